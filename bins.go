@@ -1,0 +1,399 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// BIN is a card product: what cards of a range of numbers can do and cost.
+// Amounts are in Currency, in whole units with the fraction that was sent. What
+// zero means for a limit or an amount bound is not shown.
+type BIN struct {
+	// ID is the service's identifier, as in Card.BINID.
+	ID int64
+	// BIN is the leading digits of the numbers, 6 or 8 of them.
+	BIN string
+	// Type is the kind of product; share and PrepaidCard have been seen.
+	Type string
+	// Name is the product's name.
+	Name string
+	// Network is the card network; its letter case varies.
+	Network string
+	// Country is the issuing country, two letters.
+	Country string
+	// Currency is the currency code of the amounts.
+	Currency string
+	// AVS says whether addresses are verified.
+	AVS bool
+	// ThreeDS says whether 3-D Secure is used; the wire spells it 3ds.
+	ThreeDS bool
+	// DayPurchaseLimit is the amount that can be spent a day.
+	DayPurchaseLimit decimal.Decimal
+	// SinglePurchaseLimit is the amount of one purchase.
+	SinglePurchaseLimit decimal.Decimal
+	// LifetimePurchaseLimit is the amount that can be spent at all.
+	LifetimePurchaseLimit decimal.Decimal
+	// Maintain says whether the BIN is under maintenance.
+	Maintain bool
+	// Status says whether the BIN is in use.
+	Status bool
+	// API is a flag whose meaning is not shown.
+	API bool
+	// Physical says whether there are physical cards.
+	Physical bool
+	// Weight orders BINs; the wire spells it weigh.
+	Weight int64
+	// ForeignFees are the fees by amount, foreign_fee_config, in the order of
+	// Low; those whose Range could not be split come last. nil: none.
+	ForeignFees []FeeTier
+	// AuthFeeConfig is a JSON object whose members are not shown; nil: null.
+	AuthFeeConfig json.RawMessage
+	// RefundFeeConfig is a JSON object whose members are not shown; nil: null.
+	RefundFeeConfig json.RawMessage
+	// ReversalFeeConfig is a JSON object whose members are not shown; nil: null.
+	ReversalFeeConfig json.RawMessage
+	// CashbackFeeConfig are JSON values whose form is not shown; empty: none.
+	CashbackFeeConfig []json.RawMessage
+	// ApplePay says whether cards can be added to Apple Pay.
+	ApplePay bool
+	// GoogleWallet says whether cards can be added to Google Wallet.
+	GoogleWallet bool
+	// CardCount is the number of cards: card_nums.
+	CardCount int64
+	// CardCountLimited says whether CardCount is a bound: is_card_count_limited.
+	CardCountLimited bool
+	// BusinessModes are B2B, B2C or both.
+	BusinessModes []string
+	// AuthLevel is 1 where AuthRequirement.Level is base, 2 where it is advanced.
+	AuthLevel int
+	// CreateAmount is the price of creating a card, or an amount put on it: which
+	// is not shown.
+	CreateAmount decimal.Decimal
+	// CardDepositFee is the fee of a deposit; the wire spells it card_depost_fee.
+	CardDepositFee decimal.Decimal
+	// AllowCreate says whether cards can be created.
+	AllowCreate bool
+	// AllowIn says whether cards can be topped up.
+	AllowIn bool
+	// AllowOut says whether money can be withdrawn from cards.
+	AllowOut bool
+	// AllowSuspend says whether cards can be suspended.
+	AllowSuspend bool
+	// AllowEnable says whether suspended cards can be enabled.
+	AllowEnable bool
+	// AllowFrozen says whether cards can be frozen.
+	AllowFrozen bool
+	// AllowUnfrozen says whether frozen cards can be unfrozen.
+	AllowUnfrozen bool
+	// AllowDestroy says whether cards can be closed; the wire spells it allow_destory.
+	AllowDestroy bool
+	// CreateMinAmount is the least amount at creation.
+	CreateMinAmount decimal.Decimal
+	// CreateMaxAmount is the greatest amount at creation.
+	CreateMaxAmount decimal.Decimal
+	// RechargeMinAmount is the least amount of a top-up.
+	RechargeMinAmount decimal.Decimal
+	// RechargeMaxAmount is the greatest amount of a top-up.
+	RechargeMaxAmount decimal.Decimal
+	// WithdrawMinAmount is the least amount of a withdrawal.
+	WithdrawMinAmount decimal.Decimal
+	// WithdrawMaxAmount is the greatest amount of a withdrawal.
+	WithdrawMaxAmount decimal.Decimal
+	// RefuseTimes is a number of declines.
+	RefuseTimes decimal.Decimal
+	// RefuseRate is a rate of declines; whether 1 or 100 is all is not shown.
+	RefuseRate decimal.Decimal
+	// Scenes are the places or kinds of use.
+	Scenes []string
+	// AuthRequirement is what a cardholder must show.
+	AuthRequirement AuthRequirement
+}
+
+// FeeTier is the fees for amounts of one range.
+type FeeTier struct {
+	// Range is the range as sent, "<low>-<high>".
+	Range string
+	// Low is the least amount of the range; zero where Bounded is false.
+	Low decimal.Decimal
+	// High is the greatest amount of the range; zero where Bounded is false.
+	High decimal.Decimal
+	// Fee is a fixed fee.
+	Fee decimal.Decimal
+	// FeeRate is a fee in proportion to the amount; whether 1 or 100 is all of it
+	// is not shown.
+	FeeRate decimal.Decimal
+	// ExtraFee is a further fixed fee.
+	ExtraFee decimal.Decimal
+	// ExtraFeeRate is a further fee in proportion to the amount.
+	ExtraFeeRate decimal.Decimal
+	// Bounded says that Range is "<low>-<high>".
+	Bounded bool
+}
+
+// AuthRequirement is what a cardholder must show for a card of a BIN.
+type AuthRequirement struct {
+	// Level is base or advanced.
+	Level string
+	// Fields are the fields to give.
+	Fields []AuthField
+}
+
+// AuthField is one field that a cardholder gives.
+type AuthField struct {
+	// Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
+	Field string
+	// Required says whether it must be given.
+	Required bool
+	// Description explains it: desc.
+	Description string
+}
+
+const (
+	levelAdvanced = "advanced"
+	fieldSelfie   = "selfieAttachmentKey"
+)
+
+// Missing returns the names of the required fields that values lacks or holds as
+// "", in the order of Fields. At level advanced the selfie is required whatever
+// Fields says. nil: nothing is missing.
+func (r AuthRequirement) Missing(values map[string]string) []string {
+	var missing []string
+	for _, f := range r.Fields {
+		if values[f.Field] == "" && (f.Required || r.Level == levelAdvanced && f.Field == fieldSelfie) {
+			missing = append(missing, f.Field)
+		}
+	}
+	if r.Level == levelAdvanced && values[fieldSelfie] == "" && !slices.Contains(missing, fieldSelfie) {
+		missing = append(missing, fieldSelfie)
+	}
+	return missing
+}
+
+// ListBINs returns the BINs that the caller may use. It stands for GET /bins.
+func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
+	return do(ctx, c, operation{name: "ListBINs", method: http.MethodGet, path: "/bins"},
+		reply[[]BIN]{read: rows(binMembers)}, opts)
+}
+
+// ListBINsUnderMaintenance returns the digits of the BINs that are under
+// maintenance, as in BIN.BIN. It stands for GET /bins/maintenance.
+func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
+	return do(ctx, c, operation{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
+		reply[[]string]{read: (*wire.Codec).Codes}, opts)
+}
+
+// rows reads the list that is the whole of data.
+func rows[T any](members []wire.Member[T]) func(*wire.Codec, *[]T) {
+	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, members, wire.Whole) }
+}
+
+var binMembers = []wire.Member[BIN]{
+	wire.Required("id", func(c *wire.Codec, v *BIN) { c.Number(&v.ID) }),
+	wire.Required("bin", func(c *wire.Codec, v *BIN) { c.ID(&v.BIN) }),
+	wire.Expected("type", func(c *wire.Codec, v *BIN) { c.Text(&v.Type) }),
+	wire.Expected("name", func(c *wire.Codec, v *BIN) { c.Text(&v.Name) }),
+	wire.Expected("network", func(c *wire.Codec, v *BIN) { c.Text(&v.Network) }),
+	wire.Expected("country", func(c *wire.Codec, v *BIN) { c.Text(&v.Country) }),
+	wire.Expected("avs", func(c *wire.Codec, v *BIN) { c.Flag(&v.AVS) }),
+	wire.Expected("3ds", func(c *wire.Codec, v *BIN) { c.Flag(&v.ThreeDS) }),
+	wire.Expected("day_purchase_limit", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.DayPurchaseLimit) }),
+	wire.Expected("single_purchase_limit", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.SinglePurchaseLimit) }),
+	wire.Expected("lifetime_purchase_limit", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.LifetimePurchaseLimit) }),
+	wire.Expected("maintain", func(c *wire.Codec, v *BIN) { c.Bool(&v.Maintain) }),
+	wire.Expected("weigh", func(c *wire.Codec, v *BIN) { c.Int64(&v.Weight) }),
+	wire.Expected("status", func(c *wire.Codec, v *BIN) { c.Bool(&v.Status) }),
+	wire.Expected("api", func(c *wire.Codec, v *BIN) { c.Bool(&v.API) }),
+	wire.Expected("physical", func(c *wire.Codec, v *BIN) { c.Flag(&v.Physical) }),
+	wire.Expected("currency", func(c *wire.Codec, v *BIN) { c.Text(&v.Currency) }),
+	wire.Expected("foreign_fee_config", func(c *wire.Codec, v *BIN) { feeTiersValue(c, &v.ForeignFees) }),
+	wire.Expected("auth_fee_config", func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.AuthFeeConfig) }),
+	wire.Expected("refund_fee_config", func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.RefundFeeConfig) }),
+	wire.Expected("reversal_fee_config", func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.ReversalFeeConfig) }),
+	wire.Expected("cashback_fee_config", func(c *wire.Codec, v *BIN) { rawListValue(c, &v.CashbackFeeConfig) }),
+	wire.Expected("apple_pay", func(c *wire.Codec, v *BIN) { c.Flag(&v.ApplePay) }),
+	wire.Expected("google_wallet", func(c *wire.Codec, v *BIN) { c.Flag(&v.GoogleWallet) }),
+	wire.Expected("card_nums", func(c *wire.Codec, v *BIN) { c.Int64(&v.CardCount) }),
+	wire.Expected("is_card_count_limited", func(c *wire.Codec, v *BIN) { c.Flag(&v.CardCountLimited) }),
+	wire.Expected("business_mode", func(c *wire.Codec, v *BIN) { c.Texts(&v.BusinessModes) }),
+	wire.Expected("auth_level", func(c *wire.Codec, v *BIN) { c.Int(&v.AuthLevel) }),
+	wire.Expected("create_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CreateAmount) }),
+	wire.Expected("card_depost_fee", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CardDepositFee) }),
+	wire.Expected("allow_create", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowCreate) }),
+	wire.Expected("allow_in", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowIn) }),
+	wire.Expected("allow_out", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowOut) }),
+	wire.Expected("allow_suspend", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowSuspend) }),
+	wire.Expected("allow_enable", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowEnable) }),
+	wire.Expected("allow_frozen", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowFrozen) }),
+	wire.Expected("allow_unfrozen", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowUnfrozen) }),
+	wire.Expected("allow_destory", func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowDestroy) }),
+	wire.Expected("create_min_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CreateMinAmount) }),
+	wire.Expected("create_max_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CreateMaxAmount) }),
+	wire.Expected("recharge_min_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RechargeMinAmount) }),
+	wire.Expected("recharge_max_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RechargeMaxAmount) }),
+	wire.Expected("withdraw_min_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.WithdrawMinAmount) }),
+	wire.Expected("withdraw_max_amount", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.WithdrawMaxAmount) }),
+	wire.Expected("refuse_times", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RefuseTimes) }),
+	wire.Expected("refuse_rate", func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RefuseRate) }),
+	wire.Expected("scenes", func(c *wire.Codec, v *BIN) { c.Texts(&v.Scenes) }),
+	wire.Expected("auth_requirement", func(c *wire.Codec, v *BIN) {
+		wire.Object(c, &v.AuthRequirement, authRequirementMembers, wire.Whole)
+	}),
+}
+
+var feeTierMembers = []wire.Member[FeeTier]{
+	wire.Expected("fee", func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.Fee) }),
+	wire.Expected("fee_rate", func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.FeeRate) }),
+	wire.Expected("extra_fee", func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.ExtraFee) }),
+	wire.Expected("extra_fee_rate", func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.ExtraFeeRate) }),
+}
+
+var authRequirementMembers = []wire.Member[AuthRequirement]{
+	wire.Expected("level", func(c *wire.Codec, v *AuthRequirement) { c.Text(&v.Level) }),
+	wire.Expected("fields", func(c *wire.Codec, v *AuthRequirement) { wire.List(c, &v.Fields, authFieldMembers) }),
+}
+
+var authFieldMembers = []wire.Member[AuthField]{
+	wire.Expected("field", func(c *wire.Codec, v *AuthField) { c.Text(&v.Field) }),
+	wire.Expected("required", func(c *wire.Codec, v *AuthField) { c.Bool(&v.Required) }),
+	wire.Expected("desc", func(c *wire.Codec, v *AuthField) { c.Text(&v.Description) }),
+}
+
+// feeTiersValue is an object whose names are ranges of amounts. PHP writes an
+// empty one as [].
+func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
+	if c.Writing() {
+		writeFeeTiers(c, *tiers)
+		return
+	}
+	*tiers = nil
+	if c.Kind() == '[' {
+		c.Drift("empty array for object")
+		c.EmptyArray("an object of fees by range")
+		return
+	}
+	c.Map(func(name []byte) {
+		t := FeeTier{Range: string(name)}
+		if t.split(); !t.Bounded {
+			c.Drift("range of another form")
+		}
+		wire.Object(c, &t, feeTierMembers, wire.Whole)
+		*tiers = append(*tiers, t)
+	})
+	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
+		if a.Bounded != b.Bounded {
+			return map[bool]int{true: -1, false: 1}[a.Bounded]
+		}
+		return a.Low.Cmp(b.Low)
+	})
+}
+
+// split reads Low and High out of Range.
+func (t *FeeTier) split() {
+	low, high, found := bytes.Cut([]byte(t.Range), []byte("-"))
+	if !found {
+		return
+	}
+	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)
+	h, okHigh := wire.ParseDecimal(bytes.TrimSpace(high), false)
+	if okLow && okHigh {
+		t.Low, t.High, t.Bounded = l, h, true
+	}
+}
+
+func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
+	c.Append('{')
+	for i := range tiers {
+		if i > 0 {
+			c.Append(',')
+		}
+		c.AppendText(tiers[i].Range)
+		c.Append(':')
+		wire.Object(c, &tiers[i], feeTierMembers, wire.Whole)
+	}
+	c.Append('}')
+}
+
+// feeConfigValue is null or an object whose members are not shown.
+func feeConfigValue(c *wire.Codec, raw *json.RawMessage) {
+	if c.Writing() {
+		writeRaw(c, *raw)
+		return
+	}
+	*raw = nil
+	switch c.Kind() {
+	case '{':
+		*raw = bytes.Clone(c.Span())
+	case '[':
+		c.Drift("empty array for object")
+		c.EmptyArray("null or an object")
+	default:
+		if !c.Null() {
+			c.Fail("null or an object")
+		}
+	}
+}
+
+// rawListValue is an array of values whose form is not shown.
+func rawListValue(c *wire.Codec, list *[]json.RawMessage) {
+	if c.Writing() {
+		c.Append('[')
+		for i, raw := range *list {
+			if i > 0 {
+				c.Append(',')
+			}
+			writeRaw(c, raw)
+		}
+		c.Append(']')
+		return
+	}
+	*list = nil
+	if c.Kind() == 'n' {
+		c.Drift("null for array")
+		c.Null()
+		return
+	}
+	*list = []json.RawMessage{}
+	c.Each(func() { *list = append(*list, bytes.Clone(c.Span())) })
+}
+
+func writeRaw(c *wire.Codec, raw json.RawMessage) {
+	if raw == nil {
+		raw = json.RawMessage("null")
+	}
+	c.Append(raw...)
+}
+
+// MarshalJSON returns the BIN under the wire's names.
+func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binMembers) }
+
+// UnmarshalJSON reads a BIN, as strictly as a reply.
+func (v *BIN) UnmarshalJSON(text []byte) error { return unmarshal(text, v, binMembers) }
+
+// MarshalJSON returns the fees under the wire's names, which do not hold the range.
+func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierMembers) }
+
+// UnmarshalJSON reads fees, as strictly as a reply; the range is not among them.
+func (v *FeeTier) UnmarshalJSON(text []byte) error { return unmarshal(text, v, feeTierMembers) }
+
+// MarshalJSON returns the requirement under the wire's names.
+func (r AuthRequirement) MarshalJSON() ([]byte, error) {
+	return wire.Marshal(&r, authRequirementMembers)
+}
+
+// UnmarshalJSON reads a requirement, as strictly as a reply.
+func (r *AuthRequirement) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, r, authRequirementMembers)
+}
+
+// MarshalJSON returns the field under the wire's names.
+func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldMembers) }
+
+// UnmarshalJSON reads a field, as strictly as a reply.
+func (f *AuthField) UnmarshalJSON(text []byte) error { return unmarshal(text, f, authFieldMembers) }

@@ -1,0 +1,707 @@
+package cardwire
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// CardStatus is the state of a card. Values that the interface does not list
+// are kept as they were sent.
+type CardStatus int
+
+// The statuses that the interface lists. Which transitions there are is not shown.
+const (
+	CardLocked    CardStatus = -1 // locked
+	CardActive    CardStatus = 0  // active
+	CardFrozen    CardStatus = 1  // frozen
+	CardClosed    CardStatus = 2  // closed
+	CardClosing   CardStatus = 3  // being closed
+	CardSuspended CardStatus = 4  // suspended
+)
+
+// String returns "active", "frozen" and so on, and "CardStatus(9)" for a value
+// that the interface does not list.
+func (s CardStatus) String() string {
+	switch s {
+	case CardLocked:
+		return "locked"
+	case CardActive:
+		return "active"
+	case CardFrozen:
+		return "frozen"
+	case CardClosed:
+		return "closed"
+	case CardClosing:
+		return "closing"
+	case CardSuspended:
+		return "suspended"
+	}
+	return "CardStatus(" + strconv.Itoa(int(s)) + ")"
+}
+
+// Blocked says whether the card is frozen or suspended: which of the two
+// FreezeCard leads to is not shown.
+func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
+
+// Card is a card as ListCards and GetCard return it. A text that the service
+// sent as null is "". Amounts are in Currency, in whole units with the fraction
+// that was sent.
+type Card struct {
+	// ID is the service's identifier: what GetCard and FreezeCard take.
+	ID string
+	// TradeID is the client or trade identifier of the card.
+	TradeID string
+	// Label is a free text; "": none.
+	Label string
+	// BINID is the identifier of the card's BIN, as in BIN.ID. ListCards only.
+	BINID int64
+	// CardBIN is the leading digits of the number, as in BIN.BIN.
+	CardBIN string
+	// Number is the card number: in full from ListCards, masked from GetCard.
+	Number CardNumber
+	// CVV is the verification value: real from ListCards, masked from GetCard.
+	CVV CVV
+	// Expiry is the month of expiry; zero: masked, as from GetCard.
+	Expiry Expiry
+	// Currency is the currency code of the amounts.
+	Currency string
+	// Available is the amount that can be spent; three fraction digits are sent.
+	Available decimal.Decimal
+	// Pending is the amount that is being processed.
+	Pending decimal.Decimal
+	// Frozen is the amount that is held back.
+	Frozen decimal.Decimal
+	// Fee is the fee; two fraction digits are sent. Which fee is not shown.
+	Fee decimal.Decimal
+	// HolderUsername is the cardholder's display name.
+	HolderUsername string
+	// HolderAddress is the cardholder's address; nil: none.
+	HolderAddress *Address
+	// HolderPhone is the cardholder's number without the country's code; "": none.
+	HolderPhone string
+	// HolderPhoneCode is the calling code as sent, with or without "+"; "": none.
+	HolderPhoneCode string
+	// HolderEmail is the cardholder's address for mail; "": none.
+	HolderEmail string
+	// CreateTime is when the card was created, in a zone that is not shown.
+	CreateTime DateTime
+	// UpdateTime is when it was last changed. ListCards only.
+	UpdateTime DateTime
+	// Status is the state of the card.
+	Status CardStatus
+	// Remark is a free text; "": none. ListCards only.
+	Remark string
+	// DestroyReason says why the card was closed; "": none. ListCards only; the
+	// wire spells it destory_reason.
+	DestroyReason string
+	// Nickname is a free text. ListCards only.
+	Nickname string
+	// Physical says whether there is a physical card.
+	Physical bool
+	// PhysicalStatus is a number whose meaning is not shown.
+	PhysicalStatus int
+	// DeliverStatus is a number whose meaning is not shown.
+	DeliverStatus int
+	// PlatformWaybillNumber is the tracking number of the delivery; "": none.
+	PlatformWaybillNumber string
+	// PlatformWaybillCompany is the carrier of the delivery; "": none.
+	PlatformWaybillCompany string
+	// AccountStatus is a number whose meaning is not shown. GetCard only.
+	AccountStatus int
+	// ConsumptionSceneType is a number whose meaning is not shown. GetCard only.
+	ConsumptionSceneType int
+	// ConsumptionSceneConfig is where the card may be used. GetCard only.
+	ConsumptionSceneConfig []ConsumptionScene
+}
+
+// ConsumptionScene is one place or kind of use.
+type ConsumptionScene struct {
+	// Name is the scene's name.
+	Name string
+	// ChannelID is the identifier of its channel.
+	ChannelID int64
+}
+
+// CardPage is one page of ListCards. In which order cards come is not shown.
+type CardPage struct {
+	// Total is the number of cards on all pages.
+	Total int
+	// PerPage is the number of cards that the service puts on a page.
+	PerPage int
+	// CurrentPage is this page's number, from 1.
+	CurrentPage int
+	// LastPage is the last page's number.
+	LastPage int
+	// Cards are the cards of this page; empty: none.
+	Cards []Card
+}
+
+// ListCardsParams selects cards. The zero value selects all. How the query
+// parameters are called is not shown: see [Profile].
+type ListCardsParams struct {
+	// Limit is the page size asked for; 0: the service's own. The service may
+	// send fewer.
+	Limit int
+	// Page is the page asked for, from 1; 0: the first.
+	Page int
+	// SubAccountID restricts the result to a sub-account's cards; "": all.
+	SubAccountID string
+	// Status restricts the result to a status; nil: all. new(cardwire.CardActive)
+	// makes one.
+	Status *CardStatus
+	// CardBIN restricts the result to a BIN; "": all.
+	CardBIN string
+	// CreatedFrom is the first day of creation; zero: no bound.
+	CreatedFrom Date
+	// CreatedTo is the last day of creation; zero: no bound.
+	CreatedTo Date
+	// TransactedFrom is the first day of the transaction time; zero: no bound.
+	TransactedFrom Date
+	// TransactedTo is the last day of the transaction time; zero: no bound.
+	TransactedTo Date
+}
+
+// CardSecrets is what GetCardSecrets returns: masked values and the ciphertext
+// of the number.
+type CardSecrets struct {
+	// Number is the number as the service masks it.
+	Number CardNumber
+	// CVV is masked.
+	CVV CVV
+	// Expiry is zero where the service masks it, as it does.
+	Expiry Expiry
+	// PAN is the ciphertext of the number.
+	PAN EncryptedPAN
+}
+
+// FreezeCardParams says which card to freeze.
+type FreezeCardParams struct {
+	// CardID is the card's identifier.
+	CardID string
+	// ClientTransactionID is the caller's identifier of the freeze, which must be
+	// used for one freeze only. "": a random UUID is made; CardOperation and
+	// Error.Reference return it.
+	ClientTransactionID string
+}
+
+// CardOperation is the record of an operation on a card.
+type CardOperation struct {
+	// ID is the service's identifier of the record.
+	ID string
+	// ClientTransactionID is the identifier that was sent.
+	ClientTransactionID string
+}
+
+// ListCards returns one page of the cards that p selects. It stands for GET
+// /cards. A page that contradicts p is asked for once more; if it still does,
+// it is returned together with [ErrParameterIgnored]. A page beyond the last
+// one is empty, and no error.
+func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
+	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", looks: 2}
+	op.query, op.invalid = c.listQuery(p)
+	return pointer(do(ctx, c, op, reply[CardPage]{
+		read:   readCardPage,
+		verify: func(page *CardPage) error { return c.verifyPage(p, page) },
+	}, opts))
+}
+
+// AllCards iterates over the cards of all pages, from p.Page on. It ends with
+// the service's own last page. After an error it ends; Error.Page is the page
+// to resume from.
+func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[Card, error] {
+	return func(yield func(Card, error) bool) {
+		w := walk{next: max(p.Page, 1)}
+		if p.Page < 0 {
+			w.next = p.Page // ListCards refuses it in its own words
+		}
+		for !w.done {
+			cards, err := w.step(ctx, c, p, opts)
+			for i := range cards {
+				if !yield(cards[i], nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Card{}, err)
+				return
+			}
+		}
+	}
+}
+
+// GetCard returns a card, with number, CVV and expiry masked. It stands for GET
+// /cards/info. Where the service returns another card, that is returned
+// together with [ErrParameterIgnored].
+func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
+	op := c.getCard("GetCard", "cardID", cardID)
+	return pointer(do(ctx, c, op, reply[Card]{
+		read: readCard,
+		verify: func(card *Card) error {
+			if c.profile.TrustReplies || card.ID == cardID {
+				return nil
+			}
+			return &problem{ErrParameterIgnored, "another card was returned: CardIDParam"}
+		},
+	}, opts))
+}
+
+// GetCardByOrder is [Client.GetCard] with the identifier of an order. No member
+// of the answer repeats that, so nothing is compared.
+func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
+	op := c.getCard("GetCardByOrder", "orderID", orderID)
+	return pointer(do(ctx, c, op, reply[Card]{read: readCard}, opts))
+}
+
+func (c *Client) getCard(name, param, id string) operation {
+	op := operation{name: name, method: http.MethodGet, path: "/cards/info"}
+	var q query
+	q.add(c.names().CardIDParam, "CardIDParam", id)
+	op.query, op.invalid = q.fields.Form(), checked(check.ID(param, id), q.err)
+	return op
+}
+
+// GetCardSecrets returns the masked values of a card and the ciphertext of its
+// number. It stands for POST /cards/private. It is repeated once at most.
+func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
+	op := operation{
+		name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private",
+		class: transport.Secret, body: form, invalid: checked(check.ID("cardID", cardID)),
+	}
+	op.fields.Add("cardId", cardID)
+	return pointer(do(ctx, c, op, reply[CardSecrets]{read: readCardSecrets}, opts))
+}
+
+// FreezeCard freezes a card. It stands for POST /cards/suspend and is sent once.
+// Whether the card is frozen or suspended afterwards is not shown: see
+// CardStatus.Blocked. After [ErrOutcomeUnknown], read the card.
+func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
+	if p.ClientTransactionID == "" {
+		p.ClientTransactionID = uuid.NewString()
+	}
+	op := operation{
+		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend",
+		class: transport.Write, body: multipart, reference: p.ClientTransactionID, unique: true,
+		invalid: checked(check.ID("CardID", p.CardID), check.Visible("ClientTransactionID", p.ClientTransactionID)),
+	}
+	op.fields.Add("cardId", p.CardID)
+	op.fields.Add("clientTransactionId", p.ClientTransactionID)
+	return pointer(do(ctx, c, op, reply[CardOperation]{
+		read: func(d *wire.Codec, o *CardOperation) {
+			o.ClientTransactionID = p.ClientTransactionID
+			d.ID(&o.ID)
+		},
+		id: func(o *CardOperation) string { return o.ID },
+	}, opts))
+}
+
+// cancelAction is the value of type that cancels.
+const cancelAction = "cancel"
+
+// CancelOperation cancels a failed card operation, which clientTransactionID, a
+// UUID, identifies. It stands for POST /cards/adjustAction and is sent once.
+// Only failed transfers in and out, freezes, unfreezes and closes can be cancelled.
+func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
+	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, nil, opts)
+}
+
+// RetryOperation has the service try a failed card operation again. It is
+// otherwise as [Client.CancelOperation]. The value that selects it is not
+// shown: see Profile.RetryAction.
+func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
+	action := c.names().RetryAction
+	var err error
+	if action == "" {
+		err = errors.New("the service's value for a retry is not known: set Profile.RetryAction")
+	}
+	return c.adjust(ctx, "RetryOperation", clientTransactionID, action, err, opts)
+}
+
+func (c *Client) adjust(ctx context.Context, name, id, action string, unknown error, opts []CallOption) error {
+	op := operation{
+		name: name, method: http.MethodPost, path: "/cards/adjustAction",
+		class: transport.Write, body: form, reference: id,
+		invalid: checked(check.UUID("clientTransactionID", id), unknown),
+	}
+	op.fields.Add("client_transaction_id", id)
+	op.fields.Add("type", action)
+	_, err := do(ctx, c, op, reply[bool]{
+		read: func(d *wire.Codec, done *bool) {
+			if d.Kind() == 'n' {
+				d.Fail("a boolean")
+				return
+			}
+			d.Bool(done)
+		},
+		verify: func(done *bool) error {
+			if *done {
+				return nil
+			}
+			return &problem{ErrUnreadable, "the service answered false, which may mean that it was done before"}
+		},
+	}, opts)
+	return err
+}
+
+// DecryptPAN has decrypt, which knows the cipher and the key, turn the
+// ciphertext into the number. A result that contradicts the digits of Number is
+// an error. The bytes that decrypt returns are cleared. No error holds a digit.
+func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
+	if decrypt == nil {
+		return CardNumber{}, errors.New("cardwire: DecryptPAN needs a function")
+	}
+	ciphertext, err := s.PAN.Ciphertext()
+	if err != nil {
+		return CardNumber{}, err
+	}
+	pan, err := decrypt(ciphertext)
+	defer clear(pan)
+	if err != nil {
+		return CardNumber{}, conceal("cardwire: the PAN could not be decrypted", err)
+	}
+	n, err := NewCardNumber(string(pan))
+	if err != nil || n.IsMasked() {
+		return CardNumber{}, errors.New("cardwire: what was decrypted is not a card number: check key and cipher")
+	}
+	if !s.Number.covers(n) {
+		return CardNumber{}, errors.New("cardwire: what was decrypted is the number of another card")
+	}
+	return n, nil
+}
+
+// covers says whether n may be the number that m masks; no number masks any.
+func (m CardNumber) covers(n CardNumber) bool {
+	mask, digits := m.Reveal(), n.Reveal()
+	if mask == "" || masked(mask, false) {
+		return true
+	}
+	if len(mask) != len(digits) {
+		return false
+	}
+	for i := range len(mask) {
+		if mask[i] != '*' && mask[i] != digits[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// pointer turns do's result into that of a method.
+func pointer[T any](v T, err error) (*T, error) {
+	var failure *Error
+	if err != nil && !(errors.As(err, &failure) && failure.keepsValue()) {
+		return nil, err
+	}
+	return &v, err
+}
+
+// query gathers query parameters by names that may not be known.
+type query struct {
+	fields wire.Fields
+	err    error
+}
+
+func (q *query) add(param, field, value string) {
+	if value != "" && param == "" && q.err == nil {
+		q.err = errors.New("the service's name for a parameter is not known: set Profile." + field)
+	}
+	q.fields.Add(param, value)
+}
+
+// names is the profile, also of a client that was not made by New.
+func (c *Client) names() *Profile {
+	if c == nil {
+		return &Profile{}
+	}
+	return &c.profile
+}
+
+func (c *Client) listQuery(p ListCardsParams) (string, error) {
+	var q query
+	names := c.names()
+	q.add(names.LimitParam, "LimitParam", positive(p.Limit))
+	q.add(names.PageParam, "PageParam", positive(p.Page))
+	q.add(names.SubAccountParam, "SubAccountParam", p.SubAccountID)
+	if p.Status != nil {
+		q.add(names.StatusParam, "StatusParam", strconv.Itoa(int(*p.Status)))
+	}
+	q.add(names.CardBINParam, "CardBINParam", p.CardBIN)
+	q.add(names.CreatedFromParam, "CreatedFromParam", p.CreatedFrom.String())
+	q.add(names.CreatedToParam, "CreatedToParam", p.CreatedTo.String())
+	q.add(names.TransactedFromParam, "TransactedFromParam", p.TransactedFrom.String())
+	q.add(names.TransactedToParam, "TransactedToParam", p.TransactedTo.String())
+	if err := p.valid(); err != nil {
+		return "", err
+	}
+	return q.fields.Form(), checked(q.err)
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func (p *ListCardsParams) valid() error {
+	switch {
+	case p.Limit < 0:
+		return invalid("Limit is negative")
+	case p.Page < 0:
+		return invalid("Page is negative")
+	case p.Status != nil && (*p.Status < CardLocked || *p.Status > CardSuspended):
+		return invalid("Status is none of the interface's six")
+	case before(p.CreatedTo, p.CreatedFrom):
+		return invalid("CreatedTo is before CreatedFrom")
+	case before(p.TransactedTo, p.TransactedFrom):
+		return invalid("TransactedTo is before TransactedFrom")
+	}
+	var sub error
+	if p.SubAccountID != "" {
+		sub = check.ID("SubAccountID", p.SubAccountID)
+	}
+	return checked(
+		sub, check.Digits("CardBIN", p.CardBIN),
+		checkDate("CreatedFrom", p.CreatedFrom), checkDate("CreatedTo", p.CreatedTo),
+		checkDate("TransactedFrom", p.TransactedFrom), checkDate("TransactedTo", p.TransactedTo),
+	)
+}
+
+// before says whether a is before b; an absent day is before nothing.
+func before(a, b Date) bool {
+	return !a.IsZero() && !b.IsZero() && a.String() < b.String()
+}
+
+// verifyPage says which parameter the page shows to have been ignored.
+func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
+	if c.profile.TrustReplies {
+		return nil
+	}
+	switch {
+	case p.Page >= 1 && p.Page <= page.LastPage && page.CurrentPage != p.Page:
+		return &problem{ErrParameterIgnored, "another page was returned: PageParam"}
+	case p.Limit > 0 && len(page.Cards) > p.Limit:
+		return &problem{ErrParameterIgnored, "more cards than Limit were returned: LimitParam"}
+	}
+	for i := range page.Cards {
+		if field := p.contradicted(&page.Cards[i]); field != "" {
+			return &problem{ErrParameterIgnored, "a card outside the filter was returned: " + field}
+		}
+	}
+	return nil
+}
+
+// zoneSlack is how far a creation time may lie outside the days asked for: no
+// zone is named, and zones lie up to 26 hours apart.
+const zoneSlack = 26 * time.Hour
+
+// contradicted returns the Profile field of a filter that the card fails.
+func (p *ListCardsParams) contradicted(card *Card) string {
+	created := card.CreateTime.In(time.UTC)
+	switch {
+	case p.Status != nil && card.Status != *p.Status:
+		return "StatusParam"
+	case !strings.HasPrefix(card.CardBIN, p.CardBIN) && !strings.HasPrefix(p.CardBIN, card.CardBIN):
+		return "CardBINParam"
+	case created.IsZero():
+		return ""
+	case !p.CreatedFrom.IsZero() && created.Before(DateTime{Date: p.CreatedFrom}.In(time.UTC).Add(-zoneSlack)):
+		return "CreatedFromParam"
+	case !p.CreatedTo.IsZero() && created.After(DateTime{Date: p.CreatedTo}.In(time.UTC).Add(24*time.Hour+zoneSlack)):
+		return "CreatedToParam"
+	}
+	return ""
+}
+
+// walk goes through the pages one by one.
+type walk struct {
+	next int
+	ids  []string // of the page before
+	done bool
+}
+
+// step returns the next page's cards, and an error that says where to resume.
+func (w *walk) step(ctx context.Context, c *Client, p ListCardsParams, opts []CallOption) ([]Card, error) {
+	p.Page = w.next
+	if p.Page == 1 && c.names().PageParam == "" {
+		p.Page = 0 // the first page can be had without a name for it
+	}
+	page, err := c.ListCards(ctx, p, opts...)
+	if err != nil {
+		return nil, resumeAt(err, w.next)
+	}
+	if w.next > page.LastPage {
+		w.done = true
+		return nil, nil
+	}
+	ids := make([]string, len(page.Cards))
+	for i := range page.Cards {
+		ids[i] = page.Cards[i].ID
+	}
+	if w.ids != nil && slices.Equal(ids, w.ids) && !c.profile.TrustReplies {
+		return nil, &Error{
+			Op: "ListCards", Outcome: OutcomeExecuted, Page: w.next,
+			err: &problem{ErrParameterIgnored, "the same page came twice: PageParam"},
+		}
+	}
+	w.ids = ids
+	w.done = w.next >= page.LastPage
+	w.next++
+	return page.Cards, nil
+}
+
+// resumeAt puts the page into the error of ListCards, which is nobody else's yet.
+func resumeAt(err error, page int) error {
+	var failure *Error
+	if errors.As(err, &failure) {
+		failure.Page = page
+	}
+	return err
+}
+
+// The forms of a Card.
+const (
+	listedCard wire.Variant = 1 << 1 // an element of List cards
+	singleCard wire.Variant = 1 << 2 // the answer of Get card
+)
+
+var cardMembers = []wire.Member[Card]{
+	wire.Required("id", func(c *wire.Codec, v *Card) { c.ID(&v.ID) }),
+	wire.Expected("trade_id", func(c *wire.Codec, v *Card) { c.Code(&v.TradeID) }),
+	wire.Expected("label", func(c *wire.Codec, v *Card) { c.NullText(&v.Label) }),
+	wire.Expected("bin_id", func(c *wire.Codec, v *Card) { c.Int64(&v.BINID) }).In(listedCard),
+	wire.Expected("card_bin", func(c *wire.Codec, v *Card) { c.Code(&v.CardBIN) }),
+	wire.Expected("card_no", func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }),
+	wire.Expected("cvv", func(c *wire.Codec, v *Card) { cvvValue(c, &v.CVV) }),
+	wire.Expected("currency", func(c *wire.Codec, v *Card) { c.Text(&v.Currency) }),
+	wire.Required("available", func(c *wire.Codec, v *Card) { c.MoneyText(&v.Available) }),
+	wire.Required("pending", func(c *wire.Codec, v *Card) { c.MoneyNumber(&v.Pending) }),
+	wire.Required("frozen", func(c *wire.Codec, v *Card) { c.MoneyNumber(&v.Frozen) }),
+	wire.Expected("expire_date", func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }),
+	wire.Expected("holder_username", func(c *wire.Codec, v *Card) { c.Text(&v.HolderUsername) }),
+	wire.Expected("holder_address", func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }),
+	wire.Expected("create_time", func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }),
+	wire.Expected("update_time", func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }).In(listedCard),
+	wire.Expected("status", func(c *wire.Codec, v *Card) { c.Int((*int)(&v.Status)) }),
+	wire.Expected("remark", func(c *wire.Codec, v *Card) { c.NullText(&v.Remark) }).In(listedCard),
+	wire.Expected("holder_phone", func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }),
+	wire.Expected("holder_phone_code", func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }),
+	wire.Expected("holder_email", func(c *wire.Codec, v *Card) { c.Text(&v.HolderEmail) }),
+	wire.Required("fee", func(c *wire.Codec, v *Card) { c.MoneyText(&v.Fee) }),
+	wire.Expected("destory_reason", func(c *wire.Codec, v *Card) { c.NullText(&v.DestroyReason) }).In(listedCard),
+	wire.Expected("nickname", func(c *wire.Codec, v *Card) { c.Text(&v.Nickname) }).In(listedCard),
+	wire.Expected("physical", func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }),
+	wire.Expected("physical_status", func(c *wire.Codec, v *Card) { c.Int(&v.PhysicalStatus) }),
+	wire.Expected("deliver_status", func(c *wire.Codec, v *Card) { c.Int(&v.DeliverStatus) }),
+	wire.Expected("platform_waybill_number", func(c *wire.Codec, v *Card) { c.NullText(&v.PlatformWaybillNumber) }),
+	wire.Expected("platform_waybill_company", func(c *wire.Codec, v *Card) { c.NullText(&v.PlatformWaybillCompany) }),
+	wire.Expected("account_status", func(c *wire.Codec, v *Card) { c.Int(&v.AccountStatus) }).In(singleCard),
+	wire.Expected("consumption_scene_type", func(c *wire.Codec, v *Card) { c.Int(&v.ConsumptionSceneType) }).In(singleCard),
+	wire.Expected("consumption_scene_config", func(c *wire.Codec, v *Card) {
+		wire.List(c, &v.ConsumptionSceneConfig, sceneMembers)
+	}).In(singleCard),
+}
+
+var sceneMembers = []wire.Member[ConsumptionScene]{
+	wire.Expected("name", func(c *wire.Codec, v *ConsumptionScene) { c.Text(&v.Name) }),
+	wire.Expected("channel_id", func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }),
+}
+
+var cardPageMembers = []wire.Member[CardPage]{
+	wire.Required("total", func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }),
+	wire.Expected("per_page", func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }),
+	wire.Required("current_page", func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }),
+	wire.Required("last_page", func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }),
+	wire.Required("data", func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardMembers, listedCard) }),
+}
+
+var cardSecretsMembers = []wire.Member[CardSecrets]{
+	wire.Expected("card_no", func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }),
+	wire.Expected("cvv", func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }),
+	wire.Expected("expire_date", func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }),
+	wire.Required("pan", func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }),
+}
+
+func readCard(c *wire.Codec, v *Card)         { wire.Object(c, v, cardMembers, singleCard) }
+func readCardPage(c *wire.Codec, v *CardPage) { wire.Object(c, v, cardPageMembers, wire.Whole) }
+func readCardSecrets(c *wire.Codec, v *CardSecrets) {
+	wire.Object(c, v, cardSecretsMembers, wire.Whole)
+}
+
+// addressValue is an object, or an empty array where there is no address.
+func addressValue(c *wire.Codec, a **Address) {
+	if c.Writing() {
+		if *a == nil {
+			c.Append('[', ']')
+			return
+		}
+		wire.Object(c, *a, addressMembers, wire.Whole)
+		return
+	}
+	*a = nil
+	switch {
+	case c.Kind() == '[':
+		c.EmptyArray("an address or an empty array")
+	case c.EmptyObject():
+		c.Drift("empty object for array")
+	case c.Kind() == 'n':
+		c.Drift("null for object")
+		c.Null()
+	default:
+		address := new(Address)
+		wire.Object(c, address, addressMembers, wire.Whole)
+		*a = address
+	}
+}
+
+func panValue(c *wire.Codec, p *EncryptedPAN) {
+	if c.Writing() {
+		c.AppendText(p.String())
+		return
+	}
+	text := c.Bytes()
+	if len(text) == 0 {
+		c.Fail("a ciphertext")
+		return
+	}
+	*p = sealPAN(text)
+}
+
+// MarshalJSON returns the card under the wire's names, those of both forms, with
+// number and CVV masked.
+func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardMembers) }
+
+// UnmarshalJSON reads a card in either form, as strictly as a reply.
+func (v *Card) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardMembers) }
+
+// MarshalJSON returns the scene under the wire's names.
+func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneMembers) }
+
+// UnmarshalJSON reads a scene, as strictly as a reply.
+func (v *ConsumptionScene) UnmarshalJSON(text []byte) error { return unmarshal(text, v, sceneMembers) }
+
+// MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
+func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
+
+// UnmarshalJSON reads a page, as strictly as a reply.
+func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
+
+// MarshalJSON returns the secrets under the wire's names, all of them masked.
+func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsMembers) }
+
+// UnmarshalJSON reads secrets, as strictly as a reply.
+func (v *CardSecrets) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, v, cardSecretsMembers)
+}

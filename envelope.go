@@ -1,0 +1,237 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// codeSuccess is the only code of a success.
+const codeSuccess = 200
+
+// answer is what is known of the last reply.
+type answer struct {
+	status     int
+	code       int // 0: none was readable
+	message    string
+	requestID  string
+	retryAfter time.Duration
+	attempts   []Attempt
+	tries      int
+	attempt    transport.Attempt
+}
+
+// judge is the outcome table: it says whether it happened, from what came back.
+func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
+	k.last.status = r.Status
+	k.last.retryAfter = r.RetryAfter
+	k.last.attempts = attempts(r.Attempts)
+	k.last.requestID = requestID(r.Header)
+	switch {
+	case r.NotSent:
+		return k.fail(OutcomeNotSent, r.Err)
+	case r.Redirected:
+		return k.fail(OutcomeUnknown, ErrRedirect)
+	case errors.Is(r.Err, transport.ErrTooLarge):
+		return k.fail(OutcomeUnknown, ErrResponseTooLarge)
+	case r.Err != nil:
+		return k.fail(OutcomeUnknown, r.Err)
+	}
+	body := wire.NewReader(r.Body, k.client.watchesDrift())
+	defer body.Release()
+	body.Masking = k.client.maskedCards
+	e := envelope{call: k, success: r.Status >= 200 && r.Status <= 299}
+	e.decode(body)
+	if body.Err() == nil {
+		k.last.code = e.code
+		k.last.message = sanitise(e.message, k.key)
+	}
+	switch {
+	case e.success:
+		return k.judgeSuccess(ctx, &e, body)
+	case r.Status < 400 || r.Status > 499 || !slices.Contains(k.client.profile.RefusedStatuses, r.Status):
+		return k.fail(OutcomeUnknown, nil)
+	case k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:
+		// Status and code contradict each other, and the code may be right.
+		return k.fail(OutcomeUnknown, nil)
+	}
+	return k.fail(OutcomeRefused, nil)
+}
+
+// judgeSuccess judges an answer with a status from 200 to 299.
+func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) *Error {
+	switch {
+	case body.Err() != nil:
+		return k.fail(OutcomeUnknown, unreadable(body.Err()))
+	case e.code != codeSuccess && slices.Contains(k.client.profile.RefusedCodes, e.code):
+		return k.fail(OutcomeRefused, nil)
+	case e.code != codeSuccess:
+		return k.fail(OutcomeUnknown, nil)
+	}
+	drift := k.drifted(ctx, body.Drifts())
+	if e.mismatch != nil {
+		return k.fail(OutcomeExecuted, unreadable(e.mismatch))
+	}
+	if k.verify != nil {
+		if err := k.verify(); err != nil {
+			return k.fail(verdict(err), err)
+		}
+	}
+	if drift != nil {
+		return k.fail(OutcomeExecuted, drift)
+	}
+	return nil
+}
+
+// verdict is the outcome of an answer that was read and is not the one asked
+// for: where even its being an answer to this request is in doubt, so is all else.
+func verdict(err error) Outcome {
+	if errors.Is(err, ErrParameterIgnored) {
+		return OutcomeExecuted
+	}
+	return OutcomeUnknown
+}
+
+func unreadable(err *wire.Error) error { return &problem{ErrUnreadable, err.Error()} }
+
+// envelope is the {code, msg, data} that every reply is wrapped in. It is read
+// in two phases: data is not looked at before the code says success.
+type envelope struct {
+	call     *call
+	success  bool // the HTTP status is one
+	code     int
+	message  string
+	coded    bool        // the code has been read
+	data     *wire.Mark  // where data stands, if it came before the code
+	read     bool        // data was there, and the code is a success
+	mismatch *wire.Error // data is valid JSON and not what the operation promises
+}
+
+var envelopeMembers = []wire.Member[envelope]{
+	wire.Required("code", func(c *wire.Codec, e *envelope) { c.Exact(&e.code); e.coded = true }),
+	wire.Expected("msg", func(c *wire.Codec, e *envelope) { e.readMessage(c) }),
+	wire.Expected("data", func(c *wire.Codec, e *envelope) { e.reachData(c) }),
+}
+
+func (e *envelope) decode(c *wire.Codec) {
+	wire.Object(c, e, envelopeMembers, wire.Whole)
+	c.End()
+	if c.Err() != nil || !e.succeeded() || e.read {
+		return
+	}
+	if e.data == nil {
+		e.mismatch = &wire.Error{Path: "data", Problem: "to be there"}
+		return
+	}
+	c.Rewind(*e.data)
+	e.readData(c)
+	c.Flush()
+}
+
+func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
+
+// readMessage spares the usual text an allocation.
+func (e *envelope) readMessage(c *wire.Codec) {
+	switch text := c.Bytes(); string(text) {
+	case "success":
+		e.message = "success"
+	default:
+		e.message = string(text)
+	}
+}
+
+// reachData reads data if the code was a success, and otherwise checks it and
+// remembers where it stands.
+func (e *envelope) reachData(c *wire.Codec) {
+	mark := c.Mark()
+	if e.coded && e.succeeded() {
+		e.readData(c)
+		return
+	}
+	e.data = &mark
+	c.Skip()
+}
+
+// readData has the operation read data. Where data is of the wrong kind the
+// rest of the reply must still be sound before the call is said to be executed.
+func (e *envelope) readData(c *wire.Codec) {
+	mark := c.Mark()
+	e.read = true
+	e.call.read(c)
+	c.Flush()
+	if err := c.Err(); err != nil && !err.Malformed {
+		e.mismatch = err
+		c.Rewind(mark)
+		c.Skip()
+	}
+}
+
+// fail builds the call's error from the last answer.
+func (k *call) fail(outcome Outcome, cause error) *Error {
+	return &Error{
+		Op: k.op.name, Outcome: outcome, HTTPStatus: k.last.status, Code: k.last.code,
+		Message: k.last.message, RequestID: k.last.requestID, Reference: k.op.reference,
+		RetryAfter: k.last.retryAfter, Attempts: k.last.attempts,
+		write: k.op.class == transport.Write, err: cause,
+	}
+}
+
+// capture fills the caller's Response.
+func (k *call) capture(r *transport.Reply) {
+	if k.response == nil {
+		return
+	}
+	*k.response = Response{
+		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
+	}
+	if r.Header != nil {
+		k.response.Header = r.Header.Clone()
+		k.response.Header.Del("Set-Cookie")
+		k.response.Header.Del("Authorization")
+	}
+	if r.Err == nil && !k.client.maskedCards {
+		body := bytes.Clone(r.Body)
+		k.response.body = func() []byte { return bytes.Clone(body) }
+	}
+}
+
+// maxRequestID bounds what is kept of an identifier that the service chose.
+const maxRequestID = 64
+
+func requestID(h http.Header) string {
+	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
+		if id := h.Get(name); id != "" {
+			id = strings.Map(func(r rune) rune {
+				if r <= ' ' || r > '~' {
+					return -1
+				}
+				return r
+			}, id)
+			return maskDigitRuns(id[:min(len(id), maxRequestID)])
+		}
+	}
+	return ""
+}
+
+func attempts(list []transport.Attempt) []Attempt {
+	if list == nil {
+		return nil
+	}
+	out := make([]Attempt, len(list))
+	for i, a := range list {
+		out[i] = Attempt(a)
+	}
+	return out
+}
+
+func bytesBody(text []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+}

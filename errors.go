@@ -1,0 +1,282 @@
+package cardwire
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Outcome answers one question about a failed call: did it happen? Its zero
+// value is OutcomeUnknown, so that what nobody decided is never taken for done
+// or undone.
+type Outcome int
+
+const (
+	// OutcomeUnknown says that it may have happened. Settle it with the service
+	// before sending anything that would do it again.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNotSent says that it did not happen: no byte of the request left.
+	OutcomeNotSent
+	// OutcomeRefused says that it did not happen: the service said no.
+	OutcomeRefused
+	// OutcomeExecuted says that it did happen: the service said yes, and only
+	// its answer could not be read or is not what was asked for.
+	OutcomeExecuted
+)
+
+// String returns "unknown", "not sent", "refused" or "executed".
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeUnknown:
+		return "unknown"
+	case OutcomeNotSent:
+		return "not sent"
+	case OutcomeRefused:
+		return "refused"
+	case OutcomeExecuted:
+		return "executed"
+	}
+	return "Outcome(" + strconv.Itoa(int(o)) + ")"
+}
+
+// The sentinels of this package are only for use with [errors.Is].
+var (
+	// ErrOutcomeUnknown matches an [Error] with OutcomeUnknown.
+	ErrOutcomeUnknown = errors.New("cardwire: the outcome is unknown")
+	// ErrNotSent matches an [Error] with OutcomeNotSent.
+	ErrNotSent = errors.New("cardwire: nothing was sent")
+	// ErrRefused matches an [Error] with OutcomeRefused.
+	ErrRefused = errors.New("cardwire: the service refused")
+	// ErrExecuted matches an [Error] with OutcomeExecuted.
+	ErrExecuted = errors.New("cardwire: it was executed")
+
+	// ErrUnauthorized matches an [Error] with the HTTP status or code 401.
+	ErrUnauthorized = errors.New("cardwire: the API key was not accepted")
+	// ErrNotFound matches an [Error] with the HTTP status or code 404.
+	ErrNotFound = errors.New("cardwire: not found")
+	// ErrRateLimited matches an [Error] with the HTTP status or code 429. Its
+	// RetryAfter says how long to wait, if the service said so.
+	ErrRateLimited = errors.New("cardwire: too many requests")
+
+	// ErrInvalidParams says that a parameter was refused before anything was
+	// sent. The text names it.
+	ErrInvalidParams = errors.New("cardwire: invalid parameters")
+	// ErrUnreadable says that the answer is not what the interface promises.
+	ErrUnreadable = errors.New("cardwire: the answer is unreadable")
+	// ErrResponseTooLarge says that the answer exceeds WithMaxResponseBytes, or
+	// 64 KiB as the answer to a write.
+	ErrResponseTooLarge = errors.New("cardwire: the answer is too large")
+	// ErrRedirect says that the answer was a redirect, or the answer to another
+	// request than the one sent. Redirects are never followed.
+	ErrRedirect = errors.New("cardwire: the answer is a redirect")
+	// ErrParameterIgnored says that the answer contradicts a parameter that was
+	// sent: the service did not honour it, probably because it knows it by
+	// another name. See [Profile].
+	ErrParameterIgnored = errors.New("cardwire: the service ignored a parameter")
+	// ErrDuplicateIntent says that the reference is in flight or taken, and that
+	// this call sent nothing. The Outcome is that of the reference.
+	ErrDuplicateIntent = errors.New("cardwire: the reference is taken")
+	// ErrDrift says, under WithStrictDrift, that the answer deviates from the
+	// interface in a way that is tolerated otherwise.
+	ErrDrift = errors.New("cardwire: the answer deviates from the interface")
+)
+
+// Error is the error of every failed call. Neither its text nor what it wraps
+// holds a body, a query, a key or a card number.
+type Error struct {
+	// Op is the operation, named like the method: "CreateTransfer".
+	Op string
+	// Outcome says whether it happened. A failed read changed nothing, whatever
+	// its outcome.
+	Outcome Outcome
+	// HTTPStatus is the status of the last answer; 0: there was none.
+	HTTPStatus int
+	// Code is the code of the envelope; 0: none was readable.
+	Code int
+	// Message is the service's msg, of at most 256 bytes, with control
+	// characters, runs of 12 and more digits and the client's key masked.
+	Message string
+	// RequestID is the service's identifier of the exchange, from X-Request-Id,
+	// Request-Id or X-Correlation-Id; "": none.
+	RequestID string
+	// Reference is the merchant order number or client transaction ID that the
+	// call was made under; "": the operation has none.
+	Reference string
+	// Page is where AllCards resumes: pass it as ListCardsParams.Page. 0 for
+	// every other operation.
+	Page int
+	// RetryAfter is how long the service asks to wait; 0: it did not.
+	RetryAfter time.Duration
+	// Attempts are the requests that were made; nil where the first was the only
+	// one and was answered.
+	Attempts []Attempt
+
+	write bool
+	err   error
+}
+
+// Attempt is one request of a call.
+type Attempt struct {
+	// Start is when the attempt began.
+	Start time.Time
+	// Duration is how long it took, to the last byte of the answer.
+	Duration time.Duration
+	// Phase is how far it came: "connect", "sent" or "answered".
+	Phase string
+	// HTTPStatus is the answer's status; 0: no answer.
+	HTTPStatus int
+	// Wait is the pause before the next attempt; 0: there was none.
+	Wait time.Duration
+}
+
+// Error says what failed, whether it happened and what to do next.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("cardwire: " + e.Op + ": " + e.Outcome.String())
+	if e.HTTPStatus != 0 {
+		b.WriteString(", HTTP " + strconv.Itoa(e.HTTPStatus))
+	}
+	if e.Code != 0 {
+		b.WriteString(", code " + strconv.Itoa(e.Code))
+	}
+	if e.Message != "" {
+		b.WriteString(", " + strconv.Quote(e.Message))
+	}
+	if e.RequestID != "" {
+		b.WriteString(", request ID " + e.RequestID)
+	}
+	if e.Page != 0 {
+		b.WriteString(", page " + strconv.Itoa(e.Page))
+	}
+	if e.err != nil {
+		b.WriteString(": " + strings.TrimPrefix(e.err.Error(), "cardwire: "))
+	}
+	b.WriteString(": " + e.advice())
+	return b.String()
+}
+
+// advice is the next step, which depends on the outcome more than on the cause.
+func (e *Error) advice() string {
+	switch {
+	case errors.Is(e.err, ErrInvalidParams):
+		return "correct it and call again; nothing was sent"
+	case errors.Is(e.err, ErrParameterIgnored):
+		return "set the parameter's name in the Profile, or do without it"
+	case errors.Is(e.err, ErrDuplicateIntent):
+		return "settle the reference before calling again; this call sent nothing"
+	case e.HTTPStatus == http.StatusTooManyRequests || e.Code == http.StatusTooManyRequests:
+		return "nothing happened; wait and call again"
+	case e.HTTPStatus == http.StatusUnauthorized || e.Code == http.StatusUnauthorized:
+		return "nothing happened; check the API key"
+	case e.Outcome == OutcomeNotSent:
+		return "nothing was sent; it is safe to call again"
+	case e.Outcome == OutcomeRefused:
+		return "nothing happened; correct the request before calling again"
+	case e.Outcome == OutcomeExecuted:
+		return "it was done; do not call again to do it"
+	case !e.write:
+		return "nothing was changed; calling again is safe"
+	}
+	return "it may have happened; settle it with the service before doing it again"
+}
+
+// Unwrap returns the cause, which [errors.Is] and [errors.As] look through.
+func (e *Error) Unwrap() error { return e.err }
+
+// Is matches the sentinels that stand for an outcome, a status or a code.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case ErrOutcomeUnknown:
+		return e.Outcome == OutcomeUnknown
+	case ErrNotSent:
+		return e.Outcome == OutcomeNotSent
+	case ErrRefused:
+		return e.Outcome == OutcomeRefused
+	case ErrExecuted:
+		return e.Outcome == OutcomeExecuted
+	case ErrUnauthorized:
+		return e.has(http.StatusUnauthorized)
+	case ErrNotFound:
+		return e.has(http.StatusNotFound)
+	case ErrRateLimited:
+		return e.has(http.StatusTooManyRequests)
+	}
+	return false
+}
+
+func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }
+
+// problem is a sentinel with words of its own.
+type problem struct {
+	kind error
+	text string
+}
+
+func (p *problem) Error() string { return p.kind.Error() + ": " + p.text }
+func (p *problem) Unwrap() error { return p.kind }
+
+func invalid(text string) error { return &problem{ErrInvalidParams, text} }
+
+// concealed tells what went wrong in words of our own, because those of the
+// cause, which is a caller's function, may hold anything. The cause is found by
+// errors.Is, and stands behind a closure so that no printing reaches it.
+type concealed struct {
+	text string
+	is   func(error) bool
+}
+
+func conceal(text string, cause error) error {
+	return &concealed{text, func(target error) bool { return errors.Is(cause, target) }}
+}
+
+func (c *concealed) Error() string        { return c.text }
+func (c *concealed) Is(target error) bool { return c.is(target) }
+
+// maxMessage bounds what is kept of the service's own words.
+const maxMessage = 256
+
+// sanitise makes the service's words fit for a log: control characters, the
+// client's key and runs of digits as long as a card number are masked.
+func sanitise(msg, key string) string {
+	if key != "" {
+		msg = strings.ReplaceAll(msg, key, "***")
+	}
+	msg = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e {
+			return ' '
+		}
+		return r
+	}, msg)
+	msg = maskDigitRuns(msg)
+	if len(msg) > maxMessage {
+		msg = msg[:maxMessage]
+		for len(msg) > 0 && !utf8.ValidString(msg) {
+			msg = msg[:len(msg)-1]
+		}
+	}
+	return msg
+}
+
+// minCardDigits is the length from which a run of digits may be a card number.
+const minCardDigits = 12
+
+func maskDigitRuns(s string) string {
+	b := []byte(s)
+	run := 0
+	for i := 0; i <= len(b); i++ {
+		if i < len(b) && b[i] >= '0' && b[i] <= '9' {
+			run++
+			continue
+		}
+		if run >= minCardDigits {
+			for j := i - run; j < i; j++ {
+				b[j] = '*'
+			}
+		}
+		run = 0
+	}
+	return string(b)
+}

@@ -1,0 +1,16 @@
+package check
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// loopback says whether the host is this machine, judged without a look-up:
+// a name could be answered with any address.
+func loopback(host string) bool {
+	if host := strings.ToLower(host); host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,337 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// call is the state of one call. It is the context of the request that
+// go-retryablehttp carries, because its hooks are given nothing else by which
+// they could find it.
+type call struct {
+	context.Context // the caller's
+
+	in     Call
+	engine *Engine
+	reply  Reply
+
+	attempt Attempt // the one under way, or the last
+	unsent  bool    // it is proven that the attempt sent nothing
+	final   bool    // whatever the class, nothing may follow
+	refused bool    // the attempt was not begun
+
+	// Kept here to be one allocation with the call.
+	wrapped retryablehttp.Request
+	stub    http.Response
+	first   lazyContext
+}
+
+type callKey struct{}
+
+// Value finds the call itself, and otherwise what the caller's context holds.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// envelope is the request that go-retryablehttp and its http.Client see. It
+// carries the call and nothing else: each attempt makes its own request.
+func (c *call) envelope() *http.Request {
+	return (&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(c)
+}
+
+// attempts is the RoundTripper below go-retryablehttp: one call of it is one
+// attempt, from the limiter to the last byte of the answer. So a truncated body
+// is a failed attempt like any other, and there is no body left that could be
+// lost, or block the drain. It has no CloseIdleConnections on purpose:
+// go-retryablehttp calls that after each failure.
+type attempts struct{}
+
+// RoundTrip never fails, and its response is a stub with a status that makes
+// http.Client look no further: what happened is in the call.
+func (attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := callOf(r.Context())
+	if err := c.admit(); err != nil {
+		c.refused = true
+		c.reply.Err = c.failure(err)
+	} else {
+		c.try()
+	}
+	c.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}
+	return &c.stub, nil
+}
+
+// admit waits for the limiter and says whether an attempt may begin.
+func (c *call) admit() error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if c.engine.limit != nil {
+		if err := c.awaitLimit(); err != nil {
+			return seal("refused by the rate limiter", err)
+		}
+	}
+	c.attempt = Attempt{Start: time.Now()}
+	if d := c.in.Deadline; !d.IsZero() && !c.attempt.Start.Before(d) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func (c *call) awaitLimit() error {
+	if c.in.Deadline.IsZero() {
+		return c.engine.limit(c.Context)
+	}
+	ctx, cancel := context.WithDeadline(c.Context, c.in.Deadline)
+	defer cancel()
+	return c.engine.limit(ctx)
+}
+
+// try makes one attempt and leaves what came of it in the reply.
+func (c *call) try() {
+	c.begin()
+	ctx, cancel := c.attemptContext()
+	defer cancel()
+	body, err := c.openBody()
+	if err != nil {
+		c.settle(seal("the request body could not be opened", err), true)
+		c.final = true
+		return
+	}
+	if body != nil {
+		defer body.Close()
+	}
+	var conn *connTrace
+	if c.engine.doer == nil && c.in.Class != Read {
+		conn = new(connTrace)
+		ctx = conn.attach(ctx)
+	}
+	resp, err := c.engine.send(c.request(ctx, body), c.in.Class)
+	err = c.receive(ctx, resp, err)
+	c.settle(err, err != nil && conn.unused())
+}
+
+// begin forgets the answer of the attempt before.
+func (c *call) begin() {
+	c.reply.Release()
+	c.reply = Reply{
+		Attempts: c.reply.Attempts,
+		NotSent:  c.reply.NotSent,
+		Tries:    c.reply.Tries + 1,
+		owner:    c.engine,
+	}
+}
+
+// attemptContext bounds the attempt, unless the caller's context ends first.
+func (c *call) attemptContext() (context.Context, context.CancelFunc) {
+	end := c.in.Deadline
+	if limit := c.engine.policy.Attempt; limit > 0 && c.in.Class == Read {
+		end = earlier(end, c.attempt.Start.Add(limit))
+	}
+	if d, ok := c.Deadline(); end.IsZero() || ok && !end.Before(d) {
+		return c.Context, func() {}
+	}
+	lazy := &c.first
+	if c.reply.Tries > 1 {
+		lazy = new(lazyContext) // something may still hold the one before
+	}
+	lazy.Context, lazy.end = c.Context, end
+	return lazy, lazy.stop
+}
+
+// earlier returns the earlier of two times; a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (c *call) openBody() (io.ReadCloser, error) {
+	if c.in.Body == nil {
+		return nil, nil
+	}
+	if c.in.BodySize == 0 {
+		return http.NoBody, nil
+	}
+	body, err := c.in.Body()
+	if err != nil {
+		return nil, err
+	}
+	return &onceCloser{ReadCloser: body}, nil
+}
+
+// request is a literal because http.NewRequest would parse the URL again and
+// set GetBody, with which net/http sends a body again by itself.
+func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
+	header := c.in.Header
+	if header == nil {
+		header = http.Header{}
+	}
+	return (&http.Request{
+		Method:        c.in.Method,
+		URL:           c.in.URL,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        header,
+		Body:          body,
+		ContentLength: c.in.BodySize,
+		Host:          c.in.URL.Host,
+	}).WithContext(ctx)
+}
+
+// send carries a request to its answer's head, and follows no redirect.
+func (e *Engine) send(req *http.Request, class Class) (*http.Response, error) {
+	switch d := e.doer.(type) {
+	case nil:
+		if class == Read {
+			return e.pooled.RoundTrip(req)
+		}
+		return e.fresh.RoundTrip(req)
+	case *http.Client:
+		return sendBy(d, req)
+	default:
+		return d.Do(req)
+	}
+}
+
+// sendBy uses a caller's client as it is at this moment: mocks are often
+// installed after it was handed over. Redirects are all that a client without
+// cookies and a timeout adds to its transport, so that one goes straight there.
+func sendBy(hc *http.Client, req *http.Request) (*http.Response, error) {
+	if hc.Jar != nil || hc.Timeout != 0 {
+		single := *hc
+		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		return single.Do(req)
+	}
+	if hc.Transport == nil {
+		return http.DefaultTransport.RoundTrip(req)
+	}
+	return hc.Transport.RoundTrip(req)
+}
+
+// errNoAnswer is for doers that return neither an answer nor an error.
+var errNoAnswer = errors.New("transport: neither an answer nor an error")
+
+// receive takes the answer in, head and body, and closes it.
+func (c *call) receive(ctx context.Context, resp *http.Response, err error) error {
+	if resp != nil && resp.Body != nil {
+		defer resp.Body.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if resp == nil {
+		return errNoAnswer
+	}
+	c.reply.Status, c.reply.Header = resp.StatusCode, resp.Header
+	c.reply.Redirected = resp.StatusCode/100 == 3 || c.strays(resp.Request)
+	if after := resp.Header["Retry-After"]; len(after) > 0 {
+		c.reply.RetryAfter = parseRetryAfter(after[0], time.Now())
+	}
+	if resp.Body == nil {
+		return nil
+	}
+	c.reply.buf = c.engine.buffer()
+	if err := c.reply.buf.fill(ctx, resp.Body, resp.ContentLength, c.in.MaxBytes); err != nil {
+		return err
+	}
+	c.reply.Body = c.reply.buf.b
+	return nil
+}
+
+// strays reports that a doer, which may follow redirects of its own accord,
+// brought the answer to another request than the one it was given.
+func (c *call) strays(answered *http.Request) bool {
+	if _, ok := c.engine.doer.(*http.Client); ok || c.engine.doer == nil || answered == nil {
+		return false
+	}
+	return answered.Response != nil || answered.Method != c.in.Method ||
+		answered.URL != c.in.URL && (answered.URL == nil || answered.URL.String() != c.in.URL.String())
+}
+
+// settle notes how the attempt ended.
+func (c *call) settle(err error, unsent bool) {
+	c.unsent = unsent
+	c.reply.NotSent = c.reply.NotSent && unsent
+	c.attempt.HTTPStatus = c.reply.Status
+	switch {
+	case c.reply.Status != 0:
+		c.attempt.Phase = "answered"
+	case unsent || connecting(err):
+		c.attempt.Phase = "connect"
+	default:
+		c.attempt.Phase = "sent"
+	}
+	if err != nil {
+		c.reply.Err = c.failure(err)
+		c.final = hopeless(err)
+	}
+}
+
+// failure seals an error. Where the caller's context is done, that is the cause
+// which the caller knows about.
+func (c *call) failure(err error) error {
+	done := c.Err()
+	if done == nil {
+		return Cause(err)
+	}
+	return seal(words(done), errors.Join(done, context.Cause(c.Context), err))
+}
+
+// record keeps the attempt for those who want to know of it.
+func (c *call) record() {
+	clean := c.reply.Err == nil && c.reply.Tries == 1 && c.attempt.Wait == 0
+	if clean && c.in.OnAttempt == nil {
+		return
+	}
+	c.attempt.Duration = time.Since(c.attempt.Start)
+	if !clean {
+		c.reply.Attempts = append(c.reply.Attempts, c.attempt)
+	}
+	if c.in.OnAttempt != nil {
+		c.in.OnAttempt(c.attempt)
+	}
+}
+
+// connTrace watches whether an attempt got a connection. net/http calls GotConn
+// before it writes the first byte of a request, so a connection that was sought
+// and not got is proof that nothing was sent. Its hooks may be called late, from
+// other goroutines: hence one for each attempt, and atomics.
+type connTrace struct{ sought, got atomic.Bool }
+
+func (t *connTrace) attach(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { t.sought.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { t.got.Store(true) },
+	})
+}
+
+// unused is false for nil: without a trace nothing is proven.
+func (t *connTrace) unused() bool { return t != nil && t.sought.Load() && !t.got.Load() }
+
+// onceCloser lets both the transport and the engine close a body: not every
+// doer does, and not every body bears it twice.
+type onceCloser struct {
+	io.ReadCloser
+	once sync.Once
+	err  error
+}
+
+func (c *onceCloser) Close() error {
+	c.once.Do(func() { c.err = c.ReadCloser.Close() })
+	return c.err
+}

@@ -1,0 +1,78 @@
+package transport
+
+import (
+	"context"
+	"io"
+)
+
+const (
+	minBuffer = 4 << 10
+	// maxFirst is how much an answer's Content-Length may make us reserve before
+	// a byte of it has come.
+	maxFirst = 128 << 10
+	// maxPooled is the largest buffer that is kept.
+	maxPooled = 1 << 20
+	// maxEmptyReads is how often a reader may return nothing in a row.
+	maxEmptyReads = 100
+)
+
+// buffer holds the body of an answer: b is what was read, its capacity what may
+// be read without growing.
+type buffer struct{ b []byte }
+
+func (e *Engine) buffer() *buffer {
+	if b, ok := e.buffers.Get().(*buffer); ok {
+		return b
+	}
+	return new(buffer)
+}
+
+// recycle clears a buffer, which may hold card data, and keeps it unless it is
+// extraordinarily large.
+func (e *Engine) recycle(b *buffer) {
+	clear(b.b)
+	b.b = b.b[:0]
+	if cap(b.b) <= maxPooled {
+		e.buffers.Put(b)
+	}
+}
+
+// fill reads r to its end. size is what Content-Length promises, or negative:
+// a hint. The context is looked at between reads, for bodies that ignore it.
+func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error {
+	// One byte more than promised: the end is seen without growing.
+	b.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)
+	for empty := 0; ; {
+		n, err := r.Read(b.b[len(b.b):cap(b.b)])
+		b.b = b.b[:len(b.b)+n]
+		switch {
+		case int64(len(b.b)) > limit:
+			return ErrTooLarge
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if empty++; n > 0 {
+			empty = 0
+		}
+		if empty == maxEmptyReads {
+			return io.ErrNoProgress
+		}
+		if len(b.b) == cap(b.b) {
+			b.grow(2 * cap(b.b))
+		}
+	}
+}
+
+// grow makes room for size bytes in all, and clears what it leaves behind.
+func (b *buffer) grow(size int) {
+	if size <= cap(b.b) {
+		return
+	}
+	old := b.b
+	b.b = append(make([]byte, 0, size), old...)
+	clear(old)
+}

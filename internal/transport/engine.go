@@ -1,0 +1,101 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	maxHeaderBytes   = 64 << 10
+	maxIdlePerHost   = 100
+	idleTimeout      = 90 * time.Second
+	dialTimeout      = 5 * time.Second
+	handshakeTimeout = 10 * time.Second
+	tlsSessions      = 64
+)
+
+// errProxyRefused stands for the text of a proxy's answer, which net/http would
+// make the error.
+var errProxyRefused = errors.New("transport: the proxy refused to connect")
+
+// newTransports makes the two engines. base, if any, is cloned and keeps its
+// proxy, dialler, certificates and timeouts.
+func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
+	if base == nil {
+		base = defaultTransport()
+	}
+	pooled = base.Clone()
+	harden(pooled)
+	if pooled.MaxIdleConnsPerHost == 0 {
+		pooled.MaxIdleConnsPerHost = maxIdlePerHost
+	}
+	if pooled.MaxIdleConns != 0 {
+		pooled.MaxIdleConns = max(pooled.MaxIdleConns, pooled.MaxIdleConnsPerHost)
+	}
+	// Cloned after hardening, so that both share one cache of TLS sessions.
+	fresh = pooled.Clone()
+	// A service that closes idle connections while a request is being written
+	// makes its outcome unknown for nothing; a fresh connection is never stale.
+	fresh.DisableKeepAlives = true
+	return pooled, fresh
+}
+
+func defaultTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSHandshakeTimeout: handshakeTimeout,
+		MaxIdleConns:        maxIdlePerHost,
+		IdleConnTimeout:     idleTimeout,
+	}
+}
+
+// harden takes HTTP/2 away, because net/http repeats requests over it by itself
+// and without end, and bounds what an answer may cost.
+func harden(t *http.Transport) {
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2 = false
+	// Empty but not nil: nil is what lets net/http fill it in.
+	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	t.TLSClientConfig = hardenTLS(t.TLSClientConfig)
+	t.DisableCompression = true
+	if t.MaxResponseHeaderBytes <= 0 || t.MaxResponseHeaderBytes > maxHeaderBytes {
+		t.MaxResponseHeaderBytes = maxHeaderBytes
+	}
+	t.OnProxyConnectResponse = checkProxy(t.OnProxyConnectResponse)
+}
+
+func hardenTLS(c *tls.Config) *tls.Config {
+	if c == nil {
+		c = new(tls.Config)
+	}
+	c = c.Clone()
+	c.NextProtos = []string{"http/1.1"}
+	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	if c.ClientSessionCache == nil {
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions)
+	}
+	return c
+}
+
+type proxyHook = func(context.Context, *url.URL, *http.Request, *http.Response) error
+
+func checkProxy(next proxyHook) proxyHook {
+	return func(ctx context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
+		if next != nil {
+			if err := next(ctx, proxy, req, resp); err != nil {
+				return err
+			}
+		}
+		if resp.StatusCode != http.StatusOK {
+			return errProxyRefused
+		}
+		return nil
+	}
+}

@@ -1,0 +1,207 @@
+// Package transport carries one call to the service: it chooses the engine,
+// repeats what may be repeated, reads the whole answer and says what is proven
+// about it. All retrying runs in go-retryablehttp, with every default of it
+// replaced; no other package knows that library.
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// Doer sends one request. *http.Client is one.
+type Doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// Class says how a call may be carried and when it may be repeated.
+type Class uint8
+
+const (
+	// Read changes nothing: pooled connections, repeated by the policy.
+	Read Class = iota
+	// Secret reads card secrets: a fresh connection, at most one repeat. Not
+	// pooled because net/http logs what arrives unasked on an idle connection.
+	Secret
+	// Write changes something: a fresh connection, repeated only where it is
+	// proven that nothing was sent.
+	Write
+)
+
+// Policy says how often and how patiently calls are repeated.
+type Policy struct {
+	// MaxRetries is how often a Read is repeated; Secret and Write have lower
+	// limits of their own. 0: nothing is repeated.
+	MaxRetries int
+	// MinDelay and MaxDelay bound the wait before repeat n, counted from 0: a
+	// random time of at most MinDelay*2^n and at most MaxDelay.
+	MinDelay, MaxDelay time.Duration
+	// MaxRetryAfter is the longest wait that the service may ask for; a longer
+	// one ends the call. 0: any ends it.
+	MaxRetryAfter time.Duration
+	// Attempt is how long one attempt of a Read may take; 0: as long as the call.
+	Attempt time.Duration
+}
+
+// Config is what an Engine is made from. The zero value is usable: no retries.
+type Config struct {
+	// Doer carries every class of call; nil: the engines of this package.
+	Doer Doer
+	// Transport is cloned into both engines; nil: a transport with sound limits.
+	// Ignored where there is a Doer.
+	Transport *http.Transport
+	// Policy governs repeats.
+	Policy Policy
+	// FreshReads gives each attempt of a Read a connection of its own too.
+	FreshReads bool
+	// Limit is waited for before every attempt; its error ends the call. nil: none.
+	Limit func(context.Context) error
+}
+
+// Engine carries calls. It is safe for concurrent use.
+type Engine struct {
+	doer    Doer            // a caller's; nil: pooled and fresh
+	pooled  *http.Transport // for reads
+	fresh   *http.Transport // for everything else: a connection for each attempt
+	policy  Policy
+	limit   func(context.Context) error
+	retrier retryablehttp.Client
+	budget  budget
+	buffers sync.Pool // of *buffer
+
+	noHeader http.Header // shared by all envelopes, never written to
+}
+
+// New makes an Engine. It does not touch the network.
+func New(cfg Config) *Engine {
+	e := &Engine{doer: cfg.Doer, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
+	if e.doer == nil {
+		e.pooled, e.fresh = newTransports(cfg.Transport)
+		if cfg.FreshReads {
+			e.pooled = e.fresh
+		}
+	}
+	// A literal, not retryablehttp.NewClient: that one logs every URL to stderr.
+	e.retrier.HTTPClient = &http.Client{Transport: attempts{}}
+	e.retrier.RetryMax = cfg.Policy.MaxRetries
+	e.retrier.CheckRetry = checkRetry
+	e.retrier.Backoff = backoff
+	e.retrier.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return e
+}
+
+// CloseIdleConnections closes the connections that the Engine itself keeps for
+// the next read. Those of a caller's Doer are the caller's, and stay.
+func (e *Engine) CloseIdleConnections() {
+	if e.pooled != nil {
+		e.pooled.CloseIdleConnections()
+	}
+}
+
+// Attempt is one request of a call.
+type Attempt struct {
+	// Start is when the attempt began.
+	Start time.Time
+	// Duration is how long it took, to the last byte of the answer.
+	Duration time.Duration
+	// Phase is how far it came: "connect", "sent" or "answered". Where no trace
+	// tells the first two apart, "sent" is what is not known to be "connect".
+	Phase string
+	// HTTPStatus is the answer's status; 0: no answer.
+	HTTPStatus int
+	// Wait is the pause before the next attempt; 0: there was none.
+	Wait time.Duration
+}
+
+// Call is one call, of one or more attempts.
+type Call struct {
+	// Class says how it is carried and repeated.
+	Class Class
+	// Method is the HTTP method.
+	Method string
+	// URL is absolute, http or https.
+	URL *url.URL
+	// Header is sent as it is and not modified; nil: none. No other call under
+	// way may have the same one.
+	Header http.Header
+	// Body opens the body, once an attempt; nil: none. What it returns is closed
+	// once, perhaps while it is read and after Do has returned, as net/http does.
+	Body func() (io.ReadCloser, error)
+	// BodySize is the exact length of the body in bytes; 0: there is none.
+	BodySize int64
+	// Deadline is that of the whole call with its repeats and waits; zero: the
+	// context's alone.
+	Deadline time.Time
+	// MaxBytes is how long the body of the answer may be, decompressed.
+	MaxBytes int64
+	// NoRetry makes it one attempt.
+	NoRetry bool
+	// OnAttempt is told of each attempt, once it is known whether another
+	// follows; nil: nobody is.
+	OnAttempt func(Attempt)
+}
+
+// Reply says what became of a call. Where a limiter, a context or a deadline
+// stopped a repeat, it is the last answer together with an Err.
+type Reply struct {
+	// Status is the status of the last answer; 0: it had no readable head.
+	Status int
+	// Header is the header of the last answer.
+	Header http.Header
+	// Body is the whole body of the last answer, valid until Release.
+	Body []byte
+	// Attempts are the requests made; nil where the first was the only one and
+	// was answered.
+	Attempts []Attempt
+	// NotSent is proof that no byte of any attempt left this machine.
+	NotSent bool
+	// Redirected says that the answer is a redirect, or answers another request
+	// than the one sent.
+	Redirected bool
+	// RetryAfter is how long the last answer asks to wait, at most ten years; 0:
+	// it does not.
+	RetryAfter time.Duration
+	// Tries is the number of attempts begun.
+	Tries int
+	// Err is nil if the last answer was read to its end. It is sealed: see Cause.
+	Err error
+
+	buf   *buffer
+	owner *Engine
+}
+
+// Release clears the body and gives its memory back. It is safe to call twice.
+func (r *Reply) Release() {
+	if r.buf != nil {
+		r.owner.recycle(r.buf)
+	}
+	r.Body, r.buf = nil, nil
+}
+
+// ErrTooLarge says that the body of the answer exceeds MaxBytes.
+var ErrTooLarge = errors.New("transport: the answer is too large")
+
+// Do carries a call to its end. The Reply is never nil, and is the caller's to
+// release.
+func (e *Engine) Do(ctx context.Context, in *Call) *Reply {
+	c := &call{Context: ctx, in: *in, engine: e}
+	c.reply = Reply{NotSent: true, owner: e}
+	if err := in.validate(); err != nil {
+		c.reply.Err = seal("invalid request", err)
+		return &c.reply
+	}
+	c.wrapped.Request = c.envelope()
+	// The response is a stub without a body: the answer is in the call. An error
+	// comes only from a wait that the context cut short.
+	if _, err := e.retrier.Do(&c.wrapped); err != nil {
+		c.reply.Err = c.failure(err)
+	}
+	return &c.reply
+}

@@ -1,0 +1,50 @@
+package transport
+
+import (
+	"errors"
+	"strings"
+)
+
+// validate refuses what net/http would refuse only after the engine has lost
+// sight of it, so that such a call is known to be unsent. It names no value.
+func (c *Call) validate() error {
+	u := c.URL
+	switch {
+	case u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("transport: the URL is not an absolute http or https URL")
+	case !token(c.Method):
+		return errors.New("transport: the method is not a token")
+	case c.BodySize < 0 || c.BodySize > 0 && c.Body == nil:
+		return errors.New("transport: the size is not that of the body")
+	}
+	for name, values := range c.Header {
+		if !token(name) || !printable(values) {
+			return errors.New("transport: a header is invalid")
+		}
+	}
+	return nil
+}
+
+func token(s string) bool {
+	for i := range len(s) {
+		b := s[i]
+		if letter := b | 0x20; letter >= 'a' && letter <= 'z' || b >= '0' && b <= '9' {
+			continue
+		}
+		if strings.IndexByte("-_!#$%&'*+.^`|~", b) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func printable(values []string) bool {
+	for _, v := range values {
+		for i := range len(v) {
+			if v[i] < ' ' && v[i] != '\t' || v[i] == 0x7f {
+				return false
+			}
+		}
+	}
+	return true
+}

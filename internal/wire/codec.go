@@ -1,0 +1,212 @@
+// Package wire reads and writes the service's JSON and its request bodies.
+//
+// A Codec reads strictly: one JSON text held in memory, forward only, without
+// reflection. It refuses what a lenient parser lets through and a client of a
+// payment service must not: repeated member names, names in another letter
+// case taken for known ones, invalid UTF-8, trailing bytes, deep nesting and
+// numbers that cannot be held exactly. Each type is described once, by a list
+// of [Member]s, and the same list serves both directions.
+package wire
+
+import "math/bits"
+
+// Member is one named member of the JSON object that a T stands for.
+type Member[T any] struct {
+	name     string
+	required bool
+	variant  Variant
+	value    func(*Codec, *T)
+}
+
+// Variant is a set of the forms in which the service sends one type.
+type Variant uint8
+
+// The variants that this package knows. A type that is sent in several forms
+// gives its own bits, from 1<<1 on.
+const (
+	Lenient Variant = 0      // no form: no member is missed but the required
+	Whole   Variant = 1 << 0 // the one form of a type that has just one
+)
+
+// Required describes a member without which the object is unreadable.
+func Required[T any](name string, value func(*Codec, *T)) Member[T] {
+	return Member[T]{name: name, required: true, value: value}
+}
+
+// Expected describes a member whose absence is drift and leaves the zero value.
+func Expected[T any](name string, value func(*Codec, *T)) Member[T] {
+	return Member[T]{name: name, value: value}
+}
+
+// In says that the member is part of the variant v only. In other variants its
+// absence is no drift; where it is sent all the same, it is read.
+func (m Member[T]) In(v Variant) Member[T] {
+	m.variant = v
+	return m
+}
+
+// Object reads or writes dst as an object of at most 63 members, which is in
+// the form v.
+func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
+	if c.writing {
+		writeObject(c, dst, members)
+		return
+	}
+	if !c.open('{', "object") {
+		return
+	}
+	var seen uint64
+	unknown := nameSet{base: len(c.names)}
+	next := 0
+	for first := true; c.more('}', first); first = false {
+		name := c.memberName()
+		if c.err != nil {
+			return
+		}
+		i := find(members, name, next)
+		if i < 0 {
+			c.skipUnknown(&unknown, name)
+			continue
+		}
+		if seen&(1<<i) != 0 {
+			c.malformed("a member name is repeated")
+			return
+		}
+		seen |= 1 << i
+		next = i + 1
+		c.path[len(c.path)-1] = members[i].name
+		members[i].value(c, dst)
+	}
+	if c.err == nil {
+		c.close()
+		reportMissing(c, members, seen, v)
+		c.names = c.names[:unknown.base]
+	}
+}
+
+// find looks from the expected place on: a service that keeps to one order is
+// answered by the first comparison.
+func find[T any](members []Member[T], name []byte, from int) int {
+	for i := from; i < len(members); i++ {
+		if string(name) == members[i].name {
+			return i
+		}
+	}
+	for i := range min(from, len(members)) {
+		if string(name) == members[i].name {
+			return i
+		}
+	}
+	return -1
+}
+
+func reportMissing[T any](c *Codec, members []Member[T], seen uint64, v Variant) {
+	for missing := ^seen & (1<<len(members) - 1); missing != 0; missing &= missing - 1 {
+		m := &members[bits.TrailingZeros64(missing)]
+		if m.required {
+			c.failAt(m.name, "to be there")
+			return
+		}
+		if v != Lenient && (m.variant == Lenient || m.variant&v != 0) {
+			c.driftAt(m.name, "missing member")
+		}
+	}
+}
+
+// Rows reads or writes the payload's own list, whose elements are in the form
+// v. Its capacity is guessed from the first element.
+func Rows[T any](c *Codec, dst *[]T, members []Member[T], v Variant) {
+	if c.writing {
+		writeList(c, *dst, func(e *T) { writeObject(c, e, members) })
+		return
+	}
+	*dst = readList(c, members, v, true)
+}
+
+// List reads or writes a list within an element. Null is drift and reads as nil.
+func List[T any](c *Codec, dst *[]T, members []Member[T]) {
+	if c.writing {
+		writeList(c, *dst, func(e *T) { writeObject(c, e, members) })
+		return
+	}
+	if c.nullArray() {
+		*dst = nil
+		return
+	}
+	*dst = readList(c, members, Whole, false)
+}
+
+// maxGuess bounds the capacity reserved on the word of the first element, so
+// that a short first element cannot reserve more memory than the reply is worth.
+const maxGuess = 1024
+
+func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
+	if !c.open('[', "array") {
+		return nil
+	}
+	out := []T{}
+	for first := true; c.more(']', first); first = false {
+		start := c.pos
+		var zero T
+		out = append(out, zero)
+		Object(c, &out[len(out)-1], members, v)
+		if c.err != nil {
+			return nil
+		}
+		c.Flush()
+		if first && guess {
+			rest := (len(c.buf) - c.pos) / max(c.pos-start, 1)
+			out = append(make([]T, 0, 2+min(rest+rest/32, maxGuess)), out...)
+		}
+	}
+	if c.err != nil {
+		return nil
+	}
+	c.close()
+	return out
+}
+
+// Map reads an object whose names are data, as in a table of amount ranges:
+// each is called once a member and must read its value. The name is valid
+// until the next text is read.
+func (c *Codec) Map(each func(name []byte)) {
+	if !c.open('{', "object") {
+		return
+	}
+	set := nameSet{base: len(c.names)}
+	for first := true; c.more('}', first); first = false {
+		name := c.memberName()
+		if c.err != nil || !c.unique(&set, name) {
+			return
+		}
+		c.path[len(c.path)-1] = "*"
+		each(name)
+	}
+	if c.err == nil {
+		c.close()
+		c.names = c.names[:set.base]
+	}
+}
+
+// Each reads an array of anything: one is called once an element and must read it.
+func (c *Codec) Each(one func()) {
+	if !c.open('[', "array") {
+		return
+	}
+	for first := true; c.more(']', first); first = false {
+		one()
+	}
+	if c.err == nil {
+		c.close()
+	}
+}
+
+func (c *Codec) skipUnknown(set *nameSet, name []byte) {
+	if !c.unique(set, name) {
+		return
+	}
+	// The name itself is payload too, so nothing reports it.
+	c.path[len(c.path)-1] = "*"
+	c.Drift("unknown member")
+	c.Skip()
+}

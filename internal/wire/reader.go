@@ -1,0 +1,462 @@
+package wire
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Limits of what is read. Depth counts every open object and array.
+const (
+	maxDepth  = 64
+	maxDrifts = 100
+)
+
+// A Codec reads one JSON text or writes one. Its errors stick: after the first
+// one every call does nothing, so that callers check once, at the end.
+type Codec struct {
+	buf     []byte
+	pos     int
+	path    []string // one entry an open container: a member's name, "*" or "[]"
+	names   [][]byte // of open objects whose names are not known beforehand
+	scratch []byte   // the current text, unescaped
+	slab    []byte   // the texts of the current element, to become one string
+	pending []pendingText
+	drifts  []Drift
+	observe bool
+	// Masking asks the values of card data to mask what they read.
+	Masking bool
+	err     *Error
+
+	writing bool
+	out     []byte
+}
+
+type pendingText struct {
+	dst *string
+	end int
+}
+
+// Drift is a deviation from the interface that was tolerated.
+type Drift struct{ Path, Kind string }
+
+// Error says why a text could not be read. It holds no byte of the text.
+type Error struct {
+	Path      string // "data.data[].fee"; "" with Malformed
+	Problem   string
+	Malformed bool // not strict JSON, as against JSON of the wrong kind
+}
+
+func (e *Error) Error() string {
+	if e.Malformed {
+		return "the answer is not strict JSON: " + e.Problem
+	}
+	return e.Path + ": want " + e.Problem
+}
+
+var codecs = sync.Pool{New: func() any { return new(Codec) }}
+
+// NewReader returns a Codec that reads body, from a pool: call [Codec.Release]
+// when done. Where observe is false no drift is kept.
+func NewReader(body []byte, observe bool) *Codec {
+	c := codecs.Get().(*Codec)
+	c.buf, c.observe = body, observe
+	return c
+}
+
+// Release clears the Codec, so that no payload stays in the pool, and gives it back.
+func (c *Codec) Release() {
+	clear(c.scratch[:cap(c.scratch)])
+	clear(c.slab[:cap(c.slab)])
+	clear(c.pending[:cap(c.pending)])
+	clear(c.names[:cap(c.names)])
+	*c = Codec{
+		path: c.path[:0], names: c.names[:0], scratch: c.scratch[:0],
+		slab: c.slab[:0], pending: c.pending[:0],
+	}
+	codecs.Put(c)
+}
+
+// Err returns the first error, or nil.
+func (c *Codec) Err() *Error { return c.err }
+
+// Drifts returns what was tolerated, each path and kind once.
+func (c *Codec) Drifts() []Drift { return c.drifts }
+
+// End checks that nothing but white space follows.
+func (c *Codec) End() {
+	if c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {
+		c.malformed("bytes follow the end")
+	}
+	c.Flush()
+}
+
+// Kind returns the first byte of the next value: one of { [ " t f n 0 -, with
+// every digit as '0', or 0 where there is none.
+func (c *Codec) Kind() byte {
+	b := c.peek()
+	if b >= '0' && b <= '9' {
+		return '0'
+	}
+	return b
+}
+
+// Mark is a place to return to with [Codec.Rewind].
+type Mark struct {
+	pos, path, names int
+	member           string
+}
+
+// Mark returns the current place, which is within a container.
+func (c *Codec) Mark() Mark {
+	return Mark{c.pos, len(c.path), len(c.names), c.path[len(c.path)-1]}
+}
+
+// Rewind returns to m and forgets the error that came after it.
+func (c *Codec) Rewind(m Mark) {
+	c.pos, c.path, c.names, c.err = m.pos, c.path[:m.path], c.names[:m.names], nil
+	c.path[len(c.path)-1] = m.member
+	c.slab, c.pending = c.slab[:0], c.pending[:0]
+}
+
+// Drift reports a tolerated deviation at the current member.
+func (c *Codec) Drift(kind string) {
+	if !c.observe || c.err != nil || len(c.drifts) == maxDrifts {
+		return
+	}
+	var room [256]byte
+	path := appendPath(room[:0], c.path)
+	for i := range c.drifts {
+		if c.drifts[i].Kind == kind && c.drifts[i].Path == string(path) {
+			return
+		}
+	}
+	c.drifts = append(c.drifts, Drift{Path: string(path), Kind: kind})
+}
+
+func (c *Codec) driftAt(name, kind string) {
+	if c.observe {
+		c.path = append(c.path, name)
+		c.Drift(kind)
+		c.path = c.path[:len(c.path)-1]
+	}
+}
+
+// Fail says that the current value is not what was wanted.
+func (c *Codec) Fail(want string) {
+	if c.err == nil {
+		c.err = &Error{Path: string(appendPath(nil, c.path)), Problem: want}
+	}
+}
+
+func (c *Codec) failAt(name, want string) {
+	c.path = append(c.path, name)
+	c.Fail(want)
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *Codec) malformed(problem string) {
+	if c.err == nil {
+		c.err = &Error{Problem: problem, Malformed: true}
+	}
+}
+
+func appendPath(dst []byte, path []string) []byte {
+	for _, p := range path {
+		if len(dst) > 0 && !strings.HasPrefix(p, "[") {
+			dst = append(dst, '.')
+		}
+		dst = append(dst, p...)
+	}
+	return dst
+}
+
+// Flush turns the texts gathered since the last Flush into one string and
+// hands each place its part: an element costs one allocation, not one a text.
+func (c *Codec) Flush() {
+	if len(c.pending) == 0 {
+		return
+	}
+	all := string(c.slab)
+	start := 0
+	for _, p := range c.pending {
+		*p.dst = all[start:p.end]
+		start = p.end
+	}
+	c.slab, c.pending = c.slab[:0], c.pending[:0]
+}
+
+func (c *Codec) keep(dst *string, text []byte) {
+	if len(text) == 0 {
+		*dst = ""
+		return
+	}
+	c.slab = append(c.slab, text...)
+	c.pending = append(c.pending, pendingText{dst, len(c.slab)})
+}
+
+// peek skips white space and returns the next byte, 0 at the end or after an error.
+func (c *Codec) peek() byte {
+	for c.err == nil && c.pos < len(c.buf) {
+		switch b := c.buf[c.pos]; b {
+		case ' ', '\t', '\n', '\r':
+			c.pos++
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+func (c *Codec) open(bracket byte, what string) bool {
+	if b := c.peek(); b != bracket {
+		c.wrong(b, what)
+		return false
+	}
+	if len(c.path) == maxDepth {
+		c.malformed("it is nested too deeply")
+		return false
+	}
+	c.pos++
+	place := ""
+	if bracket == '[' {
+		place = "[]"
+	}
+	c.path = append(c.path, place)
+	return true
+}
+
+func (c *Codec) close() { c.path = c.path[:len(c.path)-1] }
+
+// wrong fails with what was wanted where a value of another kind stands, and
+// as malformed where no value does.
+func (c *Codec) wrong(b byte, want string) {
+	switch b {
+	case '{', '[', '"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n':
+		c.Fail(want)
+	case 0:
+		c.malformed("it ends too early")
+	default:
+		c.malformed("a value is missing")
+	}
+}
+
+// more consumes the comma before the next element, or the closing bracket.
+func (c *Codec) more(closing byte, first bool) bool {
+	b := c.peek()
+	switch {
+	case c.err != nil:
+		return false
+	case b == closing:
+		c.pos++
+		return false
+	case first:
+		return true
+	case b == ',':
+		c.pos++
+		return true
+	case b == 0:
+		c.malformed("it ends too early")
+	default:
+		c.malformed("a comma or a closing bracket is missing")
+	}
+	return false
+}
+
+// memberName consumes a name and its colon. The name is valid until the next
+// text is read, or for good where it holds no escapes.
+func (c *Codec) memberName() []byte {
+	if c.peek() != '"' {
+		c.malformed("a member name is missing")
+		return nil
+	}
+	name := c.text()
+	if c.peek() != ':' {
+		c.malformed("a colon is missing")
+		return nil
+	}
+	c.pos++
+	return name
+}
+
+// plain marks the bytes that stand for themselves in a text and need no check.
+var plain = func() (t [256]bool) {
+	for b := ' '; b < utf8.RuneSelf; b++ {
+		t[b] = b != '"' && b != '\\'
+	}
+	return t
+}()
+
+// text consumes the text whose opening quote is next. The result is valid
+// until the next text is read.
+func (c *Codec) text() []byte {
+	start := c.pos + 1
+	i := start
+	for i < len(c.buf) && plain[c.buf[i]] {
+		i++
+	}
+	if i < len(c.buf) && c.buf[i] == '"' {
+		c.pos = i + 1
+		return c.buf[start:i]
+	}
+	return c.slowText(start, i)
+}
+
+// slowText goes on at i, where the first byte stands that needs attention.
+func (c *Codec) slowText(start, i int) []byte {
+	escaped := false
+	for ; i < len(c.buf) && c.buf[i] != '"'; i++ {
+		switch b := c.buf[i]; {
+		case b == '\\':
+			escaped = true
+			i++ // an escaped quote does not end the text
+		case b < ' ':
+			c.malformed("a text holds a control character")
+			return nil
+		}
+	}
+	if i >= len(c.buf) {
+		c.malformed("it ends too early")
+		return nil
+	}
+	raw := c.buf[start:i]
+	c.pos = i + 1
+	if !utf8.Valid(raw) {
+		c.malformed("a text is not valid UTF-8")
+		return nil
+	}
+	if !escaped {
+		return raw
+	}
+	var ok bool
+	c.scratch, ok = appendUnescaped(c.scratch[:0], raw)
+	if !ok {
+		c.malformed("a text holds an invalid escape")
+		return nil
+	}
+	return c.scratch
+}
+
+// nameSet is the set of names of one open object, kept on the Codec's stack.
+type nameSet struct {
+	base int
+	many map[string]struct{}
+}
+
+// fewNames are compared one by one; more go into a map, so that an object of a
+// million names costs no square of it.
+const fewNames = 16
+
+// unique adds name to the set; a repeated one is an error.
+func (c *Codec) unique(set *nameSet, name []byte) bool {
+	known := c.names[set.base:]
+	if set.many == nil && len(known) == fewNames {
+		set.many = make(map[string]struct{}, 4*fewNames)
+		for _, k := range known {
+			set.many[string(k)] = struct{}{}
+		}
+	}
+	repeated := false
+	if set.many != nil {
+		_, repeated = set.many[string(name)]
+		set.many[string(name)] = struct{}{}
+	} else {
+		for _, k := range known {
+			repeated = repeated || string(k) == string(name)
+		}
+		c.names = append(c.names, c.stable(name))
+	}
+	if repeated {
+		c.malformed("a member name is repeated")
+	}
+	return !repeated
+}
+
+// stable returns name in memory that outlives the next text.
+func (c *Codec) stable(name []byte) []byte {
+	if len(name) > 0 && len(c.scratch) > 0 && &name[0] == &c.scratch[0] {
+		return append([]byte(nil), name...)
+	}
+	return name
+}
+
+// Skip consumes one value of any kind, checking all of it.
+func (c *Codec) Skip() {
+	switch b := c.peek(); b {
+	case '{':
+		c.Map(func([]byte) { c.Skip() })
+	case '[':
+		c.Each(c.Skip)
+	case '"':
+		c.text()
+	case 't':
+		c.word("true")
+	case 'f':
+		c.word("false")
+	case 'n':
+		c.word("null")
+	default:
+		if b == '-' || b >= '0' && b <= '9' {
+			c.number()
+			return
+		}
+		c.wrong(b, "a value")
+	}
+}
+
+// Span consumes one value of any kind and returns its text as it stands in the
+// body: the caller copies what it keeps.
+func (c *Codec) Span() []byte {
+	c.peek()
+	start := c.pos
+	c.Skip()
+	if c.err != nil {
+		return nil
+	}
+	return c.buf[start:c.pos]
+}
+
+func (c *Codec) word(w string) bool {
+	if rest := c.buf[c.pos:]; len(rest) < len(w) || string(rest[:len(w)]) != w {
+		c.malformed("a value is misspelt")
+		return false
+	}
+	c.pos += len(w)
+	return true
+}
+
+// number consumes a number by JSON's grammar and returns its text.
+func (c *Codec) number() []byte {
+	start, i := c.pos, c.pos
+	if i < len(c.buf) && c.buf[i] == '-' {
+		i++
+	}
+	whole := digits(c.buf, i)
+	ok := whole > i && (c.buf[i] != '0' || whole == i+1)
+	i = whole
+	if ok && i < len(c.buf) && c.buf[i] == '.' {
+		fraction := digits(c.buf, i+1)
+		ok, i = fraction > i+1, fraction
+	}
+	if ok && i < len(c.buf) && c.buf[i]|0x20 == 'e' {
+		i++
+		if i < len(c.buf) && (c.buf[i] == '+' || c.buf[i] == '-') {
+			i++
+		}
+		exponent := digits(c.buf, i)
+		ok, i = exponent > i, exponent
+	}
+	if !ok {
+		c.malformed("a number is misspelt")
+		return nil
+	}
+	c.pos = i
+	return c.buf[start:i]
+}
+
+func digits(buf []byte, i int) int {
+	for i < len(buf) && buf[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,312 @@
+package wire
+
+import "math"
+
+// Text reads or writes a text. Null is drift and reads as "".
+func (c *Codec) Text(dst *string) { c.textValue(dst, nullIsDrift, false) }
+
+// NullText reads or writes a text that may be null, which reads as "".
+func (c *Codec) NullText(dst *string) { c.textValue(dst, nullIsFine, false) }
+
+// Code reads or writes an identifier or a code, which as a number is drift.
+func (c *Codec) Code(dst *string) { c.textValue(dst, nullIsDrift, true) }
+
+// Present reads or writes a code that must not be null.
+func (c *Codec) Present(dst *string) { c.textValue(dst, nullFails, true) }
+
+// ID reads or writes an identifier that must be neither null nor empty.
+func (c *Codec) ID(dst *string) {
+	before := len(c.pending)
+	c.textValue(dst, nullFails, true)
+	if !c.writing && len(c.pending) == before {
+		c.Fail("an identifier")
+	}
+}
+
+type nullRule uint8
+
+const (
+	nullIsFine nullRule = iota
+	nullIsDrift
+	nullFails
+)
+
+func (c *Codec) textValue(dst *string, null nullRule, numberToo bool) {
+	if c.writing {
+		c.out = AppendText(c.out, *dst)
+		return
+	}
+	if b := c.textBytes(null, numberToo); c.err == nil {
+		c.keep(dst, b)
+	}
+}
+
+// Bytes reads a text, valid until the next one is read; null is drift and
+// reads as nothing.
+func (c *Codec) Bytes() []byte { return c.textBytes(nullIsDrift, false) }
+
+// CodeBytes is [Codec.Bytes] for an identifier or code, which as a number is drift.
+func (c *Codec) CodeBytes() []byte { return c.textBytes(nullIsDrift, true) }
+
+func (c *Codec) textBytes(null nullRule, numberToo bool) []byte {
+	switch b := c.peek(); {
+	case b == '"':
+		return c.text()
+	case b == 'n' && null != nullFails:
+		if null == nullIsDrift {
+			c.Drift("null for text")
+		}
+		c.word("null")
+	case numberToo && (b == '-' || b >= '0' && b <= '9'):
+		c.Drift("number for text")
+		if lit := c.number(); integer(lit) {
+			return lit
+		}
+		c.Fail("text")
+	default:
+		c.wrong(b, "text")
+	}
+	return nil
+}
+
+// Int reads or writes an integer. Text is drift, and so is null, which reads as 0.
+func (c *Codec) Int(dst *int) {
+	if c.writing {
+		c.out = appendInt(c.out, int64(*dst))
+		return
+	}
+	*dst = c.narrow(c.integer(nullIsDrift))
+}
+
+// Int64 is [Codec.Int] for an int64.
+func (c *Codec) Int64(dst *int64) {
+	if c.writing {
+		c.out = appendInt(c.out, *dst)
+		return
+	}
+	*dst = c.integer(nullIsDrift)
+}
+
+// Count is [Codec.Int] for a number that must be there and not be negative.
+func (c *Codec) Count(dst *int) {
+	if c.writing {
+		c.out = appendInt(c.out, int64(*dst))
+		return
+	}
+	if *dst = c.narrow(c.integer(nullFails)); *dst < 0 {
+		c.Fail("a count")
+	}
+}
+
+// Number is [Codec.Int64] for a number that must be there.
+func (c *Codec) Number(dst *int64) {
+	if c.writing {
+		c.out = appendInt(c.out, *dst)
+		return
+	}
+	*dst = c.integer(nullFails)
+}
+
+// Exact reads an integer that is nothing but that: no text, no fraction, no
+// exponent, no null.
+func (c *Codec) Exact(dst *int) {
+	if b := c.peek(); b != '-' && (b < '0' || b > '9') {
+		c.wrong(b, "an integer")
+		return
+	}
+	*dst = c.narrow(c.parseInteger(c.number()))
+}
+
+func (c *Codec) integer(null nullRule) int64 {
+	switch b := c.peek(); {
+	case b == '-' || b >= '0' && b <= '9':
+		return c.parseInteger(c.number())
+	case b == '"':
+		c.Drift("text for number")
+		return c.parseInteger(c.text())
+	case b == 'n' && null != nullFails:
+		c.Drift("null for number")
+		c.word("null")
+	default:
+		c.wrong(b, "an integer")
+	}
+	return 0
+}
+
+func (c *Codec) narrow(n int64) int {
+	if n > math.MaxInt || n < math.MinInt {
+		c.Fail("an integer that fits")
+		return 0
+	}
+	return int(n)
+}
+
+func (c *Codec) parseInteger(lit []byte) int64 {
+	if c.err != nil {
+		return 0
+	}
+	n, ok := parseInt(lit)
+	if !ok {
+		c.Fail("an integer that fits")
+	}
+	return n
+}
+
+// integer says whether lit is an integer without leading zeros.
+func integer(lit []byte) bool {
+	if len(lit) > 0 && lit[0] == '-' {
+		lit = lit[1:]
+	}
+	return len(lit) > 0 && digits(lit, 0) == len(lit) && (lit[0] != '0' || len(lit) == 1)
+}
+
+func parseInt(lit []byte) (int64, bool) {
+	if !integer(lit) {
+		return 0, false
+	}
+	negative := lit[0] == '-'
+	if negative {
+		lit = lit[1:]
+	}
+	// Counted down, since the negative range is the larger by one.
+	var n int64
+	for _, b := range lit {
+		d := int64(b - '0')
+		if n < (math.MinInt64+d)/10 {
+			return 0, false
+		}
+		n = n*10 - d
+	}
+	if negative {
+		return n, true
+	}
+	return -n, n != math.MinInt64
+}
+
+// Flag reads or writes a 0 or 1. Another number is true; that, text, a boolean
+// and null are drift.
+func (c *Codec) Flag(dst *bool) {
+	if c.writing {
+		c.out = append(c.out, "01"[b2i(*dst)])
+		return
+	}
+	switch b := c.peek(); b {
+	case 't', 'f':
+		c.Drift("boolean for number")
+		*dst = c.boolean(b)
+	default:
+		n := c.integer(nullIsDrift)
+		if n != 0 && n != 1 {
+			if b == '"' {
+				c.Fail("0 or 1")
+			}
+			c.Drift("flag other than 0 and 1")
+		}
+		*dst = n != 0
+	}
+}
+
+// Bool reads or writes a boolean. 0 and 1, as numbers or text, are drift, and
+// so is null, which reads as false.
+func (c *Codec) Bool(dst *bool) {
+	if c.writing {
+		c.out = append(c.out, [2]string{"false", "true"}[b2i(*dst)]...)
+		return
+	}
+	switch b := c.peek(); b {
+	case 't', 'f':
+		*dst = c.boolean(b)
+	case 'n':
+		c.Drift("null for boolean")
+		c.word("null")
+		*dst = false
+	case '"':
+		c.Drift("text for boolean")
+		*dst = c.bit(c.text())
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		c.Drift("number for boolean")
+		*dst = c.bit(c.number())
+	default:
+		c.wrong(b, "a boolean")
+	}
+}
+
+func (c *Codec) boolean(b byte) bool {
+	if b == 't' {
+		return c.word("true")
+	}
+	c.word("false")
+	return false
+}
+
+func (c *Codec) bit(lit []byte) bool {
+	if s := string(lit); s != "0" && s != "1" {
+		c.Fail("a boolean")
+	}
+	return string(lit) == "1"
+}
+
+// Texts reads or writes a list of texts. Null is drift and reads as none.
+func (c *Codec) Texts(dst *[]string) {
+	if c.writing {
+		writeList(c, *dst, func(s *string) { c.out = AppendText(c.out, *s) })
+		return
+	}
+	if c.nullArray() {
+		*dst = nil
+		return
+	}
+	*dst = []string{}
+	c.Each(func() {
+		if b := c.peek(); b != '"' {
+			c.wrong(b, "text")
+			return
+		}
+		*dst = append(*dst, string(c.text()))
+	})
+}
+
+// Codes is [Codec.Texts] for digits, which as numbers are drift, and which
+// must not be null.
+func (c *Codec) Codes(dst *[]string) {
+	*dst = []string{}
+	c.Each(func() { *dst = append(*dst, string(c.textBytes(nullFails, true))) })
+}
+
+func (c *Codec) nullArray() bool {
+	if c.peek() != 'n' {
+		return false
+	}
+	c.Drift("null for array")
+	return c.word("null")
+}
+
+// Null consumes a null, if that is next.
+func (c *Codec) Null() bool { return c.peek() == 'n' && c.word("null") }
+
+// EmptyObject consumes an object without members, if that is next.
+func (c *Codec) EmptyObject() bool {
+	if c.peek() != '{' {
+		return false
+	}
+	before := c.pos
+	c.pos++
+	if c.peek() != '}' {
+		c.pos = before
+		return false
+	}
+	c.pos++
+	return true
+}
+
+// EmptyArray consumes an array that must be empty.
+func (c *Codec) EmptyArray(want string) {
+	c.Each(func() { c.Fail(want) })
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

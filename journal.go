@@ -1,0 +1,205 @@
+package cardwire
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cardwire/cardwire-go/internal/transport"
+)
+
+// Journal records what is about to be sent, so that a crash between sending and
+// answer leaves a trace. Begin is called before the first byte of a write that
+// has a reference; it returns a *[DuplicateIntent] where the reference is taken,
+// and any error of it means that nothing is sent. End is called with the result,
+// on a context that outlives the call; where it fails, the intent stays open,
+// which is the safe direction, and [Observer.JournalError] is told.
+//
+// A Journal must be safe for concurrent use.
+type Journal interface {
+	Begin(ctx context.Context, i Intent) error
+	End(ctx context.Context, i Intent, r IntentResult) error
+}
+
+// Intent is a write that is about to be sent.
+type Intent struct {
+	// Op is the operation, as in Error.Op.
+	Op string
+	// Reference is the caller's identifier: the merchant order number, the
+	// client transaction ID or Request.Reference.
+	Reference string
+	// BodySHA256 is a hash, in hex, over the sorted names and values that are
+	// sent. A repeat of a reference with another body is always to be refused.
+	BodySHA256 string
+	// Time is when the call began.
+	Time time.Time
+	// Unique says that a reference stands for one execution: while an intent of
+	// it is open, undecided or executed, another must not begin. It is false for
+	// cancelling and retrying, since a record may fail again.
+	Unique bool
+}
+
+// IntentResult is how an intent ended.
+type IntentResult struct {
+	// Outcome is OutcomeExecuted also for a success.
+	Outcome Outcome
+	// ServiceID is the service's identifier of what it did, api_order_no or the
+	// operation's ID; "": none was answered.
+	ServiceID string
+}
+
+// DuplicateIntent is what a [Journal] returns where a reference is taken.
+type DuplicateIntent struct {
+	// Outcome is OutcomeUnknown where the earlier intent is open or undecided,
+	// OutcomeExecuted where it is done.
+	Outcome Outcome
+}
+
+// Error says how the earlier intent stands.
+func (d *DuplicateIntent) Error() string {
+	return "cardwire: the reference is taken by an intent whose outcome is " + d.Outcome.String()
+}
+
+// Is matches [ErrDuplicateIntent].
+func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateIntent }
+
+// maxUndecided bounds the client's memory of references that ended unknown.
+const maxUndecided = 4096
+
+// intents is the client's own memory of references: those in flight, and those
+// that once ended unknown and stay so, because a later refusal ("this order
+// exists") may be the echo of the first having been executed.
+type intents struct {
+	mu        sync.Mutex
+	inFlight  map[intentKey]struct{}
+	undecided map[intentKey]struct{}
+	oldest    []intentKey // a ring, once it is full
+	next      int
+}
+
+type intentKey struct{ op, reference string }
+
+// enter claims the reference, and reports false where it is in flight.
+func (m *intents) enter(k intentKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, taken := m.inFlight[k]; taken {
+		return false
+	}
+	if m.inFlight == nil {
+		m.inFlight = map[intentKey]struct{}{}
+	}
+	m.inFlight[k] = struct{}{}
+	return true
+}
+
+func (m *intents) leave(k intentKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.inFlight, k)
+}
+
+func (m *intents) isUndecided(k intentKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.undecided[k]
+	return ok
+}
+
+func (m *intents) remember(k intentKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.undecided[k]; ok {
+		return
+	}
+	if m.undecided == nil {
+		m.undecided = map[intentKey]struct{}{}
+	}
+	m.undecided[k] = struct{}{}
+	if len(m.oldest) < maxUndecided {
+		m.oldest = append(m.oldest, k)
+		return
+	}
+	delete(m.undecided, m.oldest[m.next])
+	m.oldest[m.next] = k
+	m.next = (m.next + 1) % maxUndecided
+}
+
+// journalTimeout bounds the recording of a result, which outlives the call.
+const journalTimeout = 5 * time.Second
+
+// claim takes the call's reference, in memory and in the journal, before
+// anything is sent. It returns what gives the reference back.
+func (k *call) claim(ctx context.Context) (release func(), failure *Error) {
+	if k.op.reference == "" || k.op.class != transport.Write {
+		return func() {}, nil
+	}
+	key := intentKey{k.op.name, k.op.reference}
+	release = func() {}
+	if k.op.unique {
+		if !k.client.intents.enter(key) {
+			return nil, k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
+		}
+		release = func() { k.client.intents.leave(key) }
+	}
+	if failure = k.begin(ctx); failure != nil {
+		release()
+		return nil, failure
+	}
+	return release, nil
+}
+
+func (k *call) begin(ctx context.Context) *Error {
+	if k.client.journal == nil {
+		return nil
+	}
+	k.intent = Intent{
+		Op: k.op.name, Reference: k.op.reference, BodySHA256: k.op.fields.Digest(),
+		Time: k.start, Unique: k.op.unique,
+	}
+	err := k.client.journal.Begin(ctx, k.intent)
+	var taken *DuplicateIntent
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &taken):
+		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
+	case taken.Outcome == OutcomeUnknown && k.client.profile.ServerDeduplicates:
+		// The service answers a repeat as it answered the first; whether that
+		// first was executed stays unknown whatever a refusal says now.
+		k.client.intents.remember(intentKey{k.op.name, k.op.reference})
+		return nil
+	}
+	return k.fail(taken.Outcome, &problem{ErrDuplicateIntent, "the journal holds an intent whose outcome is " + taken.Outcome.String()})
+}
+
+// settle gives the call its final outcome, in memory and in the journal.
+func (k *call) settle(ctx context.Context, failure *Error) {
+	if k.op.reference == "" || k.op.class != transport.Write {
+		return
+	}
+	key := intentKey{k.op.name, k.op.reference}
+	outcome := OutcomeExecuted
+	if failure != nil {
+		if failure.Outcome == OutcomeRefused && k.client.intents.isUndecided(key) {
+			failure.Outcome = OutcomeUnknown
+		}
+		if outcome = failure.Outcome; outcome == OutcomeUnknown {
+			k.client.intents.remember(key)
+		}
+	}
+	if k.client.journal == nil {
+		return
+	}
+	// The result must be recorded also where the caller has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
+	defer cancel()
+	result := IntentResult{Outcome: outcome}
+	if outcome == OutcomeExecuted && k.serviceID != nil {
+		result.ServiceID = k.serviceID()
+	}
+	if err := k.client.journal.End(ctx, k.intent, result); err != nil {
+		k.journalFailed(ctx, err)
+	}
+}

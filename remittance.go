@@ -1,0 +1,353 @@
+package cardwire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// The numeric codes that the interface gives a meaning.
+const (
+	// TransferTypeC2C is the TransferType of a transfer from person to person.
+	TransferTypeC2C = "3"
+	// PayoutMethodBankTransfer is the PayoutMethod that pays to a bank account.
+	PayoutMethodBankTransfer = "1"
+)
+
+// RemittanceState is a country, or a part of one: several share a country.
+type RemittanceState struct {
+	// Code is the code of the state.
+	Code string
+	// Name is its name.
+	Name string
+	// Country is the country, ISO 3166-1 alpha-2.
+	Country string
+	// CountryStandardCode is the country, ISO 3166-1 alpha-3.
+	CountryStandardCode string
+}
+
+// RemittanceCurrency is a currency that can be paid out, with what that costs.
+// The units of the quotas are not shown.
+type RemittanceCurrency struct {
+	// ID is the service's identifier of the entry.
+	ID int64
+	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
+	PayoutCurrency string
+	// TransferTypeID is the code of TransferType: 3 is C2C.
+	TransferTypeID int64
+	// TransferType is transfer_type_value, like C2C.
+	TransferType string
+	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer.
+	PayoutMethodID int64
+	// PayoutMethod is payout_method_value, like Bank Transfer.
+	PayoutMethod string
+	// Country is the country that is paid to, ISO 3166-1 alpha-3.
+	Country string
+	// CountryCode is the same, two letters.
+	CountryCode string
+	// FeeRate is a fee in proportion to the amount; whether 1 or 100 is all of it
+	// is not shown.
+	FeeRate decimal.Decimal
+	// FixedFee is a fixed fee; in which currency is not shown.
+	FixedFee decimal.Decimal
+	// MinQuota is the least amount of a transfer.
+	MinQuota decimal.Decimal
+	// MaxQuota is the greatest amount of a transfer.
+	MaxQuota decimal.Decimal
+	// YearTransferAmountQuota is the amount that can be sent in a year.
+	YearTransferAmountQuota decimal.Decimal
+}
+
+// TransferParams describes a transfer. Fields that are empty are not sent;
+// which of them the service requires is not shown. Numeric codes are digits in
+// text, from lists of the service. fmt and slog show the order number, the
+// currency and the amount only; its JSON is what is sent.
+type TransferParams struct {
+	// MerchantOrderNo is the caller's order number, and must be given. Use one
+	// for each transfer that is meant, and the same one for each try of it.
+	MerchantOrderNo string
+	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
+	PayoutCurrency string
+	// TransferType is a numeric code: TransferTypeC2C.
+	TransferType string
+	// PayoutMethod is a numeric code: PayoutMethodBankTransfer.
+	PayoutMethod string
+	// SenderBeneficiaryRelationship is a numeric code.
+	SenderBeneficiaryRelationship string
+	// TransferAmount is the amount in whole units, above zero and exact in two
+	// fraction digits: it is never rounded.
+	TransferAmount decimal.Decimal
+	// SenderSourceOfFund is a numeric code.
+	SenderSourceOfFund string
+	// PurposeOfRemittance is a numeric code.
+	PurposeOfRemittance string
+	// SenderFirstName is the sender's first name.
+	SenderFirstName string
+	// SenderLastName is the sender's last name.
+	SenderLastName string
+	// SenderGender is a value that the interface does not list.
+	SenderGender string
+	// SenderMobileNumber is the sender's telephone number.
+	SenderMobileNumber string
+	// SenderIDType is a numeric code.
+	SenderIDType string
+	// SenderIDNumber is the number of the sender's document.
+	SenderIDNumber string
+	// SenderDateOfBirth is the sender's day of birth; zero: not sent.
+	SenderDateOfBirth Date
+	// SenderNationality is a country code of two letters.
+	SenderNationality string
+	// SenderIDIssueCountry is the country that issued the document, a numeric code.
+	SenderIDIssueCountry string
+	// SenderCountry is a country code of two letters.
+	SenderCountry string
+	// SenderAddress is the sender's address in one text.
+	SenderAddress string
+	// ReceiverNativeFirstName is the receiver's first name in their own script.
+	ReceiverNativeFirstName string
+	// ReceiverNativeLastName is the receiver's last name in their own script.
+	ReceiverNativeLastName string
+	// ReceiverIDType is a numeric code.
+	ReceiverIDType string
+	// ReceiverIDNumber is the number of the receiver's document.
+	ReceiverIDNumber string
+	// ReceiverMobileNumber is the receiver's telephone number.
+	ReceiverMobileNumber string
+	// ReceiverBankAccountNumber is the account that is paid to.
+	ReceiverBankAccountNumber string
+	// Extra are further fields by their wire names, as the service's list of
+	// required fields, which is not specified, may name them. nil: none.
+	Extra map[string]string
+}
+
+// TransferStatus is the state of a transfer. Others than TransferWaitProcess are
+// not shown, and kept as they were sent.
+type TransferStatus string
+
+// TransferWaitProcess is the state of a transfer that was just created.
+const TransferWaitProcess TransferStatus = "wait_process"
+
+// Transfer is the order that CreateTransfer created.
+type Transfer struct {
+	// MerchantOrderNo is the caller's order number as the service repeats it.
+	MerchantOrderNo string
+	// APIOrderNo is the service's order number.
+	APIOrderNo string
+	// Status is the state of the order.
+	Status TransferStatus
+}
+
+// ListRemittanceStates returns the countries, and the parts of countries, that
+// the service knows. It stands for GET /remittance/states.
+func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
+	return do(ctx, c, operation{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
+		reply[[]RemittanceState]{read: rows(stateMembers)}, opts)
+}
+
+// ListRemittanceCurrencies returns the currencies that can be paid out. It
+// stands for GET /remittance/currency.
+func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
+	return do(ctx, c, operation{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
+		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts)
+}
+
+// CreateTransfer sends money. It stands for POST /remittance/transfer and is
+// sent once. No operation of the interface reads a transfer back: after
+// [ErrOutcomeUnknown] ask the service about the order number, and do not send
+// the money under another. While a call under an order number is in flight,
+// another is refused with [ErrDuplicateIntent].
+func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
+	op := operation{
+		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
+		class: transport.Write, body: jsonTexts, reference: p.MerchantOrderNo, unique: true,
+	}
+	op.fields, op.invalid = p.fields()
+	return pointer(do(ctx, c, op, reply[Transfer]{
+		read: func(d *wire.Codec, t *Transfer) { wire.Object(d, t, transferMembers, wire.Whole) },
+		verify: func(t *Transfer) error {
+			if t.MerchantOrderNo == "" || t.MerchantOrderNo == p.MerchantOrderNo {
+				return nil
+			}
+			return &problem{ErrUnreadable, "it is the answer to another order"}
+		},
+		id: func(t *Transfer) string { return t.APIOrderNo },
+	}, opts))
+}
+
+// fields returns what is sent, in the interface's order, or why it must not be.
+func (p *TransferParams) fields() (wire.Fields, error) {
+	amount, exact := wire.Cents(p.TransferAmount)
+	if !exact {
+		return nil, invalid("TransferAmount is not above zero and exact in two fraction digits")
+	}
+	var f wire.Fields
+	own := p.own(amount)
+	for _, field := range own {
+		f.Add(field.Name, field.Value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
+		f.Add(name, p.Extra[name])
+	}
+	return f, checked(p.valid(), p.validExtra(own))
+}
+
+// own returns the fields that TransferParams has, also those that are empty.
+func (p *TransferParams) own(amount string) wire.Fields {
+	return wire.Fields{
+		{Name: "merchantOrderNo", Value: p.MerchantOrderNo},
+		{Name: "payoutCurrency", Value: p.PayoutCurrency},
+		{Name: "transferType", Value: p.TransferType},
+		{Name: "payoutMethod", Value: p.PayoutMethod},
+		{Name: "senderBeneficiaryRelationship", Value: p.SenderBeneficiaryRelationship},
+		{Name: "transferAmount", Value: amount},
+		{Name: "senderSourceOfFund", Value: p.SenderSourceOfFund},
+		{Name: "purposeOfRemittance", Value: p.PurposeOfRemittance},
+		{Name: "senderFirstName", Value: p.SenderFirstName},
+		{Name: "senderLastName", Value: p.SenderLastName},
+		{Name: "senderGender", Value: p.SenderGender},
+		{Name: "senderMobileNumber", Value: p.SenderMobileNumber},
+		{Name: "senderIdType", Value: p.SenderIDType},
+		{Name: "senderIdNumber", Value: p.SenderIDNumber},
+		{Name: "senderDateOfBirth", Value: p.SenderDateOfBirth.String()},
+		{Name: "senderNationality", Value: p.SenderNationality},
+		{Name: "senderIdIssueCountry", Value: p.SenderIDIssueCountry},
+		{Name: "senderCountry", Value: p.SenderCountry},
+		{Name: "senderAddress", Value: p.SenderAddress},
+		{Name: "receiverNativeFirstName", Value: p.ReceiverNativeFirstName},
+		{Name: "receiverNativeLastName", Value: p.ReceiverNativeLastName},
+		{Name: "receiverIdType", Value: p.ReceiverIDType},
+		{Name: "receiverIdNumber", Value: p.ReceiverIDNumber},
+		{Name: "receiverMobileNumber", Value: p.ReceiverMobileNumber},
+		{Name: "receiverBankAccountNumber", Value: p.ReceiverBankAccountNumber},
+	}
+}
+
+func (p *TransferParams) valid() error {
+	return cmp.Or(
+		check.Reference("MerchantOrderNo", p.MerchantOrderNo),
+		check.Currency("PayoutCurrency", p.PayoutCurrency),
+		check.Digits("TransferType", p.TransferType),
+		check.Digits("PayoutMethod", p.PayoutMethod),
+		check.Digits("SenderBeneficiaryRelationship", p.SenderBeneficiaryRelationship),
+		check.Digits("SenderSourceOfFund", p.SenderSourceOfFund),
+		check.Digits("PurposeOfRemittance", p.PurposeOfRemittance),
+		check.UTF8("SenderFirstName", p.SenderFirstName),
+		check.UTF8("SenderLastName", p.SenderLastName),
+		check.UTF8("SenderGender", p.SenderGender),
+		check.UTF8("SenderMobileNumber", p.SenderMobileNumber),
+		check.Digits("SenderIDType", p.SenderIDType),
+		check.UTF8("SenderIDNumber", p.SenderIDNumber),
+		checkDate("SenderDateOfBirth", p.SenderDateOfBirth),
+		check.Country("SenderNationality", p.SenderNationality),
+		check.Digits("SenderIDIssueCountry", p.SenderIDIssueCountry),
+		check.Country("SenderCountry", p.SenderCountry),
+		check.UTF8("SenderAddress", p.SenderAddress),
+		check.UTF8("ReceiverNativeFirstName", p.ReceiverNativeFirstName),
+		check.UTF8("ReceiverNativeLastName", p.ReceiverNativeLastName),
+		check.Digits("ReceiverIDType", p.ReceiverIDType),
+		check.UTF8("ReceiverIDNumber", p.ReceiverIDNumber),
+		check.UTF8("ReceiverMobileNumber", p.ReceiverMobileNumber),
+		check.UTF8("ReceiverBankAccountNumber", p.ReceiverBankAccountNumber),
+	)
+}
+
+func (p *TransferParams) validExtra(own wire.Fields) error {
+	for name, value := range p.Extra {
+		if name == "" || check.Text("", name) != nil || check.UTF8("", value) != nil {
+			return errors.New("Extra holds an empty name, or text that is not valid UTF-8")
+		}
+		if slices.ContainsFunc(own, func(f wire.Field) bool { return strings.EqualFold(f.Name, name) }) {
+			return errors.New("Extra holds the name of a field that TransferParams has")
+		}
+	}
+	return nil
+}
+
+// Format writes the order number, the currency and the amount, whatever the verb.
+func (p TransferParams) Format(f fmt.State, _ rune) {
+	formatMasked(f, "cardwire.TransferParams{MerchantOrderNo: "+p.MerchantOrderNo+
+		", PayoutCurrency: "+p.PayoutCurrency+
+		", TransferAmount: "+string(wire.AppendDecimal(nil, p.TransferAmount))+", ...}")
+}
+
+// LogValue returns the order number, the currency and the amount.
+func (p TransferParams) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("MerchantOrderNo", p.MerchantOrderNo),
+		slog.String("PayoutCurrency", p.PayoutCurrency),
+		slog.String("TransferAmount", string(wire.AppendDecimal(nil, p.TransferAmount))),
+	)
+}
+
+// MarshalJSON returns what CreateTransfer sends, identity and account numbers
+// included. What CreateTransfer would refuse is an error.
+func (p TransferParams) MarshalJSON() ([]byte, error) {
+	f, err := p.fields()
+	if err != nil {
+		return nil, err
+	}
+	return f.JSON(), nil
+}
+
+var stateMembers = []wire.Member[RemittanceState]{
+	wire.Required("code", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Code) }),
+	wire.Required("name", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Name) }),
+	wire.Required("country", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Country) }),
+	wire.Required("countryStandardCode", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.CountryStandardCode) }),
+}
+
+var currencyMembers = []wire.Member[RemittanceCurrency]{
+	wire.Expected("id", func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }),
+	wire.Required("payout_currency", func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }),
+	wire.Expected("transfer_type_id", func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }),
+	wire.Expected("transfer_type_value", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.TransferType) }),
+	wire.Expected("payout_method_id", func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }),
+	wire.Expected("payout_method_value", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.PayoutMethod) }),
+	wire.Expected("country", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.Country) }),
+	wire.Expected("country_code", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.CountryCode) }),
+	wire.Expected("fee_rate", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FeeRate) }),
+	wire.Expected("fixed_fee", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FixedFee) }),
+	wire.Expected("min_quota", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MinQuota) }),
+	wire.Expected("max_quota", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MaxQuota) }),
+	wire.Expected("year_transfer_amount_quota", func(c *wire.Codec, v *RemittanceCurrency) {
+		c.MoneyNumber(&v.YearTransferAmountQuota)
+	}),
+}
+
+var transferMembers = []wire.Member[Transfer]{
+	wire.Expected("merchant_order_no", func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }),
+	wire.Required("api_order_no", func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }),
+	wire.Expected("status", func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }),
+}
+
+// MarshalJSON returns the state under the wire's names.
+func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateMembers) }
+
+// UnmarshalJSON reads a state, as strictly as a reply.
+func (v *RemittanceState) UnmarshalJSON(text []byte) error { return unmarshal(text, v, stateMembers) }
+
+// MarshalJSON returns the entry under the wire's names.
+func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyMembers) }
+
+// UnmarshalJSON reads an entry, as strictly as a reply.
+func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, v, currencyMembers)
+}
+
+// MarshalJSON returns the transfer under the wire's names.
+func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transferMembers) }
+
+// UnmarshalJSON reads a transfer, as strictly as a reply.
+func (v *Transfer) UnmarshalJSON(text []byte) error { return unmarshal(text, v, transferMembers) }
