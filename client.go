@@ -83,7 +83,7 @@ type CallOption func(*call)
 // config is what the options set.
 type config struct {
 	base         *url.URL
-	key          func(context.Context) (string, error)
+	bearer       func(context.Context) ([]string, error) // the Authorization header; a closure, so that nothing prints it
 	doer         Doer
 	transport    *http.Transport
 	retry        RetryPolicy
@@ -92,7 +92,7 @@ type config struct {
 	observers    []Observer
 	journal      Journal
 	profile      Profile
-	userAgent    string
+	userAgent    []string
 	maxBytes     int64
 	timeout      time.Duration // 0: the operation's own
 	maskedCards  bool
@@ -119,7 +119,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
-		userAgent: userAgent(),
+		userAgent: []string{userAgent()},
 		maxBytes:  defaultMaxBytes,
 	}
 	for _, opt := range opts {
@@ -156,17 +156,28 @@ func (c *config) complete(baseURL, apiKey string) error {
 	if c.doer != nil && (c.transport != nil || c.freshReads) {
 		return invalid("WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it")
 	}
-	if c.key != nil {
+	if c.bearer != nil {
 		if apiKey != "" {
 			return invalid("WithKeySource gives the key: leave the API key empty")
 		}
 		return nil
 	}
-	if err := check.Key(apiKey); err != nil {
+	header, err := bearer(apiKey)
+	if err != nil {
 		return invalid(err.Error())
 	}
-	c.key = func(context.Context) (string, error) { return apiKey, nil }
+	c.bearer = func(context.Context) ([]string, error) { return header, nil }
 	return nil
+}
+
+// bearerScheme stands before the key in the Authorization header.
+const bearerScheme = "Bearer "
+
+func bearer(key string) ([]string, error) {
+	if err := check.Key(key); err != nil {
+		return nil, err
+	}
+	return []string{bearerScheme + key}, nil
 }
 
 func (c *config) limit() func(context.Context) error {
@@ -230,7 +241,13 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 		if f == nil {
 			return invalid("WithKeySource: the function is nil")
 		}
-		c.key = f
+		c.bearer = func(ctx context.Context) ([]string, error) {
+			key, err := f(ctx)
+			if err != nil {
+				return nil, conceal("the key source failed", err)
+			}
+			return bearer(key)
+		}
 		return nil
 	}
 }
@@ -322,7 +339,7 @@ func WithUserAgent(product string) Option {
 		if err := check.Product(product); err != nil {
 			return invalid("WithUserAgent: " + err.Error())
 		}
-		c.userAgent = product + " " + userAgent()
+		c.userAgent = []string{product + " " + userAgent()}
 		return nil
 	}
 }
@@ -742,11 +759,10 @@ type call struct {
 	invalid  error
 
 	client    *Client
-	op        *operation
-	info      CallInfo
+	op        operation
 	start     time.Time
-	intent    Intent
-	key       string
+	intent    *Intent // in the journal; nil: not there
+	bearer    []string
 	read      func(*wire.Codec)
 	verify    func() error
 	serviceID func() string
@@ -763,8 +779,8 @@ func (k *call) refuse(text string) {
 // [ErrParameterIgnored] or [ErrDrift], the value is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (T, error) {
 	var value T
-	k := call{
-		client: c, op: &op,
+	k := &call{
+		client: c, op: op,
 		read: func(d *wire.Codec) {
 			var fresh T
 			value = fresh
@@ -824,14 +840,18 @@ func (k *call) ready(ctx context.Context) error {
 	case k.op.invalid != nil:
 		return k.op.invalid
 	}
-	k.info = CallInfo{
-		Op: k.op.name, Method: k.op.method, Path: k.op.path,
-		Reference: k.op.reference, Write: k.op.class == transport.Write,
-	}
 	if ctx.Err() != nil {
 		return transport.Cause(context.Cause(ctx))
 	}
 	return nil
+}
+
+// info is what observers are told; made when one is.
+func (k *call) info() CallInfo {
+	return CallInfo{
+		Op: k.op.name, Method: k.op.method, Path: k.op.path,
+		Reference: k.op.reference, Write: k.op.class == transport.Write,
+	}
 }
 
 func (k *call) send(ctx context.Context) *Error {
@@ -849,14 +869,10 @@ func (k *call) send(ctx context.Context) *Error {
 // question is asked for once more where the operation allows it: a card's
 // status, say, may change while a page is read.
 func (k *call) exchange(ctx context.Context) *Error {
-	key, err := k.client.key(ctx)
-	if err == nil {
-		err = check.Key(key)
+	var err error
+	if k.bearer, err = k.client.bearer(ctx); err != nil {
+		return k.fail(OutcomeNotSent, err)
 	}
-	if err != nil {
-		return k.fail(OutcomeNotSent, conceal("the key source gave no usable key", err))
-	}
-	k.key = key
 	request, err := k.request(ctx)
 	if err != nil {
 		return k.fail(OutcomeNotSent, err)
@@ -890,7 +906,7 @@ func (k *call) request(ctx context.Context) (*transport.Call, error) {
 		Class: k.op.class, Method: k.op.method, URL: &u, Header: k.headers(),
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
 	}
-	if k.info.Write {
+	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)
 	}
 	if _, ok := ctx.Deadline(); !ok {
@@ -906,16 +922,17 @@ func (k *call) request(ctx context.Context) (*transport.Call, error) {
 func (k *call) headers() http.Header {
 	h := make(http.Header, 4+len(k.header))
 	h["Accept"] = acceptJSON
-	h["User-Agent"] = []string{k.client.userAgent}
+	h["User-Agent"] = k.client.userAgent
 	for name, values := range k.header {
 		h[name] = values
 	}
-	h["Authorization"] = []string{"Bearer " + k.key}
+	h["Authorization"] = k.bearer
 	return h
 }
 
-// acceptJSON is shared by all requests; nothing appends to it in place.
-var acceptJSON = []string{"application/json"}[:1:1]
+// acceptJSON is shared by all requests. Like all header values that are, it has
+// no room for an append in place.
+var acceptJSON = []string{"application/json"}
 
 func (k *call) timeout() time.Duration {
 	switch {
@@ -951,7 +968,7 @@ func (op *operation) encode(r *transport.Call) (contentType string, err error) {
 func (k *call) started(ctx context.Context) context.Context {
 	for _, o := range k.client.observers {
 		if o.CallStart != nil {
-			if next := o.CallStart(ctx, k.info); next != nil {
+			if next := o.CallStart(ctx, k.info()); next != nil {
 				ctx = next
 			}
 		}
@@ -972,7 +989,7 @@ func (k *call) ended(ctx context.Context, failure *Error) {
 	}
 	for _, o := range k.client.observers {
 		if o.CallEnd != nil {
-			o.CallEnd(ctx, k.info, result)
+			o.CallEnd(ctx, k.info(), result)
 		}
 	}
 }
@@ -986,7 +1003,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 		again := a.Wait > 0
 		for _, o := range k.client.observers {
 			if o.Attempt != nil {
-				o.Attempt(ctx, k.info, Attempt(a))
+				o.Attempt(ctx, k.info(), Attempt(a))
 			}
 		}
 		if !again {
@@ -1020,7 +1037,7 @@ func (k *call) journalFailed(ctx context.Context, err error) {
 	err = conceal("the journal did not record the result: the intent stays open", err)
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
-			o.JournalError(ctx, k.info, err)
+			o.JournalError(ctx, k.info(), err)
 		}
 	}
 	if k.client.logger != nil {
@@ -1033,7 +1050,7 @@ func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
 	for _, d := range drifts {
 		for _, o := range k.client.observers {
 			if o.Drift != nil {
-				o.Drift(ctx, k.info, Drift(d))
+				o.Drift(ctx, k.info(), Drift(d))
 			}
 		}
 	}

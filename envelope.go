@@ -14,8 +14,11 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// codeSuccess is the only code of a success.
-const codeSuccess = 200
+// codeSuccess is the only code of a success, and messageSuccess its usual text.
+const (
+	codeSuccess    = 200
+	messageSuccess = "success"
+)
 
 // answer is what is known of the last reply.
 type answer struct {
@@ -52,7 +55,10 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	e.decode(body)
 	if body.Err() == nil {
 		k.last.code = e.code
-		k.last.message = sanitise(e.message, k.key)
+		k.last.message = e.message
+		if e.message != messageSuccess {
+			k.last.message = sanitise(e.message, strings.TrimPrefix(k.bearer[0], bearerScheme))
+		}
 	}
 	switch {
 	case e.success:
@@ -110,7 +116,8 @@ type envelope struct {
 	code     int
 	message  string
 	coded    bool        // the code has been read
-	data     *wire.Mark  // where data stands, if it came before the code
+	data     wire.Mark   // where data stands, if it came before the code
+	deferred bool        // data came before the code
 	read     bool        // data was there, and the code is a success
 	mismatch *wire.Error // data is valid JSON and not what the operation promises
 }
@@ -127,11 +134,11 @@ func (e *envelope) decode(c *wire.Codec) {
 	if c.Err() != nil || !e.succeeded() || e.read {
 		return
 	}
-	if e.data == nil {
+	if !e.deferred {
 		e.mismatch = &wire.Error{Path: "data", Problem: "to be there"}
 		return
 	}
-	c.Rewind(*e.data)
+	c.Rewind(e.data)
 	e.readData(c)
 	c.Flush()
 }
@@ -141,8 +148,8 @@ func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess 
 // readMessage spares the usual text an allocation.
 func (e *envelope) readMessage(c *wire.Codec) {
 	switch text := c.Bytes(); string(text) {
-	case "success":
-		e.message = "success"
+	case messageSuccess:
+		e.message = messageSuccess
 	default:
 		e.message = string(text)
 	}
@@ -151,12 +158,11 @@ func (e *envelope) readMessage(c *wire.Codec) {
 // reachData reads data if the code was a success, and otherwise checks it and
 // remembers where it stands.
 func (e *envelope) reachData(c *wire.Codec) {
-	mark := c.Mark()
 	if e.coded && e.succeeded() {
 		e.readData(c)
 		return
 	}
-	e.data = &mark
+	e.data, e.deferred = c.Mark(), true
 	c.Skip()
 }
 

@@ -154,11 +154,11 @@ func (k *call) begin(ctx context.Context) *Error {
 	if k.client.journal == nil {
 		return nil
 	}
-	k.intent = Intent{
+	k.intent = &Intent{
 		Op: k.op.name, Reference: k.op.reference, BodySHA256: k.op.fields.Digest(),
 		Time: k.start, Unique: k.op.unique,
 	}
-	err := k.client.journal.Begin(ctx, k.intent)
+	err := k.client.journal.Begin(ctx, *k.intent)
 	var taken *DuplicateIntent
 	switch {
 	case err == nil:
@@ -171,7 +171,7 @@ func (k *call) begin(ctx context.Context) *Error {
 		k.client.intents.remember(intentKey{k.op.name, k.op.reference})
 		return nil
 	}
-	return k.fail(taken.Outcome, &problem{ErrDuplicateIntent, "the journal holds an intent whose outcome is " + taken.Outcome.String()})
+	return k.fail(taken.Outcome, taken)
 }
 
 // settle gives the call its final outcome, in memory and in the journal.
@@ -189,7 +189,7 @@ func (k *call) settle(ctx context.Context, failure *Error) {
 			k.client.intents.remember(key)
 		}
 	}
-	if k.client.journal == nil {
+	if k.intent == nil {
 		return
 	}
 	// The result must be recorded also where the caller has gone.
@@ -199,7 +199,7 @@ func (k *call) settle(ctx context.Context, failure *Error) {
 	if outcome == OutcomeExecuted && k.serviceID != nil {
 		result.ServiceID = k.serviceID()
 	}
-	if err := k.client.journal.End(ctx, k.intent, result); err != nil {
+	if err := k.client.journal.End(ctx, *k.intent, result); err != nil {
 		k.journalFailed(ctx, err)
 	}
 }

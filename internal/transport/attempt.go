@@ -102,8 +102,11 @@ func (c *call) awaitLimit() error {
 // try makes one attempt and leaves what came of it in the reply.
 func (c *call) try() {
 	c.begin()
-	ctx, cancel := c.attemptContext()
-	defer cancel()
+	ctx := c.Context
+	if lazy := c.attemptContext(); lazy != nil {
+		defer lazy.stop()
+		ctx = lazy
+	}
 	body, err := c.openBody()
 	if err != nil {
 		c.settle(seal("the request body could not be opened", err), true)
@@ -134,21 +137,21 @@ func (c *call) begin() {
 	}
 }
 
-// attemptContext bounds the attempt, unless the caller's context ends first.
-func (c *call) attemptContext() (context.Context, context.CancelFunc) {
+// attemptContext bounds the attempt; nil: the caller's context ends first.
+func (c *call) attemptContext() *lazyContext {
 	end := c.in.Deadline
 	if limit := c.engine.policy.Attempt; limit > 0 && c.in.Class == Read {
 		end = earlier(end, c.attempt.Start.Add(limit))
 	}
 	if d, ok := c.Deadline(); end.IsZero() || ok && !end.Before(d) {
-		return c.Context, func() {}
+		return nil
 	}
 	lazy := &c.first
 	if c.reply.Tries > 1 {
 		lazy = new(lazyContext) // something may still hold the one before
 	}
 	lazy.Context, lazy.end = c.Context, end
-	return lazy, lazy.stop
+	return lazy
 }
 
 // earlier returns the earlier of two times; a zero one is none.
@@ -177,8 +180,11 @@ func (c *call) openBody() (io.ReadCloser, error) {
 // set GetBody, with which net/http sends a body again by itself.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
 	header := c.in.Header
-	if header == nil {
+	switch {
+	case header == nil:
 		header = http.Header{}
+	case c.reply.Tries > 1:
+		header = header.Clone() // the attempt before may not have let go of it
 	}
 	return (&http.Request{
 		Method:        c.in.Method,
@@ -215,6 +221,7 @@ func sendBy(hc *http.Client, req *http.Request) (*http.Response, error) {
 	if hc.Jar != nil || hc.Timeout != 0 {
 		single := *hc
 		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		req.Header = req.Header.Clone() // it adds cookies to what it is given
 		return single.Do(req)
 	}
 	if hc.Transport == nil {

@@ -64,9 +64,10 @@ func (l *lazyContext) Value(key any) any {
 // stop cancels the context and frees its timer.
 func (l *lazyContext) stop() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.stopped = true
-	if l.cancel != nil {
-		l.cancel()
+	cancel := l.cancel
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel()
 	}
 }

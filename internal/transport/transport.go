@@ -128,8 +128,8 @@ type Call struct {
 	Method string
 	// URL is absolute, http or https.
 	URL *url.URL
-	// Header is sent as it is and not modified; nil: none. No other call under
-	// way may have the same one.
+	// Header is sent as it is; nil: none. Each call needs one of its own, because
+	// a caller's Doer is handed this very map.
 	Header http.Header
 	// Body opens the body, once an attempt; nil: none. What it returns is closed
 	// once, perhaps while it is read and after Do has returned, as net/http does.
