@@ -113,9 +113,7 @@ func (c *call) try() {
 		c.final = true
 		return
 	}
-	if body != nil {
-		defer body.Close()
-	}
+	defer body.Close()
 	var conn *connTrace
 	if c.engine.doer == nil && c.in.Class != Read {
 		conn = new(connTrace)
@@ -163,17 +161,24 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func (c *call) openBody() (io.ReadCloser, error) {
-	if c.in.Body == nil {
-		return nil, nil
-	}
 	if c.in.BodySize == 0 {
-		return http.NoBody, nil
+		return c.emptyBody(), nil
 	}
 	body, err := c.in.Body()
 	if err != nil {
 		return nil, err
 	}
 	return &onceCloser{ReadCloser: body}, nil
+}
+
+// emptyBody is not to be recognised as empty where a Write goes through a
+// caller's doer: what has no body net/http sends again by itself, without end
+// over HTTP/2. The price is that over HTTP/1.1 it goes out as an empty chunk.
+func (c *call) emptyBody() io.ReadCloser {
+	if c.in.Class == Write && c.engine.doer != nil {
+		return &onceCloser{ReadCloser: http.NoBody}
+	}
+	return http.NoBody
 }
 
 // request is a literal because http.NewRequest would parse the URL again and
@@ -231,7 +236,7 @@ func sendBy(hc *http.Client, req *http.Request) (*http.Response, error) {
 }
 
 // errNoAnswer is for doers that return neither an answer nor an error.
-var errNoAnswer = errors.New("transport: neither an answer nor an error")
+var errNoAnswer = errors.New("transport: no answer and no error")
 
 // receive takes the answer in, head and body, and closes it.
 func (c *call) receive(ctx context.Context, resp *http.Response, err error) error {
@@ -241,7 +246,7 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 	if err != nil {
 		return err
 	}
-	if resp == nil {
+	if resp == nil || resp.StatusCode == 0 {
 		return errNoAnswer
 	}
 	c.reply.Status, c.reply.Header = resp.StatusCode, resp.Header

@@ -37,7 +37,7 @@ func BenchmarkMemory(b *testing.B) {
 		hc := &http.Client{Transport: memory{}}
 		b.ReportAllocs()
 		for b.Loop() {
-			req, _ := http.NewRequestWithContext(context.Background(), "GET", target, nil)
+			req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, target, nil)
 			req.Header.Set("Authorization", "Bearer k")
 			req.Header.Set("Accept", "application/json")
 			resp, err := hc.Do(req)
@@ -71,12 +71,12 @@ func BenchmarkDialled(b *testing.B) {
 		defer tr.CloseIdleConnections()
 		b.ReportAllocs()
 		for b.Loop() {
-			req, _ := http.NewRequestWithContext(context.Background(), "GET", target, nil)
+			req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, target, nil)
 			resp, err := hc.Do(req)
 			if err != nil {
 				b.Fatal(err)
 			}
-			io.Copy(io.Discard, resp.Body)
+			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
 	})
@@ -92,7 +92,7 @@ func benchmarkEngine(b *testing.B, e *Engine, target string) {
 	h := http.Header{"Authorization": {"Bearer k"}, "Accept": {"application/json"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		r := e.Do(context.Background(), &Call{Method: "GET", URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second)})
+		r := e.Do(context.Background(), &Call{Method: http.MethodGet, URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second)})
 		if r.Err != nil || len(r.Body) != len(tinyReply) {
 			b.Fatal(r.Err)
 		}
@@ -101,15 +101,9 @@ func benchmarkEngine(b *testing.B, e *Engine, target string) {
 }
 
 func serveTiny(conn net.Conn) {
-	defer conn.Close()
-	in := bufio.NewReader(conn)
-	for {
-		req, err := http.ReadRequest(in)
-		if err != nil {
-			return
-		}
-		io.Copy(io.Discard, req.Body)
-		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 61\r\n\r\n"+tinyReply)
+	defer hangUp(conn)
+	for in := bufio.NewReader(conn); readRequest(in); {
+		say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 61\r\n\r\n"+tinyReply)
 	}
 }
 

@@ -38,7 +38,8 @@ func (e *Engine) recycle(b *buffer) {
 }
 
 // fill reads r to its end. size is what Content-Length promises, or negative:
-// a hint. The context is looked at between reads, for bodies that ignore it.
+// a hint. The context is looked at between reads, for bodies that ignore it, but
+// not between the last byte and the end: what has come is not thrown away.
 func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error {
 	// One byte more than promised: the end is seen without growing.
 	b.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)
@@ -52,7 +53,7 @@ func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error
 			return nil
 		case err != nil:
 			return err
-		case ctx.Err() != nil:
+		case int64(len(b.b)) != size && ctx.Err() != nil:
 			return ctx.Err()
 		}
 		if empty++; n > 0 {

@@ -19,8 +19,8 @@ func Cause(err error) error {
 	if err == nil {
 		return nil
 	}
-	if s, ok := errors.AsType[*sealed](err); ok {
-		return s
+	if _, ok := err.(*sealed); ok { //nolint:errorlint // one that is wrapped needs a seal like any other
+		return err
 	}
 	return seal(words(err), err)
 }
@@ -72,7 +72,7 @@ func words(err error) string {
 		return "TLS handshake failed"
 	case is[*net.DNSError](err):
 		return "name lookup failed"
-	case errors.Is(err, errProxyRefused) || operation(err) == "proxyconnect":
+	case errors.Is(err, errProxyRefused), operation(err) == "proxyconnect":
 		return "proxy refused"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
@@ -84,7 +84,7 @@ func words(err error) string {
 		return "connection closed before the answer was complete"
 	case flooded(err):
 		return "answer headers too large"
-	case strings.Contains(err.Error(), "malformed"):
+	case errors.Is(err, errNoAnswer), strings.Contains(err.Error(), "malformed"):
 		return "not an HTTP answer"
 	}
 	return "connection failed"

@@ -47,11 +47,9 @@ func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 
 func defaultTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout: handshakeTimeout,
-		MaxIdleConns:        maxIdlePerHost,
-		IdleConnTimeout:     idleTimeout,
+		Proxy:           http.ProxyFromEnvironment,
+		MaxIdleConns:    maxIdlePerHost,
+		IdleConnTimeout: idleTimeout,
 	}
 }
 
@@ -69,13 +67,20 @@ func harden(t *http.Transport) {
 		t.MaxResponseHeaderBytes = maxHeaderBytes
 	}
 	t.OnProxyConnectResponse = checkProxy(t.OnProxyConnectResponse)
+	// net/http dials in a goroutine that does not end with the request.
+	if t.DialContext == nil && t.Dial == nil { //nolint:staticcheck // a caller may still use Dial
+		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	if t.TLSHandshakeTimeout == 0 {
+		t.TLSHandshakeTimeout = handshakeTimeout
+	}
 }
 
+// hardenTLS changes the clone's own configuration.
 func hardenTLS(c *tls.Config) *tls.Config {
 	if c == nil {
 		c = new(tls.Config)
 	}
-	c = c.Clone()
 	c.NextProtos = []string{"http/1.1"}
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
 	if c.ClientSessionCache == nil {

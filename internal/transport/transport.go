@@ -88,7 +88,7 @@ func New(cfg Config) *Engine {
 			e.pooled = e.fresh
 		}
 	}
-	// A literal, not retryablehttp.NewClient: that one logs every URL to stderr.
+	// Not retryablehttp.NewClient, which would log every URL to stderr.
 	e.retrier.HTTPClient = &http.Client{Transport: attempts{}}
 	e.retrier.RetryMax = cfg.Policy.MaxRetries
 	e.retrier.CheckRetry = checkRetry
@@ -132,7 +132,7 @@ type Call struct {
 	// a caller's Doer is handed this very map.
 	Header http.Header
 	// Body opens the body, once an attempt; nil: none. What it returns is closed
-	// once, perhaps while it is read and after Do has returned, as net/http does.
+	// once, before Do returns, but perhaps while net/http still reads it.
 	Body func() (io.ReadCloser, error)
 	// BodySize is the exact length of the body in bytes; 0: there is none.
 	BodySize int64
