@@ -1,0 +1,99 @@
+package cardwiretest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// t stands for the *testing.T of a test in the examples, in which there is none.
+// TestMain ends what is begun with it.
+var t = &tester{TB: new(testing.T)}
+
+func ExampleNewClient() {
+	client, service := cardwiretest.NewClient(t) // in a test: its own t
+	service.AddCard(cardwiretest.Card{ID: "card-1", Available: "250.000"})
+
+	card, err := client.GetCard(context.Background(), "card-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(card.ID, card.Number, card.Available, card.Currency)
+	// Output: card-1 428837******0254 250 USD
+}
+
+// What a program must be ready for: the transfer was made, and its answer was lost.
+func ExampleService_Fail() {
+	client, service := cardwiretest.NewClient(t)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+
+	_, err := client.CreateTransfer(context.Background(), cardwire.TransferParams{
+		MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("100.00"),
+	})
+	fmt.Println("unknown:", errors.Is(err, cardwire.ErrOutcomeUnknown))
+	fmt.Println("executed:", service.Executions("CreateTransfer", "order-1"))
+	// Output:
+	// unknown: true
+	// executed: 1
+}
+
+func ExampleService_Ledger() {
+	client, service := cardwiretest.NewClient(t)
+	service.AddCard(cardwiretest.Card{ID: "card-1"})
+
+	_, err := client.FreezeCard(context.Background(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, e := range service.Ledger() {
+		fmt.Println(e.Op, e.Reference, e.Action, e.CardID)
+	}
+	// Output: FreezeCard freeze-1 freeze card-1
+}
+
+func ExampleService_Requests() {
+	client, service := cardwiretest.NewClient(t)
+	if _, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 5}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range service.Requests() {
+		fmt.Println(r.Method, r.Path, r.Query)
+	}
+	// Output: GET /api/v1/cards limit=***
+}
+
+// A service is a transport for programs that bring their own HTTP client.
+func ExampleService_RoundTrip() {
+	service := cardwiretest.New(cardwiretest.WithLatency(time.Millisecond))
+	httpClient := &http.Client{Transport: service}
+
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, cardwire.WithHTTPClient(httpClient))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	digits, err := client.ListBINsUnderMaintenance(context.Background())
+	fmt.Println(digits, err)
+	// Output: [53270366 65312478] <nil>
+}
+
+// Over loopback, connections are really reset.
+func ExampleNewServer() {
+	server := cardwiretest.NewServer(t)
+	server.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+
+	capacity, err := server.Client().CardCapacity(context.Background())
+	fmt.Println(capacity > 0, err, len(server.Requests()))
+	// Output: true <nil> 2
+}

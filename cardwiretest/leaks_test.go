@@ -1,0 +1,165 @@
+package cardwiretest_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// tester is a testing.TB that keeps what happens to itself.
+type tester struct {
+	testing.TB
+	errors   []string
+	cleanups []func()
+}
+
+func (f *tester) Helper()            {}
+func (f *tester) Setenv(_, _ string) {}
+func (f *tester) Cleanup(c func())   { f.cleanups = append(f.cleanups, c) }
+func (f *tester) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
+}
+func (f *tester) end() {
+	for _, c := range slices.Backward(f.cleanups) {
+		c()
+	}
+}
+func (f *tester) Fatalf(format string, args ...any) { f.Errorf(format, args...) }
+
+// during returns what NoLeaks has to say about f.
+func during(f func()) []string {
+	tb := &tester{}
+	cardwiretest.NoLeaks(tb)
+	f()
+	tb.end()
+	return tb.errors
+}
+
+// quiet keeps what the tests leak from this process's own output.
+func quiet(t *testing.T) {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, writer := os.Stdout, os.Stderr, log.Writer()
+	os.Stdout, os.Stderr = null, null
+	log.SetOutput(io.Discard)
+	t.Cleanup(func() {
+		os.Stdout, os.Stderr = stdout, stderr
+		log.SetOutput(writer)
+		_ = null.Close()
+	})
+}
+
+func TestNoLeaksFinds(t *testing.T) {
+	quiet(t)
+	const key = cardwiretest.DefaultKey
+	s := cardwiretest.New(cardwiretest.WithKey("another-key"), cardwiretest.WithCards(0))
+	s.AddCard(cardwiretest.Card{CardNo: "400000000000", CVV: "5555"})
+	_ = cardwiretest.New()
+	for name, test := range map[string]struct {
+		leak func()
+		want string
+	}{
+		"stdout":           {func() { fmt.Println("card", canary) }, "a card number reached os.Stdout"},
+		"stderr":           {func() { fmt.Fprint(os.Stderr, key) }, "an API key reached os.Stderr"},
+		"log":              {func() { log.Printf("cvv=%s", "907") }, "a CVV reached log"},
+		"slog":             {func() { slog.Info("x", "CVV2", 917) }, "a CVV reached log"},
+		"grouped":          {func() { fmt.Print("4288 3799-7700 0003") }, "a card number reached os.Stdout"},
+		"among digits":     {func() { fmt.Print("17" + canary + "99") }, "a card number reached os.Stdout"},
+		"hex":              {func() { fmt.Printf("%x", "pan:"+canary) }, "a card number reached os.Stdout"},
+		"dump":             {func() { fmt.Print(hex.Dump([]byte(key))) }, "an API key reached os.Stdout"},
+		"base64":           {func() { fmt.Print("body:" + base64.StdEncoding.EncodeToString([]byte("x"+canary))) }, "a card number reached os.Stdout"},
+		"base64 in a path": {func() { fmt.Print("ab" + base64.RawURLEncoding.EncodeToString([]byte("Bearer "+key))) }, "an API key reached os.Stdout"},
+		"bytes":            {func() { fmt.Print([]byte(key)) }, "an API key reached os.Stdout"},
+		"Go bytes":         {func() { fmt.Print(strings.ReplaceAll(fmt.Sprint([]byte(canary)), " ", ", ")) }, "a card number reached os.Stdout"},
+		"JSON":             {func() { fmt.Print(`{"cvv": "987"}`) }, "a CVV reached os.Stdout"},
+		"security code":    {func() { fmt.Print(`security_code is: 947`) }, ""}, // a word in between
+		"own key":          {func() { fmt.Print("another-key") }, "an API key reached os.Stdout"},
+		"own number":       {func() { fmt.Print("400000000000") }, "a card number reached os.Stdout"},
+		"own CVV":          {func() { fmt.Print("cvc: 5555") }, "a CVV reached os.Stdout"},
+		"masked":           {func() { fmt.Print("428837******0003 cvv *** 907") }, ""},
+		"other number":     {func() { fmt.Print("4111111111111111 1700000000000000 907") }, ""},
+		"nothing":          {func() {}, ""},
+	} {
+		got := strings.Join(during(test.leak), "; ")
+		if want := strings.TrimSuffix("cardwiretest: "+test.want, "cardwiretest: "); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// The service's own replies hold what they hold; NoLeaks would find it.
+func TestNoLeaksKnowsEveryCard(t *testing.T) {
+	quiet(t)
+	for _, body := range []string{"GET /cards?limit=1", "GET /cards?limit=1&page=14", "GET /cards?limit=1&page=25"} {
+		reply := inProcess(cardwiretest.New())(t, body).body
+		got := during(func() { fmt.Print(reply) })
+		if len(got) != 2 || !strings.Contains(got[0], "a card number") || !strings.Contains(got[1], "a CVV") {
+			t.Errorf("got %q for %s", got, reply)
+		}
+		if strings.Contains(strings.Join(got, ""), "9977") {
+			t.Error("the report leaks as well")
+		}
+	}
+}
+
+// A logger of one's own is listened to as well, and is restored.
+func TestNoLeaksCustomLogger(t *testing.T) {
+	old, writer, flags := slog.Default(), log.Writer(), log.Flags()
+	defer func() {
+		slog.SetDefault(old)
+		log.SetOutput(writer)
+		log.SetFlags(flags)
+	}()
+	var out bytes.Buffer
+	mine := slog.New(slog.NewJSONHandler(&out, nil))
+	slog.SetDefault(mine)
+	got := during(func() {
+		slog.With("number", canary).WithGroup("g").Info("one")
+		slog.Debug(canary) // not enabled
+		log.Print("two ", cardwiretest.DefaultKey)
+	})
+	slices.Sort(got)
+	want := []string{"cardwiretest: a card number reached slog", "cardwiretest: an API key reached log"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if slog.Default() != mine || !strings.Contains(out.String(), `"number":"`+canary) || !strings.Contains(out.String(), "two cwtest") {
+		t.Errorf("the logger got %s", out.String())
+	}
+}
+
+func TestNoLeaksPassesOn(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := os.Stdout
+	os.Stdout = w
+	got := during(func() { fmt.Print("hello") })
+	os.Stdout = old
+	_ = w.Close()
+	if text, err := io.ReadAll(r); err != nil || string(text) != "hello" || len(got) != 0 {
+		t.Errorf("got %q, %v, %q", text, err, got)
+	}
+	_ = r.Close()
+}
+
+func TestNoLeaksRefusesParallelTests(t *testing.T) {
+	t.Run("parallel", func(t *testing.T) {
+		t.Parallel()
+		mustPanic(t, func() { cardwiretest.NoLeaks(t) })
+	})
+}

@@ -1,0 +1,158 @@
+package cardwiretest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Execution is one thing that the service did.
+type Execution struct {
+	// Op is the operation, as in cardwire.Error.Op: CreateTransfer, FreezeCard,
+	// CancelOperation, RetryOperation or UploadImage.
+	Op string
+	// Reference is the merchantOrderNo or client transaction id, as it was sent;
+	// "": none was.
+	Reference string
+	// Time is when it happened, by the clock of this machine.
+	Time time.Time
+	// ID is the service's identifier of it: the api_order_no, the operation
+	// record or the attachment key; "" for CancelOperation and RetryOperation.
+	ID string
+	// CardID is the card that was frozen; "": none.
+	CardID string
+	// Action is what was done: transfer, freeze, upload, or the type of a cancel
+	// or retry.
+	Action string
+	// Kind is the kind of the operation that was cancelled or retried; "": none was.
+	Kind string
+	// Amount is the transferAmount, in Currency, as it was sent; "": no transfer.
+	Amount string
+	// Currency is the payoutCurrency of a transfer; "": no transfer.
+	Currency string
+	// Size is the number of bytes of an upload; 0: no upload.
+	Size int64
+}
+
+// RequestRecord is a request that reached the service, without any value. An
+// unusual name is "***" as well.
+type RequestRecord struct {
+	// Method is the HTTP method.
+	Method string
+	// Path is the path from /api/v1 on; of one that does not exist, what follows is "***".
+	Path string
+	// Query is the query with all values masked, like limit=***&page=***; "": none.
+	Query string
+	// ContentType is the media type of the body without its parameters; "": none.
+	ContentType string
+	// Fields are the names in the body in their order: form fields, parts or JSON
+	// members; nil: none.
+	Fields []string
+	// Authorized says whether there was an Authorization header, right or wrong.
+	Authorized bool
+}
+
+// once lets e take effect, unless the request is a rehearsal or, where the
+// service deduplicates, a repetition.
+func (s *Service) once(r *request, e Execution, data []byte, effect func(now string)) result {
+	if first, ok := s.answer(e); ok {
+		return first
+	}
+	done := success(data)
+	if r.rehearsal {
+		return done
+	}
+	effect(s.world.tick())
+	e.Time = time.Now()
+	s.ledger = append(s.ledger, e)
+	if e.Reference != "" {
+		s.world.answers[e.key()] = done
+	}
+	return done
+}
+
+// answer returns how e was answered before, if the service deduplicates.
+func (s *Service) answer(e Execution) (result, bool) {
+	first, ok := s.world.answers[e.key()]
+	return first, ok && s.deduplicate
+}
+
+// key is the same for a UUID in any letter case.
+func (e *Execution) key() string {
+	if e.Op == "CreateTransfer" {
+		return answerKey(e.Op, e.Reference)
+	}
+	return answerKey(e.Op, strings.ToLower(e.Reference))
+}
+
+// Executions returns how often op took effect under the reference, which is a
+// merchantOrderNo or a client transaction id; "": under any or none. Of an
+// operation that changes nothing it is how often it was answered as it should,
+// and the reference must be "". It panics if no operation has the name op.
+func (s *Service) Executions(op, reference string) int {
+	op = operationName(op)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.ledger {
+		if e.Op == op && (reference == "" || e.Reference == reference) {
+			n++
+		}
+	}
+	if reference == "" {
+		n += s.answered[op]
+	}
+	return n
+}
+
+// Ledger returns everything that took effect, in order.
+func (s *Service) Ledger() []Execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ledger)
+}
+
+// Requests returns every request that arrived, in order, those that were refused
+// or struck by a fault included.
+func (s *Service) Requests() []RequestRecord {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func (s *Service) record(r *request) {
+	rec := RequestRecord{
+		Method: r.method(), Path: basePath + "/***", ContentType: plainMedia(r.media),
+		Authorized: len(r.authorization) > 0,
+	}
+	if !slices.Contains(methods, rec.Method) {
+		rec.Method = "***"
+	}
+	if r.methods != nil || r.http.URL.Path == elsewherePath {
+		rec.Path = r.http.URL.Path
+	}
+	var query []string
+	for _, f := range r.query {
+		query = append(query, plainName(f.name)+"=***")
+	}
+	rec.Query = strings.Join(query, "&")
+	for _, f := range r.body {
+		rec.Fields = append(rec.Fields, plainName(f.name))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, rec)
+}
+
+func plainMedia(media string) string {
+	if media == "" || plainName(strings.Replace(media, "/", "-", 1)) != "***" {
+		return media
+	}
+	return "***"
+}
+
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+	http.MethodPatch, http.MethodDelete, http.MethodOptions,
+}

@@ -1,0 +1,429 @@
+package cardwiretest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The content types of the interface.
+const (
+	mediaJSON      = "application/json"
+	mediaForm      = "application/x-www-form-urlencoded"
+	mediaMultipart = "multipart/form-data"
+)
+
+// maxBody bounds a body that is held in memory; files are not.
+const maxBody = 1 << 20
+
+// request is a request as received.
+type request struct {
+	http          *http.Request
+	op            string                // the operation's name; "": none
+	methods       map[string]*operation // of the path; nil: the path does not exist
+	operation     *operation            // nil: another method
+	authorization []string
+	media         string // content type without parameters
+	size          int64  // bytes of the body
+	query         []field
+	queryProblem  string
+	body          []field
+	bodyProblem   *result
+
+	values    map[string]string // what was checked, by name
+	file      *file
+	rehearsal bool  // the answer is wanted, not the effect
+	twist     twist // how the answer is to be wrong
+}
+
+// field is a parameter, a form field, a part or a JSON member.
+type field struct {
+	name, value string
+	file        *file // nil: a plain value
+	problem     string
+}
+
+// file is an uploaded file, of which only what is needed is kept.
+type file struct {
+	size int64
+	sum  [sha256.Size]byte
+}
+
+// receive reads the request to its end. The error is that of reading it.
+func (s *Service) receive(r *http.Request) (*request, error) {
+	in := &request{http: r, authorization: r.Header["Authorization"]}
+	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath); ok {
+		in.methods = routes[path]
+		in.operation = in.methods[in.method()]
+	}
+	in.query, in.queryProblem = pairs(r.URL.RawQuery)
+	if err := in.readBody(); err != nil {
+		return nil, err
+	}
+	if in.operation != nil {
+		in.op = in.operation.name
+		if in.operation.name == "CancelOperation" && s.names.retry != "" && in.bodyValue("type") == s.names.retry {
+			in.op = opRetry
+		}
+	}
+	s.record(in)
+	return in, nil
+}
+
+// method is the request's; a client's request may leave it out.
+func (r *request) method() string {
+	if r.http.Method == "" {
+		return http.MethodGet
+	}
+	return r.http.Method
+}
+
+func (r *request) allow() string {
+	for method := range r.methods {
+		return method // each path has one
+	}
+	return ""
+}
+
+func (r *request) bodyValue(name string) string {
+	for _, f := range r.body {
+		if f.name == name {
+			return f.value
+		}
+	}
+	return ""
+}
+
+// source remembers how reading failed, which is not the fault of what was read.
+type source struct {
+	ctx context.Context
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.err = s.ctx.Err(); s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.r.Read(p)
+	s.n += int64(n)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// readBody reads all of the body, whatever it is: a connection whose request was
+// not read is reset, and the client would never see the answer.
+func (r *request) readBody() error {
+	if r.http.Body == nil {
+		return nil
+	}
+	src := &source{ctx: r.http.Context(), r: r.http.Body}
+	media, params, err := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
+	if err == nil {
+		r.media = media
+	}
+	switch r.media {
+	case mediaMultipart:
+		r.readParts(src, params["boundary"])
+	case mediaForm, mediaJSON:
+		r.readText(src)
+	}
+	_, _ = io.Copy(io.Discard, src) // its error is the source's
+	r.size = src.n
+	if src.err == nil && r.http.ContentLength > 0 && src.n != r.http.ContentLength {
+		return errors.New("cardwiretest: the body has another length than announced")
+	}
+	return src.err
+}
+
+func (r *request) readText(src io.Reader) {
+	text, err := io.ReadAll(io.LimitReader(src, maxBody+1))
+	switch {
+	case err != nil: // src knows
+	case len(text) > maxBody:
+		r.bodyProblem = refusal(http.StatusRequestEntityTooLarge, "the body is too large")
+	case r.media == mediaJSON:
+		r.readJSON(text)
+	default:
+		var problem string
+		if r.body, problem = pairs(string(text)); problem != "" {
+			r.bodyProblem = refusal(http.StatusBadRequest, "the body "+problem)
+		}
+	}
+}
+
+// pairs reads name=value&name=value, keeping order and repetition.
+func pairs(text string) (list []field, problem string) {
+	if text == "" {
+		return nil, ""
+	}
+	for pair := range strings.SplitSeq(text, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		value, err2 := url.QueryUnescape(value)
+		if err != nil || err2 != nil || name == "" || strings.Contains(pair, ";") ||
+			!utf8.ValidString(name) || !utf8.ValidString(value) {
+			return list, "is not made of names and values"
+		}
+		list = append(list, field{name: name, value: value})
+	}
+	return list, ""
+}
+
+// readJSON reads an object, keeping order and repetition of its members.
+func (r *request) readJSON(text []byte) {
+	if err := r.readObject(json.NewDecoder(bytes.NewReader(text))); err != nil || !utf8.Valid(text) {
+		r.bodyProblem = refusal(http.StatusBadRequest, "the body is not a JSON object")
+	}
+}
+
+func (r *request) readObject(d *json.Decoder) error {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("not an object")
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		f := field{name: name.(string)} // Token sees to that
+		if raw[0] != '"' || json.Unmarshal(raw, &f.value) != nil {
+			f.problem = "must be text"
+		}
+		r.body = append(r.body, f)
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
+func (r *request) readParts(src io.Reader, boundary string) {
+	parts := multipart.NewReader(src, boundary)
+	for {
+		p, err := parts.NextRawPart()
+		if err == io.EOF {
+			return
+		}
+		if err == nil {
+			err = r.readPart(p)
+		}
+		if err != nil {
+			r.bodyProblem = refusal(http.StatusBadRequest, "the body is not multipart/form-data")
+			return
+		}
+	}
+}
+
+// maxField bounds a plain value in a multipart body.
+const maxField = 64 << 10
+
+func (r *request) readPart(p *multipart.Part) error {
+	f := field{name: p.FormName()}
+	if p.FileName() != "" {
+		f.file = &file{}
+		sum := sha256.New()
+		n, err := io.Copy(sum, p)
+		f.file.size, f.file.sum = n, [sha256.Size]byte(sum.Sum(nil))
+		r.body = append(r.body, f)
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(p, maxField+1))
+	if f.value = string(text); len(text) > maxField || !utf8.Valid(text) {
+		f.value, f.problem = "", "must be text of at most 64 KiB"
+	}
+	r.body = append(r.body, f)
+	return err
+}
+
+// param is a parameter or a field that an operation takes.
+type param struct {
+	name     string
+	required bool
+	check    func(string) string // what the value must be, "" if it is; nil: it is a file
+}
+
+func (r *request) checkQuery(params []param) *result {
+	if r.queryProblem != "" {
+		return refusal(http.StatusUnprocessableEntity, "the query "+r.queryProblem)
+	}
+	return r.check(params, r.query, "the parameter ")
+}
+
+func (r *request) checkBody() *result {
+	want := r.operation.media
+	switch {
+	case want == "" && r.size > 0:
+		return refusal(http.StatusUnprocessableEntity, "the body must be empty")
+	case want == "":
+		return nil
+	case r.media != want:
+		return refusal(http.StatusUnsupportedMediaType, "Content-Type must be "+want)
+	case r.bodyProblem != nil:
+		return r.bodyProblem
+	}
+	return r.check(r.operation.fields, r.body, "the field ")
+}
+
+// check compares what was sent with what there is, in this order, so that the
+// msg names what most likely is the mistake.
+func (r *request) check(params []param, sent []field, what string) *result {
+	if r.values == nil {
+		r.values = map[string]string{}
+	}
+	var seen []string
+	for _, f := range sent {
+		i := slices.IndexFunc(params, func(p param) bool { return p.name != "" && p.name == f.name })
+		var problem string
+		switch {
+		case i < 0:
+			problem = "is unknown"
+		case slices.Contains(seen, f.name):
+			problem = "is repeated"
+		default:
+			problem = params[i].problem(f)
+		}
+		if problem != "" {
+			return refusal(http.StatusUnprocessableEntity, what+plainName(f.name)+" "+problem)
+		}
+		seen = append(seen, f.name)
+		r.values[f.name] = f.value
+		if f.file != nil {
+			r.file = f.file
+		}
+	}
+	for _, p := range params {
+		if p.required && !slices.Contains(seen, p.name) {
+			return refusal(http.StatusUnprocessableEntity, what+plainName(p.name)+" is missing")
+		}
+	}
+	return nil
+}
+
+func (p *param) problem(f field) string {
+	switch {
+	case f.problem != "":
+		return f.problem
+	case p.check == nil && f.file == nil:
+		return "must be a file"
+	case p.check == nil && f.file.size == 0:
+		return "is empty"
+	case p.check == nil:
+		return ""
+	case f.file != nil:
+		return "must not be a file"
+	}
+	return p.check(f.value)
+}
+
+// plainName returns the name of a field if it is one: a stray card number must
+// not come back in a refusal or stay in a record, even as a name.
+func plainName(name string) string {
+	digits := 0
+	for _, c := range name {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', strings.ContainsRune("_-.[]", c):
+		default:
+			return "***"
+		}
+	}
+	if name == "" || digits > 3 || len(name) > 40 || known.isKey(name) {
+		return "***"
+	}
+	return name
+}
+
+// What values must be.
+
+func plainText(v string) string {
+	if v == "" {
+		return "is empty"
+	}
+	return ""
+}
+
+func numeric(v string) string {
+	if v == "" || strings.Trim(v, "0123456789") != "" {
+		return "must be a numeric code"
+	}
+	return ""
+}
+
+func count(v string) string {
+	if numeric(v) != "" || v[0] == '0' || len(v) > 9 {
+		return "must be a number from 1"
+	}
+	return ""
+}
+
+func oneOf(values ...string) func(string) string {
+	return func(v string) string {
+		if !slices.Contains(values, v) {
+			return "must be one of " + strings.Join(values, ", ")
+		}
+		return ""
+	}
+}
+
+func country(v string) string {
+	letter := func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+	if len(v) != 2 || !letter(v[0]) || !letter(v[1]) {
+		return "must be a country code of two letters"
+	}
+	return ""
+}
+
+func date(v string) string {
+	if _, err := parseDate(v); err != nil {
+		return "must be a date like 2006-01-02"
+	}
+	return ""
+}
+
+func uuidText(v string) string {
+	const want = "must be a UUID"
+	if len(v) != 36 {
+		return want
+	}
+	for i := range len(v) {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		if hyphen != (v[i] == '-') || !hyphen && !strings.Contains("0123456789abcdefABCDEF", v[i:i+1]) {
+			return want
+		}
+	}
+	return ""
+}
+
+func amount(v string) string {
+	whole, fraction, _ := strings.Cut(v, ".")
+	switch {
+	case numeric(whole) != "", numeric(fraction) != "", len(fraction) != 2, len(whole) > 15,
+		len(whole) > 1 && whole[0] == '0':
+		return "must be a decimal with two fraction digits"
+	case strings.Trim(v, "0.") == "":
+		return "must be above zero"
+	}
+	return ""
+}
