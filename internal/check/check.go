@@ -105,7 +105,7 @@ func Country(name, v string) error {
 	return nil
 }
 
-// Currency wants three letters or digits, as currency codes have. "" is none.
+// Currency wants three to ten letters or digits, as currency codes have. "" is none.
 func Currency(name, v string) error {
 	if v != "" && (len(v) < 3 || len(v) > 10 || strings.ContainsFunc(v, func(r rune) bool { return !letterOrDigit(r) })) {
 		return errors.New(name + " is not a currency code")
@@ -229,6 +229,10 @@ func BaseURL(v string, insecure bool) (*url.URL, error) {
 		return nil, errors.New("the base URL is not https")
 	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
 		return nil, errors.New("the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust")
+	}
+	// An escape that need not be one, as in %2f, would become another path.
+	if strings.Contains(u.RawPath, "%") {
+		return nil, errors.New("the base URL's path is not a plain one")
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = ""

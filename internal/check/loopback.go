@@ -8,7 +8,7 @@ import (
 // loopback says whether the host is this machine, judged without a look-up:
 // a name could be answered with any address.
 func loopback(host string) bool {
-	if host := strings.ToLower(host); host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"mime/multipart"
@@ -58,7 +59,9 @@ func (f Fields) JSON() []byte {
 // its length, so that no two sets of fields share what is hashed.
 func (f Fields) Digest() string {
 	sorted := slices.Clone(f)
-	slices.SortFunc(sorted, func(a, b Field) int { return strings.Compare(a.Name+"\x00"+a.Value, b.Name+"\x00"+b.Value) })
+	slices.SortFunc(sorted, func(a, b Field) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
+	})
 	h := sha256.New()
 	for _, p := range sorted {
 		for _, s := range []string{p.Name, p.Value} {

@@ -59,14 +59,16 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 	unknown := nameSet{base: len(c.names)}
 	next := 0
 	for first := true; c.more('}', first); first = false {
-		name := c.memberName()
-		if c.err != nil {
-			return
-		}
-		i := find(members, name, next)
-		if i < 0 {
-			c.skipUnknown(&unknown, name)
-			continue
+		i := next
+		if i == len(members) || !c.takeName(members[i].name) {
+			name := c.memberName()
+			if c.err != nil {
+				return
+			}
+			if i = find(members, name, next); i < 0 {
+				c.skipUnknown(&unknown, name)
+				continue
+			}
 		}
 		if seen&(1<<i) != 0 {
 			c.malformed("a member name is repeated")
@@ -84,8 +86,8 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 	}
 }
 
-// find looks from the expected place on: a service that keeps to one order is
-// answered by the first comparison.
+// find looks from the expected place on: members that are left out or added
+// shift the others by little.
 func find[T any](members []Member[T], name []byte, from int) int {
 	for i := from; i < len(members); i++ {
 		if string(name) == members[i].name {

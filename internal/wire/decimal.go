@@ -42,14 +42,8 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	text := b == '"'
 	switch {
 	case text:
-		if documented != '"' {
-			c.Drift("text for number")
-		}
 		lit = c.text()
 	case b == '-' || b >= '0' && b <= '9':
-		if documented == '"' {
-			c.Drift("number for text")
-		}
 		lit = c.number()
 	default:
 		c.wrong(b, "a decimal amount")
@@ -58,8 +52,13 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 		return
 	}
 	d, ok := ParseDecimal(lit, !text)
-	if !ok {
+	switch {
+	case !ok:
 		c.Fail("a decimal amount of at most 40 digits")
+	case text && documented != '"':
+		c.Drift("text for number")
+	case !text && documented == '"':
+		c.Drift("number for text")
 	}
 	*dst = d
 }

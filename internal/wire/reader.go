@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -42,14 +44,17 @@ type Drift struct{ Path, Kind string }
 
 // Error says why a text could not be read. It holds no byte of the text.
 type Error struct {
-	Path      string // "data.data[].fee"; "" with Malformed
+	Path      string // "data.data[].fee"; "" for the whole answer, and with Malformed
 	Problem   string
 	Malformed bool // not strict JSON, as against JSON of the wrong kind
 }
 
 func (e *Error) Error() string {
-	if e.Malformed {
+	switch {
+	case e.Malformed:
 		return "the answer is not strict JSON: " + e.Problem
+	case e.Path == "":
+		return "the answer: want " + e.Problem
 	}
 	return e.Path + ": want " + e.Problem
 }
@@ -64,17 +69,26 @@ func NewReader(body []byte, observe bool) *Codec {
 	return c
 }
 
-// Release clears the Codec, so that no payload stays in the pool, and gives it back.
+// Release clears the Codec, so that no payload stays in the pool, and gives it
+// back. What an extraordinary text made grow is left to the collector: cleared
+// each time, it would cost every later one.
 func (c *Codec) Release() {
-	clear(c.scratch[:cap(c.scratch)])
-	clear(c.slab[:cap(c.slab)])
-	clear(c.pending[:cap(c.pending)])
-	clear(c.names[:cap(c.names)])
 	*c = Codec{
-		path: c.path[:0], names: c.names[:0], scratch: c.scratch[:0],
-		slab: c.slab[:0], pending: c.pending[:0],
+		path: c.path[:0], names: emptied(c.names), scratch: emptied(c.scratch),
+		slab: emptied(c.slab), pending: emptied(c.pending),
 	}
 	codecs.Put(c)
+}
+
+// maxKept is the capacity up to which a Codec keeps a buffer for its next text.
+const maxKept = 64 << 10
+
+func emptied[T any](s []T) []T {
+	clear(s[:cap(s)])
+	if cap(s) > maxKept {
+		return nil
+	}
+	return s[:0]
 }
 
 // Err returns the first error, or nil.
@@ -107,8 +121,10 @@ type Mark struct {
 	member           string
 }
 
-// Mark returns the current place, which is within a container.
+// Mark returns the current place, which is within a container. The texts read
+// so far are handed out: Rewind forgets only those that come after it.
 func (c *Codec) Mark() Mark {
+	c.Flush()
 	return Mark{c.pos, len(c.path), len(c.names), c.path[len(c.path)-1]}
 }
 
@@ -279,6 +295,24 @@ func (c *Codec) memberName() []byte {
 	return name
 }
 
+// takeName consumes a name and its colon if the name is the one expected, as it
+// is where the service keeps to one order. It spares looking at its bytes twice.
+func (c *Codec) takeName(name string) bool {
+	c.peek()
+	rest := c.buf[c.pos:]
+	end := len(name) + 1
+	if len(rest) <= end || rest[0] != '"' || rest[end] != '"' || string(rest[1:end]) != name {
+		return false
+	}
+	c.pos += end + 1
+	if c.peek() != ':' {
+		c.malformed("a colon is missing")
+		return true
+	}
+	c.pos++
+	return true
+}
+
 // plain marks the bytes that stand for themselves in a text and need no check.
 var plain = func() (t [256]bool) {
 	for b := ' '; b < utf8.RuneSelf; b++ {
@@ -292,6 +326,12 @@ var plain = func() (t [256]bool) {
 func (c *Codec) text() []byte {
 	start := c.pos + 1
 	i := start
+	for ; i+8 <= len(c.buf); i += 8 {
+		if special := specialBytes(binary.LittleEndian.Uint64(c.buf[i:])); special != 0 {
+			i += bits.TrailingZeros64(special) / 8
+			break
+		}
+	}
 	for i < len(c.buf) && plain[c.buf[i]] {
 		i++
 	}
@@ -300,6 +340,14 @@ func (c *Codec) text() []byte {
 		return c.buf[start:i]
 	}
 	return c.slowText(start, i)
+}
+
+// specialBytes looks at eight bytes at once. The lowest bit that is set in the
+// result belongs to the first byte that is not plain; 0 says that all are.
+func specialBytes(w uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := w^(ones*'"'), w^(ones*'\\')
+	return (w | (w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
 }
 
 // slowText goes on at i, where the first byte stands that needs attention.

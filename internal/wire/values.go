@@ -58,8 +58,8 @@ func (c *Codec) textBytes(null nullRule, numberToo bool) []byte {
 		}
 		c.word("null")
 	case numberToo && (b == '-' || b >= '0' && b <= '9'):
-		c.Drift("number for text")
 		if lit := c.number(); integer(lit) {
+			c.Drift("number for text")
 			return lit
 		}
 		c.Fail("text")
@@ -122,8 +122,9 @@ func (c *Codec) integer(null nullRule) int64 {
 	case b == '-' || b >= '0' && b <= '9':
 		return c.parseInteger(c.number())
 	case b == '"':
+		n := c.parseInteger(c.text())
 		c.Drift("text for number")
-		return c.parseInteger(c.text())
+		return n
 	case b == 'n' && null != nullFails:
 		c.Drift("null for number")
 		c.word("null")
@@ -192,14 +193,18 @@ func (c *Codec) Flag(dst *bool) {
 	}
 	switch b := c.peek(); b {
 	case 't', 'f':
-		c.Drift("boolean for number")
 		*dst = c.boolean(b)
+		c.Drift("boolean for number")
+	case '"':
+		n := c.parseInteger(c.text())
+		if n != 0 && n != 1 {
+			c.Fail("0 or 1")
+		}
+		c.Drift("text for number")
+		*dst = n != 0
 	default:
 		n := c.integer(nullIsDrift)
 		if n != 0 && n != 1 {
-			if b == '"' {
-				c.Fail("0 or 1")
-			}
 			c.Drift("flag other than 0 and 1")
 		}
 		*dst = n != 0
@@ -221,11 +226,11 @@ func (c *Codec) Bool(dst *bool) {
 		c.word("null")
 		*dst = false
 	case '"':
-		c.Drift("text for boolean")
 		*dst = c.bit(c.text())
+		c.Drift("text for boolean")
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		c.Drift("number for boolean")
 		*dst = c.bit(c.number())
+		c.Drift("number for boolean")
 	default:
 		c.wrong(b, "a boolean")
 	}

@@ -1,6 +1,9 @@
 package wire
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Marshal writes v as an object of members. It has the signature of a
 // MarshalJSON's result; the error is always nil.
@@ -64,9 +67,10 @@ func writeList[T any](c *Codec, list []T, one func(*T)) {
 	c.out = append(c.out, ']')
 }
 
-// AppendText writes s as a JSON text. Bytes that are not valid UTF-8 are the
-// caller's to refuse beforehand: they are written as they stand.
+// AppendText writes s as a JSON text. What is not valid UTF-8 is replaced, as
+// encoding/json does; in a request it must have been refused beforehand.
 func AppendText(dst []byte, s string) []byte {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	dst = append(dst, '"')
 	for i := range len(s) {
 		switch b := s[i]; {

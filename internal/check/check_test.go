@@ -1,0 +1,590 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+)
+
+// canary stands in every value that is refused where the rule leaves room for
+// it; no error may repeat it.
+const canary = "QQcanary"
+
+// checks runs one check over values, of which those with "" are accepted.
+func checks(t *testing.T, one func(string) error, want map[string]string) {
+	t.Helper()
+	for value, problem := range want {
+		err := one(value)
+		if problem == "" {
+			assert.NoError(t, err, "of %q", value)
+			continue
+		}
+		assert.EqualError(t, err, problem, "of %q", value)
+		assert.NotContains(t, problem, canary)
+	}
+}
+
+// named gives check the name that its errors begin with.
+func named(check func(name, v string) error) func(string) error {
+	return func(v string) error { return check("CardID", v) }
+}
+
+// What a caller's user may have typed into an identifier to be somewhere else,
+// to be two headers, or to look like another one.
+var hostileIDs = map[string]string{
+	"":                             "CardID is empty",
+	".":                            "CardID is a path, not an identifier",
+	"..":                           "CardID is a path, not an identifier",
+	"../..":                        "CardID holds a slash or a backslash",
+	"a/b" + canary:                 "CardID holds a slash or a backslash",
+	"/":                            "CardID holds a slash or a backslash",
+	`a\b` + canary:                 "CardID holds a slash or a backslash",
+	"a\x00b" + canary:              "CardID holds a control character",
+	"\x7f" + canary:                "CardID holds a control character",
+	"\r\n" + canary:                "CardID holds a control character",
+	"a\n" + canary:                 "CardID holds a control character",
+	"\t" + canary:                  "CardID holds a control character",
+	"\u0085" + canary:              "CardID holds a control character",
+	"\u009f" + canary:              "CardID holds a control character",
+	"\u2028" + canary:              "CardID holds a control character",
+	"\u2029" + canary:              "CardID holds a control character",
+	"\u202e" + canary:              "CardID holds a control character",
+	"\u202a" + canary:              "CardID holds a control character",
+	"\u2066" + canary:              "CardID holds a control character",
+	"\u2069" + canary:              "CardID holds a control character",
+	"\xff" + canary:                "CardID is not valid UTF-8",
+	"a\xc0\xaf" + canary:           "CardID is not valid UTF-8",
+	"\xed\xa0\x80" + canary:        "CardID is not valid UTF-8",
+	canary + "\xc3":                "CardID is not valid UTF-8",
+	strings.Repeat("a", 129):       "CardID is longer than 128 bytes",
+	strings.Repeat("é", 65):        "CardID is longer than 128 bytes",
+	strings.Repeat("a", 1_000_000): "CardID is longer than 128 bytes",
+	strings.Repeat("é", 64):        "",
+	strings.Repeat("a", 128):       "",
+	"...":                          "",
+	"a..b":                         "",
+	"c1":                           "",
+	"%2e%2e":                       "", // it is escaped again wherever it is sent
+	"a b":                          "",
+	"a?b#c&d=e":                    "",
+	"é中😀":                          "",
+	"\u00a0":                       "",
+	"\u2027\u202f\u2065":           "", // neighbours of what is refused
+	"~":                            "",
+}
+
+func TestID(t *testing.T) {
+	t.Parallel()
+	checks(t, named(check.ID), hostileIDs)
+}
+
+func TestUUID(t *testing.T) {
+	t.Parallel()
+	const problem = "CardID is not a UUID like xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx"
+	checks(t, named(check.UUID), map[string]string{
+		"7d444840-9dc0-11d1-b245-5ffdce74fad2":          "",
+		"7D444840-9DC0-11D1-B245-5FFDCE74FAD2":          "",
+		"7d444840-9dc0-41d1-b245-5ffdce74FAD2":          "",
+		"ffffffff-ffff-ffff-ffff-ffffffffffff":          "",
+		"":                                              "CardID is empty",
+		"00000000-0000-0000-0000-000000000000":          problem,
+		"{7d444840-9dc0-11d1-b245-5ffdce74fad2}":        problem,
+		"urn:uuid:7d444840-9dc0-11d1-b245-5ffdce74fad2": problem,
+		"7d4448409dc011d1b2455ffdce74fad2":              problem,
+		"7d444840-9dc0-11d1-b245-5ffdce74fad":           problem,
+		"7d444840-9dc0-11d1-b245-5ffdce74fad2a":         problem,
+		" 7d444840-9dc0-11d1-b245-5ffdce74fad":          problem,
+		"7d444840-9dc0-11d1-b245-5ffdce74fa\r\n":        problem,
+		"7d444840-9dc0-11d1-b245-5ffdce74fadg":          problem,
+		"7d4448409-dc0-11d1-b245-5ffdce74fad2":          problem,
+		"7d444840_9dc0_11d1_b245_5ffdce74fad2":          problem,
+		"7d444840-9dc0-11d1-b245-" + canary + "fad2":    problem,
+		canary: problem,
+	})
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	checks(t, named(check.Visible), map[string]string{
+		"":                       "",
+		"order 7":                "",
+		"a/b":                    "",
+		strings.Repeat("a", 128): "",
+		" " + canary:             "CardID begins or ends with white space",
+		canary + " ":             "CardID begins or ends with white space",
+		canary + "\u00a0":        "CardID begins or ends with white space",
+		canary + "\n":            "CardID begins or ends with white space",
+		" ":                      "CardID begins or ends with white space",
+		strings.Repeat("a", 129): "CardID is longer than 128 bytes",
+		canary + "\x00":          "CardID holds a control character",
+		"a\n" + canary:           "CardID holds a control character",
+		canary + "\u202e":        "CardID holds a control character",
+		canary + "\xff":          "CardID is not valid UTF-8",
+	})
+}
+
+func TestReference(t *testing.T) {
+	t.Parallel()
+	checks(t, named(check.Reference), map[string]string{
+		"m-1":                    "",
+		"":                       "CardID is empty",
+		" ":                      "CardID begins or ends with white space",
+		canary + " ":             "CardID begins or ends with white space",
+		strings.Repeat("a", 129): "CardID is longer than 128 bytes",
+		canary + "\r":            "CardID begins or ends with white space",
+		"a\rb" + canary:          "CardID holds a control character",
+	})
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	checks(t, named(check.Text), map[string]string{
+		"":                    "",
+		" ":                   "",
+		"é中😀 / \\ \"":         "",
+		"\u00a0":              "",
+		"\ufffd":              "",
+		canary + "\x1f":       "CardID holds a control character",
+		canary + "\u0080":     "CardID holds a control character",
+		canary + "\xf0\x9f":   "CardID is not valid UTF-8",
+		canary + "\x00\xff":   "CardID is not valid UTF-8",
+		canary + "\u2067":     "CardID holds a control character",
+		canary + "\u202d end": "CardID holds a control character",
+	})
+}
+
+func TestUTF8(t *testing.T) {
+	t.Parallel()
+	checks(t, named(check.UTF8), map[string]string{
+		"":                          "",
+		"line\nfeed":                "",
+		"é\x00":                     "",
+		canary + "\xff":             "CardID is not valid UTF-8",
+		canary + "\xed\xb0\x80":     "CardID is not valid UTF-8",
+		"\xc3" + canary:             "CardID is not valid UTF-8",
+		canary + "\xf4\x90\x80\x80": "CardID is not valid UTF-8",
+	})
+}
+
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	const problem = "CardID is not a numeric code"
+	checks(t, named(check.Digits), map[string]string{
+		"":                      "",
+		"0":                     "",
+		"007":                   "",
+		strings.Repeat("9", 18): "",
+		strings.Repeat("9", 19): problem,
+		"1" + canary + "1":      problem,
+		canary:                  problem,
+		"-1":                    problem,
+		"+1":                    problem,
+		"1.0":                   problem,
+		"1 ":                    problem,
+		"1\n":                   problem,
+		"1\x00":                 problem,
+		"\u0661":                problem,
+		"\uff11":                problem,
+		"\xff":                  problem,
+	})
+}
+
+func TestCountry(t *testing.T) {
+	t.Parallel()
+	const problem = "CardID is not a country code of two letters"
+	checks(t, named(check.Country), map[string]string{
+		"": "", "PT": "", "pt": "", "Zz": "", "aA": "",
+		"P": problem, "PRT": problem, "P1": problem, "P ": problem, "é": problem, "@A": problem, "[z": problem,
+		"`a": problem, "{a": problem, "P\x00": problem, "\xff\xff": problem, "\u212a": problem, canary: problem,
+	})
+}
+
+func TestCurrency(t *testing.T) {
+	t.Parallel()
+	const problem = "CardID is not a currency code"
+	checks(t, named(check.Currency), map[string]string{
+		"": "", "USD": "", "usd": "", "USDT": "", "1INCH": "", "ABCDEFGHIJ": "",
+		"US": problem, "ABCDEFGHIJK": problem, "US ": problem, "U-D": problem, "US\n": problem, "é1": problem, "US\u212a": problem,
+		"\xff\xff\xff": problem, canary + canary: problem,
+	})
+}
+
+// What is accepted stands between quotation marks in a part's header.
+var hostileFilenames = map[string]string{
+	"a.png":                                 "",
+	"id card (1).JPEG":                      "",
+	"паспорт.jpg":                           "",
+	"身分證.png":                               "",
+	"a;b=c.png":                             "",
+	"100%.png":                              "",
+	".png":                                  "",
+	"...":                                   "",
+	"a..png":                                "",
+	"-rf":                                   "",
+	strings.Repeat("a", 255):                "",
+	strings.Repeat("a", 256):                "Filename is longer than 255 bytes",
+	"":                                      "Filename is empty",
+	".":                                     "Filename is a path, not a file name",
+	"..":                                    "Filename is a path, not a file name",
+	"../" + canary:                          "Filename is a path, not a file name",
+	"/etc/" + canary:                        "Filename is a path, not a file name",
+	`C:\` + canary:                          "Filename is a path, not a file name",
+	`..\..\` + canary:                       "Filename is a path, not a file name",
+	canary + "/":                            "Filename is a path, not a file name",
+	`a"; filename="` + canary:               "Filename holds a quotation mark",
+	`"`:                                     "Filename holds a quotation mark",
+	"a.png\r\nX-Evil: " + canary:            "Filename holds a control character",
+	"a.png\n" + canary:                      "Filename holds a control character",
+	"a.png\r" + canary:                      "Filename holds a control character",
+	"a.png\x00.exe" + canary:                "Filename holds a control character",
+	"\t" + canary:                           "Filename holds a control character",
+	canary + "\u202egnp.exe":                "Filename holds a control character",
+	canary + "\u2028":                       "Filename holds a control character",
+	canary + "\u0085":                       "Filename holds a control character",
+	canary + "\xff.png":                     "Filename is not valid UTF-8",
+	canary + "\xe5\x98\x8a\xe5\x98\x8d\xe5": "Filename is not valid UTF-8",
+}
+
+func TestFilename(t *testing.T) {
+	t.Parallel()
+	checks(t, func(v string) error { return check.Filename("Filename", v) }, hostileFilenames)
+}
+
+func TestContentType(t *testing.T) {
+	t.Parallel()
+	const problem = "ContentType is not a media type like image/png"
+	checks(t, func(v string) error { return check.ContentType("ContentType", v) }, map[string]string{
+		"image/png":                              "",
+		"IMAGE/PNG":                              "",
+		"application/vnd.api+json":               "",
+		`text/plain; charset=utf-8`:              "",
+		`text/plain; charset="utf-8"`:            "",
+		"":                                       problem,
+		" ":                                      problem,
+		"image":                                  problem,
+		"image/":                                 problem,
+		"/png":                                   problem,
+		"image/png/x":                            problem,
+		"image png":                              problem,
+		"image/png; " + canary:                   problem,
+		"image/png; charset":                     problem,
+		"image/png; a=1; a=2":                    problem,
+		"image/png\r\nX-Evil: " + canary:         problem,
+		"image/png;\r\n a=" + canary:             problem,
+		"image/png\n\n" + canary:                 problem,
+		"image/png; a=\"\r\n" + canary + "\"":    problem,
+		"image/png; a=\"\x00\"":                  problem,
+		"image/png;\ta=b":                        problem,
+		"image/png\t":                            problem,
+		"image/é":                                problem,
+		"image/png; a=\"é\"":                     problem,
+		"image/\xff":                             problem,
+		"im@ge/png":                              problem,
+		"image/png, image/gif":                   problem,
+		"multipart/form-data; boundary=\"\r\n\"": problem,
+	})
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	const problem = "the API key holds a character that is not visible ASCII"
+	checks(t, check.Key, map[string]string{
+		"sk_live_abc-123~!":    "",
+		"!":                    "",
+		"":                     "the API key is empty",
+		" " + canary:           problem,
+		canary + " ":           problem,
+		canary + "\n":          problem,
+		canary + "\r\nX: y":    problem,
+		canary + "\x00":        problem,
+		canary + "\x7f":        problem,
+		canary + "é":           problem,
+		canary + "\u200b":      problem,
+		"\ufeff" + canary:      problem,
+		canary + "\xff":        problem,
+		canary + "\t" + canary: problem,
+	})
+}
+
+func TestProduct(t *testing.T) {
+	t.Parallel()
+	const problem = "the product is not visible ASCII"
+	checks(t, check.Product, map[string]string{
+		"shop/1.0":            "",
+		"shop/1.0 (linux)":    "",
+		"":                    problem,
+		"   ":                 problem,
+		canary + "\r\nX: y":   problem,
+		canary + "\n":         problem,
+		canary + "\t":         problem,
+		canary + "é":          problem,
+		canary + "\x00":       problem,
+		canary + "\x7f":       problem,
+		canary + "\xff":       problem,
+		"\u00a0" + canary:     problem,
+		"\u200b":              problem,
+		canary + "/1.0\u2028": problem,
+	})
+}
+
+// inCases writes a header's name in the letter cases that HTTP takes for one.
+func inCases(name string) []string {
+	return []string{name, strings.ToLower(name), strings.ToUpper(name)}
+}
+
+func TestHeaderNamesThatAreNotACallers(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"Authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "X-Idempotency-Key", "Host",
+		"Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding", "Connection", "Keep-Alive", "Proxy-Connection",
+		"TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+	} {
+		for _, name := range inCases(name) {
+			assert.EqualError(t, check.Header(name, canary), "the header is not a caller's to set", name)
+		}
+	}
+}
+
+func TestHeaderNames(t *testing.T) {
+	t.Parallel()
+	const problem = "the header's name is not a token"
+	checks(t, func(name string) error { return check.Header(name, "v") }, map[string]string{
+		"X-Request-Id":              "",
+		"x-tenant":                  "",
+		"Accept-Language":           "",
+		"!#$%&'*+-.^_`|~9aZ":        "",
+		"":                          problem,
+		canary + " ":                problem,
+		" " + canary:                problem,
+		canary + ":":                problem,
+		"X: y\r\n" + canary:         problem,
+		canary + "\n":               problem,
+		canary + "\x00":             problem,
+		canary + "\x7f":             problem,
+		"(" + canary + ")":          problem,
+		"a/b" + canary:              problem,
+		canary + "é":                problem,
+		canary + "\xff":             problem,
+		canary + "\u212a":           problem,
+		"Authorization " + canary:   problem,
+		"Authorization:" + canary:   problem,
+		"Content-Length\t" + canary: problem,
+	})
+}
+
+func TestHeaderValues(t *testing.T) {
+	t.Parallel()
+	const problem = "the header's value is not visible ASCII"
+	checks(t, func(v string) error { return check.Header("X-Tenant", v) }, map[string]string{
+		"":                             "",
+		"a b\tc":                       "",
+		"~!@#":                         "",
+		canary + "\r\nAuthorization: ": problem,
+		canary + "\n":                  problem,
+		canary + "\r":                  problem,
+		canary + "\x00":                problem,
+		canary + "\x7f":                problem,
+		canary + "é":                   problem,
+		canary + "\xff":                problem,
+		canary + "\u560a":              problem, // whose low byte is a line feed
+	})
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	const (
+		begin  = `Path does not begin with one "/"`
+		other  = "Path holds a query, a fragment, a backslash or an escape"
+		dots   = "Path leads elsewhere by dots"
+		space  = "Path holds a space"
+		hidden = "Path holds a control character"
+	)
+	checks(t, check.Path, map[string]string{
+		"/":                    "",
+		"/cards/info":          "",
+		"/cards/":              "",
+		"/a.b/..c/d../...":     "",
+		"/a:b;c=d,e@f":         "",
+		"/é":                   "",
+		"":                     begin,
+		canary:                 begin,
+		"cards":                begin,
+		"//" + canary:          begin,
+		"https://" + canary:    begin,
+		`\` + canary:           begin,
+		" /" + canary:          begin,
+		"/a?" + canary:         other,
+		"/a#" + canary:         other,
+		`/\` + canary:          other,
+		`/a\..\` + canary:      other,
+		"/%2e%2e/" + canary:    other,
+		"/a%2f" + canary:       other,
+		"/%":                   other,
+		"/..":                  dots,
+		"/.":                   dots,
+		"/../" + canary:        dots,
+		"/a/../" + canary:      dots,
+		"/" + canary + "/..":   dots,
+		"/" + canary + "/./b":  dots,
+		"/" + canary + "/.":    dots,
+		"/a " + canary:         space,
+		"/a\u00a0" + canary:    space,
+		"/a\n" + canary:        hidden,
+		"/a\r\nX:" + canary:    hidden,
+		"/a\x00" + canary:      hidden,
+		"/a\t" + canary:        hidden,
+		"/a\u2028" + canary:    hidden,
+		"/a\xff" + canary:      "Path is not valid UTF-8",
+		"/\xc0\xae./" + canary: "Path is not valid UTF-8",
+	})
+}
+
+const (
+	notAddress = "the base URL is not like https://host/api/v1"
+	hasUser    = "the base URL holds a user name: the key is a parameter of its own"
+	hasQuery   = "the base URL holds a query or a fragment"
+	notHTTPS   = "the base URL is not https"
+	inClear    = "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
+	notPlain   = "the base URL's path is not a plain one"
+)
+
+func TestBaseURL(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text    string
+		want    string // "": refused
+		problem string
+	}{
+		{"https://api.example.com/api/v1", "https://api.example.com/api/v1", ""},
+		{"https://api.example.com/api/v1/", "https://api.example.com/api/v1", ""},
+		{"https://api.example.com/api/v1///", "https://api.example.com/api/v1", ""},
+		{"https://api.example.com", "https://api.example.com", ""},
+		{"https://api.example.com/", "https://api.example.com", ""},
+		{"https://api.example.com:8443/api", "https://api.example.com:8443/api", ""},
+		{"HTTPS://api.example.com/api", "https://api.example.com/api", ""},
+		{"https://192.0.2.1/api", "https://192.0.2.1/api", ""},
+		{"https://[2001:db8::1]/api", "https://[2001:db8::1]/api", ""},
+		{"https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443", ""},
+		{"https://h/%C3%A9", "https://h/%C3%A9", ""},
+		{"https://h/é", "https://h/%C3%A9", ""},
+		{"http://127.0.0.1/api", "http://127.0.0.1/api", ""},
+		{"http://127.0.0.1:8080/api", "http://127.0.0.1:8080/api", ""},
+		{"http://127.255.0.9", "http://127.255.0.9", ""},
+		{"http://[::1]:8080/api", "http://[::1]:8080/api", ""},
+		{"http://localhost:8080", "http://localhost:8080", ""},
+		{"http://LOCALHOST", "http://LOCALHOST", ""},
+
+		{"http://api.example.com/" + canary, "", inClear},
+		{"http://192.168.0.1", "", inClear},
+		{"http://10.0.0.1", "", inClear},
+		{"http://0.0.0.0", "", inClear},
+		{"http://[::]", "", inClear},
+		{"http://[2001:db8::1]", "", inClear},
+		{"http://127.0.0.1.example.com", "", inClear},
+		{"http://127.1", "", inClear},
+		{"http://2130706433", "", inClear},
+		{"http://0x7f.0.0.1", "", inClear},
+		{"http://localhost.example.com", "", inClear},
+		{"http://notlocalhost", "", inClear},
+		{"http://localhost.", "", inClear},
+		{"http://shop.localhost", "", inClear}, // resolvers ask the network for it
+
+		{"", "", notAddress},
+		{canary, "", notAddress},
+		{"/api/v1", "", notAddress},
+		{"//api.example.com/" + canary, "", notHTTPS},
+		{"api.example.com/" + canary, "", notAddress},
+		{"api.example.com:443/" + canary, "", notAddress},
+		{"https:", "", notAddress},
+		{"https:api.example.com", "", notAddress},
+		{"https:/api.example.com", "", notAddress},
+		{"https:///api", "", notAddress},
+		{"https://:443/api", "", notAddress},
+		{"https://h:port/" + canary, "", notAddress},
+		{"https://[::1/" + canary, "", notAddress},
+		{"https://h o/" + canary, "", notAddress},
+		{"https://h%41/" + canary, "", notAddress},
+		{"https://h/a%zz" + canary, "", notAddress},
+		{" https://h/" + canary, "", notAddress},
+		{"https://h/\n" + canary, "", notAddress},
+		{"https://h/\x7f" + canary, "", notAddress},
+		{"mailto:" + canary + "@example.com", "", notAddress},
+
+		{"https://user@h/" + canary, "", hasUser},
+		{"https://user:" + canary + "@h/", "", hasUser},
+		{"https://@h/" + canary, "", hasUser},
+		{"https://:@h/" + canary, "", hasUser},
+
+		{"https://h/api?a=" + canary, "", hasQuery},
+		{"https://h/api?", "", hasQuery},
+		{"https://h?" + canary, "", hasQuery},
+		{"https://h/api#" + canary, "", hasQuery},
+		{"https://h/api#", "", hasQuery},
+		{"https://h#", "", hasQuery},
+
+		{"ftp://h/" + canary, "", notHTTPS},
+		{"file://h/" + canary, "", notHTTPS},
+		{"ws://h/" + canary, "", notHTTPS},
+		{"javascript://h/" + canary, "", notHTTPS},
+		{"unix://h/" + canary, "", notHTTPS},
+
+		{"https://h/../" + canary, "", notPlain},
+		{"https://h/a/..", "", notPlain},
+		{"https://h/./" + canary, "", notPlain},
+		{"https://h//" + canary, "", notPlain},
+		{"https://h/%2e%2e/" + canary, "", notPlain},
+		{"https://h/%2E%2E/" + canary, "", notPlain},
+		{"https://h/a%2f" + canary, "", notPlain},
+		{"https://h/%2F" + canary, "", notPlain},
+		{"https://h/%" + "61" + canary, "", notPlain},
+		{"https://h/%5c" + canary, "", notPlain},
+		{"https://h/%3f" + canary, "", notPlain},
+		{"https://h/%23" + canary, "", notPlain},
+		{"https://h/%25" + canary, "", notPlain},
+		{"https://h/%20" + canary, "", notPlain},
+		{"https://h/ " + canary, "", notPlain},
+		{"https://h/%0a" + canary, "", notPlain},
+		{"https://h/%00" + canary, "", notPlain},
+		{"https://h/%ff" + canary, "", notPlain},
+		{`https://h/\` + canary, "", notPlain},
+		{"https://h/\u2028" + canary, "", notPlain},
+	} {
+		u, err := check.BaseURL(test.text, false)
+		if test.problem != "" {
+			assert.EqualError(t, err, test.problem, "of %q", test.text)
+			assert.Nil(t, u)
+			continue
+		}
+		require.NoError(t, err, "of %q", test.text)
+		assert.Equal(t, test.want, u.String())
+	}
+}
+
+func TestBaseURLInTheClear(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"http://api.example.com/api/": "http://api.example.com/api",
+		"http://192.168.0.1:81":       "http://192.168.0.1:81",
+		"https://api.example.com":     "https://api.example.com",
+	} {
+		u, err := check.BaseURL(text, true)
+		require.NoError(t, err)
+		assert.Equal(t, want, u.String())
+	}
+	for text, problem := range map[string]string{
+		"ftp://h/" + canary:         notHTTPS,
+		"http://user@h/" + canary:   hasUser,
+		"http://h/?a=" + canary:     hasQuery,
+		"http:///" + canary:         notAddress,
+		"http://h/../" + canary:     notPlain,
+		"httpx://h/" + canary:       notHTTPS,
+		"http://h/a%2f../" + canary: notPlain,
+	} {
+		_, err := check.BaseURL(text, true)
+		assert.EqualError(t, err, problem, "of %q", text)
+	}
+}

@@ -1,0 +1,380 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// addTexts seeds f with texts of every kind, and with the files of a collection
+// of JSON texts if JSON_TEST_SUITE names a directory of them.
+func addTexts(f *testing.F) {
+	f.Helper()
+	for _, text := range []string{
+		`{"code":200,"msg":"success","data":{"total":2,"data":[{"id":"c1","available":"12.340","pending":0.5}]}}`,
+		`{"a":[1,-0,1.50,2e5,3E-7,true,false,null,"\u00e9\/\ud83d\ude00"],"b":{"c":{}}}`,
+		`{"a":1,"\u0061":2}`, `{"":0,"":0}`, `[[[[]]]]`, nested("[", "", "]", 64), nested("[", "", "]", 65),
+		`{` + memberList(18, plainName) + `,"n16":1}`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"a\nb\"", "\ufeff{}", `01`, `1.`, `-`,
+		`[1,]`, `{"a":1,}`, `{"a" 1}`, `tru`, `nullx`, "", " ", "\x00", `"\u12"`, `"\`, `[1 2]`, `{} {}`,
+	} {
+		f.Add([]byte(text))
+	}
+	dir := os.Getenv("JSON_TEST_SUITE")
+	if dir == "" {
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	require.NoError(f, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+}
+
+// strict says whether text is JSON without what this package refuses on top of
+// encoding/json, by means of encoding/json only.
+func strict(text []byte, maxDepth int) bool {
+	if !json.Valid(text) || !utf8.Valid(text) || halfSurrogate(string(text)) {
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	deepest, repeated := 0, false
+	walk(d, 0, &deepest, &repeated)
+	return deepest <= maxDepth && !repeated
+}
+
+// walk reads one value from valid JSON.
+func walk(d *json.Decoder, depth int, deepest *int, repeated *bool) {
+	token, err := d.Token()
+	if err == io.EOF {
+		return
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return
+	}
+	*deepest = max(*deepest, depth+1)
+	names := map[string]bool{}
+	for d.More() {
+		if open == '{' {
+			name, _ := d.Token()
+			*repeated = *repeated || names[name.(string)]
+			names[name.(string)] = true
+		}
+		walk(d, depth+1, deepest, repeated)
+	}
+	_, _ = d.Token()
+}
+
+var (
+	escapedBackslash = regexp.MustCompile(`\\\\`)
+	pairOfHalves     = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}`)
+	half             = regexp.MustCompile(`(?i)\\ud[89a-f][0-9a-f]{2}`)
+)
+
+// halfSurrogate says whether valid JSON holds half of a pair.
+func halfSurrogate(text string) bool {
+	text = escapedBackslash.ReplaceAllString(text, "")
+	return half.MatchString(pairOfHalves.ReplaceAllString(text, ""))
+}
+
+// accepted says whether read takes text as a whole.
+func accepted(text []byte, read func(*wire.Codec)) bool {
+	c := wire.NewReader(text, true)
+	defer c.Release()
+	read(c)
+	c.End()
+	return c.Err() == nil
+}
+
+func FuzzSkip(f *testing.F) {
+	addTexts(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		require.Equal(t, strict(text, 64), accepted(text, skip), "skipped")
+		// The other ways to read anything at all must agree with Skip.
+		array, object := around(`[`, text, `]`), around(`{"x":`, text, `}`)
+		require.Equal(t, strict(array, 64), accepted(array, func(c *wire.Codec) { c.Each(c.Skip) }), "elements")
+		require.Equal(t, strict(object, 64), accepted(object, func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) }), "a table")
+		if strict(text, 63) {
+			var p pair
+			require.True(t, accepted(object, readPair(&p)), "an unknown member")
+			require.True(t, accepted(around(`{"other":`, text, `}`), readPair(&p)), "a known member")
+			require.Equal(t, strings.Trim(string(text), " \t\r\n"), p.Other)
+		}
+	})
+}
+
+func around(before string, text []byte, after string) []byte {
+	return append(append([]byte(before), text...), after...)
+}
+
+func FuzzText(f *testing.F) {
+	for _, text := range []string{
+		``, `abc`, `a\"b`, `\\`, `\/\b\f\n\r\t`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, `\ude00\ud83d`, `\u0000`, "\x00", "\xff", "é", "\xed\xa0\x80", `\`, `\x`,
+		`0123456\"89`, "01234567\x1f", `012345678901234\u0041`, "é234567\"",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, inside string) {
+		quoted := []byte(`"` + inside + `"`)
+		var want, got string
+		valid := strict(quoted, 64) && json.Unmarshal(quoted, &want) == nil
+		require.Equal(t, valid, accepted(quoted, func(c *wire.Codec) { c.Text(&got) }))
+		if valid {
+			require.Equal(t, want, got)
+		}
+
+		var name string
+		require.Equal(t, valid, accepted(around(`{`, quoted, `:0}`), func(c *wire.Codec) {
+			c.Map(func(n []byte) { name = string(n); c.Skip() })
+		}))
+		if valid {
+			require.Equal(t, want, name)
+		}
+
+		if utf8.ValidString(inside) {
+			written := wire.AppendText(nil, inside)
+			require.NoError(t, json.Unmarshal(written, &want))
+			require.Equal(t, inside, want)
+			require.True(t, accepted(written, func(c *wire.Codec) { c.Text(&got) }))
+			require.Equal(t, inside, got)
+		}
+	})
+}
+
+var (
+	numberGrammar  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	integerGrammar = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	smallNumber    = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?([eE][+-]?0*([0-9]|[12][0-9]|30))?$`)
+)
+
+func FuzzNumber(f *testing.F) {
+	for _, text := range []string{
+		"0", "-0", "1", "-1", "01", "1.", ".5", "+1", "-", "", "12.340", "1e5", "1E-5", "1e31", "1e-30", maxInt64, minInt64, "9223372036854775808",
+		"-9223372036854775809", nines(40), nines(41), nines(18) + ".5", "1e+0005", "0.0e0", "1.5.5", " 1", "1 ", "0x1", "1_0", "NaN",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		number := numberGrammar.MatchString(text)
+		require.Equal(t, number, accepted([]byte(text), skip) && strings.Trim(text, "-0123456789.eE+") == "")
+
+		want, err := strconv.ParseInt(text, 10, 64)
+		integer := err == nil && integerGrammar.MatchString(text)
+		var exact int
+		if strings.TrimSpace(text) == text {
+			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.Exact(&exact) }))
+		}
+		if integer {
+			require.Equal(t, want, int64(exact))
+		}
+		if strings.Trim(text, "-+.eE0123456789") == "" {
+			var fromNumber, fromText int64
+			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.Int64(&fromNumber) }))
+			require.Equal(t, integer, accepted([]byte(`"`+text+`"`), func(c *wire.Codec) { c.Number(&fromText) }))
+			if integer {
+				require.Equal(t, want, fromNumber)
+				require.Equal(t, want, fromText)
+			}
+		}
+
+		d, ok := wire.ParseDecimal([]byte(text), true)
+		require.True(t, number || !ok, "what is no number is no amount")
+		require.True(t, ok || !smallNumber.MatchString(text), "a small number is an amount")
+		_, plain := wire.ParseDecimal([]byte(text), false)
+		require.Equal(t, ok && !strings.ContainsAny(text, "eE"), plain)
+		if !ok {
+			return
+		}
+		exactly, _ := new(big.Rat).SetString(text)
+		require.Zero(t, exactly.Cmp(d.Rat()), "an amount is exact")
+		if plain {
+			_, fraction, _ := strings.Cut(text, ".")
+			require.Equal(t, -len(fraction), int(d.Exponent()), "an amount keeps its scale")
+		}
+		written := wire.AppendDecimal(nil, d)
+		require.Regexp(t, numberGrammar, string(written))
+		again, ok := wire.ParseDecimal(written, false)
+		require.True(t, ok, "what was read can be written and read again: %s", written)
+		require.Zero(t, exactly.Cmp(again.Rat()))
+
+		cents, ok := wire.Cents(d)
+		hundred := new(big.Rat).Mul(exactly, big.NewRat(100, 1))
+		if !ok {
+			require.True(t, exactly.Sign() <= 0 || !hundred.IsInt() || len(hundred.Num().String()) > 40)
+			return
+		}
+		require.Regexp(t, `^(0|[1-9][0-9]*)\.[0-9]{2}$`, cents)
+		back, _ := new(big.Rat).SetString(cents)
+		require.Zero(t, exactly.Cmp(back))
+	})
+}
+
+// mirror is how encoding/json sees what thing reads.
+type mirror struct {
+	Text   *string      `json:"text"`
+	Null   *string      `json:"null"`
+	ID     *string      `json:"id"`
+	Int    *int         `json:"int"`
+	Count  *int         `json:"count"`
+	Number *int64       `json:"number"`
+	Flag   *int         `json:"flag"`
+	Bool   *bool        `json:"bool"`
+	Texts  []string     `json:"texts"`
+	Amount *string      `json:"amount"`
+	Figure *json.Number `json:"figure"`
+	Inner  *mirror      `json:"inner"`
+	List   []mirror     `json:"list"`
+}
+
+// thing has a member of each kind, itself included.
+type thing struct {
+	Text, Null, ID string
+	Int, Count     int
+	Number         int64
+	Flag, Bool     bool
+	Texts          []string
+	Amount, Figure decimal.Decimal
+	Inner          *thing
+	List           []thing
+}
+
+func thingMembers() []wire.Member[thing] {
+	return []wire.Member[thing]{
+		wire.Expected("text", func(c *wire.Codec, v *thing) { c.Text(&v.Text) }),
+		wire.Expected("null", func(c *wire.Codec, v *thing) { c.NullText(&v.Null) }),
+		wire.Expected("id", func(c *wire.Codec, v *thing) { c.ID(&v.ID) }),
+		wire.Expected("int", func(c *wire.Codec, v *thing) { c.Int(&v.Int) }),
+		wire.Expected("count", func(c *wire.Codec, v *thing) { c.Count(&v.Count) }),
+		wire.Expected("number", func(c *wire.Codec, v *thing) { c.Number(&v.Number) }),
+		wire.Expected("flag", func(c *wire.Codec, v *thing) { c.Flag(&v.Flag) }),
+		wire.Expected("bool", func(c *wire.Codec, v *thing) { c.Bool(&v.Bool) }),
+		wire.Expected("texts", func(c *wire.Codec, v *thing) { c.Texts(&v.Texts) }),
+		wire.Expected("amount", func(c *wire.Codec, v *thing) { c.MoneyText(&v.Amount) }),
+		wire.Expected("figure", func(c *wire.Codec, v *thing) { c.MoneyNumber(&v.Figure) }),
+		wire.Expected("inner", func(c *wire.Codec, v *thing) {
+			v.Inner = new(thing)
+			wire.Object(c, v.Inner, thingMembers(), wire.Lenient)
+		}),
+		wire.Expected("list", func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingMembers(), wire.Lenient) }),
+	}
+}
+
+func FuzzObject(f *testing.F) {
+	addTexts(f)
+	const all = `{"text":"a\u0062","null":null,"id":"i","int":-1,"count":2,"number":3,"flag":1,"bool":true,"texts":["x","y"],"amount":"1.20","figure":1.5e2`
+	f.Add([]byte(all + `}`))
+	f.Add([]byte(all + `,"inner":` + all + `},"list":[` + all + `},{},` + all + `}]}`))
+	f.Add([]byte(`{"list":[{"text":"0123456789","id":"\u0061"},{"texts":[]},{"list":[{"null":"n"}]}],"inner":{"inner":{}}}`))
+	f.Add([]byte(`{"text":null,"int":"1","flag":true,"bool":0,"amount":1,"figure":"2","texts":null,"Text":"b"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var got thing
+		c := wire.NewReader(text, true)
+		wire.Object(c, &got, thingMembers(), wire.Lenient)
+		c.End()
+		drifts, failed := c.Drifts(), c.Err() != nil
+		c.Release()
+		if failed {
+			return
+		}
+		require.True(t, strict(text, 64), "what is read is strict JSON")
+		if len(drifts) > 0 {
+			return // encoding/json tolerates other things
+		}
+		var want mirror
+		require.NoError(t, json.Unmarshal(text, &want))
+		same(t, &want, &got)
+	})
+}
+
+func same(t *testing.T, want *mirror, got *thing) {
+	t.Helper()
+	require.Equal(t, zero(want.Text), got.Text)
+	require.Equal(t, zero(want.Null), got.Null)
+	require.Equal(t, zero(want.ID), got.ID)
+	require.Equal(t, zero(want.Int), got.Int)
+	require.Equal(t, zero(want.Count), got.Count)
+	require.Equal(t, zero(want.Number), got.Number)
+	require.Equal(t, zero(want.Flag) == 1, got.Flag)
+	require.Equal(t, zero(want.Bool), got.Bool)
+	require.Equal(t, want.Texts, got.Texts)
+	sameAmount(t, zero(want.Amount), got.Amount)
+	sameAmount(t, string(zero(want.Figure)), got.Figure)
+	require.Equal(t, want.Inner == nil, got.Inner == nil)
+	if want.Inner != nil {
+		same(t, want.Inner, got.Inner)
+	}
+	require.Equal(t, want.List == nil, got.List == nil)
+	require.Len(t, got.List, len(want.List))
+	for i := range want.List {
+		same(t, &want.List[i], &got.List[i])
+	}
+}
+
+func zero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func sameAmount(t *testing.T, want string, got decimal.Decimal) {
+	t.Helper()
+	if want == "" {
+		want = "0"
+	}
+	exactly, ok := new(big.Rat).SetString(want)
+	require.True(t, ok)
+	require.Zero(t, exactly.Cmp(got.Rat()))
+}
+
+func FuzzDateTime(f *testing.F) {
+	for _, text := range []string{
+		"2026-02-28", "2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "2026-13-01", "2026-04-31", "0000-01-01", "9999-12-31", "2026-1-1",
+		"23:59:59", "24:00:00", "00:60:00", "23:59:60", "1:02:03.", "09/2028", "13/2028", "00/2028", "9/2028", "**/****", "",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		year, month, day, ok := wire.ParseDate([]byte(text))
+		want, err := time.Parse(time.DateOnly, text)
+		require.Equal(t, err == nil && want.Year() > 0, ok)
+		if ok {
+			require.Equal(t, want, time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC))
+			require.Equal(t, text, string(wire.AppendDate(nil, year, time.Month(month), day)))
+		}
+
+		hour, minute, second, ok := wire.ParseClock([]byte(text))
+		want, err = time.Parse(time.TimeOnly, text)
+		// time.Parse takes hours of one digit and fractions of a second too.
+		require.Equal(t, err == nil && len(text) == 8, ok)
+		if ok {
+			require.Equal(t, want, time.Date(0, 1, 1, hour, minute, second, 0, time.UTC))
+			require.Equal(t, text, string(wire.AppendClock(nil, hour, minute, second)))
+		}
+
+		year, month, ok = wire.ParseMonth([]byte(text))
+		want, err = time.Parse("01/2006", text)
+		require.Equal(t, err == nil && want.Year() > 0, ok)
+		if ok {
+			require.Equal(t, want, time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC))
+			require.Equal(t, text, string(wire.AppendMonth(nil, year, time.Month(month))))
+		}
+	})
+}

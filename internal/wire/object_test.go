@@ -1,0 +1,455 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// The forms in which a pet is sent.
+const (
+	listed wire.Variant = 1 << 1
+	single wire.Variant = 1 << 2
+)
+
+type pet struct {
+	ID, Name, Race, Chip, Owner string
+}
+
+var petMembers = []wire.Member[pet]{
+	wire.Required("id", func(c *wire.Codec, p *pet) { c.ID(&p.ID) }),
+	wire.Expected("name", func(c *wire.Codec, p *pet) { c.Text(&p.Name) }),
+	wire.Expected("race", func(c *wire.Codec, p *pet) { c.NullText(&p.Race) }).In(listed),
+	wire.Expected("chip", func(c *wire.Codec, p *pet) { c.Code(&p.Chip) }).In(single),
+	wire.Expected("owner", func(c *wire.Codec, p *pet) { c.Text(&p.Owner) }).In(listed | single),
+}
+
+func missing(paths ...string) (drifts []wire.Drift) {
+	for _, p := range paths {
+		drifts = append(drifts, wire.Drift{Path: p, Kind: "missing member"})
+	}
+	return drifts
+}
+
+func TestMissingMembersByVariant(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, text string
+		variant    wire.Variant
+		want       pet
+		drifts     []wire.Drift
+		err        string
+	}{
+		{"list form, whole", `{"id":"1","name":"Rex","race":"pug","owner":"Eve"}`, listed, pet{"1", "Rex", "pug", "", "Eve"}, nil, ""},
+		{"single form, whole", `{"id":"1","name":"Rex","chip":"77","owner":"Eve"}`, single, pet{"1", "Rex", "", "77", "Eve"}, nil, ""},
+		{"in another order", `{"owner":"Eve","race":"pug","name":"Rex","id":"1"}`, listed, pet{"1", "Rex", "pug", "", "Eve"}, nil, ""},
+		{"a member of the other form is read", `{"id":"1","name":"Rex","race":"pug","chip":"77","owner":"Eve"}`, listed, pet{"1", "Rex", "pug", "77", "Eve"}, nil, ""},
+		{"list form, bare", `{"id":"1"}`, listed, pet{ID: "1"}, missing("name", "race", "owner"), ""},
+		{"single form, bare", `{"id":"1"}`, single, pet{ID: "1"}, missing("name", "chip", "owner"), ""},
+		{"another form, bare", `{"id":"1"}`, wire.Whole, pet{ID: "1"}, missing("name"), ""},
+		{"no form, bare", `{"id":"1"}`, wire.Lenient, pet{ID: "1"}, nil, ""},
+		{"an empty text is not missing", `{"id":"1","name":"","race":null,"owner":""}`, listed, pet{ID: "1"}, nil, ""},
+		{"required missing", `{"name":"Rex"}`, listed, pet{}, nil, "id: want to be there"},
+		{"required missing in no form", `{"name":"Rex"}`, wire.Lenient, pet{}, nil, "id: want to be there"},
+		{"required null", `{"id":null}`, listed, pet{}, nil, "id: want text"},
+		{"required in another letter case", `{"ID":"1"}`, wire.Lenient, pet{}, []wire.Drift{{Path: "*", Kind: "unknown member"}}, "id: want to be there"},
+		{"empty", `{}`, single, pet{}, nil, "id: want to be there"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got pet
+			r := read(t, test.text, func(c *wire.Codec) { wire.Object(c, &got, petMembers, test.variant) })
+			assert.Equal(t, test.err, r.err)
+			assert.Equal(t, test.drifts, r.drifts)
+			if test.err == "" {
+				assert.Equal(t, test.want, got)
+			}
+		})
+	}
+}
+
+func TestUnknownMembers(t *testing.T) {
+	t.Parallel()
+	unknown := func(path string) []wire.Drift { return []wire.Drift{{Path: path, Kind: "unknown member"}} }
+	for _, test := range []struct {
+		name, text string
+		want       pair
+		drifts     []wire.Drift
+	}{
+		{"before", `{"x":1,"text":"a","other":2}`, pair{"a", "2"}, unknown("*")},
+		{"between", `{"text":"a","x":{"text":"b"},"other":2}`, pair{"a", "2"}, unknown("*")},
+		{"after", `{"text":"a","other":2,"x":[null]}`, pair{"a", "2"}, unknown("*")},
+		{"several are reported once", `{"text":"a","x":1,"other":2,"y":1,"z":{"q":1}}`, pair{"a", "2"}, unknown("*")},
+		{"the known name in another letter case", `{"text":"a","Text":"b","other":2}`, pair{"a", "2"}, unknown("*")},
+		{"a letter that folds to a known one", `{"text":"a","other":2,"teſt":1,"\u212a":1}`, pair{"a", "2"}, unknown("*")},
+		{"a known name with a space", `{"text":"a","text ":"b","other":2}`, pair{"a", "2"}, unknown("*")},
+		{"the empty name", `{"text":"a","other":2,"":"b"}`, pair{"a", "2"}, unknown("*")},
+		{"the known name in escapes is known", `{"\u0074ext":"a","o\u0074her":2}`, pair{"a", "2"}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got pair
+			r := read(t, test.text, readPair(&got))
+			require.Empty(t, r.err)
+			assert.Equal(t, test.drifts, r.drifts)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+// box holds pets in each of the ways in which one object holds others.
+type box struct {
+	Pet  pet
+	Rows []pet
+	List []pet
+	Map  map[string]pet
+}
+
+var boxMembers = []wire.Member[box]{
+	wire.Expected("pet", func(c *wire.Codec, b *box) { wire.Object(c, &b.Pet, petMembers, single) }),
+	wire.Expected("rows", func(c *wire.Codec, b *box) { wire.Rows(c, &b.Rows, petMembers, listed) }),
+	wire.Expected("list", func(c *wire.Codec, b *box) { wire.List(c, &b.List, petMembers) }),
+	wire.Expected("map", func(c *wire.Codec, b *box) {
+		c.Map(func([]byte) {
+			var p pet
+			wire.Object(c, &p, petMembers, wire.Lenient)
+		})
+	}),
+}
+
+func readBox(b *box) func(*wire.Codec) {
+	return func(c *wire.Codec) { wire.Object(c, b, boxMembers, wire.Lenient) }
+}
+
+func TestPathsLeadToTheMember(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, text, err string
+		drifts          []wire.Drift
+	}{
+		{"the whole", `[]`, "the answer: want object", nil},
+		{"a member", `{"pet":1}`, "pet: want object", nil},
+		{"a member's member", `{"pet":{"id":"1","name":2}}`, "pet.name: want text", nil},
+		{"a required member of a member", `{"pet":{"name":"Rex","chip":"","owner":""}}`, "pet.id: want to be there", nil},
+		{"a row", `{"rows":[1]}`, "rows[]: want object", nil},
+		{"a row's member", `{"rows":[{"id":"1","name":"","race":"","owner":""},{"id":2.5}]}`, "rows[].id: want text", nil},
+		{"a row's required member", `{"rows":[{}]}`, "rows[].id: want to be there", nil},
+		{"rows that are null", `{"rows":null}`, "rows: want array", nil},
+		{"rows that are an object", `{"rows":{}}`, "rows: want array", nil},
+		{"an element of a list", `{"list":[{"id":"1","name":""},{"name":""}]}`, "list[].id: want to be there", nil},
+		{"a list of another kind", `{"list":"a"}`, "list: want array", nil},
+		{"a value in a table, whose name is data", `{"map":{"QQ":{"id":1.5}}}`, "map.*.id: want text", nil},
+		{"after a nested value was left", `{"pet":{"id":"1","name":"","chip":"","owner":""},"list":1}`, "list: want array", nil},
+		{"an unknown name within a member and after it", `{"pet":{"id":"1","name":"","chip":"","owner":"","QQ":1},"QQ":1}`, "", []wire.Drift{
+			{Path: "pet.*", Kind: "unknown member"}, {Path: "*", Kind: "unknown member"},
+		}},
+		{"an unknown name within rows and after them", `{"list":[{"id":"1","name":"","QQ":1},{"id":"1","name":"","QQ":1}],"QQ":1}`, "", []wire.Drift{
+			{Path: "list[].*", Kind: "unknown member"}, {Path: "*", Kind: "unknown member"},
+		}},
+		{"drift in every place", `{"pet":{"id":1},"rows":[{"id":2,"x":[{"y":1}]},{"id":3}],"list":null,"map":{"QQ":{"id":4,"Z":5}}}`, "", []wire.Drift{
+			{Path: "pet.id", Kind: "number for text"},
+			{Path: "pet.name", Kind: "missing member"},
+			{Path: "pet.chip", Kind: "missing member"},
+			{Path: "pet.owner", Kind: "missing member"},
+			{Path: "rows[].id", Kind: "number for text"},
+			{Path: "rows[].*", Kind: "unknown member"},
+			{Path: "rows[].name", Kind: "missing member"},
+			{Path: "rows[].race", Kind: "missing member"},
+			{Path: "rows[].owner", Kind: "missing member"},
+			{Path: "list", Kind: "null for array"},
+			{Path: "map.*.id", Kind: "number for text"},
+			{Path: "map.*.*", Kind: "unknown member"},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := read(t, test.text, readBox(&box{}))
+			assert.Equal(t, test.err, r.err)
+			assert.Equal(t, test.drifts, r.drifts)
+		})
+	}
+}
+
+func TestRowsAndLists(t *testing.T) {
+	t.Parallel()
+	var b box
+	plainly(t, read(t, `{"rows":[],"list":[ ]}`, readBox(&b)))
+	assert.Equal(t, box{Rows: []pet{}, List: []pet{}}, b, "an empty array is no nil")
+
+	b = box{Rows: []pet{{ID: "old"}}, List: []pet{{ID: "old"}}}
+	r := read(t, `{"rows":[{"id":"1","name":"a","race":"b","owner":"c"},{"id":"2","name":"d","race":null,"owner":""}],"list":null}`, readBox(&b))
+	require.Empty(t, r.err)
+	assert.Equal(t, []pet{{"1", "a", "b", "", "c"}, {ID: "2", Name: "d"}}, b.Rows)
+	assert.Nil(t, b.List, "null leaves nothing of what was there")
+
+	for _, text := range []string{
+		`{"rows":[{"id":"1","name":"","race":"","owner":""},]}`, `{"rows":[,]}`, `{"list":[{"id":"1","name":""},]}`,
+	} {
+		refused(t, notStrict+"a value is missing", read(t, text, readBox(&box{})))
+	}
+	for _, text := range []string{`{"rows":[{"id":"1"} {"id":"2"}]}`, `{"list":[{"id":"1"}}`} {
+		refused(t, notStrict+"a comma or a closing bracket is missing", read(t, text, readBox(&box{})))
+	}
+}
+
+// Rows grow while they are read; the texts of the rows before must not be lost.
+func TestTextsSurviveTheGrowthOfRows(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	var want []pet
+	// The first row is long, so that room is guessed for too few.
+	p := pet{ID: "0", Name: strings.Repeat("x", 20_000), Race: "r", Owner: "o"}
+	for i := range 300 {
+		fmt.Fprintf(&text, `,{"id":"%s","name":"%s","race":"r","owner":"\u006f"}`, p.ID, p.Name)
+		want = append(want, p)
+		p.ID, p.Name = fmt.Sprint(i+1), fmt.Sprintf("name %d", i+1)
+	}
+	var b box
+	plainly(t, read(t, `{"rows":[`+text.String()[1:]+`]}`, readBox(&b)))
+	assert.Equal(t, want, b.Rows)
+}
+
+func TestRoomForRowsIsGuessedWithinBounds(t *testing.T) {
+	t.Parallel()
+	row := `{"id":"1","name":"` + strings.Repeat("x", 80) + `","race":"r","owner":"o"}`
+	var b box
+	plainly(t, read(t, `{"rows":[`+strings.Repeat(row+",", 99)+row+`]}`, readBox(&b)))
+	assert.Len(t, b.Rows, 100)
+	assert.LessOrEqual(t, cap(b.Rows), 110, "rows of one size are given room for themselves, and little more")
+
+	// A first row of ten bytes promises a million rows and is not believed.
+	b = box{}
+	r := read(t, `{"rows":[{"id":"1"},{"id":"2","name":"`+strings.Repeat("x", 10_000_000)+`"}]}`, readBox(&b))
+	require.Empty(t, r.err)
+	assert.Len(t, b.Rows, 2)
+	assert.LessOrEqual(t, cap(b.Rows), 1026)
+
+	// A list within an element guesses nothing from what follows the element.
+	b = box{}
+	r = read(t, `{"list":[{"id":"1"}],"rows":[{"id":"2","name":"`+strings.Repeat("x", 100_000)+`"}]}`, readBox(&b))
+	require.Empty(t, r.err)
+	assert.LessOrEqual(t, cap(b.List), 4)
+}
+
+// All texts of an element stand in one string, one after the other.
+func TestTextsOfAnElementShareOneString(t *testing.T) {
+	t.Parallel()
+	var b box
+	plainly(t, read(t, `{"rows":[{"id":"12","name":"\u0052ex","race":"pug","owner":"Eve"},{"id":"3","name":"Tom","race":"","owner":"Eve"}]}`, readBox(&b)))
+	at := func(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }
+	first, second := b.Rows[0], b.Rows[1]
+	assert.Equal(t, at(first.ID)+2, at(first.Name))
+	assert.Equal(t, at(first.Name)+3, at(first.Race))
+	assert.Equal(t, at(first.Race)+3, at(first.Owner))
+	assert.Equal(t, at(second.ID)+1, at(second.Name))
+	assert.Equal(t, at(second.Name)+3, at(second.Owner))
+}
+
+type strip struct{ Texts [40]string }
+
+// Not parallel: other tests would allocate in between.
+func TestTextsOfAnElementCostOneAllocation(t *testing.T) {
+	members := make([]wire.Member[strip], 40)
+	for i := range members {
+		members[i] = wire.Expected(fmt.Sprintf("m%d", i), func(c *wire.Codec, s *strip) { c.Text(&s.Texts[i]) })
+	}
+	allocations := func(n int) float64 {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(`"m%d":"text %d"`, i, i)
+		}
+		body := []byte(`[{` + strings.Join(list, ",") + `}]`)
+		var rows []strip
+		return testing.AllocsPerRun(200, func() {
+			c := wire.NewReader(body, false)
+			wire.Rows(c, &rows, members, wire.Lenient)
+			c.End()
+			require.Nil(t, c.Err())
+			c.Release()
+		})
+	}
+	// A pool may drop a reader at any time, and under the race detector does;
+	// its buffers grow by doubling. One string a text would be 39 more.
+	assert.Less(t, allocations(40)-allocations(1), 15.0)
+}
+
+func TestTheTextIsNotKept(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"rows":[{"id":"12","name":"Rex","race":"\u0070ug","owner":"Eve"}],"list":[{"id":"1","name":"Tom"}]}`)
+	var b box
+	c := wire.NewReader(body, true)
+	readBox(&b)(c)
+	c.End()
+	require.Nil(t, c.Err())
+	clear(body) // the transport clears a body that was read
+	c.Release()
+	assert.Equal(t, []pet{{"12", "Rex", "pug", "", "Eve"}}, b.Rows)
+	assert.Equal(t, []pet{{ID: "1", Name: "Tom"}}, b.List)
+}
+
+func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
+	t.Parallel()
+	members := make([]wire.Member[struct{}], 60)
+	var all []wire.Drift
+	for i := range members {
+		members[i] = wire.Expected(fmt.Sprintf("m%02d", i), func(*wire.Codec, *struct{}) {})
+	}
+	for _, holder := range []string{"a", "b"} {
+		for i := range members {
+			all = append(all, wire.Drift{Path: fmt.Sprintf("%s.m%02d", holder, i), Kind: "missing member"})
+		}
+	}
+	empty := func(c *wire.Codec, v *struct{}) { wire.Object(c, v, members, wire.Whole) }
+	holder := []wire.Member[struct{}]{wire.Expected("a", empty), wire.Expected("b", empty)}
+	r := read(t, `[{"a":{},"b":{}},{"a":{},"b":{}}]`, func(c *wire.Codec) {
+		c.Each(func() {
+			var v struct{}
+			wire.Object(c, &v, holder, wire.Whole)
+		})
+	})
+	require.Empty(t, r.err)
+	for i := range all {
+		all[i].Path = "[]." + all[i].Path
+	}
+	assert.Equal(t, all[:100], r.drifts)
+}
+
+func TestOneMemberMayDriftInTwoWays(t *testing.T) {
+	t.Parallel()
+	var list []string
+	r := read(t, `[1,null,2,null]`, func(c *wire.Codec) {
+		c.Each(func() {
+			var s string
+			c.Code(&s)
+			list = append(list, s)
+		})
+	})
+	require.Empty(t, r.err)
+	assert.Equal(t, []wire.Drift{{Path: "[]", Kind: "number for text"}, {Path: "[]", Kind: "null for text"}}, r.drifts)
+}
+
+func TestDriftIsNotKeptWhereNobodyWatches(t *testing.T) {
+	t.Parallel()
+	var p pet
+	c := wire.NewReader([]byte(`{"id":7,"x":1}`), false)
+	defer c.Release()
+	wire.Object(c, &p, petMembers, listed)
+	c.End()
+	require.Nil(t, c.Err())
+	assert.Equal(t, pet{ID: "7"}, p)
+	assert.Nil(t, c.Drifts())
+}
+
+// letter is an envelope whose data is read last, wherever it stands.
+type letter struct {
+	Head string
+	Pet  pet
+	data wire.Mark
+}
+
+var letterMembers = []wire.Member[letter]{
+	wire.Expected("head", func(c *wire.Codec, l *letter) { c.Text(&l.Head) }),
+	wire.Expected("data", func(c *wire.Codec, l *letter) { l.data = c.Mark(); c.Skip() }),
+}
+
+func TestRewindReadsAgain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, text, err string
+		want            letter
+		drifts          []wire.Drift
+	}{
+		{name: "first", text: `{"data":{"id":"1","name":"Rex"},"head":"h"}`, want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}},
+		{name: "last", text: `{"head":"\u0068","data":{"id":"1","name":"Rex"}}`, want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}},
+		{
+			name: "drift has the path", text: `{"data":{"id":1,"name":"Rex"},"head":"h"}`,
+			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "data.id", Kind: "number for text"}},
+		},
+		{name: "errors have the path", text: `{"data":{"id":"1","name":true},"head":"h"}`, err: "data.name: want text"},
+		{
+			name: "many unknown members before and after", text: `{` + memberList(20, plainName) + `,"data":{"id":"1","name":"Rex"},"head":"h","x":1}`,
+			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown member"}},
+		},
+		{
+			name: "unknown members in data", text: `{"x":1,"data":{"id":"1","x":1,"name":"Rex"},"head":"h"}`,
+			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown member"}, {Path: "data.*", Kind: "unknown member"}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var l letter
+			c := wire.NewReader([]byte(test.text), true)
+			defer c.Release()
+			wire.Object(c, &l, letterMembers, wire.Whole)
+			c.End()
+			require.Nil(t, c.Err())
+			c.Rewind(l.data)
+			wire.Object(c, &l.Pet, petMembers, wire.Whole)
+			c.Flush()
+			if test.err != "" {
+				require.NotNil(t, c.Err())
+				assert.Equal(t, test.err, c.Err().Error())
+				return
+			}
+			require.Nil(t, c.Err())
+			l.data = wire.Mark{}
+			assert.Equal(t, test.want, l)
+			assert.Equal(t, test.drifts, c.Drifts())
+		})
+	}
+}
+
+// patient skips its data where that is of the wrong kind, and goes on.
+type patient struct {
+	Before, After, Wrong string
+	Pet                  pet
+}
+
+var patientMembers = []wire.Member[patient]{
+	wire.Expected("before", func(c *wire.Codec, p *patient) { c.Text(&p.Before) }),
+	wire.Expected("data", func(c *wire.Codec, p *patient) {
+		mark := c.Mark()
+		wire.Object(c, &p.Pet, petMembers, wire.Whole)
+		if err := c.Err(); err != nil && !err.Malformed {
+			p.Wrong = err.Error()
+			c.Rewind(mark)
+			c.Skip()
+		}
+	}),
+	wire.Expected("after", func(c *wire.Codec, p *patient) { c.Text(&p.After) }),
+}
+
+func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, text, err string
+		want            patient
+	}{
+		{"the texts before are kept", `{"before":"b","data":{"id":"1","name":7},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.name: want text"}},
+		{"not even an object", `{"before":"b","data":[{"id":"1"}],"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data: want object"}},
+		{"deep within", `{"before":"b","data":{"x":[[{"y":1}]],"id":{"z":[1]}},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.id: want text"}},
+		{"the texts after are not handed out", `{"before":"b","data":{"id":"1","name":"Rex","chip":true},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.chip: want text"}},
+		{"a name within and after", `{"data":{"z":1,"id":7.5},"z":1,"after":"a"}`, "", patient{After: "a", Wrong: "data.id: want text"}},
+		{"what follows must be sound", `{"data":{"id":7.5,"name":"a" "b"}}`, notStrict + "a comma or a closing bracket is missing", patient{}},
+		{"a name before and after", `{"x":1,"data":{"id":7.5},"x":1}`, notStrict + "a member name is repeated", patient{}},
+		{"data twice", `{"data":{"id":7.5},"data":{"id":7.5}}`, notStrict + "a member name is repeated", patient{}},
+		{"a wrong kind that is no JSON", `{"data":tru}`, notStrict + "a value is misspelt", patient{}},
+		{"an error after it", `{"data":1,"after":2}`, "after: want text", patient{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got patient
+			r := read(t, test.text, func(c *wire.Codec) { wire.Object(c, &got, patientMembers, wire.Lenient) })
+			assert.Equal(t, test.err, r.err)
+			if test.err == "" {
+				assert.Equal(t, test.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A reader that is given back keeps its buffers, and must keep nothing that
+// stood in them: a payload would stay in memory for as long as the process.
+func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
+	canary := []byte("QQcanary")
+	var a, b string
+	members := []Member[struct{}]{
+		Expected("a", func(c *Codec, _ *struct{}) { c.Text(&a) }),
+		Expected("b", func(c *Codec, _ *struct{}) { c.Text(&b) }),
+	}
+	c := NewReader([]byte(`{"QQcanary1":1,"\u0051Qcanary2":2,"a":"QQcanary","b":"QQ\u0063anary","QQcanary3":0,"x":`), true)
+	var none struct{}
+	Object(c, &none, members, Whole) // it ends too early, so nothing was handed out
+	require.NotNil(t, c.Err())
+	c.Masking = true
+
+	slab, scratch := c.slab[:cap(c.slab)], c.scratch[:cap(c.scratch)]
+	pending, names := c.pending[:cap(c.pending)], c.names[:cap(c.names)]
+	require.True(t, bytes.Contains(slab, canary), "the text must have been there for the test to mean anything")
+	require.True(t, bytes.Contains(scratch, canary))
+	require.NotNil(t, pending[0].dst)
+	require.True(t, bytes.Contains(names[0], canary))
+	c.Release()
+
+	assert.Equal(t, make([]byte, len(slab)), slab)
+	assert.Equal(t, make([]byte, len(scratch)), scratch)
+	assert.Equal(t, make([]pendingText, len(pending)), pending)
+	assert.Equal(t, make([][]byte, len(names)), names)
+	assert.Nil(t, c.buf)
+	assert.Nil(t, c.err)
+	assert.Nil(t, c.drifts)
+	assert.Nil(t, c.out)
+	assert.Empty(t, c.path)
+	assert.False(t, c.observe || c.Masking || c.writing)
+}
+
+// Texts that were handed out stand in the buffers still, beyond their length.
+func TestReleaseLeavesNothingOfWhatWasHandedOut(t *testing.T) {
+	c := NewReader([]byte(`"QQ\u0063anary"`), true)
+	var text string
+	c.Text(&text)
+	c.End()
+	require.Equal(t, "QQcanary", text)
+
+	slab, scratch, pending := c.slab[:cap(c.slab)], c.scratch[:cap(c.scratch)], c.pending[:cap(c.pending)]
+	require.True(t, bytes.Contains(slab, []byte(text)))
+	require.True(t, bytes.Contains(scratch, []byte(text)))
+	c.Release()
+
+	assert.Equal(t, make([]byte, len(slab)), slab)
+	assert.Equal(t, make([]byte, len(scratch)), scratch)
+	assert.Equal(t, make([]pendingText, len(pending)), pending)
+}
+
+// A reader that comes out of the pool reads as a new one does, whatever it was
+// left in the middle of.
+func TestAUsedReaderIsAsGoodAsNew(t *testing.T) {
+	for _, left := range []string{
+		`{"a":"b","c":[{"d":"\u0065"`, `[[[[{"x":1,"x":2}`, `{"a":1}x`, `"\ud800"`, `"` + "\xff", ``, `{"a":{"a":{"a":tru`,
+	} {
+		c := NewReader([]byte(left), true)
+		c.Masking = true
+		var text string
+		c.Each(func() { c.Text(&text) })
+		c.Map(func([]byte) { c.Text(&text); c.Skip() })
+		c.End()
+		c.Release()
+
+		c = NewReader([]byte(`{"a":"b"}`), true)
+		var got string
+		members := []Member[struct{}]{Required("a", func(c *Codec, _ *struct{}) { c.Text(&got) })}
+		var none struct{}
+		Object(c, &none, members, Whole)
+		c.End()
+		assert.Nil(t, c.Err(), "after %q", left)
+		assert.Equal(t, "b", got, "after %q", left)
+		assert.Empty(t, c.Drifts(), "after %q", left)
+		assert.False(t, c.Masking, "after %q", left)
+		c.Release()
+	}
+}

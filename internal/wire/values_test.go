@@ -1,0 +1,447 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// form is one way in which a value may stand on the wire, and what is made of it.
+type form struct {
+	text  string
+	want  any
+	drift string // the kind, where the form is tolerated
+	err   string // where it is refused
+}
+
+func documented(text string, want any) form          { return form{text: text, want: want} }
+func tolerated(text string, want any, k string) form { return form{text: text, want: want, drift: k} }
+
+// mismatch is JSON of the wrong kind, which fails with the member's name.
+func mismatch(text, want string) form { return form{text: text, err: "v: want " + want} }
+
+// mismatchIn fails within the value.
+func mismatchIn(text, path, want string) form {
+	return form{text: text, err: path + ": want " + want}
+}
+
+// broken is no JSON.
+func broken(text, problem string) form { return form{text: text, err: notStrict + problem} }
+
+// others is the same refusal of several texts.
+func others(want string, texts ...string) (forms []form) {
+	for _, text := range texts {
+		forms = append(forms, mismatch(text, want))
+	}
+	return forms
+}
+
+// Wherever a value is read, these are no JSON. What begins like a value of the
+// wrong kind may be refused as that: a caller that goes on past a wrong kind
+// skips the value, and Skip sees the rest.
+var neverJSON = []form{
+	broken(`tru`, "a value is misspelt"),
+	broken(`nul`, "a value is misspelt"),
+	broken(`flase`, "a value is misspelt"),
+	broken(`"open`, "it ends too early"),
+	broken(`-`, "a number is misspelt"),
+	broken(`1.`, "a number is misspelt"),
+	broken(`[1`, "a comma or a closing bracket is missing"), // the wrapping object's brace
+	broken(`{"a"`, "a colon is missing"),
+	broken(`x`, "a value is missing"),
+	broken(``, "a value is missing"), // the wrapping object's brace
+	broken("\x00", "it ends too early"),
+}
+
+// kinds are the first bytes that Kind tells apart.
+const kinds = `"0tn{[`
+
+// reader reads one value and returns what shows it once all texts are handed out.
+type reader func(*wire.Codec) func() any
+
+// into reads with a Codec method into a variable that holds old, since a reader
+// that leaves the variable alone must not pass for one that sets it.
+func into[T any](old T, method func(*wire.Codec, *T)) reader {
+	return func(c *wire.Codec) func() any {
+		v := new(T)
+		*v = old
+		method(c, v)
+		return func() any { return *v }
+	}
+}
+
+func money(method func(*wire.Codec, *decimal.Decimal)) reader {
+	return func(c *wire.Codec) func() any {
+		v := decimal.New(99, 9)
+		method(c, &v)
+		return func() any { return exactly(v) }
+	}
+}
+
+func joined(method func(*wire.Codec, *[]string)) reader {
+	return func(c *wire.Codec) func() any {
+		v := []string{"old"}
+		method(c, &v)
+		return func() any {
+			if v == nil {
+				return "nil"
+			}
+			return fmt.Sprintf("%q", v)
+		}
+	}
+}
+
+func borrowed(method func(*wire.Codec) []byte) reader {
+	return func(c *wire.Codec) func() any {
+		v := string(method(c))
+		return func() any { return v }
+	}
+}
+
+const (
+	minInt64 = "-9223372036854775808"
+	maxInt64 = "9223372036854775807"
+)
+
+// integers are the forms that every integer takes and refuses alike.
+func integers[T int | int64]() []form {
+	const want = "an integer that fits"
+	return append(others(want,
+		`1.0`, `1.5`, `1e2`, `1E0`, `-0.0`, `9223372036854775808`, `-9223372036854775809`, `10000000000000000000`,
+		`99999999999999999999999999999999999999999`),
+		documented(`0`, T(0)), documented(`-0`, T(0)), documented(`7`, T(7)),
+		documented(maxInt64, T(9223372036854775807)),
+		broken(`01`, "a number is misspelt"), broken(`+1`, "a value is missing"),
+	)
+}
+
+// integerTexts are what an integer sent as text may be, each with drift.
+func integerTexts[T int | int64]() []form {
+	return append(others("an integer that fits",
+		`""`, `" 1"`, `"1 "`, `"+1"`, `"01"`, `"-"`, `"--1"`, `"1.0"`, `"1e2"`, `"0x1"`, `"1_0"`, `"abc"`, `"9223372036854775808"`,
+		`"\u0661"`),
+		tolerated(`"0"`, T(0), "text for number"), tolerated(`"12"`, T(12), "text for number"),
+		tolerated(`"`+maxInt64+`"`, T(9223372036854775807), "text for number"),
+		tolerated(`"\u0031"`, T(1), "text for number"),
+		broken(`"\ud800"`, "a text holds an invalid escape"),
+	)
+}
+
+// codeNumbers are what an identifier sent as a number may be.
+func codeNumbers() []form {
+	return append(others("text", `1.5`, `1e3`, `-0.0`, `true`, `false`, `{}`, `[]`),
+		tolerated(`12`, "12", "number for text"),
+		tolerated(`0`, "0", "number for text"),
+		tolerated(`-7`, "-7", "number for text"),
+		tolerated(`99999999999999999999999999`, "99999999999999999999999999", "number for text"),
+		broken(`012`, "a number is misspelt"),
+	)
+}
+
+func join(parts ...[]form) (all []form) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+var valueTests = []struct {
+	name  string
+	read  reader
+	forms []form
+}{
+	{"Text", into("old", (*wire.Codec).Text), join([]form{
+		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"a\u00e9\/"`, "aé/"),
+		tolerated(`null`, "", "null for text"),
+	}, others("text", `12`, `-1`, `true`, `false`, `{}`, `[]`))},
+
+	{"NullText", into("old", (*wire.Codec).NullText), join([]form{
+		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`null`, ""),
+	}, others("text", `12`, `true`, `false`, `{}`, `[]`))},
+
+	{"Code", into("old", (*wire.Codec).Code), join([]form{
+		documented(`"a1"`, "a1"), documented(`""`, ""),
+		tolerated(`null`, "", "null for text"),
+	}, codeNumbers())},
+
+	{"Present", into("old", (*wire.Codec).Present), join([]form{
+		documented(`"a1"`, "a1"), documented(`""`, ""),
+		mismatch(`null`, "text"),
+	}, codeNumbers())},
+
+	{"ID", into("old", (*wire.Codec).ID), join([]form{
+		documented(`"a1"`, "a1"), documented(`"\u0061"`, "a"),
+		mismatch(`""`, "an identifier"), mismatch(`null`, "text"),
+	}, codeNumbers())},
+
+	{"Bytes", borrowed((*wire.Codec).Bytes), join([]form{
+		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"\n"`, "\n"),
+		tolerated(`null`, "", "null for text"),
+	}, others("text", `12`, `true`, `{}`, `[]`))},
+
+	{"CodeBytes", borrowed((*wire.Codec).CodeBytes), join([]form{
+		documented(`"abc"`, "abc"), documented(`""`, ""),
+		tolerated(`null`, "", "null for text"),
+	}, codeNumbers())},
+
+	{"Int", into(99, (*wire.Codec).Int), join(integers[int](), integerTexts[int](), []form{
+		documented(`-1`, -1), documented(minInt64, -9223372036854775808),
+		tolerated(`"-5"`, -5, "text for number"),
+		tolerated(`null`, 0, "null for number"),
+	}, others("an integer", `true`, `false`, `{}`, `[]`))},
+
+	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](), integerTexts[int64](), []form{
+		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
+		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "text for number"),
+		tolerated(`null`, int64(0), "null for number"),
+	}, others("an integer", `true`, `false`, `{}`, `[]`))},
+
+	{"Count", into(99, (*wire.Codec).Count), join(integers[int](), integerTexts[int](), []form{
+		mismatch(`-1`, "a count"), mismatch(minInt64, "a count"),
+		{text: `"-1"`, err: "v: want a count", drift: "text for number"}, // the text was not what was wrong
+		tolerated(`"-0"`, 0, "text for number"),
+	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
+
+	{"Number", into(int64(99), (*wire.Codec).Number), join(integers[int64](), integerTexts[int64](), []form{
+		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
+	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
+
+	{"Exact", into(99, (*wire.Codec).Exact), join(integers[int](), []form{
+		documented(`200`, 200), documented(`-1`, -1),
+		mismatch(`200.0`, "an integer that fits"), mismatch(`2e2`, "an integer that fits"),
+	}, others("an integer", `"200"`, `""`, `null`, `true`, `false`, `{}`, `[]`))},
+
+	{"Flag", into(true, (*wire.Codec).Flag), join([]form{
+		documented(`0`, false), documented(`1`, true), documented(`-0`, false),
+		tolerated(`2`, true, "flag other than 0 and 1"), tolerated(`-1`, true, "flag other than 0 and 1"),
+		tolerated(`"0"`, false, "text for number"), tolerated(`"1"`, true, "text for number"),
+		tolerated(`true`, true, "boolean for number"), tolerated(`false`, false, "boolean for number"),
+		tolerated(`null`, false, "null for number"),
+		mismatch(`"2"`, "0 or 1"), mismatch(`"-1"`, "0 or 1"),
+		mismatch(`"true"`, "an integer that fits"), mismatch(`""`, "an integer that fits"),
+		mismatch(`1.0`, "an integer that fits"), mismatch(`0.5`, "an integer that fits"),
+		mismatch(`9223372036854775808`, "an integer that fits"),
+	}, others("an integer", `{}`, `[]`))},
+
+	{"Bool", into(true, (*wire.Codec).Bool), join([]form{
+		documented(`true`, true), documented(`false`, false),
+		tolerated(`1`, true, "number for boolean"), tolerated(`0`, false, "number for boolean"),
+		tolerated(`"1"`, true, "text for boolean"), tolerated(`"0"`, false, "text for boolean"),
+		tolerated(`null`, false, "null for boolean"),
+	}, others("a boolean", `2`, `-1`, `-0`, `10`, `1.0`, `"2"`, `""`, `"true"`, `"false"`, `"01"`, `{}`, `[]`))},
+
+	{"Texts", joined((*wire.Codec).Texts), join([]form{
+		documented(`["a","","\u0062"]`, `["a" "" "b"]`), documented(`[]`, `[]`), documented(`[ ]`, `[]`),
+		tolerated(`null`, `nil`, "null for array"),
+		mismatchIn(`["a",1]`, "v[]", "text"), mismatchIn(`[null]`, "v[]", "text"), mismatchIn(`[["a"]]`, "v[]", "text"),
+		broken(`["a",]`, "a value is missing"), broken(`[,"a"]`, "a value is missing"), broken(`["a" "b"]`, "a comma or a closing bracket is missing"),
+		broken(`["a"`, "a comma or a closing bracket is missing"),
+	}, others("array", `"a"`, `1`, `true`, `{}`))},
+
+	{"Codes", joined((*wire.Codec).Codes), join([]form{
+		documented(`["493193","49319300"]`, `["493193" "49319300"]`), documented(`[]`, `[]`),
+		{text: `["1",2]`, want: `["1" "2"]`, drift: "number for text"},
+		mismatchIn(`[null]`, "v[]", "text"), mismatchIn(`[1.5]`, "v[]", "text"), mismatchIn(`[true]`, "v[]", "text"),
+	}, others("array", `null`, `"1"`, `1`, `true`, `{}`))},
+
+	{"MoneyText", money((*wire.Codec).MoneyText), join([]form{
+		documented(`"123.450"`, "123450e-3"), documented(`"0"`, "0e0"), documented(`"0.00"`, "0e-2"),
+		documented(`"-7.5"`, "-75e-1"), documented(`"\u0031"`, "1e0"),
+		tolerated(`123.450`, "123450e-3", "number for text"), tolerated(`12e2`, "12e2", "number for text"),
+		tolerated(`0`, "0e0", "number for text"),
+		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"),
+		mismatch(`{}`, "a decimal amount"), mismatch(`[]`, "a decimal amount"),
+		mismatch(`"12e2"`, "a decimal amount of at most 40 digits"), mismatch(`""`, "a decimal amount of at most 40 digits"),
+		mismatch(`"1,5"`, "a decimal amount of at most 40 digits"), mismatch(`"NaN"`, "a decimal amount of at most 40 digits"),
+		mismatch(`1e31`, "a decimal amount of at most 40 digits"),
+	})},
+
+	{"MoneyNumber", money((*wire.Codec).MoneyNumber), join([]form{
+		documented(`12.30`, "1230e-2"), documented(`0`, "0e0"), documented(`-0`, "0e0"), documented(`1e3`, "1e3"),
+		documented(`1.5E-3`, "15e-4"),
+		documented(`1234567890123456789012345678901234567890`, "1234567890123456789012345678901234567890e0"),
+		tolerated(`"12.30"`, "1230e-2", "text for number"),
+		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"), mismatch(`false`, "a decimal amount"),
+		mismatch(`{}`, "a decimal amount"), mismatch(`[]`, "a decimal amount"),
+		mismatch(`"1e3"`, "a decimal amount of at most 40 digits"), mismatch(`"."`, "a decimal amount of at most 40 digits"),
+		mismatch(`12345678901234567890123456789012345678901`, "a decimal amount of at most 40 digits"),
+		mismatch(`1e999999999999`, "a decimal amount of at most 40 digits"),
+		broken(`1.`, "a number is misspelt"), broken(`.5`, "a value is missing"),
+	})},
+
+	{"Span", borrowed((*wire.Codec).Span), []form{
+		documented(`"a\u0062"`, `"a\u0062"`), documented(`-1.50e+3`, `-1.50e+3`), documented(`0`, `0`),
+		documented(`true`, `true`), documented(`false`, `false`), documented(`null`, `null`),
+		documented(` { "a" : [ 1 , 2 ] } `, `{ "a" : [ 1 , 2 ] }`), documented(`[]`, `[]`),
+	}},
+
+	{"Skip", func(c *wire.Codec) func() any { c.Skip(); return func() any { return nil } }, []form{
+		documented(`"a"`, nil), documented(`0`, nil), documented(`true`, nil), documented(`null`, nil),
+		documented(`{"a":{"b":[1,{"c":null}]}}`, nil), documented(`[[],{},[[]]]`, nil),
+	}},
+
+	{"Skip what is no JSON", func(c *wire.Codec) func() any { c.Skip(); return func() any { return nil } },
+		append(neverJSON, documented(`null`, nil))},
+
+	{"Null", func(c *wire.Codec) func() any {
+		was := c.Null()
+		if !was {
+			c.Skip()
+		}
+		return func() any { return was }
+	}, []form{
+		documented(`null`, true), documented(`"null"`, false), documented(`0`, false),
+		documented(`true`, false), documented(`{}`, false), documented(`[]`, false),
+	}},
+
+	{"EmptyObject", func(c *wire.Codec) func() any {
+		was := c.EmptyObject()
+		if !was {
+			c.Skip()
+		}
+		return func() any { return was }
+	}, []form{
+		documented(`{}`, true), documented("{ \n}", true), documented(`{"a":1}`, false), documented(`{"":{}}`, false),
+		documented(`[]`, false), documented(`null`, false), documented(`"{}"`, false), documented(`0`, false), documented(`true`, false),
+		broken(`{,}`, "a member name is missing"), broken(`{]`, "a member name is missing"),
+	}},
+
+	{"EmptyArray", func(c *wire.Codec) func() any {
+		c.EmptyArray("an address or an empty array")
+		return func() any { return nil }
+	}, join([]form{
+		documented(`[]`, nil), documented("[\t]", nil),
+		mismatchIn(`[1]`, "v[]", "an address or an empty array"), mismatchIn(`[{}]`, "v[]", "an address or an empty array"),
+	}, others("array", `{}`, `null`, `""`, `0`, `true`))},
+
+	{"Each", func(c *wire.Codec) func() any {
+		var got []string
+		c.Each(func() { got = append(got, string(c.Span())) })
+		return func() any { return strings.Join(got, "|") }
+	}, join([]form{
+		documented(`[1, "a",null ,{"b":2}]`, `1|"a"|null|{"b":2}`), documented(`[]`, ``),
+		broken(`[1 2]`, "a comma or a closing bracket is missing"), broken(`[1,,2]`, "a value is missing"),
+		broken(`[1}`, "a comma or a closing bracket is missing"),
+	}, others("array", `{}`, `null`, `"[]"`, `0`, `true`, `false`))},
+
+	{"Map", func(c *wire.Codec) func() any {
+		var got []string
+		c.Map(func(name []byte) {
+			entry := string(name) + "="
+			got = append(got, entry+string(c.Span()))
+		})
+		return func() any { return strings.Join(got, "|") }
+	}, join([]form{
+		documented(`{"0-10":1,"\u0061" : [2] ,"":null}`, `0-10=1|a=[2]|=null`), documented(`{}`, ``),
+		broken(`{"a" 1}`, "a colon is missing"), broken(`{"a":1,}`, "a member name is missing"), broken(`{"a":}`, "a value is missing"),
+		broken(`{1:2}`, "a member name is missing"), broken(`{"a":1 "b":2}`, "a comma or a closing bracket is missing"),
+		broken(`{"a":1]`, "a comma or a closing bracket is missing"), broken(`{"a":1,"a":1}`, "a member name is repeated"),
+	}, others("object", `[]`, `null`, `"{}"`, `0`, `true`))},
+}
+
+func TestEveryValueInEveryForm(t *testing.T) {
+	t.Parallel()
+	for _, v := range valueTests {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			covered := ""
+			for _, f := range v.forms {
+				covered += kindOf(f.text)
+				checkForm(t, v.read, f)
+			}
+			for _, f := range neverJSON {
+				r, _ := readForm(t, v.read, f)
+				assert.True(t, r.err == f.err || strings.HasPrefix(r.err, "v: want ") || strings.HasPrefix(r.err, "v[]: want "),
+					"of %s: %s", f.text, r.err)
+			}
+			for _, kind := range kinds {
+				assert.Contains(t, covered, string(kind), "the table says nothing about a kind of value")
+			}
+		})
+	}
+}
+
+func kindOf(text string) string {
+	c := wire.NewReader([]byte(text), false)
+	defer c.Release()
+	return string(rune(c.Kind()))
+}
+
+// readForm reads the form as the member v of an object.
+func readForm(t *testing.T, one reader, f form) (r result, value func() any) {
+	t.Helper()
+	holder := []wire.Member[struct{}]{
+		wire.Required("v", func(c *wire.Codec, _ *struct{}) { value = one(c) }),
+	}
+	return read(t, `{"v":`+f.text+`}`, func(c *wire.Codec) {
+		var none struct{}
+		wire.Object(c, &none, holder, wire.Whole)
+	}), value
+}
+
+func checkForm(t *testing.T, one reader, f form) {
+	t.Helper()
+	r, value := readForm(t, one, f)
+	var want []wire.Drift
+	if f.drift != "" {
+		want = []wire.Drift{{Path: driftPath(f), Kind: f.drift}}
+	}
+	assert.Equal(t, want, r.drifts, "of %s", f.text)
+	assert.Equal(t, f.err, r.err, "of %s", f.text)
+	if f.err == "" && r.err == "" {
+		assert.Equal(t, f.want, value(), "of %s", f.text)
+	}
+}
+
+// driftPath is the member, or its elements where the drift is one of those.
+func driftPath(f form) string {
+	if strings.HasPrefix(f.text, "[") {
+		return "v[]"
+	}
+	return "v"
+}
+
+func TestKindTellsWhatComesNext(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text string
+		want byte
+	}{
+		{`{}`, '{'}, {` [`, '['}, {"\t\r\n\"", '"'}, {`true`, 't'}, {`false`, 'f'}, {`null`, 'n'},
+		{`0`, '0'}, {`1`, '0'}, {`9`, '0'}, {`-1`, '-'},
+		{``, 0}, {" \n\t\r", 0}, {"\x00", 0}, {"\v1", '\v'},
+	} {
+		c := wire.NewReader([]byte(test.text), true)
+		assert.Equal(t, string(rune(test.want)), string(rune(c.Kind())), "of %q", test.text)
+		c.Release()
+	}
+}
+
+func TestNothingIsReadAfterAnError(t *testing.T) {
+	t.Parallel()
+	c := wire.NewReader([]byte(`"text" 12 true [1] {"a":1}`), true)
+	defer c.Release()
+	c.Fail("something else")
+
+	text, number, flag, list := "old", 99, true, []string{}
+	c.Text(&text)
+	c.Int(&number)
+	c.Bool(&flag)
+	c.Texts(&list)
+	c.Map(func([]byte) { t.Error("a member was read") })
+	c.Each(func() { t.Error("an element was read") })
+	assert.Nil(t, c.Span())
+	c.Drift("anything")
+	c.End()
+
+	assert.Equal(t, "old", text)
+	assert.Empty(t, list)
+	assert.Equal(t, byte(0), c.Kind())
+	assert.Empty(t, c.Drifts())
+	assert.Equal(t, "the answer: want something else", c.Err().Error(), "the first error is the one that stays")
+}
