@@ -222,7 +222,7 @@ func (r *request) readParts(src io.Reader, boundary string) {
 	parts := multipart.NewReader(src, boundary)
 	for {
 		p, err := parts.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err == nil {
