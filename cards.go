@@ -250,7 +250,7 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 	return pointer(do(ctx, c, op, reply[Card]{
 		read: readCard,
 		verify: func(card *Card) error {
-			if c.profile.TrustReplies || card.ID == cardID {
+			if c.profile().TrustReplies || card.ID == cardID {
 				return nil
 			}
 			return &problem{ErrParameterIgnored, "another card was returned: CardIDParam"}
@@ -268,7 +268,7 @@ func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...Cal
 func (c *Client) getCard(name, param, id string) operation {
 	op := operation{name: name, method: http.MethodGet, path: "/cards/info"}
 	var q query
-	q.add(c.names().CardIDParam, "CardIDParam", id)
+	q.add(c.profile().CardIDParam, "CardIDParam", id)
 	op.query, op.invalid = q.fields.Form(), checked(check.ID(param, id), q.err)
 	return op
 }
@@ -321,7 +321,7 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 // otherwise as [Client.CancelOperation]. The value that selects it is not
 // shown: see Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	action := c.names().RetryAction
+	action := c.profile().RetryAction
 	var err error
 	if action == "" {
 		err = errors.New("the service's value for a retry is not known: set Profile.RetryAction")
@@ -420,17 +420,9 @@ func (q *query) add(param, field, value string) {
 	q.fields.Add(param, value)
 }
 
-// names is the profile, also of a client that was not made by New.
-func (c *Client) names() *Profile {
-	if c == nil {
-		return &Profile{}
-	}
-	return &c.profile
-}
-
 func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	var q query
-	names := c.names()
+	names := c.profile()
 	q.add(names.LimitParam, "LimitParam", positive(p.Limit))
 	q.add(names.PageParam, "PageParam", positive(p.Page))
 	q.add(names.SubAccountParam, "SubAccountParam", p.SubAccountID)
@@ -486,7 +478,7 @@ func before(a, b Date) bool {
 
 // verifyPage says which parameter the page shows to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.profile.TrustReplies {
+	if c.profile().TrustReplies {
 		return nil
 	}
 	switch {
@@ -535,7 +527,7 @@ type walk struct {
 // step returns the next page's cards, and an error that says where to resume.
 func (w *walk) step(ctx context.Context, c *Client, p ListCardsParams, opts []CallOption) ([]Card, error) {
 	p.Page = w.next
-	if p.Page == 1 && c.names().PageParam == "" {
+	if p.Page == 1 && c.profile().PageParam == "" {
 		p.Page = 0 // the first page can be had without a name for it
 	}
 	page, err := c.ListCards(ctx, p, opts...)
@@ -550,7 +542,7 @@ func (w *walk) step(ctx context.Context, c *Client, p ListCardsParams, opts []Ca
 	for i := range page.Cards {
 		ids[i] = page.Cards[i].ID
 	}
-	if w.ids != nil && slices.Equal(ids, w.ids) && !c.profile.TrustReplies {
+	if w.ids != nil && slices.Equal(ids, w.ids) && !c.profile().TrustReplies {
 		return nil, &Error{
 			Op: "ListCards", Outcome: OutcomeExecuted, Page: w.next,
 			err: &problem{ErrParameterIgnored, "the same page came twice: PageParam"},

@@ -46,6 +46,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -69,9 +70,16 @@ type Limiter interface{ Wait(context.Context) error }
 // use, and prints without its key. The zero Client returns an error from every
 // method.
 type Client struct {
+	// A closure, because a diff or a dump of the client would otherwise go on
+	// into the buffers of its connections, with the key and the last reply.
+	core func() *core
+}
+
+// core is what a Client holds.
+type core struct {
 	config
 	engine  *transport.Engine
-	intents *intents
+	intents intents
 }
 
 // Option configures a [Client] in [New].
@@ -83,7 +91,8 @@ type CallOption func(*call)
 // config is what the options set.
 type config struct {
 	base         *url.URL
-	bearer       func(context.Context) ([]string, error) // the Authorization header; a closure, so that nothing prints it
+	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
+	asksForKey   bool                                  // bearer asks a function of the caller's
 	doer         Doer
 	transport    *http.Transport
 	retry        RetryPolicy
@@ -92,7 +101,7 @@ type config struct {
 	observers    []Observer
 	journal      Journal
 	profile      Profile
-	userAgent    []string
+	userAgent    string
 	maxBytes     int64
 	timeout      time.Duration // 0: the operation's own
 	maskedCards  bool
@@ -119,12 +128,12 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
-		userAgent: []string{userAgent()},
+		userAgent: userAgent(),
 		maxBytes:  defaultMaxBytes,
 	}
 	for _, opt := range opts {
 		if opt == nil {
-			return nil, fmt.Errorf("cardwire: %w", invalid("an option is nil"))
+			return nil, invalid("an option is nil")
 		}
 		if err := opt(&cfg); err != nil {
 			return nil, err
@@ -137,13 +146,18 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		Doer: cfg.doer, Transport: cfg.transport, Policy: transport.Policy(cfg.retry),
 		FreshReads: cfg.freshReads, Limit: cfg.limit(),
 	})
-	return &Client{config: cfg, engine: engine, intents: &intents{}}, nil
+	made := &core{config: cfg, engine: engine}
+	return &Client{func() *core { return made }}, nil
 }
 
 // NewFromEnv is [New] with the base URL and the key of the environment
 // variables CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
 func NewFromEnv(opts ...Option) (*Client, error) {
-	return New(os.Getenv("CARDWIRE_BASE_URL"), os.Getenv("CARDWIRE_API_KEY"), opts...)
+	baseURL := os.Getenv("CARDWIRE_BASE_URL")
+	if baseURL == "" {
+		return nil, invalid("CARDWIRE_BASE_URL is not set in the environment")
+	}
+	return New(baseURL, os.Getenv("CARDWIRE_API_KEY"), opts...)
 }
 
 // complete checks what cannot be checked option by option.
@@ -156,28 +170,25 @@ func (c *config) complete(baseURL, apiKey string) error {
 	if c.doer != nil && (c.transport != nil || c.freshReads) {
 		return invalid("WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it")
 	}
-	if c.bearer != nil {
-		if apiKey != "" {
-			return invalid("WithKeySource gives the key: leave the API key empty")
-		}
+	if c.asksForKey {
 		return nil
 	}
 	header, err := bearer(apiKey)
 	if err != nil {
 		return invalid(err.Error())
 	}
-	c.bearer = func(context.Context) ([]string, error) { return header, nil }
+	c.bearer = func(context.Context) (string, error) { return header, nil }
 	return nil
 }
 
 // bearerScheme stands before the key in the Authorization header.
 const bearerScheme = "Bearer "
 
-func bearer(key string) ([]string, error) {
+func bearer(key string) (string, error) {
 	if err := check.Key(key); err != nil {
-		return nil, err
+		return "", err
 	}
-	return []string{bearerScheme + key}, nil
+	return bearerScheme + key, nil
 }
 
 func (c *config) limit() func(context.Context) error {
@@ -190,18 +201,29 @@ func (c *config) limit() func(context.Context) error {
 // CloseIdleConnections closes the connections that the client keeps for later.
 // Those of a caller's HTTP client are the caller's.
 func (c *Client) CloseIdleConnections() {
-	if c != nil && c.engine != nil {
-		c.engine.CloseIdleConnections()
+	if c.made() {
+		c.core().engine.CloseIdleConnections()
 	}
+}
+
+// made says whether New made the client.
+func (c *Client) made() bool { return c != nil && c.core != nil }
+
+// profile is the client's own, or an empty one where New did not make the client.
+func (c *Client) profile() *Profile {
+	if !c.made() {
+		return &Profile{}
+	}
+	return &c.core().profile
 }
 
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
-	if c.base == nil {
+	if !c.made() {
 		formatMasked(f, "cardwire.Client()")
 		return
 	}
-	formatMasked(f, "cardwire.Client("+c.base.String()+")")
+	formatMasked(f, "cardwire.Client("+c.core().base.String()+")")
 }
 
 // LogValue returns the base URL.
@@ -229,22 +251,24 @@ func WithTransport(t *http.Transport) Option {
 		if t == nil {
 			return invalid("WithTransport: the transport is nil")
 		}
-		c.transport = t.Clone()
+		c.transport = t // cloned by New
 		return nil
 	}
 }
 
 // WithKeySource asks f for the API key at each call, so that keys can rotate.
-// The key given to New must then be "". Where f fails, nothing is sent.
+// The key given to New is then not used, and may be "". Where f fails, nothing
+// is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {
 			return invalid("WithKeySource: the function is nil")
 		}
-		c.bearer = func(ctx context.Context) ([]string, error) {
+		c.asksForKey = true
+		c.bearer = func(ctx context.Context) (string, error) {
 			key, err := f(ctx)
 			if err != nil {
-				return nil, conceal("the key source failed", err)
+				return "", conceal("the key source failed", err)
 			}
 			return bearer(key)
 		}
@@ -289,7 +313,8 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver tells o of every call. Repeated, all are told, in order.
+// WithObserver tells o of every call, except those that are refused for their
+// parameters. Repeated, all are told, in order.
 func WithObserver(o Observer) Option {
 	return func(c *config) error {
 		c.observers = append(slices.Clone(c.observers), o)
@@ -320,7 +345,8 @@ func WithProfile(p Profile) Option {
 }
 
 // WithMaskedCards masks the card numbers and CVVs of replies as they are
-// decoded, for programs that must never hold them. Response.RevealBody is then nil.
+// decoded, for programs that must never hold them. Response.RevealBody is then
+// nil. What [Call] decodes is up to its type.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }
@@ -339,7 +365,7 @@ func WithUserAgent(product string) Option {
 		if err := check.Product(product); err != nil {
 			return invalid("WithUserAgent: " + err.Error())
 		}
-		c.userAgent = []string{product + " " + userAgent()}
+		c.userAgent = product + " " + userAgent()
 		return nil
 	}
 }
@@ -598,8 +624,12 @@ type Drift struct {
 	Kind string
 }
 
-// DriftLogger returns an [Observer] that logs drift at warning level.
+// DriftLogger returns an [Observer] that logs drift at warning level; with nil
+// it logs nothing.
 func DriftLogger(l *slog.Logger) Observer {
+	if l == nil {
+		return Observer{}
+	}
 	return Observer{Drift: func(ctx context.Context, c CallInfo, d Drift) {
 		l.WarnContext(ctx, "cardwire: the answer deviates from the interface",
 			"operation", c.Op, "path", d.Path, "kind", d.Kind)
@@ -631,13 +661,16 @@ type Request struct {
 
 // Call sends r and decodes data with encoding/json into a T. Everything else is
 // as for a named operation. Its errors are those of a named operation; data
-// that does not fit T is [ErrUnreadable].
+// that does not fit T is [ErrUnreadable]. Null fits only a T that can be nil:
+// where an operation answers nothing, let T be any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	op := operation{
 		name: r.Op, method: r.Method, path: r.Path, class: r.class(),
-		query: r.Query.Encode(), reference: r.Reference, unique: r.Reference != "",
+		query: r.Query.Encode(), reference: r.Reference, unique: true,
 	}
 	op.invalid = r.encode(&op)
+	// What a path and a query name belongs to the intent as the body does.
+	op.target = wire.Fields{{Name: op.method + " " + op.path, Value: op.query}}
 	return do(ctx, c, op, reply[T]{read: readAny[T]}, opts)
 }
 
@@ -697,10 +730,23 @@ func (r *Request) valid() error {
 	return checked(check.Visible("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference))
 }
 
+// readAny refuses null for a T that cannot hold it: encoding/json would leave a
+// zero that the service did not send.
 func readAny[T any](c *wire.Codec, v *T) {
-	if text := c.Span(); text != nil && json.Unmarshal(text, v) != nil {
+	text := c.Span()
+	switch {
+	case text == nil:
+	case string(text) == "null" && !nillable[T](), json.Unmarshal(text, v) != nil:
 		c.Fail("what the type of the call holds")
 	}
+}
+
+func nillable[T any]() bool {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
+		return true
+	}
+	return false
 }
 
 // userAgent takes the version from the build, where no constant can go stale.
@@ -725,12 +771,14 @@ type operation struct {
 	query              string
 	fields             wire.Fields // of the body
 	body               encoding
-	upload             *upload // the file of a multipart body; nil: none
-	reference          string  // the caller's identifier of a write; "": none
-	unique             bool    // the reference stands for one execution
-	looks              int     // how often a reply that fails its check is asked for; 0: once
+	upload             *upload     // the file of a multipart body; nil: none
+	reference          string      // the caller's identifier of a write; "": none
+	unique             bool        // the reference stands for one execution
+	target             wire.Fields // what identifies the intent beside the body; nil: nothing
+	looks              int         // how often a reply that fails its check is asked for; 0: once
 	timeout            time.Duration
-	invalid            error // why it must not be sent
+	amend              func(*Error) // puts into the error what only the operation knows; nil: nothing
+	invalid            error        // why it must not be sent
 }
 
 // encoding is how an operation's fields become a body.
@@ -758,11 +806,11 @@ type call struct {
 	noRetry  bool
 	invalid  error
 
-	client    *Client
+	client    *core // nil: New did not make the client
 	op        operation
 	start     time.Time
 	intent    *Intent // in the journal; nil: not there
-	bearer    []string
+	bearer    string
 	read      func(*wire.Codec)
 	verify    func() error
 	serviceID func() string
@@ -780,12 +828,15 @@ func (k *call) refuse(text string) {
 func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (T, error) {
 	var value T
 	k := &call{
-		client: c, op: op,
+		op: op,
 		read: func(d *wire.Codec) {
 			var fresh T
 			value = fresh
 			r.read(d, &value)
 		},
+	}
+	if c.made() {
+		k.client = c.core()
 	}
 	if r.verify != nil {
 		k.verify = func() error { return r.verify(&value) }
@@ -824,6 +875,7 @@ func (k *call) run(ctx context.Context, opts []CallOption) *Error {
 	k.start = time.Now()
 	ctx = k.started(ctx)
 	failure := k.send(ctx)
+	k.logLast(ctx, failure)
 	k.ended(ctx, failure)
 	return failure
 }
@@ -831,7 +883,7 @@ func (k *call) run(ctx context.Context, opts []CallOption) *Error {
 // ready says why nothing can be sent, if that is so.
 func (k *call) ready(ctx context.Context) error {
 	switch {
-	case k.client == nil || k.client.engine == nil:
+	case k.client == nil:
 		return invalid("the client was not made by New")
 	case ctx == nil:
 		return invalid("the context is nil")
@@ -840,8 +892,8 @@ func (k *call) ready(ctx context.Context) error {
 	case k.op.invalid != nil:
 		return k.op.invalid
 	}
-	if ctx.Err() != nil {
-		return transport.Cause(context.Cause(ctx))
+	if err := ctx.Err(); err != nil {
+		return conceal("the context was done before the call", errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }
@@ -854,23 +906,11 @@ func (k *call) info() CallInfo {
 	}
 }
 
-func (k *call) send(ctx context.Context) *Error {
-	release, failure := k.claim(ctx)
-	if failure != nil {
-		return failure
-	}
-	defer release()
-	failure = k.exchange(ctx)
-	k.settle(ctx, failure)
-	return failure
-}
-
 // exchange sends the request and judges the answer. What does not answer the
 // question is asked for once more where the operation allows it: a card's
 // status, say, may change while a page is read.
 func (k *call) exchange(ctx context.Context) *Error {
-	var err error
-	if k.bearer, err = k.client.bearer(ctx); err != nil {
+	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
 	request, err := k.request(ctx)
@@ -878,23 +918,45 @@ func (k *call) exchange(ctx context.Context) *Error {
 		return k.fail(OutcomeNotSent, err)
 	}
 	for look := 1; ; look++ {
-		failure := k.attempt(ctx, request)
+		failure := k.look(ctx, request)
+		if failure != nil && k.op.amend != nil {
+			k.op.amend(failure)
+		}
 		if failure == nil || look >= k.op.looks || !errors.Is(failure.err, ErrParameterIgnored) {
 			return failure
 		}
+		k.logLast(ctx, failure)
 	}
 }
 
-func (k *call) attempt(ctx context.Context, request *transport.Call) *Error {
+func (k *call) look(ctx context.Context, request *transport.Call) *Error {
+	k.last = answer{tries: k.last.tries}
 	r := k.client.engine.Do(ctx, request)
 	defer r.Release()
-	k.last = answer{tries: k.last.tries + r.Tries}
+	k.last.tries += r.Tries
 	failure := k.judge(ctx, r)
 	k.capture(r)
-	if k.client.logger != nil && r.Tries > 0 {
-		k.log(ctx, slog.LevelDebug, "cardwire: attempt", k.last.attempt, failure)
-	}
 	return failure
+}
+
+// authorize gets the Authorization header.
+func (k *call) authorize(ctx context.Context) (err error) {
+	if k.client.asksForKey {
+		var stop context.CancelFunc
+		ctx, stop = k.bounded(ctx)
+		defer stop()
+	}
+	k.bearer, err = k.client.bearer(ctx)
+	return err
+}
+
+// bounded gives ctx the call's own deadline if it has none, for the caller's
+// functions that are asked before the request is sent.
+func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, k.start.Add(k.timeout()))
 }
 
 // request builds what the engine sends.
@@ -919,20 +981,18 @@ func (k *call) request(ctx context.Context) (*transport.Call, error) {
 	return r, err
 }
 
+// headers gives each call values of its own, in one allocation: a doer of the
+// caller's may change them in place.
 func (k *call) headers() http.Header {
 	h := make(http.Header, 4+len(k.header))
-	h["Accept"] = acceptJSON
-	h["User-Agent"] = k.client.userAgent
-	for name, values := range k.header {
-		h[name] = values
+	values := []string{"application/json", k.client.userAgent, k.bearer}
+	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]
+	for name, v := range k.header {
+		h[name] = v
 	}
-	h["Authorization"] = k.bearer
+	h["Authorization"] = values[2:3:3]
 	return h
 }
-
-// acceptJSON is shared by all requests. Like all header values that are, it has
-// no room for an append in place.
-var acceptJSON = []string{"application/json"}
 
 func (k *call) timeout() time.Duration {
 	switch {
@@ -1000,18 +1060,24 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 		return nil
 	}
 	return func(a transport.Attempt) {
-		again := a.Wait > 0
 		for _, o := range k.client.observers {
 			if o.Attempt != nil {
 				o.Attempt(ctx, k.info(), Attempt(a))
 			}
 		}
-		if !again {
-			k.last.attempt = a // its outcome and code are not known yet
+		if a.Wait == 0 {
+			k.last.attempt = &a // to be logged when its outcome and code are known
 			return
 		}
 		k.log(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
 		k.log(ctx, slog.LevelWarn, "cardwire: the attempt failed and is repeated", a, nil)
+	}
+}
+
+// logLast logs the attempt that no other followed.
+func (k *call) logLast(ctx context.Context, failure *Error) {
+	if k.last.attempt != nil {
+		k.log(ctx, slog.LevelDebug, "cardwire: attempt", *k.last.attempt, failure)
 	}
 }
 

@@ -29,7 +29,7 @@ type answer struct {
 	retryAfter time.Duration
 	attempts   []Attempt
 	tries      int
-	attempt    transport.Attempt
+	attempt    *transport.Attempt // the last one, if somebody wants to know; nil: none
 }
 
 // judge is the outcome table: it says whether it happened, from what came back.
@@ -57,13 +57,13 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 		k.last.code = e.code
 		k.last.message = e.message
 		if e.message != messageSuccess {
-			k.last.message = sanitise(e.message, strings.TrimPrefix(k.bearer[0], bearerScheme))
+			k.last.message = sanitise(e.message, strings.TrimPrefix(k.bearer, bearerScheme))
 		}
 	}
 	switch {
 	case e.success:
 		return k.judgeSuccess(ctx, &e, body)
-	case r.Status < 400 || r.Status > 499 || !slices.Contains(k.client.profile.RefusedStatuses, r.Status):
+	case !slices.Contains(k.client.profile.RefusedStatuses, r.Status):
 		return k.fail(OutcomeUnknown, nil)
 	case k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:
 		// Status and code contradict each other, and the code may be right.
@@ -140,7 +140,6 @@ func (e *envelope) decode(c *wire.Codec) {
 	}
 	c.Rewind(e.data)
 	e.readData(c)
-	c.Flush()
 }
 
 func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
@@ -186,7 +185,7 @@ func (k *call) fail(outcome Outcome, cause error) *Error {
 		Op: k.op.name, Outcome: outcome, HTTPStatus: k.last.status, Code: k.last.code,
 		Message: k.last.message, RequestID: k.last.requestID, Reference: k.op.reference,
 		RetryAfter: k.last.retryAfter, Attempts: k.last.attempts,
-		write: k.op.class == transport.Write, err: cause,
+		read: k.op.class != transport.Write, err: cause,
 	}
 }
 
@@ -221,7 +220,9 @@ func requestID(h http.Header) string {
 				}
 				return r
 			}, id)
-			return maskDigitRuns(id[:min(len(id), maxRequestID)])
+			// Masked before it is cut: what is left of a number is still digits.
+			id = maskDigitRuns(id)
+			return id[:min(len(id), maxRequestID)]
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -96,8 +97,9 @@ type Error struct {
 	HTTPStatus int
 	// Code is the code of the envelope; 0: none was readable.
 	Code int
-	// Message is the service's msg, of at most 256 bytes, with control
-	// characters, runs of 12 and more digits and the client's key masked.
+	// Message is the service's msg, of at most 256 bytes; "": none. The client's
+	// key, runs of 12 and more digits, also in groups as on a card, and what does
+	// not print are masked.
 	Message string
 	// RequestID is the service's identifier of the exchange, from X-Request-Id,
 	// Request-Id or X-Correlation-Id; "": none.
@@ -114,8 +116,8 @@ type Error struct {
 	// one and was answered.
 	Attempts []Attempt
 
-	write bool
-	err   error
+	read bool // a read changes nothing; an Error that nobody filled in is a write's
+	err  error
 }
 
 // Attempt is one request of a call.
@@ -158,27 +160,32 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// advice is the next step, which depends on the outcome more than on the cause.
+// advice is the next step. It follows the outcome first: no status, code or
+// cause may make what is unknown sound undone.
 func (e *Error) advice() string {
-	switch {
-	case errors.Is(e.err, ErrInvalidParams):
-		return "correct it and call again; nothing was sent"
-	case errors.Is(e.err, ErrParameterIgnored):
-		return "set the parameter's name in the Profile, or do without it"
-	case errors.Is(e.err, ErrDuplicateIntent):
+	switch taken := errors.Is(e.err, ErrDuplicateIntent); {
+	case taken && e.Outcome == OutcomeExecuted:
+		return "it was done before; this call sent nothing"
+	case taken:
 		return "settle the reference before calling again; this call sent nothing"
-	case e.HTTPStatus == http.StatusTooManyRequests || e.Code == http.StatusTooManyRequests:
-		return "nothing happened; wait and call again"
-	case e.HTTPStatus == http.StatusUnauthorized || e.Code == http.StatusUnauthorized:
-		return "nothing happened; check the API key"
+	}
+	switch {
+	case e.Outcome == OutcomeNotSent && errors.Is(e.err, ErrInvalidParams):
+		return "correct it and call again; nothing was sent"
 	case e.Outcome == OutcomeNotSent:
 		return "nothing was sent; it is safe to call again"
+	case e.Outcome == OutcomeRefused && e.has(http.StatusTooManyRequests):
+		return "nothing happened; wait and call again"
+	case e.Outcome == OutcomeRefused && e.has(http.StatusUnauthorized):
+		return "nothing happened; check the API key"
 	case e.Outcome == OutcomeRefused:
 		return "nothing happened; correct the request before calling again"
+	case e.read && errors.Is(e.err, ErrParameterIgnored):
+		return "set the parameter's name in the Profile, or do without it"
+	case e.read:
+		return "nothing was changed; calling again is safe"
 	case e.Outcome == OutcomeExecuted:
 		return "it was done; do not call again to do it"
-	case !e.write:
-		return "nothing was changed; calling again is safe"
 	}
 	return "it may have happened; settle it with the service before doing it again"
 }
@@ -238,45 +245,72 @@ func (c *concealed) Is(target error) bool { return c.is(target) }
 // maxMessage bounds what is kept of the service's own words.
 const maxMessage = 256
 
-// sanitise makes the service's words fit for a log: control characters, the
-// client's key and runs of digits as long as a card number are masked.
+// sanitise makes the service's words fit for a log: the client's key and digits
+// that may be a card number are masked, and what does not print is a space.
 func sanitise(msg, key string) string {
-	if key != "" {
-		msg = strings.ReplaceAll(msg, key, "***")
-	}
 	msg = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e {
-			return ' '
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return ' '
 	}, msg)
-	msg = maskDigitRuns(msg)
-	if len(msg) > maxMessage {
-		msg = msg[:maxMessage]
-		for len(msg) > 0 && !utf8.ValidString(msg) {
-			msg = msg[:len(msg)-1]
+	// Digits and key are both sought in the whole text, since masking one of
+	// them first, or cutting, could leave a part of the other.
+	digits := maskDigits(msg, true)
+	var b []byte
+	keyEnd := 0
+	for i := 0; i < len(msg) && len(b) <= maxMessage; i++ {
+		if key != "" && strings.HasPrefix(msg[i:], key) {
+			if i >= keyEnd {
+				b = append(b, "***"...)
+			}
+			keyEnd = i + len(key)
+		}
+		if i >= keyEnd {
+			b = append(b, digits[i])
 		}
 	}
-	return msg
-}
-
-// minCardDigits is the length from which a run of digits may be a card number.
-const minCardDigits = 12
-
-func maskDigitRuns(s string) string {
-	b := []byte(s)
-	run := 0
-	for i := 0; i <= len(b); i++ {
-		if i < len(b) && b[i] >= '0' && b[i] <= '9' {
-			run++
-			continue
-		}
-		if run >= minCardDigits {
-			for j := i - run; j < i; j++ {
-				b[j] = '*'
-			}
-		}
-		run = 0
+	b = b[:min(len(b), maxMessage)]
+	for !utf8.Valid(b) {
+		b = b[:len(b)-1]
 	}
 	return string(b)
 }
+
+// The least digits that may be a card number, and those of its first groups
+// where it is written in groups.
+const (
+	minCardDigits  = 12
+	minGroupDigits = 4
+)
+
+// maskDigitRuns masks digits in a row that may be a card number.
+func maskDigitRuns(s string) string { return maskDigits(s, false) }
+
+// maskDigits masks digits that may be a card number: in a row or, with groups,
+// parted by single spaces and hyphens as on a card.
+func maskDigits(s string, groups bool) string {
+	b := []byte(s)
+	start, digits, group := 0, 0, 0
+	for i := range len(b) + 1 {
+		switch {
+		case digitAt(b, i):
+			digits++
+			group++
+			continue
+		case groups && group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
+			group = 0
+			continue
+		case digits >= minCardDigits:
+			for j := start; j < i; j++ {
+				if digitAt(b, j) {
+					b[j] = '*'
+				}
+			}
+		}
+		start, digits, group = i+1, 0, 0
+	}
+	return string(b)
+}
+
+func digitAt(b []byte, i int) bool { return i < len(b) && b[i] >= '0' && b[i] <= '9' }

@@ -3,6 +3,7 @@ package cardwire
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -129,35 +130,41 @@ func (m *intents) remember(k intentKey) {
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// claim takes the call's reference, in memory and in the journal, before
-// anything is sent. It returns what gives the reference back.
-func (k *call) claim(ctx context.Context) (release func(), failure *Error) {
+// send claims the call's reference, in memory and in the journal, before
+// anything is sent, and settles it afterwards.
+func (k *call) send(ctx context.Context) (failure *Error) {
 	if k.op.reference == "" || k.op.class != transport.Write {
-		return func() {}, nil
+		return k.exchange(ctx)
 	}
-	key := intentKey{k.op.name, k.op.reference}
-	release = func() {}
+	key := k.intentKey()
 	if k.op.unique {
 		if !k.client.intents.enter(key) {
-			return nil, k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
+			return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
 		}
-		release = func() { k.client.intents.leave(key) }
+		defer k.client.intents.leave(key)
 	}
 	if failure = k.begin(ctx); failure != nil {
-		release()
-		return nil, failure
+		k.stick(failure)
+		return failure
 	}
-	return release, nil
+	failure = k.fail(OutcomeUnknown, nil) // stands where a caller's function panics
+	defer func() { k.settle(ctx, failure) }()
+	failure = k.exchange(ctx)
+	return failure
 }
+
+func (k *call) intentKey() intentKey { return intentKey{k.op.name, k.op.reference} }
 
 func (k *call) begin(ctx context.Context) *Error {
 	if k.client.journal == nil {
 		return nil
 	}
 	k.intent = &Intent{
-		Op: k.op.name, Reference: k.op.reference, BodySHA256: k.op.fields.Digest(),
+		Op: k.op.name, Reference: k.op.reference, BodySHA256: slices.Concat(k.op.fields, k.op.target).Digest(),
 		Time: k.start, Unique: k.op.unique,
 	}
+	ctx, stop := k.bounded(ctx)
+	defer stop()
 	err := k.client.journal.Begin(ctx, *k.intent)
 	var taken *DuplicateIntent
 	switch {
@@ -168,25 +175,30 @@ func (k *call) begin(ctx context.Context) *Error {
 	case taken.Outcome == OutcomeUnknown && k.client.profile.ServerDeduplicates:
 		// The service answers a repeat as it answered the first; whether that
 		// first was executed stays unknown whatever a refusal says now.
-		k.client.intents.remember(intentKey{k.op.name, k.op.reference})
+		k.client.intents.remember(k.intentKey())
 		return nil
 	}
 	return k.fail(taken.Outcome, taken)
 }
 
+// stick keeps an undecided reference undecided: that this call was refused or
+// not sent says nothing of what was sent under it before, and the caller asks
+// about the reference.
+func (k *call) stick(failure *Error) {
+	nothing := failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent
+	if nothing && k.client.intents.isUndecided(k.intentKey()) {
+		failure.Outcome = OutcomeUnknown
+	}
+}
+
 // settle gives the call its final outcome, in memory and in the journal.
 func (k *call) settle(ctx context.Context, failure *Error) {
-	if k.op.reference == "" || k.op.class != transport.Write {
-		return
-	}
-	key := intentKey{k.op.name, k.op.reference}
 	outcome := OutcomeExecuted
 	if failure != nil {
-		if failure.Outcome == OutcomeRefused && k.client.intents.isUndecided(key) {
-			failure.Outcome = OutcomeUnknown
-		}
-		if outcome = failure.Outcome; outcome == OutcomeUnknown {
-			k.client.intents.remember(key)
+		k.stick(failure)
+		outcome = failure.Outcome
+		if outcome == OutcomeUnknown {
+			k.client.intents.remember(k.intentKey())
 		}
 	}
 	if k.intent == nil {

@@ -174,13 +174,23 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 		class: transport.Write, body: jsonTexts, reference: p.MerchantOrderNo, unique: true,
 	}
 	op.fields, op.invalid = p.fields()
+	anothers := false
+	op.amend = func(failure *Error) {
+		if anothers {
+			failure.Outcome = OutcomeUnknown // whatever else is wrong with the answer
+		}
+	}
 	return pointer(do(ctx, c, op, reply[Transfer]{
-		read: func(d *wire.Codec, t *Transfer) { wire.Object(d, t, transferMembers, wire.Whole) },
-		verify: func(t *Transfer) error {
-			if t.MerchantOrderNo == "" || t.MerchantOrderNo == p.MerchantOrderNo {
-				return nil
+		read: func(d *wire.Codec, t *Transfer) {
+			wire.Object(d, t, transferMembers, wire.Whole)
+			d.Flush() // what was read counts also where a member is missing
+			anothers = t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo
+		},
+		verify: func(*Transfer) error {
+			if anothers {
+				return &problem{ErrUnreadable, "it is the answer to another order"}
 			}
-			return &problem{ErrUnreadable, "it is the answer to another order"}
+			return nil
 		},
 		id: func(t *Transfer) string { return t.APIOrderNo },
 	}, opts))

@@ -85,7 +85,11 @@ func (n CardNumber) Reveal() string {
 // Masked returns the first 6 digits, asterisks and the last 4, as "411111******1234".
 // A number of fewer than 13 digits is all asterisks. The zero value is "".
 func (n CardNumber) Masked() string {
-	var b [31]byte
+	b := n.mask()
+	return string(b[:n.n])
+}
+
+func (n CardNumber) mask() (b [31]byte) {
 	combine(b[:n.n], n.b[:n.n])
 	hide := b[:n.n]
 	if n.n >= 13 {
@@ -94,7 +98,7 @@ func (n CardNumber) Masked() string {
 	for i := range hide {
 		hide[i] = '*'
 	}
-	return string(b[:n.n])
+	return b
 }
 
 // Last4 returns the last 4 digits, or "" where Masked shows none.
@@ -156,7 +160,7 @@ func (v CVV) Reveal() string {
 }
 
 // IsMasked says whether the service sent asterisks. The zero value is not masked.
-func (v CVV) IsMasked() bool { return v.n > 0 && masked(v.Reveal(), false) }
+func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
 
 // String returns "***", or "" for the zero value.
 func (v CVV) String() string {
@@ -179,7 +183,8 @@ func (v CVV) MarshalJSON() ([]byte, error) { return wire.AppendText(nil, v.Strin
 func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
 // EncryptedPAN is the ciphertext of a card number. The interface shows neither
-// cipher nor key. It prints as "***". The zero value is none.
+// cipher nor key. It prints as "***". The zero value is none. Compare what Reveal
+// returns: == compares where it is held.
 type EncryptedPAN struct{ p *string } // combined with the pad
 
 func sealPAN(s []byte) EncryptedPAN {
@@ -204,7 +209,7 @@ func (p EncryptedPAN) Reveal() string {
 func (p EncryptedPAN) Ciphertext() ([]byte, error) {
 	text := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(p.Reveal(), "="))
 	b, err := base64.RawStdEncoding.Strict().DecodeString(text)
-	if err != nil || text == "" {
+	if err != nil || len(b) == 0 {
 		return nil, errors.New("cardwire: the encrypted PAN is not base64")
 	}
 	return b, nil
@@ -288,11 +293,13 @@ func DateOf(t time.Time) Date {
 	return Date{year, month, day}
 }
 
-// ParseDate reads YYYY-MM-DD. The day must exist.
+// ParseDate reads YYYY-MM-DD. The day must exist: "" is an error.
 func ParseDate(s string) (Date, error) {
-	var d Date
-	err := d.UnmarshalText([]byte(s))
-	return d, err
+	year, month, day, ok := wire.ParseDate([]byte(s))
+	if !ok {
+		return Date{}, errors.New("cardwire: a date is a day that exists, like 2026-02-28")
+	}
+	return Date{year, time.Month(month), day}, nil
 }
 
 // IsZero says whether the date is absent.
@@ -315,12 +322,11 @@ func (d *Date) UnmarshalText(text []byte) error {
 		*d = Date{}
 		return nil
 	}
-	year, month, day, ok := wire.ParseDate(text)
-	if !ok {
-		return errors.New("cardwire: a date is a day that exists, like 2026-02-28")
+	parsed, err := ParseDate(string(text))
+	if err == nil {
+		*d = parsed
 	}
-	*d = Date{year, time.Month(month), day}
-	return nil
+	return err
 }
 
 // exists says whether a date that a caller put together is a day of the
@@ -425,7 +431,8 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		return
 	}
 	if *n = sealNumber(text); c.Masking {
-		*n = sealNumber([]byte(n.Masked()))
+		mask := n.mask()
+		*n = sealNumber(mask[:n.n])
 	}
 }
 

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -24,7 +28,8 @@ type UploadImageParams struct {
 	// Size is the number of bytes, which must be known, and above zero.
 	Size int64
 	// Open returns the bytes from their beginning. It is called once an attempt,
-	// and what it returns is closed by UploadImage.
+	// and what it returns is closed by UploadImage: at the end, or when the
+	// call's time is over, so that a read that blocks lets go.
 	Open func() (io.ReadCloser, error)
 }
 
@@ -60,17 +65,16 @@ func ImageBytes(filename string, b []byte) UploadImageParams {
 // stands for POST /cards/upload and is sent once. A source that yields more or
 // fewer bytes than Size is an error, and never OutcomeExecuted.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
-	u := &upload{params: p}
-	defer u.close()
+	u := &upload{params: p, ctx: ctx}
+	defer u.end()
 	op := operation{
 		name: "UploadImage", method: http.MethodPost, path: "/cards/upload",
 		class: transport.Write, body: multipart, upload: u, timeout: defaultUploadTimeout,
-		invalid: p.valid(),
+		invalid: p.valid(), amend: u.explain,
 	}
 	return pointer(do(ctx, c, op, reply[UploadedImage]{
-		read: func(d *wire.Codec, v *UploadedImage) { wire.Object(d, v, uploadedImageMembers, wire.Whole) },
-		// A service may answer before it has read everything.
-		verify: func(*UploadedImage) error { return u.mismatch },
+		read:   func(d *wire.Codec, v *UploadedImage) { wire.Object(d, v, uploadedImageMembers, wire.Whole) },
+		verify: func(*UploadedImage) error { return u.check() },
 	}, opts))
 }
 
@@ -102,118 +106,197 @@ func (v *UploadedImage) UnmarshalJSON(text []byte) error {
 
 // upload is the file of a multipart body under way.
 type upload struct {
-	params   UploadImageParams
-	sniffed  io.ReadCloser // opened to tell the type, for the first attempt; nil: used
-	peeked   []byte        // what was read from it
-	mismatch error         // the source did not hold Size bytes
+	params UploadImageParams
+	ctx    context.Context    // of the call
+	cancel context.CancelFunc // nil: the context is the caller's
+	source *exactReader       // opened for the next attempt, or of the last; nil: none
 }
 
 // sniffLength is what http.DetectContentType looks at.
 const sniffLength = 512
 
-// contentType tells the type from the first bytes, unless the caller did. The
-// source stays open for the first attempt, which must not open it again.
+// contentType opens the source and tells the type from its first bytes, unless
+// the caller did. The source stays open for the first attempt, which must not
+// open it again.
 func (u *upload) contentType() (string, error) {
+	if err := u.open(); err != nil {
+		return "", err
+	}
 	if u.params.ContentType != "" {
 		return u.params.ContentType, nil
 	}
-	source, err := u.open()
-	if err != nil {
-		return "", err
-	}
-	u.sniffed = source
-	u.peeked = make([]byte, min(sniffLength, u.params.Size))
-	n, err := io.ReadFull(source, u.peeked)
-	u.peeked = u.peeked[:n]
+	peeked := make([]byte, min(sniffLength, u.params.Size))
+	n, err := io.ReadFull(u.source.file, peeked)
+	u.source.bytes = io.MultiReader(bytes.NewReader(peeked[:n]), u.source.file)
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return "", invalid("the source holds fewer bytes than Size")
 	case err != nil:
-		return "", conceal("the source could not be read", err)
+		return "", u.source.unreadable(err)
 	}
-	return http.DetectContentType(u.peeked), nil
+	return http.DetectContentType(peeked), nil
 }
 
-func (u *upload) open() (io.ReadCloser, error) {
-	source, err := u.params.Open()
+func (u *upload) open() error {
+	u.close()
+	file, err := u.params.Open()
 	if err != nil {
-		return nil, conceal("the source could not be opened", err)
+		return conceal("the source could not be opened", err)
 	}
-	if source == nil {
-		return nil, invalid("Open returned nil")
+	if file == nil {
+		return invalid("Open returned nil")
 	}
-	return source, nil
+	r := &exactReader{ctx: u.ctx, file: file, bytes: file, left: u.params.Size}
+	// The transport waits for a read under way, whatever becomes of the context.
+	r.release = context.AfterFunc(u.ctx, r.closeFile)
+	u.source = r
+	return nil
 }
 
 // body returns the bytes of one attempt: head, the source's Size bytes, tail.
 func (u *upload) body(head, tail []byte) (io.ReadCloser, error) {
-	source, start := u.sniffed, u.peeked
-	u.sniffed, u.peeked = nil, nil
-	if source == nil {
-		var err error
-		if source, err = u.open(); err != nil {
+	if u.source == nil || u.source.taken {
+		if err := u.open(); err != nil {
 			return nil, err
 		}
 	}
-	exact := &exactReader{upload: u, source: io.MultiReader(bytes.NewReader(start), source), left: u.params.Size}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), exact, bytes.NewReader(tail)), source}, nil
+	u.source.taken = true
+	return &uploadBody{bytes: io.MultiReader(bytes.NewReader(head), u.source, bytes.NewReader(tail))}, nil
+}
+
+// check says why the source is not as announced. A service may answer before it
+// has been sent everything: the rest is then read here.
+func (u *upload) check() error {
+	_, err := io.Copy(io.Discard, u.source)
+	return err
+}
+
+// explain puts the fault of the source into the error, for which the transport
+// has no words.
+func (u *upload) explain(failure *Error) {
+	if u.source == nil || failure.err == nil {
+		return
+	}
+	if failure.Outcome == OutcomeExecuted && u.check() != nil {
+		failure.Outcome = OutcomeUnknown // what was done was not done with this image
+	}
+	if fault := u.source.fault(); fault != nil && !strings.HasPrefix(failure.err.Error(), fault.Error()) {
+		failure.err = fmt.Errorf("%w: %w", fault, failure.err)
+	}
 }
 
 func (u *upload) close() {
-	if u.sniffed != nil {
-		_ = u.sniffed.Close() // only read from
+	if u.source != nil {
+		u.source.release()
+		u.source.closeFile()
+		u.source = nil
 	}
+}
+
+// end is for when nothing of the upload is needed any more.
+func (u *upload) end() {
+	u.close()
+	if u.cancel != nil {
+		u.cancel()
+	}
+}
+
+// uploadBody is what the transport is given. It closes no source: that of an
+// answer given early is still to be checked.
+type uploadBody struct {
+	bytes  io.Reader
+	closed atomic.Bool
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return b.bytes.Read(p)
+}
+
+func (b *uploadBody) Close() error {
+	b.closed.Store(true)
+	return nil
 }
 
 // exactReader fails unless its source holds exactly as many bytes as were
 // announced. It finds out before the tail is sent, so that a body that is wrong
-// is never complete.
+// is never complete. The transport may go on reading while its answer is judged.
 type exactReader struct {
-	upload *upload
-	source io.Reader
-	left   int64
+	ctx     context.Context
+	release func() bool // the context lets go of it
+	file    io.ReadCloser
+	closed  sync.Once
+	taken   bool // by an attempt
+
+	mu    sync.Mutex
+	bytes io.Reader // file from its beginning
+	left  int64
+	end   atomic.Pointer[error] // io.EOF, or the fault; nil: not there yet
 }
 
 func (r *exactReader) Read(p []byte) (int, error) {
-	if r.left == 0 {
-		return 0, r.end()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end := r.end.Load(); end != nil {
+		return 0, *end
 	}
-	n, err := r.source.Read(p[:min(int64(len(p)), r.left)])
+	if r.left == 0 {
+		return 0, r.stop(r.atEnd())
+	}
+	n, err := r.bytes.Read(p[:min(int64(len(p)), r.left)])
 	r.left -= int64(n)
 	switch {
 	case err == nil || errors.Is(err, io.EOF) && r.left == 0:
 		return n, nil
 	case errors.Is(err, io.EOF):
-		return n, r.fail("the source holds fewer bytes than Size")
+		return n, r.stop(errors.New("the source holds fewer bytes than Size"))
 	}
-	r.upload.mismatch = conceal("the source could not be read", err)
-	return n, r.upload.mismatch
+	return n, r.stop(r.unreadable(err))
 }
 
-// end is reached after the last announced byte: there must be no other.
-func (r *exactReader) end() error {
+// atEnd is reached after the last announced byte: there must be no other.
+func (r *exactReader) atEnd() error {
 	var one [1]byte
 	for range 100 {
-		n, err := r.source.Read(one[:])
+		n, err := r.bytes.Read(one[:])
 		switch {
 		case n > 0:
-			return r.fail("the source holds more bytes than Size")
+			return errors.New("the source holds more bytes than Size")
 		case errors.Is(err, io.EOF):
 			return io.EOF
 		case err != nil:
-			r.upload.mismatch = conceal("the source could not be read", err)
-			return r.upload.mismatch
+			return r.unreadable(err)
 		}
 	}
-	return r.fail("the source does not end")
+	return errors.New("the source does not end")
 }
 
-func (r *exactReader) fail(text string) error {
-	r.upload.mismatch = errors.New(text)
-	return r.upload.mismatch
+func (r *exactReader) stop(end error) error {
+	r.end.Store(&end)
+	return end
+}
+
+// fault returns what was wrong with the source, so far.
+func (r *exactReader) fault() error {
+	if end := r.end.Load(); end != nil && !errors.Is(*end, io.EOF) {
+		return *end
+	}
+	return nil
+}
+
+// unreadable tells a source that fails from one that was closed because the
+// call's time was over.
+func (r *exactReader) unreadable(err error) error {
+	if done := r.ctx.Err(); done != nil {
+		return conceal("the call ended while the source was read", errors.Join(done, context.Cause(r.ctx), err))
+	}
+	return conceal("the source could not be read", err)
+}
+
+func (r *exactReader) closeFile() {
+	r.closed.Do(func() { _ = r.file.Close() }) // only read from
 }
 
 // encodeMultipart gives r a multipart body, streamed where it holds a file.
@@ -223,6 +306,9 @@ func (op *operation) encodeMultipart(r *transport.Call) (string, error) {
 		text := append(m.Head, m.Tail...)
 		r.Body, r.BodySize = bytesBody(text), int64(len(text))
 		return m.ContentType, err
+	}
+	if !r.Deadline.IsZero() {
+		op.upload.ctx, op.upload.cancel = context.WithDeadline(op.upload.ctx, r.Deadline)
 	}
 	contentType, err := op.upload.contentType()
 	if err != nil {
