@@ -98,7 +98,7 @@ type plainPage struct {
 
 func decodePage(b *testing.B, body []byte) {
 	var page CardPage
-	k := call{client: &Client{}, op: &operation{}}
+	k := call{client: &core{}, op: operation{}}
 	k.read = func(d *wire.Codec) { page = CardPage{}; readCardPage(d, &page) }
 	c := wire.NewReader(body, false)
 	e := envelope{call: &k, success: true}

@@ -1,0 +1,57 @@
+package cardwire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCardCapacity(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		data  string
+		want  int64
+		drift []Drift
+	}{
+		"a number":          {`250`, 250, nil},
+		"none":              {`0`, 0, nil},
+		"below zero":        {`-1`, -1, nil},
+		"the greatest":      {`9223372036854775807`, 9223372036854775807, nil},
+		"a number as text":  {`"250"`, 250, []Drift{{"data", "text for number"}}},
+		"spaces around it":  {" \n250\t", 250, nil},
+		"the lowest number": {`-9223372036854775808`, -9223372036854775808, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			observe, drift := driftsOf()
+			got, err := answered(t, "GET /shop/api/v1/account/capacity", success(tc.data), observe).CardCapacity(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+			assert.Equal(t, tc.drift, *drift)
+		})
+	}
+}
+
+func TestUnreadableCardCapacity(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`null`, `true`, `""`, `"many"`, `250.0`, `25e1`, `9223372036854775808`, `-9223372036854775809`, `"007"`, `[250]`, `{"capacity":250}`,
+	} {
+		t.Run(data, func(t *testing.T) {
+			t.Parallel()
+			got, err := answered(t, anything, success(data)).CardCapacity(t.Context())
+			assert.Zero(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorContains(t, err, ": data: want an integer")
+		})
+	}
+}
+
+func TestCardCapacityUnderStrictDrift(t *testing.T) {
+	t.Parallel()
+	got, err := answered(t, anything, success(`"250"`), WithStrictDrift()).CardCapacity(t.Context())
+	require.ErrorIs(t, err, ErrDrift)
+	require.ErrorIs(t, err, ErrExecuted)
+	assert.Equal(t, int64(250), got, "the value is returned together with the error")
+}

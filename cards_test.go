@@ -1,0 +1,1363 @@
+package cardwire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	listedCardText = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
+		`"card_no":"4931930000001234","cvv":"123","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
+		`"expire_date":"08/2027","holder_username":"Maria Silva",` +
+		`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
+		`"create_time":"2026-01-02 03:04:05","update_time":"2026-06-07 08:09:10","status":1,"remark":"keep",` +
+		`"holder_phone":"912345678","holder_phone_code":"+351","holder_email":"maria@example.com","fee":"1.50",` +
+		`"destory_reason":"lost","nickname":"travel","physical":1,"physical_status":2,"deliver_status":3,` +
+		`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT"}`
+
+	singleCardText = `{"id":"card-1","trade_id":"trade-2","label":"team A","card_bin":"493193",` +
+		`"card_no":"493193******1234","cvv":"***","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
+		`"expire_date":"**/****","holder_username":"Maria Silva",` +
+		`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
+		`"create_time":"2026-01-02 03:04:05","status":4,"holder_phone":"912345678","holder_phone_code":"351",` +
+		`"holder_email":"maria@example.com","fee":"1.50","physical":1,"physical_status":2,"deliver_status":3,` +
+		`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT","account_status":5,` +
+		`"consumption_scene_type":6,"consumption_scene_config":[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]}`
+
+	secretsText = `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"q83vAQ=="}`
+)
+
+func pageText(cards string) string {
+	return success(`{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[` + cards + `]}`)
+}
+
+// commonCard is what both forms of a card say.
+func commonCard() Card {
+	return Card{
+		ID: "card-1", TradeID: "trade-2", Label: "team A", CardBIN: "493193", Currency: "USD",
+		Available: dec("123.450"), Pending: dec("7.25"), Frozen: dec("3"), Fee: dec("1.50"),
+		HolderUsername: "Maria Silva",
+		HolderAddress: &Address{
+			City: "Lisbon", State: "Lisboa", Country: "PT", PostalCode: "1100-048",
+			Line1: "Rua Augusta 5", Line2: "2 Esq",
+		},
+		HolderPhone: "912345678", HolderEmail: "maria@example.com",
+		CreateTime: DateTime{Date{2026, time.January, 2}, 3, 4, 5},
+		Physical:   true, PhysicalStatus: 2, DeliverStatus: 3,
+		PlatformWaybillNumber: "WB-9", PlatformWaybillCompany: "CTT",
+	}
+}
+
+func listedCardWanted(t *testing.T) Card {
+	t.Helper()
+	card := commonCard()
+	card.BINID = 37
+	card.Number, card.CVV = number(t, "4931930000001234"), cvv(t, "123")
+	card.Expiry = Expiry{2027, time.August}
+	card.HolderPhoneCode = "+351"
+	card.UpdateTime = DateTime{Date{2026, time.June, 7}, 8, 9, 10}
+	card.Status = CardFrozen
+	card.Remark, card.DestroyReason, card.Nickname = "keep", "lost", "travel"
+	return card
+}
+
+func singleCardWanted(t *testing.T) Card {
+	t.Helper()
+	card := commonCard()
+	card.Number, card.CVV = number(t, "493193******1234"), cvv(t, "***")
+	card.HolderPhoneCode = "351"
+	card.Status = CardSuspended
+	card.AccountStatus, card.ConsumptionSceneType = 5, 6
+	card.ConsumptionSceneConfig = []ConsumptionScene{{Name: "online", ChannelID: 71}, {Name: "shop", ChannelID: 72}}
+	return card
+}
+
+func secretsWanted(t *testing.T) CardSecrets {
+	t.Helper()
+	return CardSecrets{Number: number(t, "493193******1234"), CVV: cvv(t, "***"), PAN: sealPAN([]byte("q83vAQ=="))}
+}
+
+func TestListCardsReadsEveryMember(t *testing.T) {
+	t.Parallel()
+	want := &CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{listedCardWanted(t)}}
+	noZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
+
+	c := answered(t, "GET /shop/api/v1/cards", pageText(listedCardText), WithStrictDrift())
+	got, err := c.ListCards(t.Context(), ListCardsParams{})
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	assert.Equal(t, "4931930000001234", got.Cards[0].Number.Reveal())
+	assert.Equal(t, "123", got.Cards[0].CVV.Reveal())
+}
+
+func TestGetCardReadsEveryMember(t *testing.T) {
+	t.Parallel()
+	want := singleCardWanted(t)
+	noZeroField(t, want, "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
+
+	c := answered(t, "GET /shop/api/v1/cards/info?id=card-1", success(singleCardText), WithStrictDrift())
+	got, err := c.GetCard(t.Context(), "card-1")
+	require.NoError(t, err)
+	assert.Equal(t, &want, got)
+	assert.True(t, got.Number.IsMasked())
+	assert.Equal(t, "493193******1234", got.Number.Reveal())
+	assert.True(t, got.CVV.IsMasked())
+	assert.True(t, got.Expiry.IsMasked())
+}
+
+func TestGetCardByOrderComparesNothing(t *testing.T) {
+	t.Parallel()
+	want := singleCardWanted(t)
+	c := answered(t, "GET /shop/api/v1/cards/info?id=order-9", success(singleCardText), WithStrictDrift())
+	got, err := c.GetCardByOrder(t.Context(), "order-9")
+	require.NoError(t, err)
+	assert.Equal(t, &want, got)
+}
+
+func TestGetCardEscapesTheIdentifier(t *testing.T) {
+	t.Parallel()
+	profile := DefaultProfile()
+	profile.CardIDParam = "card id"
+	c := answered(t, "GET /shop/api/v1/cards/info?card+id=a%3Fb%26c%3Dd+%23%25%2B%C3%A9",
+		success(edited(t, singleCardText, `"id":"card-1"`, `"id":"a?b&c=d #%+é"`)), WithProfile(profile))
+	got, err := c.GetCard(t.Context(), "a?b&c=d #%+é")
+	require.NoError(t, err)
+	assert.Equal(t, "a?b&c=d #%+é", got.ID)
+}
+
+func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
+	t.Parallel()
+	want := singleCardWanted(t)
+	c := answered(t, "GET /shop/api/v1/cards/info?id=card-2", success(singleCardText))
+	got, err := c.GetCard(t.Context(), "card-2")
+	require.ErrorIs(t, err, ErrParameterIgnored)
+	require.ErrorContains(t, err, "CardIDParam")
+	assert.Equal(t, OutcomeExecuted, failure(t, err).Outcome)
+	assert.Equal(t, &want, got)
+}
+
+func TestGetCardTrustsRepliesWhereToldTo(t *testing.T) {
+	t.Parallel()
+	profile := DefaultProfile()
+	profile.TrustReplies = true
+	c := answered(t, "GET /shop/api/v1/cards/info?id=card-2", success(singleCardText), WithProfile(profile))
+	got, err := c.GetCard(t.Context(), "card-2")
+	require.NoError(t, err)
+	assert.Equal(t, "card-1", got.ID)
+}
+
+func TestGetCardSecretsReadsEveryMember(t *testing.T) {
+	t.Parallel()
+	want := secretsWanted(t)
+	noZeroField(t, want, "Expiry")
+
+	c := answered(t, "POST /shop/api/v1/cards/private\napplication/x-www-form-urlencoded\n\ncardId=card+1%2B",
+		success(secretsText), WithStrictDrift())
+	got, err := c.GetCardSecrets(t.Context(), "card 1+")
+	require.NoError(t, err)
+	assert.Equal(t, &want, got)
+	assert.Equal(t, "q83vAQ==", got.PAN.Reveal())
+	assert.True(t, got.CVV.IsMasked())
+}
+
+// The interface masks the expiry. Where it does not, it must be read.
+func TestGetCardSecretsReadsAnExpiryThatIsNotMasked(t *testing.T) {
+	t.Parallel()
+	c := answered(t, anything, success(edited(t, secretsText, `**/****`, `09/2028`)))
+	got, err := c.GetCardSecrets(t.Context(), "card-1")
+	require.NoError(t, err)
+	assert.Equal(t, Expiry{2028, time.September}, got.Expiry)
+}
+
+const operationID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+func freezeRequest(card, reference string) string {
+	return "POST /shop/api/v1/cards/suspend\nmultipart/form-data\n\n" +
+		"Content-Disposition: form-data; name=\"cardId\"\n\n" + card + "\n\n" +
+		"Content-Disposition: form-data; name=\"clientTransactionId\"\n\n" + reference
+}
+
+func TestFreezeCardSendsTheReferenceThatItIsGiven(t *testing.T) {
+	t.Parallel()
+	c := answered(t, freezeRequest("card-1", "freeze 7/é"), success(`"`+operationID+`"`), WithStrictDrift())
+	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze 7/é"})
+	require.NoError(t, err)
+	assert.Equal(t, &CardOperation{ID: operationID, ClientTransactionID: "freeze 7/é"}, got)
+	noZeroField(t, got)
+}
+
+const uuid4 = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
+
+func TestFreezeCardMakesAReference(t *testing.T) {
+	t.Parallel()
+	reply := exchange{want: anything, reply: success(`"` + operationID + `"`)}
+	c, s := converse(t, []exchange{reply, reply})
+	first, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
+	require.NoError(t, err)
+	second, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
+	require.NoError(t, err)
+
+	assert.Regexp(t, "^"+uuid4+"$", first.ClientTransactionID)
+	assert.Equal(t, freezeRequest("card-1", first.ClientTransactionID), s.requests[0])
+	assert.Equal(t, freezeRequest("card-1", second.ClientTransactionID), s.requests[1])
+	assert.NotEqual(t, first.ClientTransactionID, second.ClientTransactionID)
+}
+
+func TestFreezeCardReturnsTheReferenceOfAFailure(t *testing.T) {
+	t.Parallel()
+	c, s := converse(t, []exchange{{want: anything, status: 500, reply: "down"}})
+	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
+	assert.Nil(t, got)
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	reference := failure(t, err).Reference
+	assert.Regexp(t, "^"+uuid4+"$", reference)
+	assert.Equal(t, freezeRequest("card-1", reference), s.requests[0])
+}
+
+func TestFreezeCardWithoutAnOperationIDIsExecutedAndUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{`null`, `""`, `true`, `{}`, `["` + operationID + `"]`} {
+		t.Run(data, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, anything, success(data))
+			got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: "f-1"})
+			assert.Nil(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorIs(t, err, ErrExecuted)
+		})
+	}
+}
+
+func TestCancelAndRetryNameTheirAction(t *testing.T) {
+	t.Parallel()
+	const upper = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
+	other := DefaultProfile()
+	other.RetryAction = "re do"
+	cases := map[string]struct {
+		call    func(*Client) error
+		profile Profile
+		want    string
+	}{
+		"cancel": {
+			func(c *Client) error { return c.CancelOperation(t.Context(), operationID) }, DefaultProfile(),
+			"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=cancel",
+		},
+		"cancel, upper case": {
+			func(c *Client) error { return c.CancelOperation(t.Context(), upper) }, DefaultProfile(),
+			"client_transaction_id=3F2504E0-4F89-41D3-9A0C-0305E82C3301&type=cancel",
+		},
+		"retry": {
+			func(c *Client) error { return c.RetryOperation(t.Context(), operationID) }, DefaultProfile(),
+			"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=retry",
+		},
+		"retry, upper case": {
+			func(c *Client) error { return c.RetryOperation(t.Context(), upper) }, DefaultProfile(),
+			"client_transaction_id=3F2504E0-4F89-41D3-9A0C-0305E82C3301&type=retry",
+		},
+		"retry by another name": {
+			func(c *Client) error { return c.RetryOperation(t.Context(), operationID) }, other,
+			"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=re+do",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\n"+tc.want,
+				success(`true`), WithStrictDrift(), WithProfile(tc.profile))
+			require.NoError(t, tc.call(c))
+		})
+	}
+}
+
+// adjustments are the two operations that share one path.
+var adjustments = map[string]func(context.Context, *Client, string) error{
+	"CancelOperation": func(ctx context.Context, c *Client, id string) error { return c.CancelOperation(ctx, id) },
+	"RetryOperation":  func(ctx context.Context, c *Client, id string) error { return c.RetryOperation(ctx, id) },
+}
+
+func TestAdjustmentAnswers(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		data    string
+		outcome Outcome
+		cause   error // nil: a success
+		drift   []Drift
+	}{
+		{data: `true`},
+		{data: `1`, drift: []Drift{{"data", "number for boolean"}}},
+		{data: `"1"`, drift: []Drift{{"data", "text for boolean"}}},
+		// It may have been done before, by a request whose answer was lost.
+		{data: `false`, outcome: OutcomeUnknown, cause: ErrUnreadable},
+		{data: `0`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "number for boolean"}}},
+		{data: `"0"`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "text for boolean"}}},
+		{data: `null`, outcome: OutcomeExecuted, cause: ErrUnreadable},
+		{data: `2`, outcome: OutcomeExecuted, cause: ErrUnreadable},
+		{data: `"true"`, outcome: OutcomeExecuted, cause: ErrUnreadable},
+		{data: `{}`, outcome: OutcomeExecuted, cause: ErrUnreadable},
+	}
+	for name, adjust := range adjustments {
+		for _, tc := range cases {
+			t.Run(name+" "+tc.data, func(t *testing.T) {
+				t.Parallel()
+				observe, drift := driftsOf()
+				err := adjust(t.Context(), answered(t, anything, success(tc.data), observe), operationID)
+				assert.Equal(t, tc.drift, *drift)
+				if tc.cause == nil {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, tc.cause)
+				e := failure(t, err)
+				assert.Equal(t, tc.outcome, e.Outcome)
+				assert.Equal(t, name, e.Op)
+				assert.Equal(t, operationID, e.Reference)
+			})
+		}
+	}
+}
+
+func TestRetryOperationNeedsAnAction(t *testing.T) {
+	t.Parallel()
+	profile := DefaultProfile()
+	profile.RetryAction = ""
+	err := unasked(t, WithProfile(profile)).RetryOperation(t.Context(), operationID)
+	refusedBeforehand(t, err, "Profile.RetryAction")
+}
+
+// hostileIDs are no identifiers: they would be another place, or another text,
+// when they arrive.
+var hostileIDs = map[string]string{
+	"empty": "", "dot": ".", "dots": "..", "slash": "a/b", "only a slash": "/", "backslash": `a\b`,
+	"nul": "a\x00b", "newline": "a\nb", "tab": "a\tb", "delete": "a\x7fb", "C1 control": "a\u0085b",
+	"line separator": "a\u2028b", "direction override": "a\u202eb", "invalid UTF-8": "a\xffb",
+	"129 bytes": strings.Repeat("a", 129),
+}
+
+func TestHostileIdentifiersAreNotSent(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(context.Context, *Client, string) error{
+		"cardID": func(ctx context.Context, c *Client, id string) error {
+			_, err := c.GetCard(ctx, id)
+			return err
+		},
+		"orderID": func(ctx context.Context, c *Client, id string) error {
+			_, err := c.GetCardByOrder(ctx, id)
+			return err
+		},
+		"cardID of secrets": func(ctx context.Context, c *Client, id string) error {
+			_, err := c.GetCardSecrets(ctx, id)
+			return err
+		},
+		"CardID": func(ctx context.Context, c *Client, id string) error {
+			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: id, ClientTransactionID: "f-1"})
+			return err
+		},
+		"SubAccountID": func(ctx context.Context, c *Client, id string) error {
+			if id == "" {
+				id = "." // "" selects all
+			}
+			_, err := c.ListCards(ctx, ListCardsParams{SubAccountID: id})
+			return err
+		},
+	}
+	profile := DefaultProfile()
+	profile.SubAccountParam = "sub"
+	for parameter, call := range calls {
+		for name, id := range hostileIDs {
+			t.Run(parameter+", "+name, func(t *testing.T) {
+				t.Parallel()
+				err := call(t.Context(), unasked(t, WithProfile(profile)), id)
+				refusedBeforehand(t, err, strings.Fields(parameter)[0])
+				if len(id) > 2 {
+					assert.NotContains(t, err.Error(), id)
+				}
+			})
+		}
+	}
+}
+
+func TestTheLongestIdentifierIsSent(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("a", 128)
+	c := answered(t, "GET /shop/api/v1/cards/info?id="+id, success(edited(t, singleCardText, "card-1", id)))
+	got, err := c.GetCard(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, id, got.ID)
+}
+
+func TestAdjustmentsWantAUUID(t *testing.T) {
+	t.Parallel()
+	ids := map[string]string{
+		"bare": "3f2504e04f8941d39a0c0305e82c3301", "in braces": "{" + operationID + "}", "URN": "urn:uuid:" + operationID,
+		"one digit more": operationID + "0", "one digit less": operationID[:35], "no hex": "g" + operationID[1:],
+		"hyphen elsewhere": "3f2504e04-f89-41d3-9a0c-0305e82c3301", "nil UUID": "00000000-0000-0000-0000-000000000000",
+		"space": " " + operationID[1:],
+	}
+	for operation, adjust := range adjustments {
+		for name, id := range hostileIDs {
+			ids[name] = id
+		}
+		for name, id := range ids {
+			t.Run(operation+", "+name, func(t *testing.T) {
+				t.Parallel()
+				refusedBeforehand(t, adjust(t.Context(), unasked(t), id), "clientTransactionID")
+			})
+		}
+	}
+}
+
+func TestFreezeCardRefusesReferencesThatAreNotVisibleText(t *testing.T) {
+	t.Parallel()
+	for name, id := range map[string]string{
+		"space": " ", "space before": " f", "space after": "f ", "newline": "f\ng", "nul": "\x00", "delete": "f\x7f",
+		"direction override": "f\u202eg", "invalid UTF-8": "f\xff", "129 bytes": strings.Repeat("f", 129),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := unasked(t).FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: id})
+			refusedBeforehand(t, err, "ClientTransactionID")
+		})
+	}
+}
+
+// namedProfile gives every parameter a name, none of them an assumed one.
+func namedProfile() Profile {
+	p := DefaultProfile()
+	p.LimitParam, p.PageParam, p.SubAccountParam, p.StatusParam = "page_size", "page_no", "sub", "state"
+	p.CardBINParam, p.CardIDParam = "bin[]", "card"
+	p.CreatedFromParam, p.CreatedToParam = "c_from", "c_to"
+	p.TransactedFromParam, p.TransactedToParam = "t_from", "t_to"
+	return p
+}
+
+func TestListCardsQuery(t *testing.T) {
+	t.Parallel()
+	active := CardActive
+	locked := CardLocked
+	day := Date{2026, time.February, 3}
+	later := Date{2026, time.November, 14}
+	cases := map[string]struct {
+		profile Profile
+		params  ListCardsParams
+		want    string
+	}{
+		"nothing":          {DefaultProfile(), ListCardsParams{}, ""},
+		"assumed limit":    {DefaultProfile(), ListCardsParams{Limit: 20}, "?limit=20"},
+		"assumed page":     {DefaultProfile(), ListCardsParams{Page: 7}, "?page=7"},
+		"assumed status":   {DefaultProfile(), ListCardsParams{Status: &active}, "?status=0"},
+		"assumed card BIN": {DefaultProfile(), ListCardsParams{CardBIN: "493193"}, "?card_bin=493193"},
+		"limit":            {namedProfile(), ListCardsParams{Limit: 1}, "?page_size=1"},
+		"page":             {namedProfile(), ListCardsParams{Page: 2}, "?page_no=2"},
+		"sub-account":      {namedProfile(), ListCardsParams{SubAccountID: "s 1&2"}, "?sub=s+1%262"},
+		"status below 0":   {namedProfile(), ListCardsParams{Status: &locked}, "?state=-1"},
+		"card BIN":         {namedProfile(), ListCardsParams{CardBIN: "01234567"}, "?bin%5B%5D=01234567"},
+		"created from":     {namedProfile(), ListCardsParams{CreatedFrom: day}, "?c_from=2026-02-03"},
+		"created to":       {namedProfile(), ListCardsParams{CreatedTo: later}, "?c_to=2026-11-14"},
+		"transacted from":  {namedProfile(), ListCardsParams{TransactedFrom: day}, "?t_from=2026-02-03"},
+		"transacted to":    {namedProfile(), ListCardsParams{TransactedTo: later}, "?t_to=2026-11-14"},
+		"one day":          {namedProfile(), ListCardsParams{CreatedFrom: day, CreatedTo: day}, "?c_from=2026-02-03&c_to=2026-02-03"},
+		"everything": {
+			namedProfile(),
+			ListCardsParams{
+				Limit: 50, Page: 3, SubAccountID: "s1", Status: &active, CardBIN: "493193",
+				CreatedFrom: day, CreatedTo: later, TransactedFrom: day, TransactedTo: later,
+			},
+			"?page_size=50&page_no=3&sub=s1&state=0&bin%5B%5D=493193&c_from=2026-02-03&c_to=2026-11-14&t_from=2026-02-03&t_to=2026-11-14",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, "GET /shop/api/v1/cards"+tc.want,
+				success(`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}`), WithProfile(tc.profile))
+			got, err := c.ListCards(t.Context(), tc.params)
+			require.NoError(t, err)
+			assert.Equal(t, &CardPage{PerPage: 20, CurrentPage: 1, LastPage: 1, Cards: []Card{}}, got)
+		})
+	}
+}
+
+func TestEveryStatusOfTheInterfaceCanBeAskedFor(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[CardStatus]string{
+		CardLocked: "-1", CardActive: "0", CardFrozen: "1", CardClosed: "2", CardClosing: "3", CardSuspended: "4",
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, "GET /shop/api/v1/cards?status="+want,
+				pageText(edited(t, listedCardText, `"status":1`, `"status":`+want)))
+			got, err := c.ListCards(t.Context(), ListCardsParams{Status: &status})
+			require.NoError(t, err)
+			assert.Equal(t, status, got.Cards[0].Status)
+		})
+	}
+}
+
+func TestAParameterWithoutANameIsNotSent(t *testing.T) {
+	t.Parallel()
+	active := CardActive
+	day := Date{2026, time.February, 3}
+	for field, params := range map[string]ListCardsParams{
+		"LimitParam": {Limit: 20}, "PageParam": {Page: 2}, "SubAccountParam": {SubAccountID: "s1"},
+		"StatusParam": {Status: &active}, "CardBINParam": {CardBIN: "493193"},
+		"CreatedFromParam": {CreatedFrom: day}, "CreatedToParam": {CreatedTo: day},
+		"TransactedFromParam": {TransactedFrom: day}, "TransactedToParam": {TransactedTo: day},
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			_, err := unasked(t, WithProfile(Profile{})).ListCards(t.Context(), params)
+			refusedBeforehand(t, err, "Profile."+field)
+		})
+	}
+	t.Run("CardIDParam", func(t *testing.T) {
+		t.Parallel()
+		_, err := unasked(t, WithProfile(Profile{})).GetCard(t.Context(), "card-1")
+		refusedBeforehand(t, err, "Profile.CardIDParam")
+	})
+	t.Run("CardIDParam, by order", func(t *testing.T) {
+		t.Parallel()
+		_, err := unasked(t, WithProfile(Profile{})).GetCardByOrder(t.Context(), "order-1")
+		refusedBeforehand(t, err, "Profile.CardIDParam")
+	})
+}
+
+func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	below, above := CardLocked-1, CardSuspended+1
+	day, next := Date{2026, time.February, 3}, Date{2026, time.February, 4}
+	for name, tc := range map[string]struct {
+		params ListCardsParams
+		names  string
+	}{
+		"limit":                    {ListCardsParams{Limit: -1}, "Limit"},
+		"page":                     {ListCardsParams{Page: -1}, "Page"},
+		"status too low":           {ListCardsParams{Status: &below}, "Status"},
+		"status too high":          {ListCardsParams{Status: &above}, "Status"},
+		"BIN with letters":         {ListCardsParams{CardBIN: "49319a"}, "CardBIN"},
+		"BIN with a space":         {ListCardsParams{CardBIN: " 493193"}, "CardBIN"},
+		"created backwards":        {ListCardsParams{CreatedFrom: next, CreatedTo: day}, "CreatedTo"},
+		"transacted backwards":     {ListCardsParams{TransactedFrom: next, TransactedTo: day}, "TransactedTo"},
+		"no such created from":     {ListCardsParams{CreatedFrom: Date{2026, time.February, 29}}, "CreatedFrom"},
+		"no such created to":       {ListCardsParams{CreatedTo: Date{2026, time.April, 31}}, "CreatedTo"},
+		"no such transacted from":  {ListCardsParams{TransactedFrom: Date{2026, 13, 1}}, "TransactedFrom"},
+		"no such transacted to":    {ListCardsParams{TransactedTo: Date{2026, time.May, 0}}, "TransactedTo"},
+		"a year that is not there": {ListCardsParams{CreatedFrom: Date{0, time.May, 1}}, "CreatedFrom"},
+		"a year of five digits":    {ListCardsParams{CreatedTo: Date{10000, time.May, 1}, CreatedFrom: day}, "CreatedTo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := unasked(t, WithProfile(namedProfile())).ListCards(t.Context(), tc.params)
+			refusedBeforehand(t, err, tc.names)
+		})
+	}
+}
+
+// quirks are the forms in which a service in PHP sends the same values.
+func TestCardQuirks(t *testing.T) {
+	t.Parallel()
+	const address = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
+	cases := map[string]struct {
+		old, replacement string
+		change           func(*Card) // of the value wanted
+		drift            []Drift
+	}{
+		"escaped slash": {`"08/2027"`, `"08\/2027"`, func(*Card) {}, nil},
+		"escaped letter": {`"Maria Silva"`, `"Andr\u00e9 \ud83d\ude00"`, func(c *Card) {
+			c.HolderUsername = "André 😀"
+		}, nil},
+		"number with a zero in front": {`"123"`, `"007"`, func(c *Card) { c.CVV = sealCVV([]byte("007")) }, nil},
+		"CVV of four digits":          {`"123"`, `"1234"`, func(c *Card) { c.CVV = sealCVV([]byte("1234")) }, nil},
+		"masked number":               {`4931930000001234`, `493193******1234`, func(c *Card) { c.Number = sealNumber([]byte("493193******1234")) }, nil},
+		"masked CVV":                  {`"123"`, `"***"`, func(c *Card) { c.CVV = sealCVV([]byte("***")) }, nil},
+		"masked expiry":               {`"08/2027"`, `"**/****"`, func(c *Card) { c.Expiry = Expiry{} }, nil},
+		"no address":                  {address, `[]`, func(c *Card) { c.HolderAddress = nil }, nil},
+		"no address, spaced":          {address, "[ \n]", func(c *Card) { c.HolderAddress = nil }, nil},
+		"no address, as {}": {address, `{ }`, func(c *Card) { c.HolderAddress = nil },
+			[]Drift{{"data.data[].holder_address", "empty object for array"}}},
+		"no address, as null": {address, `null`, func(c *Card) { c.HolderAddress = nil },
+			[]Drift{{"data.data[].holder_address", "null for object"}}},
+		"address with little in it": {address, `{"city":"Porto"}`, func(c *Card) { c.HolderAddress = &Address{City: "Porto"} }, []Drift{
+			{"data.data[].holder_address.state", "missing member"},
+			{"data.data[].holder_address.country", "missing member"},
+			{"data.data[].holder_address.postalCode", "missing member"},
+			{"data.data[].holder_address.addressLine1", "missing member"},
+			{"data.data[].holder_address.addressLine2", "missing member"},
+		}},
+		"null label":           {`"team A"`, `null`, func(c *Card) { c.Label = "" }, nil},
+		"null remark":          {`"keep"`, `null`, func(c *Card) { c.Remark = "" }, nil},
+		"null reason":          {`"lost"`, `null`, func(c *Card) { c.DestroyReason = "" }, nil},
+		"null waybill number":  {`"WB-9"`, `null`, func(c *Card) { c.PlatformWaybillNumber = "" }, nil},
+		"null waybill company": {`"CTT"`, `null`, func(c *Card) { c.PlatformWaybillCompany = "" }, nil},
+		"null nickname": {`"travel"`, `null`, func(c *Card) { c.Nickname = "" },
+			[]Drift{{"data.data[].nickname", "null for text"}}},
+		"empty phone":                {`"912345678"`, `""`, func(c *Card) { c.HolderPhone = "" }, nil},
+		"empty phone code":           {`"+351"`, `""`, func(c *Card) { c.HolderPhoneCode = "" }, nil},
+		"phone code without a plus":  {`"+351"`, `"351"`, func(c *Card) { c.HolderPhoneCode = "351" }, nil},
+		"empty mail address":         {`"maria@example.com"`, `""`, func(c *Card) { c.HolderEmail = "" }, nil},
+		"BIN of eight digits":        {`"493193"`, `"49319300"`, func(c *Card) { c.CardBIN = "49319300" }, nil},
+		"amount of another scale":    {`"123.450"`, `"-0.5"`, func(c *Card) { c.Available = dec("-0.5") }, nil},
+		"amount without a fraction":  {`"123.450"`, `"123"`, func(c *Card) { c.Available = dec("123") }, nil},
+		"number with an exponent":    {`7.25`, `725e-2`, func(c *Card) { c.Pending = dec("7.25") }, nil},
+		"amount beyond 64 bits":      {`"123.450"`, `"12345678901234567890.123"`, func(c *Card) { c.Available = dec("12345678901234567890.123") }, nil},
+		"status that is not listed":  {`"status":1,`, `"status":9,`, func(c *Card) { c.Status = 9 }, nil},
+		"status below zero":          {`"status":1,`, `"status":-1,`, func(c *Card) { c.Status = CardLocked }, nil},
+		"amount as a number":         {`"123.450"`, `123.450`, func(*Card) {}, []Drift{{"data.data[].available", "number for text"}}},
+		"fee as a number":            {`"1.50"`, `1.5`, func(c *Card) { c.Fee = dec("1.5") }, []Drift{{"data.data[].fee", "number for text"}}},
+		"number as an amount":        {`7.25`, `"7.25"`, func(*Card) {}, []Drift{{"data.data[].pending", "text for number"}}},
+		"id as a number":             {`"card-1"`, `12`, func(c *Card) { c.ID = "12" }, []Drift{{"data.data[].id", "number for text"}}},
+		"trade id as a number":       {`"trade-2"`, `12`, func(c *Card) { c.TradeID = "12" }, []Drift{{"data.data[].trade_id", "number for text"}}},
+		"card BIN as a number":       {`"493193"`, `493193`, func(*Card) {}, []Drift{{"data.data[].card_bin", "number for text"}}},
+		"card number as a number":    {`"4931930000001234"`, `4931930000001234`, func(*Card) {}, []Drift{{"data.data[].card_no", "number for text"}}},
+		"phone as a number":          {`"912345678"`, `912345678`, func(*Card) {}, []Drift{{"data.data[].holder_phone", "number for text"}}},
+		"phone code as a number":     {`"+351"`, `351`, func(c *Card) { c.HolderPhoneCode = "351" }, []Drift{{"data.data[].holder_phone_code", "number for text"}}},
+		"postal code as a number":    {`"1100-048"`, `1100`, func(c *Card) { c.HolderAddress.PostalCode = "1100" }, []Drift{{"data.data[].holder_address.postalCode", "number for text"}}},
+		"BIN identifier as text":     {`37`, `"37"`, func(*Card) {}, []Drift{{"data.data[].bin_id", "text for number"}}},
+		"BIN identifier as null":     {`37`, `null`, func(c *Card) { c.BINID = 0 }, []Drift{{"data.data[].bin_id", "null for number"}}},
+		"status as text":             {`"status":1,`, `"status":"1",`, func(*Card) {}, []Drift{{"data.data[].status", "text for number"}}},
+		"flag 0":                     {`"physical":1`, `"physical":0`, func(c *Card) { c.Physical = false }, nil},
+		"flag as text":               {`"physical":1`, `"physical":"1"`, func(*Card) {}, []Drift{{"data.data[].physical", "text for number"}}},
+		"flag 0 as text":             {`"physical":1`, `"physical":"0"`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "text for number"}}},
+		"flag true":                  {`"physical":1`, `"physical":true`, func(*Card) {}, []Drift{{"data.data[].physical", "boolean for number"}}},
+		"flag false":                 {`"physical":1`, `"physical":false`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "boolean for number"}}},
+		"flag 2":                     {`"physical":1`, `"physical":2`, func(*Card) {}, []Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
+		"flag null":                  {`"physical":1`, `"physical":null`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "null for number"}}},
+		"empty time":                 {`"2026-06-07 08:09:10"`, `""`, func(c *Card) { c.UpdateTime = DateTime{} }, []Drift{{"data.data[].update_time", "empty text"}}},
+		"null expiry":                {`"08/2027"`, `null`, func(c *Card) { c.Expiry = Expiry{} }, []Drift{{"data.data[].expire_date", "null for text"}}},
+		"missing nickname":           {`"nickname":"travel",`, ``, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].nickname", "missing member"}}},
+		"missing status":             {`"status":1,`, ``, func(c *Card) { c.Status = 0 }, []Drift{{"data.data[].status", "missing member"}}},
+		"unknown member":             {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*Card) {}, []Drift{{"data.data[].*", "unknown member"}}},
+		"member in upper case":       {`"nickname"`, `"Nickname"`, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].*", "unknown member"}, {"data.data[].nickname", "missing member"}}},
+		"members of the single form": {`"fee":`, `"account_status":5,"fee":`, func(c *Card) { c.AccountStatus = 5 }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := listedCardWanted(t)
+			tc.change(&want)
+			observe, drift := driftsOf()
+			text := pageText(edited(t, listedCardText, tc.old, tc.replacement))
+			c := answered(t, anything, text, observe)
+			got, err := c.ListCards(t.Context(), ListCardsParams{})
+			require.NoError(t, err)
+			assert.Equal(t, []Card{want}, got.Cards)
+			assert.Equal(t, tc.drift, *drift)
+
+			// The same reply under WithStrictDrift: an error where there was drift,
+			// and the value all the same.
+			strict, err := answered(t, anything, text, WithStrictDrift()).ListCards(t.Context(), ListCardsParams{})
+			assert.Equal(t, got, strict)
+			if tc.drift == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrDrift)
+			require.ErrorIs(t, err, ErrExecuted)
+		})
+	}
+}
+
+func TestSingleCardQuirks(t *testing.T) {
+	t.Parallel()
+	const scenes = `[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`
+	cases := map[string]struct {
+		old, replacement string
+		change           func(*Card)
+		drift            []Drift
+	}{
+		"no scenes": {scenes, `[]`, func(c *Card) { c.ConsumptionSceneConfig = []ConsumptionScene{} }, nil},
+		"null scenes": {scenes, `null`, func(c *Card) { c.ConsumptionSceneConfig = nil },
+			[]Drift{{"data.consumption_scene_config", "null for array"}}},
+		"channel as text": {`"channel_id":71`, `"channel_id":"71"`, func(*Card) {},
+			[]Drift{{"data.consumption_scene_config[].channel_id", "text for number"}}},
+		"scene without a name": {`"name":"shop",`, ``, func(c *Card) { c.ConsumptionSceneConfig[1].Name = "" },
+			[]Drift{{"data.consumption_scene_config[].name", "missing member"}}},
+		"missing account status": {`"account_status":5,`, ``, func(c *Card) { c.AccountStatus = 0 },
+			[]Drift{{"data.account_status", "missing member"}}},
+		"members of the list": {`"fee":`, `"bin_id":37,"nickname":"travel","fee":`, func(c *Card) { c.BINID, c.Nickname = 37, "travel" }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := singleCardWanted(t)
+			tc.change(&want)
+			observe, drift := driftsOf()
+			c := answered(t, anything, success(edited(t, singleCardText, tc.old, tc.replacement)), observe)
+			got, err := c.GetCard(t.Context(), "card-1")
+			require.NoError(t, err)
+			assert.Equal(t, &want, got)
+			assert.Equal(t, tc.drift, *drift)
+		})
+	}
+}
+
+func TestMembersMayComeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	c := answered(t, anything, `{"data":{"data":[{"platform_waybill_company":"CTT","nickname":"travel","id":"card-1",`+
+		`"status":1,"pending":7.25,"trade_id":"trade-2","frozen":3,"label":"team A","available":"123.450",`+
+		`"physical_status":2,"bin_id":37,"fee":"1.50","card_bin":"493193","cvv":"123","card_no":"4931930000001234",`+
+		`"holder_address":{"addressLine2":"2 Esq","state":"Lisboa","city":"Lisbon","addressLine1":"Rua Augusta 5","postalCode":"1100-048","country":"PT"},`+
+		`"currency":"USD","update_time":"2026-06-07 08:09:10","create_time":"2026-01-02 03:04:05","expire_date":"08/2027",`+
+		`"holder_username":"Maria Silva","holder_phone_code":"+351","remark":"keep","destory_reason":"lost",`+
+		`"holder_email":"maria@example.com","platform_waybill_number":"WB-9","deliver_status":3,"physical":1,`+
+		`"holder_phone":"912345678"}],"last_page":3,"current_page":1,"total":41,"per_page":20},"msg":"success","code":200}`,
+		WithStrictDrift())
+	got, err := c.ListCards(t.Context(), ListCardsParams{})
+	require.NoError(t, err)
+	assert.Equal(t, &CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{listedCardWanted(t)}}, got)
+}
+
+func TestCardSecretsQuirks(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		old, replacement string
+		change           func(*CardSecrets)
+		drift            []Drift
+	}{
+		"escaped ciphertext": {`q83vAQ==`, `q8\/vAQ==`, func(s *CardSecrets) { s.PAN = sealPAN([]byte("q8/vAQ==")) }, nil},
+		"null number":        {`"493193******1234"`, `null`, func(s *CardSecrets) { s.Number = CardNumber{} }, []Drift{{"data.card_no", "null for text"}}},
+		"missing CVV":        {`"cvv":"***",`, ``, func(s *CardSecrets) { s.CVV = CVV{} }, []Drift{{"data.cvv", "missing member"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := secretsWanted(t)
+			tc.change(&want)
+			observe, drift := driftsOf()
+			got, err := answered(t, anything, success(edited(t, secretsText, tc.old, tc.replacement)), observe).GetCardSecrets(t.Context(), "card-1")
+			require.NoError(t, err)
+			assert.Equal(t, &want, got)
+			assert.Equal(t, tc.drift, *drift)
+		})
+	}
+}
+
+// A page that lacks one of these is no page, and a card without them no card:
+// a zero in their place would be a lie about money.
+func TestUnreadableCards(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ old, replacement, path string }{
+		"card without id":         {`"id":"card-1",`, ``, "data.data[].id"},
+		"null id":                 {`"id":"card-1"`, `"id":null`, "data.data[].id"},
+		"empty id":                {`"id":"card-1"`, `"id":""`, "data.data[].id"},
+		"id true":                 {`"id":"card-1"`, `"id":true`, "data.data[].id"},
+		"id 1.5":                  {`"id":"card-1"`, `"id":1.5`, "data.data[].id"},
+		"available missing":       {`"available":"123.450",`, ``, "data.data[].available"},
+		"available null":          {`"123.450"`, `null`, "data.data[].available"},
+		"available empty":         {`"123.450"`, `""`, "data.data[].available"},
+		"available no number":     {`"123.450"`, `"1,234.50"`, "data.data[].available"},
+		"available with exponent": {`"123.450"`, `"1e3"`, "data.data[].available"},
+		"available of 41 digits":  {`"123.450"`, `"12345678901234567890123456789012345678.901"`, "data.data[].available"},
+		"pending missing":         {`"pending":7.25,`, ``, "data.data[].pending"},
+		"pending null":            {`7.25`, `null`, "data.data[].pending"},
+		"pending true":            {`7.25`, `true`, "data.data[].pending"},
+		"pending no number":       {`7.25`, `"seven"`, "data.data[].pending"},
+		"frozen missing":          {`"frozen":3,`, ``, "data.data[].frozen"},
+		"frozen null":             {`"frozen":3`, `"frozen":null`, "data.data[].frozen"},
+		"frozen a list":           {`"frozen":3`, `"frozen":[3]`, "data.data[].frozen"},
+		"fee missing":             {`"fee":"1.50",`, ``, "data.data[].fee"},
+		"fee null":                {`"1.50"`, `null`, "data.data[].fee"},
+		"fee no number":           {`"1.50"`, `"free"`, "data.data[].fee"},
+		"letters in the number":   {`4931930000001234`, `49319300000012ab`, "data.data[].card_no"},
+		"number of 32 digits":     {`4931930000001234`, strings.Repeat("4", 32), "data.data[].card_no"},
+		"letters in the CVV":      {`"123"`, `"12a"`, "data.data[].cvv"},
+		"CVV of eight digits":     {`"123"`, `"12345678"`, "data.data[].cvv"},
+		"no such month":           {`"08/2027"`, `"13/2027"`, "data.data[].expire_date"},
+		"half a masked month":     {`"08/2027"`, `"**/2027"`, "data.data[].expire_date"},
+		"no such day":             {`2026-06-07`, `2026-06-31`, "data.data[].update_time"},
+		"day without a time":      {`"2026-01-02 03:04:05"`, `"2026-01-02"`, "data.data[].create_time"},
+		"status no number":        {`"status":1,`, `"status":"frozen",`, "data.data[].status"},
+		"status with a fraction":  {`"status":1,`, `"status":1.0,`, "data.data[].status"},
+		"flag as other text":      {`"physical":1`, `"physical":"2"`, "data.data[].physical"},
+		"address with a row":      {`{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`, `["Lisbon"]`, "data.data[].holder_address[]"},
+		"address as text":         {`{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`, `""`, "data.data[].holder_address"},
+		"total missing":           {`"total":41,`, ``, "data.total"},
+		"total null":              {`"total":41`, `"total":null`, "data.total"},
+		"total below zero":        {`"total":41`, `"total":-1`, "data.total"},
+		"current page missing":    {`"current_page":1,`, ``, "data.current_page"},
+		"current page null":       {`"current_page":1`, `"current_page":null`, "data.current_page"},
+		"last page missing":       {`"last_page":3,`, ``, "data.last_page"},
+		"last page null":          {`"last_page":3`, `"last_page":null`, "data.last_page"},
+		"rows missing":            {`,"data":[` + listedCardText + `]`, ``, "data.data"},
+		"rows null":               {`[` + listedCardText + `]`, `null`, "data.data"},
+		"rows an object":          {`[` + listedCardText + `]`, `{}`, "data.data"},
+		"a row that is null":      {listedCardText, `null`, "data.data[]"},
+		"the page an array":       {pageText(listedCardText), success(`[]`), "data"},
+		"the page null":           {pageText(listedCardText), success(`null`), "data"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, anything, edited(t, pageText(listedCardText), tc.old, tc.replacement))
+			got, err := c.ListCards(t.Context(), ListCardsParams{})
+			assert.Nil(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorContains(t, err, ": "+tc.path+": want ")
+		})
+	}
+}
+
+func TestUnreadableSingleCardsAndSecrets(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ old, replacement, path string }{
+		"card without id":     {`"id":"card-1",`, ``, "data.id"},
+		"available missing":   {`"available":"123.450",`, ``, "data.available"},
+		"fee null":            {`"1.50"`, `null`, "data.fee"},
+		"scenes as an object": {`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{}`, "data.consumption_scene_config"},
+		"the card an array":   {singleCardText, `[]`, "data"},
+		"the card false":      {singleCardText, `false`, "data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := answered(t, anything, success(edited(t, singleCardText, tc.old, tc.replacement))).GetCard(t.Context(), "card-1")
+			assert.Nil(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorContains(t, err, ": "+tc.path+": want ")
+		})
+	}
+	for name, tc := range map[string]struct{ old, replacement, path string }{
+		"no ciphertext":         {`,"pan":"q83vAQ=="`, ``, "data.pan"},
+		"empty ciphertext":      {`"q83vAQ=="`, `""`, "data.pan"},
+		"null ciphertext":       {`"q83vAQ=="`, `null`, "data.pan"},
+		"ciphertext a number":   {`"q83vAQ=="`, `12`, "data.pan"},
+		"letters in the number": {`493193******1234`, `493193xxxxxx1234`, "data.card_no"},
+		"the secrets null":      {secretsText, `null`, "data"},
+	} {
+		t.Run("secrets, "+name, func(t *testing.T) {
+			t.Parallel()
+			got, err := answered(t, anything, success(edited(t, secretsText, tc.old, tc.replacement))).GetCardSecrets(t.Context(), "card-1")
+			assert.Nil(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorContains(t, err, ": "+tc.path+": want ")
+		})
+	}
+}
+
+// shortCard is a card of which little is known: the rest is missing, which is drift.
+func shortCard(id, more string) string {
+	return `{"id":"` + id + `","available":"1.000","pending":0,"frozen":0,"fee":"0.00"` + more + `}`
+}
+
+func shortPage(current, last int, cards ...string) string {
+	return success(fmt.Sprintf(`{"total":9,"per_page":2,"current_page":%d,"last_page":%d,"data":[%s]}`,
+		current, last, strings.Join(cards, ",")))
+}
+
+func TestPagesThatContradictTheParameters(t *testing.T) {
+	t.Parallel()
+	frozen := CardFrozen
+	day := Date{2026, time.March, 10}
+	created := func(at string) string { return shortPage(1, 1, shortCard("a", `,"create_time":"`+at+`"`)) }
+	cases := map[string]struct {
+		params ListCardsParams
+		reply  string
+		names  string // "": the page is fine
+	}{
+		"the page asked for":       {ListCardsParams{Page: 2}, shortPage(2, 3, shortCard("a", "")), ""},
+		"another page":             {ListCardsParams{Page: 2}, shortPage(1, 3, shortCard("a", "")), "PageParam"},
+		"another page at the end":  {ListCardsParams{Page: 3}, shortPage(1, 3, shortCard("a", "")), "PageParam"},
+		"beyond the last page":     {ListCardsParams{Page: 4}, shortPage(4, 3), ""},
+		"beyond, shown the last":   {ListCardsParams{Page: 4}, shortPage(3, 3, shortCard("a", "")), ""},
+		"no page asked for":        {ListCardsParams{}, shortPage(2, 3, shortCard("a", "")), ""},
+		"as many as asked for":     {ListCardsParams{Limit: 2}, shortPage(1, 3, shortCard("a", ""), shortCard("b", "")), ""},
+		"fewer: the service's cap": {ListCardsParams{Limit: 3}, shortPage(1, 3, shortCard("a", "")), ""},
+		"more than asked for":      {ListCardsParams{Limit: 1}, shortPage(1, 3, shortCard("a", ""), shortCard("b", "")), "LimitParam"},
+		"the status asked for":     {ListCardsParams{Status: &frozen}, shortPage(1, 1, shortCard("a", `,"status":1`)), ""},
+		"another status":           {ListCardsParams{Status: &frozen}, shortPage(1, 1, shortCard("a", `,"status":1`), shortCard("b", `,"status":0`)), "StatusParam"},
+		"the BIN asked for":        {ListCardsParams{CardBIN: "493193"}, shortPage(1, 1, shortCard("a", `,"card_bin":"493193"`)), ""},
+		"a longer BIN":             {ListCardsParams{CardBIN: "493193"}, shortPage(1, 1, shortCard("a", `,"card_bin":"49319301"`)), ""},
+		"a shorter BIN":            {ListCardsParams{CardBIN: "49319301"}, shortPage(1, 1, shortCard("a", `,"card_bin":"493193"`)), ""},
+		"no BIN":                   {ListCardsParams{CardBIN: "493193"}, shortPage(1, 1, shortCard("a", "")), ""},
+		"another BIN":              {ListCardsParams{CardBIN: "493193"}, shortPage(1, 1, shortCard("a", `,"card_bin":"493194"`)), "CardBINParam"},
+		// No zone is named, and zones lie up to 26 hours apart.
+		"26 h before the first day": {ListCardsParams{CreatedFrom: day}, created("2026-03-08 22:00:00"), ""},
+		"earlier than that":         {ListCardsParams{CreatedFrom: day}, created("2026-03-08 21:59:59"), "CreatedFromParam"},
+		"26 h after the last day":   {ListCardsParams{CreatedTo: day}, created("2026-03-12 02:00:00"), ""},
+		"later than that":           {ListCardsParams{CreatedTo: day}, created("2026-03-12 02:00:01"), "CreatedToParam"},
+		"no time of creation":       {ListCardsParams{CreatedFrom: day, CreatedTo: day}, shortPage(1, 1, shortCard("a", "")), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.names == "" {
+				_, err := answered(t, anything, tc.reply, WithProfile(namedProfile())).ListCards(t.Context(), tc.params)
+				require.NoError(t, err)
+				return
+			}
+			t.Run("both times", func(t *testing.T) {
+				t.Parallel()
+				looks := []exchange{{want: anything, reply: tc.reply}, {want: anything, reply: tc.reply}}
+				c, s := converse(t, looks, WithProfile(namedProfile()))
+				page, err := c.ListCards(t.Context(), tc.params)
+				require.ErrorIs(t, err, ErrParameterIgnored)
+				require.ErrorContains(t, err, tc.names)
+				assert.Equal(t, OutcomeExecuted, failure(t, err).Outcome)
+				require.NotNil(t, page, "the page is returned together with the error")
+				assert.Equal(t, "a", page.Cards[0].ID)
+				assert.Equal(t, s.requests[0], s.requests[1])
+			})
+			t.Run("trusted", func(t *testing.T) {
+				t.Parallel()
+				profile := namedProfile()
+				profile.TrustReplies = true
+				page, err := answered(t, anything, tc.reply, WithProfile(profile)).ListCards(t.Context(), tc.params)
+				require.NoError(t, err)
+				assert.Equal(t, "a", page.Cards[0].ID)
+			})
+		})
+	}
+}
+
+// A card's status can change while a page is read.
+func TestASecondLookSettlesAContradiction(t *testing.T) {
+	t.Parallel()
+	frozen := CardFrozen
+	const want = "GET /shop/api/v1/cards?status=1"
+	c, _ := converse(t, []exchange{
+		{want: want, reply: shortPage(1, 1, shortCard("a", `,"status":1`), shortCard("b", `,"status":0`))},
+		{want: want, reply: shortPage(1, 1, shortCard("c", `,"status":1`))},
+	})
+	page, err := c.ListCards(t.Context(), ListCardsParams{Status: &frozen})
+	require.NoError(t, err)
+	require.Len(t, page.Cards, 1)
+	assert.Equal(t, "c", page.Cards[0].ID)
+}
+
+func TestASecondLookThatFailsReturnsNoPage(t *testing.T) {
+	t.Parallel()
+	frozen := CardFrozen
+	c, _ := converse(t, []exchange{
+		{want: anything, reply: shortPage(1, 1, shortCard("b", `,"status":0`))},
+		{want: anything, status: 404, reply: `{"code":404,"msg":"gone","data":null}`},
+	})
+	page, err := c.ListCards(t.Context(), ListCardsParams{Status: &frozen})
+	assert.Nil(t, page)
+	require.ErrorIs(t, err, ErrNotFound)
+	assert.NotErrorIs(t, err, ErrParameterIgnored)
+}
+
+// walked is what AllCards yields: identifiers, and the error that ended it.
+func walked(ctx context.Context, c *Client, p ListCardsParams, opts ...CallOption) (ids []string, err error) {
+	for card, e := range c.AllCards(ctx, p, opts...) {
+		if e != nil {
+			if err != nil {
+				e = errors.Join(err, e) // only one may come
+			}
+			err = e
+			continue
+		}
+		ids = append(ids, card.ID)
+	}
+	return ids, err
+}
+
+func pageRequest(n int) string { return fmt.Sprintf("GET /shop/api/v1/cards?page=%d", n) }
+
+func TestAllCards(t *testing.T) {
+	t.Parallel()
+	a, b, c, d := shortCard("a", ""), shortCard("b", ""), shortCard("c", ""), shortCard("d", "")
+	cases := map[string]struct {
+		params    ListCardsParams
+		exchanges []exchange
+		ids       []string
+	}{
+		"one page": {
+			ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 1, a, b)}}, []string{"a", "b"},
+		},
+		"three pages": {
+			ListCardsParams{},
+			[]exchange{
+				{want: pageRequest(1), reply: shortPage(1, 3, a, b)},
+				{want: pageRequest(2), reply: shortPage(2, 3, c)},
+				{want: pageRequest(3), reply: shortPage(3, 3, d)},
+			}, []string{"a", "b", "c", "d"},
+		},
+		"from a page on": {
+			ListCardsParams{Page: 2},
+			[]exchange{
+				{want: pageRequest(2), reply: shortPage(2, 3, c)},
+				{want: pageRequest(3), reply: shortPage(3, 3, d)},
+			}, []string{"c", "d"},
+		},
+		"with a filter on every page": {
+			ListCardsParams{Limit: 2, CardBIN: "4"},
+			[]exchange{
+				{want: "GET /shop/api/v1/cards?limit=2&page=1&card_bin=4", reply: shortPage(1, 2, a, b)},
+				{want: "GET /shop/api/v1/cards?limit=2&page=2&card_bin=4", reply: shortPage(2, 2, c)},
+			}, []string{"a", "b", "c"},
+		},
+		"pages are added on the way": {
+			ListCardsParams{},
+			[]exchange{
+				{want: pageRequest(1), reply: shortPage(1, 2, a)},
+				{want: pageRequest(2), reply: shortPage(2, 3, b)},
+				{want: pageRequest(3), reply: shortPage(3, 3, c)},
+			}, []string{"a", "b", "c"},
+		},
+		"pages go away on the way": {
+			ListCardsParams{},
+			[]exchange{
+				{want: pageRequest(1), reply: shortPage(1, 4, a)},
+				{want: pageRequest(2), reply: shortPage(2, 2, b)},
+			}, []string{"a", "b"},
+		},
+		"the next page goes away": {
+			ListCardsParams{},
+			[]exchange{
+				{want: pageRequest(1), reply: shortPage(1, 2, a)},
+				{want: pageRequest(2), reply: shortPage(2, 1)},
+			}, []string{"a"},
+		},
+		"no cards":          {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 1)}}, nil},
+		"no pages":          {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 0)}}, nil},
+		"an empty page":     {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 2)}, {want: pageRequest(2), reply: shortPage(2, 2, b)}}, []string{"b"}},
+		"beyond the last":   {ListCardsParams{Page: 5}, []exchange{{want: pageRequest(5), reply: shortPage(5, 3)}}, nil},
+		"beyond, shown one": {ListCardsParams{Page: 5}, []exchange{{want: pageRequest(5), reply: shortPage(3, 3, a)}}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, _ := converse(t, tc.exchanges)
+			ids, err := walked(t.Context(), client, tc.params)
+			require.NoError(t, err)
+			assert.Equal(t, tc.ids, ids)
+		})
+	}
+}
+
+func TestAllCardsStopsAtTheSamePage(t *testing.T) {
+	t.Parallel()
+	pages := func(t *testing.T, opts ...Option) *Client {
+		c, _ := converse(t, []exchange{
+			{want: pageRequest(1), reply: shortPage(1, 2, shortCard("a", ""), shortCard("b", ""))},
+			{want: pageRequest(2), reply: shortPage(2, 2, shortCard("a", ""), shortCard("b", ""))},
+		}, opts...)
+		return c
+	}
+	t.Run("checked", func(t *testing.T) {
+		t.Parallel()
+		ids, err := walked(t.Context(), pages(t), ListCardsParams{})
+		assert.Equal(t, []string{"a", "b"}, ids)
+		require.ErrorIs(t, err, ErrParameterIgnored)
+		require.ErrorContains(t, err, "PageParam")
+		e := failure(t, err)
+		assert.Equal(t, 2, e.Page)
+		assert.Equal(t, "ListCards", e.Op)
+		assert.Equal(t, OutcomeExecuted, e.Outcome)
+	})
+	t.Run("trusted", func(t *testing.T) {
+		t.Parallel()
+		profile := DefaultProfile()
+		profile.TrustReplies = true
+		ids, err := walked(t.Context(), pages(t, WithProfile(profile)), ListCardsParams{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b", "a", "b"}, ids)
+	})
+}
+
+func TestAllCardsSaysWhereToResume(t *testing.T) {
+	t.Parallel()
+	profile := DefaultProfile()
+	profile.PageParam = ""
+	first := exchange{want: pageRequest(1), reply: shortPage(1, 3, shortCard("a", ""))}
+	cases := map[string]struct {
+		params    ListCardsParams
+		profile   Profile
+		exchanges []exchange
+		ids       []string
+		cause     error
+		page      int
+	}{
+		"the first page fails": {
+			ListCardsParams{}, DefaultProfile(),
+			[]exchange{{want: pageRequest(1), status: 404, reply: ""}}, nil, ErrNotFound, 1,
+		},
+		"the second page fails": {
+			ListCardsParams{}, DefaultProfile(),
+			[]exchange{first, {want: pageRequest(2), status: 404, reply: ""}}, []string{"a"}, ErrNotFound, 2,
+		},
+		"a later page fails": {
+			ListCardsParams{Page: 7}, DefaultProfile(),
+			[]exchange{{want: pageRequest(7), status: 404, reply: ""}}, nil, ErrNotFound, 7,
+		},
+		"the page is ignored": {
+			ListCardsParams{}, DefaultProfile(),
+			[]exchange{
+				first,
+				{want: pageRequest(2), reply: shortPage(1, 3, shortCard("a", ""))},
+				{want: pageRequest(2), reply: shortPage(1, 3, shortCard("a", ""))},
+			}, []string{"a"}, ErrParameterIgnored, 2,
+		},
+		// The first page can be had without a name for the parameter.
+		"no name for the page": {
+			ListCardsParams{}, profile,
+			[]exchange{{want: "GET /shop/api/v1/cards", reply: shortPage(1, 2, shortCard("a", ""))}},
+			[]string{"a"}, ErrInvalidParams, 2,
+		},
+		"no name, a later page": {ListCardsParams{Page: 2}, profile, nil, nil, ErrInvalidParams, 2},
+		"page below zero":       {ListCardsParams{Page: -1}, DefaultProfile(), nil, nil, ErrInvalidParams, -1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := converse(t, tc.exchanges, WithProfile(tc.profile))
+			ids, err := walked(t.Context(), c, tc.params)
+			assert.Equal(t, tc.ids, ids)
+			require.ErrorIs(t, err, tc.cause)
+			assert.Equal(t, tc.page, failure(t, err).Page)
+		})
+	}
+}
+
+func TestAllCardsAsksForNothingAfterABreak(t *testing.T) {
+	t.Parallel()
+	c := answered(t, pageRequest(1), shortPage(1, 3, shortCard("a", ""), shortCard("b", "")))
+	for card, err := range c.AllCards(t.Context(), ListCardsParams{}) {
+		require.NoError(t, err)
+		assert.Equal(t, "a", card.ID)
+		break
+	}
+}
+
+func TestAllCardsAsksForNothingBeforeItIsRead(t *testing.T) {
+	t.Parallel()
+	assert.NotNil(t, unasked(t).AllCards(t.Context(), ListCardsParams{}))
+}
+
+func TestAllCardsStartsAnewEachTime(t *testing.T) {
+	t.Parallel()
+	page := exchange{want: pageRequest(1), reply: shortPage(1, 1, shortCard("a", ""))}
+	c, _ := converse(t, []exchange{page, page})
+	cards := c.AllCards(t.Context(), ListCardsParams{})
+	for range 2 {
+		n := 0
+		for card, err := range cards {
+			require.NoError(t, err)
+			assert.Equal(t, "a", card.ID)
+			n++
+		}
+		assert.Equal(t, 1, n)
+	}
+}
+
+func TestAllCardsLeavesTheLastPageInTheResponse(t *testing.T) {
+	t.Parallel()
+	last := shortPage(2, 2, shortCard("b", ""))
+	c, _ := converse(t, []exchange{
+		{want: pageRequest(1), reply: shortPage(1, 2, shortCard("a", ""))},
+		{want: pageRequest(2), reply: last},
+	})
+	var r Response
+	ids, err := walked(t.Context(), c, ListCardsParams{}, WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b"}, ids)
+	assert.Equal(t, last, string(r.RevealBody()))
+	assert.Equal(t, http.StatusOK, r.HTTPStatus)
+}
+
+func TestAClientThatNewDidNotMakeReturnsErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*Client{"nil": nil, "zero": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			_, listed := c.ListCards(ctx, ListCardsParams{})
+			_, iterated := walked(ctx, c, ListCardsParams{})
+			_, one := c.GetCard(ctx, "card-1")
+			_, byOrder := c.GetCardByOrder(ctx, "order-1")
+			_, secrets := c.GetCardSecrets(ctx, "card-1")
+			_, frozen := c.FreezeCard(ctx, FreezeCardParams{CardID: "card-1"})
+			cancelled := c.CancelOperation(ctx, operationID)
+			retried := c.RetryOperation(ctx, operationID)
+			for _, err := range []error{listed, iterated, one, byOrder, secrets, frozen, cancelled, retried} {
+				refusedBeforehand(t, err, "the client was not made by New")
+			}
+		})
+	}
+}
+
+const (
+	cardEncoded = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
+		`"card_no":"493193******1234","cvv":"***","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
+		`"expire_date":"08/2027","holder_username":"Maria Silva",` +
+		`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
+		`"create_time":"2026-01-02 03:04:05","update_time":"2026-06-07 08:09:10","status":1,"remark":"keep",` +
+		`"holder_phone":"912345678","holder_phone_code":"+351","holder_email":"maria@example.com","fee":"1.50",` +
+		`"destory_reason":"lost","nickname":"travel","physical":1,"physical_status":2,"deliver_status":3,` +
+		`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT","account_status":5,"consumption_scene_type":6,` +
+		`"consumption_scene_config":[{"name":"online","channel_id":71}]}`
+	zeroCardEncoded = `{"id":"","trade_id":"","label":"","bin_id":0,"card_bin":"","card_no":"","cvv":"","currency":"",` +
+		`"available":"0","pending":0,"frozen":0,"expire_date":"**/****","holder_username":"","holder_address":[],` +
+		`"create_time":"","update_time":"","status":0,"remark":"","holder_phone":"","holder_phone_code":"","holder_email":"",` +
+		`"fee":"0","destory_reason":"","nickname":"","physical":0,"physical_status":0,"deliver_status":0,` +
+		`"platform_waybill_number":"","platform_waybill_company":"","account_status":0,"consumption_scene_type":0,` +
+		`"consumption_scene_config":[]}`
+)
+
+func TestCardTypesEncodeUnderTheWireNames(t *testing.T) {
+	t.Parallel()
+	card := listedCardWanted(t)
+	card.AccountStatus, card.ConsumptionSceneType = 5, 6
+	card.ConsumptionSceneConfig = []ConsumptionScene{{Name: "online", ChannelID: 71}}
+	noZeroField(t, card)
+	for name, tc := range map[string]struct {
+		value any
+		want  string
+	}{
+		"card":      {card, cardEncoded},
+		"pointer":   {&card, cardEncoded},
+		"zero card": {Card{}, zeroCardEncoded},
+		"page": {
+			CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{card}},
+			`{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[` + cardEncoded + `]}`,
+		},
+		"empty page": {CardPage{}, `{"total":0,"per_page":0,"current_page":0,"last_page":0,"data":[]}`},
+		"scene":      {ConsumptionScene{Name: "online", ChannelID: 71}, `{"name":"online","channel_id":71}`},
+		"secrets":    {secretsWanted(t), `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"***"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := json.Marshal(tc.value)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, string(text))
+		})
+	}
+}
+
+func TestCardTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+	t.Parallel()
+	t.Run("listed card", func(t *testing.T) {
+		t.Parallel()
+		var card Card
+		require.NoError(t, json.Unmarshal([]byte(listedCardText), &card))
+		assert.Equal(t, listedCardWanted(t), card)
+	})
+	t.Run("single card", func(t *testing.T) {
+		t.Parallel()
+		var card Card
+		require.NoError(t, json.Unmarshal([]byte(singleCardText), &card))
+		assert.Equal(t, singleCardWanted(t), card)
+	})
+	t.Run("page", func(t *testing.T) {
+		t.Parallel()
+		var page CardPage
+		require.NoError(t, json.Unmarshal([]byte(`{"total":41,"per_page":20,"current_page":2,"last_page":3,"data":[`+listedCardText+`]}`), &page))
+		assert.Equal(t, CardPage{Total: 41, PerPage: 20, CurrentPage: 2, LastPage: 3, Cards: []Card{listedCardWanted(t)}}, page)
+	})
+	t.Run("secrets", func(t *testing.T) {
+		t.Parallel()
+		var secrets CardSecrets
+		require.NoError(t, json.Unmarshal([]byte(secretsText), &secrets))
+		assert.Equal(t, secretsWanted(t), secrets)
+	})
+	t.Run("scene", func(t *testing.T) {
+		t.Parallel()
+		var scene ConsumptionScene
+		require.NoError(t, json.Unmarshal([]byte(`{"name":"online","channel_id":71}`), &scene))
+		assert.Equal(t, ConsumptionScene{Name: "online", ChannelID: 71}, scene)
+	})
+	for name, tc := range map[string]struct {
+		into any
+		text string
+	}{
+		"card without id":       {&Card{}, `{"available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`},
+		"card with a repeat":    {&Card{}, shortCard("a", `,"id":"b"`)},
+		"page without rows":     {&CardPage{}, `{"total":41,"per_page":20,"current_page":2,"last_page":3}`},
+		"secrets without a PAN": {&CardSecrets{}, `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****"}`},
+		"scene as a list":       {&ConsumptionScene{}, `[]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), ErrUnreadable)
+		})
+	}
+}
+
+func TestCardStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[CardStatus]struct {
+		text    string
+		blocked bool
+	}{
+		CardLocked: {"locked", false}, CardActive: {"active", false}, CardFrozen: {"frozen", true},
+		CardClosed: {"closed", false}, CardClosing: {"closing", false}, CardSuspended: {"suspended", true},
+		-2: {"CardStatus(-2)", false}, 5: {"CardStatus(5)", false},
+	} {
+		t.Run(want.text, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, want.text, status.String())
+			assert.Equal(t, want.blocked, status.Blocked())
+		})
+	}
+}
+
+func TestDecryptPAN(t *testing.T) {
+	t.Parallel()
+	errCipher := errors.New("bad padding in 4931930000001234")
+	cases := map[string]struct {
+		masked, pan string // as the service sent them
+		decrypted   string
+		err         error
+		want        string // "": an error
+		says        string
+	}{
+		"the card's number":       {"493193******1234", "q83vAQ==", "4931930000001234", nil, "4931930000001234", ""},
+		"masked altogether":       {"****************", "q83vAQ==", "4931930000001234", nil, "4931930000001234", ""},
+		"no number to compare":    {"", "q83vAQ==", "4931930000001234", nil, "4931930000001234", ""},
+		"a number in the clear":   {"4931930000001234", "q83vAQ==", "4931930000001234", nil, "4931930000001234", ""},
+		"another last digit":      {"493193******1234", "q83vAQ==", "4931930000001235", nil, "", "another card"},
+		"another first digit":     {"493193******1234", "q83vAQ==", "5931930000001234", nil, "", "another card"},
+		"another in the clear":    {"4931930000001234", "q83vAQ==", "4931930000101234", nil, "", "another card"},
+		"another length":          {"493193******1234", "q83vAQ==", "493193000001234", nil, "", "another card"},
+		"too short for a number":  {"", "q83vAQ==", "49319300000", nil, "", "not a card number"},
+		"too long for a number":   {"", "q83vAQ==", "49319300000000000000", nil, "", "not a card number"},
+		"no digits":               {"", "q83vAQ==", "\x03\xa7!random bytes.", nil, "", "not a card number"},
+		"still masked":            {"493193******1234", "q83vAQ==", "493193******1234", nil, "", "not a card number"},
+		"nothing":                 {"493193******1234", "q83vAQ==", "", nil, "", "not a card number"},
+		"the function fails":      {"493193******1234", "q83vAQ==", "4931930000001234", errCipher, "", "could not be decrypted"},
+		"ciphertext is no base64": {"493193******1234", "***", "4931930000001234", nil, "", "not base64"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			secrets := CardSecrets{Number: sealNumber([]byte(tc.masked)), PAN: sealPAN([]byte(tc.pan))}
+			pan := []byte(tc.decrypted)
+			got, err := secrets.DecryptPAN(func(ciphertext []byte) ([]byte, error) {
+				assert.Equal(t, []byte{0xab, 0xcd, 0xef, 0x01}, ciphertext)
+				return pan, tc.err
+			})
+			if tc.pan == "q83vAQ==" {
+				assert.Equal(t, make([]byte, len(tc.decrypted)), pan, "what the function returns is cleared")
+			}
+			assert.Equal(t, tc.want, got.Reveal())
+			if tc.want != "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.says)
+			for _, verb := range []string{"%v", "%+v", "%#v"} {
+				printed := fmt.Sprintf(verb, err)
+				assert.NotContains(t, printed, "493193")
+				assert.NotContains(t, printed, "00001234")
+			}
+			if tc.err != nil {
+				assert.ErrorIs(t, err, errCipher)
+			}
+		})
+	}
+}
+
+func TestDecryptPANNeedsAFunction(t *testing.T) {
+	t.Parallel()
+	got, err := secretsWanted(t).DecryptPAN(nil)
+	require.ErrorContains(t, err, "needs a function")
+	assert.Zero(t, got)
+}

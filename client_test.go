@@ -1,0 +1,324 @@
+package cardwire
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tellUnmarshallable has no JSON.
+type tellUnmarshallable struct{}
+
+func (tellUnmarshallable) MarshalJSON() ([]byte, error) { return nil, errTellBroken }
+
+func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		request Request
+		want    string
+	}{
+		"no name":                      {Request{Method: "GET", Path: "/a"}, "Op is empty"},
+		"a name with a line":           {Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op holds a control character"},
+		"no method":                    {Request{Op: "A", Path: "/a"}, "Method is none of"},
+		"another method":               {Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method is none of"},
+		"a method in small letters":    {Request{Op: "A", Method: "get", Path: "/a"}, "Method is none of"},
+		"a GET that writes":            {Request{Op: "A", Method: "GET", Path: "/a", Write: true}, "a GET does not write"},
+		"a PUT that reads":             {Request{Op: "A", Method: "PUT", Path: "/a"}, "PUT, PATCH and DELETE write"},
+		"a PATCH that reads":           {Request{Op: "A", Method: "PATCH", Path: "/a"}, "PUT, PATCH and DELETE write"},
+		"a DELETE that reads":          {Request{Op: "A", Method: "DELETE", Path: "/a"}, "PUT, PATCH and DELETE write"},
+		"two bodies":                   {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "Form and JSON are both set"},
+		"a GET with a form":            {Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET has no body"},
+		"a GET with JSON":              {Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET has no body"},
+		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r"}, "Reference belongs to a write"},
+		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Write: true, Reference: "r "}, "Reference begins or ends with white space"},
+		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Write: true, Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
+		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: tellUnmarshallable{}}, "JSON cannot be encoded"},
+		"a function for JSON":          {Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
+		"no path":                      {Request{Op: "A", Method: "GET"}, `Path does not begin with one "/"`},
+		"a path without a slash":       {Request{Op: "A", Method: "GET", Path: "a"}, `Path does not begin with one "/"`},
+		"a host":                       {Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path does not begin with one "/"`},
+		"a URL":                        {Request{Op: "A", Method: "GET", Path: "https://evil.example.com/a"}, `Path does not begin with one "/"`},
+		"dots":                         {Request{Op: "A", Method: "GET", Path: "/a/../b"}, "Path leads elsewhere by dots"},
+		"dots at the end":              {Request{Op: "A", Method: "GET", Path: "/a/.."}, "Path leads elsewhere by dots"},
+		"a dot":                        {Request{Op: "A", Method: "GET", Path: "/./a"}, "Path leads elsewhere by dots"},
+		"dots as an escape":            {Request{Op: "A", Method: "GET", Path: "/a/%2e%2e/b"}, "Path holds a query, a fragment, a backslash or an escape"},
+		"a query":                      {Request{Op: "A", Method: "GET", Path: "/a?b=c"}, "Path holds a query, a fragment, a backslash or an escape"},
+		"a fragment":                   {Request{Op: "A", Method: "GET", Path: "/a#b"}, "Path holds a query, a fragment, a backslash or an escape"},
+		"a backslash":                  {Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path holds a query, a fragment, a backslash or an escape"},
+		"a space":                      {Request{Op: "A", Method: "GET", Path: "/a b"}, "Path holds a space"},
+		"a line":                       {Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path holds a control character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, err := Call[any](t.Context(), unasked(t), tc.request)
+			refusedBeforehand(t, err, tc.want)
+			assert.Nil(t, v)
+			assert.NotErrorIs(t, err, errTellBroken)
+		})
+	}
+}
+
+func TestWhatCallSends(t *testing.T) {
+	t.Parallel()
+	const formType = "application/x-www-form-urlencoded"
+	for name, tc := range map[string]struct {
+		request Request
+		want    string
+	}{
+		"a GET": {
+			Request{Op: "A", Method: "GET", Path: "/wallet/deposits"},
+			"GET /shop/api/v1/wallet/deposits",
+		},
+		"a GET with a query": {
+			Request{Op: "A", Method: "GET", Path: "/wallet", Query: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			"GET /shop/api/v1/wallet?a=x+y%26z&b=2&b=1",
+		},
+		"a path with other letters": {
+			Request{Op: "A", Method: "GET", Path: "/caf\u00e9:1;v=2,3"},
+			"GET /shop/api/v1/caf%C3%A9:1;v=2,3",
+		},
+		"a POST that reads": {
+			Request{Op: "A", Method: "POST", Path: "/find", Form: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
+		},
+		"a POST without a body": {
+			Request{Op: "A", Method: "POST", Path: "/ping", Write: true},
+			"POST /shop/api/v1/ping\n" + formType + "\n\n",
+		},
+		"a PUT of JSON": {
+			Request{Op: "A", Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}, Write: true},
+			"PUT /shop/api/v1/limits?card=c1\napplication/json\n\n" + `{"a":"\u003cé\u003e","b":[1,2]}`,
+		},
+		"a PATCH of raw JSON": {
+			Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`), Write: true},
+			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
+		},
+		"a DELETE": {
+			Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Write: true, Reference: "r-1"},
+			"DELETE /shop/api/v1/cards/c1\n" + formType + "\n\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, err := Call[string](t.Context(), answered(t, tc.want, success(`"done"`)), tc.request)
+			require.NoError(t, err)
+			assert.Equal(t, "done", v)
+		})
+	}
+}
+
+// tellCall has the service answer a read with data, and decodes that.
+func tellCall[T any](t *testing.T, data string) (T, error) {
+	t.Helper()
+	c := answered(t, "GET /shop/api/v1/wallet", success(data))
+	return Call[T](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+}
+
+type tellWallet struct {
+	Owner   string          `json:"owner"`
+	Balance decimal.Decimal `json:"balance"`
+	Tags    []string        `json:"tags"`
+}
+
+func TestCallDecodesIntoAnyType(t *testing.T) {
+	t.Parallel()
+	t.Run("struct", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[tellWallet](t, ` {"owner":"Ann","balance":"10.50","tags":["a"],"more":1} `)
+		require.NoError(t, err)
+		assert.Equal(t, tellWallet{Owner: "Ann", Balance: dec("10.50"), Tags: []string{"a"}}, v)
+	})
+	t.Run("pointer", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[*tellWallet](t, `{"owner":"Ann","balance":1,"tags":null}`)
+		require.NoError(t, err)
+		assert.Equal(t, &tellWallet{Owner: "Ann", Balance: dec("1")}, v)
+	})
+	t.Run("list", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[[]int64](t, `[1,9007199254740993]`)
+		require.NoError(t, err)
+		assert.Equal(t, []int64{1, 9007199254740993}, v)
+	})
+	t.Run("map", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[map[string]bool](t, `{"a":true}`)
+		require.NoError(t, err)
+		assert.Equal(t, map[string]bool{"a": true}, v)
+	})
+	t.Run("number", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[json.Number](t, `1.10`)
+		require.NoError(t, err)
+		assert.Equal(t, json.Number("1.10"), v)
+	})
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[json.RawMessage](t, `{"b" : 1, "a": [ ]}`)
+		require.NoError(t, err)
+		assert.Equal(t, `{"b" : 1, "a": [ ]}`, string(v))
+	})
+	t.Run("a type of this package", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[RemittanceState](t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`)
+		require.NoError(t, err)
+		assert.Equal(t, RemittanceState{Code: "1", Name: "Lisboa", Country: "PT", CountryStandardCode: "PRT"}, v)
+	})
+	t.Run("boolean", func(t *testing.T) {
+		t.Parallel()
+		v, err := tellCall[bool](t, `true`)
+		require.NoError(t, err)
+		assert.True(t, v)
+	})
+}
+
+// Null is nothing, and no number, text or object.
+func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
+	t.Parallel()
+	pointer, err := tellCall[*tellWallet](t, `null`)
+	require.NoError(t, err)
+	assert.Nil(t, pointer)
+	list, err := tellCall[[]string](t, `null`)
+	require.NoError(t, err)
+	assert.Nil(t, list)
+	table, err := tellCall[map[string]int](t, `null`)
+	require.NoError(t, err)
+	assert.Nil(t, table)
+	anything, err := tellCall[any](t, ` null `)
+	require.NoError(t, err)
+	assert.Nil(t, anything)
+	raw, err := tellCall[json.RawMessage](t, `null`)
+	require.NoError(t, err)
+	assert.Equal(t, "null", string(raw))
+}
+
+func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
+	t.Parallel()
+	unreadable := telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	read := func(t *testing.T, err error) {
+		t.Helper()
+		assert.Equal(t, unreadable, tellingOf(t, err))
+		assert.ErrorContains(t, err, "data: want what the type of the call holds")
+		assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
+	}
+	for _, data := range []string{`null`, `"4111111111111111"`, `4111111111111111`, `[]`, `true`, `{"owner":4111111111111111}`} {
+		v, err := tellCall[tellWallet](t, data)
+		read(t, err)
+		assert.Equal(t, tellWallet{}, v, "nothing of what could be read is returned")
+	}
+	_, err := tellCall[int32](t, `4111111111111111`)
+	read(t, err)
+	_, err = tellCall[int64](t, `null`)
+	read(t, err)
+	_, err = tellCall[string](t, `null`)
+	read(t, err)
+	_, err = tellCall[decimal.Decimal](t, `null`)
+	read(t, err)
+
+	c := answered(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
+	_, err = Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+	assert.Equal(t, unreadable, tellingOf(t, err))
+	assert.ErrorContains(t, err, "data: want to be there")
+}
+
+// The envelope is as strict as that of any other operation, and so is data: what
+// encoding/json would let through is not JSON that can be relied on.
+func TestCallIsAsStrictAsANamedOperation(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		success(`{"owner":"Ann","owner":"Bob"}`), success("\"\xff\""), success(`"\ud800"`), success(`1`) + "1",
+		success(strings.Repeat("[", 64) + strings.Repeat("]", 64)), `{"code":"200","msg":"success","data":1}`,
+	} {
+		c := answered(t, "GET /shop/api/v1/wallet", body)
+		_, err := Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+		assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, tellingOf(t, err), body)
+	}
+}
+
+func TestCallRevealsTheBody(t *testing.T) {
+	t.Parallel()
+	c := answered(t, "GET /shop/api/v1/wallet", success(`{ "owner":"Ann"}`))
+	var r Response
+	_, err := Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"}, WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, success(`{ "owner":"Ann"}`), string(r.RevealBody()))
+}
+
+func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, &tellScript{replies: []*tellReply{tellNo}})
+	_, err := Call[any](t.Context(), c, Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Write: true, Reference: "r-1"})
+	e := failure(t, err)
+	assert.Equal(t, "CloseCard", e.Op)
+	assert.Equal(t, "r-1", e.Reference)
+	assert.True(t, strings.HasPrefix(err.Error(), `cardwire: CloseCard: refused, HTTP 422, code 422, "order exists"`), err)
+}
+
+// How often Call asks is the matter of what it is asked to do.
+func TestHowOftenCallAsks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		request Request
+		reply   string // empty: the connection is closed without an answer
+		want    int32
+	}{
+		"a GET after 503":                  {Request{Method: "GET"}, tellHTTP("503 Down", "", ""), 3},
+		"a GET after 500":                  {Request{Method: "GET"}, tellHTTP("500 Down", "", ""), 3},
+		"a GET without an answer":          {Request{Method: "GET"}, "", 3},
+		"a POST that reads after 503":      {Request{Method: "POST"}, tellHTTP("503 Down", "", ""), 2},
+		"a POST that reads after 500":      {Request{Method: "POST"}, tellHTTP("500 Down", "", ""), 1},
+		"a POST that reads, not answered":  {Request{Method: "POST"}, "", 1},
+		"a POST that writes after 503":     {Request{Method: "POST", Write: true}, tellHTTP("503 Down", "", ""), 1},
+		"a POST that writes after 429":     {Request{Method: "POST", Write: true}, tellHTTP("429 Slow", "", ""), 1},
+		"a POST that writes, not answered": {Request{Method: "POST", Write: true}, "", 1},
+		"a DELETE, not answered":           {Request{Method: "DELETE", Write: true}, "", 1},
+		"a PUT, not answered":              {Request{Method: "PUT", Write: true, JSON: 1}, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tellServe(t, func(conn net.Conn) { tellSay(tc.reply)(conn) })
+			tc.request.Op, tc.request.Path = "Ask", "/ask"
+			_, err := Call[any](t.Context(), tellClient(t, s.base), tc.request)
+			require.ErrorIs(t, err, errUnknownOrRefused(tc.reply))
+			assert.Equal(t, tc.want, s.requests.Load())
+		})
+	}
+}
+
+func errUnknownOrRefused(reply string) error {
+	if strings.Contains(reply, "429") {
+		return ErrRefused
+	}
+	return ErrOutcomeUnknown
+}
+
+// Nothing that makes net/http send a request twice is ever in a request, and
+// nothing but what the interface asks for.
+func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
+	t.Parallel()
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			var got *http.Request
+			c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+				got = r
+				return httpReply(r, 200, success(w.data)), nil
+			}))
+			require.NoError(t, w.call(t.Context(), c))
+			assert.Nil(t, got.GetBody)
+			assert.Equal(t, "api.example.com", got.Host)
+			for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Cookie"} {
+				assert.NotContains(t, got.Header, name)
+			}
+			assert.Equal(t, "Bearer "+testKey, fmt.Sprint(got.Header.Get("Authorization")))
+		})
+	}
+}

@@ -1,0 +1,296 @@
+package cardwire
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tellData is the data of a transfer that was taken on.
+const tellData = `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`
+
+// Only one strict form of an envelope is a success. Everything else under status
+// 200 is unknown, with no code and no message of the service's.
+func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		// The code.
+		`{"code":"200","msg":"success","data":` + tellData + `}`,
+		`{"code":200.0,"msg":"success","data":` + tellData + `}`,
+		`{"code":2e2,"msg":"success","data":` + tellData + `}`,
+		`{"code":+200,"msg":"success","data":` + tellData + `}`,
+		`{"code":0200,"msg":"success","data":` + tellData + `}`,
+		`{"code":null,"msg":"success","data":` + tellData + `}`,
+		`{"code":true,"msg":"success","data":` + tellData + `}`,
+		`{"code":[200],"msg":"success","data":` + tellData + `}`,
+		`{"code":{},"msg":"success","data":` + tellData + `}`,
+		`{"msg":"success","data":` + tellData + `}`,
+		`{"Code":200,"msg":"success","data":` + tellData + `}`,
+		`{"CODE":200,"msg":"success","data":` + tellData + `}`,
+		`{"code ":200,"msg":"success","data":` + tellData + `}`,
+		`{"code":9223372036854775808,"msg":"success","data":` + tellData + `}`,
+		`{"code":1e400,"msg":"success","data":` + tellData + `}`,
+		`{"code":` + strings.Repeat("2", 1000) + `,"msg":"success","data":` + tellData + `}`,
+		// Two codes.
+		`{"code":200,"code":200,"msg":"success","data":` + tellData + `}`,
+		`{"code":200,"code":422,"msg":"success","data":` + tellData + `}`,
+		`{"code":422,"code":200,"msg":"success","data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":` + tellData + `,"code":422}`,
+		`{"code":200,"msg":"success","data":` + tellData + `,"c\u006fde":422}`,
+		`{"\u0063ode":422,"msg":"success","data":` + tellData + `,"code":200}`,
+		// Other members twice.
+		`{"code":200,"msg":"success","msg":"success","data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":` + tellData + `,"data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":` + tellData + `,"x":1,"x":1}`,
+		`{"code":200,"msg":"success","data":{"api_order_no":"A-1","api_order_no":"A-2"}}`,
+		`{"code":200,"msg":"success","data":{"api_order_no":"A-1","x":{"a":1,"\u0061":2}}}`,
+		`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
+		// Not an object.
+		`[` + success(tellData) + `]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
+		// More than one text.
+		success(tellData) + `{}`, success(tellData) + `,`, success(tellData) + `x`, success(tellData) + "\x00",
+		success(tellData) + success(tellData), success(tellData) + "\ufeff",
+		"\ufeff" + success(tellData), "\x00" + success(tellData), "x" + success(tellData),
+		// Not JSON.
+		`{"code":200,"msg":"success","data":` + tellData + `,}`,
+		`{"code":200 "msg":"success","data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":` + tellData,
+		`{"code":200,"msg":'success',"data":` + tellData + `}`,
+		`{code:200,"msg":"success","data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":NaN}`,
+		`{"code":200,"msg":"success","data":tru}`,
+		`{"code":200,"msg":"succ` + "\n" + `ess","data":` + tellData + `}`,
+		`{"code":200,"msg":"succ` + "\xff" + `ess","data":` + tellData + `}`,
+		`{"code":200,"msg":"\ud800","data":` + tellData + `}`,
+		`{"code":200,"msg":"\q","data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":{"api_order_no":"A` + "\xff" + `1"}}`,
+		`{"code":200,"msg":"success","data":` + tellData + `,"more":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
+		// The message.
+		`{"code":200,"msg":200,"data":` + tellData + `}`,
+		`{"code":200,"msg":{},"data":` + tellData + `}`,
+		`{"code":200,"msg":true,"data":` + tellData + `}`,
+		// Data of the wrong kind in an envelope that is not sound either.
+		`{"code":200,"msg":"success","data":[}`,
+		`{"code":200,"msg":"success","data":"A-1"`,
+		`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":nothing}}`,
+		`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":1,"x":2}}`,
+		`{"code":200,"msg":"success","data":"A-1","code":200}`,
+		`{"code":200,"data":"A-1","msg":7}`,
+		`{"data":"A-1","msg":"success","code":"200"}`,
+		`{"data":[,"msg":"success","code":200}`,
+	} {
+		t.Run(body[:min(len(body), 90)], func(t *testing.T) {
+			t.Parallel()
+			c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}})
+			transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			assert.Nil(t, transfer)
+			assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, tellingOf(t, err))
+		})
+	}
+}
+
+func TestEnvelopesThatAreASuccess(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 63) + strings.Repeat("]", 63)
+	for name, tc := range map[string]struct {
+		body   string
+		drifts []Drift
+	}{
+		"as the interface says":   {body: success(tellData)},
+		"in another order":        {body: `{"data":` + tellData + `,"code":200,"msg":"success"}`},
+		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + tellData + " }\n"},
+		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + tellData + `}`},
+		"with another text":       {body: `{"code":200,"msg":"done","data":` + tellData + `}`},
+		"without a text":          {body: `{"code":200,"data":` + tellData + `}`, drifts: []Drift{{"msg", "missing member"}}},
+		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + tellData + `}`, drifts: []Drift{{"msg", "null for text"}}},
+		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + tellData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []Drift{{"*", "unknown member"}}},
+		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + tellData + `}`, drifts: []Drift{{"*", "unknown member"}}},
+		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + tellData + `,"more":` + deep + `}`, drifts: []Drift{{"*", "unknown member"}}},
+		"with an unknown in data": {body: `{"code":200,"msg":"success","data":{"merchant_order_no":"M-1","fee":1,"api_order_no":"A-1","status":"wait_process","fee2":1}}`, drifts: []Drift{{"data.*", "unknown member"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			heard, drifts := driftsOf()
+			c := clientOn(t, &tellScript{replies: []*tellReply{{body: tc.body}}}, heard)
+			transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			require.NoError(t, err)
+			assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
+			assert.Equal(t, tc.drifts, *drifts)
+		})
+	}
+}
+
+// Data is not looked at before the code says success: of a failure it may be
+// anything that is JSON.
+func TestDataOfAFailureIsNotRead(t *testing.T) {
+	t.Parallel()
+	refused := telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"}
+	unreadable := telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	for body, want := range map[string]telling{
+		`{"code":422,"msg":"no","data":` + tellData + `}`:    refused,
+		`{"data":` + tellData + `,"code":422,"msg":"no"}`:    refused,
+		`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`: refused,
+		`{"code":422,"msg":"no","data":"why"}`:               refused,
+		`{"code":422,"msg":"no"}`:                            refused,
+		`{"code":422,"msg":"no","data":[1,]}`:                unreadable,
+		`{"data":[1,],"code":422,"msg":"no"}`:                unreadable,
+		`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`:       unreadable,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			heard, drifts := driftsOf()
+			c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}}, heard)
+			_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			assert.Equal(t, want, tellingOf(t, err))
+			assert.Empty(t, *drifts, "drift is told of successes")
+		})
+	}
+}
+
+func TestDriftIsToldOnceAPlace(t *testing.T) {
+	t.Parallel()
+	heard, drifts := driftsOf()
+	reply := success(`[{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT","zip":"1","zap":"2"},` +
+		`{"code":2,"name":"Porto","country":"PT","countryStandardCode":"PRT","zip":"1"},` +
+		`{"code":3,"name":"Faro","country":"PT","countryStandardCode":"PRT","zip":"1"}]`)
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: reply}}}, heard)
+	for range 2 {
+		*drifts = nil
+		states, err := c.ListRemittanceStates(t.Context())
+		require.NoError(t, err)
+		assert.Len(t, states, 3)
+		assert.Equal(t, []Drift{{"data[].*", "unknown member"}, {"data[].code", "number for text"}}, *drifts)
+	}
+}
+
+func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		header http.Header
+		want   string
+	}{
+		"none":             {http.Header{}, ""},
+		"X-Request-Id":     {http.Header{"X-Request-Id": {"r-1"}, "Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-1"},
+		"Request-Id":       {http.Header{"Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-2"},
+		"X-Correlation-Id": {http.Header{"X-Correlation-Id": {"r-3"}}, "r-3"},
+		"an empty one":     {http.Header{"X-Request-Id": {""}, "Request-Id": {"r-2"}}, "r-2"},
+		"cut":              {http.Header{"X-Request-Id": {strings.Repeat("r", 65)}}, strings.Repeat("r", 64)},
+		"what is no ASCII": {http.Header{"X-Request-Id": {"r-\u00e9\x1b[31m 1\x00\n"}}, "r-[31m1"},
+		"a card number":    {http.Header{"X-Request-Id": {"r-4111111111111111"}}, "r-****************"},
+		"one in groups":    {http.Header{"X-Request-Id": {"4111 1111 1111 1111"}}, "****************"},
+		"a card number across the cut": {
+			http.Header{"X-Request-Id": {strings.Repeat("r", 53) + "4111111111111111"}}, strings.Repeat("r", 53) + "***********",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+				reply := httpReply(r, 422, "")
+				reply.Header = tc.header
+				return reply, nil
+			}))
+			_, err := c.ListBINs(t.Context())
+			assert.Equal(t, tc.want, failure(t, err).RequestID)
+		})
+	}
+}
+
+func TestTheServicesMessageIsMaskedAlsoOfTheKey(t *testing.T) {
+	t.Parallel()
+	body := `{"code":401,"msg":"key ` + testKey + ` is not good for 4111111111111111\u0007","data":null}`
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}})
+	var r Response
+	_, err := c.ListBINs(t.Context(), WithResponse(&r))
+	const want = "key *** is not good for **************** "
+	assert.Equal(t, want, failure(t, err).Message)
+	assert.Equal(t, want, r.Message)
+}
+
+func TestWithResponseTellsWhatCameBack(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"X-Request-Id": {"r-1"}, "Set-Cookie": {"session=1"}, "Authorization": {"Bearer x"}}
+	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		reply := httpReply(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
+		reply.Header = header
+		return reply, nil
+	}))
+	var r Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, 201, r.HTTPStatus)
+	assert.Equal(t, 200, r.Code)
+	assert.Equal(t, "sent to ****************", r.Message)
+	assert.Equal(t, http.Header{"X-Request-Id": {"r-1"}}, r.Header)
+	assert.Len(t, header, 3, "the doer's own header is left alone")
+	assert.Nil(t, r.Attempts, "a clean first try")
+
+	const body = `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`
+	revealed := r.RevealBody()
+	assert.Equal(t, body, string(revealed))
+	clear(revealed)
+	assert.Equal(t, body, string(r.RevealBody()), "each is a copy")
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		assert.NotContains(t, fmt.Sprintf(verb, r), "4111")
+	}
+}
+
+// The body that is kept is not the buffer that the next call reads into.
+func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(`["493193"]`)}, {body: success(`["555555"]`)}}})
+	var first, second Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&first))
+	require.NoError(t, err)
+	_, err = c.ListBINsUnderMaintenance(t.Context(), WithResponse(&second))
+	require.NoError(t, err)
+	assert.Equal(t, success(`["493193"]`), string(first.RevealBody()))
+	assert.Equal(t, success(`["555555"]`), string(second.RevealBody()))
+}
+
+func TestWithResponseTellsOfFailuresToo(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, &tellScript{replies: []*tellReply{
+		{status: 404, header: "X-A: b", body: `{"code":1404,"msg":"no such card","data":null}`},
+		{status: 502, body: "<h1>Bad Gateway</h1>"},
+		{err: errTellBroken},
+	}}, WithRetry(RetryPolicy{}))
+	var r Response
+	_, err := c.GetCard(t.Context(), "c1", WithResponse(&r))
+	require.ErrorIs(t, err, ErrNotFound)
+	assert.Equal(t, 404, r.HTTPStatus)
+	assert.Equal(t, 1404, r.Code)
+	assert.Equal(t, "no such card", r.Message)
+	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
+	assert.Equal(t, `{"code":1404,"msg":"no such card","data":null}`, string(r.RevealBody()))
+
+	_, err = c.GetCard(t.Context(), "c1", WithResponse(&r))
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	assert.Equal(t, 502, r.HTTPStatus)
+	assert.Zero(t, r.Code, "nothing of the call before")
+	assert.Empty(t, r.Message)
+	assert.Equal(t, "<h1>Bad Gateway</h1>", string(r.RevealBody()))
+
+	_, err = c.GetCard(t.Context(), "c1", WithResponse(&r))
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	require.Len(t, r.Attempts, 1)
+	assert.Equal(t, "sent", r.Attempts[0].Phase)
+	r.Attempts = nil
+	assert.Equal(t, Response{}, r, "there was no answer")
+	assert.Nil(t, r.RevealBody())
+
+	r.HTTPStatus = 200
+	_, err = c.GetCard(t.Context(), "", WithResponse(&r))
+	refusedBeforehand(t, err, "cardID")
+	assert.Equal(t, Response{}, r, "a call that is refused resets it as well")
+}
+
+func TestRevealBodyOfNothingIsNil(t *testing.T) {
+	t.Parallel()
+	var none *Response
+	assert.Nil(t, none.RevealBody())
+	assert.Nil(t, new(Response).RevealBody())
+}

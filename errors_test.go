@@ -1,0 +1,392 @@
+package cardwire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheZeroOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	var o Outcome
+	assert.Equal(t, OutcomeUnknown, o)
+	assert.ErrorIs(t, &Error{}, ErrOutcomeUnknown)
+}
+
+func TestOutcomeTexts(t *testing.T) {
+	t.Parallel()
+	for o, want := range map[Outcome]string{
+		OutcomeUnknown: "unknown", OutcomeNotSent: "not sent", OutcomeRefused: "refused", OutcomeExecuted: "executed",
+		-1: "Outcome(-1)", 4: "Outcome(4)",
+	} {
+		assert.Equal(t, want, o.String())
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		err  Error
+		want string
+	}{
+		{
+			"unknown write", Error{Op: "CreateTransfer", HTTPStatus: 502},
+			"cardwire: CreateTransfer: unknown, HTTP 502: it may have happened; settle it with the service before doing it again",
+		},
+		{
+			"unknown write with a cause", Error{Op: "CreateTransfer", err: errors.New("connection reset by the peer")},
+			"cardwire: CreateTransfer: unknown: connection reset by the peer: it may have happened; settle it with the service before doing it again",
+		},
+		{
+			"unknown write with a redirect", Error{Op: "FreezeCard", HTTPStatus: 302, err: ErrRedirect},
+			"cardwire: FreezeCard: unknown, HTTP 302: the answer is a redirect: it may have happened; settle it with the service before doing it again",
+		},
+		{
+			"unknown read", Error{Op: "GetCard", read: true, HTTPStatus: 503},
+			"cardwire: GetCard: unknown, HTTP 503: nothing was changed; calling again is safe",
+		},
+		{
+			"not sent", Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, err: errors.New("connection refused")},
+			"cardwire: CreateTransfer: not sent: connection refused: nothing was sent; it is safe to call again",
+		},
+		{
+			"invalid parameter", Error{Op: "GetCard", Outcome: OutcomeNotSent, err: invalid("cardID is empty")},
+			"cardwire: GetCard: not sent: invalid parameters: cardID is empty: correct it and call again; nothing was sent",
+		},
+		{
+			"refused", Error{Op: "FreezeCard", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 422, Message: `no "such" card`},
+			`cardwire: FreezeCard: refused, HTTP 200, code 422, "no \"such\" card": nothing happened; correct the request before calling again`,
+		},
+		{
+			"unauthorised", Error{Op: "ListBINs", Outcome: OutcomeRefused, HTTPStatus: 401},
+			"cardwire: ListBINs: refused, HTTP 401: nothing happened; check the API key",
+		},
+		{
+			"unauthorised by code", Error{Op: "ListBINs", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 401},
+			"cardwire: ListBINs: refused, HTTP 200, code 401: nothing happened; check the API key",
+		},
+		{
+			"too many requests", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 429, RetryAfter: time.Second},
+			"cardwire: CreateTransfer: refused, HTTP 429: nothing happened; wait and call again",
+		},
+		{
+			"too many requests by code", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 429},
+			"cardwire: CreateTransfer: refused, HTTP 200, code 429: nothing happened; wait and call again",
+		},
+		{
+			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", err: &problem{ErrUnreadable, "data: want object"}},
+			`cardwire: CreateTransfer: executed, HTTP 200, code 200, "success": the answer is unreadable: data: want object: it was done; do not call again to do it`,
+		},
+		{
+			"unreadable read", Error{Op: "GetCard", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, err: &problem{ErrUnreadable, "data.id: want text"}},
+			"cardwire: GetCard: executed, HTTP 200, code 200: the answer is unreadable: data.id: want text: nothing was changed; calling again is safe",
+		},
+		{
+			"ignored parameter", Error{Op: "ListCards", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", err: &problem{ErrParameterIgnored, "another page was returned: PageParam"}},
+			"cardwire: ListCards: executed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: PageParam: set the parameter's name in the Profile, or do without it",
+		},
+		{
+			"reference in flight", Error{Op: "CreateTransfer", Reference: "order-7", err: &problem{ErrDuplicateIntent, "a call under it is in flight"}},
+			"cardwire: CreateTransfer: unknown: the reference is taken: a call under it is in flight: settle the reference before calling again; this call sent nothing",
+		},
+		{
+			"reference done", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, err: &problem{ErrDuplicateIntent, "the journal holds it"}},
+			"cardwire: CreateTransfer: executed: the reference is taken: the journal holds it: it was done before; this call sent nothing",
+		},
+	} {
+		assert.Equal(t, tt.want, tt.err.Error(), tt.name)
+	}
+}
+
+// causes are all that an Error may stand on, nil among them.
+var causes = []error{
+	nil, ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect, ErrParameterIgnored, ErrDrift,
+	context.DeadlineExceeded, io.EOF, conceal("the journal failed", ErrInvalidParams),
+}
+
+// A money transfer that is not settled must never read as if it could be
+// repeated, whatever the service or a function of the caller's said.
+func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
+	t.Parallel()
+	safe := regexp.MustCompile(`nothing (happened|was)|safe|call again|was done`)
+	for _, status := range []int{0, 200, 302, 400, 401, 404, 408, 422, 429, 500, 503} {
+		for _, code := range []int{0, 200, 401, 404, 429, 500} {
+			for _, cause := range causes {
+				e := &Error{Op: "CreateTransfer", HTTPStatus: status, Code: code, err: cause}
+				assert.NotRegexp(t, safe, e.advice(), e.Error())
+				e.Outcome = OutcomeExecuted
+				assert.Equal(t, "it was done; do not call again to do it", e.advice(), e.Error())
+			}
+		}
+	}
+}
+
+func TestErrorMatchesSentinels(t *testing.T) {
+	t.Parallel()
+	outcomes := map[Outcome]error{
+		OutcomeUnknown: ErrOutcomeUnknown, OutcomeNotSent: ErrNotSent, OutcomeRefused: ErrRefused, OutcomeExecuted: ErrExecuted,
+	}
+	numbers := map[int]error{401: ErrUnauthorized, 404: ErrNotFound, 429: ErrRateLimited}
+	others := []error{
+		ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect, ErrParameterIgnored, ErrDuplicateIntent, ErrDrift,
+	}
+	statuses := []int{0, 200, 400, 401, 403, 404, 429, 500}
+	for outcome := range outcomes {
+		for _, status := range statuses {
+			for _, code := range statuses {
+				for _, cause := range append([]error{nil}, others...) {
+					e := &Error{Op: "Op", Outcome: outcome, HTTPStatus: status, Code: code}
+					if cause != nil {
+						e.err = &problem{cause, "words"}
+					}
+					wrapped := fmt.Errorf("in a program: %w", e)
+					for o, sentinel := range outcomes {
+						assert.Equal(t, o == outcome, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
+					}
+					for n, sentinel := range numbers {
+						assert.Equal(t, n == status || n == code, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
+					}
+					for _, sentinel := range others {
+						assert.Equal(t, sentinel == cause, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestErrorIsNoSentinelOfAnUnlistedOutcome(t *testing.T) {
+	t.Parallel()
+	e := &Error{Outcome: 7}
+	for _, sentinel := range []error{ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted} {
+		assert.NotErrorIs(t, e, sentinel)
+	}
+	assert.NotErrorIs(t, e, errors.New("cardwire: the outcome is unknown"))
+}
+
+func TestErrorUnwraps(t *testing.T) {
+	t.Parallel()
+	assert.Nil(t, (&Error{}).Unwrap())
+	assert.NotErrorIs(t, &Error{Outcome: OutcomeNotSent}, context.Canceled)
+
+	cause := &problem{ErrInvalidParams, "Limit is negative"}
+	e := &Error{Op: "ListCards", Outcome: OutcomeNotSent, err: cause}
+	assert.Same(t, cause, e.Unwrap())
+	assert.EqualError(t, cause, "cardwire: invalid parameters: Limit is negative")
+	assert.Equal(t, ErrInvalidParams, cause.Unwrap())
+
+	var found *Error
+	require.ErrorAs(t, fmt.Errorf("in a program: %w", error(e)), &found)
+	assert.Same(t, e, found)
+	assert.ErrorIs(t, &Error{err: context.DeadlineExceeded}, context.DeadlineExceeded)
+}
+
+func TestSentinelTexts(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]string{
+		ErrOutcomeUnknown: "cardwire: the outcome is unknown", ErrNotSent: "cardwire: nothing was sent",
+		ErrRefused: "cardwire: the service refused", ErrExecuted: "cardwire: it was executed",
+		ErrUnauthorized: "cardwire: the API key was not accepted", ErrNotFound: "cardwire: not found",
+		ErrRateLimited: "cardwire: too many requests", ErrInvalidParams: "cardwire: invalid parameters",
+		ErrUnreadable: "cardwire: the answer is unreadable", ErrResponseTooLarge: "cardwire: the answer is too large",
+		ErrRedirect: "cardwire: the answer is a redirect", ErrParameterIgnored: "cardwire: the service ignored a parameter",
+		ErrDuplicateIntent: "cardwire: the reference is taken",
+		ErrDrift:           "cardwire: the answer deviates from the interface",
+	} {
+		assert.EqualError(t, err, want)
+	}
+}
+
+// loud is an error of a caller's function, which says what it was given.
+type loud struct{ Secret, hidden string }
+
+func (e *loud) Error() string { return e.Secret }
+
+func TestAConcealedCauseIsFoundAndNotShown(t *testing.T) {
+	t.Parallel()
+	cause := &loud{canaryKey, canaryKey}
+	concealed := conceal("the key source failed", fmt.Errorf("for %s: %w", canaryKey, errors.Join(cause, context.Canceled)))
+	assert.EqualError(t, concealed, "the key source failed")
+	assert.ErrorIs(t, concealed, context.Canceled)
+	assert.ErrorIs(t, concealed, cause)
+	assert.NotErrorIs(t, concealed, context.DeadlineExceeded)
+	assert.NotErrorAs(t, concealed, new(*loud), "As would hand out the words")
+	assert.Nil(t, errors.Unwrap(concealed))
+
+	e := &Error{Op: "GetCard", Outcome: OutcomeNotSent, err: concealed}
+	assert.EqualError(t, e, "cardwire: GetCard: not sent: the key source failed: nothing was sent; it is safe to call again")
+	assert.ErrorIs(t, e, context.Canceled)
+	for _, places := range [][]place{
+		everywhere(concealed, errors.New("another")), everywhere(e, &Error{}), everywhere(*e, Error{}),
+	} {
+		assertSilent(t, places, allPrinters(), keyCanary())
+	}
+}
+
+func TestAConcealedNilMatchesNothing(t *testing.T) {
+	t.Parallel()
+	assert.NotErrorIs(t, conceal("the source failed", nil), io.EOF)
+}
+
+// Errors end up in logs of every kind.
+func TestErrorInLogs(t *testing.T) {
+	t.Parallel()
+	e := &Error{Op: "GetCard", Outcome: OutcomeRefused, HTTPStatus: 404}
+	const want = "cardwire: GetCard: refused, HTTP 404: nothing happened; correct the request before calling again"
+	for _, format := range []string{"%v", "%+v", "%s"} {
+		assert.Equal(t, want, fmt.Sprintf(format, e), format)
+	}
+	var b strings.Builder
+	slog.New(slog.NewJSONHandler(&b, nil)).Error("failed", "err", e)
+	var line struct{ Err string }
+	require.NoError(t, json.Unmarshal([]byte(b.String()), &line))
+	assert.Equal(t, want, line.Err)
+}
+
+func TestSanitise(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, msg, key, want string }{
+		{"nothing to do", "no such card", "", "no such card"},
+		{"empty", "", "k3y", ""},
+		{"other scripts", "número inválido: 金額 ✓ 👍", "", "número inválido: 金額 ✓ 👍"},
+
+		{"line breaks", "a\r\nb\tc", "", "a  b c"},
+		{"NUL, escape and DEL", "a\x00b\x1b[31mc\x7f", "", "a b [31mc "},
+		{"C1", "a\u0085b\u009bc", "", "a b c"},
+		{"line and paragraph separators", "a\u2028b\u2029c", "", "a b c"},
+		{"directional overrides", "a\u202ab\u202ec", "", "a b c"},
+		{"directional isolates", "a\u2066b\u2069c", "", "a b c"},
+		{"directional marks", "a\u200eb\u200fc\u061cd", "", "a b c d"},
+		{"zero width", "a\u200bb\u2060c\ufeffd\u00ade", "", "a b c d e"},
+		{"spaces of other kinds", "a\u00a0b\u3000c", "", "a b c"},
+		{"private use and unassigned", "a\ue000b\U000e0041c", "", "a b c"},
+		{"invalid UTF-8", "a\xffb\xc3", "", "a\ufffdb\ufffd"},
+
+		{"11 digits", "order 12345678901 exists", "", "order 12345678901 exists"},
+		{"12 digits", "order 123456789012 exists", "", "order ************ exists"},
+		{"13 digits", "4111111111119", "", "*************"},
+		{"16 digits", "card 4917365624401735 declined", "", "card **************** declined"},
+		{"19 digits", "6304985028090561515.", "", "*******************."},
+		{"20 digits", "12345678901234567890", "", "********************"},
+		{"between letters", "card4917365624401735x", "", "card****************x"},
+		{"two runs", "4917365624401735,4917365624401735", "", "****************,****************"},
+		{"runs that are too short", "12345678901,12345678901", "", "12345678901,12345678901"},
+		{"groups", "4917 3656 2440 1735", "", "**** **** **** ****"},
+		{"groups with hyphens", "(4917-3656-2440-1735)", "", "(****-****-****-****)"},
+		{"groups of an American card", "3714 496353 98431", "", "**** ****** *****"},
+		{"groups and an expiry", "4917 3656 2440 1735 09/28", "", "**** **** **** **** **/28"},
+		{"groups parted by what does not print", "4917\u00a03656\n2440\x001735", "", "**** **** **** ****"},
+		{"digits split by what does not print", "491736562\u200b4401735", "", "********* *******"},
+		{"date and time", "2026-02-28 23:59:59, 20260228 100", "", "2026-02-28 23:59:59, 20260228 100"},
+		{"amounts", "1 000 000 000 000", "", "1 000 000 000 000"},
+		{"groups parted twice", "4917  3656  2440  1735", "", "4917  3656  2440  1735"},
+
+		{"key", "key k3y is wrong", "k3y", "key *** is wrong"},
+		{"key twice", "k3yk3y", "k3y", "******"},
+		{"key that overlaps itself", "ababa!", "aba", "***!"},
+		{"another letter case is another key", "K3Y", "k3y", "K3Y"},
+		{"key among invalid UTF-8", "\xffk3y\xff", "k3y", "\ufffd***\ufffd"},
+		{"key with digits at its end", "sk-123456789012!", "sk-123456789012", "***!"},
+		{"key with digits within", "ab123456789012cd!", "ab123456789012cd", "***!"},
+		{"key of few digits within a card number", "491736562244401735", "562", "******************"},
+		{"key of digits, followed by digits", "1234567890123", "123456789012", "****"},
+		{"key that the control characters split", "k\x003\x00y", "k3y", "k 3 y"},
+		{"key that its own removal would make", "kk3y3y", "k3y", "k***3y"},
+	} {
+		assert.Equal(t, tt.want, sanitise(tt.msg, tt.key), tt.name)
+	}
+}
+
+func TestSanitiseCutsAt256Bytes(t *testing.T) {
+	t.Parallel()
+	a := func(n int) string { return strings.Repeat("a", n) }
+	for _, tt := range []struct{ name, msg, want string }{
+		{"as long as may be", a(256), a(256)},
+		{"one more", a(257), a(256)},
+		{"very long", a(1 << 20), a(256)},
+		{"before a letter of two bytes", a(255) + "é", a(255)},
+		{"after it", a(254) + "éa", a(254) + "é"},
+		{"before a letter of four bytes", a(253) + "👍", a(253)},
+		{"after invalid UTF-8 has grown", strings.Repeat("\xff", 100), strings.Repeat("\ufffd", 85)},
+		{"within a card number", a(245) + "4917365624401735", a(245) + "***********"},
+		{"within a group", a(250) + "4917 3656 2440 1735", a(250) + "**** *"},
+		{"within the key", a(250) + "k3yk3yk3y", a(250) + "******"},
+		{"before the end of the key", a(254) + "k3y", a(254) + "**"},
+		{"after a key that is longer than its mask", strings.Repeat("a-key-of-18-bytes-", 100), strings.Repeat("a-key-of-18-bytes-", 15)[:256]},
+	} {
+		assert.Equal(t, tt.want, sanitise(tt.msg, "k3y"), tt.name)
+	}
+	const long = "a-key-of-18-bytes-"
+	assert.Equal(t, strings.Repeat("*", 256), sanitise(strings.Repeat(long, 100), long))
+}
+
+func FuzzSanitise(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"card 4917365624401735 declined", "k3y"}, {"4917 3656-2440 1735", "56"}, {"ababa", "aba"},
+		{"\xff\x00\u202e" + strings.Repeat("é", 200), "e"}, {strings.Repeat("1", 300), "1"}, {"k\u200b3y", "k3y"},
+		{strings.Repeat("a", 250) + "123456789012", "456"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	run := regexp.MustCompile(`[0-9]{12}|[0-9]{4}[ -][0-9]{4}[ -][0-9]{4}`)
+	f.Fuzz(func(t *testing.T, msg, key string) {
+		got := sanitise(msg, key)
+		if len(got) > 256 {
+			t.Errorf("%d bytes", len(got))
+		}
+		if !utf8.ValidString(got) {
+			t.Errorf("not valid UTF-8: %q", got)
+		}
+		if run.MatchString(got) {
+			t.Errorf("digits: %q", got)
+		}
+		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("it holds what does not print: %q", got)
+		}
+		// A mask may spell a key that has asterisks; keys are visible ASCII.
+		if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '*' }) && strings.Contains(got, key) {
+			t.Errorf("the key %q: %q", key, got)
+		}
+	})
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		header http.Header
+		want   string
+	}{
+		{"none", http.Header{"X-Other": {"r"}}, ""},
+		{"no header", nil, ""},
+		{"the first name", http.Header{"X-Request-Id": {"r1", "r2"}, "Request-Id": {"r3"}, "X-Correlation-Id": {"r4"}}, "r1"},
+		{"the second name", http.Header{"Request-Id": {"r3"}, "X-Correlation-Id": {"r4"}}, "r3"},
+		{"the third name", http.Header{"X-Correlation-Id": {"r4"}}, "r4"},
+		{"an empty one", http.Header{"X-Request-Id": {""}, "Request-Id": {"r3"}}, "r3"},
+		{"UUID", http.Header{"X-Request-Id": {"3f2b8c1e-9d4a-4e6f-8a7b-5c0d1e2f3a4b"}}, "3f2b8c1e-9d4a-4e6f-8a7b-5c0d1e2f3a4b"},
+		{"digits in hyphenated groups", http.Header{"X-Request-Id": {"20260228-1234-5678"}}, "20260228-1234-5678"},
+		{"11 digits", http.Header{"X-Request-Id": {"r12345678901"}}, "r12345678901"},
+		{"12 digits", http.Header{"X-Request-Id": {"r123456789012"}}, "r************"},
+		{"spaces in a card number", http.Header{"X-Request-Id": {"4917 3656 2440 1735"}}, "****************"},
+		{"control characters and other scripts", http.Header{"X-Request-Id": {"r\r\n1\x1b[0m\x00é\u202e\xff2"}}, "r1[0m2"},
+		{"64 bytes", http.Header{"X-Request-Id": {strings.Repeat("r", 64)}}, strings.Repeat("r", 64)},
+		{"65 bytes", http.Header{"X-Request-Id": {strings.Repeat("r", 65)}}, strings.Repeat("r", 64)},
+		{"very long", http.Header{"X-Request-Id": {strings.Repeat("r", 1<<16)}}, strings.Repeat("r", 64)},
+	} {
+		assert.Equal(t, tt.want, requestID(tt.header), tt.name)
+	}
+}

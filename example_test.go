@@ -1,0 +1,892 @@
+package cardwire_test
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// connect returns a client of the service in process. A program of its own calls
+// cardwire.New with the base URL and the key of its account.
+func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
+	overHTTP := cardwire.WithHTTPClient(&http.Client{Transport: service})
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, append(opts, overHTTP)...)
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// replies is a service that answers everything in the same words.
+type replies string
+
+func (text replies) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(text))), Request: r,
+	}, nil
+}
+
+// roundTrip is a transport made of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// textLogger logs without what differs from run to run.
+func textLogger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "duration" {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+// payout is a transfer that the fake service accepts.
+func payout(orderNo string) cardwire.TransferParams {
+	return cardwire.TransferParams{
+		MerchantOrderNo: orderNo,
+		PayoutCurrency:  "EUR",
+		TransferType:    cardwire.TransferTypeC2C,
+		PayoutMethod:    cardwire.PayoutMethodBankTransfer,
+		TransferAmount:  decimal.RequireFromString("125.00"),
+	}
+}
+
+// One page, of those cards that are frozen.
+func ExampleClient_ListCards() {
+	client := connect(cardwiretest.New())
+
+	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{
+		Limit: 10, Status: new(cardwire.CardFrozen),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("page %d of %d, %d cards\n", page.CurrentPage, page.LastPage, page.Total)
+	for _, card := range page.Cards {
+		fmt.Println(card.Status, card.Status.Blocked())
+	}
+	// Output:
+	// page 1 of 1, 2 cards
+	// frozen true
+	// frozen true
+}
+
+// All pages, one after the other. What has been seen is kept where the network fails.
+func ExampleClient_AllCards() {
+	service := cardwiretest.New(cardwiretest.WithCards(25))
+	client := connect(service, cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 0}))
+
+	seen, resumeFrom := 0, 0
+	for range 2 {
+		for _, err := range client.AllCards(context.Background(), cardwire.ListCardsParams{Limit: 10, Page: resumeFrom}) {
+			var failure *cardwire.Error
+			if errors.As(err, &failure) {
+				resumeFrom = failure.Page
+				fmt.Println("seen", seen, "cards, to resume from page", resumeFrom)
+				break
+			}
+			if seen++; seen == 20 {
+				service.Fail("ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+			}
+		}
+	}
+	fmt.Println("seen", seen, "cards")
+	// Output:
+	// seen 20 cards, to resume from page 3
+	// seen 25 cards
+}
+
+// GetCard masks what ListCards shows in full.
+func ExampleClient_GetCard() {
+	service := cardwiretest.New()
+	service.AddCard(cardwiretest.Card{ID: "card-1", Available: "250.500"})
+	client := connect(service)
+
+	card, err := client.GetCard(context.Background(), "card-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(card.ID, card.Status, card.Number.IsMasked(), card.CVV, card.Expiry)
+	// Decimal.String leaves zeros out at the end; StringFixed writes what was sent.
+	fmt.Println(card.Available, card.Available.StringFixed(-card.Available.Exponent()), card.Currency)
+	// Output:
+	// card-1 active true *** **/****
+	// 250.5 250.500 USD
+}
+
+func ExampleClient_GetCardByOrder() {
+	service := cardwiretest.New()
+	service.AddCard(cardwiretest.Card{ID: "card-1", OrderID: "order-7"})
+	client := connect(service)
+
+	card, err := client.GetCardByOrder(context.Background(), "order-7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(card.ID)
+
+	_, err = client.GetCardByOrder(context.Background(), "order-8")
+	fmt.Println("not found:", errors.Is(err, cardwire.ErrNotFound))
+	// Output:
+	// card-1
+	// not found: true
+}
+
+// Secrets hide themselves, whatever they are printed with.
+func ExampleClient_GetCardSecrets() {
+	service := cardwiretest.New()
+	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	client := connect(service)
+
+	secrets, err := client.GetCardSecrets(context.Background(), "card-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ciphertext, err := secrets.PAN.Ciphertext()
+	fmt.Println(secrets.Number.IsMasked(), secrets.CVV, secrets.Expiry, secrets.PAN)
+	fmt.Println(len(ciphertext), "bytes,", err)
+	// Output:
+	// true *** **/**** ***
+	// 44 bytes, <nil>
+}
+
+// The cipher and the key are the service's: this is what the fake one does.
+func ExampleCardSecrets_DecryptPAN() {
+	service := cardwiretest.New(cardwiretest.WithCards(0))
+	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	client := connect(service)
+	ctx := context.Background()
+
+	decrypt := func(ciphertext []byte) ([]byte, error) {
+		key := sha256.Sum256([]byte(cardwiretest.DefaultKey))
+		block, err := aes.NewCipher(key[:])
+		if err != nil {
+			return nil, err
+		}
+		gcm, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, err
+		}
+		if len(ciphertext) < gcm.NonceSize() {
+			return nil, errors.New("too short")
+		}
+		return gcm.Open(nil, ciphertext[:gcm.NonceSize()], ciphertext[gcm.NonceSize():], nil)
+	}
+
+	secrets, err := client.GetCardSecrets(ctx, "card-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	number, err := secrets.DecryptPAN(decrypt)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := client.ListCards(ctx, cardwire.ListCardsParams{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("in full:", !number.IsMasked(), "the listed one:", number == page.Cards[0].Number)
+	// Output: in full: true the listed one: true
+}
+
+// Whether a card is frozen or suspended afterwards is not shown: ask Blocked.
+func ExampleClient_FreezeCard() {
+	service := cardwiretest.New()
+	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	client := connect(service)
+	ctx := context.Background()
+
+	operation, err := client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	card, err := client.GetCard(ctx, "card-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(operation.ClientTransactionID, operation.ID != "", card.Status.Blocked())
+	// Output: freeze-1 true true
+}
+
+func ExampleClient_CancelOperation() {
+	const failedTopUp = "0c5b7a1e-2f4d-4c8a-9b3e-6d1f8a7c2e50"
+	service := cardwiretest.New()
+	service.AddFailedOperation(failedTopUp, "transfer_in")
+	client := connect(service)
+	ctx := context.Background()
+
+	fmt.Println(client.CancelOperation(ctx, failedTopUp))
+
+	// It has not failed any more.
+	err := client.CancelOperation(ctx, failedTopUp)
+	fmt.Println("refused:", errors.Is(err, cardwire.ErrRefused))
+	// Output:
+	// <nil>
+	// refused: true
+}
+
+func ExampleClient_RetryOperation() {
+	const failedClose = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
+	service := cardwiretest.New()
+	service.AddFailedOperation(failedClose, "close")
+	client := connect(service)
+
+	fmt.Println(client.RetryOperation(context.Background(), failedClose))
+
+	// An identifier that is no UUID is not sent.
+	err := client.RetryOperation(context.Background(), "close-1")
+	fmt.Println("not sent:", errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrInvalidParams))
+	// Output:
+	// <nil>
+	// not sent: true true
+}
+
+func ExampleClient_ListBINs() {
+	client := connect(cardwiretest.New())
+
+	bins, err := client.ListBINs(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, b := range bins[:2] {
+		fmt.Println(b.BIN, b.Network, b.Currency, b.BusinessModes, b.AuthRequirement.Level)
+		for _, tier := range b.ForeignFees {
+			fmt.Println("  from", tier.Low, "fee", tier.Fee, "rate", tier.FeeRate)
+		}
+	}
+	// Output:
+	// 428837 VISA USD [B2B B2C] base
+	//   from 0 fee 0.5 rate 0.015
+	//   from 100 fee 1 rate 0.0125
+	//   from 1000 fee 2.5 rate 0.01
+	// 49387519 Visa GBP [B2C] advanced
+	//   from 0 fee 0.5 rate 0.015
+	//   from 100 fee 1 rate 0.0125
+	//   from 1000 fee 2.5 rate 0.01
+}
+
+func ExampleClient_ListBINsUnderMaintenance() {
+	client := connect(cardwiretest.New())
+
+	digits, err := client.ListBINsUnderMaintenance(context.Background())
+	fmt.Println(digits, err)
+	// Output: [53270366 65312478] <nil>
+}
+
+// What a cardholder has to give before a card of the BIN is issued.
+func ExampleAuthRequirement_Missing() {
+	client := connect(cardwiretest.New())
+
+	bins, err := client.ListBINs(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	given := map[string]string{"idType": "passport"}
+	for _, b := range bins[:2] {
+		fmt.Println(b.AuthRequirement.Level, b.AuthRequirement.Missing(given))
+	}
+	// Output:
+	// base [idFrontAttachmentKey]
+	// advanced [idFrontAttachmentKey selfieAttachmentKey]
+}
+
+func ExampleClient_CardCapacity() {
+	client := connect(replies(`{"code":200,"msg":"success","data":500}`))
+
+	capacity, err := client.CardCapacity(context.Background())
+	fmt.Println(capacity, err)
+	// Output: 500 <nil>
+}
+
+// A country stands once for each of its parts.
+func ExampleClient_ListRemittanceStates() {
+	client := connect(cardwiretest.New())
+
+	states, err := client.ListRemittanceStates(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, s := range states {
+		if s.Country == "DE" {
+			fmt.Println(s.Code, s.Name, s.CountryStandardCode)
+		}
+	}
+	// Output:
+	// BY Bayern DEU
+	// NW Nordrhein-Westfalen DEU
+}
+
+// A currency can be paid out in several countries, at different fees.
+func ExampleClient_ListRemittanceCurrencies() {
+	client := connect(cardwiretest.New())
+
+	currencies, err := client.ListRemittanceCurrencies(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range currencies {
+		if c.PayoutCurrency == "EUR" {
+			fmt.Println(c.Country, c.TransferType, c.PayoutMethod, c.FeeRate, c.FixedFee, c.MinQuota)
+		}
+	}
+	// Output:
+	// DEU C2C Bank Transfer 0.0035 1.5 10
+	// FRA C2C Bank Transfer 0.004 1.5 10
+}
+
+// The outcome decides what becomes of the order. Here the transfer is made, and
+// its answer lost.
+func ExampleClient_CreateTransfer() {
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	client := connect(service)
+
+	// The order number was stored before: it belongs to the transfer, not to the try.
+	transfer, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	switch {
+	case err == nil:
+		fmt.Println("sent:", transfer.APIOrderNo, transfer.Status)
+	case errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrRefused):
+		fmt.Println("not sent:", err)
+	case errors.Is(err, cardwire.ErrExecuted):
+		fmt.Println("sent, with an unreadable answer")
+	default:
+		fmt.Println("undecided:", err)
+	}
+	fmt.Println("times it was executed:", service.Executions("CreateTransfer", "order-1"))
+	// Output:
+	// undecided: cardwire: CreateTransfer: unknown: connection reset by the peer: it may have happened; settle it with the service before doing it again
+	// times it was executed: 1
+}
+
+// A transfer shows neither people nor accounts where it is printed.
+func ExampleTransferParams() {
+	p := payout("order-1")
+	p.ReceiverBankAccountNumber = "EXAMPLE-ACCOUNT-1"
+
+	fmt.Println(p)
+	fmt.Printf("%+v\n", struct{ Transfer cardwire.TransferParams }{p})
+	// Output:
+	// cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: EUR, TransferAmount: 125.00, ...}
+	// {Transfer:cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: EUR, TransferAmount: 125.00, ...}}
+}
+
+// ImageFile does the same for a file.
+func ExampleClient_UploadImage() {
+	service := cardwiretest.New()
+	client := connect(service)
+
+	picture := []byte("\x89PNG\r\n\x1a\n...")
+	image, err := client.UploadImage(context.Background(), cardwire.ImageBytes("front.png", picture))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(image.AttachmentKey != "", service.Ledger()[0].Size)
+
+	_, err = cardwire.ImageFile("no-such-file.png")
+	fmt.Println(errors.Is(err, os.ErrNotExist))
+	// Output:
+	// true 11
+	// true
+}
+
+// Operations that the interface names but does not specify, with the same
+// outcomes as the others. Path, members and names are then yours to know.
+func ExampleCall() {
+	client := connect(replies(`{"code":200,"msg":"success","data":{"balance":"12.50"}}`))
+
+	type wallet struct{ Balance string }
+	w, err := cardwire.Call[wallet](context.Background(), client, cardwire.Request{
+		Op: "Wallet", Method: http.MethodGet, Path: "/wallet",
+	})
+	fmt.Println(w.Balance, err)
+
+	// The fake service knows only what the interface specifies.
+	_, err = cardwire.Call[any](context.Background(), connect(cardwiretest.New()), cardwire.Request{
+		Op: "Withdraw", Method: http.MethodPost, Path: "/wallet/withdraw",
+		JSON: map[string]string{"amount": "12.50"}, Write: true, Reference: "withdrawal-1",
+	})
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		fmt.Println(failure.Op, failure.Reference, failure.Outcome, failure.HTTPStatus)
+	}
+	// Output:
+	// 12.50 <nil>
+	// Withdraw withdrawal-1 refused 404
+}
+
+// Every error of a call says whether it happened.
+func ExampleError() {
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "limit exceeded"}, 1)
+	client := connect(service)
+
+	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		fmt.Println(failure.Op, failure.Reference, failure.Outcome)
+		fmt.Println(failure.HTTPStatus, failure.Code, failure.Message)
+	}
+	fmt.Println(err)
+	// Output:
+	// CreateTransfer order-1 refused
+	// 422 422 limit exceeded
+	// cardwire: CreateTransfer: refused, HTTP 422, code 422, "limit exceeded": nothing happened; correct the request before calling again
+}
+
+// The four outcomes, and what they are made of.
+func ExampleOutcome() {
+	service := cardwiretest.New()
+	client := connect(service)
+	for _, fault := range []cardwiretest.Fault{
+		{Kind: cardwiretest.FaultStatus, Status: http.StatusForbidden},
+		{Kind: cardwiretest.FaultHTML, Executed: true},
+		{Kind: cardwiretest.FaultWrongData},
+	} {
+		service.Fail("CreateTransfer", fault, 1)
+	}
+	try := func(p cardwire.TransferParams) {
+		var failure *cardwire.Error
+		if _, err := client.CreateTransfer(context.Background(), p); errors.As(err, &failure) {
+			fmt.Println(p.MerchantOrderNo, failure.Outcome, failure.HTTPStatus)
+		}
+	}
+	try(payout("order-1"))
+	try(payout("order-2"))
+	try(payout("order-3"))
+	negative := payout("order-4")
+	negative.TransferAmount = decimal.NewFromInt(-5)
+	try(negative)
+	// Output:
+	// order-1 refused 403
+	// order-2 unknown 502
+	// order-3 executed 200
+	// order-4 not sent 0
+}
+
+func ExampleNewFromEnv() {
+	for name, value := range map[string]string{
+		"CARDWIRE_BASE_URL": "https://api.example.com/api/v1",
+		"CARDWIRE_API_KEY":  "a-key-from-the-console",
+	} {
+		_ = os.Setenv(name, value) // by the surroundings of a program
+		defer func() { _ = os.Unsetenv(name) }()
+	}
+
+	client, err := cardwire.NewFromEnv(cardwire.WithMaskedCards())
+	fmt.Println(client, err) // no key
+	// Output: cardwire.Client(https://api.example.com/api/v1) <nil>
+}
+
+// A caller's HTTP client, with what it does to requests. It may neither repeat
+// them nor follow redirects.
+func ExampleWithHTTPClient() {
+	service := cardwiretest.New()
+	traced := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		fmt.Println(r.Method, r.URL.Path)
+		return service.RoundTrip(r)
+	})}
+
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, cardwire.WithHTTPClient(traced))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.ListBINs(context.Background())
+	fmt.Println(err)
+	// Output:
+	// GET /api/v1/bins
+	// <nil>
+}
+
+// A proxy, a dialer or, as here, certificates of one's own.
+func ExampleWithTransport() {
+	server := httptest.NewTLSServer(cardwiretest.New())
+	defer server.Close()
+	transport := server.Client().Transport.(*http.Transport) // trusts the server
+
+	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithTransport(transport))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.CloseIdleConnections()
+	bins, err := client.ListBINs(context.Background())
+	fmt.Println(len(bins), err)
+	// Output: 7 <nil>
+}
+
+// Keys can rotate without a new client.
+func ExampleWithKeySource() {
+	service := cardwiretest.New(cardwiretest.WithKey("second-key"))
+	keys := []string{"first-key", "second-key"}
+	client, err := cardwire.New("https://api.example.com/api/v1", "",
+		cardwire.WithHTTPClient(&http.Client{Transport: service}),
+		cardwire.WithKeySource(func(context.Context) (string, error) {
+			key := keys[0]
+			keys = keys[1:]
+			return key, nil
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.ListBINs(context.Background())
+	fmt.Println(errors.Is(err, cardwire.ErrUnauthorized))
+	_, err = client.ListBINs(context.Background())
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
+}
+
+// Reads are repeated. Writes are not, whatever the policy.
+func ExampleWithRetry() {
+	service := cardwiretest.New()
+	service.Fail("ListBINs", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
+	policy := cardwire.DefaultRetryPolicy()
+	policy.MaxRetries, policy.MinDelay = 3, time.Millisecond
+	client := connect(service, cardwire.WithRetry(policy))
+
+	bins, err := client.ListBINs(context.Background())
+	fmt.Println(len(bins), err, len(service.Requests()))
+
+	_, err = client.CreateTransfer(context.Background(), payout("order-1"))
+	fmt.Println(errors.Is(err, cardwire.ErrOutcomeUnknown), len(service.Requests()))
+	// Output:
+	// 7 <nil> 4
+	// true 5
+}
+
+func ExampleWithoutRetry() {
+	service := cardwiretest.New()
+	service.Fail("ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	client := connect(service)
+
+	_, err := client.ListBINs(context.Background(), cardwire.WithoutRetry())
+	fmt.Println(err)
+	fmt.Println(len(service.Requests()), "request")
+	// Output:
+	// cardwire: ListBINs: unknown: connection reset by the peer: nothing was changed; calling again is safe
+	// 1 request
+}
+
+// allowance is a limiter that allows a number of requests.
+type allowance struct{ left atomic.Int32 }
+
+func (a *allowance) Wait(context.Context) error {
+	if a.left.Add(-1) < 0 {
+		return errors.New("the allowance is used up")
+	}
+	return nil
+}
+
+// A *rate.Limiter of golang.org/x/time/rate is a limiter. This one counts.
+func ExampleWithLimiter() {
+	var limiter allowance
+	limiter.left.Store(1)
+	client := connect(cardwiretest.New(), cardwire.WithLimiter(&limiter))
+
+	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	fmt.Println(err)
+	_, err = client.CreateTransfer(context.Background(), payout("order-2"))
+	fmt.Println("not sent:", errors.Is(err, cardwire.ErrNotSent))
+	// Output:
+	// <nil>
+	// not sent: true
+}
+
+func ExampleWithLogger() {
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}, 1)
+	client := connect(service, cardwire.WithLogger(textLogger()))
+
+	_, _ = client.ListBINs(context.Background())
+	_, _ = client.CreateTransfer(context.Background(), payout("order-1"))
+	// Output:
+	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200 code=200
+	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502 outcome=unknown
+}
+
+// What a counter or a tracer is fed with.
+func ExampleWithObserver() {
+	service := cardwiretest.New()
+	service.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, 1)
+	client := connect(service, cardwire.WithObserver(cardwire.Observer{
+		CallEnd: func(_ context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
+			fmt.Println(c.Op, "write:", c.Write, "status:", r.HTTPStatus, "requests:", r.Attempts, "error:", r.Err != nil)
+		},
+	}))
+
+	_, _ = client.CardCapacity(context.Background())
+	_, _ = client.CreateTransfer(context.Background(), payout("order-1"))
+	// Output:
+	// CardCapacity write: false status: 200 requests: 2 error: false
+	// CreateTransfer write: true status: 200 requests: 1 error: false
+}
+
+// orderBook is a journal in memory, for one caller at a time. One that is to
+// outlive a crash is in a database.
+type orderBook map[string]cardwire.Outcome
+
+func (b orderBook) Begin(_ context.Context, i cardwire.Intent) error {
+	if outcome, ok := b[i.Reference]; ok && outcome != cardwire.OutcomeNotSent && outcome != cardwire.OutcomeRefused {
+		return &cardwire.DuplicateIntent{Outcome: outcome}
+	}
+	b[i.Reference] = cardwire.OutcomeUnknown
+	return nil
+}
+
+func (b orderBook) End(_ context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	b[i.Reference] = r.Outcome
+	return nil
+}
+
+// Whatever happens to this process, an order number is not sent a second time.
+func ExampleWithJournal() {
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	book := orderBook{}
+	ctx := context.Background()
+
+	_, err := connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
+	fmt.Println("unknown:", errors.Is(err, cardwire.ErrOutcomeUnknown), "in the book:", book["order-1"])
+
+	// The process is started again, and knows the order from its book.
+	_, err = connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
+	fmt.Println("taken:", errors.Is(err, cardwire.ErrDuplicateIntent))
+	fmt.Println("requests:", len(service.Requests()))
+	// Output:
+	// unknown: true in the book: unknown
+	// taken: true
+	// requests: 1
+}
+
+// How the query parameters are called is not shown. A wrong assumption is found
+// out, and corrected here.
+func ExampleWithProfile() {
+	ignores := replies(`{"code":200,"msg":"success","data":{"total":40,"per_page":20,"current_page":1,"last_page":2,"data":[]}}`)
+	_, err := connect(ignores).ListCards(context.Background(), cardwire.ListCardsParams{Page: 2})
+	fmt.Println("ignored:", errors.Is(err, cardwire.ErrParameterIgnored))
+
+	profile := cardwire.DefaultProfile()
+	profile.PageParam = "pageNo"
+	service := cardwiretest.New(cardwiretest.WithProfile(profile))
+	client := connect(service, cardwire.WithProfile(profile))
+	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Page: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(page.CurrentPage, service.Requests()[0].Query)
+	// Output:
+	// ignored: true
+	// 2 pageNo=***
+}
+
+// Numbers and CVVs never reach the program, not even sealed.
+func ExampleWithMaskedCards() {
+	for _, opts := range [][]cardwire.Option{nil, {cardwire.WithMaskedCards()}} {
+		client := connect(cardwiretest.New(), opts...)
+		page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 1})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		card := page.Cards[0]
+		fmt.Println("number masked:", card.Number.IsMasked(), "CVV masked:", card.CVV.IsMasked())
+	}
+	// Output:
+	// number masked: false CVV masked: false
+	// number masked: true CVV masked: true
+}
+
+// Reads, too, take a connection each.
+func ExampleWithFreshConnections() {
+	for _, opts := range [][]cardwire.Option{nil, {cardwire.WithFreshConnections()}} {
+		var connections atomic.Int32
+		server := httptest.NewUnstartedServer(cardwiretest.New())
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
+		}
+		server.Start()
+		client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, opts...)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for range 3 {
+			_, _ = client.ListBINs(context.Background())
+		}
+		fmt.Println(connections.Load())
+		client.CloseIdleConnections()
+		server.Close()
+	}
+	// Output:
+	// 1
+	// 3
+}
+
+func ExampleWithUserAgent() {
+	service := cardwiretest.New()
+	seen := roundTrip(func(r *http.Request) (*http.Response, error) {
+		product, _, _ := strings.Cut(r.UserAgent(), " ")
+		fmt.Println(product)
+		return service.RoundTrip(r)
+	})
+	client := connect(seen, cardwire.WithUserAgent("shop/1.2"))
+
+	_, _ = client.ListBINs(context.Background())
+	// Output: shop/1.2
+}
+
+// A reply is held in memory as a whole: what is larger is not read to its end.
+func ExampleWithMaxResponseBytes() {
+	client := connect(cardwiretest.New(), cardwire.WithMaxResponseBytes(1<<10))
+
+	_, err := client.ListCards(context.Background(), cardwire.ListCardsParams{})
+	fmt.Println(errors.Is(err, cardwire.ErrResponseTooLarge))
+	// Output: true
+}
+
+// The bound of calls whose context has no deadline. Of a write that runs into it,
+// nobody knows whether it happened.
+func ExampleWithTimeout() {
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
+	client := connect(service, cardwire.WithTimeout(20*time.Millisecond))
+
+	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))
+	// Output: true true
+}
+
+// Plain http is for this machine only, unless it is asked for.
+func ExampleWithInsecureHTTP() {
+	const inside = "http://cards.internal/api/v1"
+	_, err := cardwire.New(inside, "a-key")
+	fmt.Println(errors.Is(err, cardwire.ErrInvalidParams))
+
+	_, err = cardwire.New(inside, "a-key", cardwire.WithInsecureHTTP())
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
+}
+
+// A test against the service's sandbox learns of every deviation.
+func ExampleWithStrictDrift() {
+	numberAsText := replies(`{"code":200,"msg":"success","data":"500"}`)
+
+	capacity, err := connect(numberAsText).CardCapacity(context.Background())
+	fmt.Println(capacity, err)
+
+	capacity, err = connect(numberAsText, cardwire.WithStrictDrift()).CardCapacity(context.Background())
+	fmt.Println(capacity, errors.Is(err, cardwire.ErrDrift))
+	// Output:
+	// 500 <nil>
+	// 500 true
+}
+
+// Deviations that are tolerated are told, and no value with them.
+func ExampleDriftLogger() {
+	client := connect(replies(`{"code":200,"msg":"success","data":"500","trace":"7f"}`),
+		cardwire.WithObserver(cardwire.DriftLogger(textLogger())))
+
+	_, _ = client.CardCapacity(context.Background())
+	// Output:
+	// level=WARN msg="cardwire: the answer deviates from the interface" operation=CardCapacity path=data kind="text for number"
+	// level=WARN msg="cardwire: the answer deviates from the interface" operation=CardCapacity path=* kind="unknown member"
+}
+
+func ExampleWithResponse() {
+	client := connect(cardwiretest.New())
+
+	var response cardwire.Response
+	_, err := client.CardCapacity(context.Background(), cardwire.WithResponse(&response))
+	fmt.Println(err, response.HTTPStatus, response.Code, response.Message)
+
+	// The body may hold card numbers, so it has to be asked for by that name.
+	fmt.Println(json.Valid(response.RevealBody()))
+	// Output:
+	// <nil> 200 200 success
+	// true
+}
+
+func ExampleWithHeader() {
+	service := cardwiretest.New()
+	seen := roundTrip(func(r *http.Request) (*http.Response, error) {
+		fmt.Println(r.Header.Get("Traceparent"))
+		return service.RoundTrip(r)
+	})
+	client := connect(seen)
+
+	_, _ = client.ListBINs(context.Background(), cardwire.WithHeader("Traceparent", "00-af7651916cd43dd-b7ad6b71-01"))
+
+	_, err := client.ListBINs(context.Background(), cardwire.WithHeader("Authorization", "Bearer another-key"))
+	fmt.Println("refused:", errors.Is(err, cardwire.ErrInvalidParams))
+	// Output:
+	// 00-af7651916cd43dd-b7ad6b71-01
+	// refused: true
+}
+
+// Every way to print a number shows a mask, and one method does not.
+func ExampleCardNumber() {
+	client := connect(cardwiretest.New())
+
+	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	number := page.Cards[0].Number
+	text, _ := json.Marshal(number)
+	for _, printed := range []string{fmt.Sprint(number), fmt.Sprintf("%#v", number), fmt.Sprintf("%x", number), string(text)} {
+		fmt.Println(strings.Count(printed, "*"), strings.Contains(printed, number.Reveal()))
+	}
+	// Output:
+	// 6 false
+	// 6 false
+	// 6 false
+	// 6 false
+}

@@ -1,0 +1,639 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The replies that tests of references need.
+var (
+	tellDone    = &tellReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)}
+	tellNo      = &tellReply{status: 422, body: `{"code":422,"msg":"order exists","data":null}`}
+	tellNobody  = &tellReply{err: errTellBroken}
+	tellStrange = &tellReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-7","status":[]}`)}
+)
+
+// tellJournal notes what it is told.
+type tellJournal struct {
+	begin func(context.Context, Intent) error               // nil: always fine
+	end   func(context.Context, Intent, IntentResult) error // nil: always fine
+
+	mu      sync.Mutex
+	begun   []Intent
+	ended   []Intent
+	results []IntentResult
+}
+
+func (j *tellJournal) Begin(ctx context.Context, i Intent) error {
+	j.mu.Lock()
+	j.begun = append(j.begun, i)
+	j.mu.Unlock()
+	if j.begin == nil {
+		return nil
+	}
+	return j.begin(ctx, i)
+}
+
+func (j *tellJournal) End(ctx context.Context, i Intent, r IntentResult) error {
+	j.mu.Lock()
+	j.ended = append(j.ended, i)
+	j.results = append(j.results, r)
+	j.mu.Unlock()
+	if j.end == nil {
+		return nil
+	}
+	return j.end(ctx, i, r)
+}
+
+// tellOutcome sends the order and returns how it ended; success is executed.
+func tellOutcome(t *testing.T, c *Client, orderNo string) Outcome {
+	t.Helper()
+	_, err := c.CreateTransfer(t.Context(), tellTransfer(orderNo))
+	if err == nil {
+		return OutcomeExecuted
+	}
+	return failure(t, err).Outcome
+}
+
+func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
+	t.Parallel()
+	for _, w := range tellWrites() {
+		want := int32(1) // requests while the first is in flight
+		switch w.op {
+		case "CancelOperation", "RetryOperation", "UploadImage":
+			want = 2 // a record may fail again, and an image has no reference
+		}
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var requests atomic.Int32
+				proceed := make(chan struct{})
+				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+					requests.Add(1)
+					<-proceed
+					return httpReply(r, 200, success(w.data)), nil
+				}))
+				first := make(chan error, 1)
+				go func() { first <- w.call(t.Context(), c) }()
+				synctest.Wait()
+				require.EqualValues(t, 1, requests.Load())
+
+				second := make(chan error, 1)
+				go func() { second <- w.call(t.Context(), c) }()
+				synctest.Wait()
+				assert.Equal(t, want, requests.Load())
+				close(proceed)
+				require.NoError(t, <-first)
+				if err := <-second; want == 1 {
+					assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, tellingOf(t, err))
+					assert.Equal(t, w.reference, failure(t, err).Reference)
+				} else {
+					require.NoError(t, err)
+				}
+
+				require.NoError(t, w.call(t.Context(), c), "the reference is free again")
+				assert.Equal(t, want+1, requests.Load())
+			})
+		})
+	}
+}
+
+// tellTrip is a function as a carrier.
+type tellTrip func(*http.Request) (*http.Response, error)
+
+func (f tellTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var requests atomic.Int32
+		proceed := make(chan struct{})
+		c := clientOn(t, tellTrip(func(*http.Request) (*http.Response, error) {
+			requests.Add(1)
+			<-proceed
+			return nil, errTellBroken
+		}))
+		freeze := func(reference string) {
+			_, _ = c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: reference})
+		}
+		go tellOutcome(t, c, "M-1")
+		go tellOutcome(t, c, "M-2")
+		go freeze("M-1")
+		synctest.Wait()
+		assert.EqualValues(t, 3, requests.Load())
+		close(proceed)
+	})
+}
+
+// However a call ends, its reference is free afterwards.
+func TestAReferenceIsFreeAfterEachEnding(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		first *tellReply
+		opts  func(calls *int) []Option
+		panic bool
+	}{
+		"success":    {first: tellDone},
+		"refusal":    {first: tellNo},
+		"unknown":    {first: tellNobody},
+		"unreadable": {first: tellStrange},
+		"the journal refuses": {opts: func(calls *int) []Option {
+			return []Option{WithJournal(&tellJournal{begin: func(context.Context, Intent) error { return tellFirst(calls, broken) }})}
+		}},
+		"the journal says that it is taken": {opts: func(calls *int) []Option {
+			return []Option{WithJournal(&tellJournal{begin: func(context.Context, Intent) error {
+				return tellFirst(calls, &DuplicateIntent{Outcome: OutcomeExecuted})
+			}})}
+		}},
+		"the journal does not record the end": {first: tellDone, opts: func(calls *int) []Option {
+			return []Option{WithJournal(&tellJournal{end: func(context.Context, Intent, IntentResult) error { return tellFirst(calls, broken) }})}
+		}},
+		"the limiter refuses": {opts: func(calls *int) []Option {
+			return []Option{WithLimiter(tellLimiter(func(context.Context) error { return tellFirst(calls, broken) }))}
+		}},
+		"the journal panics": {panic: true, opts: func(calls *int) []Option {
+			return []Option{WithJournal(&tellJournal{begin: func(context.Context, Intent) error { tellPanic(calls); return nil }})}
+		}},
+		"the limiter panics": {panic: true, opts: func(calls *int) []Option {
+			return []Option{WithLimiter(tellLimiter(func(context.Context) error { tellPanic(calls); return nil }))}
+		}},
+		"the doer panics": {panic: true, opts: func(calls *int) []Option {
+			return []Option{WithHTTPClient(tellDoer(func(r *http.Request) (*http.Response, error) {
+				tellPanic(calls)
+				return httpReply(r, 200, tellDone.body), nil
+			}))}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			s := &tellScript{replies: []*tellReply{tellDone}}
+			if tc.first != nil {
+				s.replies = []*tellReply{tc.first, tellDone}
+			}
+			var opts []Option
+			if tc.opts != nil {
+				opts = tc.opts(&calls)
+			}
+			c := clientOn(t, s, opts...)
+			if tc.panic {
+				assert.PanicsWithValue(t, "a panic of the caller's", func() { tellOutcome(t, c, "M-1") })
+			} else {
+				tellOutcome(t, c, "M-1")
+			}
+			assert.Equal(t, OutcomeExecuted, tellOutcome(t, c, "M-1"), "the second call")
+		})
+	}
+}
+
+// tellFirst is err at the first call.
+func tellFirst(calls *int, err error) error {
+	if *calls++; *calls == 1 {
+		return err
+	}
+	return nil
+}
+
+// tellPanic panics at the first call.
+func tellPanic(calls *int) {
+	if *calls++; *calls == 1 {
+		panic("a panic of the caller's")
+	}
+}
+
+// What was sent when a doer panicked is unknown, in memory and in the journal.
+func TestAPanicLeavesTheReferenceUndecided(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	journal := new(tellJournal)
+	c := clientOn(t, nil, WithJournal(journal), WithHTTPClient(tellDoer(func(r *http.Request) (*http.Response, error) {
+		tellPanic(&calls)
+		return httpReply(r, tellNo.status, tellNo.body), nil
+	})))
+	assert.Panics(t, func() { tellOutcome(t, c, "M-1") })
+	assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"), "the refusal may be the echo of the first")
+}
+
+func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, tellNo}})
+	require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+
+	_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	assert.Equal(t, telling{
+		Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 422, Message: "order exists",
+	}, tellingOf(t, err), "a later refusal")
+	assert.Contains(t, err.Error(), "it may have happened")
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"), "and the one after that")
+
+	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-2"), "another reference")
+	_, err = c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "M-1"})
+	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome, "another operation under the same reference")
+}
+
+func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, tellDone}})
+	require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	require.NoError(t, err)
+	assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
+}
+
+// 429 and 401 guarantee that nothing happened, but not of a reference that was
+// sent before.
+func TestNoRefusalDecidesAnUndecidedReference(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{401, 404, 429} {
+		c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, {status: status}}})
+		require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+		_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+		require.ErrorIs(t, err, ErrOutcomeUnknown)
+		assert.NotContains(t, err.Error(), "nothing happened")
+	}
+}
+
+func TestTheLast4096UndecidedReferencesAreRemembered(t *testing.T) {
+	t.Parallel()
+	refuse := false
+	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		if refuse {
+			return httpReply(r, tellNo.status, tellNo.body), nil
+		}
+		return nil, errTellBroken
+	}))
+	undecided := func(first, last int) {
+		refuse = false
+		for i := first; i <= last; i++ {
+			require.Equal(t, OutcomeUnknown, tellOutcome(t, c, fmt.Sprint("M-", i)))
+		}
+		refuse = true
+	}
+	undecided(1, 4096)
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"), "4,096 are kept")
+	undecided(4096, 4096) // it is known already, and takes no other place
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	undecided(4097, 4097)
+	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-1"), "the 4,097th takes the place of the oldest")
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-2"))
+	undecided(4098, 8192)
+	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-4096"))
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-4097"))
+	undecided(8193, 8193)
+	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-4097"))
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-4098"))
+}
+
+// tellHash is a hash over the text of sorted fields, each preceded by its length.
+// Its form must not change: journals compare across releases.
+func tellHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
+	t.Parallel()
+	want := map[string]struct {
+		intents []Intent
+		service string
+	}{
+		"CreateTransfer": {[]Intent{{
+			Op: "CreateTransfer", Reference: "M-1", Unique: true,
+			BodySHA256: tellHash("15:merchantOrderNo3:M-114:payoutCurrency3:EUR14:transferAmount5:10.50"),
+		}}, "A-1"},
+		"FreezeCard": {[]Intent{{
+			Op: "FreezeCard", Reference: "F-1", Unique: true,
+			BodySHA256: tellHash("6:cardId2:c119:clientTransactionId3:F-1"),
+		}}, tellUUID},
+		"CancelOperation": {[]Intent{{
+			Op: "CancelOperation", Reference: tellUUID,
+			BodySHA256: tellHash("21:client_transaction_id36:" + tellUUID + "4:type6:cancel"),
+		}}, ""},
+		"RetryOperation": {[]Intent{{
+			Op: "RetryOperation", Reference: tellUUID,
+			BodySHA256: tellHash("21:client_transaction_id36:" + tellUUID + "4:type5:retry"),
+		}}, ""},
+		"UploadImage": {nil, ""},
+		"CloseCard": {[]Intent{{
+			Op: "CloseCard", Reference: "C-1", Unique: true, BodySHA256: tellHash("17:POST /cards/close0:6:cardId2:c1"),
+		}}, ""},
+	}
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var events []string
+				journal := &tellJournal{
+					begin: func(context.Context, Intent) error { events = append(events, "begin"); return nil },
+					end:   func(context.Context, Intent, IntentResult) error { events = append(events, "end"); return nil },
+				}
+				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+					events = append(events, "request")
+					time.Sleep(time.Second)
+					return httpReply(r, 200, success(w.data)), nil
+				}), WithJournal(journal))
+				began := time.Now()
+				require.NoError(t, w.call(t.Context(), c))
+
+				expected := want[w.op]
+				for i := range expected.intents {
+					expected.intents[i].Time = began
+				}
+				assert.Equal(t, expected.intents, journal.begun)
+				assert.Equal(t, expected.intents, journal.ended)
+				if expected.intents == nil {
+					assert.Equal(t, []string{"request"}, events)
+					return
+				}
+				assert.Equal(t, []string{"begin", "request", "end"}, events)
+				assert.Equal(t, []IntentResult{{Outcome: OutcomeExecuted, ServiceID: expected.service}}, journal.results)
+			})
+		})
+	}
+}
+
+func TestWhatAJournalIsToldOfEachEnding(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reply *tellReply
+		want  IntentResult
+	}{
+		"success":                          {tellDone, IntentResult{OutcomeExecuted, "A-1"}},
+		"refusal":                          {tellNo, IntentResult{OutcomeRefused, ""}},
+		"no answer":                        {tellNobody, IntentResult{OutcomeUnknown, ""}},
+		"an answer that is half readable":  {tellStrange, IntentResult{OutcomeExecuted, "A-7"}},
+		"an answer without the identifier": {&tellReply{body: success(`{}`)}, IntentResult{OutcomeExecuted, ""}},
+		"the answer to another order": {
+			&tellReply{body: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
+			IntentResult{OutcomeUnknown, ""},
+		},
+		"the answer to another order, without the identifier": {
+			&tellReply{body: success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
+			IntentResult{OutcomeUnknown, ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := new(tellJournal)
+			c := clientOn(t, &tellScript{replies: []*tellReply{tc.reply}}, WithJournal(journal))
+			assert.Equal(t, tc.want.Outcome, tellOutcome(t, c, "M-1"))
+			assert.Equal(t, []IntentResult{tc.want}, journal.results)
+		})
+	}
+}
+
+func TestAJournalIsToldOfWhatWasNotSentAfterItWasAsked(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, opt := range map[string]Option{
+		"the limiter":    WithLimiter(tellLimiter(func(context.Context) error { return broken })),
+		"the key source": WithKeySource(func(context.Context) (string, error) { return "", broken }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := new(tellJournal)
+			s := new(tellScript)
+			key := testKey
+			if name == "the key source" {
+				key = ""
+			}
+			c, err := New(testBase, key, WithHTTPClient(&http.Client{Transport: s}), WithJournal(journal), opt)
+			require.NoError(t, err)
+			assert.Equal(t, OutcomeNotSent, tellOutcome(t, c, "M-1"))
+			assert.Equal(t, []IntentResult{{Outcome: OutcomeNotSent}}, journal.results)
+			assert.Zero(t, s.requests)
+		})
+	}
+}
+
+// What is refused for its parameters never was an intent.
+func TestAJournalIsNotToldOfWhatIsRefusedForItsParameters(t *testing.T) {
+	t.Parallel()
+	journal := new(tellJournal)
+	c := unasked(t, WithJournal(journal))
+	_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1"})
+	refusedBeforehand(t, err, "TransferAmount")
+	assert.Empty(t, journal.begun)
+	assert.Empty(t, journal.ended)
+}
+
+func TestReadsAndWritesWithoutAReferenceAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	journal := new(tellJournal)
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(`[]`)}}}, WithJournal(journal))
+	_, err := c.ListBINsUnderMaintenance(t.Context())
+	require.NoError(t, err)
+	_, err = Call[[]string](t.Context(), c, Request{Op: "Read", Method: "POST", Path: "/read"})
+	require.NoError(t, err)
+	_, err = Call[[]string](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write", Write: true})
+	require.NoError(t, err)
+	_, err = c.GetCardSecrets(t.Context(), "c1")
+	require.ErrorIs(t, err, ErrUnreadable)
+	assert.Empty(t, journal.begun)
+}
+
+func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the database of 4111111111111111 is down")
+	for name, tc := range map[string]struct {
+		err  error
+		want telling
+	}{
+		"an error":   {down, telling{Outcome: OutcomeNotSent, Is: "NotSent"}},
+		"undecided":  {&DuplicateIntent{}, telling{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+		"executed":   {&DuplicateIntent{Outcome: OutcomeExecuted}, telling{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"in a frame": {fmt.Errorf("4111111111111111: %w", &DuplicateIntent{Outcome: OutcomeExecuted}), telling{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := &tellJournal{begin: func(context.Context, Intent) error { return tc.err }}
+			c := unasked(t, WithJournal(journal))
+			_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			assert.Equal(t, tc.want, tellingOf(t, err))
+			assert.Equal(t, "M-1", failure(t, err).Reference)
+			assert.NotContains(t, err.Error(), "4111", "the text of a cause may hold anything")
+			assert.Empty(t, journal.ended, "what was not begun does not end")
+			if tc.err == down {
+				require.ErrorIs(t, err, down)
+				return
+			}
+			var taken *DuplicateIntent
+			require.ErrorAs(t, err, &taken)
+			assert.Equal(t, tc.want.Outcome, taken.Outcome)
+		})
+	}
+}
+
+// Where the service deduplicates, a caller may repeat an undecided reference,
+// and nothing but that.
+func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
+	t.Parallel()
+	p := DefaultProfile()
+	p.ServerDeduplicates = true
+	for name, tc := range map[string]struct {
+		taken    error
+		reply    *tellReply
+		want     Outcome
+		recorded []IntentResult
+	}{
+		"undecided, then done":       {&DuplicateIntent{}, tellDone, OutcomeExecuted, []IntentResult{{OutcomeExecuted, "A-1"}}},
+		"undecided, then refused":    {&DuplicateIntent{}, tellNo, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"undecided, then no answer":  {&DuplicateIntent{}, tellNobody, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"executed":                   {&DuplicateIntent{Outcome: OutcomeExecuted}, nil, OutcomeExecuted, nil},
+		"a journal that is not well": {errors.New("down"), nil, OutcomeNotSent, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := &tellJournal{begin: func(context.Context, Intent) error { return tc.taken }}
+			s := &tellScript{replies: []*tellReply{tc.reply}}
+			c := clientOn(t, s, WithJournal(journal), WithProfile(p))
+			assert.Equal(t, tc.want, tellOutcome(t, c, "M-1"))
+			assert.Equal(t, tc.recorded, journal.results)
+			assert.Equal(t, len(tc.recorded), s.requests)
+		})
+	}
+}
+
+// That this repeat was not sent does not say that the first was not: a caller
+// who settles the order on "not sent" would settle it wrongly.
+func TestARepeatThatWasNotSentLeavesTheIntentUndecided(t *testing.T) {
+	t.Parallel()
+	p := DefaultProfile()
+	p.ServerDeduplicates = true
+	journal := &tellJournal{begin: func(context.Context, Intent) error { return &DuplicateIntent{} }}
+	c := unasked(t, WithJournal(journal), WithProfile(p),
+		WithLimiter(tellLimiter(func(context.Context) error { return errors.New("no") })))
+	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
+}
+
+type tellKey struct{}
+
+// The caller may be gone when the result is recorded.
+func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), tellKey{}, "kept"))
+		journal := &tellJournal{end: func(ctx context.Context, _ Intent, _ IntentResult) error {
+			assert.NoError(t, ctx.Err())
+			assert.Equal(t, "kept", ctx.Value(tellKey{}))
+			end, ok := ctx.Deadline()
+			assert.True(t, ok)
+			assert.Equal(t, 5*time.Second, time.Until(end))
+			return nil
+		}}
+		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+			cancel()
+			return nil, r.Context().Err()
+		}), WithJournal(journal))
+		_, err := c.CreateTransfer(ctx, tellTransfer("M-1"))
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
+	})
+}
+
+func TestAResultThatIsNotRecordedLeavesTheCallAsItWas(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the database of 4111111111111111 is down")
+	var told []error
+	var infos []CallInfo
+	var log bytes.Buffer
+	c := clientOn(t, &tellScript{replies: []*tellReply{tellDone, tellNo}},
+		WithJournal(&tellJournal{end: func(context.Context, Intent, IntentResult) error { return down }}),
+		WithObserver(Observer{}),
+		WithObserver(Observer{JournalError: func(_ context.Context, i CallInfo, err error) {
+			infos, told = append(infos, i), append(told, err)
+		}}),
+		WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+	)
+	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	require.NoError(t, err)
+	assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
+	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-2"))
+
+	require.Len(t, told, 2)
+	require.ErrorIs(t, told[0], down)
+	assert.Equal(t, "the journal did not record the result: the intent stays open", told[0].Error())
+	assert.Equal(t, CallInfo{
+		Op: "CreateTransfer", Method: "POST", Path: "/remittance/transfer", Reference: "M-1", Write: true,
+	}, infos[0])
+	assert.Equal(t, 2, strings.Count(log.String(), `level=WARN msg="cardwire: the journal did not record the result" operation=CreateTransfer`+"\n"))
+	assert.NotContains(t, log.String(), "4111")
+}
+
+func TestTheHashOfABodyTellsBodiesApart(t *testing.T) {
+	t.Parallel()
+	journal := new(tellJournal)
+	c := clientOn(t, &tellScript{replies: []*tellReply{tellNo}}, WithJournal(journal))
+	freeze := func(card, reference string) string {
+		t.Helper()
+		_, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: card, ClientTransactionID: reference})
+		require.ErrorIs(t, err, ErrRefused)
+		return journal.begun[len(journal.begun)-1].BodySHA256
+	}
+	closing := func(r Request) string {
+		t.Helper()
+		r.Op, r.Method, r.Path, r.Write, r.Reference = "Close", "POST", "/close", true, "R-1"
+		_, err := Call[any](t.Context(), c, r)
+		require.ErrorIs(t, err, ErrRefused)
+		return journal.begun[len(journal.begun)-1].BodySHA256
+	}
+	assert.Equal(t, freeze("c1", "F-1"), freeze("c1", "F-1"), "the boundary is another one each time")
+	assert.NotEqual(t, freeze("c1", "F-1"), freeze("c2", "F-1"))
+	assert.Equal(t,
+		closing(Request{Form: url.Values{"a": {"1", "2"}, "b": {"3"}}}),
+		closing(Request{Form: url.Values{"b": {"3"}, "a": {"1", "2"}}}))
+	assert.NotEqual(t, closing(Request{Form: url.Values{"a": {"1"}}}), closing(Request{Form: url.Values{"a": {"1"}, "b": {""}}}))
+	assert.NotEqual(t, closing(Request{Form: url.Values{"ab": {"c"}}}), closing(Request{Form: url.Values{"a": {"bc"}}}))
+	assert.Equal(t,
+		closing(Request{JSON: map[string]any{"a": 1, "b": "x"}}),
+		closing(Request{JSON: map[string]any{"b": "x", "a": 1}}))
+	assert.NotEqual(t, closing(Request{JSON: []int{1}}), closing(Request{JSON: []int{2}}))
+}
+
+// A journal that does not answer ends with the call's own deadline.
+func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wait := func(ctx context.Context, _ Intent) error { <-ctx.Done(); return ctx.Err() }
+		c := unasked(t, WithJournal(&tellJournal{begin: wait}), WithTimeout(7*time.Second))
+		start := time.Now()
+		_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, ErrNotSent)
+		assert.Equal(t, 7*time.Second, time.Since(start))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start = time.Now()
+		_, err = c.CreateTransfer(ctx, tellTransfer("M-1"))
+		require.ErrorIs(t, err, ErrNotSent)
+		assert.Equal(t, time.Hour, time.Since(start), "a deadline of the caller's governs")
+	})
+}
+
+func TestADuplicateIntentSaysHowTheEarlierOneStands(t *testing.T) {
+	t.Parallel()
+	assert.EqualError(t, &DuplicateIntent{}, "cardwire: the reference is taken by an intent whose outcome is unknown")
+	assert.EqualError(t, &DuplicateIntent{Outcome: OutcomeExecuted}, "cardwire: the reference is taken by an intent whose outcome is executed")
+	require.ErrorIs(t, error(&DuplicateIntent{}), ErrDuplicateIntent)
+	assert.NotErrorIs(t, error(&DuplicateIntent{}), ErrOutcomeUnknown)
+}

@@ -1,0 +1,950 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type tellLimiter func(context.Context) error
+
+func (l tellLimiter) Wait(ctx context.Context) error { return l(ctx) }
+
+// tellProfile is the default profile with one change.
+func tellProfile(change func(*Profile)) Option {
+	p := DefaultProfile()
+	change(&p)
+	return WithProfile(p)
+}
+
+func TestWhatNewRefuses(t *testing.T) {
+	t.Parallel()
+	var noClient *http.Client
+	for name, tc := range map[string]struct {
+		base, key string
+		opts      []Option
+		want      string // after "cardwire: invalid parameters: "
+	}{
+		"no base URL":        {"", testKey, nil, "the base URL is not like https://host/api/v1"},
+		"no host":            {"https:///api/v1", testKey, nil, "the base URL is not like https://host/api/v1"},
+		"no scheme":          {"api.example.com/api/v1", testKey, nil, "the base URL is not like https://host/api/v1"},
+		"another scheme":     {"ftp://api.example.com", testKey, nil, "the base URL is not https"},
+		"plain http":         {"http://api.example.com/api/v1", testKey, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
+		"nearly this host":   {"http://localhost.example.com", testKey, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
+		"a user":             {"https://me:secret@api.example.com", testKey, nil, "the base URL holds a user name: the key is a parameter of its own"},
+		"a query":            {"https://api.example.com/api/v1?key=secret", testKey, nil, "the base URL holds a query or a fragment"},
+		"an empty query":     {"https://api.example.com/api/v1?", testKey, nil, "the base URL holds a query or a fragment"},
+		"a fragment":         {"https://api.example.com/api/v1#secret", testKey, nil, "the base URL holds a query or a fragment"},
+		"no key":             {testBase, "", nil, "the API key is empty"},
+		"a key with a space": {testBase, "sk secret", nil, "the API key holds a character that is not visible ASCII"},
+		"a key with a line":  {testBase, "sk-secret\r\nX: y", nil, "the API key holds a character that is not visible ASCII"},
+		"a key beyond ASCII": {testBase, "sk-sécret", nil, "the API key holds a character that is not visible ASCII"},
+		"a nil option":       {testBase, testKey, []Option{nil}, "an option is nil"},
+		"a nil client":       {testBase, testKey, []Option{WithHTTPClient(nil)}, "WithHTTPClient: the client is nil"},
+		"a typed nil client": {testBase, testKey, []Option{WithHTTPClient(noClient)}, "WithHTTPClient: the client is nil"},
+		"a nil transport":    {testBase, testKey, []Option{WithTransport(nil)}, "WithTransport: the transport is nil"},
+		"client and transport": {
+			testBase, testKey, []Option{WithHTTPClient(http.DefaultClient), WithTransport(&http.Transport{})},
+			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
+		},
+		"client and fresh connections": {
+			testBase, testKey, []Option{WithFreshConnections(), WithHTTPClient(http.DefaultClient)},
+			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
+		},
+		"a nil key source":  {testBase, "", []Option{WithKeySource(nil)}, "WithKeySource: the function is nil"},
+		"a nil limiter":     {testBase, testKey, []Option{WithLimiter(nil)}, "WithLimiter: the limiter is nil"},
+		"a nil logger":      {testBase, testKey, []Option{WithLogger(nil)}, "WithLogger: the logger is nil"},
+		"a nil journal":     {testBase, testKey, []Option{WithJournal(nil)}, "WithJournal: the journal is nil"},
+		"negative repeats":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetries: -1})}, "WithRetry: a value is negative"},
+		"a negative scale":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MinDelay: -1})}, "WithRetry: a value is negative"},
+		"a negative bound":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxDelay: -1})}, "WithRetry: a value is negative"},
+		"a negative wait":   {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: a value is negative"},
+		"a negative length": {testBase, testKey, []Option{WithRetry(RetryPolicy{Attempt: -1})}, "WithRetry: a value is negative"},
+		"no time":           {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration is not above zero"},
+		"less than no time": {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration is not above zero"},
+		"no bytes":          {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound is not above zero"},
+		"no product":        {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is not visible ASCII"},
+		"a product's line":  {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
+		"one name for two": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.SubAccountParam = "page" })},
+			"WithProfile: two parameters of ListCards have one name",
+		},
+		"a name with a line": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.CardIDParam = "id\n" })},
+			"WithProfile: a name holds what no name does",
+		},
+		"a name with a space": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RetryAction = " retry" })},
+			"WithProfile: a name holds what no name does",
+		},
+		"a retry that cancels": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RetryAction = "cancel" })},
+			"WithProfile: RetryAction is the value that cancels",
+		},
+		"a success that refuses": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RefusedCodes = []int{422, 200} })},
+			"WithProfile: 200 is the code of success",
+		},
+		"a status below 400": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RefusedStatuses = []int{399} })},
+			"WithProfile: a refused status is not from 400 to 499",
+		},
+		"a status above 499": {
+			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RefusedStatuses = []int{500} })},
+			"WithProfile: a refused status is not from 400 to 499",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := New(tc.base, tc.key, tc.opts...)
+			assert.Nil(t, c)
+			require.EqualError(t, err, "cardwire: invalid parameters: "+tc.want)
+			require.ErrorIs(t, err, ErrInvalidParams)
+			assert.NotContains(t, err.Error(), "secret@")
+		})
+	}
+}
+
+func TestWhatNewAcceptsWithoutTheNetwork(t *testing.T) {
+	t.Parallel()
+	offline := WithTransport(&http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			t.Error("New touched the network")
+			return nil, errTellBroken
+		},
+	})
+	for base, opts := range map[string][]Option{
+		"https://api.example.com":         nil,
+		"https://api.example.com/api/v1/": nil,
+		"http://localhost:8080/api/v1":    nil,
+		"http://127.0.0.1:8080":           nil,
+		"http://[::1]:8080/api/v1":        nil,
+		"http://api.example.com":          {WithInsecureHTTP()},
+	} {
+		_, err := New(base, testKey, append(opts, offline)...)
+		require.NoError(t, err, base)
+	}
+}
+
+func TestNewFromEnv(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "https://env.example.com/api/v1")
+	t.Setenv("CARDWIRE_API_KEY", "sk-env")
+	var got string
+	c, err := NewFromEnv(WithHTTPClient(tellDoer(func(r *http.Request) (*http.Response, error) {
+		got = r.Header.Get("Authorization") + " to " + r.URL.String()
+		return httpReply(r, 200, success(`[]`)), nil
+	})))
+	require.NoError(t, err)
+	_, err = c.ListBINs(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "Bearer sk-env to https://env.example.com/api/v1/bins", got)
+
+	t.Setenv("CARDWIRE_API_KEY", "")
+	_, err = NewFromEnv()
+	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty")
+}
+
+// tellMethods are calls of every method that asks the service, by its name.
+func tellMethods() map[string]func(context.Context, *Client, ...CallOption) error {
+	methods := map[string]func(context.Context, *Client, ...CallOption) error{
+		"ListBINs": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.ListBINs(ctx, opts...))
+		},
+		"ListBINsUnderMaintenance": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.ListBINsUnderMaintenance(ctx, opts...))
+		},
+		"ListCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.ListCards(ctx, ListCardsParams{}, opts...))
+		},
+		"AllCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			for _, err := range c.AllCards(ctx, ListCardsParams{}, opts...) {
+				return err
+			}
+			return nil
+		},
+		"GetCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.GetCard(ctx, "c1", opts...))
+		},
+		"GetCardByOrder": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.GetCardByOrder(ctx, "o1", opts...))
+		},
+		"GetCardSecrets": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.GetCardSecrets(ctx, "c1", opts...))
+		},
+		"CardCapacity": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.CardCapacity(ctx, opts...))
+		},
+		"ListRemittanceStates": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.ListRemittanceStates(ctx, opts...))
+		},
+		"ListRemittanceCurrencies": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(c.ListRemittanceCurrencies(ctx, opts...))
+		},
+		"Call": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return tellError(Call[any](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+		},
+	}
+	for _, w := range tellWrites() {
+		if w.op != "CloseCard" {
+			methods[w.op] = w.call
+		}
+	}
+	return methods
+}
+
+func tellError[T any](_ T, err error) error { return err }
+
+// A method that is added must be added to the list above as well.
+func TestTheListOfMethodsIsComplete(t *testing.T) {
+	t.Parallel()
+	local := map[string]bool{"CloseIdleConnections": true, "Format": true, "LogValue": true}
+	client, methods := reflect.TypeFor[*Client](), tellMethods()
+	for i := range client.NumMethod() {
+		name := client.Method(i).Name
+		assert.True(t, local[name] || methods[name] != nil, "%s is not in the list", name)
+	}
+}
+
+func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
+	t.Parallel()
+	for name, call := range tellMethods() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range []*Client{nil, {}} {
+				err := call(t.Context(), c)
+				refusedBeforehand(t, err, "")
+				assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
+			}
+		})
+	}
+	assert.NotPanics(t, func() {
+		(*Client)(nil).CloseIdleConnections()
+		new(Client).CloseIdleConnections()
+	})
+	assert.Equal(t, "cardwire.Client()", fmt.Sprint(Client{}))
+}
+
+func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
+	t.Parallel()
+	for name, call := range tellMethods() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := unasked(t)
+			var none context.Context
+			refusedBeforehand(t, call(none, c), "the context is nil")
+			refusedBeforehand(t, call(t.Context(), c, nil), "a call option is nil")
+			refusedBeforehand(t, call(t.Context(), c, WithResponse(nil)), "WithResponse: the response is nil")
+			refusedBeforehand(t, call(t.Context(), c, WithHeader("Authorization", "x")), "WithHeader: the header is not a caller's to set")
+
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			err := call(ctx, c)
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, ErrNotSent)
+			assert.NotErrorIs(t, err, ErrInvalidParams)
+			assert.Contains(t, err.Error(), "the context was done before the call")
+		})
+	}
+}
+
+// A cause that is itself an error of this package, as errgroup sets it, does not
+// hide that the context was cancelled.
+func TestAContextCancelledByAnotherCallsError(t *testing.T) {
+	t.Parallel()
+	_, earlier := tellClient(t, tellClosedPort(t)).CreateTransfer(t.Context(), tellTransfer("M-1"))
+	require.ErrorIs(t, earlier, ErrNotSent)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(earlier)
+	_, err := unasked(t).ListBINs(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, earlier)
+	assert.Contains(t, err.Error(), "the context was done before the call")
+}
+
+func TestWithHeader(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return httpReply(r, 200, success(`[]`)), nil
+	}))
+	_, err := c.ListBINs(t.Context(),
+		WithHeader("x-trace", "1"), WithHeader("X-Trace", "2"), WithHeader("accept", "text/json"), WithHeader("X-Empty", ""))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"2"}, got["X-Trace"], "the last one holds")
+	assert.Equal(t, []string{"text/json"}, got["Accept"])
+	assert.Equal(t, []string{""}, got["X-Empty"])
+	assert.Equal(t, []string{"Bearer " + testKey}, got["Authorization"])
+
+	_, err = c.ListBINs(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"application/json"}, got["Accept"], "the call after is as it was")
+	assert.NotContains(t, got, "X-Trace")
+}
+
+func TestWithHeaderRefuses(t *testing.T) {
+	t.Parallel()
+	c := unasked(t)
+	for _, name := range []string{
+		"Authorization", "authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "idempotency-key",
+		"X-Idempotency-Key", "Host", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
+		"Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+	} {
+		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
+		refusedBeforehand(t, err, "WithHeader: the header is not a caller's to set")
+	}
+	for _, name := range []string{"", " ", "X Trace", "X-Trace:", "X\r\nY", "X-Tr\u00e4ce"} {
+		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
+		refusedBeforehand(t, err, "WithHeader: the header's name is not a token")
+	}
+	for _, value := range []string{"a\r\nX-Other: b", "a\x00", "\u00e4"} {
+		_, err := c.ListBINs(t.Context(), WithHeader("X-Trace", value))
+		refusedBeforehand(t, err, "WithHeader: the header's value is not visible ASCII")
+	}
+	_, err := c.ListBINs(t.Context(), WithHeader("", ""), WithHeader("Host", "x"))
+	refusedBeforehand(t, err, "not a token")
+}
+
+func TestWithUserAgent(t *testing.T) {
+	t.Parallel()
+	var got string
+	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		got = r.Header.Get("User-Agent")
+		return httpReply(r, 200, success(`[]`)), nil
+	}), WithUserAgent("shop/1.2 (test)"))
+	_, err := c.ListBINs(t.Context())
+	require.NoError(t, err)
+	assert.Regexp(t, `^shop/1\.2 \(test\) cardwire-go/[0-9a-z.+-]+$`, got)
+}
+
+// tellKeyed is a client whose key comes from a function.
+func tellKeyed(t *testing.T, carrier http.RoundTripper, f func(context.Context) (string, error), opts ...Option) *Client {
+	t.Helper()
+	c, err := New(testBase, "", append([]Option{WithKeySource(f), WithHTTPClient(&http.Client{Transport: carrier})}, opts...)...)
+	require.NoError(t, err)
+	return c
+}
+
+func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	asked := 0
+	c := tellKeyed(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		if len(sent) == 1 {
+			return httpReply(r, 503, ""), nil
+		}
+		return httpReply(r, 401, `{"code":401,"msg":"key-2 is old","data":null}`), nil
+	}), func(ctx context.Context) (string, error) {
+		asked++
+		assert.Equal(t, "kept", ctx.Value(tellKey{}))
+		return fmt.Sprint("key-", asked), nil
+	}, WithRetry(tellPolicy))
+	ctx := context.WithValue(t.Context(), tellKey{}, "kept")
+	_, err := c.ListBINs(ctx)
+	require.ErrorIs(t, err, ErrUnauthorized)
+	_, err = c.CreateTransfer(ctx, tellTransfer("M-1"))
+	require.ErrorIs(t, err, ErrUnauthorized)
+	assert.Equal(t, []string{"Bearer key-1", "Bearer key-1", "Bearer key-2"}, sent, "a repeat is not another call")
+	assert.Equal(t, "*** is old", failure(t, err).Message, "the key of this very call is masked")
+}
+
+func TestWithoutAKeyNothingIsSent(t *testing.T) {
+	t.Parallel()
+	down := errors.New("vault: token s.4111111111111111 expired")
+	for name, tc := range map[string]struct {
+		key  string
+		err  error
+		want string
+	}{
+		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: nothing was sent; it is safe to call again"},
+		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: the API key is empty: nothing was sent; it is safe to call again"},
+		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: the API key holds a character that is not visible ASCII: nothing was sent; it is safe to call again"},
+		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: the API key holds a character that is not visible ASCII: nothing was sent; it is safe to call again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := new(tellScript)
+			c := tellKeyed(t, s, func(context.Context) (string, error) { return tc.key, tc.err })
+			_, err := c.ListBINs(t.Context())
+			require.EqualError(t, err, tc.want)
+			require.ErrorIs(t, err, ErrNotSent)
+			if tc.err != nil {
+				require.ErrorIs(t, err, tc.err)
+			}
+			assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
+			assert.Zero(t, s.requests)
+		})
+	}
+}
+
+// A source that does not answer ends with the call's own deadline.
+func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := tellKeyed(t, new(tellScript), func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		start := time.Now()
+		_, err := c.ListBINs(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, ErrNotSent)
+		assert.Equal(t, 30*time.Second, time.Since(start))
+	})
+}
+
+func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
+	t.Parallel()
+	var events []string
+	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		events = append(events, "request")
+		if len(events) < 6 {
+			return httpReply(r, 503, ""), nil
+		}
+		return httpReply(r, 200, success(`[]`)), nil
+	}), WithRetry(tellPolicy), WithLimiter(tellLimiter(func(context.Context) error {
+		events = append(events, "wait")
+		return nil
+	})))
+	_, err := c.ListBINs(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"wait", "request", "wait", "request", "wait", "request"}, events)
+}
+
+func TestALimiterThatFails(t *testing.T) {
+	t.Parallel()
+	full := errors.New("the queue of 4111111111111111 is full")
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			c := unasked(t, WithLimiter(tellLimiter(func(context.Context) error { return full })))
+			err := w.call(t.Context(), c)
+			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent"}, tellingOf(t, err))
+			require.ErrorIs(t, err, full)
+			assert.Contains(t, err.Error(), "refused by the rate limiter")
+			assert.NotContains(t, err.Error(), "4111")
+		})
+	}
+	t.Run("before a repeat", func(t *testing.T) {
+		t.Parallel()
+		waits := 0
+		s := &tellScript{replies: []*tellReply{{status: 503}}}
+		c := clientOn(t, s, WithRetry(tellPolicy), WithLimiter(tellLimiter(func(context.Context) error {
+			if waits++; waits == 2 {
+				return full
+			}
+			return nil
+		})))
+		_, err := c.ListBINs(t.Context())
+		assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "answered"}, tellingOf(t, err))
+		require.ErrorIs(t, err, full)
+		assert.Equal(t, 1, s.requests)
+	})
+}
+
+// The log, as text, is all that is written of a call: no address, key, reference
+// or number.
+func TestWhatIsLogged(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		replies []*tellReply
+		call    func(context.Context, *Client) error
+		want    string
+	}{
+		"a success": {
+			[]*tellReply{{body: success(`[]`)}},
+			func(ctx context.Context, c *Client) error { return tellError(c.ListBINs(ctx)) },
+			"level=DEBUG msg=\"cardwire: attempt\" operation=ListBINs status=200 duration=1s code=200\n",
+		},
+		"a refusal": {
+			[]*tellReply{{status: 422, body: `{"code":1422,"msg":"4111111111111111","data":null}`}},
+			func(ctx context.Context, c *Client) error {
+				return tellError(c.CreateTransfer(ctx, tellTransfer("M-1")))
+			},
+			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n",
+		},
+		"a repeat": {
+			[]*tellReply{{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"no","data":null}`}, {err: errTellBroken}},
+			func(ctx context.Context, c *Client) error { return tellError(c.GetCardByOrder(ctx, "o1")) },
+			"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=429 duration=1s\n" +
+				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=GetCardByOrder status=429 duration=1s\n" +
+				"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=0 duration=1s outcome=unknown\n",
+		},
+		"a page that is read once more": {
+			[]*tellReply{
+				{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}, {status: 503},
+				{body: success(`{"total":9,"per_page":1,"current_page":2,"last_page":9,"data":[]}`)},
+			},
+			func(ctx context.Context, c *Client) error {
+				return tellError(c.ListCards(ctx, ListCardsParams{Page: 2}))
+			},
+			"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200 outcome=executed\n" +
+				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=503 duration=1s\n" +
+				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=ListCards status=503 duration=1s\n" +
+				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200\n",
+		},
+		"what was not sent": {
+			nil,
+			func(ctx context.Context, c *Client) error { return tellError(c.GetCard(ctx, "..")) },
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+					Level: slog.LevelDebug,
+					ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+						if a.Key == slog.TimeKey {
+							return slog.Attr{}
+						}
+						return a
+					},
+				}))
+				s := &tellScript{replies: tc.replies}
+				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+					time.Sleep(time.Second)
+					return s.RoundTrip(r)
+				}), WithLogger(logger), WithRetry(RetryPolicy{MaxRetries: 1, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}))
+				_ = tc.call(t.Context(), c)
+				assert.Equal(t, tc.want, log.String())
+			})
+		})
+	}
+}
+
+// The outcome that is logged is the one that the caller is told.
+func TestTheLogTellsTheOutcomeOfTheReference(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, tellNo}},
+		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+	tellOutcome(t, c, "M-1")
+	log.Reset()
+	require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	assert.Contains(t, log.String(), "code=422 outcome=unknown")
+}
+
+// What is not repeated after all, because the limiter says no, is logged once.
+func TestALimiterThatStopsARepeatLeavesNoAttemptInTheLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	waits := 0
+	c := clientOn(t, &tellScript{replies: []*tellReply{{status: 503}}}, WithRetry(tellPolicy),
+		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+		WithLimiter(tellLimiter(func(context.Context) error {
+			if waits++; waits == 2 {
+				return errTellBroken
+			}
+			return nil
+		})))
+	_, err := c.ListBINs(t.Context())
+	require.ErrorIs(t, err, errTellBroken)
+	assert.Equal(t, 1, strings.Count(log.String(), `msg="cardwire: attempt"`), log.String())
+}
+
+func TestWarningsAreLoggedWithoutDebug(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c := clientOn(t, &tellScript{replies: []*tellReply{{status: 503}, {body: success(`[]`)}}},
+		WithRetry(tellPolicy), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	_, err := c.ListBINs(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(log.String(), "\n"))
+	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is repeated" operation=ListBINs status=503`)
+}
+
+// tellObserver writes down what it is told, under its name.
+func tellObserver(name string, events *[]string) Observer {
+	note := func(format string, args ...any) { *events = append(*events, name+" "+fmt.Sprintf(format, args...)) }
+	marks := func(ctx context.Context) string { s, _ := ctx.Value(tellKey{}).(string); return s }
+	return Observer{
+		CallStart: func(ctx context.Context, i CallInfo) context.Context {
+			note("start %+v", i)
+			return context.WithValue(ctx, tellKey{}, marks(ctx)+name)
+		},
+		Attempt: func(ctx context.Context, i CallInfo, a Attempt) {
+			note("attempt %s %s %d of %s", marks(ctx), a.Phase, a.HTTPStatus, i.Op)
+		},
+		Drift: func(ctx context.Context, i CallInfo, d Drift) { note("drift %s %s of %s", marks(ctx), d, i.Op) },
+		CallEnd: func(ctx context.Context, i CallInfo, r CallResult) {
+			err := r.Err != nil
+			r.Err = nil
+			note("end %s %+v %v of %s", marks(ctx), r, err, i.Op)
+		},
+	}
+}
+
+func TestObserversAreToldInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var events []string
+		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+			events = append(events, fmt.Sprint("request ", r.Context().Value(tellKey{})))
+			time.Sleep(time.Second)
+			if len(events) < 6 {
+				return httpReply(r, 503, ""), nil
+			}
+			return httpReply(r, 200, `{"code":200,"msg":"success","data":[493193,493194]}`), nil
+		}), WithRetry(RetryPolicy{MaxRetries: 2, MinDelay: 0, MaxDelay: 0}),
+			WithObserver(tellObserver("a", &events)), WithObserver(Observer{}), WithObserver(tellObserver("b", &events)))
+		_, err := c.ListBINsUnderMaintenance(t.Context())
+		require.NoError(t, err)
+		for i := range events {
+			events[i] = strings.Replace(events[i], "2.000000001s", "2s", 1) // a wait is never nothing
+		}
+		assert.Equal(t, []string{
+			"a start {Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: Write:false}",
+			"b start {Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: Write:false}",
+			"request ab",
+			"a attempt ab answered 503 of ListBINsUnderMaintenance",
+			"b attempt ab answered 503 of ListBINsUnderMaintenance",
+			"request ab",
+			"a attempt ab answered 200 of ListBINsUnderMaintenance",
+			"b attempt ab answered 200 of ListBINsUnderMaintenance",
+			"a drift ab {data[] number for text} of ListBINsUnderMaintenance",
+			"b drift ab {data[] number for text} of ListBINsUnderMaintenance",
+			"a end ab {HTTPStatus:200 Code:200 Outcome:unknown Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
+			"b end ab {HTTPStatus:200 Code:200 Outcome:unknown Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
+		}, events)
+	})
+}
+
+func TestObserversAreToldHowAWriteEnded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reply *tellReply
+		want  CallResult
+	}{
+		"success":   {tellDone, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
+		"refused":   {tellNo, CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: OutcomeRefused}},
+		"no answer": {tellNobody, CallResult{Attempts: 1}},
+		"executed":  {tellStrange, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: OutcomeExecuted}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var infos []CallInfo
+				var results []CallResult
+				c := clientOn(t, &tellScript{replies: []*tellReply{tc.reply}}, WithObserver(Observer{
+					CallStart: func(context.Context, CallInfo) context.Context { return nil }, // is no context: the caller's stays
+					CallEnd: func(_ context.Context, i CallInfo, r CallResult) {
+						infos, results = append(infos, i), append(results, r)
+					},
+				}))
+				_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+				assert.Equal(t, []CallInfo{{
+					Op: "CreateTransfer", Method: "POST", Path: "/remittance/transfer", Reference: "M-1", Write: true,
+				}}, infos)
+				tc.want.Err = err
+				assert.Equal(t, []CallResult{tc.want}, results)
+			})
+		})
+	}
+}
+
+// A page that contradicts its parameters is read twice, and both are counted.
+func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
+	t.Parallel()
+	var results []CallResult
+	s := &tellScript{replies: []*tellReply{{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}}}
+	c := clientOn(t, s, WithObserver(Observer{
+		CallEnd: func(_ context.Context, _ CallInfo, r CallResult) { results = append(results, r) },
+	}))
+	page, err := c.ListCards(t.Context(), ListCardsParams{Page: 2})
+	assert.Equal(t, telling{Outcome: OutcomeExecuted, Is: "Executed ParameterIgnored", HTTPStatus: 200, Code: 200, Message: "success"}, tellingOf(t, err))
+	assert.Equal(t, 1, page.CurrentPage)
+	assert.Equal(t, 2, s.requests)
+	require.Len(t, results, 1)
+	assert.Equal(t, 2, results[0].Attempts)
+	assert.Equal(t, OutcomeExecuted, results[0].Outcome)
+	assert.Same(t, err, results[0].Err)
+}
+
+func TestDriftLogger(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: `{"code":200,"msg":"success","data":7,"4111111111111111":1}`}}},
+		WithObserver(DriftLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+	n, err := c.CardCapacity(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 7, n)
+	assert.True(t, strings.HasSuffix(log.String(),
+		`level=WARN msg="cardwire: the answer deviates from the interface" operation=CardCapacity path=* kind="unknown member"`+"\n"), log.String())
+	assert.NotContains(t, log.String(), "4111")
+}
+
+func TestWithStrictDrift(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, &tellScript{replies: []*tellReply{
+		{body: `{"code":200,"msg":"success","data":[493193]}`}, {body: `{"code":200,"data":` + tellData + `}`}, {body: success(`["493193"]`)},
+	}}, WithStrictDrift())
+	bins, err := c.ListBINsUnderMaintenance(t.Context())
+	assert.Equal(t, telling{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200, Message: "success"}, tellingOf(t, err))
+	assert.ErrorContains(t, err, "data[]: number for text")
+	assert.Equal(t, []string{"493193"}, bins, "it was read all the same")
+
+	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	assert.Equal(t, telling{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200}, tellingOf(t, err))
+	assert.ErrorContains(t, err, "msg: missing member")
+	assert.Equal(t, "A-1", transfer.APIOrderNo)
+
+	_, err = c.ListBINsUnderMaintenance(t.Context())
+	require.NoError(t, err, "without drift")
+}
+
+// An image that cannot be read was not sent, whatever the reason.
+func TestAnImageThatCannotBeOpenedIsNotSent(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("open 4111111111111111.png: no such file")
+	c := unasked(t)
+	_, err := c.UploadImage(t.Context(), UploadImageParams{Filename: "id.png", Size: 3})
+	refusedBeforehand(t, err, "Open is nil")
+	_, err = c.UploadImage(t.Context(), UploadImageParams{
+		Filename: "id.png", Size: 3, Open: func() (io.ReadCloser, error) { return nil, nil },
+	})
+	refusedBeforehand(t, err, "Open returned nil")
+	for _, contentType := range []string{"", "image/png"} {
+		_, err = c.UploadImage(t.Context(), UploadImageParams{
+			Filename: "id.png", ContentType: contentType, Size: 3, Open: func() (io.ReadCloser, error) { return nil, lost },
+		})
+		assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
+		require.ErrorIs(t, err, lost)
+		assert.NotContains(t, err.Error(), "4111")
+	}
+}
+
+func TestWithMaskedCards(t *testing.T) {
+	t.Parallel()
+	const card = `{"id":"c1","card_no":"4111111111111111","cvv":"123","available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`
+	const page = `{"total":1,"per_page":10,"current_page":1,"last_page":1,"data":[` + card + `]}`
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(page)}}}, WithMaskedCards())
+	var r Response
+	got, err := c.ListCards(t.Context(), ListCardsParams{}, WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, "411111******1111", got.Cards[0].Number.Reveal())
+	assert.Equal(t, "***", got.Cards[0].CVV.Reveal())
+	assert.Nil(t, r.RevealBody())
+	assert.Equal(t, 200, r.HTTPStatus, "all else is told")
+
+	open := clientOn(t, &tellScript{replies: []*tellReply{{body: success(page)}}})
+	got, err = open.ListCards(t.Context(), ListCardsParams{})
+	require.NoError(t, err)
+	assert.Equal(t, "4111111111111111", got.Cards[0].Number.Reveal(), "without the option")
+	assert.Equal(t, "123", got.Cards[0].CVV.Reveal())
+}
+
+// tellCounting is a server that answers each read, and counts connections.
+func tellCounting(t *testing.T, connections *atomic.Int32) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, success(`[]`))
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
+	t.Parallel()
+	for want, opts := range map[int32][]Option{1: nil, 3: {WithFreshConnections()}} {
+		var connections atomic.Int32
+		c := tellClient(t, tellCounting(t, &connections).URL, opts...)
+		for range 3 {
+			_, err := c.ListBINs(t.Context())
+			require.NoError(t, err)
+		}
+		assert.Equal(t, want, connections.Load())
+	}
+}
+
+func TestCloseIdleConnections(t *testing.T) {
+	t.Parallel()
+	var connections atomic.Int32
+	c := tellClient(t, tellCounting(t, &connections).URL)
+	for range 2 {
+		_, err := c.ListBINs(t.Context())
+		require.NoError(t, err)
+		c.CloseIdleConnections()
+	}
+	assert.EqualValues(t, 2, connections.Load())
+}
+
+func TestWithMaxResponseBytes(t *testing.T) {
+	t.Parallel()
+	reply := success(`["493193"]`)
+	s := &tellScript{replies: []*tellReply{{body: reply}}}
+	bins, err := clientOn(t, s, WithMaxResponseBytes(int64(len(reply)))).ListBINsUnderMaintenance(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"493193"}, bins)
+
+	short := clientOn(t, s, WithMaxResponseBytes(int64(len(reply))-1), WithRetry(tellPolicy))
+	_, err = short.ListBINsUnderMaintenance(t.Context())
+	assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}, tellingOf(t, err))
+	_, err = short.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	require.ErrorIs(t, err, ErrResponseTooLarge, "the bound of writes is the lower one")
+
+	large := &tellScript{replies: []*tellReply{{body: success(`["` + strings.Repeat("4", 100<<10) + `"]`)}}}
+	_, err = clientOn(t, large).ListBINsUnderMaintenance(t.Context())
+	require.NoError(t, err, "64 KiB bound writes only")
+}
+
+func TestHowLongACallMayTake(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		opts  []Option
+		limit time.Duration // of the context; 0: none
+		op    string
+		want  time.Duration
+	}{
+		"by default":                         {op: "ListBINs", want: 30 * time.Second},
+		"a write by default":                 {op: "CreateTransfer", want: 30 * time.Second},
+		"an upload by default":               {op: "UploadImage", want: 5 * time.Minute},
+		"an option":                          {opts: []Option{WithTimeout(time.Hour)}, op: "ListBINs", want: time.Hour},
+		"an option for an upload":            {opts: []Option{WithTimeout(time.Second)}, op: "UploadImage", want: time.Second},
+		"an earlier deadline of the context": {limit: time.Second, op: "ListBINs", want: time.Second},
+		"a later deadline of the context":    {limit: time.Hour, op: "CreateTransfer", want: time.Hour},
+		"a deadline and an option":           {opts: []Option{WithTimeout(time.Second)}, limit: time.Hour, op: "ListBINs", want: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if tc.limit != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tc.limit)
+					defer cancel()
+				}
+				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}), append(tc.opts, WithRetry(RetryPolicy{}))...)
+				start := time.Now()
+				err := tellMethods()[tc.op](ctx, c)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				assert.Equal(t, tc.want, time.Since(start))
+			})
+		})
+	}
+}
+
+// Repeats and waits count as well.
+func TestTheTimeOfACallIncludesItsRepeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), WithRetry(RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}))
+		start := time.Now()
+		_, err := c.ListBINs(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Len(t, failure(t, err).Attempts, 4)
+		assert.Equal(t, 30*time.Second, time.Since(start))
+	})
+}
+
+func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
+	t.Parallel()
+	var protocols []string
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocols = append(protocols, r.Proto)
+		_, _ = io.WriteString(w, success(`[]`))
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+
+	own := s.Client().Transport.(*http.Transport).Clone()
+	own.ForceAttemptHTTP2 = true
+	require.Contains(t, own.TLSClientConfig.NextProtos, "h2")
+	c := tellClient(t, s.URL, WithTransport(own))
+	own.TLSClientConfig = &tls.Config{} // would not trust the server
+	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errTellBroken }
+	_, err := c.ListBINs(t.Context())
+	require.NoError(t, err)
+	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write", Write: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
+	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
+}
+
+// A mock that is installed in an http.Client after New must carry the calls.
+func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
+	t.Parallel()
+	own := &http.Client{Transport: tellTrip(func(*http.Request) (*http.Response, error) { return nil, errTellBroken })}
+	c, err := New(testBase, testKey, WithHTTPClient(own), WithRetry(RetryPolicy{}))
+	require.NoError(t, err)
+	_, err = c.ListBINs(t.Context())
+	require.ErrorIs(t, err, errTellBroken)
+	own.Transport = &tellScript{replies: []*tellReply{{body: success(`[]`)}}}
+	_, err = c.ListBINs(t.Context())
+	require.NoError(t, err)
+}
+
+func TestAProfileIsCopied(t *testing.T) {
+	t.Parallel()
+	p := DefaultProfile()
+	c := clientOn(t, &tellScript{replies: []*tellReply{{body: `{"code":422,"msg":"no","data":null}`}}}, WithProfile(p))
+	for i := range p.RefusedCodes {
+		p.RefusedCodes[i] = 0
+	}
+	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-1"))
+}
+
+func TestTheDefaults(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, RetryPolicy{
+		MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,
+		MaxRetryAfter: 30 * time.Second, Attempt: 10 * time.Second,
+	}, DefaultRetryPolicy())
+	refused := []int{400, 401, 403, 404, 405, 413, 415, 422, 429}
+	assert.Equal(t, Profile{
+		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
+		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
+	}, DefaultProfile())
+}
+
+func TestAClientPrintsWithoutItsKey(t *testing.T) {
+	t.Parallel()
+	c, err := New(testBase, testKey)
+	require.NoError(t, err)
+	type holder struct{ client *Client }
+	type copied struct{ client Client }
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+		assert.Equal(t, "cardwire.Client("+testBase+")", fmt.Sprintf(verb, c))
+		for _, v := range []any{holder{c}, copied{*c}} {
+			text := fmt.Sprintf(verb, v)
+			assert.NotContains(t, text, testKey)
+			assert.NotContains(t, text, fmt.Sprintf("%x", testKey))
+		}
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("made", "client", c)
+	assert.Contains(t, log.String(), `"client":"cardwire.Client(`+testBase+`)"`)
+}

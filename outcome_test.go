@@ -1,0 +1,960 @@
+package cardwire
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tellSentinels are all sentinels: an error is compared with each of them, so
+// that one which matches too much is found as well.
+var tellSentinels = []struct {
+	name string
+	err  error
+}{
+	{"Unknown", ErrOutcomeUnknown}, {"NotSent", ErrNotSent}, {"Refused", ErrRefused}, {"Executed", ErrExecuted},
+	{"Unauthorized", ErrUnauthorized}, {"NotFound", ErrNotFound}, {"RateLimited", ErrRateLimited},
+	{"InvalidParams", ErrInvalidParams}, {"Unreadable", ErrUnreadable}, {"TooLarge", ErrResponseTooLarge},
+	{"Redirect", ErrRedirect}, {"ParameterIgnored", ErrParameterIgnored}, {"DuplicateIntent", ErrDuplicateIntent},
+	{"Drift", ErrDrift},
+}
+
+// telling is all that an error tells a program.
+type telling struct {
+	Outcome    Outcome
+	Is         string // the sentinels that it matches, without "Err"
+	HTTPStatus int
+	Code       int
+	Message    string
+	RetryAfter time.Duration
+	Phases     string // of the attempts, one after the other
+}
+
+func tellingOf(t *testing.T, err error) telling {
+	t.Helper()
+	e := failure(t, err)
+	var is, phases []string
+	for _, s := range tellSentinels {
+		if errors.Is(err, s.err) {
+			is = append(is, s.name)
+		}
+	}
+	for _, a := range e.Attempts {
+		phases = append(phases, a.Phase)
+	}
+	return telling{
+		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
+		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
+	}
+}
+
+// tellWrite is one operation that changes something.
+type tellWrite struct {
+	op        string
+	reference string
+	data      string // of a success
+	call      func(context.Context, *Client, ...CallOption) error
+}
+
+const tellUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
+
+func tellTransfer(orderNo string) TransferParams {
+	return TransferParams{MerchantOrderNo: orderNo, PayoutCurrency: "EUR", TransferAmount: dec("10.50")}
+}
+
+type tellTicket struct {
+	Ticket string `json:"ticket"`
+}
+
+func tellWrites() []tellWrite {
+	return []tellWrite{
+		{
+			"CreateTransfer", "M-1", `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				_, err := c.CreateTransfer(ctx, tellTransfer("M-1"), opts...)
+				return err
+			},
+		},
+		{
+			"FreezeCard", "F-1", `"` + tellUUID + `"`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: "c1", ClientTransactionID: "F-1"}, opts...)
+				return err
+			},
+		},
+		{
+			"CancelOperation", tellUUID, `true`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				return c.CancelOperation(ctx, tellUUID, opts...)
+			},
+		},
+		{
+			"RetryOperation", tellUUID, `true`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				return c.RetryOperation(ctx, tellUUID, opts...)
+			},
+		},
+		{
+			"UploadImage", "", `{"attachment_key":"k-1"}`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				_, err := c.UploadImage(ctx, ImageBytes("id.png", []byte("\x89PNG\r\n\x1a\nimage")), opts...)
+				return err
+			},
+		},
+		{
+			"CloseCard", "C-1", `{"ticket":"T-9"}`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				_, err := Call[tellTicket](ctx, c, Request{
+					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
+					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
+				}, opts...)
+				return err
+			},
+		},
+	}
+}
+
+// tellService is a service on loopback. It reads each request to its last byte,
+// counts it, and does with the connection what the test says.
+type tellService struct {
+	base     string
+	requests atomic.Int32
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func tellServe(t *testing.T, reply func(net.Conn)) *tellService {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &tellService{base: "http://" + listener.Addr().String() + "/api/v1"}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // closed by the test's end
+			}
+			s.mu.Lock()
+			s.conns = append(s.conns, conn)
+			s.mu.Unlock()
+			running.Go(func() {
+				defer conn.Close()
+				r, err := http.ReadRequest(bufio.NewReader(conn))
+				if err != nil {
+					return
+				}
+				if _, err := io.Copy(io.Discard, r.Body); err != nil {
+					return
+				}
+				s.requests.Add(1)
+				reply(conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		s.mu.Lock()
+		for _, conn := range s.conns {
+			_ = conn.Close()
+		}
+		s.mu.Unlock()
+		running.Wait()
+	})
+	return s
+}
+
+// tellSay writes text, and closes the connection.
+func tellSay(text string) func(net.Conn) {
+	return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
+}
+
+// tellReset ends the connection so that the client sees a reset.
+func tellReset(conn net.Conn) {
+	_ = conn.(*net.TCPConn).SetLinger(0)
+	_ = conn.Close()
+}
+
+// tellHTTP is the text of a reply: a status line's end, further header lines, a body.
+func tellHTTP(status, header, body string) string {
+	return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n" + header +
+		"Content-Length: " + strconv.Itoa(len(body)) + "\r\nConnection: close\r\n\r\n" + body
+}
+
+// tellPolicy repeats as the default does, without the waits.
+var tellPolicy = RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
+
+func tellClient(t *testing.T, base string, opts ...Option) *Client {
+	t.Helper()
+	c, err := New(base, testKey, append([]Option{WithRetry(tellPolicy)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// tellCase is a reply, and what is told of it to one who sent a write.
+type tellCase struct {
+	name   string
+	status string // with reason, as "200 OK"
+	header string // lines
+	body   string // <data> stands for the data of the operation's success
+	raw    string // instead of all these: what goes out
+	reset  bool   // the connection is reset after raw
+	want   telling
+}
+
+// text is what goes out for an operation.
+func (c tellCase) text(w tellWrite) string {
+	if c.status == "" {
+		return c.raw
+	}
+	return tellHTTP(c.status, c.header, strings.ReplaceAll(c.body, "<data>", w.data))
+}
+
+// Replies that no answer can be read from: whatever was done, nobody knows.
+func tellBrokenReplies() []tellCase {
+	unknown := func(status int, is, phases string) telling {
+		return telling{Outcome: OutcomeUnknown, Is: is, HTTPStatus: status, Phases: phases}
+	}
+	sent := unknown(0, "Unknown", "sent")
+	return []tellCase{
+		{name: "reset without an answer", reset: true, want: sent},
+		{name: "closed without an answer", want: sent},
+		{name: "closed within the status line", raw: "HTTP/1.", want: sent},
+		{name: "closed within the headers", raw: "HTTP/1.1 200 OK\r\nContent-Le", want: sent},
+		{name: "garbage", raw: "SSH-2.0-OpenSSH_9.6\r\n", want: sent},
+		{name: "a status that is no number", raw: "HTTP/1.1 OK 200\r\n\r\n", want: sent},
+		{name: "two lengths", raw: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 30\r\n\r\n{}", want: sent},
+		{
+			name: "a flood of headers",
+			raw:  "HTTP/1.1 200 OK\r\nX-Flood: " + strings.Repeat("f", 80<<10) + "\r\nContent-Length: 2\r\n\r\n{}",
+			want: sent,
+		},
+		{name: "an informational status and no more", raw: "HTTP/1.1 199 Strange\r\n\r\n", want: sent},
+		{
+			name: "switching protocols",
+			raw:  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
+			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 101, Code: 422, Message: "no"},
+		},
+		{
+			name: "a body that ends too early",
+			raw:  "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
+			want: unknown(200, "Unknown", "answered"),
+		},
+		{
+			name: "a refusal whose body ends too early",
+			raw:  "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: 500\r\n\r\n" + `{"code":422,`,
+			want: unknown(422, "Unknown", "answered"),
+		},
+		{
+			name: "a chunk that ends too early",
+			raw:  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + `{"code":422,`,
+			want: unknown(200, "Unknown", "answered"),
+		},
+		{
+			name: "a chunk whose size is no number",
+			raw:  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" + `{"code":422,`,
+			want: unknown(200, "Unknown", "answered"),
+		},
+		{name: "a page of HTML", status: "200 OK", body: "<!doctype html><p>Welcome", want: unknown(200, "Unknown Unreadable", "")},
+		{name: "an empty body", status: "200 OK", want: unknown(200, "Unknown Unreadable", "")},
+		{name: "no content", raw: "HTTP/1.1 204 No Content\r\n\r\n", want: unknown(204, "Unknown Unreadable", "")},
+		{name: "another object", status: "200 OK", body: `{"status":"ok"}`, want: unknown(200, "Unknown Unreadable", "")},
+		{
+			name: "bytes said to be gzip", status: "200 OK", header: "Content-Encoding: gzip\r\n",
+			body: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", want: unknown(200, "Unknown Unreadable", ""),
+		},
+		{
+			name: "a byte over 64 KiB", status: "200 OK", body: tellPadded(maxWriteReplyBytes + 1),
+			want: unknown(200, "Unknown TooLarge", "answered"),
+		},
+		{
+			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: tellPadded(maxWriteReplyBytes + 1),
+			want: unknown(422, "Unknown TooLarge", "answered"),
+		},
+		{
+			name: "a code in a string", status: "200 OK", body: `{"code":"422","msg":"no","data":null}`,
+			want: unknown(200, "Unknown Unreadable", ""),
+		},
+		{
+			name: "data that is no JSON", status: "200 OK", body: `{"code":200,"msg":"success","data":nothing}`,
+			want: unknown(200, "Unknown Unreadable", ""),
+		},
+		{
+			name: "data of the wrong kind in a body that is no JSON", status: "200 OK", body: `{"code":200,"msg":"success","data":1.5`,
+			want: unknown(200, "Unknown Unreadable", ""),
+		},
+	}
+}
+
+// tellPadded is a refusal of so many bytes.
+func tellPadded(size int) string {
+	const text = `{"code":422,"msg":"no","data":null}`
+	return text + strings.Repeat(" ", size-len(text))
+}
+
+// Redirects are never followed: what was sent may have been executed before.
+func tellRedirects() []tellCase {
+	var cases []tellCase
+	for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308, 399} {
+		cases = append(cases, tellCase{
+			name: fmt.Sprint("a redirect within the service, ", status),
+			raw:  fmt.Sprintf("HTTP/1.1 %d Elsewhere\r\nLocation: /api/v1/cards\r\nContent-Length: 0\r\n\r\n", status),
+			want: telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: status},
+		})
+	}
+	return cases
+}
+
+// tellRefused are the numbers that guarantee, by the default profile, that
+// nothing happened, with what else they say.
+var tellRefused = map[int]string{
+	400: "Refused", 401: "Refused Unauthorized", 403: "Refused", 404: "Refused NotFound", 405: "Refused",
+	413: "Refused", 415: "Refused", 422: "Refused", 429: "Refused RateLimited",
+}
+
+// Readable envelopes whose code is not that of a success, under a status that is.
+func tellCodes() []tellCase {
+	var cases []tellCase
+	for code, is := range tellRefused {
+		cases = append(cases, tellCase{
+			name: fmt.Sprint("code ", code), status: "200 OK",
+			body: fmt.Sprintf(`{"code":%d,"msg":"not possible","data":<data>}`, code),
+			want: telling{Outcome: OutcomeRefused, Is: is, HTTPStatus: 200, Code: code, Message: "not possible"},
+		})
+	}
+	for _, code := range []int{-200, -1, 1, 199, 201, 204, 402, 406, 408, 409, 410, 418, 423, 425, 500, 502, 503, 599, 1001, 20000} {
+		cases = append(cases, tellCase{
+			name: fmt.Sprint("code ", code), status: "200 OK",
+			body: fmt.Sprintf(`{"code":%d,"msg":"who knows","data":null}`, code),
+			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: code, Message: "who knows"},
+		})
+	}
+	return append(cases,
+		tellCase{
+			name: "code 0", status: "200 OK", body: `{"code":0,"msg":"success","data":<data>}`,
+			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Message: "success"},
+		},
+		tellCase{
+			name: "a refusal under another status of success", status: "201 Created", body: `{"code":422,"msg":"no","data":null}`,
+			want: telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 201, Code: 422, Message: "no"},
+		},
+		tellCase{
+			name: "a refusal that says when to come again", status: "200 OK", header: "Retry-After: 7\r\n",
+			body: `{"code":429,"msg":"slow down","data":null}`,
+			want: telling{
+				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 200, Code: 429,
+				Message: "slow down", RetryAfter: 7 * time.Second,
+			},
+		},
+		tellCase{
+			name: "an informational status before a refusal",
+			raw:  "HTTP/1.1 103 Early Hints\r\n\r\n" + tellHTTP("200 OK", "", `{"code":422,"msg":"no","data":null}`),
+			want: telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"},
+		},
+	)
+}
+
+// HTTP statuses of failures.
+func tellStatuses() []tellCase {
+	var cases []tellCase
+	for status, is := range tellRefused {
+		want := telling{Outcome: OutcomeRefused, Is: is, HTTPStatus: status}
+		for name, body := range map[string]string{
+			"HTML": "<h1>Forbidden</h1>", "no body": "", "a list": "[]", "two codes": `{"code":200,"code":422,"msg":"m","data":null}`,
+		} {
+			cases = append(cases, tellCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+		}
+		for _, code := range []int{1, 201, 422, 499, 600, 1001} {
+			w := want
+			w.Code, w.Message = code, "no"
+			cases = append(cases, tellCase{
+				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
+				body: fmt.Sprintf(`{"code":%d,"msg":"no","data":null}`, code), want: w,
+			})
+		}
+		// The status says no, the code says yes or that it does not know.
+		for _, code := range []int{200, 500, 503, 599} {
+			cases = append(cases, tellCase{
+				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
+				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code),
+				want: telling{
+					Outcome: OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1), HTTPStatus: status,
+					Code: code, Message: "hm",
+				},
+			})
+		}
+	}
+	cases = append(cases, tellCase{
+		name: "429 that says when to come again", status: "429 Too Many Requests", header: "Retry-After: 40\r\n",
+		body: `{"code":429,"msg":"slow down","data":null}`,
+		want: telling{
+			Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429,
+			Message: "slow down", RetryAfter: 40 * time.Second,
+		},
+	})
+	for _, status := range []int{402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 501, 502, 503, 504, 505, 511, 599, 600, 999} {
+		want := telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: status}
+		for name, body := range map[string]string{"HTML": "<h1>No</h1>", "no body": ""} {
+			cases = append(cases, tellCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+		}
+		for _, code := range []int{200, 422, 500} {
+			w := want
+			w.Code, w.Message = code, "hm"
+			cases = append(cases, tellCase{
+				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
+				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code), want: w,
+			})
+		}
+	}
+	return cases
+}
+
+func TestWhatIsToldOfAWrite(t *testing.T) {
+	t.Parallel()
+	cases := slices.Concat(tellBrokenReplies(), tellRedirects(), tellCodes(), tellStatuses())
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			for _, tc := range cases {
+				t.Run(tc.name, func(t *testing.T) {
+					s := tellServe(t, func(conn net.Conn) {
+						tellSay(tc.text(w))(conn)
+						if tc.reset {
+							tellReset(conn)
+						}
+					})
+					err := w.call(t.Context(), tellClient(t, s.base))
+					assert.Equal(t, tc.want, tellingOf(t, err))
+					assert.Equal(t, w.op, failure(t, err).Op)
+					assert.Equal(t, w.reference, failure(t, err).Reference)
+					assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
+				})
+			}
+		})
+	}
+}
+
+// The service said yes, and what it said of the details is not what it promises.
+func TestWhatIsToldOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
+	t.Parallel()
+	executed := telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	unknown := telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	wrong := map[string]map[string]telling{
+		"CreateTransfer": {
+			`"A-1"`: executed, `7`: executed, `true`: executed, `null`: executed, `[]`: executed, `{}`: executed,
+			`{"merchant_order_no":"M-1","status":"wait_process"}`:                         executed,
+			`{"merchant_order_no":"M-1","api_order_no":null,"status":"wait_process"}`:     executed,
+			`{"merchant_order_no":"M-1","api_order_no":"","status":"wait_process"}`:       executed,
+			`{"merchant_order_no":"M-1","api_order_no":{},"status":"wait_process"}`:       executed,
+			`{"merchant_order_no":"M-1","api_order_no":"A-1","status":5}`:                 executed,
+			`{"merchant_order_no":"M-2","api_order_no":"A-1","status":"wait_process"}`:    unknown,
+			`{"merchant_order_no":"m-1","api_order_no":"A-1","status":"wait_process"}`:    unknown,
+			`{"merchant_order_no":"M-1 ","api_order_no":"A-1","status":"wait_process"}`:   unknown,
+			`{"merchant_order_no":"M-1\n","api_order_no":"A-1","status":"wait_process"}`:  unknown,
+			`{"merchant_order_no":"M-10","api_order_no":"A-1","status":"wait_process"}`:   unknown,
+			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_proce"}`: unknown,
+		},
+		"FreezeCard": {`{}`: executed, `[]`: executed, `""`: executed, `null`: executed, `true`: executed, `1.5`: executed},
+		"CancelOperation": {
+			`{}`: executed, `[]`: executed, `"yes"`: executed, `""`: executed, `2`: executed, `null`: executed,
+			`false`: unknown, `0`: unknown, `"0"`: unknown,
+		},
+		"RetryOperation": {`"done"`: executed, `null`: executed, `false`: unknown},
+		"UploadImage": {
+			`"k-1"`: executed, `null`: executed, `[]`: executed, `{}`: executed,
+			`{"attachment_key":null}`: executed, `{"attachment_key":""}`: executed, `{"attachment_key":["k"]}`: executed,
+		},
+		"CloseCard": {`"T-9"`: executed, `[]`: executed, `null`: executed, `{"ticket":9}`: executed},
+	}
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			bodies := map[string]telling{`{"code":200,"msg":"success"}`: executed}
+			for data, want := range wrong[w.op] {
+				bodies[`{"code":200,"msg":"success","data":`+data+`}`] = want
+				bodies[`{"data":`+data+`,"msg":"success","code":200}`] = want
+			}
+			for body, want := range bodies {
+				t.Run(body, func(t *testing.T) {
+					s := tellServe(t, tellSay(tellHTTP("200 OK", "", body)))
+					err := w.call(t.Context(), tellClient(t, s.base))
+					assert.Equal(t, want, tellingOf(t, err))
+					assert.Equal(t, w.reference, failure(t, err).Reference)
+					assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
+				})
+			}
+		})
+	}
+}
+
+func TestWhatASuccessfulWriteLooksLikeOnTheWire(t *testing.T) {
+	t.Parallel()
+	for _, w := range tellWrites() {
+		for name, reply := range map[string]string{
+			"200":                      tellHTTP("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
+			"201":                      tellHTTP("201 Created", "", `{"code":200,"msg":"Uploaded","data":`+w.data+`}`),
+			"data first":               tellHTTP("200 OK", "", `{"data":`+w.data+`,"msg":"success","code":200}`),
+			"an early hint before it":  "HTTP/1.1 103 Early Hints\r\n\r\n" + tellHTTP("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
+			"without a length":         "HTTP/1.1 200 OK\r\n\r\n" + `{"code":200,"msg":"success","data":` + w.data + `}`,
+			"of just 64 KiB":           tellHTTP("200 OK", "", fmt.Sprintf("%-*s", maxWriteReplyBytes, `{"code":200,"msg":"success","data":`+w.data+`}`)),
+			"Retry-After all the same": tellHTTP("200 OK", "Retry-After: 9\r\n", `{"code":200,"msg":"success","data":`+w.data+`}`),
+		} {
+			t.Run(w.op+" "+name, func(t *testing.T) {
+				t.Parallel()
+				s := tellServe(t, tellSay(reply))
+				require.NoError(t, w.call(t.Context(), tellClient(t, s.base)))
+				assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
+			})
+		}
+	}
+}
+
+// tellClosedPort is the base URL of a service that is not there.
+func tellClosedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return "http://" + listener.Addr().String() + "/api/v1"
+}
+
+func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
+	t.Parallel()
+	base := tellClosedPort(t)
+	for _, w := range tellWrites() {
+		for name, tc := range map[string]struct {
+			retries int
+			opts    []CallOption
+			phases  string
+		}{
+			"no repeats":                {0, nil, "connect"},
+			"one repeat":                {1, nil, "connect connect"},
+			"two repeats":               {2, nil, "connect connect connect"},
+			"never more than two":       {9, nil, "connect connect connect"},
+			"none if the call says so ": {2, []CallOption{WithoutRetry()}, "connect"},
+		} {
+			t.Run(w.op+" "+name, func(t *testing.T) {
+				t.Parallel()
+				policy := tellPolicy
+				policy.MaxRetries = tc.retries
+				err := w.call(t.Context(), tellClient(t, base, WithRetry(policy)), tc.opts...)
+				assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: tc.phases}, tellingOf(t, err))
+				assert.Equal(t, w.reference, failure(t, err).Reference)
+				require.ErrorIs(t, err, syscall.ECONNREFUSED)
+			})
+		}
+	}
+}
+
+// What is not encrypted with a trusted peer is no connection, and nothing is sent
+// over it. Whom it cannot trust the client does not ask again.
+func TestAWriteWhoseHandshakeFailsWasNotSent(t *testing.T) {
+	t.Parallel()
+	plain := tellServe(t, func(net.Conn) {})
+	var requests atomic.Int32
+	stranger := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // silence for the handshakes that are to fail
+	stranger.StartTLS()
+	t.Cleanup(stranger.Close)
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			err := w.call(t.Context(), tellClient(t, strings.Replace(plain.base, "http:", "https:", 1)))
+			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect connect"}, tellingOf(t, err))
+			err = w.call(t.Context(), tellClient(t, stranger.URL))
+			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect"}, tellingOf(t, err))
+			assert.ErrorContains(t, err, "certificate not trusted")
+			assert.Zero(t, plain.requests.Load()+requests.Load())
+		})
+	}
+}
+
+// A connection that could not be had is sought again; a request that was sent
+// on the second one is not sent on a third.
+func TestAWriteIsSentOnceHoweverOftenItWasNotSent(t *testing.T) {
+	t.Parallel()
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			s := tellServe(t, func(net.Conn) {})
+			var dials atomic.Int32
+			c := tellClient(t, s.base, WithTransport(&http.Transport{
+				DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+					if dials.Add(1) == 1 {
+						return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+					}
+					return new(net.Dialer).DialContext(ctx, network, address)
+				},
+			}))
+			err := w.call(t.Context(), c)
+			assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect sent"}, tellingOf(t, err))
+			assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
+			assert.EqualValues(t, 2, dials.Load())
+		})
+	}
+}
+
+// tellEnding is a context that ends when the test says so, in the way it says.
+type tellEnding struct {
+	context.Context
+	done chan struct{}
+	err  error
+}
+
+func (e *tellEnding) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+func (e *tellEnding) Done() <-chan struct{}       { return e.done }
+
+func (e *tellEnding) Err() error {
+	select {
+	case <-e.done:
+		return e.err
+	default:
+		return nil
+	}
+}
+
+func TestAWriteWhoseContextEndsWhileItWaitsForTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, w := range tellWrites() {
+		for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+			t.Run(w.op+" "+cause.Error(), func(t *testing.T) {
+				t.Parallel()
+				ctx := &tellEnding{Context: t.Context(), done: make(chan struct{}), err: cause}
+				s := tellServe(t, func(conn net.Conn) {
+					close(ctx.done)
+					_, _ = io.Copy(io.Discard, conn) // until the client closes it
+				})
+				err := w.call(ctx, tellClient(t, s.base))
+				assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}, tellingOf(t, err))
+				require.ErrorIs(t, err, cause)
+				assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
+			})
+		}
+	}
+}
+
+func TestAWriteWhoseContextIsDoneWasNotSent(t *testing.T) {
+	t.Parallel()
+	shutdown := errors.New("the shop closes")
+	s := tellServe(t, func(net.Conn) {})
+	for _, w := range tellWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(shutdown)
+			err := w.call(ctx, tellClient(t, s.base))
+			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent"}, tellingOf(t, err))
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, shutdown)
+			assert.NotContains(t, err.Error(), "shop", "the text of a cause may hold anything")
+		})
+	}
+	t.Cleanup(func() { assert.Zero(t, s.requests.Load()) })
+}
+
+// The numbers that guarantee that nothing happened are the profile's.
+func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
+	t.Parallel()
+	p := DefaultProfile()
+	p.RefusedCodes = []int{1001}
+	p.RefusedStatuses = []int{409}
+	for reply, want := range map[string]telling{
+		tellHTTP("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
+		tellHTTP("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
+		tellHTTP("409 Conflict", "", `exists`):                         {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 409},
+		tellHTTP("422 No", "", `no`):                                   {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422},
+	} {
+		t.Run(reply, func(t *testing.T) {
+			t.Parallel()
+			s := tellServe(t, tellSay(reply))
+			_, err := tellClient(t, s.base, WithProfile(p)).CreateTransfer(t.Context(), tellTransfer("M-1"))
+			assert.Equal(t, want, tellingOf(t, err))
+		})
+	}
+}
+
+// tellScript is a carrier that gives one reply after the other, the last for ever.
+type tellScript struct {
+	replies  []*tellReply
+	requests int
+}
+
+type tellReply struct {
+	status int
+	header string // "Name: value"; "": none
+	body   string
+	err    error
+}
+
+func (s *tellScript) RoundTrip(r *http.Request) (*http.Response, error) {
+	reply := s.replies[min(s.requests, len(s.replies)-1)]
+	s.requests++
+	if reply.err != nil {
+		return nil, reply.err
+	}
+	answer := httpReply(r, reply.status, reply.body)
+	if name, value, ok := strings.Cut(reply.header, ": "); ok {
+		answer.Header.Set(name, value)
+	}
+	return answer, nil
+}
+
+var errTellBroken = errors.New("the network of 4111111111111111 is broken")
+
+func TestWhatIsToldOfARead(t *testing.T) {
+	t.Parallel()
+	down := &tellReply{status: 503, body: "<h1>down</h1>"}
+	busy := &tellReply{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"slow down","data":null}`}
+	broken := &tellReply{err: errTellBroken}
+	good := &tellReply{status: 200, body: `{"code":200,"msg":"success","data":["493193"]}`}
+	for name, tc := range map[string]struct {
+		replies  []*tellReply
+		opts     []CallOption
+		want     telling // zero: success
+		attempts []int   // statuses of the attempts that are told
+		waited   time.Duration
+		requests int
+	}{
+		"one repeat helps":   {replies: []*tellReply{down, good}, attempts: []int{503, 200}, requests: 2},
+		"two repeats help":   {replies: []*tellReply{broken, down, good}, attempts: []int{0, 503, 200}, requests: 3},
+		"a clean first try":  {replies: []*tellReply{good}, requests: 1},
+		"the wait asked for": {replies: []*tellReply{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second, requests: 2},
+		"the last answer is told": {
+			replies: []*tellReply{broken, busy, {status: 500, body: `{"code":500,"msg":"database","data":null}`}},
+			want: telling{
+				Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent answered answered",
+			},
+			attempts: []int{0, 429, 500}, waited: 7 * time.Second, requests: 3,
+		},
+		"nothing of an answer before the last is told": {
+			replies:  []*tellReply{busy, broken},
+			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "answered sent sent"},
+			attempts: []int{429, 0, 0}, waited: 7 * time.Second, requests: 3,
+		},
+		"without repeats": {
+			replies: []*tellReply{busy}, opts: []CallOption{WithoutRetry()},
+			want: telling{
+				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 7 * time.Second,
+			},
+			requests: 1,
+		},
+		"too long a wait": {
+			replies: []*tellReply{{status: 429, header: "Retry-After: 61", body: `{"code":429,"msg":"slow down","data":null}`}},
+			want: telling{
+				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 61 * time.Second,
+			},
+			requests: 1,
+		},
+		"a refusal is not repeated": {
+			replies:  []*tellReply{{status: 401, body: `{"code":401,"msg":"bad key","data":null}`}},
+			want:     telling{Outcome: OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
+			requests: 1,
+		},
+		"another code is not repeated": {
+			replies:  []*tellReply{{status: 200, body: `{"code":500,"msg":"hm","data":null}`}},
+			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
+			requests: 1,
+		},
+		"data of the wrong kind": {
+			replies:  []*tellReply{{status: 200, body: `{"code":200,"msg":"success","data":{}}`}},
+			want:     telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
+			requests: 1,
+		},
+		"not the envelope": {
+			replies:  []*tellReply{{status: 200, body: `<html>`}},
+			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+			requests: 1,
+		},
+		"a redirect": {
+			replies:  []*tellReply{{status: 302, header: "Location: /elsewhere"}},
+			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
+			requests: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &tellScript{replies: tc.replies}
+				var r Response
+				start := time.Now()
+				c := clientOn(t, s, WithRetry(tellPolicy))
+				bins, err := c.ListBINsUnderMaintenance(t.Context(), append(tc.opts, WithResponse(&r))...)
+				assert.Equal(t, tc.waited, time.Since(start).Round(time.Second))
+				assert.Equal(t, tc.requests, s.requests)
+				var statuses []int
+				for i, a := range r.Attempts {
+					statuses = append(statuses, a.HTTPStatus)
+					assert.Equal(t, i+1 < len(r.Attempts), a.Wait > 0, "there is a wait before a repeat, and none after the last")
+				}
+				assert.Equal(t, tc.attempts, statuses)
+				if tc.want == (telling{}) {
+					require.NoError(t, err)
+					assert.Equal(t, []string{"493193"}, bins)
+					return
+				}
+				assert.Equal(t, tc.want, tellingOf(t, err))
+				assert.Equal(t, r.Attempts, failure(t, err).Attempts)
+				assert.Nil(t, bins)
+				assert.NotContains(t, err.Error(), "4111", "the text of a cause may hold anything")
+				assert.Contains(t, err.Error(), "ListBINsUnderMaintenance")
+			})
+		})
+	}
+}
+
+// Card secrets are read by a POST on a connection of its own: one repeat at most.
+func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
+	t.Parallel()
+	for status, requests := range map[int]int{429: 2, 502: 2, 503: 2, 504: 2, 500: 1, 408: 1, 425: 1, 501: 1} {
+		s := tellServe(t, tellSay(tellHTTP(fmt.Sprint(status, " No"), "", "")))
+		_, err := tellClient(t, s.base).GetCardSecrets(t.Context(), "c1")
+		assert.Equal(t, status, failure(t, err).HTTPStatus)
+		assert.EqualValues(t, requests, s.requests.Load(), "after status %d", status)
+	}
+	lost := tellServe(t, func(net.Conn) {})
+	_, err := tellClient(t, lost.base).GetCardSecrets(t.Context(), "c1")
+	assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}, tellingOf(t, err))
+	assert.EqualValues(t, 1, lost.requests.Load(), "a POST whose answer was lost is not repeated")
+
+	_, err = tellClient(t, tellClosedPort(t)).GetCardSecrets(t.Context(), "c1")
+	assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, tellingOf(t, err))
+}
+
+// tellDoer is a caller's way of sending.
+type tellDoer func(*http.Request) (*http.Response, error)
+
+func (d tellDoer) Do(r *http.Request) (*http.Response, error) { return d(r) }
+
+// tellClosing notes whether a body was closed.
+type tellClosing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *tellClosing) Close() error { c.closed = true; return nil }
+
+// With a caller's own doer nothing can prove that nothing was sent, once it was asked.
+func TestWhatIsToldOfAWriteByACallersDoer(t *testing.T) {
+	t.Parallel()
+	closed := tellClosedPort(t)
+	s := tellServe(t, func(conn net.Conn) {
+		tellSay("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
+	})
+	fresh := func() *http.Client {
+		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	}
+	body := &tellClosing{Reader: strings.NewReader(`{"code":422,"msg":"no","data":null}`)}
+	for name, tc := range map[string]struct {
+		doer Doer
+		base string
+		want telling
+	}{
+		"an http.Client that would follow redirects": {
+			fresh(), s.base, telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
+		},
+		"an http.Client with a jar and a timeout": {
+			&http.Client{Transport: fresh().Transport, Timeout: time.Minute}, s.base,
+			telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
+		},
+		"an http.Client and a closed port": {
+			fresh(), closed, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
+		},
+		"the answer to another request": {
+			tellDoer(func(r *http.Request) (*http.Response, error) {
+				other := r.Clone(r.Context())
+				other.Method, other.URL = "GET", &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/done"}
+				return httpReply(other, 200, `{"code":422,"msg":"no","data":null}`), nil
+			}), testBase,
+			telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200},
+		},
+		"neither an answer nor an error": {
+			tellDoer(func(*http.Request) (*http.Response, error) { return nil, nil }), testBase,
+			telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
+		},
+		"an answer and an error": {
+			tellDoer(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 422, Body: body, Request: r}, errTellBroken
+			}), testBase,
+			telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
+		},
+		"an answer without a body": {
+			tellDoer(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Request: r}, nil
+			}), testBase,
+			telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+		},
+		"one that says that it could not connect, this time": {
+			tellDoer(func(*http.Request) (*http.Response, error) {
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			}), testBase,
+			telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tellClient(t, tc.base, WithHTTPClient(tc.doer)).CreateTransfer(t.Context(), tellTransfer("M-1"))
+			assert.Equal(t, tc.want, tellingOf(t, err))
+		})
+	}
+	assert.True(t, body.closed, "the body that came with an error must be closed")
+	assert.EqualValues(t, 2, s.requests.Load(), "no redirect was followed")
+}
+
+// What a doer that follows redirects brings back may be the answer to a GET of
+// another place, whatever it says.
+func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
+	t.Parallel()
+	var replies atomic.Int32
+	s := tellServe(t, func(conn net.Conn) {
+		if replies.Add(1) == 1 {
+			tellSay("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
+			return
+		}
+		tellSay(tellHTTP("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)))(conn)
+	})
+	following := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	_, err := tellClient(t, s.base, WithHTTPClient(tellDoer(following.Do))).CreateTransfer(t.Context(), tellTransfer("M-1"))
+	assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200}, tellingOf(t, err))
+	assert.EqualValues(t, 2, s.requests.Load())
+}
+
+// With a caller's doer, too, what stops a call before the doer is asked is told
+// as not sent.
+func TestNotSentIsClaimedOfWhatFailsBeforeTheDoer(t *testing.T) {
+	t.Parallel()
+	asked := tellDoer(func(*http.Request) (*http.Response, error) {
+		t.Error("the doer was asked")
+		return nil, errTellBroken
+	})
+	broken := errors.New("broken")
+	for name, opt := range map[string]Option{
+		"the limiter": WithLimiter(tellLimiter(func(context.Context) error { return broken })),
+		"the journal": WithJournal(&tellJournal{begin: func(context.Context, Intent) error { return broken }}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := tellClient(t, testBase, WithHTTPClient(asked), opt).CreateTransfer(t.Context(), tellTransfer("M-1"))
+			assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
+			require.ErrorIs(t, err, broken)
+		})
+	}
+}

@@ -1,0 +1,307 @@
+package cardwire_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// fences are the blocks of code, with the language of each.
+var fences = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// goBlocks returns the Go code of the README.
+func goBlocks(t *testing.T) []string {
+	t.Helper()
+	var blocks []string
+	for _, block := range fences.FindAllStringSubmatch(readme(t), -1) {
+		if block[1] == "go" {
+			blocks = append(blocks, block[2])
+		}
+	}
+	require.NotEmpty(t, blocks)
+	return blocks
+}
+
+// fragmentImports are what a fragment may use without saying so.
+var fragmentImports = map[string]string{
+	"cardwire":     "github.com/cardwire/cardwire-go",
+	"cardwiretest": "github.com/cardwire/cardwire-go/cardwiretest",
+	"context":      "context",
+	"decimal":      "github.com/shopspring/decimal",
+	"errors":       "errors",
+	"fmt":          "fmt",
+	"testing":      "testing",
+}
+
+// fragmentNames stand for what a reader of a fragment has in a program already.
+const fragmentNames = `
+var (
+	ctx        context.Context
+	client     *cardwire.Client
+	params     cardwire.TransferParams
+	order      struct{ Number string }
+	card       cardwire.Card
+	resumeFrom int
+	t          *testing.T
+)
+
+func refund(context.Context, *cardwire.Client, struct{ Number string }) error { return nil }
+func markSent(order struct{ Number string }, serviceNumber string) error      { return nil }
+func markFailed(order struct{ Number string }, err error) error               { return nil }
+func markUndecided(order struct{ Number string }, err error) error            { return nil }
+func use(cardwire.Card)                                                       {}
+`
+
+// program makes a file of a block: a block that is no file becomes the body of a
+// function.
+func program(t *testing.T, block string) string {
+	t.Helper()
+	if strings.HasPrefix(block, "package ") {
+		return block
+	}
+	body := "func fragment() error {\n" + block + uses(t, block) + "\nreturn nil\n}\n"
+	var imports strings.Builder
+	for name, path := range fragmentImports {
+		if strings.Contains(body+fragmentNames, name+".") {
+			fmt.Fprintf(&imports, "import %s %q\n", name, path)
+		}
+	}
+	return "package fragment\n" + imports.String() + fragmentNames + "\n" + body
+}
+
+// uses returns statements that use what a fragment declares: a reader would.
+func uses(t *testing.T, block string) string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+block+"\n}", parser.SkipObjectResolution)
+	require.NoError(t, err, "the README's code must parse:\n%s", block)
+	var text strings.Builder
+	for _, statement := range file.Decls[0].(*ast.FuncDecl).Body.List {
+		if assign, ok := statement.(*ast.AssignStmt); ok && assign.Tok == token.DEFINE {
+			for _, left := range assign.Lhs {
+				if name := left.(*ast.Ident).Name; name != "_" {
+					text.WriteString("\n_ = " + name)
+				}
+			}
+		}
+	}
+	return text.String()
+}
+
+// The blocks are compiled as packages of this module that exist in an overlay
+// only, so that nothing is written into the tree.
+func TestREADMECodeCompiles(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs the Go command")
+	}
+	command, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("there is no Go command on this machine")
+	}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	args := []string{"build", "-overlay=" + filepath.Join(dir, "overlay.json")}
+	for i, block := range goBlocks(t) {
+		name := "readme" + strconv.Itoa(i+1)
+		source := filepath.Join(dir, name+".go")
+		require.NoError(t, os.WriteFile(source, []byte(program(t, block)), 0o600))
+		overlay.Replace[filepath.Join(here, "internal", name, name+".go")] = source
+		args = append(args, "./internal/"+name)
+	}
+	text, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600))
+
+	output, err := exec.CommandContext(t.Context(), command, args...).CombinedOutput()
+	require.NoError(t, err, "the README's code does not compile:\n%s", output)
+}
+
+// Code in the README looks like code in the package.
+func TestREADMECodeIsFormatted(t *testing.T) {
+	t.Parallel()
+	for _, block := range goBlocks(t) {
+		formatted, err := format.Source([]byte(block))
+		require.NoError(t, err)
+		assert.Equal(t, strings.TrimRight(string(formatted), "\n"), strings.TrimRight(block, "\n"))
+	}
+}
+
+// The interface says "not shown" 28 times, and each has its row.
+func TestREADMEHasARowForAllThatIsNotShown(t *testing.T) {
+	t.Parallel()
+	_, section, found := strings.Cut(readme(t), "\n## What the interface does not show\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var numbers []string
+	for _, line := range strings.Split(section, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) < 2 || strings.Trim(cells[1], " -") == "" {
+			continue // no row, or the head of the table
+		}
+		numbers = append(numbers, strings.TrimSpace(cells[1]))
+		require.Len(t, cells, 7, "a row has five cells: %s", line)
+		assert.NotEmpty(t, strings.TrimSpace(cells[2]), "what is not shown: %s", line)
+		assert.NotEmpty(t, strings.TrimSpace(cells[3]), "what is done: %s", line)
+	}
+	want := make([]string, 28)
+	for i := range want {
+		want[i] = strconv.Itoa(i + 1)
+	}
+	assert.Equal(t, want, numbers)
+}
+
+func TestREADMENamesProfileFieldsThatExist(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile(`Profile\.([A-Za-z]+)`).FindAllStringSubmatch(readme(t), -1)
+	require.NotEmpty(t, named)
+	for _, name := range named {
+		_, ok := reflect.TypeFor[cardwire.Profile]().FieldByName(name[1])
+		assert.True(t, ok, "Profile has no field %s", name[1])
+	}
+}
+
+// Every name in the prose is one of the package's, so that none outlives its
+// renaming.
+func TestREADMENamesWhatExists(t *testing.T) {
+	t.Parallel()
+	known := exportedNames(t)
+	prose := fences.ReplaceAllString(readme(t), "")
+	for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(prose, -1) {
+		name := quoted[1]
+		if regexp.MustCompile(`^([A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+$`).MatchString(name) {
+			assert.Contains(t, known, name, "the README names what is not there")
+		}
+	}
+}
+
+// exportedNames returns what the package exports: names, which also stand after a
+// dot, members alone and members with their types.
+func exportedNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	add := func(typeName string, members ...*ast.Ident) {
+		for _, m := range members {
+			names[m.Name] = true
+			names[typeName+"."+m.Name] = true
+		}
+	}
+	sources, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				add(receiver(n), n.Name)
+				return false
+			case *ast.ValueSpec:
+				add("", n.Names...)
+			case *ast.TypeSpec:
+				add("", n.Name)
+				if s, ok := n.Type.(*ast.StructType); ok {
+					for _, f := range s.Fields.List {
+						add(n.Name.Name, f.Names...)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
+
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	of := f.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	if name, ok := of.(*ast.Ident); ok {
+		return name.Name
+	}
+	return ""
+}
+
+// The table of methods is complete.
+func TestREADMEListsEveryOperation(t *testing.T) {
+	t.Parallel()
+	text := readme(t)
+	client := reflect.TypeFor[*cardwire.Client]()
+	operations := 0
+	for m := range client.Methods() {
+		if m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]() {
+			continue // CloseIdleConnections and what prints
+		}
+		operations++
+		assert.Regexp(t, "(?m)^\\| .*`"+m.Name+"`.* \\|.*\\|", text, "the table lacks %s", m.Name)
+	}
+	assert.Greater(t, operations, 10)
+}
+
+func TestREADMENamesExamplesThatExist(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile(`examples/[a-z]+`).FindAllString(readme(t), -1)
+	require.NotEmpty(t, named)
+	for _, name := range named {
+		info, err := fs.Stat(os.DirFS("."), name)
+		require.NoError(t, err)
+		assert.True(t, info.IsDir())
+	}
+}
+
+// Whatever can be called or chosen is shown in an example that runs.
+func TestEveryOperationAndOptionHasAnExample(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, example := range doc.Examples(file) {
+		assert.NotEmpty(t, example.Output, "the example of %s is compiled, but does not run", example.Name)
+		shown[example.Name] = true
+	}
+	for m := range reflect.TypeFor[*cardwire.Client]().Methods() {
+		if m.Type.NumIn() > 1 && m.Type.In(1) == reflect.TypeFor[context.Context]() {
+			assert.True(t, shown["Client_"+m.Name], "%s has no example", m.Name)
+		}
+	}
+	for name := range exportedNames(t) {
+		if option, ok := strings.CutPrefix(name, ".With"); ok && unicode.IsUpper(rune(option[0])) { // a dot: not a member
+			assert.True(t, shown["With"+option], "With%s has no example", option)
+		}
+	}
+}

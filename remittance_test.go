@@ -1,0 +1,459 @@
+package cardwire
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	stateText    = `{"code":"CA-ON","name":"Ontario","country":"CA","countryStandardCode":"CAN"}`
+	currencyText = `{"id":9,"payout_currency":"PHP","transfer_type_id":3,"transfer_type_value":"C2C","payout_method_id":1,` +
+		`"payout_method_value":"Bank Transfer","country":"PHL","country_code":"PH","fee_rate":0.015,"fixed_fee":2.50,` +
+		`"min_quota":10.01,"max_quota":5000.02,"year_transfer_amount_quota":50000.03}`
+	transferText = `{"merchant_order_no":"order-1","api_order_no":"api-9","status":"wait_process"}`
+)
+
+func stateWanted() RemittanceState {
+	return RemittanceState{Code: "CA-ON", Name: "Ontario", Country: "CA", CountryStandardCode: "CAN"}
+}
+
+func currencyWanted() RemittanceCurrency {
+	return RemittanceCurrency{
+		ID: 9, PayoutCurrency: "PHP", TransferTypeID: 3, TransferType: "C2C", PayoutMethodID: 1, PayoutMethod: "Bank Transfer",
+		Country: "PHL", CountryCode: "PH", FeeRate: dec("0.015"), FixedFee: dec("2.50"),
+		MinQuota: dec("10.01"), MaxQuota: dec("5000.02"), YearTransferAmountQuota: dec("50000.03"),
+	}
+}
+
+func TestListRemittanceStatesReadsEveryMember(t *testing.T) {
+	t.Parallel()
+	noZeroField(t, stateWanted())
+	c := answered(t, "GET /shop/api/v1/remittance/states",
+		success(`[`+stateText+`,{"country":"CA","countryStandardCode":"CAN","name":"Qu\u00e9bec \/ Quebec","code":"CA-QC"}]`), WithStrictDrift())
+	got, err := c.ListRemittanceStates(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []RemittanceState{
+		stateWanted(), {Code: "CA-QC", Name: "Québec / Quebec", Country: "CA", CountryStandardCode: "CAN"},
+	}, got)
+}
+
+func TestListRemittanceCurrenciesReadsEveryMember(t *testing.T) {
+	t.Parallel()
+	noZeroField(t, currencyWanted())
+	c := answered(t, "GET /shop/api/v1/remittance/currency", success(`[`+currencyText+`]`), WithStrictDrift())
+	got, err := c.ListRemittanceCurrencies(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []RemittanceCurrency{currencyWanted()}, got)
+}
+
+func TestRemittanceListQuirks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		old, replacement string
+		change           func(*RemittanceState)
+		drift            []Drift
+	}{
+		"code as a number": {`"CA-ON"`, `35`, func(s *RemittanceState) { s.Code = "35" }, []Drift{{"data[].code", "number for text"}}},
+		"empty code":       {`"CA-ON"`, `""`, func(s *RemittanceState) { s.Code = "" }, nil},
+		"unknown member":   {`"name":`, `"region":1,"name":`, func(*RemittanceState) {}, []Drift{{"data[].*", "unknown member"}}},
+	} {
+		t.Run("state, "+name, func(t *testing.T) {
+			t.Parallel()
+			want := stateWanted()
+			tc.change(&want)
+			observe, drift := driftsOf()
+			got, err := answered(t, anything, success(`[`+edited(t, stateText, tc.old, tc.replacement)+`]`), observe).ListRemittanceStates(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []RemittanceState{want}, got)
+			assert.Equal(t, tc.drift, *drift)
+		})
+	}
+	for name, tc := range map[string]struct {
+		old, replacement string
+		change           func(*RemittanceCurrency)
+		drift            []Drift
+	}{
+		"rate as text":       {`0.015`, `"0.0150"`, func(c *RemittanceCurrency) { c.FeeRate = dec("0.0150") }, []Drift{{"data[].fee_rate", "text for number"}}},
+		"id as text":         {`"id":9`, `"id":"9"`, func(*RemittanceCurrency) {}, []Drift{{"data[].id", "text for number"}}},
+		"id missing":         {`"id":9,`, ``, func(c *RemittanceCurrency) { c.ID = 0 }, []Drift{{"data[].id", "missing member"}}},
+		"quota missing":      {`"min_quota":10.01,`, ``, func(c *RemittanceCurrency) { c.MinQuota = decimal.Decimal{} }, []Drift{{"data[].min_quota", "missing member"}}},
+		"null type's name":   {`"C2C"`, `null`, func(c *RemittanceCurrency) { c.TransferType = "" }, []Drift{{"data[].transfer_type_value", "null for text"}}},
+		"quota with an e":    {`5000.02`, `5e3`, func(c *RemittanceCurrency) { c.MaxQuota = decimal.New(5, 3) }, nil},
+		"currency a number":  {`"PHP"`, `608`, func(c *RemittanceCurrency) { c.PayoutCurrency = "608" }, []Drift{{"data[].payout_currency", "number for text"}}},
+		"another type's id":  {`_type_id":3`, `_type_id":4`, func(c *RemittanceCurrency) { c.TransferTypeID = 4 }, nil},
+		"method's id a text": {`_method_id":1`, `_method_id":"1"`, func(*RemittanceCurrency) {}, []Drift{{"data[].payout_method_id", "text for number"}}},
+	} {
+		t.Run("currency, "+name, func(t *testing.T) {
+			t.Parallel()
+			want := currencyWanted()
+			tc.change(&want)
+			observe, drift := driftsOf()
+			text := success(`[` + edited(t, currencyText, tc.old, tc.replacement) + `]`)
+			got, err := answered(t, anything, text, observe).ListRemittanceCurrencies(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []RemittanceCurrency{want}, got)
+			assert.Equal(t, tc.drift, *drift)
+		})
+	}
+}
+
+func TestUnreadableRemittanceLists(t *testing.T) {
+	t.Parallel()
+	states := func(c *Client) (any, error) { return c.ListRemittanceStates(t.Context()) }
+	currencies := func(c *Client) (any, error) { return c.ListRemittanceCurrencies(t.Context()) }
+	for name, tc := range map[string]struct {
+		call func(*Client) (any, error)
+		data string
+		path string
+	}{
+		"state without code":          {states, `[` + edited(t, stateText, `"code":"CA-ON",`, ``) + `]`, "data[].code"},
+		"state with a null code":      {states, `[` + edited(t, stateText, `"CA-ON"`, `null`) + `]`, "data[].code"},
+		"state without name":          {states, `[` + edited(t, stateText, `"name":"Ontario",`, ``) + `]`, "data[].name"},
+		"state with a null name":      {states, `[` + edited(t, stateText, `"Ontario"`, `null`) + `]`, "data[].name"},
+		"state without country":       {states, `[` + edited(t, stateText, `"country":"CA",`, ``) + `]`, "data[].country"},
+		"state with a null country":   {states, `[` + edited(t, stateText, `"CA"`, `null`) + `]`, "data[].country"},
+		"state without standard code": {states, `[` + edited(t, stateText, `,"countryStandardCode":"CAN"`, ``) + `]`, "data[].countryStandardCode"},
+		"state with a null standard":  {states, `[` + edited(t, stateText, `"CAN"`, `null`) + `]`, "data[].countryStandardCode"},
+		"states null":                 {states, `null`, "data"},
+		"states an object":            {states, `{}`, "data"},
+		"currency without its code":   {currencies, `[` + edited(t, currencyText, `"payout_currency":"PHP",`, ``) + `]`, "data[].payout_currency"},
+		"currency with a null code":   {currencies, `[` + edited(t, currencyText, `"PHP"`, `null`) + `]`, "data[].payout_currency"},
+		"currency with an empty code": {currencies, `[` + edited(t, currencyText, `"PHP"`, `""`) + `]`, "data[].payout_currency"},
+		"currency with a null rate":   {currencies, `[` + edited(t, currencyText, `0.015`, `null`) + `]`, "data[].fee_rate"},
+		"currency with a rate of %":   {currencies, `[` + edited(t, currencyText, `0.015`, `"1.5%"`) + `]`, "data[].fee_rate"},
+		"currencies null":             {currencies, `null`, "data"},
+		"currencies text":             {currencies, `""`, "data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := tc.call(answered(t, anything, success(tc.data)))
+			assert.Empty(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorContains(t, err, ": "+tc.path+": want ")
+		})
+	}
+}
+
+func TestEmptyRemittanceLists(t *testing.T) {
+	t.Parallel()
+	states, err := answered(t, anything, success(`[]`)).ListRemittanceStates(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []RemittanceState{}, states)
+	currencies, err := answered(t, anything, success(`[]`)).ListRemittanceCurrencies(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []RemittanceCurrency{}, currencies)
+}
+
+func fullTransfer() TransferParams {
+	return TransferParams{
+		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferType: TransferTypeC2C,
+		PayoutMethod: PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "11", TransferAmount: dec("250.5"),
+		SenderSourceOfFund: "12", PurposeOfRemittance: "13", SenderFirstName: "Maria", SenderLastName: "Silva \"Z\\",
+		SenderGender: "F", SenderMobileNumber: "+351 912 345 678", SenderIDType: "14", SenderIDNumber: "ID-100",
+		SenderDateOfBirth: Date{1990, time.December, 31}, SenderNationality: "PT", SenderIDIssueCountry: "620",
+		SenderCountry: "ES", SenderAddress: "Rua Augusta 5\n2 Esq", ReceiverNativeFirstName: "José",
+		ReceiverNativeLastName: "Rizal", ReceiverIDType: "15", ReceiverIDNumber: "ID-200",
+		ReceiverMobileNumber: "+63 917 123 4567", ReceiverBankAccountNumber: "0001234567",
+		Extra: map[string]string{"swiftCode": "BNORPHMM", "branch": "Makati", "note": ""},
+	}
+}
+
+const transferSent = `{"merchantOrderNo":"order-1","payoutCurrency":"PHP","transferType":"3","payoutMethod":"1",` +
+	`"senderBeneficiaryRelationship":"11","transferAmount":"250.50","senderSourceOfFund":"12","purposeOfRemittance":"13",` +
+	`"senderFirstName":"Maria","senderLastName":"Silva \"Z\\","senderGender":"F","senderMobileNumber":"+351 912 345 678",` +
+	`"senderIdType":"14","senderIdNumber":"ID-100","senderDateOfBirth":"1990-12-31","senderNationality":"PT",` +
+	`"senderIdIssueCountry":"620","senderCountry":"ES","senderAddress":"Rua Augusta 5\u000a2 Esq",` +
+	`"receiverNativeFirstName":"José","receiverNativeLastName":"Rizal","receiverIdType":"15","receiverIdNumber":"ID-200",` +
+	`"receiverMobileNumber":"+63 917 123 4567","receiverBankAccountNumber":"0001234567","branch":"Makati","swiftCode":"BNORPHMM"}`
+
+func transferRequest(body string) string {
+	return "POST /shop/api/v1/remittance/transfer\napplication/json\n\n" + body
+}
+
+func TestCreateTransferSendsEveryField(t *testing.T) {
+	t.Parallel()
+	noZeroField(t, fullTransfer())
+	got, err := answered(t, transferRequest(transferSent), success(transferText), WithStrictDrift()).CreateTransfer(t.Context(), fullTransfer())
+	require.NoError(t, err)
+	assert.Equal(t, &Transfer{MerchantOrderNo: "order-1", APIOrderNo: "api-9", Status: TransferWaitProcess}, got)
+	noZeroField(t, got)
+}
+
+func TestCreateTransferDoesNotSendEmptyFields(t *testing.T) {
+	t.Parallel()
+	c := answered(t, transferRequest(`{"merchantOrderNo":"order-1","transferAmount":"1.00"}`), success(transferText))
+	got, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")})
+	require.NoError(t, err)
+	assert.Equal(t, "api-9", got.APIOrderNo)
+}
+
+func TestTransferParamsEncodeAsWhatIsSent(t *testing.T) {
+	t.Parallel()
+	text, err := fullTransfer().MarshalJSON()
+	require.NoError(t, err)
+	assert.Equal(t, transferSent, string(text))
+
+	text, err = json.Marshal(map[string]any{"p": TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")}})
+	require.NoError(t, err)
+	assert.Equal(t, `{"p":{"merchantOrderNo":"order-1","transferAmount":"1.00"}}`, string(text))
+
+	_, err = json.Marshal(TransferParams{MerchantOrderNo: "order-1"})
+	require.ErrorIs(t, err, ErrInvalidParams)
+}
+
+// plain has the fields of TransferParams and none of its methods.
+type plainTransfer TransferParams
+
+func TestTransferParamsPrintNoIdentity(t *testing.T) {
+	t.Parallel()
+	p := fullTransfer()
+	const masked = "cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: PHP, TransferAmount: 250.5, ...}"
+	type holder struct{ Params TransferParams }
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+		assert.Equal(t, masked, fmt.Sprintf(verb, p), verb)
+		assert.Equal(t, masked, fmt.Sprintf(verb, &p), verb)
+		for _, around := range []any{[]TransferParams{p}, map[string]TransferParams{"k": p}, holder{p}} {
+			printed := fmt.Sprintf(verb, around)
+			assert.Contains(t, printed, masked, verb)
+			assert.NotContains(t, printed, "Rizal", verb)
+		}
+	}
+	assert.Contains(t, fmt.Sprintf("%v", plainTransfer(p)), "Rizal", "without the methods it would be shown")
+
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("sending", "transfer", p)
+	assert.Contains(t, log.String(), "transfer.MerchantOrderNo=order-1 transfer.PayoutCurrency=PHP transfer.TransferAmount=250.5\n")
+}
+
+func TestTransferAnswers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		data    string
+		want    *Transfer // nil: an error
+		outcome Outcome
+		drift   []Drift
+	}{
+		"as documented":        {transferText, &Transfer{"order-1", "api-9", "wait_process"}, 0, nil},
+		"another status":       {edited(t, transferText, "wait_process", "done"), &Transfer{"order-1", "api-9", "done"}, 0, nil},
+		"our number missing":   {edited(t, transferText, `"merchant_order_no":"order-1",`, ``), &Transfer{"", "api-9", "wait_process"}, 0, []Drift{{"data.merchant_order_no", "missing member"}}},
+		"our number null":      {edited(t, transferText, `"order-1"`, `null`), &Transfer{"", "api-9", "wait_process"}, 0, []Drift{{"data.merchant_order_no", "null for text"}}},
+		"its number a number":  {edited(t, transferText, `"api-9"`, `9`), &Transfer{"order-1", "9", "wait_process"}, 0, []Drift{{"data.api_order_no", "number for text"}}},
+		"status missing":       {edited(t, transferText, `,"status":"wait_process"`, ``), &Transfer{"order-1", "api-9", ""}, 0, []Drift{{"data.status", "missing member"}}},
+		"another order":        {edited(t, transferText, `"order-1"`, `"order-2"`), nil, OutcomeUnknown, nil},
+		"another letter case":  {edited(t, transferText, `"order-1"`, `"Order-1"`), nil, OutcomeUnknown, nil},
+		"another as a number":  {edited(t, transferText, `"order-1"`, `1`), nil, OutcomeUnknown, []Drift{{"data.merchant_order_no", "number for text"}}},
+		"its number missing":   {edited(t, transferText, `"api_order_no":"api-9",`, ``), nil, OutcomeExecuted, nil},
+		"its number null":      {edited(t, transferText, `"api-9"`, `null`), nil, OutcomeExecuted, nil},
+		"its number empty":     {edited(t, transferText, `"api-9"`, `""`), nil, OutcomeExecuted, nil},
+		"no object":            {`"api-9"`, nil, OutcomeExecuted, nil},
+		"null":                 {`null`, nil, OutcomeExecuted, nil},
+		"an empty list":        {`[]`, nil, OutcomeExecuted, nil},
+		"our number an object": {edited(t, transferText, `"order-1"`, `{}`), nil, OutcomeExecuted, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			observe, drift := driftsOf()
+			c := answered(t, transferRequest(`{"merchantOrderNo":"order-1","transferAmount":"1.00"}`), success(tc.data), observe)
+			got, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")})
+			assert.Equal(t, tc.want, got)
+			assert.Equal(t, tc.drift, *drift)
+			if tc.want != nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrUnreadable)
+			e := failure(t, err)
+			assert.Equal(t, tc.outcome, e.Outcome)
+			assert.Equal(t, "order-1", e.Reference)
+		})
+	}
+}
+
+func TestCreateTransferUnderStrictDrift(t *testing.T) {
+	t.Parallel()
+	c := answered(t, anything, success(edited(t, transferText, `"api-9"`, `9`)), WithStrictDrift())
+	got, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")})
+	require.ErrorIs(t, err, ErrDrift)
+	require.ErrorIs(t, err, ErrExecuted)
+	assert.Equal(t, &Transfer{"order-1", "9", "wait_process"}, got)
+}
+
+func TestTransferAmountsAreSentWithTwoFractionDigits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		amount decimal.Decimal
+		want   string
+	}{
+		"one digit":        {dec("12.3"), "12.30"},
+		"two digits":       {dec("12.34"), "12.34"},
+		"zeros behind":     {dec("12.300"), "12.30"},
+		"many zeros":       {dec("12.3400000000"), "12.34"},
+		"no digits":        {dec("12"), "12.00"},
+		"an exponent":      {decimal.New(1, 3), "1000.00"},
+		"the least":        {dec("0.01"), "0.01"},
+		"one and a tenth":  {dec("0.1"), "0.10"},
+		"more than uint64": {dec("98765432109876543210.99"), "98765432109876543210.99"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, transferRequest(`{"merchantOrderNo":"order-1","transferAmount":"`+tc.want+`"}`), success(transferText))
+			_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: tc.amount})
+			require.NoError(t, err)
+		})
+	}
+	for name, amount := range map[string]decimal.Decimal{
+		"none": {}, "zero": dec("0"), "zero with a scale": dec("0.00"), "below zero": dec("-1"),
+		"three digits": dec("12.345"), "a thousandth": dec("0.001"), "just above": dec("12.340000001"),
+		"too large": decimal.New(1, 38), "far too large": decimal.New(1, 1<<30), "far too small": decimal.New(1, -1<<30),
+	} {
+		t.Run("refused: "+name, func(t *testing.T) {
+			t.Parallel()
+			_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: amount})
+			refusedBeforehand(t, err, "TransferAmount")
+		})
+	}
+}
+
+func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*TransferParams)
+		names  string
+	}{
+		"no order number":             {func(p *TransferParams) { p.MerchantOrderNo = "" }, "MerchantOrderNo"},
+		"spaces for an order number":  {func(p *TransferParams) { p.MerchantOrderNo = "  " }, "MerchantOrderNo"},
+		"space behind order number":   {func(p *TransferParams) { p.MerchantOrderNo = "order-1 " }, "MerchantOrderNo"},
+		"control in order number":     {func(p *TransferParams) { p.MerchantOrderNo = "order\x001" }, "MerchantOrderNo"},
+		"order number too long":       {func(p *TransferParams) { p.MerchantOrderNo = strings.Repeat("1", 129) }, "MerchantOrderNo"},
+		"currency with a space":       {func(p *TransferParams) { p.PayoutCurrency = "P P" }, "PayoutCurrency"},
+		"currency too short":          {func(p *TransferParams) { p.PayoutCurrency = "PH" }, "PayoutCurrency"},
+		"transfer type by name":       {func(p *TransferParams) { p.TransferType = "C2C" }, "TransferType"},
+		"payout method by name":       {func(p *TransferParams) { p.PayoutMethod = "Bank Transfer" }, "PayoutMethod"},
+		"relationship by name":        {func(p *TransferParams) { p.SenderBeneficiaryRelationship = "brother" }, "SenderBeneficiaryRelationship"},
+		"source of fund by name":      {func(p *TransferParams) { p.SenderSourceOfFund = "salary" }, "SenderSourceOfFund"},
+		"purpose below zero":          {func(p *TransferParams) { p.PurposeOfRemittance = "-1" }, "PurposeOfRemittance"},
+		"sender's id type by name":    {func(p *TransferParams) { p.SenderIDType = "passport" }, "SenderIDType"},
+		"date of birth not there":     {func(p *TransferParams) { p.SenderDateOfBirth = Date{1990, 2, 30} }, "SenderDateOfBirth"},
+		"date of birth, half of it":   {func(p *TransferParams) { p.SenderDateOfBirth = Date{Year: 1990} }, "SenderDateOfBirth"},
+		"nationality of three":        {func(p *TransferParams) { p.SenderNationality = "PRT" }, "SenderNationality"},
+		"nationality in digits":       {func(p *TransferParams) { p.SenderNationality = "62" }, "SenderNationality"},
+		"issue country in letters":    {func(p *TransferParams) { p.SenderIDIssueCountry = "PT" }, "SenderIDIssueCountry"},
+		"country of one letter":       {func(p *TransferParams) { p.SenderCountry = "P" }, "SenderCountry"},
+		"country in another script":   {func(p *TransferParams) { p.SenderCountry = "é" }, "SenderCountry"},
+		"receiver's id type by name":  {func(p *TransferParams) { p.ReceiverIDType = "1a" }, "ReceiverIDType"},
+		"extra without a name":        {func(p *TransferParams) { p.Extra = map[string]string{"": "x"} }, "Extra"},
+		"extra with a control":        {func(p *TransferParams) { p.Extra = map[string]string{"a\nb": "x"} }, "Extra"},
+		"extra name invalid UTF-8":    {func(p *TransferParams) { p.Extra = map[string]string{"a\xff": "x"} }, "Extra"},
+		"extra value invalid UTF-8":   {func(p *TransferParams) { p.Extra = map[string]string{"a": "x\xff"} }, "Extra"},
+		"extra shadows a field":       {func(p *TransferParams) { p.Extra = map[string]string{"transferAmount": "1"} }, "Extra"},
+		"extra shadows, letter case":  {func(p *TransferParams) { p.Extra = map[string]string{"TRANSFERAMOUNT": "1"} }, "Extra"},
+		"extra shadows an empty one":  {func(p *TransferParams) { p.SenderGender = ""; p.Extra = map[string]string{"senderGender": "M"} }, "Extra"},
+		"extra shadows with no value": {func(p *TransferParams) { p.Extra = map[string]string{"merchantorderno": ""} }, "Extra"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := fullTransfer()
+			tc.change(&p)
+			_, err := unasked(t).CreateTransfer(t.Context(), p)
+			refusedBeforehand(t, err, tc.names)
+			_, encoded := p.MarshalJSON()
+			require.ErrorIs(t, encoded, ErrInvalidParams)
+		})
+	}
+}
+
+func TestNoFieldCanBeShadowedByExtra(t *testing.T) {
+	t.Parallel()
+	var sent map[string]string
+	require.NoError(t, json.Unmarshal([]byte(transferSent), &sent))
+	delete(sent, "branch")
+	delete(sent, "swiftCode")
+	require.Len(t, sent, 25)
+	for name := range sent {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, shadow := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+				p := TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1"), Extra: map[string]string{shadow: "x"}}
+				_, err := unasked(t).CreateTransfer(t.Context(), p)
+				refusedBeforehand(t, err, "Extra")
+			}
+		})
+	}
+}
+
+// Invalid UTF-8 would arrive as another text: another name, or another account.
+func TestNoTextOfATransferMayBeInvalidUTF8(t *testing.T) {
+	t.Parallel()
+	fields := reflect.TypeFor[TransferParams]()
+	texts := 0
+	for i := range fields.NumField() {
+		if fields.Field(i).Type.Kind() != reflect.String {
+			continue
+		}
+		texts++
+		t.Run(fields.Field(i).Name, func(t *testing.T) {
+			t.Parallel()
+			p := fullTransfer()
+			reflect.ValueOf(&p).Elem().Field(i).SetString("a\xffb")
+			_, err := unasked(t).CreateTransfer(t.Context(), p)
+			refusedBeforehand(t, err, fields.Field(i).Name)
+			assert.NotContains(t, err.Error(), "a\xffb")
+		})
+	}
+	assert.Equal(t, 23, texts)
+}
+
+func TestRemittanceTypesEncodeUnderTheWireNames(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		value any
+		want  string
+	}{
+		"state":    {stateWanted(), stateText},
+		"currency": {currencyWanted(), currencyText},
+		"transfer": {Transfer{"order-1", "api-9", TransferWaitProcess}, transferText},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := json.Marshal(tc.value)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, string(text))
+		})
+	}
+}
+
+func TestRemittanceTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+	t.Parallel()
+	var state RemittanceState
+	require.NoError(t, json.Unmarshal([]byte(stateText), &state))
+	assert.Equal(t, stateWanted(), state)
+	var currency RemittanceCurrency
+	require.NoError(t, json.Unmarshal([]byte(currencyText), &currency))
+	assert.Equal(t, currencyWanted(), currency)
+	var transfer Transfer
+	require.NoError(t, json.Unmarshal([]byte(transferText), &transfer))
+	assert.Equal(t, Transfer{"order-1", "api-9", TransferWaitProcess}, transfer)
+
+	for name, tc := range map[string]struct {
+		into any
+		text string
+	}{
+		"state without code":     {&RemittanceState{}, edited(t, stateText, `"code":"CA-ON",`, ``)},
+		"currency without code":  {&RemittanceCurrency{}, `{"id":9}`},
+		"transfer with a repeat": {&Transfer{}, `{"api_order_no":"a","api_order_no":"b"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), ErrUnreadable)
+		})
+	}
+}

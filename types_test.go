@@ -1,0 +1,1096 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/gob"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// The canaries. No text of any kind may sing of them. The number fails the Luhn
+// check. Of its digits and those of the CVV no two neighbours are above 7, so
+// that sealed bytes, all of which are, cannot spell them by chance.
+const (
+	canaryNumber = "4917365624401735"
+	canaryCVV    = "7351"
+	canaryPAN    = "q83vEjRW+JCrze8S/FZ4kA=="
+	canaryKey    = "skCanaryZq8XvT3mKpW5Hd"
+)
+
+// canary finds a secret in a text, as it stands or in another spelling. What it
+// looks for are letters and digits, which quoting and URLs leave as they are.
+type canary struct {
+	name    string
+	plain   string
+	short   *regexp.Regexp // where it stands alone, for a secret that addresses may hold; nil: anywhere
+	encoded []string       // in hex and base64
+	bytes   []string       // the codes of its bytes
+}
+
+// numberCanary looks for what the mask hides, with one digit that it shows.
+func numberCanary() canary { return newCanary("card number", canaryNumber[5:12]) }
+func cvvCanary() canary    { return newCanary("CVV", canaryCVV) }
+func panCanary() canary    { return newCanary("encrypted PAN", canaryPAN[:8]) }
+func keyCanary() canary    { return newCanary("key", canaryKey) }
+
+func newCanary(name, secret string) canary {
+	c := canary{name: name, plain: secret}
+	if len(secret) < 6 {
+		c.short = regexp.MustCompile(`(?:^|[^0-9A-Fa-f])0*` + secret + `(?:$|[^0-9A-Fa-f])`)
+	}
+	c.encoded = []string{fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret)}
+	for before := range 3 {
+		c.encoded = append(c.encoded, base64Of(secret, before))
+	}
+	for _, format := range []string{"%c", "%d", "%x", "%o", "%b"} {
+		codes := " "
+		for i := range len(secret) {
+			codes += fmt.Sprintf(format+" ", secret[i])
+		}
+		c.bytes = append(c.bytes, strings.ToLower(codes))
+	}
+	return c
+}
+
+// base64Of is what of a secret's base64 does not depend on the bytes around it,
+// where as many bytes stand before it.
+func base64Of(secret string, before int) string {
+	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("-", before) + secret))
+	return text[(before*8+5)/6 : (before+len(secret))*8/6]
+}
+
+// heard is a text as canaries are sought in it.
+type heard struct{ text, codes string }
+
+func listen(text string) heard { return heard{text, codes(hexDumpLine.ReplaceAllString(text, " "))} }
+
+// hexDumpLine is what stands between two lines of bytes in testify's dumps.
+var hexDumpLine = regexp.MustCompile(`  \|.{16}\|\n\W*[0-9a-f]{8}  `)
+
+func (c canary) in(h heard) bool {
+	within := func(text string) func(string) bool {
+		return func(part string) bool { return strings.Contains(text, part) }
+	}
+	plain := strings.Contains(h.text, c.plain) && (c.short == nil || c.short.MatchString(h.text))
+	return plain || slices.ContainsFunc(c.encoded, within(h.text)) || slices.ContainsFunc(c.bytes, within(h.codes))
+}
+
+// codes reduces a text to its words in lower case, without what fmt puts around
+// the code of a byte: "[]byte{0x34, 0x39}" becomes " byte 34 39 ".
+func codes(text string) string {
+	b := []byte{' '}
+	for i := 0; i < len(text); {
+		rest := text[i:]
+		operand := strings.Index(rest[:min(len(rest), 12)], "=")
+		end := strings.IndexFunc(rest, func(r rune) bool { return !wordRune(r) })
+		switch {
+		case strings.HasPrefix(rest, "%!") && operand > 0: // %!e(uint8=52)
+			i += operand + 1
+		case strings.HasPrefix(rest, "U+") || strings.HasPrefix(rest, `\x`) || strings.HasPrefix(rest, `\u`):
+			i += 2
+		case end == 0:
+			i++
+		default:
+			if end < 0 {
+				end = len(rest)
+			}
+			word := strings.ToLower(rest[:end])
+			for _, base := range []string{"0x", "0b", "0o"} {
+				word = strings.TrimPrefix(word, base)
+			}
+			if number := strings.TrimLeft(word, "0"); number != "" || word == "" {
+				word = number
+			} else {
+				word = "0"
+			}
+			b = append(append(b, word...), ' ')
+			i += end
+		}
+	}
+	return string(b)
+}
+
+func wordRune(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+}
+
+// printer is one of the ways in which a value becomes text. against is another
+// value of the same type.
+type printer struct {
+	name  string
+	print func(v, against any) string
+}
+
+// verbs are all of fmt's and some that it does not have.
+const verbs = "vsqxXdtboOcUeEfFgGpwTz!"
+
+func fmtPrinters() (list []printer) {
+	for _, flags := range []string{"", "+", "#", " ", "-24", "+#030"} {
+		for _, verb := range verbs {
+			format := "%" + flags + string(verb)
+			list = append(list, printer{format, func(v, _ any) string { return fmt.Sprintf(format, v) }})
+		}
+	}
+	extra := "no verb"
+	return append(list,
+		printer{"Sprint", func(v, _ any) string { return fmt.Sprint(v, "; ", v) }},
+		printer{"Sprintln", func(v, _ any) string { return fmt.Sprintln(v) }},
+		printer{"an operand too many", func(v, _ any) string { return fmt.Sprintf(extra, v) }},
+		printer{"Errorf", func(v, _ any) string { return fmt.Errorf("failed: %v", v).Error() }},
+	)
+}
+
+func slogPrinters() []printer {
+	logged := func(handler func(*bytes.Buffer) slog.Handler) func(v, _ any) string {
+		return func(v, _ any) string {
+			var b bytes.Buffer
+			l := slog.New(handler(&b))
+			l.Info("text", "value", v)
+			l.With("value", v).WithGroup("group").Info("text", slog.Any("value", v), slog.Group("inner", "value", v))
+			return b.String()
+		}
+	}
+	return []printer{
+		{"slog text", logged(func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) })},
+		{"slog JSON", logged(func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) })},
+	}
+}
+
+// otherPrinters return "" where the format cannot hold the value.
+func otherPrinters() []printer {
+	return []printer{
+		{"JSON", func(v, _ any) string { b, err := json.Marshal(v); return string(b) + errorText(err) }},
+		{"XML", func(v, _ any) string { b, err := xml.Marshal(v); return string(b) + errorText(err) }},
+		{"gob", func(v, _ any) string {
+			var b bytes.Buffer
+			err := gob.NewEncoder(&b).Encode(v)
+			return b.String() + errorText(err)
+		}},
+		{"MarshalText", func(v, _ any) string {
+			if m, ok := v.(textMarshaler); ok {
+				b, err := m.MarshalText()
+				return string(b) + errorText(err)
+			}
+			return ""
+		}},
+		{"testify", func(v, against any) string {
+			var said testifyOutput
+			assert.Equal(&said, against, v)
+			assert.Nil(&said, v)
+			return said.String()
+		}},
+	}
+}
+
+type textMarshaler interface{ MarshalText() ([]byte, error) }
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// testifyOutput is a test that fails on paper. testify dumps all fields of what
+// differs, hidden ones included, and calls none of their methods.
+type testifyOutput struct{ strings.Builder }
+
+func (o *testifyOutput) Errorf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
+
+// place is where a value may stand when it is printed.
+type place struct {
+	name       string
+	v, against any
+}
+
+type (
+	shown[T any]  struct{ Value T }
+	hidden[T any] struct {
+		Name  string
+		value T
+	}
+)
+
+// openPlaces are those where fmt finds the methods of the value.
+func openPlaces[T any](v, against T) []place {
+	pv, pa := &v, &against
+	return []place{
+		{"value", v, against},
+		{"pointer", pv, pa},
+		{"pointer to a pointer", &pv, &pa},
+		{"in a slice", []T{v}, []T{against}},
+		{"in an array", [1]T{v}, [1]T{against}},
+		{"pointer in a slice", []*T{pv}, []*T{pa}},
+		{"in a map", map[string]T{"k": v}, map[string]T{"k": against}},
+		{"in a field", shown[T]{v}, shown[T]{against}},
+		{"in a field of a pointer", &shown[T]{v}, &shown[T]{against}},
+		{"pointer in a field", shown[*T]{pv}, shown[*T]{pa}},
+		{"in an interface", shown[any]{v}, shown[any]{against}},
+	}
+}
+
+// hiddenPlaces are those where fmt finds none.
+func hiddenPlaces[T any](v, against T) []place {
+	return []place{
+		{"in a hidden field", hidden[T]{"n", v}, hidden[T]{"n", against}},
+		{"pointer in a hidden field", hidden[*T]{"n", &v}, hidden[*T]{"n", &against}},
+		{"slice in a hidden field", hidden[[]T]{"n", []T{v}}, hidden[[]T]{"n", []T{against}}},
+		{"map in a hidden field", hidden[map[int]T]{"n", map[int]T{1: v}}, hidden[map[int]T]{"n", map[int]T{1: against}}},
+		{"interface in a hidden field", hidden[any]{"n", v}, hidden[any]{"n", against}},
+		{"hidden twice", hidden[hidden[T]]{"n", hidden[T]{"n", v}}, hidden[hidden[T]]{"n", hidden[T]{"n", against}}},
+	}
+}
+
+func everywhere[T any](v, against T) []place {
+	return append(openPlaces(v, against), hiddenPlaces(v, against)...)
+}
+
+// keyPlaces are for values that can be compared.
+func keyPlaces[T comparable](v, against T) []place {
+	return append(everywhere(v, against),
+		place{"as a map's key", map[T]int{v: 1}, map[T]int{against: 1}},
+		place{"as a hidden map's key", hidden[map[T]int]{"n", map[T]int{v: 1}}, hidden[map[T]int]{"n", map[T]int{against: 1}}},
+	)
+}
+
+func assertSilent(t *testing.T, places []place, printers []printer, canaries ...canary) {
+	t.Helper()
+	for _, p := range places {
+		for _, by := range printers {
+			text := listen(by.print(p.v, p.against))
+			for _, c := range canaries {
+				if c.in(text) {
+					t.Errorf("the %s shows, %s, by %s:\n%s", c.name, p.name, by.name, text.text)
+				}
+			}
+		}
+	}
+}
+
+func allPrinters() []printer { return slices.Concat(fmtPrinters(), slogPrinters(), otherPrinters()) }
+
+// The detector is only worth something if it hears a canary that is not sealed.
+func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
+	t.Parallel()
+	// What shows the type or an address only, and what spells each byte twice.
+	deaf := regexp.MustCompile(`^%.*[pT]$|^%.*#.*U$|^MarshalText$|^%.*!$`)
+	for _, secret := range []struct {
+		canary canary
+		text   string
+		array  any
+	}{
+		{numberCanary(), canaryNumber, [16]byte([]byte(canaryNumber))},
+		{cvvCanary(), canaryCVV, [4]byte([]byte(canaryCVV))},
+		{panCanary(), canaryPAN, [24]byte([]byte(canaryPAN))},
+		{keyCanary(), canaryKey, [22]byte([]byte(canaryKey))},
+	} {
+		for _, v := range []any{secret.text, []byte(secret.text), secret.array, shown[string]{secret.text}, url.QueryEscape(secret.text), strconv.Quote(secret.text)} {
+			for _, p := range allPrinters() {
+				_, isText := v.(string)
+				_, isField := v.(shown[string])
+				if deaf.MatchString(p.name) || p.name == "XML" && !isText && !isField {
+					continue
+				}
+				against := reflect.Zero(reflect.TypeOf(v)).Interface()
+				text := p.print(v, against)
+				assert.True(t, secret.canary.in(listen(text)), "%s of a %T by %s: %s", secret.canary.name, v, p.name, text)
+			}
+		}
+	}
+	var said testifyOutput
+	assert.Equal(&said, []byte("."), []byte(strings.Repeat(".", 20)+canaryKey))
+	assert.True(t, keyCanary().in(listen(said.String()[strings.Index(said.String(), "Diff:"):])), "in a dump of several lines")
+	assert.True(t, numberCanary().in(listen("card "+canaryNumber+" declined")))
+	assert.False(t, numberCanary().in(listen("card 491736******1735 declined")))
+	assert.False(t, cvvCanary().in(listen("at 0xc0007351a0")))
+}
+
+func canaryCard(t *testing.T) Card {
+	t.Helper()
+	return Card{
+		ID: "card-1", Number: number(t, canaryNumber), CVV: cvv(t, canaryCVV), Expiry: Expiry{2028, time.September},
+		Available: dec("1.500"), HolderAddress: &Address{City: "Lisbon"},
+	}
+}
+
+func TestNoTextShowsWhatIsSealed(t *testing.T) {
+	t.Parallel()
+	card := canaryCard(t)
+	secrets := CardSecrets{Number: card.Number, CVV: card.CVV, PAN: sealPAN([]byte(canaryPAN))}
+	other := Card{ID: "card-2", Number: number(t, "5200000000000007"), HolderAddress: &Address{}}
+	for _, tt := range []struct {
+		name     string
+		places   []place
+		canaries []canary
+	}{
+		{"CardNumber", keyPlaces(card.Number, other.Number), []canary{numberCanary()}},
+		{"CVV", keyPlaces(card.CVV, CVV{}), []canary{cvvCanary()}},
+		{"EncryptedPAN", keyPlaces(secrets.PAN, sealPAN([]byte("AAAA"))), []canary{panCanary()}},
+		{"Card", everywhere(card, other), []canary{numberCanary(), cvvCanary()}},
+		{"CardPage", everywhere(CardPage{Cards: []Card{card}}, CardPage{Cards: []Card{other}}), []canary{numberCanary(), cvvCanary()}},
+		{"CardSecrets", keyPlaces(secrets, CardSecrets{}), []canary{numberCanary(), cvvCanary(), panCanary()}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			assertSilent(t, tt.places, allPrinters(), tt.canaries...)
+		})
+	}
+}
+
+func TestNoTextShowsAClientsKey(t *testing.T) {
+	t.Parallel()
+	const base = "https://api.example.com/api/v1"
+	given, err := New(base, canaryKey)
+	require.NoError(t, err)
+	key := canaryKey
+	asked, err := New(base, "", WithKeySource(func(context.Context) (string, error) { return key, nil }))
+	require.NoError(t, err)
+	header, err := given.core().bearer(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "Bearer "+canaryKey, header, "the key is there to be shown")
+
+	for name, c := range map[string]*Client{"given": given, "from a source": asked} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assertSilent(t, everywhere(*c, Client{}), allPrinters(), keyCanary())
+		})
+	}
+}
+
+// A transport keeps what was written and read in the buffers of its connections.
+func TestNoTextShowsWhatAUsedClientSent(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"code":200,"msg":"`+canaryNumber+`","data":7}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(server.URL, canaryKey)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	_, err = c.CardCapacity(t.Context())
+	require.NoError(t, err)
+	assertSilent(t, everywhere(*c, Client{}), allPrinters(), keyCanary(), numberCanary())
+}
+
+func TestAClientPrintsItsBaseURL(t *testing.T) {
+	t.Parallel()
+	c, err := New("https://api.example.com/api/v1/", canaryKey)
+	require.NoError(t, err)
+	const want = "cardwire.Client(https://api.example.com/api/v1)"
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		assert.Equal(t, want, fmt.Sprintf(format, *c), format)
+		assert.Equal(t, want, fmt.Sprintf(format, c), format)
+		assert.Equal(t, "cardwire.Client()", fmt.Sprintf(format, Client{}), format)
+		assert.NotPanics(t, func() { assert.Contains(t, fmt.Sprintf(format, (*Client)(nil)), "<nil>", format) })
+	}
+	assert.Equal(t, want, c.LogValue().String())
+}
+
+func TestAResponsePrintsWithoutItsBody(t *testing.T) {
+	t.Parallel()
+	const body = `{"code":200,"msg":"success","data":{"card_no":"` + canaryNumber + `","cvv":"` + canaryCVV + `"}}`
+	r := Response{
+		HTTPStatus: 200, Header: http.Header{"X-Request-Id": {"r1"}}, Code: 200, Message: "success",
+		body: func() []byte { return []byte(body) },
+	}
+	require.Equal(t, body, string(r.RevealBody()), "the body is there to be shown")
+	assertSilent(t, everywhere(r, Response{}), allPrinters(), numberCanary(), cvvCanary())
+}
+
+// identities are the fields of a transfer that say who it is about, each with a
+// value that is in no other.
+func identities() (TransferParams, []canary) {
+	p := TransferParams{MerchantOrderNo: "order-7", PayoutCurrency: "EUR", TransferAmount: dec("120.50")}
+	var canaries []canary
+	for i, field := range []*string{
+		&p.SenderFirstName, &p.SenderLastName, &p.SenderGender, &p.SenderMobileNumber, &p.SenderIDNumber,
+		&p.SenderAddress, &p.ReceiverNativeFirstName, &p.ReceiverNativeLastName, &p.ReceiverIDNumber,
+		&p.ReceiverMobileNumber, &p.ReceiverBankAccountNumber,
+	} {
+		*field = fmt.Sprintf("identity-%02d", i)
+		canaries = append(canaries, newCanary(*field, *field))
+	}
+	p.Extra = map[string]string{"receiverEmail": "identity-extra"}
+	p.SenderDateOfBirth = Date{1987, time.June, 5}
+	return p, append(canaries, newCanary("extra field", "identity-extra"), newCanary("day of birth", "1987-06-05"), newCanary("year of birth", "1987"))
+}
+
+// fmt calls no method for %p and %w, both of which vet refuses here.
+func methodPrinters() []printer {
+	return slices.DeleteFunc(fmtPrinters(), func(p printer) bool {
+		return strings.HasSuffix(p.name, "p") || strings.HasSuffix(p.name, "w")
+	})
+}
+
+func TestTransferParamsPrintWithoutWhoTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	p, canaries := identities()
+	t.Run("fmt", func(t *testing.T) {
+		t.Parallel()
+		assertSilent(t, openPlaces(p, TransferParams{}), methodPrinters(), canaries...)
+	})
+	t.Run("slog", func(t *testing.T) {
+		t.Parallel()
+		assertSilent(t, openPlaces(p, TransferParams{})[:2], slogPrinters(), canaries...)
+	})
+	t.Run("slog text of what holds them", func(t *testing.T) {
+		t.Parallel()
+		// As JSON they are what is sent, so only the text handler can mask these.
+		assertSilent(t, openPlaces(p, TransferParams{}), slogPrinters()[:1], canaries...)
+	})
+}
+
+func TestTransferParamsPrintOrderCurrencyAndAmount(t *testing.T) {
+	t.Parallel()
+	p, _ := identities()
+	const want = "cardwire.TransferParams{MerchantOrderNo: order-7, PayoutCurrency: EUR, TransferAmount: 120.50, ...}"
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
+		assert.Equal(t, want, fmt.Sprintf(format, p), format)
+		assert.Equal(t, want, fmt.Sprintf(format, &p), format)
+		assert.Equal(t, "["+want+"]", strings.TrimPrefix(strings.NewReplacer("{cardwire", "[cardwire", "...}}", "...}]").Replace(
+			fmt.Sprintf(format, []TransferParams{p})), "[]cardwire.TransferParams"), format)
+	}
+	var b bytes.Buffer
+	slog.New(slog.NewTextHandler(&b, nil)).Info("sent", "transfer", p)
+	assert.Contains(t, b.String(), "transfer.MerchantOrderNo=order-7 transfer.PayoutCurrency=EUR transfer.TransferAmount=120.50\n")
+}
+
+func TestNilTransferParamsPrint(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
+		assert.NotPanics(t, func() {
+			assert.Equal(t, "<nil>", fmt.Sprintf(format, (*TransferParams)(nil)), format)
+		})
+	}
+}
+
+func TestNoSealedByteIsADigit(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		for i, b := range drawPad() {
+			require.GreaterOrEqual(t, b, byte(0x80), "byte %d of a pad", i)
+		}
+	}
+	const all = "0123456789*0123456789*012345678"
+	require.Len(t, all, 31)
+	n := sealNumber([]byte(all))
+	v := sealCVV([]byte(all[:7]))
+	p := sealPAN([]byte(strings.Repeat(all, 3)))
+	for name, sealed := range map[string][]byte{"CardNumber": n.b[:], "CVV": v.b[:], "EncryptedPAN": []byte(*p.p)} {
+		for i, b := range sealed {
+			assert.GreaterOrEqual(t, b, byte(0x80), "byte %d of a %s", i, name)
+		}
+	}
+	assert.Equal(t, all, n.Reveal())
+	assert.Equal(t, all[:7], v.Reveal())
+	assert.Equal(t, strings.Repeat(all, 3), p.Reveal())
+}
+
+func TestSealedValuesAreInline(t *testing.T) {
+	t.Parallel()
+	assert.EqualValues(t, 32, reflect.TypeFor[CardNumber]().Size())
+	assert.EqualValues(t, 8, reflect.TypeFor[CVV]().Size())
+}
+
+// AllocsPerRun counts the whole process, so the next two tests run by themselves.
+func TestSealingAllocatesNothing(t *testing.T) {
+	digits, code := []byte(canaryNumber), []byte(canaryCVV)
+	var n CardNumber
+	var v CVV
+	for name, f := range map[string]func(){
+		"sealNumber":    func() { n = sealNumber(digits) },
+		"sealCVV":       func() { v = sealCVV(code) },
+		"NewCardNumber": func() { n, _ = NewCardNumber(canaryNumber) },
+		"NewCVV":        func() { v, _ = NewCVV(canaryCVV) },
+	} {
+		assert.Zero(t, testing.AllocsPerRun(100, f), name)
+	}
+	assert.Equal(t, canaryNumber, n.Reveal())
+	assert.Equal(t, canaryCVV, v.Reveal())
+}
+
+func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
+	for _, masking := range []bool{false, true} {
+		var card Card
+		members := []wire.Member[Card]{
+			wire.Required("card_no", func(c *wire.Codec, card *Card) {
+				here := c.Mark()
+				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); numberValue(c, &card.Number) }), "masking: %t", masking)
+			}),
+			wire.Required("cvv", func(c *wire.Codec, card *Card) {
+				here := c.Mark()
+				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); cvvValue(c, &card.CVV) }), "masking: %t", masking)
+			}),
+		}
+		c := wire.NewReader([]byte(`{"card_no":"`+canaryNumber+`","cvv":"`+canaryCVV+`"}`), false)
+		c.Masking = masking
+		wire.Object(c, &card, members, wire.Whole)
+		require.Nil(t, c.Err())
+		c.Release()
+		assert.Equal(t, masking, card.Number.IsMasked())
+		assert.Equal(t, masking, card.CVV.IsMasked())
+		assert.Equal(t, "491736******1735", card.Number.Masked())
+	}
+}
+
+func TestSealedValuesCompareByWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	a, b := number(t, canaryNumber), number(t, canaryNumber)
+	assert.True(t, a == b)
+	assert.True(t, reflect.DeepEqual(a, b))
+	assert.Equal(t, "found", map[CardNumber]string{a: "found"}[b])
+	for _, other := range []string{"4917365624401736", "491736562440173", "49173656244017350", "491736******1735"} {
+		assert.False(t, a == number(t, other), other)
+	}
+	assert.False(t, a == CardNumber{})
+
+	v, w := cvv(t, "123"), cvv(t, "123")
+	assert.True(t, v == w)
+	assert.True(t, reflect.DeepEqual(v, w))
+	assert.Equal(t, "found", map[CVV]string{v: "found"}[w])
+	for _, other := range []string{"124", "1230", "***"} {
+		assert.False(t, v == cvv(t, other), other)
+	}
+	assert.False(t, v == CVV{})
+
+	p := sealPAN([]byte(canaryPAN))
+	assert.True(t, reflect.DeepEqual(p, sealPAN([]byte(canaryPAN))))
+	assert.False(t, reflect.DeepEqual(p, sealPAN([]byte("AAAA"))))
+}
+
+func TestCardNumberMasks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		number, masked, bin, last4 string
+		isMasked                   bool
+	}{
+		{"", "", "", "", false},
+		{"1", "*", "", "", false},
+		{"411111111111", "************", "", "", false},
+		{"41111111****", "************", "", "", true},
+		{"4111112345678", "411111***5678", "411111", "5678", false},
+		{"371449635398431", "371449*****8431", "371449", "8431", false},
+		{"4917365624401735", "491736******1735", "491736", "1735", false},
+		{"6304985028090561515", "630498*********1515", "630498", "1515", false},
+		{"491736******1735", "491736******1735", "491736", "1735", true},
+		{"****************", "****************", "******", "****", true},
+		{"4917********1735", "4917**" + "******1735", "4917**", "1735", true},
+		{strings.Repeat("7", 31), "777777" + strings.Repeat("*", 21) + "7777", "777777", "7777", false},
+	} {
+		n := sealNumber([]byte(tt.number))
+		assert.Equal(t, tt.number, n.Reveal())
+		assert.Equal(t, tt.masked, n.Masked(), tt.number)
+		assert.Equal(t, tt.masked, n.String(), tt.number)
+		assert.Equal(t, tt.masked, n.LogValue().String(), tt.number)
+		assert.Equal(t, tt.bin, n.BIN(), tt.number)
+		assert.Equal(t, tt.last4, n.Last4(), tt.number)
+		assert.Equal(t, tt.isMasked, n.IsMasked(), tt.number)
+		assert.Equal(t, tt.masked, marshalledText(t, n), tt.number)
+		assert.Equal(t, `"`+tt.masked+`"`, marshalledJSON(t, n), tt.number)
+	}
+	assert.Equal(t, sealNumber(nil), CardNumber{})
+}
+
+func marshalledText(t *testing.T, v textMarshaler) string {
+	t.Helper()
+	text, err := v.MarshalText()
+	require.NoError(t, err)
+	return string(text)
+}
+
+func marshalledJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestCVVMasks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		cvv, masked string
+		isMasked    bool
+	}{
+		{"", "", false},
+		{"123", "***", false},
+		{"7351", "***", false},
+		{"***", "***", true},
+		{"****", "***", true},
+		{"1**", "***", true},
+	} {
+		v := sealCVV([]byte(tt.cvv))
+		assert.Equal(t, tt.cvv, v.Reveal())
+		assert.Equal(t, tt.masked, v.String(), tt.cvv)
+		assert.Equal(t, tt.masked, v.LogValue().String(), tt.cvv)
+		assert.Equal(t, tt.isMasked, v.IsMasked(), tt.cvv)
+		assert.Equal(t, tt.masked, marshalledText(t, v), tt.cvv)
+		assert.Equal(t, `"`+tt.masked+`"`, marshalledJSON(t, v), tt.cvv)
+	}
+	assert.Equal(t, sealCVV(nil), CVV{})
+}
+
+func TestEncryptedPANMasks(t *testing.T) {
+	t.Parallel()
+	p := sealPAN([]byte(canaryPAN))
+	assert.Equal(t, canaryPAN, p.Reveal())
+	assert.Equal(t, "***", p.String())
+	assert.Equal(t, "***", p.LogValue().String())
+	assert.Equal(t, "***", marshalledText(t, p))
+	assert.Equal(t, `"***"`, marshalledJSON(t, p))
+
+	var none EncryptedPAN
+	assert.Empty(t, none.Reveal())
+	assert.Empty(t, none.String())
+	assert.Empty(t, none.LogValue().String())
+	assert.Empty(t, marshalledText(t, none))
+	assert.Equal(t, `""`, marshalledJSON(t, none))
+}
+
+// Tables of cards are lined up with widths, which must work on the mask.
+func TestMasksHonourWidthAndPrecision(t *testing.T) {
+	t.Parallel()
+	n, v, p := number(t, "4917365624401735"), cvv(t, "735"), sealPAN([]byte("AAAA"))
+	for _, tt := range []struct {
+		format, number, cvv string
+	}{
+		{"%s", "491736******1735", "***"},
+		{"%-20s|", "491736******1735    |", "***                 |"},
+		{"%20v", "    491736******1735", "                 ***"},
+		{"%20d", "    491736******1735", "                 ***"},
+		{"%2s", "491736******1735", "***"},
+		{"%.2s", "49", "**"},
+		{"%.7x", "491736*", "***"},
+		{"%q", "491736******1735", "***"},
+		{"%#v", "491736******1735", "***"},
+		{"%+v", "491736******1735", "***"},
+	} {
+		assert.Equal(t, tt.number, fmt.Sprintf(tt.format, n), tt.format)
+		assert.Equal(t, tt.cvv, fmt.Sprintf(tt.format, v), tt.format)
+		assert.Equal(t, tt.cvv, fmt.Sprintf(tt.format, p), tt.format)
+	}
+	assert.Equal(t, "[] [] []", fmt.Sprintf("[%v] [%v] [%v]", CardNumber{}, CVV{}, EncryptedPAN{}))
+}
+
+func TestNewCardNumber(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"411111111111", "4111111111111", "4917365624401735", "6304985028090561515", "491736******1735",
+		"************", "*******************",
+	} {
+		n, err := NewCardNumber(s)
+		require.NoError(t, err, s)
+		assert.Equal(t, s, n.Reveal())
+	}
+	for _, s := range []string{
+		"", "4", "73519735197", "73519735197351973519", strings.Repeat("7", 300), "7351 9735 1973 5197", "7351-9735-1973-5197",
+		"735197351973519x", "735197351973519#", "735197351973519/", "735197351973519:", "735197351973519\x00", "+735197351973519",
+		" 735197351973519", "７３５１９７３５１９７３", "735197351973XXXX", "735197351973••••",
+	} {
+		n, err := NewCardNumber(s)
+		assert.EqualError(t, err, "cardwire: a card number has 12 to 19 digits or asterisks", "%q", s)
+		assert.Zero(t, n, "%q", s)
+	}
+}
+
+func TestNewCVV(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"000", "735", "7351", "***", "****", "7**"} {
+		v, err := NewCVV(s)
+		require.NoError(t, err, s)
+		assert.Equal(t, s, v.Reveal())
+	}
+	for _, s := range []string{"", "7", "73", "73519", strings.Repeat("7", 300), "73x", "7 3", "-73", "735\n", "７３５", "73\x00", "•••"} {
+		v, err := NewCVV(s)
+		assert.EqualError(t, err, "cardwire: a CVV has 3 or 4 digits or asterisks", "%q", s)
+		assert.Zero(t, v, "%q", s)
+	}
+}
+
+func TestCiphertext(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text string
+		want       []byte
+	}{
+		{"standard, padded twice", "+/8BAg==", []byte{0xfb, 0xff, 0x01, 0x02}},
+		{"standard, bare", "+/8BAg", []byte{0xfb, 0xff, 0x01, 0x02}},
+		{"URL, padded twice", "-_8BAg==", []byte{0xfb, 0xff, 0x01, 0x02}},
+		{"URL, bare", "-_8BAg", []byte{0xfb, 0xff, 0x01, 0x02}},
+		{"padded once", "+/8BAgM=", []byte{0xfb, 0xff, 0x01, 0x02, 0x03}},
+		{"no padding needed", "+/8B", []byte{0xfb, 0xff, 0x01}},
+		{"one byte", "AA==", []byte{0}},
+	} {
+		got, err := sealPAN([]byte(tt.text)).Ciphertext()
+		require.NoError(t, err, tt.name)
+		assert.Equal(t, tt.want, got, tt.name)
+	}
+	for _, text := range []string{
+		"", "=", "====", "\n", "A", "AAAAA", "AA=A", "AB==", "A A=", "AAA.", "735197351973519*", "ÄÄÄÄ", "\x00\x00\x00\x00",
+	} {
+		got, err := sealPAN([]byte(text)).Ciphertext()
+		assert.EqualError(t, err, "cardwire: the encrypted PAN is not base64", "%q", text)
+		assert.Nil(t, got, "%q", text)
+	}
+	_, err := EncryptedPAN{}.Ciphertext()
+	assert.EqualError(t, err, "cardwire: the encrypted PAN is not base64")
+}
+
+func TestExpiryText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Expiry{
+		"09/2028": {2028, time.September},
+		"12/9999": {9999, time.December},
+		"01/0001": {1, time.January},
+		"**/****": {},
+	} {
+		assert.Equal(t, text, want.String())
+		assert.Equal(t, text, marshalledText(t, want))
+		assert.Equal(t, text == "**/****", want.IsMasked(), text)
+		got := Expiry{1999, time.May}
+		require.NoError(t, got.UnmarshalText([]byte(text)))
+		assert.Equal(t, want, got)
+	}
+	for _, text := range []string{
+		"", "9/2028", "00/2028", "13/2028", "09/0000", "09/28", "09-2028", "2028/09", "09/2028 ", " 09/2028", "+9/2028",
+		"09/-028", "**/2028", "09/****", "*/****", `09\/2028`, "０９/2028", "09/20280",
+	} {
+		kept := Expiry{1999, time.May}
+		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: an expiry is like 09/2028", "%q", text)
+		assert.Equal(t, Expiry{1999, time.May}, kept, "%q", text)
+	}
+}
+
+// notDays are texts that are no day of the calendar.
+var notDays = []string{
+	"2026-02-29", "2100-02-29", "2026-02-30", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31", "2026-01-32",
+	"2026-00-01", "2026-13-01", "2026-01-00", "0000-01-01", "2026-1-01", "2026-01-1", "26-01-01", "2026/01/01",
+	"20260101", "2026-01-01 ", " 2026-01-01", "2026-01-01T00:00:00Z", "-026-01-01", "2026-01-+1", "today", "２０２６-01-01",
+}
+
+func TestDateText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Date{
+		"2026-02-28": {2026, time.February, 28},
+		"2028-02-29": {2028, time.February, 29},
+		"2000-02-29": {2000, time.February, 29},
+		"2026-01-31": {2026, time.January, 31},
+		"2026-08-31": {2026, time.August, 31},
+		"2026-12-31": {2026, time.December, 31},
+		"0001-01-01": {1, time.January, 1},
+		"9999-12-31": {9999, time.December, 31},
+	} {
+		assert.Equal(t, text, want.String())
+		assert.Equal(t, text, marshalledText(t, want))
+		assert.False(t, want.IsZero())
+		assert.True(t, want.exists())
+		parsed, err := ParseDate(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, parsed)
+		var got Date
+		require.NoError(t, got.UnmarshalText([]byte(text)))
+		assert.Equal(t, want, got)
+	}
+	for _, text := range notDays {
+		_, err := ParseDate(text)
+		assert.EqualError(t, err, "cardwire: a date is a day that exists, like 2026-02-28", "%q", text)
+		kept := Date{1999, time.May, 5}
+		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: a date is a day that exists, like 2026-02-28", "%q", text)
+		assert.Equal(t, Date{1999, time.May, 5}, kept, "%q", text)
+	}
+}
+
+func TestTheZeroDateIsAbsent(t *testing.T) {
+	t.Parallel()
+	assert.True(t, Date{}.IsZero())
+	assert.Empty(t, Date{}.String())
+	assert.Empty(t, marshalledText(t, Date{}))
+	d := Date{2026, time.May, 5}
+	require.NoError(t, d.UnmarshalText(nil))
+	assert.Zero(t, d)
+	// A text that should be a day and is empty is a mistake, not "no bound".
+	_, err := ParseDate("")
+	assert.Error(t, err)
+}
+
+func TestDatesThatAreNoDay(t *testing.T) {
+	t.Parallel()
+	for _, d := range []Date{
+		{2026, time.February, 29}, {2026, 13, 1}, {2026, 0, 1}, {2026, time.May, 0}, {2026, time.May, -1}, {2026, time.May, 32},
+		{0, time.May, 1}, {-1, time.May, 1}, {10000, time.May, 1}, {Day: 1},
+	} {
+		assert.False(t, d.exists(), "%d-%d-%d", d.Year, int(d.Month), d.Day)
+		assert.False(t, d.IsZero())
+		assert.EqualError(t, checkDate("CreatedFrom", d), "CreatedFrom is not a day that exists")
+	}
+	assert.NoError(t, checkDate("CreatedFrom", Date{}))
+	assert.NoError(t, checkDate("CreatedFrom", Date{2028, time.February, 29}))
+}
+
+func TestDateOfIsTheDayInTheTimesOwnZone(t *testing.T) {
+	t.Parallel()
+	east := time.FixedZone("", 2*3600)
+	moment := time.Date(2026, time.January, 1, 0, 30, 0, 0, east)
+	assert.Equal(t, Date{2026, time.January, 1}, DateOf(moment))
+	assert.Equal(t, Date{2025, time.December, 31}, DateOf(moment.UTC()))
+	assert.Equal(t, Date{2025, time.December, 31}, DateOf(moment.In(time.FixedZone("", -11*3600))))
+	assert.Equal(t, Date{2028, time.February, 29}, DateOf(time.Date(2028, time.February, 28, 23, 0, 0, 0, time.UTC).In(east)))
+}
+
+func TestDateTimeText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]DateTime{
+		"2026-02-28 23:59:59": {Date{2026, time.February, 28}, 23, 59, 59},
+		"2028-02-29 00:00:00": {Date{2028, time.February, 29}, 0, 0, 0},
+		"2026-10-05 04:03:02": {Date{2026, time.October, 5}, 4, 3, 2},
+	} {
+		assert.Equal(t, text, want.String())
+		assert.Equal(t, text, marshalledText(t, want))
+		var got DateTime
+		require.NoError(t, got.UnmarshalText([]byte(text)))
+		assert.Equal(t, want, got)
+	}
+	bad := []string{
+		"2026-02-28", "2026-02-28 ", "2026-02-28T23:59:59", "2026-02-28 24:00:00", "2026-02-28 23:60:00", "2026-02-28 23:59:60",
+		"2026-02-28 23:59", "2026-02-28 3:59:59", "2026-02-28 23-59-59", "2026-02-28 23:59:5x", "2026-02-28  3:59:59",
+		"2026-02-28 23:59:59Z", "2026-02-28 23:59:59.0", "2026-02-28\t23:59:59", "0000-00-00 00:00:00", " ",
+	}
+	for _, day := range notDays {
+		bad = append(bad, day+" 00:00:00")
+	}
+	for _, text := range bad {
+		kept := DateTime{Date: Date{1999, time.May, 5}, Hour: 7}
+		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: a date and time is like 2026-02-28 23:59:59", "%q", text)
+		assert.Equal(t, DateTime{Date: Date{1999, time.May, 5}, Hour: 7}, kept, "%q", text)
+	}
+}
+
+func TestTheZeroDateTimeIsAbsent(t *testing.T) {
+	t.Parallel()
+	assert.True(t, DateTime{}.IsZero())
+	assert.Empty(t, DateTime{}.String())
+	assert.Empty(t, marshalledText(t, DateTime{}))
+	at := DateTime{Date{2026, time.May, 5}, 1, 2, 3}
+	require.NoError(t, at.UnmarshalText([]byte{}))
+	assert.Zero(t, at)
+	assert.True(t, DateTime{}.In(time.FixedZone("", 3600)).IsZero())
+}
+
+func TestDateTimeInAZone(t *testing.T) {
+	t.Parallel()
+	at := DateTime{Date{2026, time.January, 1}, 0, 30, 15}
+	for offset, want := range map[int]string{
+		0:          "2026-01-01T00:30:15Z",
+		2 * 3600:   "2025-12-31T22:30:15Z",
+		-11 * 3600: "2026-01-01T11:30:15Z",
+	} {
+		zone := time.FixedZone("", offset)
+		got := at.In(zone)
+		assert.Equal(t, want, got.UTC().Format(time.RFC3339))
+		assert.Equal(t, zone, got.Location())
+		assert.Equal(t, at.Date, DateOf(got))
+	}
+}
+
+// times are as a program of a user's keeps them.
+type times struct {
+	Expiry   Expiry       `json:"expiry"`
+	Date     Date         `json:"date"`
+	DateTime DateTime     `json:"time"`
+	PerDay   map[Date]int `json:"per_day"`
+	Optional Date         `json:"optional,omitzero"`
+}
+
+func TestTimesAsJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]times{
+		`{"expiry":"09/2028","date":"2028-02-29","time":"2026-12-31 23:59:59","per_day":{"2026-02-28":3},"optional":"2026-01-02"}`: {
+			Expiry{2028, time.September}, Date{2028, time.February, 29}, DateTime{Date{2026, time.December, 31}, 23, 59, 59},
+			map[Date]int{{2026, time.February, 28}: 3}, Date{2026, time.January, 2},
+		},
+		`{"expiry":"**/****","date":"","time":"","per_day":null}`: {},
+	} {
+		assert.Equal(t, text, marshalledJSON(t, want))
+		var got times
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		assert.Equal(t, want, got)
+	}
+	escaped := times{}
+	require.NoError(t, json.Unmarshal([]byte(`{"expiry":"09\/2028","date":"2028\u002d02-29","time":null}`), &escaped))
+	assert.Equal(t, times{Expiry: Expiry{2028, time.September}, Date: Date{2028, time.February, 29}}, escaped)
+	for _, text := range []string{
+		`{"expiry":"9/2028"}`, `{"expiry":92028}`, `{"expiry":""}`, `{"date":"2026-02-29"}`, `{"date":20260228}`, `{"date":{}}`,
+		`{"time":"2026-02-28"}`, `{"time":1767225600}`, `{"per_day":{"2026-02-29":1}}`,
+	} {
+		assert.Error(t, json.Unmarshal([]byte(text), new(times)), text)
+	}
+}
+
+func TestAddressAsJSON(t *testing.T) {
+	t.Parallel()
+	const text = `{"city":"São Paulo","state":"SP","country":"BR","postalCode":"01310-100","addressLine1":"Av. \"Paulista\" 1","addressLine2":"C:\\9\u0009b"}`
+	want := Address{
+		City: "São Paulo", State: "SP", Country: "BR", PostalCode: "01310-100", Line1: `Av. "Paulista" 1`, Line2: "C:\\9\tb",
+	}
+	direct, err := want.MarshalJSON()
+	require.NoError(t, err)
+	assert.Equal(t, text, string(direct))
+	assert.Equal(t, `{"city":"","state":"","country":"","postalCode":"","addressLine1":"","addressLine2":""}`, marshalledJSON(t, Address{}))
+
+	var got Address
+	require.NoError(t, json.Unmarshal([]byte(text), &got))
+	assert.Equal(t, want, got)
+
+	for name, tt := range map[string]struct {
+		text string
+		want Address
+	}{
+		"null keeps what was there": {`null`, Address{City: "Porto"}},
+		"null texts":                {`{"city":null,"state":null,"country":null,"addressLine1":null,"addressLine2":null}`, Address{}},
+		"a code as a number":        {`{"postalCode":1100}`, Address{PostalCode: "1100"}},
+		"members that are unknown":  {`{"City":"no","zip":"1"}`, Address{}},
+	} {
+		got := Address{City: "Porto"}
+		require.NoError(t, json.Unmarshal([]byte(tt.text), &got), name)
+		assert.Equal(t, tt.want, got, name)
+	}
+	for name, text := range map[string]string{
+		"repeated member": `{"city":"Porto","city":"Lisbon"}`,
+		"array":           `[]`,
+		"text":            `"Lisbon"`,
+		"member's kind":   `{"city":{}}`,
+	} {
+		got := Address{City: "Porto"}
+		assert.ErrorIs(t, json.Unmarshal([]byte(text), &got), ErrUnreadable, name)
+		assert.Equal(t, Address{City: "Porto"}, got, name)
+	}
+}
+
+// cardWith is the least that is a card, and one member more.
+func cardWith(member string) string {
+	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + member + `}`
+}
+
+func TestSealedMembersOfACard(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ member, number, cvv string }{
+		{`"card_no":"4917365624401735","cvv":"7351"`, "4917365624401735", "7351"},
+		{`"card_no":"491736******1735","cvv":"***"`, "491736******1735", "***"},
+		{`"card_no":"\u0034917365624401735","cvv":"\u003735"`, "4917365624401735", "735"},
+		{`"card_no":"7777777777777777777777777777777","cvv":"7777777"`, "7777777777777777777777777777777", "7777777"},
+		{`"card_no":4917365624401735`, "4917365624401735", ""},
+		{`"card_no":"","cvv":""`, "", ""},
+		{`"card_no":null,"cvv":null`, "", ""},
+	} {
+		var card Card
+		require.NoError(t, json.Unmarshal([]byte(cardWith(tt.member)), &card), tt.member)
+		assert.Equal(t, tt.number, card.Number.Reveal(), tt.member)
+		assert.Equal(t, tt.cvv, card.CVV.Reveal(), tt.member)
+	}
+	for member, want := range map[string]string{
+		`"card_no":"77777777777777777777777777777777"`: "card_no: want a card number",
+		`"card_no":"4917 3656 2440 1735"`:              "card_no: want a card number",
+		`"card_no":"491736xxxxxx1735"`:                 "card_no: want a card number",
+		`"card_no":-4917365624401735`:                  "card_no: want a card number",
+		`"card_no":["4917365624401735"]`:               "card_no: want text",
+		`"cvv":"77777777"`:                             "cvv: want a CVV",
+		`"cvv":"73a"`:                                  "cvv: want a CVV",
+		`"cvv":735`:                                    "cvv: want text",
+		`"expire_date":"9/2028"`:                       "expire_date: want a month like 09/2028 or **/****",
+		`"expire_date":92028`:                          "expire_date: want text",
+		`"create_time":"2026-02-29 00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
+	} {
+		var card Card
+		err := json.Unmarshal([]byte(cardWith(member)), &card)
+		require.ErrorIs(t, err, ErrUnreadable, member)
+		assert.EqualError(t, err, "cardwire: the answer is unreadable: "+want, member)
+		assert.Zero(t, card, member)
+	}
+}
+
+func TestTimeMembersOfACard(t *testing.T) {
+	t.Parallel()
+	var card Card
+	require.NoError(t, json.Unmarshal([]byte(cardWith(`"expire_date":"09\/2028","create_time":"2026-02-28 23:59:59"`)), &card))
+	assert.Equal(t, Expiry{2028, time.September}, card.Expiry)
+	assert.Equal(t, DateTime{Date{2026, time.February, 28}, 23, 59, 59}, card.CreateTime)
+	for _, absent := range []string{`"expire_date":"","create_time":""`, `"expire_date":null,"create_time":null`, `"expire_date":"**/****"`} {
+		card = Card{}
+		require.NoError(t, json.Unmarshal([]byte(cardWith(absent)), &card), absent)
+		assert.Zero(t, card.Expiry, absent)
+		assert.Zero(t, card.CreateTime, absent)
+	}
+}
+
+func TestEmptyTimesAreDrift(t *testing.T) {
+	t.Parallel()
+	c := wire.NewReader([]byte(cardWith(`"expire_date":"","create_time":"","update_time":null`)), true)
+	defer c.Release()
+	var card Card
+	wire.Object(c, &card, cardMembers, wire.Lenient)
+	require.Nil(t, c.Err())
+	assert.Equal(t, []wire.Drift{
+		{Path: "expire_date", Kind: "empty text"}, {Path: "create_time", Kind: "empty text"}, {Path: "update_time", Kind: "null for text"},
+	}, c.Drifts())
+}
+
+func TestMaskingAsCardsAreDecoded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ member, number, cvv string }{
+		{`"card_no":"4917365624401735","cvv":"7351"`, "491736******1735", "***"},
+		{`"card_no":"411111111111","cvv":"735"`, "************", "***"},
+		{`"card_no":"491736******1735","cvv":"***"`, "491736******1735", "***"},
+		{`"card_no":"","cvv":""`, "", ""},
+	} {
+		c := wire.NewReader([]byte(cardWith(tt.member)), false)
+		c.Masking = true
+		var card Card
+		wire.Object(c, &card, cardMembers, wire.Lenient)
+		require.Nil(t, c.Err())
+		c.Release()
+		assert.Equal(t, tt.number, card.Number.Reveal(), tt.member)
+		assert.Equal(t, tt.cvv, card.CVV.Reveal(), tt.member)
+	}
+}
+
+func TestSealedMembersAsJSON(t *testing.T) {
+	t.Parallel()
+	got := marshalledJSON(t, CardSecrets{
+		Number: number(t, canaryNumber), CVV: cvv(t, canaryCVV), Expiry: Expiry{2028, time.September}, PAN: sealPAN([]byte(canaryPAN)),
+	})
+	assert.Equal(t, `{"card_no":"491736******1735","cvv":"***","expire_date":"09/2028","pan":"***"}`, got)
+	got = marshalledJSON(t, Card{Number: number(t, canaryNumber), CreateTime: DateTime{Date{2026, time.May, 5}, 6, 7, 8}})
+	for _, want := range []string{
+		`"card_no":"491736******1735"`, `"cvv":""`, `"expire_date":"**/****"`, `"create_time":"2026-05-05 06:07:08"`, `"update_time":""`,
+	} {
+		assert.Contains(t, got, want)
+	}
+}
+
+func TestCheckedReturnsTheFirstError(t *testing.T) {
+	t.Parallel()
+	assert.NoError(t, checked())
+	assert.NoError(t, checked(nil, nil))
+	err := checked(nil, errors.New("CardID is empty"), errors.New("another"))
+	assert.ErrorIs(t, err, ErrInvalidParams)
+	assert.EqualError(t, err, "cardwire: invalid parameters: CardID is empty")
+}

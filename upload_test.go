@@ -1,0 +1,595 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	pngHead  = "\x89PNG\r\n\x1a\n"
+	jpegHead = "\xff\xd8\xff\xe0"
+	uploaded = `{"code":200,"msg":"Uploaded","data":{"attachment_key":"att/7f.png"}}`
+)
+
+func uploadRequest(filename, contentType, content string) string {
+	return "POST /shop/api/v1/cards/upload\nmultipart/form-data\n\n" +
+		"Content-Disposition: form-data; name=\"file\"; filename=\"" + filename + "\"\n" +
+		"Content-Type: " + contentType + "\n\n" + content
+}
+
+func TestUploadImage(t *testing.T) {
+	t.Parallel()
+	large := pngHead + strings.Repeat("0123456789", 20_000)
+	for name, tc := range map[string]struct {
+		filename, contentType, content string
+		want                           string // content type
+	}{
+		"PNG":                {"front.png", "", pngHead + "pixels", "image/png"},
+		"JPEG":               {"front.jpg", "", jpegHead + "pixels", "image/jpeg"},
+		"the content tells":  {"front.jpg", "", pngHead + "pixels", "image/png"},
+		"not known":          {"front.png", "", "\x01\x02\x03", "application/octet-stream"},
+		"one byte":           {"front.png", "", "\x01", "application/octet-stream"},
+		"given":              {"front.png", "image/x-scan; q=1", pngHead, "image/x-scan; q=1"},
+		"more than a buffer": {"front.png", "", large, "image/png"},
+		"512 bytes":          {"front.png", "", large[:512], "image/png"},
+		"large and given":    {"front.png", "image/png", large, "image/png"},
+		"name in a script":   {"frente é 表.png", "", pngHead, "image/png"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := answered(t, uploadRequest(tc.filename, tc.want, tc.content), uploaded, WithStrictDrift())
+			p := ImageBytes(tc.filename, []byte(tc.content))
+			p.ContentType = tc.contentType
+			got, err := c.UploadImage(t.Context(), p)
+			require.NoError(t, err)
+			assert.Equal(t, &UploadedImage{AttachmentKey: "att/7f.png"}, got)
+			noZeroField(t, got)
+		})
+	}
+}
+
+func TestUploadAnswersWithoutAKeyAreExecutedAndUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{`{}`, `{"attachment_key":null}`, `{"attachment_key":""}`, `{"attachment_key":{}}`, `[]`, `null`, `"att/7f.png"`} {
+		t.Run(data, func(t *testing.T) {
+			t.Parallel()
+			got, err := answered(t, anything, success(data)).UploadImage(t.Context(), ImageBytes("front.png", []byte(pngHead)))
+			assert.Nil(t, got)
+			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorIs(t, err, ErrExecuted)
+		})
+	}
+}
+
+func TestUploadedImageEncodesUnderTheWireNames(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(UploadedImage{AttachmentKey: "att/7f.png"})
+	require.NoError(t, err)
+	assert.Equal(t, `{"attachment_key":"att/7f.png"}`, string(text))
+
+	var image UploadedImage
+	require.NoError(t, json.Unmarshal([]byte(`{"attachment_key":"att\/7f.png"}`), &image))
+	assert.Equal(t, UploadedImage{AttachmentKey: "att/7f.png"}, image)
+	assert.ErrorIs(t, json.Unmarshal([]byte(`{}`), &image), ErrUnreadable)
+	assert.Equal(t, UploadedImage{AttachmentKey: "att/7f.png"}, image, "what cannot be read changes nothing")
+}
+
+func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*UploadImageParams)
+		names  string
+	}{
+		"no source":                 {func(p *UploadImageParams) { p.Open = nil }, "Open"},
+		"no size":                   {func(p *UploadImageParams) { p.Size = 0 }, "Size"},
+		"size below zero":           {func(p *UploadImageParams) { p.Size = -1 }, "Size"},
+		"no name":                   {func(p *UploadImageParams) { p.Filename = "" }, "Filename"},
+		"dots for a name":           {func(p *UploadImageParams) { p.Filename = ".." }, "Filename"},
+		"path for a name":           {func(p *UploadImageParams) { p.Filename = "a/front.png" }, "Filename"},
+		"Windows path for a name":   {func(p *UploadImageParams) { p.Filename = `C:\front.png` }, "Filename"},
+		"quotation mark in a name":  {func(p *UploadImageParams) { p.Filename = `front".png` }, "Filename"},
+		"line end in a name":        {func(p *UploadImageParams) { p.Filename = "front\r\nX: y.png" }, "Filename"},
+		"invalid UTF-8 in a name":   {func(p *UploadImageParams) { p.Filename = "front\xff.png" }, "Filename"},
+		"name of 256 bytes":         {func(p *UploadImageParams) { p.Filename = strings.Repeat("a", 256) }, "Filename"},
+		"type without a slash":      {func(p *UploadImageParams) { p.ContentType = "png" }, "ContentType"},
+		"line end in a type":        {func(p *UploadImageParams) { p.ContentType = "image/png\r\nX: y" }, "ContentType"},
+		"type in another script":    {func(p *UploadImageParams) { p.ContentType = "image/é" }, "ContentType"},
+		"a size with no room left":  {func(p *UploadImageParams) { p.Size = math.MaxInt64; p.ContentType = "image/png" }, ""},
+		"more than there is to see": {func(p *UploadImageParams) { p.Size = math.MaxInt64 }, "Size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := ImageBytes("front.png", []byte(pngHead))
+			tc.change(&p)
+			got, err := unasked(t).UploadImage(t.Context(), p)
+			assert.Nil(t, got)
+			require.ErrorIs(t, err, ErrNotSent)
+			if tc.names != "" {
+				refusedBeforehand(t, err, tc.names)
+			}
+		})
+	}
+}
+
+func TestNoImageIsAnEmptyImage(t *testing.T) {
+	t.Parallel()
+	_, err := unasked(t).UploadImage(t.Context(), ImageBytes("front.png", nil))
+	refusedBeforehand(t, err, "an empty file cannot be uploaded")
+}
+
+func TestImageFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "front.png")
+	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels"), 0o600))
+	p, err := ImageFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "front.png", p.Filename)
+	assert.Equal(t, int64(14), p.Size)
+	assert.Empty(t, p.ContentType)
+
+	got, err := answered(t, uploadRequest("front.png", "image/png", pngHead+"pixels"), uploaded).UploadImage(t.Context(), p)
+	require.NoError(t, err)
+	assert.Equal(t, "att/7f.png", got.AttachmentKey)
+
+	// A file that grew after it was measured is another image.
+	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels!"), 0o600))
+	got, err = clientOn(t, hasty{}).UploadImage(t.Context(), p)
+	assert.Nil(t, got)
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	require.ErrorContains(t, err, "more bytes than Size")
+
+	require.NoError(t, os.Remove(path))
+	_, err = unasked(t).UploadImage(t.Context(), p)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, err, ErrNotSent)
+}
+
+func TestImageFileOfNoFile(t *testing.T) {
+	t.Parallel()
+	p, err := ImageFile(filepath.Join(t.TempDir(), "front.png"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	assert.Zero(t, p)
+}
+
+func TestADirectoryIsNoImage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := UploadImageParams{Filename: "front.png", Size: 10, Open: func() (io.ReadCloser, error) { return os.Open(dir) }}
+	_, err := unasked(t).UploadImage(t.Context(), p)
+	require.ErrorIs(t, err, ErrNotSent)
+	require.ErrorContains(t, err, "the source could not be read")
+	assert.NotContains(t, err.Error(), dir)
+}
+
+// source counts how often it is opened and closed.
+type source struct {
+	content        func() io.Reader
+	opened, closed atomic.Int32
+}
+
+func sourceOf(content string) *source {
+	return &source{content: func() io.Reader { return strings.NewReader(content) }}
+}
+
+func (s *source) params(size int, contentType string) UploadImageParams {
+	return UploadImageParams{Filename: "front.png", Size: int64(size), ContentType: contentType, Open: s.open}
+}
+
+func (s *source) open() (io.ReadCloser, error) {
+	s.opened.Add(1)
+	return &opened{Reader: s.content(), source: s}, nil
+}
+
+type opened struct {
+	io.Reader
+	source *source
+	done   atomic.Bool
+}
+
+func (o *opened) Read(p []byte) (int, error) {
+	if o.done.Load() {
+		return 0, os.ErrClosed
+	}
+	return o.Reader.Read(p)
+}
+
+func (o *opened) Close() error {
+	if !o.done.Swap(true) {
+		o.source.closed.Add(1)
+	}
+	return nil
+}
+
+// hasty answers before it has read more of the body than some bytes.
+type hasty struct {
+	bytes int64
+	reply string // "": uploaded
+}
+
+func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.CopyN(io.Discard, r.Body, h.bytes); err != nil {
+		return nil, err
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, err
+	}
+	if h.reply == "" {
+		h.reply = uploaded
+	}
+	return httpReply(r, http.StatusOK, h.reply), nil
+}
+
+// An answer that comes before the source has been read to its end says nothing
+// about the source.
+func TestAnEarlyAnswerIsNoProofOfTheImage(t *testing.T) {
+	t.Parallel()
+	errRead := errors.New("disk on fire in /home/maria")
+	content := pngHead + strings.Repeat("p", 5000)
+	for name, tc := range map[string]struct {
+		content func() io.Reader
+		size    int
+		says    string // "": a success
+	}{
+		"exact":          {func() io.Reader { return strings.NewReader(content) }, len(content), ""},
+		"exact, slowly":  {func() io.Reader { return iotest.OneByteReader(strings.NewReader(content)) }, len(content), ""},
+		"exact, EOF too": {func() io.Reader { return iotest.DataErrReader(strings.NewReader(content)) }, len(content), ""},
+		"too few bytes":  {func() io.Reader { return strings.NewReader(content[1:]) }, len(content), "fewer bytes than Size"},
+		"few, EOF too":   {func() io.Reader { return iotest.DataErrReader(strings.NewReader(content[1:])) }, len(content), "fewer bytes than Size"},
+		"too many bytes": {func() io.Reader { return strings.NewReader(content + "p") }, len(content), "more bytes than Size"},
+		"a read error": {func() io.Reader {
+			return io.MultiReader(strings.NewReader(content[:3000]), iotest.ErrReader(errRead))
+		}, len(content), "the source could not be read"},
+		"an error at the end": {func() io.Reader {
+			return io.MultiReader(strings.NewReader(content), iotest.ErrReader(errRead))
+		}, len(content), "the source could not be read"},
+		"no end": {func() io.Reader { return io.MultiReader(strings.NewReader(content), endless{}) }, len(content), "does not end"},
+	} {
+		for _, contentType := range []string{"", "image/png"} {
+			for read, carrier := range map[string]hasty{"nothing": {}, "the head": {bytes: 150}, "much": {bytes: 2000}} {
+				t.Run(name+", "+read+" is read, "+contentType, func(t *testing.T) {
+					t.Parallel()
+					s := &source{content: tc.content}
+					got, err := clientOn(t, carrier).UploadImage(t.Context(), s.params(tc.size, contentType))
+					assert.Equal(t, int32(1), s.opened.Load())
+					assert.Equal(t, int32(1), s.closed.Load())
+					if tc.says == "" {
+						require.NoError(t, err)
+						assert.Equal(t, &UploadedImage{AttachmentKey: "att/7f.png"}, got)
+						return
+					}
+					assert.Nil(t, got)
+					require.ErrorContains(t, err, tc.says)
+					require.ErrorIs(t, err, ErrOutcomeUnknown)
+					assert.NotContains(t, err.Error(), "maria")
+				})
+			}
+		}
+	}
+}
+
+// endless yields neither bytes nor an end.
+type endless struct{}
+
+func (endless) Read([]byte) (int, error) { return 0, nil }
+
+// What the service says it did was not done with the image that was meant.
+func TestAnUnreadableEarlyAnswerToAWrongImageIsUnknown(t *testing.T) {
+	t.Parallel()
+	carrier := hasty{reply: success(`{}`)}
+	content := pngHead + "pixels"
+	_, err := clientOn(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content)+1, "image/png"))
+	require.ErrorIs(t, err, ErrUnreadable)
+	require.ErrorContains(t, err, "fewer bytes than Size")
+	assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome)
+
+	_, err = clientOn(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content), "image/png"))
+	require.ErrorIs(t, err, ErrUnreadable)
+	assert.Equal(t, OutcomeExecuted, failure(t, err).Outcome)
+}
+
+// stuck blocks until it is closed, like a pipe that nobody writes to.
+type stuck struct {
+	reading func() // told of each read
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (s *stuck) Read([]byte) (int, error) {
+	s.reading()
+	<-s.closed
+	return 0, os.ErrClosed
+}
+
+func (s *stuck) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+// net/http waits for a read under way even where the context is done.
+func TestASourceThatBlocksLetsGoWithTheContext(t *testing.T) {
+	t.Parallel()
+	connected := func(t *testing.T) *Client { return uploadServer(t, nil) }
+	early := func(t *testing.T) *Client { return clientOn(t, hasty{}) }
+	for name, tc := range map[string]struct {
+		client      func(*testing.T) *Client
+		contentType string
+		outcome     Outcome
+	}{
+		"while it is sent":        {connected, "image/png", OutcomeUnknown},
+		"before the type is told": {connected, "", OutcomeNotSent},
+		"after an early answer":   {early, "image/png", OutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			errGone := errors.New("the user has gone")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			s := &stuck{reading: func() { cancel(errGone) }, closed: make(chan struct{})}
+			got, err := tc.client(t).UploadImage(ctx, UploadImageParams{
+				Filename: "front.png", ContentType: tc.contentType, Size: 10,
+				Open: func() (io.ReadCloser, error) { return s, nil },
+			})
+			assert.Nil(t, got)
+			assert.Equal(t, tc.outcome, failure(t, err).Outcome)
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, errGone)
+			require.ErrorContains(t, err, "the call ended while the source was read")
+		})
+	}
+}
+
+func TestASourceThatBlocksLetsGoWhenTheTimeIsOver(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		opts []Option
+		want time.Duration
+	}{
+		"five minutes":       {nil, 5 * time.Minute},
+		"the client's bound": {[]Option{WithTimeout(time.Hour)}, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				s := &stuck{reading: func() {}, closed: make(chan struct{})}
+				_, err := clientOn(t, hasty{bytes: 1000}, tc.opts...).UploadImage(t.Context(), UploadImageParams{
+					Filename: "front.png", ContentType: "image/png", Size: 1000,
+					Open: func() (io.ReadCloser, error) { return s, nil },
+				})
+				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, tc.want, time.Since(begun))
+			})
+		})
+	}
+}
+
+// keeper reads the body only after its answer was taken, as net/http may while
+// the answer is judged.
+type keeper struct{ later chan error }
+
+func (k keeper) RoundTrip(r *http.Request) (*http.Response, error) {
+	go func() {
+		_, err := io.Copy(io.Discard, r.Body)
+		k.later <- err
+	}()
+	return httpReply(r, http.StatusOK, uploaded), nil
+}
+
+func TestTheTransportMayReadOnWhileTheAnswerIsJudged(t *testing.T) {
+	t.Parallel()
+	content := pngHead + strings.Repeat("p", 100_000)
+	for name, tc := range map[string]struct {
+		size int
+		fine bool
+	}{"exact": {len(content), true}, "too few": {len(content) + 1, false}, "too many": {len(content) - 1, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := keeper{make(chan error, 1)}
+			s := sourceOf(content)
+			got, err := clientOn(t, k).UploadImage(t.Context(), s.params(tc.size, ""))
+			_ = <-k.later // it ends, whatever it saw
+			assert.Equal(t, tc.fine, got != nil)
+			assert.Equal(t, tc.fine, err == nil)
+			if err != nil {
+				require.ErrorIs(t, err, ErrOutcomeUnknown)
+			}
+			assert.Equal(t, int32(1), s.closed.Load())
+		})
+	}
+}
+
+func TestSourcesThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	errOpen := errors.New("no such file: /home/maria/front.png")
+	for _, contentType := range []string{"", "image/png"} {
+		t.Run("error, "+contentType, func(t *testing.T) {
+			t.Parallel()
+			_, err := unasked(t).UploadImage(t.Context(), UploadImageParams{
+				Filename: "front.png", Size: 10, ContentType: contentType,
+				Open: func() (io.ReadCloser, error) { return nil, errOpen },
+			})
+			require.ErrorIs(t, err, errOpen)
+			require.ErrorIs(t, err, ErrNotSent)
+			require.ErrorContains(t, err, "the source could not be opened")
+			assert.NotContains(t, err.Error(), "maria")
+		})
+		t.Run("nothing, "+contentType, func(t *testing.T) {
+			t.Parallel()
+			_, err := unasked(t).UploadImage(t.Context(), UploadImageParams{
+				Filename: "front.png", Size: 10, ContentType: contentType,
+				Open: func() (io.ReadCloser, error) { return nil, nil },
+			})
+			refusedBeforehand(t, err, "Open returned nil")
+		})
+	}
+}
+
+func TestSourcesThatFailBeforeTheTypeIsTold(t *testing.T) {
+	t.Parallel()
+	errRead := errors.New("disk on fire")
+	for name, tc := range map[string]struct {
+		content io.Reader
+		cause   error
+		says    string
+	}{
+		"empty":      {strings.NewReader(""), ErrInvalidParams, "fewer bytes than Size"},
+		"too short":  {strings.NewReader(pngHead), ErrInvalidParams, "fewer bytes than Size"},
+		"read error": {io.MultiReader(strings.NewReader(pngHead), iotest.ErrReader(errRead)), errRead, "could not be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &source{content: func() io.Reader { return tc.content }}
+			_, err := unasked(t).UploadImage(t.Context(), s.params(100, ""))
+			require.ErrorIs(t, err, tc.cause)
+			require.ErrorIs(t, err, ErrNotSent)
+			require.ErrorContains(t, err, tc.says)
+			assert.Equal(t, int32(1), s.closed.Load())
+		})
+	}
+}
+
+// failing is a limiter that lets nothing pass.
+type failing struct{ err error }
+
+func (f failing) Wait(context.Context) error { return f.err }
+
+func TestTheSourceIsClosedWhateverHappens(t *testing.T) {
+	t.Parallel()
+	errOwn := errors.New("no")
+	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errOwn }}
+	noKey := func(context.Context) (string, error) { return "", errOwn }
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	content := pngHead + "pixels"
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		key    string
+		opts   []Option
+		opened int32
+	}{
+		"the context is done":   {done, testKey, nil, 0},
+		"the key source fails":  {t.Context(), "", []Option{WithKeySource(noKey)}, 0},
+		"the limiter fails":     {t.Context(), testKey, []Option{WithLimiter(failing{errOwn})}, 1},
+		"nobody answers":        {t.Context(), testKey, []Option{WithTransport(refusing), WithRetry(RetryPolicy{})}, 1},
+		"nobody answers thrice": {t.Context(), testKey, []Option{WithTransport(refusing), WithRetry(RetryPolicy{MaxRetries: 2})}, 3},
+	} {
+		for _, contentType := range []string{"", "image/png"} {
+			t.Run(name+", "+contentType, func(t *testing.T) {
+				t.Parallel()
+				c, err := New(testBase, tc.key, tc.opts...)
+				require.NoError(t, err)
+				s := sourceOf(content)
+				got, err := c.UploadImage(tc.ctx, s.params(len(content), contentType))
+				assert.Nil(t, got)
+				require.ErrorIs(t, err, ErrNotSent)
+				assert.Equal(t, tc.opened, s.opened.Load(), "opened once an attempt")
+				assert.Equal(t, tc.opened, s.closed.Load(), "closed as often")
+			})
+		}
+	}
+}
+
+// A source may open once and not again.
+func TestASourceThatCannotBeOpenedAgain(t *testing.T) {
+	t.Parallel()
+	errOwn := errors.New("no")
+	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errOwn }}
+	c, err := New(testBase, testKey, WithTransport(refusing), WithRetry(RetryPolicy{MaxRetries: 2}))
+	require.NoError(t, err)
+	s := sourceOf(pngHead)
+	p := s.params(len(pngHead), "")
+	p.Open = func() (io.ReadCloser, error) {
+		if s.opened.Load() > 0 {
+			return nil, errOwn
+		}
+		return s.open()
+	}
+	_, err = c.UploadImage(t.Context(), p)
+	require.ErrorIs(t, err, ErrNotSent)
+	require.ErrorIs(t, err, errOwn)
+	assert.Equal(t, int32(1), s.closed.Load())
+}
+
+// uploadServer reads whole uploads, and answers as the service does.
+func uploadServer(t *testing.T, files chan<- []byte) *Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file, _, err := r.FormFile("file")
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		content, err := io.ReadAll(file)
+		assert.NoError(t, err)
+		files <- content
+		_, err = io.WriteString(w, uploaded)
+		assert.NoError(t, err)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(server.URL+"/shop/api/v1", testKey)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+func TestUploadOverAConnection(t *testing.T) {
+	t.Parallel()
+	errRead := errors.New("disk on fire in /home/maria")
+	content := pngHead + strings.Repeat("0123456789", 100_000)
+	for name, tc := range map[string]struct {
+		content func() io.Reader
+		says    string // "": a success
+	}{
+		"exact":          {func() io.Reader { return strings.NewReader(content) }, ""},
+		"exact, halves":  {func() io.Reader { return iotest.HalfReader(strings.NewReader(content)) }, ""},
+		"too few bytes":  {func() io.Reader { return strings.NewReader(content[:len(content)/2]) }, "fewer bytes than Size"},
+		"one too few":    {func() io.Reader { return strings.NewReader(content[1:]) }, "fewer bytes than Size"},
+		"one too many":   {func() io.Reader { return strings.NewReader(content + "p") }, "more bytes than Size"},
+		"far too many":   {func() io.Reader { return strings.NewReader(content + content) }, "more bytes than Size"},
+		"error half-way": {func() io.Reader { return io.MultiReader(strings.NewReader(content[:5000]), iotest.ErrReader(errRead)) }, "could not be read"},
+		"error at the end": {
+			func() io.Reader { return io.MultiReader(strings.NewReader(content), iotest.ErrReader(errRead)) }, "could not be read",
+		},
+	} {
+		for _, contentType := range []string{"", "image/png"} {
+			t.Run(name+", "+contentType, func(t *testing.T) {
+				t.Parallel()
+				files := make(chan []byte, 1)
+				s := &source{content: tc.content}
+				got, err := uploadServer(t, files).UploadImage(t.Context(), s.params(len(content), contentType))
+				assert.Equal(t, int32(1), s.opened.Load())
+				assert.Equal(t, int32(1), s.closed.Load())
+				if tc.says == "" {
+					require.NoError(t, err)
+					assert.Equal(t, &UploadedImage{AttachmentKey: "att/7f.png"}, got)
+					assert.True(t, bytes.Equal([]byte(content), <-files), "the file arrives as it is")
+					return
+				}
+				assert.Nil(t, got)
+				assert.Empty(t, files, "a body that is wrong is never complete")
+				require.ErrorContains(t, err, tc.says)
+				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				assert.NotContains(t, err.Error(), "maria")
+			})
+		}
+	}
+}
