@@ -1,0 +1,197 @@
+// Fakeservice serves the fake service of package cardwiretest on an address of
+// choice, for curl and for programs in other languages.
+//
+//	go run ./examples/fakeservice
+//	go run ./examples/fakeservice -addr 127.0.0.1:9000 -quirks -fail CreateTransfer:reset:executed:1
+//
+// It prints its key and a curl line for every operation, and serves until it is
+// interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+func main() { os.Exit(status()) }
+
+func status() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, os.Stdout, os.Args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "fakeservice:", err)
+		return 1
+	}
+	return 0
+}
+
+// settings are what the flags say.
+type settings struct {
+	addr       string
+	anyAddress bool
+	faults     []fault
+	options    []cardwiretest.Option
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("fakeservice", flag.ContinueOnError)
+	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`address` to listen on; port 0: any that is free")
+	flags.BoolVar(&s.anyAddress, "any-address", false, "allow an address that other machines can reach")
+	flags.Func("fail", "make an operation fail, as `OPERATION:KIND[:executed][:TIMES]`; repeatable. TIMES is a number, 1 by "+
+		"default, or always.\nFurther parts are status=503, code=500, message=TEXT, retry-after=2, delay=1s and bytes=100.\n"+
+		"Kinds: "+strings.Join(kinds(), ", "), func(text string) error {
+		f, err := parseFault(text)
+		s.faults = append(s.faults, f)
+		return err
+	})
+	quirks := flags.Bool("quirks", false, "deviate from the interface as some backends do")
+	dedup := flags.Bool("dedup", false, "answer a repeated reference as the first, without executing it again")
+	cards := flags.Int("cards", 25, "`number` of cards to begin with")
+	latency := flags.Duration("latency", 0, "`delay` of every answer")
+	seed := flags.Int64("seed", 1, "`number` that the data is derived from")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if flags.NArg() > 0 {
+		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	s.options = []cardwiretest.Option{
+		cardwiretest.WithCards(*cards), cardwiretest.WithLatency(*latency), cardwiretest.WithSeed(*seed),
+	}
+	if *quirks {
+		s.options = append(s.options, cardwiretest.WithQuirks())
+	}
+	if *dedup {
+		s.options = append(s.options, cardwiretest.WithDeduplication())
+	}
+	return s, s.checkAddress()
+}
+
+// checkAddress keeps the service, whose key is known to everybody, to this machine.
+func (s *settings) checkAddress() error {
+	host, _, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return fmt.Errorf("-addr: %w", err)
+	}
+	ip, err := netip.ParseAddr(host)
+	if s.anyAddress || host == "localhost" || err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("-addr: %s is not on loopback: add -any-address if other machines are to reach it", s.addr)
+}
+
+// What the service knows besides its cards, for the curl lines.
+const (
+	cardID       = "card-1"
+	orderID      = "order-of-card-1"
+	failedTopUp  = "0c5b7a1e-2f4d-4c8a-9b3e-6d1f8a7c2e50"
+	failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
+)
+
+func (s *settings) service() *cardwiretest.Service {
+	service := cardwiretest.New(s.options...)
+	service.AddCard(cardwiretest.Card{ID: cardID, OrderID: orderID, Available: "250.000"})
+	service.AddFailedOperation(failedTopUp, "transfer_in")
+	service.AddFailedOperation(failedFreeze, "freeze")
+	for _, f := range s.faults {
+		service.Fail(f.op, f.fault, f.times)
+	}
+	return service
+}
+
+// grace is how long requests under way may take when the service stops.
+const grace = time.Second
+
+func run(ctx context.Context, out io.Writer, args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", s.addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: s.service(), ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	introduce(out, "http://"+listener.Addr().String()+"/api/v1", s.faults)
+
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	// The context that has ended cannot bound what remains to be done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err = server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) { // some fault still hangs
+		err = server.Close()
+	}
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+func introduce(out io.Writer, baseURL string, faults []fault) {
+	say := func(format string, args ...any) {
+		_, _ = fmt.Fprintf(out, format+"\n", args...) // who does not listen can still be served
+	}
+	say("The fake service is at %s. Its data is made up.", baseURL)
+	for _, f := range faults {
+		say("%s", f)
+	}
+	say("")
+	say("export CARDWIRE_BASE_URL=%s CARDWIRE_API_KEY=%s", baseURL, cardwiretest.DefaultKey)
+	say("")
+	for _, line := range curls() {
+		say("%s", line)
+	}
+}
+
+// curls returns a line for each operation, for a shell in which the exported
+// variables are set.
+func curls() []string {
+	lines := []struct{ path, args string }{
+		{"/bins", ""},
+		{"/bins/maintenance", ""},
+		{"/account/capacity", ""},
+		{"/cards", "-G -d limit=5 -d page=1 -d status=0"},
+		{"/cards/info", "-G -d id=" + cardID},
+		{"/cards/info", "-G -d id=" + orderID},
+		{"/cards/private", "-d cardId=" + cardID},
+		{"/cards/suspend", "-F cardId=" + cardID + " -F clientTransactionId=freeze-1"},
+		{"/cards/adjustAction", "-d client_transaction_id=" + failedTopUp + " -d type=cancel"},
+		{"/cards/adjustAction", "-d client_transaction_id=" + failedFreeze + " -d type=retry"},
+		{"/cards/upload", "-F 'file=an image;filename=front.png;type=image/png'"},
+		{"/remittance/states", ""},
+		{"/remittance/currency", ""},
+		{"/remittance/transfer", "-H 'Content-Type: application/json' -d '" +
+			`{"merchantOrderNo":"order-1","payoutCurrency":"EUR","transferType":"3","payoutMethod":"1","transferAmount":"25.00"}'`},
+	}
+	var text []string
+	for _, l := range lines {
+		line := `curl -H "Authorization: Bearer $CARDWIRE_API_KEY" "$CARDWIRE_BASE_URL` + l.path + `" ` + l.args
+		text = append(text, strings.TrimSpace(line))
+	}
+	return text
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs the program on a free port, and returns its base URL and the lines
+// that it printed. stop interrupts it and returns its error.
+func start(t *testing.T, args ...string) (baseURL string, lines []string, stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	read, write := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, write, append([]string{"-addr", "127.0.0.1:0"}, args...))
+		_ = write.CloseWithError(io.EOF)
+		ended <- err
+	}()
+	for scanner := bufio.NewScanner(read); scanner.Scan(); {
+		lines = append(lines, scanner.Text())
+		if url, ok := strings.CutPrefix(scanner.Text(), "export CARDWIRE_BASE_URL="); ok {
+			baseURL, _, _ = strings.Cut(url, " ")
+		}
+		if strings.Contains(scanner.Text(), "/remittance/transfer") { // the last one
+			break
+		}
+	}
+	require.NotEmpty(t, baseURL, "the service did not start")
+	return baseURL, lines, func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func client(t *testing.T, baseURL string) *cardwire.Client {
+	t.Helper()
+	c, err := cardwire.New(baseURL, cardwiretest.DefaultKey)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+func TestServiceAnswersUntilItIsInterrupted(t *testing.T) {
+	t.Parallel()
+	baseURL, _, stop := start(t, "-cards", "3")
+	c := client(t, baseURL)
+
+	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
+	require.NoError(t, err)
+	assert.Equal(t, 4, page.Total, "three and the one of the curl lines")
+
+	require.NoError(t, stop())
+	_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithoutRetry())
+	require.ErrorContains(t, err, "connection refused")
+}
+
+func TestFaultOfAFlagStrikes(t *testing.T) {
+	t.Parallel()
+	baseURL, lines, stop := start(t, "-fail", "FreezeCard:reset:executed:1")
+	c := client(t, baseURL)
+	assert.Contains(t, lines, "FreezeCard will fail 1x: reset, after it was executed.")
+
+	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID})
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	card, err := c.GetCard(t.Context(), cardID)
+	require.NoError(t, err)
+	assert.Equal(t, cardwire.CardFrozen, card.Status)
+	require.NoError(t, stop())
+}
+
+// A request that hangs must not keep the program from ending.
+func TestHangingRequestDoesNotKeepTheServiceFromStopping(t *testing.T) {
+	t.Parallel()
+	baseURL, _, stop := start(t, "-fail", "CardCapacity:hang")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := client(t, baseURL).CardCapacity(t.Context(), cardwire.WithoutRetry())
+		answered <- err
+	}()
+	// Once a second client is answered, the first request has arrived as a rule;
+	// if not, the program only stops sooner.
+	_, err := client(t, baseURL).ListBINs(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stop())
+	require.Error(t, <-answered)
+}
+
+// Each line is run as it is printed.
+func TestCurlLinesAreAnswered(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl on this machine")
+	}
+	baseURL, lines, stop := start(t)
+	asked := 0
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "curl ") {
+			continue
+		}
+		asked++
+		command := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(line, "curl ", "curl -sS --noproxy '*' ", 1))
+		command.Env = append(command.Environ(), "CARDWIRE_BASE_URL="+baseURL, "CARDWIRE_API_KEY="+cardwiretest.DefaultKey)
+		text, err := command.CombinedOutput()
+		require.NoError(t, err, line)
+		var envelope struct{ Code int }
+		require.NoError(t, json.Unmarshal(text, &envelope), line)
+		assert.Equal(t, 200, envelope.Code, line)
+	}
+	assert.Equal(t, 14, asked, "twelve operations, two of which can be asked in two ways")
+	require.NoError(t, stop())
+}
+
+func TestOutputHoldsNoCardNumber(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	introduce(&out, "http://127.0.0.1:8080/api/v1", nil)
+	assert.Contains(t, out.String(), cardwiretest.DefaultKey)
+	assert.NotRegexp(t, regexp.MustCompile(`[0-9]{12}`), out.String())
+}
+
+func TestFaultFlag(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]fault{
+		"CreateTransfer:reset":                    {"CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1},
+		"CreateTransfer:reset:executed:2":         {"CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 2},
+		"ListCards:repeated-page:always":          {"ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultRepeatedPage}, -1},
+		"GetCard:late-after-close:delay=1500ms":   {"GetCard", cardwiretest.Fault{Kind: cardwiretest.FaultLateAfterClose, Delay: 1500 * time.Millisecond}, 1},
+		"ListBINs:status:status=503:retry-after=": {"ListBINs", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 1},
+		"FreezeCard:code:code=409:message=taken":  {"FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 409, Message: "taken"}, 1},
+		"ListBINs:truncated:bytes=9:3":            {"ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultTruncated, Bytes: 9}, 3},
+		"ListBINs:rate-limited:retry-after=7":     {"ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1},
+	} {
+		got, err := parseFault(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+}
+
+func TestWrongFaultFlagIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"CreateTransfer":               "is not OPERATION:KIND",
+		"CreateTransfer:explosion":     `there is no kind "explosion"`,
+		"Transfer:reset":               "no operation has the name Transfer",
+		"CreateTransfer:repeated-page": "does not go with CreateTransfer",
+		"CreateTransfer:reset:0":       `"0" is neither`,
+		"CreateTransfer:reset:-1":      `"-1" is neither`,
+		"CreateTransfer:reset:often":   `"often" is neither`,
+		"CreateTransfer:status:status": "invalid syntax",
+		"CreateTransfer:hang:delay=1":  "missing unit",
+	} {
+		_, err := parseFault(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"127.0.0.1:0":    "",
+		"127.8.0.1:8080": "",
+		"[::1]:8080":     "",
+		"localhost:8080": "",
+		":8080":          "is not on loopback",
+		"0.0.0.0:8080":   "is not on loopback",
+		"[::]:8080":      "is not on loopback",
+		"192.0.2.1:8080": "is not on loopback",
+		"example.com:80": "is not on loopback",
+		"127.0.0.1":      "missing port",
+	} {
+		_, err := parse([]string{"-addr", addr})
+		if want == "" {
+			require.NoError(t, err, addr)
+			continue
+		}
+		require.ErrorContains(t, err, want, addr)
+	}
+	_, err := parse([]string{"-addr", "0.0.0.0:8080", "-any-address"})
+	require.NoError(t, err)
+}
+
+// What the flags change is seen in what is served.
+func TestFlagsConfigureTheService(t *testing.T) {
+	t.Parallel()
+	bins := func(args ...string) string {
+		s, err := parse(append([]string{"-cards", "0"}, args...))
+		require.NoError(t, err)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cards.example/api/v1/bins", http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+cardwiretest.DefaultKey)
+		response, err := s.service().RoundTrip(request)
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return string(body)
+	}
+	assert.Contains(t, bins(), `"maintain":`)
+	assert.NotEqual(t, bins(), bins("-quirks"))
+	assert.Equal(t, bins("-quirks"), bins("-quirks"))
+	assert.NotEqual(t, bins("-quirks"), bins("-quirks", "-seed", "2"))
+}
+
+func TestRepeatedReferenceIsExecutedOnceWithDedup(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want int
+	}{{nil, 2}, {[]string{"-dedup"}, 1}} {
+		s, err := parse(tt.args)
+		require.NoError(t, err)
+		service := s.service()
+		c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
+			cardwire.WithHTTPClient(&http.Client{Transport: service}))
+		require.NoError(t, err)
+		for range 2 {
+			_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: "freeze-1"})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, tt.want, service.Executions("FreezeCard", "freeze-1"), tt.args)
+	}
+}
+
+func TestPortInUseIsAnError(t *testing.T) {
+	t.Parallel()
+	baseURL, _, stop := start(t)
+	addr := strings.TrimSuffix(strings.TrimPrefix(baseURL, "http://"), "/api/v1")
+	require.ErrorContains(t, run(t.Context(), io.Discard, []string{"-addr", addr}), "in use")
+	require.NoError(t, stop())
+}

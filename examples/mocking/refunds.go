@@ -1,0 +1,125 @@
+// Package mocking is a small part of a merchant's program, and shows in its tests
+// three ways to test what is built on package cardwire: a stub of an interface of
+// one's own, a mock of HTTP, and the fake service of package cardwiretest.
+package mocking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Cards is what this package needs of a *cardwire.Client: an interface belongs to
+// the one who calls it, and has the methods that are called.
+type Cards interface {
+	CreateTransfer(context.Context, cardwire.TransferParams, ...cardwire.CallOption) (*cardwire.Transfer, error)
+	FreezeCard(context.Context, cardwire.FreezeCardParams, ...cardwire.CallOption) (*cardwire.CardOperation, error)
+	GetCard(context.Context, string, ...cardwire.CallOption) (*cardwire.Card, error)
+}
+
+// State is how a refund stands.
+type State string
+
+// The states of a refund.
+const (
+	// Pending says that a try has begun. Where the program ended in its course,
+	// nobody knows how it went: that is as good as Undecided.
+	Pending State = "pending"
+	// Sent says that the money is on its way.
+	Sent State = "sent"
+	// Failed says that nothing happened, and that it may be tried again.
+	Failed State = "failed"
+	// Undecided says that it may have happened: the service has to be asked.
+	Undecided State = "undecided"
+)
+
+// Refund is money that is to be given back.
+type Refund struct {
+	// ID is the merchant's identifier.
+	ID string
+	// Amount is in Currency, in whole units.
+	Amount decimal.Decimal
+	// Currency is the code of the currency that is paid out.
+	Currency string
+	// Account is the account that is paid to.
+	Account string
+}
+
+// Books keep refunds, in a database as a rule. Books must be safe for concurrent
+// use.
+type Books interface {
+	// Begin makes the refund Pending and returns its order number, which is made
+	// when a refund is first seen and stays the same ever after. It returns an
+	// error where the refund is in another state than Failed.
+	Begin(ctx context.Context, r Refund) (orderNo string, err error)
+	// End records how the refund stands. serviceNo is the service's order number,
+	// or "".
+	End(ctx context.Context, r Refund, s State, serviceNo string) error
+}
+
+// Refunds gives money back, and stops cards.
+type Refunds struct {
+	// Cards is a *cardwire.Client.
+	Cards Cards
+	// Books are asked before anything is sent, and told afterwards.
+	Books Books
+}
+
+// ErrUndecided says that a refund may have been paid. It must be settled with the
+// service, under the number in the books, and is never paid under another.
+var ErrUndecided = errors.New("the refund is undecided")
+
+// RefundByTransfer pays a refund. The order number is in the books before the
+// first byte is sent, so that neither a crash nor a second try can pay it twice.
+func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
+	orderNo, err := r.Books.Begin(ctx, refund)
+	if err != nil {
+		return fmt.Errorf("refund %s: %w", refund.ID, err)
+	}
+	transfer, err := r.Cards.CreateTransfer(ctx, cardwire.TransferParams{
+		MerchantOrderNo:           orderNo,
+		PayoutCurrency:            refund.Currency,
+		TransferType:              cardwire.TransferTypeC2C,
+		PayoutMethod:              cardwire.PayoutMethodBankTransfer,
+		TransferAmount:            refund.Amount,
+		ReceiverBankAccountNumber: refund.Account,
+	})
+
+	// What is recorded must not be lost because the caller has gone.
+	ctx = context.WithoutCancel(ctx)
+	switch {
+	case err == nil:
+		return r.Books.End(ctx, refund, Sent, transfer.APIOrderNo)
+	case errors.Is(err, cardwire.ErrExecuted): // only the answer is unreadable
+		return r.Books.End(ctx, refund, Sent, "")
+	case errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrRefused):
+		return errors.Join(fmt.Errorf("refund %s: %w", refund.ID, err), r.Books.End(ctx, refund, Failed, ""))
+	}
+	return errors.Join(fmt.Errorf("refund %s: %w: %w", refund.ID, ErrUndecided, err), r.Books.End(ctx, refund, Undecided, ""))
+}
+
+// FreezeOnSuspicion freezes a card and says whether it is blocked. Unlike a
+// transfer, a freeze can be looked up: where the answer is lost, the card tells.
+// caseID is the merchant's identifier of the suspicion.
+func (r *Refunds) FreezeOnSuspicion(ctx context.Context, cardID, caseID string) (blocked bool, err error) {
+	_, err = r.Cards.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: caseID})
+	switch {
+	case err == nil, errors.Is(err, cardwire.ErrExecuted):
+		return true, nil
+	case errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrRefused):
+		return false, fmt.Errorf("case %s: %w", caseID, err)
+	}
+	card, lookup := r.Cards.GetCard(ctx, cardID)
+	switch {
+	case lookup != nil:
+		return false, fmt.Errorf("case %s: %w", caseID, errors.Join(err, lookup))
+	case card.Status.Blocked():
+		return true, nil
+	}
+	// It may yet be frozen: the request may still be on its way.
+	return false, fmt.Errorf("case %s: the card is %s: %w", caseID, card.Status, err)
+}

@@ -1,0 +1,269 @@
+package mocking_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/jarcoal/httpmock"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/examples/mocking"
+)
+
+// A client is what the package needs: this does not compile otherwise.
+var _ mocking.Cards = (*cardwire.Client)(nil)
+
+var refund = mocking.Refund{
+	ID: "1", Amount: decimal.RequireFromString("25.00"), Currency: "EUR", Account: "EXAMPLE-ACCOUNT-1",
+}
+
+// books are books in memory.
+type books struct {
+	mu        sync.Mutex
+	states    map[string]mocking.State
+	serviceNo string
+}
+
+func (b *books) Begin(_ context.Context, r mocking.Refund) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, ok := b.states[r.ID]; ok && s != mocking.Failed {
+		return "", errors.New("it is " + string(s))
+	}
+	if b.states == nil {
+		b.states = map[string]mocking.State{}
+	}
+	b.states[r.ID] = mocking.Pending
+	return "refund-" + r.ID, nil
+}
+
+func (b *books) End(_ context.Context, r mocking.Refund, s mocking.State, serviceNo string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.states[r.ID], b.serviceNo = s, serviceNo
+	return nil
+}
+
+// The first way: a stub of the interface. It is the quickest, and asserts only
+// what the merchant's code does with an answer, not that such an answer exists.
+
+// stub answers with what its fields say. Those that a test does not set are not
+// called: the nil interface would panic.
+type stub struct {
+	mocking.Cards
+	transfer    error
+	freeze      error
+	card        *cardwire.Card
+	cardFailure error
+	onTransfer  func()
+}
+
+func (s stub) CreateTransfer(context.Context, cardwire.TransferParams, ...cardwire.CallOption) (*cardwire.Transfer, error) {
+	if s.onTransfer != nil {
+		s.onTransfer()
+	}
+	if s.transfer != nil {
+		return nil, s.transfer
+	}
+	return &cardwire.Transfer{APIOrderNo: "AO1", Status: cardwire.TransferWaitProcess}, nil
+}
+
+func (s stub) FreezeCard(_ context.Context, p cardwire.FreezeCardParams, _ ...cardwire.CallOption) (*cardwire.CardOperation, error) {
+	return &cardwire.CardOperation{ClientTransactionID: p.ClientTransactionID}, s.freeze
+}
+
+func (s stub) GetCard(context.Context, string, ...cardwire.CallOption) (*cardwire.Card, error) {
+	return s.card, s.cardFailure
+}
+
+func outcome(o cardwire.Outcome) error { return &cardwire.Error{Op: "CreateTransfer", Outcome: o} }
+
+func TestStubRefundStandsAsTheOutcomeSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		err       error
+		state     mocking.State
+		serviceNo string
+		is        error // nil: the refund succeeds
+	}{
+		{"answered", nil, mocking.Sent, "AO1", nil},
+		{"executed, and the answer unreadable", outcome(cardwire.OutcomeExecuted), mocking.Sent, "", nil},
+		{"refused", outcome(cardwire.OutcomeRefused), mocking.Failed, "", cardwire.ErrRefused},
+		{"not sent", outcome(cardwire.OutcomeNotSent), mocking.Failed, "", cardwire.ErrNotSent},
+		{"unknown", outcome(cardwire.OutcomeUnknown), mocking.Undecided, "", mocking.ErrUndecided},
+		{"an error of another kind", errors.New("out of memory"), mocking.Undecided, "", mocking.ErrUndecided},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := &books{}
+			r := mocking.Refunds{Cards: stub{transfer: tt.err}, Books: b}
+			require.ErrorIs(t, r.RefundByTransfer(t.Context(), refund), tt.is)
+			assert.Equal(t, tt.state, b.states["1"])
+			assert.Equal(t, tt.serviceNo, b.serviceNo)
+		})
+	}
+}
+
+// Where the program ends while a transfer is under way, the books know of it.
+func TestStubRefundIsInTheBooksBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	b := &books{}
+	var before mocking.State
+	r := mocking.Refunds{Cards: stub{onTransfer: func() { before = b.states["1"] }}, Books: b}
+	require.NoError(t, r.RefundByTransfer(t.Context(), refund))
+	assert.Equal(t, mocking.Pending, before)
+}
+
+// The result is recorded also where the customer has closed the page.
+func TestStubRefundIsRecordedForACallerWhoHasGone(t *testing.T) {
+	t.Parallel()
+	ctx, gone := context.WithCancel(t.Context())
+	b := &strictBooks{}
+	r := mocking.Refunds{Cards: stub{onTransfer: gone}, Books: b}
+	require.NoError(t, r.RefundByTransfer(ctx, refund))
+	assert.Equal(t, mocking.Sent, b.states["1"])
+}
+
+// strictBooks do not write for a context that is done, as a database does not.
+type strictBooks struct{ books }
+
+func (b *strictBooks) End(ctx context.Context, r mocking.Refund, s mocking.State, serviceNo string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.books.End(ctx, r, s, serviceNo)
+}
+
+func TestStubFreezeIsLookedUpWhereItsAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	unknown := outcome(cardwire.OutcomeUnknown)
+	for _, tt := range []struct {
+		name    string
+		cards   stub
+		blocked bool
+		is      error
+	}{
+		{"answered", stub{}, true, nil},
+		{"executed, and the answer unreadable", stub{freeze: outcome(cardwire.OutcomeExecuted)}, true, nil},
+		{"refused", stub{freeze: outcome(cardwire.OutcomeRefused)}, false, cardwire.ErrRefused},
+		{"unknown, and suspended", stub{freeze: unknown, card: &cardwire.Card{Status: cardwire.CardSuspended}}, true, nil},
+		{"unknown, and still active", stub{freeze: unknown, card: &cardwire.Card{Status: cardwire.CardActive}}, false, cardwire.ErrOutcomeUnknown},
+		{"unknown, and no look-up", stub{freeze: unknown, cardFailure: errors.New("down")}, false, cardwire.ErrOutcomeUnknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := mocking.Refunds{Cards: tt.cards, Books: &books{}}
+			blocked, err := r.FreezeOnSuspicion(t.Context(), "card-1", "case-1")
+			require.ErrorIs(t, err, tt.is)
+			assert.Equal(t, tt.blocked, blocked)
+		})
+	}
+}
+
+// The second way: a mock of HTTP, for answers that one has seen and wants to keep
+// as they were. The client under test is the real one.
+
+const baseURL = "https://api.example.com/api/v1"
+
+// mocked returns a client whose requests reach the mock, and nothing else. The
+// mock belongs to the whole process, so its tests do not run in parallel;
+// httpmock.NewMockTransport makes one for each test.
+func mocked(t *testing.T) *cardwire.Client {
+	t.Helper()
+	httpClient := &http.Client{}
+	client, err := cardwire.New(baseURL, "a-key", cardwire.WithHTTPClient(httpClient))
+	require.NoError(t, err)
+	httpmock.ActivateNonDefault(httpClient) // also after New
+	t.Cleanup(httpmock.DeactivateAndReset)
+	return client
+}
+
+func TestMockRefundSendsTheOrderNumberAndTheExactAmount(t *testing.T) {
+	client := mocked(t)
+	httpmock.RegisterMatcherResponder(http.MethodPost, baseURL+"/remittance/transfer",
+		httpmock.BodyContainsString(`"merchantOrderNo":"refund-1"`).
+			And(httpmock.BodyContainsString(`"transferAmount":"25.00"`)).
+			And(httpmock.HeaderIs("Authorization", "Bearer a-key")),
+		httpmock.NewStringResponder(http.StatusOK, `{"code":200,"msg":"success","data":`+
+			`{"merchant_order_no":"refund-1","api_order_no":"AO7","status":"wait_process"}}`))
+
+	b := &books{}
+	r := mocking.Refunds{Cards: client, Books: b}
+	require.NoError(t, r.RefundByTransfer(t.Context(), refund))
+	assert.Equal(t, "AO7", b.serviceNo)
+}
+
+// An answer that is no clear no must not be taken for one.
+func TestMockRefundStaysUndecidedAfterAnAnswerThatDoesNotSay(t *testing.T) {
+	for name, answer := range map[string]httpmock.Responder{
+		"a gateway's page":    httpmock.NewStringResponder(http.StatusBadGateway, "<html>502 Bad Gateway</html>"),
+		"a code without a no": httpmock.NewStringResponder(http.StatusOK, `{"code":500,"msg":"please try again","data":null}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := mocked(t)
+			httpmock.RegisterResponder(http.MethodPost, baseURL+"/remittance/transfer", answer)
+			b := &books{}
+			r := mocking.Refunds{Cards: client, Books: b}
+			require.ErrorIs(t, r.RefundByTransfer(t.Context(), refund), mocking.ErrUndecided)
+			assert.Equal(t, mocking.Undecided, b.states["1"])
+			assert.Equal(t, 1, httpmock.GetTotalCallCount(), "a transfer is sent once")
+		})
+	}
+}
+
+// The third way: the fake service. It knows what really happened.
+
+func TestFakePaysTheCustomerOnceThoughTheAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	b := &books{}
+	r := mocking.Refunds{Cards: client, Books: b}
+
+	err := r.RefundByTransfer(t.Context(), refund)
+	require.ErrorIs(t, err, mocking.ErrUndecided)
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	assert.Equal(t, mocking.Undecided, b.states["1"])
+
+	// The customer complains and support presses the button once more: the books
+	// say no, since no other number may be sent for it.
+	require.ErrorContains(t, r.RefundByTransfer(t.Context(), refund), "it is undecided")
+
+	// The service's support says that it knows the number; only then is it sent.
+	require.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))
+	require.NoError(t, b.End(t.Context(), refund, mocking.Sent, service.Ledger()[0].ID))
+	assert.Equal(t, 1, service.Executions("CreateTransfer", ""), "under any number")
+}
+
+// What was refused may be tried again, under the same number.
+func TestFakePaysTheCustomerOnceAfterARefusal(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
+	r := mocking.Refunds{Cards: client, Books: &books{}}
+
+	require.ErrorIs(t, r.RefundByTransfer(t.Context(), refund), cardwire.ErrRateLimited)
+	require.NoError(t, r.RefundByTransfer(t.Context(), refund))
+	assert.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))
+}
+
+func TestFakeFreezesTheCardThoughTheAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	server := cardwiretest.NewServer(t) // over loopback, where the connection is really reset
+	server.AddCard(cardwiretest.Card{ID: "card-1"})
+	server.Fail("FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	r := mocking.Refunds{Cards: server.Client(), Books: &books{}}
+
+	blocked, err := r.FreezeOnSuspicion(t.Context(), "card-1", "case-1")
+	require.NoError(t, err)
+	assert.True(t, blocked)
+	assert.Equal(t, 1, server.Executions("FreezeCard", "case-1"))
+}
