@@ -71,7 +71,9 @@ func TestServiceAnswersUntilItIsInterrupted(t *testing.T) {
 
 	require.NoError(t, stop())
 	_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithoutRetry())
-	require.ErrorContains(t, err, "connection refused")
+	var failure *cardwire.Error
+	require.ErrorAs(t, err, &failure)
+	assert.Zero(t, failure.HTTPStatus, "nobody answers")
 }
 
 func TestFaultOfAFlagStrikes(t *testing.T) {
