@@ -279,6 +279,9 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		return
 	}
 	c.Map(func(name []byte) {
+		if !c.Charge(sizeOfTier) {
+			return
+		}
 		t := FeeTier{Range: string(name)}
 		if t.split(); !t.Bounded {
 			c.Drift("range of another form")
@@ -360,8 +363,18 @@ func rawListValue(c *wire.Codec, list *[]json.RawMessage) {
 		return
 	}
 	*list = []json.RawMessage{}
-	c.Each(func() { *list = append(*list, bytes.Clone(c.Span())) })
+	c.Each(func() {
+		if c.Charge(sizeOfRaw) {
+			*list = append(*list, bytes.Clone(c.Span()))
+		}
+	})
 }
+
+// What an element takes beside its text.
+const (
+	sizeOfRaw  = 48
+	sizeOfTier = 160
+)
 
 func writeRaw(c *wire.Codec, raw json.RawMessage) {
 	if raw == nil {

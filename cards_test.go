@@ -1018,6 +1018,7 @@ func TestAllCards(t *testing.T) {
 		},
 		"no cards":          {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 1)}}, nil},
 		"no pages":          {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 0)}}, nil},
+		"no last page":      {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 0, a)}}, []string{"a"}},
 		"an empty page":     {ListCardsParams{}, []exchange{{want: pageRequest(1), reply: shortPage(1, 2)}, {want: pageRequest(2), reply: shortPage(2, 2, b)}}, []string{"b"}},
 		"beyond the last":   {ListCardsParams{Page: 5}, []exchange{{want: pageRequest(5), reply: shortPage(5, 3)}}, nil},
 		"beyond, shown one": {ListCardsParams{Page: 5}, []exchange{{want: pageRequest(5), reply: shortPage(3, 3, a)}}, nil},
@@ -1035,16 +1036,22 @@ func TestAllCards(t *testing.T) {
 
 func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 	t.Parallel()
-	pages := func(t *testing.T, opts ...Option) *Client {
-		c, _ := converse(t, []exchange{
-			{want: pageRequest(1), reply: shortPage(1, 2, shortCard("a", ""), shortCard("b", ""))},
-			{want: pageRequest(2), reply: shortPage(2, 2, shortCard("a", ""), shortCard("b", ""))},
-		}, opts...)
+	first := exchange{want: pageRequest(1), reply: shortPage(1, 2, shortCard("a", ""), shortCard("b", ""))}
+	again := exchange{want: pageRequest(2), reply: shortPage(2, 2, shortCard("a", ""), shortCard("b", ""))}
+	pages := func(t *testing.T, exchanges []exchange, opts ...Option) *Client {
+		c, _ := converse(t, exchanges, opts...)
 		return c
 	}
+	t.Run("looked at once more", func(t *testing.T) {
+		t.Parallel()
+		moved := exchange{want: pageRequest(2), reply: shortPage(2, 2, shortCard("c", ""))}
+		ids, err := walked(t.Context(), pages(t, []exchange{first, again, moved}), ListCardsParams{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b", "c"}, ids)
+	})
 	t.Run("checked", func(t *testing.T) {
 		t.Parallel()
-		ids, err := walked(t.Context(), pages(t), ListCardsParams{})
+		ids, err := walked(t.Context(), pages(t, []exchange{first, again, again}), ListCardsParams{})
 		assert.Equal(t, []string{"a", "b"}, ids)
 		require.ErrorIs(t, err, ErrParameterIgnored)
 		require.ErrorContains(t, err, "PageParam")
@@ -1052,12 +1059,14 @@ func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 		assert.Equal(t, 2, e.Page)
 		assert.Equal(t, "ListCards", e.Op)
 		assert.Equal(t, OutcomeExecuted, e.Outcome)
+		assert.Equal(t, []int{200, 200}, []int{e.HTTPStatus, e.Code})
+		assert.NotContains(t, err.Error(), "it was done", "a list does nothing")
 	})
 	t.Run("trusted", func(t *testing.T) {
 		t.Parallel()
 		profile := DefaultProfile()
 		profile.TrustReplies = true
-		ids, err := walked(t.Context(), pages(t, WithProfile(profile)), ListCardsParams{})
+		ids, err := walked(t.Context(), pages(t, []exchange{first, again}, WithProfile(profile)), ListCardsParams{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "b", "a", "b"}, ids)
 	})
@@ -1360,4 +1369,54 @@ func TestDecryptPANNeedsAFunction(t *testing.T) {
 	got, err := secretsWanted(t).DecryptPAN(nil)
 	require.ErrorContains(t, err, "needs a function")
 	assert.Zero(t, got)
+}
+
+// A service that clamps page numbers repeats its last page for ever.
+func TestAPageBeyondTheLastIsEmpty(t *testing.T) {
+	t.Parallel()
+	page, err := answered(t, pageRequest(4), shortPage(3, 3, shortCard("a", ""))).ListCards(t.Context(), ListCardsParams{Page: 4})
+	require.NoError(t, err)
+	assert.Equal(t, &CardPage{Total: 9, PerPage: 2, CurrentPage: 3, LastPage: 3, Cards: []Card{}}, page)
+}
+
+// Observers may keep an error and read it while the caller goes on.
+func TestThePageToResumeFromIsInAnErrorOfTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	var told error
+	c := answered(t, pageRequest(3), `{"code":422,"msg":"no","data":null}`, WithObserver(Observer{
+		CallEnd: func(_ context.Context, _ CallInfo, r CallResult) { told = r.Err },
+	}))
+	_, err := walked(t.Context(), c, ListCardsParams{Page: 3})
+	assert.Equal(t, 3, failure(t, err).Page)
+	assert.Equal(t, 0, failure(t, told).Page)
+}
+
+// 0 is the status of an active card: no value must not look like it.
+func TestACardWhoseStatusIsNullIsUnreadable(t *testing.T) {
+	t.Parallel()
+	_, err := answered(t, anything, shortPage(1, 1, shortCard("a", `,"status":null`))).ListCards(t.Context(), ListCardsParams{})
+	require.ErrorIs(t, err, ErrUnreadable)
+	require.ErrorContains(t, err, "data.data[].status: want a status")
+}
+
+func TestWithoutRetryNoPageIsAskedForTwice(t *testing.T) {
+	t.Parallel()
+	c := answered(t, anything, shortPage(1, 3, shortCard("a", "")))
+	page, err := c.ListCards(t.Context(), ListCardsParams{Page: 2}, WithoutRetry())
+	require.ErrorIs(t, err, ErrParameterIgnored)
+	assert.Equal(t, 1, page.CurrentPage)
+}
+
+func TestWhatIsSaidOfAnAmount(t *testing.T) {
+	t.Parallel()
+	for amount, want := range map[string]string{
+		"0":     "TransferAmount is not above zero",
+		"-1":    "TransferAmount is not above zero",
+		"1.005": "TransferAmount is not exact in two fraction digits",
+	} {
+		_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec(amount)})
+		require.ErrorContains(t, err, want+": ")
+	}
+	_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{})
+	require.ErrorContains(t, err, "MerchantOrderNo is empty")
 }

@@ -59,6 +59,7 @@ import (
 
 // Doer sends one request. *http.Client is one. A Doer must not repeat requests
 // and must not follow redirects; of an *http.Client a copy is used that does not.
+// It must end when the request's context does, and so must the body it returns.
 type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
@@ -313,8 +314,8 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver tells o of every call, except those that are refused for their
-// parameters. Repeated, all are told, in order.
+// WithObserver tells o of every call, except those that end before they begin,
+// for their parameters or a context that is done. Repeated, all are told, in order.
 func WithObserver(o Observer) Option {
 	return func(c *config) error {
 		c.observers = append(slices.Clone(c.observers), o)
@@ -417,9 +418,9 @@ func WithResponse(r *Response) CallOption {
 	}
 }
 
-// WithHeader adds a header to the request. Those that the client sets itself,
-// that make net/http repeat requests (Idempotency-Key), or that concern one hop
-// are refused with [ErrInvalidParams].
+// WithHeader adds a header to the request. Those that carry a key or a cookie,
+// describe the body, make net/http repeat requests (Idempotency-Key), or concern
+// one hop are refused with [ErrInvalidParams].
 func WithHeader(name, value string) CallOption {
 	return func(k *call) {
 		if err := check.Header(name, value); err != nil {
@@ -443,12 +444,12 @@ type RetryPolicy struct {
 	// MaxRetries is the number of repeats; 0: none.
 	MaxRetries int
 	// MinDelay is the scale of the waits, which are drawn evenly between 0 and
-	// MinDelay times 2, 4, 8 and so on.
+	// MinDelay, then twice that, four times and so on; 0: there is no wait.
 	MinDelay time.Duration
-	// MaxDelay bounds a drawn wait.
+	// MaxDelay bounds a drawn wait; 0: nothing but the call's deadline does.
 	MaxDelay time.Duration
 	// MaxRetryAfter bounds the wait that the service asks for; a longer one is
-	// not begun, and ends the call.
+	// not begun, and ends the call. 0: any ends it.
 	MaxRetryAfter time.Duration
 	// Attempt is the deadline of one attempt of a read; 0: none.
 	Attempt time.Duration
@@ -467,7 +468,8 @@ func DefaultRetryPolicy() RetryPolicy {
 type Response struct {
 	// HTTPStatus is the status; 0: there was no answer.
 	HTTPStatus int
-	// Header is the header, without Set-Cookie and Authorization; nil: no answer.
+	// Header is the header, without Set-Cookie, Authorization and what holds the
+	// key; nil: no answer.
 	Header http.Header
 	// Code is the envelope's code; 0: none was readable.
 	Code int
@@ -571,7 +573,7 @@ func (p *Profile) valid() error {
 // called on the caller's goroutine, or one of the call's own, and must be safe
 // for concurrent use and quick.
 type Observer struct {
-	// CallStart is told before anything else; the context that it returns is
+	// CallStart is told before anything is sent or recorded; the context that it returns is
 	// the call's from then on.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is told last.
@@ -870,7 +872,9 @@ func (k *call) run(ctx context.Context, opts []CallOption) *Error {
 		*k.response = Response{}
 	}
 	if err := k.ready(ctx); err != nil {
-		return k.fail(OutcomeNotSent, err)
+		failure := k.fail(OutcomeNotSent, err)
+		k.stick(failure)
+		return failure
 	}
 	k.start = time.Now()
 	ctx = k.started(ctx)
@@ -922,7 +926,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 		if failure != nil && k.op.amend != nil {
 			k.op.amend(failure)
 		}
-		if failure == nil || look >= k.op.looks || !errors.Is(failure.err, ErrParameterIgnored) {
+		if failure == nil || look >= k.op.looks || k.noRetry || !errors.Is(failure.err, ErrParameterIgnored) {
 			return failure
 		}
 		k.logLast(ctx, failure)
@@ -949,6 +953,9 @@ func (k *call) authorize(ctx context.Context) (err error) {
 	k.bearer, err = k.client.bearer(ctx)
 	return err
 }
+
+// key is the API key of this call.
+func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
 
 // bounded gives ctx the call's own deadline if it has none, for the caller's
 // functions that are asked before the request is sent.

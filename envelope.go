@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	k.last.status = r.Status
 	k.last.retryAfter = r.RetryAfter
 	k.last.attempts = attempts(r.Attempts)
-	k.last.requestID = requestID(r.Header)
+	k.last.requestID = requestID(r.Header, k.key())
 	switch {
 	case r.NotSent:
 		return k.fail(OutcomeNotSent, r.Err)
@@ -57,7 +58,7 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 		k.last.code = e.code
 		k.last.message = e.message
 		if e.message != messageSuccess {
-			k.last.message = sanitise(e.message, strings.TrimPrefix(k.bearer, bearerScheme))
+			k.last.message = sanitise(e.message, k.key())
 		}
 	}
 	switch {
@@ -201,6 +202,9 @@ func (k *call) capture(r *transport.Reply) {
 		k.response.Header = r.Header.Clone()
 		k.response.Header.Del("Set-Cookie")
 		k.response.Header.Del("Authorization")
+		maps.DeleteFunc(k.response.Header, func(_ string, values []string) bool {
+			return strings.Contains(strings.Join(values, "\n"), k.key()) // some services echo it
+		})
 	}
 	if r.Err == nil && !k.client.maskedCards {
 		body := bytes.Clone(r.Body)
@@ -211,21 +215,27 @@ func (k *call) capture(r *transport.Reply) {
 // maxRequestID bounds what is kept of an identifier that the service chose.
 const maxRequestID = 64
 
-func requestID(h http.Header) string {
+func requestID(h http.Header, key string) string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		if id := h.Get(name); id != "" {
-			id = strings.Map(func(r rune) rune {
-				if r <= ' ' || r > '~' {
-					return -1
-				}
-				return r
-			}, id)
+		id := strings.Map(visible, h.Get(name))
+		if key != "" {
+			id = strings.ReplaceAll(id, key, "***")
+		}
+		if id != "" {
 			// Masked before it is cut: what is left of a number is still digits.
 			id = maskDigitRuns(id)
 			return id[:min(len(id), maxRequestID)]
 		}
 	}
 	return ""
+}
+
+// visible keeps visible ASCII.
+func visible(r rune) rune {
+	if r <= ' ' || r > '~' {
+		return -1
+	}
+	return r
 }
 
 func attempts(list []transport.Attempt) []Attempt {

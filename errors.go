@@ -70,8 +70,8 @@ var (
 	// ErrResponseTooLarge says that the answer exceeds WithMaxResponseBytes, or
 	// 64 KiB as the answer to a write.
 	ErrResponseTooLarge = errors.New("cardwire: the answer is too large")
-	// ErrRedirect says that the answer was a redirect, or the answer to another
-	// request than the one sent. Redirects are never followed.
+	// ErrRedirect says that the answer was a redirect, which is never followed, or
+	// that a caller's Doer followed one.
 	ErrRedirect = errors.New("cardwire: the answer is a redirect")
 	// ErrParameterIgnored says that the answer contradicts a parameter that was
 	// sent: the service did not honour it, probably because it knows it by

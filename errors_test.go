@@ -383,10 +383,12 @@ func TestRequestID(t *testing.T) {
 		{"12 digits", http.Header{"X-Request-Id": {"r123456789012"}}, "r************"},
 		{"spaces in a card number", http.Header{"X-Request-Id": {"4917 3656 2440 1735"}}, "****************"},
 		{"control characters and other scripts", http.Header{"X-Request-Id": {"r\r\n1\x1b[0m\x00é\u202e\xff2"}}, "r1[0m2"},
+		{"the client's key", http.Header{"X-Request-Id": {"r-k3y-1"}}, "r-***-1"},
+		{"nothing that shows", http.Header{"X-Request-Id": {"\u202e"}, "Request-Id": {"r3"}}, "r3"},
 		{"64 bytes", http.Header{"X-Request-Id": {strings.Repeat("r", 64)}}, strings.Repeat("r", 64)},
 		{"65 bytes", http.Header{"X-Request-Id": {strings.Repeat("r", 65)}}, strings.Repeat("r", 64)},
 		{"very long", http.Header{"X-Request-Id": {strings.Repeat("r", 1<<16)}}, strings.Repeat("r", 64)},
 	} {
-		assert.Equal(t, tt.want, requestID(tt.header), tt.name)
+		assert.Equal(t, tt.want, requestID(tt.header, "k3y"), tt.name)
 	}
 }

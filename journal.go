@@ -12,8 +12,10 @@ import (
 
 // Journal records what is about to be sent, so that a crash between sending and
 // answer leaves a trace. Begin is called before the first byte of a write that
-// has a reference; it returns a *[DuplicateIntent] where the reference is taken,
-// and any error of it means that nothing is sent. End is called with the result,
+// has a reference; it returns a *[DuplicateIntent] where the reference is taken by
+// an intent with the same body, and another error where the body is another. Any
+// error of it means that nothing is sent, but for an undecided one under
+// [Profile].ServerDeduplicates. End is called with the result,
 // on a context that outlives the call; where it fails, the intent stays open,
 // which is the safe direction, and [Observer.JournalError] is told.
 //
@@ -31,7 +33,8 @@ type Intent struct {
 	// client transaction ID or Request.Reference.
 	Reference string
 	// BodySHA256 is a hash, in hex, over the sorted names and values that are
-	// sent. A repeat of a reference with another body is always to be refused.
+	// sent. A repeat of a reference with another body is always to be refused, by
+	// an error that is no *DuplicateIntent.
 	BodySHA256 string
 	// Time is when the call began.
 	Time time.Time
@@ -172,13 +175,15 @@ func (k *call) begin(ctx context.Context) *Error {
 		return nil
 	case !errors.As(err, &taken):
 		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
-	case taken.Outcome == OutcomeUnknown && k.client.profile.ServerDeduplicates:
+	case taken == nil || taken.Outcome != OutcomeExecuted && !k.client.profile.ServerDeduplicates:
+		return k.fail(OutcomeUnknown, &DuplicateIntent{})
+	case taken.Outcome != OutcomeExecuted:
 		// The service answers a repeat as it answered the first; whether that
 		// first was executed stays unknown whatever a refusal says now.
 		k.client.intents.remember(k.intentKey())
 		return nil
 	}
-	return k.fail(taken.Outcome, taken)
+	return k.fail(OutcomeExecuted, taken)
 }
 
 // stick keeps an undecided reference undecided: that this call was refused or
@@ -186,7 +191,7 @@ func (k *call) begin(ctx context.Context) *Error {
 // about the reference.
 func (k *call) stick(failure *Error) {
 	nothing := failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent
-	if nothing && k.client.intents.isUndecided(k.intentKey()) {
+	if nothing && k.client != nil && k.client.intents.isUndecided(k.intentKey()) {
 		failure.Outcome = OutcomeUnknown
 	}
 }

@@ -637,3 +637,39 @@ func TestADuplicateIntentSaysHowTheEarlierOneStands(t *testing.T) {
 	require.ErrorIs(t, error(&DuplicateIntent{}), ErrDuplicateIntent)
 	assert.NotErrorIs(t, error(&DuplicateIntent{}), ErrOutcomeUnknown)
 }
+
+// A caller who settles an order on "not sent" asks about the order, not about
+// the last try of it.
+func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
+	t.Parallel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	unfit := tellTransfer("M-1")
+	unfit.PayoutCurrency = "$"
+	for name, again := range map[string]func(*Client) error{
+		"a context that is done": func(c *Client) error {
+			_, err := c.CreateTransfer(gone, tellTransfer("M-1"))
+			return err
+		},
+		"a parameter that is refused": func(c *Client) error {
+			_, err := c.CreateTransfer(t.Context(), unfit)
+			return err
+		},
+	} {
+		s := &tellScript{replies: []*tellReply{tellNobody}}
+		c := clientOn(t, s)
+		require.Equal(t, OutcomeNotSent, failure(t, again(c)).Outcome, name)
+		require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+		assert.Equal(t, OutcomeUnknown, failure(t, again(c)).Outcome, name)
+		assert.Equal(t, 1, s.requests, "nothing was sent again")
+	}
+}
+
+// A journal is a caller's: what it returns must not be believed blindly.
+func TestAnOddDuplicateIsUndecided(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []*DuplicateIntent{nil, {Outcome: OutcomeRefused}, {Outcome: OutcomeNotSent}, {Outcome: 7}} {
+		c := unasked(t, WithJournal(&tellJournal{begin: func(context.Context, Intent) error { return odd }}))
+		assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	}
+}

@@ -254,7 +254,7 @@ func tellBrokenReplies() []tellCase {
 		{
 			name: "switching protocols",
 			raw:  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
-			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 101, Code: 422, Message: "no"},
+			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 101},
 		},
 		{
 			name: "a body that ends too early",
@@ -957,4 +957,24 @@ func TestNotSentIsClaimedOfWhatFailsBeforeTheDoer(t *testing.T) {
 			require.ErrorIs(t, err, broken)
 		})
 	}
+}
+
+// net/http gives such a connection away, with the end of the context no longer
+// being its concern.
+func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
+	t.Parallel()
+	leave := make(chan struct{})
+	s := tellServe(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		<-leave
+	})
+	t.Cleanup(func() { close(leave) })
+	c, err := New(s.base, testKey)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	_, err = c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome)
+	assert.Equal(t, 101, failure(t, err).HTTPStatus)
+	_, err = c.CardCapacity(t.Context())
+	assert.Equal(t, 101, failure(t, err).HTTPStatus)
 }

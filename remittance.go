@@ -167,7 +167,9 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // sent once. No operation of the interface reads a transfer back: after
 // [ErrOutcomeUnknown] ask the service about the order number, and do not send
 // the money under another. While a call under an order number is in flight,
-// another is refused with [ErrDuplicateIntent].
+// another is refused with [ErrDuplicateIntent]. A later call under the same
+// number is sent, since only the caller can know that it should be; with a
+// [Journal] it is refused unless the earlier one is known not to have happened.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	op := operation{
 		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
@@ -182,9 +184,8 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}
 	return pointer(do(ctx, c, op, reply[Transfer]{
 		read: func(d *wire.Codec, t *Transfer) {
+			anothers = answersAnother(d, p.MerchantOrderNo)
 			wire.Object(d, t, transferMembers, wire.Whole)
-			d.Flush() // what was read counts also where a member is missing
-			anothers = t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo
 		},
 		verify: func(*Transfer) error {
 			if anothers {
@@ -196,11 +197,39 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts))
 }
 
+// answersAnother says whether the data that is next names another order than the
+// one sent. It looks before anything else does: an answer whose other members
+// are amiss is no proof of anything either.
+func answersAnother(d *wire.Codec, sent string) (another bool) {
+	if d.Kind() != '{' {
+		return false
+	}
+	start := d.Mark()
+	d.Map(func(name []byte) {
+		switch kind := d.Kind(); {
+		case string(name) == merchantOrderNo && kind == '"':
+			number := d.Bytes()
+			another = len(number) > 0 && string(number) != sent
+		case string(name) == merchantOrderNo && (kind == '0' || kind == '-'):
+			another = string(d.Span()) != sent
+		default:
+			d.Skip()
+		}
+	})
+	d.Rewind(start)
+	return another
+}
+
 // fields returns what is sent, in the interface's order, or why it must not be.
 func (p *TransferParams) fields() (wire.Fields, error) {
 	amount, exact := wire.Cents(p.TransferAmount)
-	if !exact {
-		return nil, invalid("TransferAmount is not above zero and exact in two fraction digits")
+	switch {
+	case p.MerchantOrderNo == "":
+		return nil, invalid("MerchantOrderNo is empty")
+	case p.TransferAmount.Sign() <= 0:
+		return nil, invalid("TransferAmount is not above zero")
+	case !exact:
+		return nil, invalid("TransferAmount is not exact in two fraction digits")
 	}
 	var f wire.Fields
 	own := p.own(amount)
@@ -336,8 +365,11 @@ var currencyMembers = []wire.Member[RemittanceCurrency]{
 	}),
 }
 
+// merchantOrderNo is the member by which an answer says whose it is.
+const merchantOrderNo = "merchant_order_no"
+
 var transferMembers = []wire.Member[Transfer]{
-	wire.Expected("merchant_order_no", func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }),
+	wire.Expected(merchantOrderNo, func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }),
 	wire.Required("api_order_no", func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }),
 	wire.Expected("status", func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }),
 }

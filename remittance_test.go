@@ -457,3 +457,20 @@ func TestRemittanceTypesDecodeAsStrictlyAsAReply(t *testing.T) {
 		})
 	}
 }
+
+// Whose answer it is counts before anything that is wrong with it.
+func TestAnotherOrdersAnswerIsUnknownWhateverElseIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`,
+		`{"merchant_order_no":"M-2","status":"wait_process"}`,
+		`{"api_order_no":null,"merchant_order_no":"M-2"}`,
+		`{"status":1,"api_order_no":"A-2","merchant_order_no":"M-2"}`,
+		`{"status":[{}],"api_order_no":"A-2","merchant_order_no":7}`,
+		`{"api_order_no":"A-2","merchant_order_no":"M\u002d2"}`,
+	} {
+		c := answered(t, anything, success(data))
+		_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec("1")})
+		assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome, data)
+	}
+}

@@ -249,13 +249,16 @@ type Expiry struct {
 	Month time.Month
 }
 
+// maskedExpiry is how the service masks a month.
+const maskedExpiry = "**/****"
+
 // IsMasked says whether the service kept the month to itself.
 func (e Expiry) IsMasked() bool { return e == Expiry{} }
 
 // String returns the wire's form, "09/2028", or "**/****" for the zero value.
 func (e Expiry) String() string {
 	if e.IsMasked() {
-		return "**/****"
+		return maskedExpiry
 	}
 	return string(wire.AppendMonth(nil, e.Year, e.Month))
 }
@@ -265,7 +268,7 @@ func (e Expiry) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
 func (e *Expiry) UnmarshalText(text []byte) error {
-	if string(text) == "**/****" {
+	if string(text) == maskedExpiry {
 		*e = Expiry{}
 		return nil
 	}

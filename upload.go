@@ -193,8 +193,13 @@ func (u *upload) close() {
 	}
 }
 
-// end is for when nothing of the upload is needed any more.
+// end is for when nothing of the upload is needed any more. The transport may
+// still be reading for an answer that came early: what the caller gave is the
+// caller's again only when that has stopped.
 func (u *upload) end() {
+	if u.source != nil {
+		u.source.retire()
+	}
 	u.close()
 	if u.cancel != nil {
 		u.cancel()
@@ -293,6 +298,22 @@ func (r *exactReader) unreadable(err error) error {
 		return conceal("the call ended while the source was read", errors.Join(done, context.Cause(r.ctx), err))
 	}
 	return conceal("the source could not be read", err)
+}
+
+// errRetired is what a transport reads that goes on after the call has ended.
+var errRetired = errors.New("the upload has ended")
+
+// retire waits for a read under way, which closing the file ends, and lets no
+// other begin.
+func (r *exactReader) retire() {
+	if !r.mu.TryLock() {
+		r.closeFile()
+		r.mu.Lock()
+	}
+	defer r.mu.Unlock()
+	if r.end.Load() == nil {
+		_ = r.stop(errRetired)
+	}
 }
 
 func (r *exactReader) closeFile() {

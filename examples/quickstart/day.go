@@ -159,7 +159,7 @@ func (d *day) countCards(ctx context.Context) error {
 			break
 		}
 	}
-	d.say("  %d cards, on %d pages of %d. Of the first %d are", first.Total, first.LastPage, first.PerPage, counted)
+	d.say("  %d cards, on %d pages of %d. The first %d by status:", first.Total, first.LastPage, first.PerPage, counted)
 	for _, status := range slices.Sorted(maps.Keys(cards)) {
 		d.say("  %s\t%d", status, cards[status])
 	}
@@ -337,6 +337,7 @@ func (d *day) transfer(orderNo string) cardwire.TransferParams {
 // instead of answering.
 func (d *day) loseAnswer(ctx context.Context) error {
 	const orderNo = "order-2025-0002"
+	d.say("  The fake is told to execute the next transfer, and to reset the connection instead of answering.")
 	d.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	_, err := d.client.CreateTransfer(ctx, d.transfer(orderNo))
 	if err == nil {

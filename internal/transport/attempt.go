@@ -184,16 +184,21 @@ func (c *call) emptyBody() io.ReadCloser {
 // request is a literal because http.NewRequest would parse the URL again and
 // set GetBody, with which net/http sends a body again by itself.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
-	header := c.in.Header
-	switch {
-	case header == nil:
+	header, url := c.in.Header, c.in.URL
+	if header == nil {
 		header = http.Header{}
-	case c.reply.Tries > 1:
+	}
+	if c.engine.doer != nil || c.reply.Tries > 1 {
+		// A doer may change it, and must not change what the next attempt sends.
+		own := *url
+		url = &own
+	}
+	if c.reply.Tries > 1 {
 		header = header.Clone() // the attempt before may not have let go of it
 	}
 	return (&http.Request{
 		Method:        c.in.Method,
-		URL:           c.in.URL,
+		URL:           url,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
@@ -254,7 +259,9 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 	if after := resp.Header["Retry-After"]; len(after) > 0 {
 		c.reply.RetryAfter = parseRetryAfter(after[0], time.Now())
 	}
-	if resp.Body == nil {
+	// What follows a 101 is another protocol, on a connection that no context
+	// ends any more: there is nothing to read.
+	if resp.Body == nil || resp.StatusCode < http.StatusOK {
 		return nil
 	}
 	c.reply.buf = c.engine.buffer()
@@ -268,11 +275,14 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 // strays reports that a doer, which may follow redirects of its own accord,
 // brought the answer to another request than the one it was given.
 func (c *call) strays(answered *http.Request) bool {
-	if _, ok := c.engine.doer.(*http.Client); ok || c.engine.doer == nil || answered == nil {
+	if c.engine.doer == nil || answered == nil {
 		return false
 	}
-	return answered.Response != nil || answered.Method != c.in.Method ||
-		answered.URL != c.in.URL && (answered.URL == nil || answered.URL.String() != c.in.URL.String())
+	followed := answered.Response != nil || answered.Method != c.in.Method
+	if _, ok := c.engine.doer.(*http.Client); ok {
+		return followed // its transport may rewrite URLs, as those of tests do
+	}
+	return followed || answered.URL != c.in.URL && (answered.URL == nil || answered.URL.String() != c.in.URL.String())
 }
 
 // settle notes how the attempt ended.

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -98,11 +99,15 @@ func repeatableStatus(class Class, status int) bool {
 
 // delay is full jitter: clients that failed together do not come back together.
 func (p Policy) delay(retry int) time.Duration {
+	bound := p.MaxDelay
+	if bound <= 0 {
+		bound = math.MaxInt64 / 2
+	}
 	most := p.MinDelay
-	for ; retry > 0 && most < p.MaxDelay; retry-- {
+	for ; retry > 0 && most < bound; retry-- {
 		most *= 2
 	}
-	most = min(most, p.MaxDelay)
+	most = min(most, bound)
 	if most <= 0 {
 		return 1
 	}

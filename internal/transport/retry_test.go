@@ -136,6 +136,12 @@ func TestDelayIsFullJitter(t *testing.T) {
 	}
 	assert.EqualValues(t, 1, Policy{}.delay(0))
 	assert.LessOrEqual(t, Policy{MinDelay: time.Hour, MaxDelay: time.Second}.delay(3), time.Second)
+	unbounded := Policy{MinDelay: time.Hour}
+	longest := time.Duration(0)
+	for range 100 {
+		longest = max(longest, unbounded.delay(5))
+	}
+	assert.Greater(t, longest, time.Hour, "no bound is not no wait")
 	assert.LessOrEqual(t, Policy{MinDelay: 1, MaxDelay: 1 << 62}.delay(1000), time.Duration(1<<62), "no overflow")
 }
 

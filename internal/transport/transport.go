@@ -41,7 +41,8 @@ type Policy struct {
 	// limits of their own. 0: nothing is repeated.
 	MaxRetries int
 	// MinDelay and MaxDelay bound the wait before repeat n, counted from 0: a
-	// random time of at most MinDelay*2^n and at most MaxDelay.
+	// random time of at most MinDelay*2^n and at most MaxDelay; MaxDelay 0: no
+	// bound of its own.
 	MinDelay, MaxDelay time.Duration
 	// MaxRetryAfter is the longest wait that the service may ask for; a longer
 	// one ends the call. 0: any ends it.

@@ -8,7 +8,10 @@
 // of [Member]s, and the same list serves both directions.
 package wire
 
-import "math/bits"
+import (
+	"math/bits"
+	"reflect"
+)
 
 // Member is one named member of the JSON object that a T stands for.
 type Member[T any] struct {
@@ -147,7 +150,11 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 		return nil
 	}
 	out := []T{}
+	size := int(reflect.TypeFor[T]().Size())
 	for first := true; c.more(']', first); first = false {
+		if !c.Charge(size) {
+			return nil
+		}
 		start := c.pos
 		var zero T
 		out = append(out, zero)

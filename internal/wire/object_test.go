@@ -453,3 +453,28 @@ func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
 		})
 	}
 }
+
+// A short text must not turn into a multiple of itself in memory, and an
+// ordinary one, whose elements have all their members, must not be refused.
+func TestElementsMustBeWorthTheirMemory(t *testing.T) {
+	t.Parallel()
+	type large struct {
+		Name string
+		Room [1000]byte
+	}
+	members := []wire.Member[large]{wire.Expected("n", func(c *wire.Codec, v *large) { c.Text(&v.Name) })}
+	read := func(text string) *wire.Error {
+		c := wire.NewReader([]byte(text), false)
+		defer c.Release()
+		var list []large
+		wire.Rows(c, &list, members, wire.Whole)
+		c.End()
+		return c.Err()
+	}
+	tiny := func(n int) string { return "[" + strings.Repeat(`{"n":""},`, n) + `{"n":""}]` }
+	assert.Nil(t, read(tiny(200)))
+	worthy := `{"n":"` + strings.Repeat("x", 500) + `"}`
+	assert.Nil(t, read("["+strings.Repeat(worthy+",", 5000)+worthy+"]"))
+	require.NotNil(t, read(tiny(5000)))
+	assert.True(t, read(tiny(5000)).Malformed)
+}

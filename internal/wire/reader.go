@@ -25,6 +25,7 @@ type Codec struct {
 	slab    []byte   // the texts of the current element, to become one string
 	pending []pendingText
 	drifts  []Drift
+	cost    int // of the elements so far, in bytes
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool
@@ -185,6 +186,23 @@ func appendPath(dst []byte, path []string) []byte {
 		dst = append(dst, p...)
 	}
 	return dst
+}
+
+// What a text may cost in memory: some times its own length, and an allowance
+// that makes short ones no matter. Elements with all their members cost less
+// than twice their text; what exceeds this holds nothing worth reading.
+const (
+	costPerByte = 4
+	costFree    = 256 << 10
+)
+
+// Charge counts the bytes that the next element takes, and fails where a text
+// of tiny elements would cost a multiple of its length.
+func (c *Codec) Charge(n int) bool {
+	if c.cost += n; c.cost > costFree+costPerByte*len(c.buf) {
+		c.malformed("its elements are too many for their size")
+	}
+	return c.err == nil
 }
 
 // Flush turns the texts gathered since the last Flush into one string and

@@ -263,6 +263,9 @@ func (c *Codec) Texts(dst *[]string) {
 	}
 	*dst = []string{}
 	c.Each(func() {
+		if !c.Charge(sizeOfText) {
+			return
+		}
 		if b := c.peek(); b != '"' {
 			c.wrong(b, "text")
 			return
@@ -271,11 +274,18 @@ func (c *Codec) Texts(dst *[]string) {
 	})
 }
 
+// sizeOfText is what an element of a list of texts takes beside its bytes.
+const sizeOfText = 32
+
 // Codes is [Codec.Texts] for digits, which as numbers are drift, and which
 // must not be null.
 func (c *Codec) Codes(dst *[]string) {
 	*dst = []string{}
-	c.Each(func() { *dst = append(*dst, string(c.textBytes(nullFails, true))) })
+	c.Each(func() {
+		if c.Charge(sizeOfText) {
+			*dst = append(*dst, string(c.textBytes(nullFails, true)))
+		}
+	})
 }
 
 func (c *Codec) nullArray() bool {
