@@ -198,7 +198,7 @@ func TestREADMENamesWhatExists(t *testing.T) {
 	for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(prose, -1) {
 		name := quoted[1]
 		if regexp.MustCompile(`^([A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+$`).MatchString(name) {
-			assert.Contains(t, known, name, "the README names what is not there")
+			assert.True(t, known[name], "the README names %s, which is not there", name)
 		}
 	}
 }
