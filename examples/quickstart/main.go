@@ -78,11 +78,16 @@ func withService(ctx context.Context, out io.Writer, write bool) error {
 	return d.live(ctx, out)
 }
 
+const preface = `A merchant's day, against the fake service. CARDWIRE_BASE_URL and
+CARDWIRE_API_KEY name another, on which only -write changes anything.
+
+`
+
 // withFake talks to the fake service, on which everything may be tried.
 func withFake(ctx context.Context, out io.Writer) error {
-	fmt.Fprintln(out, "A merchant's day, against the fake service. CARDWIRE_BASE_URL and")
-	fmt.Fprintln(out, "CARDWIRE_API_KEY name another, on which only -write changes anything.")
-	fmt.Fprintln(out)
+	if _, err := io.WriteString(out, preface); err != nil {
+		return err
+	}
 	service := cardwiretest.New()
 	service.AddFailedOperation(failedTopUp, "transfer_in")
 	service.AddFailedOperation(failedFreeze, "freeze")
