@@ -288,11 +288,13 @@ func escapedName(i int) string { return fmt.Sprintf(`"\u006e%d"`, i) }
 // amounts the caller would see one, and the service may have meant the other.
 func TestRepeatedNames(t *testing.T) {
 	t.Parallel()
-	ways := map[string]func(*wire.Codec){
-		"known and unknown": readPair(&pair{}),
-		"table":             func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) },
-		"skipped":           skip,
-		"span":              func(c *wire.Codec) { c.Span() },
+	ways := func() map[string]func(*wire.Codec) {
+		return map[string]func(*wire.Codec){
+			"known and unknown": readPair(&pair{}),
+			"table":             func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) },
+			"skipped":           skip,
+			"span":              func(c *wire.Codec) { c.Span() },
+		}
 	}
 	for _, test := range []struct {
 		name, text string
@@ -338,7 +340,7 @@ func TestRepeatedNames(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			for way, read1 := range ways {
+			for way, read1 := range ways() {
 				r := read(t, test.text, read1)
 				if test.repeated {
 					assert.Equal(t, notStrict+"a member name is repeated", r.err, way)
