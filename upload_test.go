@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -591,5 +592,41 @@ func TestUploadOverAConnection(t *testing.T) {
 				assert.NotContains(t, err.Error(), "maria")
 			})
 		}
+	}
+}
+
+// The caller may reuse the bytes as soon as UploadImage has returned, also where
+// the service answered before it had them all.
+func TestAfterAnEarlyAnswerTheImageIsTheCallersAgain(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	leave := make(chan struct{})
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // closed by the test's end
+			}
+			if _, err := http.ReadRequest(bufio.NewReaderSize(conn, 1<<10)); err == nil {
+				_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+			}
+			<-leave
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		close(leave)
+		_ = listener.Close()
+		serving.Wait()
+	})
+	c, err := New("http://"+listener.Addr().String(), testKey)
+	require.NoError(t, err)
+	image := make([]byte, 16<<20)
+	_, err = c.UploadImage(t.Context(), ImageBytes("front.png", image))
+	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome)
+	for i := range image {
+		image[i]++ // the race detector sees who reads it still
 	}
 }
