@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -595,38 +596,78 @@ func TestUploadOverAConnection(t *testing.T) {
 	}
 }
 
-// The caller may reuse the bytes as soon as UploadImage has returned, also where
-// the service answered before it had them all.
-func TestAfterAnEarlyAnswerTheImageIsTheCallersAgain(t *testing.T) {
+// lingering is a source that hands out some bytes and then holds on to a read
+// until it is closed, and for a while longer.
+type lingering struct {
+	first   []byte
+	reading atomic.Bool
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (l *lingering) Read(p []byte) (int, error) {
+	if len(l.first) > 0 {
+		n := copy(p, l.first)
+		l.first = l.first[n:]
+		return n, nil
+	}
+	l.reading.Store(true)
+	defer l.reading.Store(false)
+	<-l.closed
+	for range 10_000 {
+		runtime.Gosched()
+	}
+	return 0, os.ErrClosed
+}
+
+func (l *lingering) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// What the caller gave is the caller's again when UploadImage returns, also
+// where the service answered before it had been sent everything.
+func TestAfterAnEarlyAnswerNobodyReadsTheSource(t *testing.T) {
 	t.Parallel()
+	source := &lingering{first: make([]byte, 64<<10), closed: make(chan struct{})}
+	leave := make(chan struct{})
+	server := tellServeHead(t, func(conn net.Conn) {
+		for !source.reading.Load() {
+			runtime.Gosched()
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+		<-leave
+	})
+	t.Cleanup(func() { close(leave) })
+	c, err := New(server, testKey)
+	require.NoError(t, err)
+	_, err = c.UploadImage(t.Context(), UploadImageParams{
+		Filename: "front.png", ContentType: "image/png", Size: 1 << 20,
+		Open: func() (io.ReadCloser, error) { return source, nil },
+	})
+	assert.False(t, source.reading.Load(), "a read is under way")
+	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome)
+}
+
+// tellServeHead answers one request of which it has read the head only.
+func tellServeHead(t *testing.T, reply func(net.Conn)) (base string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var serving sync.WaitGroup
-	leave := make(chan struct{})
 	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed by the test's end
-			}
-			if _, err := http.ReadRequest(bufio.NewReaderSize(conn, 1<<10)); err == nil {
-				_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
-			}
-			<-leave
-			_ = conn.Close()
+		conn, err := listener.Accept()
+		if err != nil {
+			return // closed by the test's end
+		}
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			reply(conn)
 		}
 	})
 	t.Cleanup(func() {
-		close(leave)
 		_ = listener.Close()
 		serving.Wait()
 	})
-	c, err := New("http://"+listener.Addr().String(), testKey)
-	require.NoError(t, err)
-	image := make([]byte, 16<<20)
-	_, err = c.UploadImage(t.Context(), ImageBytes("front.png", image))
-	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome)
-	for i := range image {
-		image[i]++ // the race detector sees who reads it still
-	}
+	return "http://" + listener.Addr().String()
 }
