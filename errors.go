@@ -235,8 +235,14 @@ type concealed struct {
 	is   func(error) bool
 }
 
+// conceal hides the outcome of another call in the cause, as of a key source
+// that calls a service by this package: it would be taken for this call's.
 func conceal(text string, cause error) error {
-	return &concealed{text, func(target error) bool { return errors.Is(cause, target) }}
+	return &concealed{text, func(target error) bool { return !isOutcome(target) && errors.Is(cause, target) }}
+}
+
+func isOutcome(target error) bool {
+	return target == ErrOutcomeUnknown || target == ErrNotSent || target == ErrRefused || target == ErrExecuted
 }
 
 func (c *concealed) Error() string        { return c.text }

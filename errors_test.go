@@ -392,3 +392,12 @@ func TestRequestID(t *testing.T) {
 		assert.Equal(t, tt.want, requestID(tt.header, "k3y"), tt.name)
 	}
 }
+
+func TestAConcealedCauseLendsNoOutcome(t *testing.T) {
+	t.Parallel()
+	inner := &Error{Op: "Call", Outcome: OutcomeUnknown, err: io.EOF}
+	err := &Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, err: conceal("the key source failed", inner)}
+	assert.ErrorIs(t, err, ErrNotSent)
+	assert.NotErrorIs(t, err, ErrOutcomeUnknown)
+	assert.ErrorIs(t, err, io.EOF, "the cause itself is found")
+}
