@@ -1,0 +1,117 @@
+package sqljournal_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// clientAfterRestart is a client that remembers nothing, on its own journal.
+func clientAfterRestart(t *testing.T, at place, server *cardwiretest.Server, opts ...cardwire.Option) (*cardwire.Client, *sqljournal.Journal) {
+	t.Helper()
+	_, journal := open(t, at)
+	return server.Client(append(opts, cardwire.WithJournal(journal))...), journal
+}
+
+func sent(t *testing.T, client *cardwire.Client, reference string) string {
+	t.Helper()
+	_, err := client.CreateTransfer(t.Context(), order(reference))
+	return ending(err)
+}
+
+// The money went out, the answer did not come back.
+func TestAnOrderWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		server := cardwiretest.NewServer(t)
+		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+		first, _ := clientAfterRestart(t, at, server)
+		require.Equal(t, "unknown", sent(t, first, "M-1"))
+
+		second, journal := clientAfterRestart(t, at, server)
+		require.Equal(t, "taken-unknown", sent(t, second, "M-1"))
+		require.Equal(t, []string{"M-1"}, references(t, journal, 0))
+		assert.Len(t, server.Requests(), 1)
+
+		require.NoError(t, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeExecuted))
+		third, _ := clientAfterRestart(t, at, server)
+		assert.Equal(t, "taken-executed", sent(t, third, "M-1"))
+		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
+		assert.Equal(t, []string{"executed 1 true"}, rowsOf(t, db, at.Table))
+	})
+}
+
+// The request was lost: once the service has said so, the order may be sent.
+func TestAnOrderThatWasNotExecutedIsSentAfterItIsResolved(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		server := cardwiretest.NewServer(t)
+		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, 1)
+		first, journal := clientAfterRestart(t, at, server)
+		require.Equal(t, "unknown", sent(t, first, "M-1"))
+		require.NoError(t, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeNotSent))
+		require.Equal(t, "success", sent(t, first, "M-1"))
+		id := server.Ledger()[0].ID
+		assert.Equal(t, []string{"executed 2 true " + id}, rowsOf(t, db, at.Table))
+	})
+}
+
+// A service that answers a repeat as it answered the first may be asked again.
+func TestAServiceThatDeduplicatesDecidesARepeat(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		server := cardwiretest.NewServer(t, cardwiretest.WithDeduplication())
+		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+		server.Fail("CreateTransfer", cardwiretest.Fault{Status: 422}, 1)
+		profile := cardwire.DefaultProfile()
+		profile.ServerDeduplicates = true
+		for _, want := range []string{"unknown", "unknown", "success", "taken-executed"} {
+			client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+			require.Equal(t, want, sent(t, client, "M-1"))
+		}
+		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
+		id := server.Ledger()[0].ID
+		assert.Equal(t, []string{"executed 3 true " + id}, rowsOf(t, db, at.Table))
+	})
+}
+
+// Not even a service that deduplicates is sent another body.
+func TestAnotherBodyIsNotSent(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		openNew(t, at)
+		server := cardwiretest.NewServer(t, cardwiretest.WithDeduplication())
+		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+		profile := cardwire.DefaultProfile()
+		profile.ServerDeduplicates = true
+		client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+		require.Equal(t, "unknown", sent(t, client, "M-1"))
+
+		fresh, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+		other := order("M-1")
+		other.SenderAddress = "another street"
+		_, err := fresh.CreateTransfer(t.Context(), other)
+		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		require.ErrorIs(t, err, sqljournal.ErrOtherBody)
+		assert.Len(t, server.Requests(), 1)
+	})
+}
+
+// Cancelling is recorded, and may be done again.
+func TestACancellingIsRecordedEachTime(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		server := cardwiretest.NewServer(t)
+		const id = "6f1ab0f2-3c53-4f0c-9f0a-2d8f3c1f7a10"
+		client, _ := clientAfterRestart(t, at, server)
+		for range 2 {
+			server.AddFailedOperation(id, "freeze")
+			require.NoError(t, client.CancelOperation(t.Context(), id))
+		}
+		assert.Equal(t, []string{"executed 1 true", "executed 1 true"}, rowsOf(t, db, at.Table))
+	})
+}

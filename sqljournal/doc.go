@@ -1,0 +1,77 @@
+// Package sqljournal keeps a client's journal in SQLite or PostgreSQL: what is
+// about to be sent is on disk before the first byte leaves, so that after a
+// crash it is known what may have happened, and nothing is sent twice.
+//
+//	db, err := sql.Open("pgx", dsn)
+//	...
+//	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+//	...
+//	if err := journal.EnsureSchema(ctx); err != nil {
+//		return err
+//	}
+//	client, err := cardwire.New(url, key, cardwire.WithJournal(journal))
+//
+// It imports no driver: any of database/sql for the dialect will do.
+//
+// # What to do after a crash
+//
+// [Journal.Undecided] lists the intents that nobody knows the end of. Ask the
+// service about each, then tell the journal by [Journal.Resolve]. Until then a
+// repeat of its reference is refused with cardwire.ErrDuplicateIntent. Give
+// Undecided a duration longer than any call takes: a younger intent may belong
+// to a call that is still under way, and resolving that lets a second one go.
+//
+// # The table
+//
+// [SchemaSQLite] and [SchemaPostgreSQL] are the statements, for who manages
+// schemas otherwise than by [Journal.EnsureSchema]. A unique intent is one row
+// for good; others, such as cancelling and retrying, have a row for each Begin.
+// Rows are never deleted. An executed row that is deleted lets its reference be
+// sent again.
+//
+//	id           the row's number
+//	op           the operation, as in cardwire.Error.Op
+//	reference    the caller's identifier
+//	exclusive    whether the intent is unique
+//	body_sha256  cardwire.Intent.BodySHA256, the same for good
+//	state        see below
+//	holder       who begun it last: this Journal value and the time of the call
+//	attempts     how often it was begun, and how often a call that found it
+//	             undecided went on (Profile.ServerDeduplicates) and told its end
+//	service_id   the service's identifier; empty: none was answered
+//	created_at   when it was first begun, in UTC
+//	begun_at     when it was last begun, in UTC
+//	ended_at     when a result was last told, in UTC; null: none since begun_at
+//
+// The states, and what a Begin of the same reference and body gets:
+//
+//	open       begun, no result yet: under way, or crashed. DuplicateIntent, Unknown
+//	undecided  ended, and nobody knows how.                 DuplicateIntent, Unknown
+//	executed   it happened.                                 DuplicateIntent, Executed
+//	refused    it did not happen: the service said no.      begun again
+//	not_sent   it did not happen: nothing was sent.         begun again
+//
+// An undecided intent stays so until a result says that it was executed, or
+// Resolve decides it: that a repeat was refused says nothing of the first. An
+// executed one stays executed. With another body, Begin returns [ErrOtherBody]
+// in every state.
+//
+// # Several processes
+//
+// Begin is one statement, atomic by a unique index: of any number that begin
+// the same reference at once, in any number of processes, one does. The default
+// isolation level, READ COMMITTED, is enough in PostgreSQL.
+//
+// SQLite lets one connection write at a time. The journal waits for its turn as
+// long as the context allows, at most 10 seconds, whatever the driver's busy
+// timeout; one of a few seconds (PRAGMA busy_timeout) waits with fewer tries,
+// and journal_mode=WAL lets it be shorter. A private database (:memory:) is
+// another one on each connection, and a network file system does not lock as
+// SQLite needs it: neither will do.
+//
+// # Durability
+//
+// What the database forgets may be sent again. Leave PRAGMA synchronous at FULL
+// and synchronous_commit at on, and replicate synchronously if a standby may
+// take over.
+package sqljournal

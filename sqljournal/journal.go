@@ -1,0 +1,412 @@
+package sqljournal
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Journal is a cardwire.Journal in a table. It is safe for concurrent use, also
+// by several clients. It does not close its database.
+type Journal struct {
+	db       *sql.DB
+	dialect  Dialect
+	table    string
+	instance string // tells this Journal's intents from those of others
+}
+
+var _ cardwire.Journal = (*Journal)(nil)
+
+// Option configures a [Journal] in [New].
+type Option func(*Journal) error
+
+var tableName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
+
+// WithTable names the table: at most 48 lower-case letters, digits and
+// underscores. The default is [DefaultTable].
+func WithTable(name string) Option {
+	return func(j *Journal) error {
+		if !tableName.MatchString(name) {
+			return errors.New("sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not begin with a digit")
+		}
+		j.table = name
+		return nil
+	}
+}
+
+// New returns a Journal in db, which speaks the dialect. It does not touch the
+// database; see [Journal.EnsureSchema].
+func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
+	if db == nil {
+		return nil, errors.New("sqljournal: the database is nil")
+	}
+	if dialect != SQLite && dialect != PostgreSQL {
+		return nil, errors.New("sqljournal: the dialect must be SQLite or PostgreSQL")
+	}
+	j := &Journal{db: db, dialect: dialect, table: DefaultTable, instance: rand.Text()}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("sqljournal: an option is nil")
+		}
+		if err := opt(j); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// schemaLock is PostgreSQL's advisory lock around creating the schema: its IF
+// NOT EXISTS fails where two do it at once.
+const schemaLock = "SELECT pg_advisory_xact_lock(7310294475036628341)"
+
+// EnsureSchema creates the table and its indexes unless they exist, which
+// several processes may do at once. It needs permission to create them; without
+// it, have the schema created from [SchemaSQLite] or [SchemaPostgreSQL].
+func (j *Journal) EnsureSchema(ctx context.Context) error {
+	create := j.createSQLite
+	if j.dialect == PostgreSQL {
+		create = j.createPostgreSQL
+	}
+	if err := create(ctx); err != nil {
+		return failed("creating the schema", err)
+	}
+	return nil
+}
+
+// createSQLite needs no transaction: each statement is atomic, and what a crash
+// left out the next call creates.
+func (j *Journal) createSQLite(ctx context.Context) error {
+	for _, statement := range j.dialect.schema() {
+		if _, err := j.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Journal) createPostgreSQL(ctx context.Context) error {
+	tx, err := j.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	for _, statement := range append([]string{schemaLock}, j.dialect.schema()...) {
+		if _, err := tx.ExecContext(ctx, j.dialect.query(statement, j.table)); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// The states of an intent; the package comment explains them.
+const (
+	stateOpen      = "open"
+	stateUndecided = "undecided"
+	stateExecuted  = "executed"
+	stateRefused   = "refused"
+	stateNotSent   = "not_sent"
+)
+
+func stateOf(o cardwire.Outcome) string {
+	switch o {
+	case cardwire.OutcomeExecuted:
+		return stateExecuted
+	case cardwire.OutcomeRefused:
+		return stateRefused
+	case cardwire.OutcomeNotSent:
+		return stateNotSent
+	default: // an outcome that is not known is unknown
+		return stateUndecided
+	}
+}
+
+const insert = `
+INSERT INTO cardwire_intents AS i
+	(op, reference, exclusive, body_sha256, state, holder, attempts, service_id, created_at, begun_at)
+VALUES (?1, ?2, ?3, ?4, 'open', ?5, 1, '', ?6, ?6)`
+
+// insertUnique is one statement on purpose: the unique index decides who is
+// first, the lock on the row who begins it again, and SQLite takes its lock for
+// writing at once, so that it never fails for having read before.
+const insertUnique = insert + `
+ON CONFLICT (op, reference) WHERE exclusive DO UPDATE
+SET state = 'open', holder = excluded.holder, attempts = i.attempts + 1, begun_at = excluded.begun_at, ended_at = NULL
+WHERE i.state IN ('refused', 'not_sent') AND i.body_sha256 = excluded.body_sha256`
+
+// Begin implements cardwire.Journal. It returns nil if the intent is on record,
+// a *cardwire.DuplicateIntent if the reference is taken, [ErrOtherBody] if it is
+// another request's, and otherwise the failure of the database.
+//
+// Where the database fails so that the intent may have been recorded after all,
+// Begin takes another second to mark it as not sent, even if ctx is done: else
+// a call that sent nothing would block its reference.
+func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
+	if i.Op == "" || i.Reference == "" {
+		return errors.New("sqljournal: an intent needs an operation and a reference")
+	}
+	if err := ctx.Err(); err != nil {
+		return failed("recording the intent", err)
+	}
+	query := insert
+	if i.Unique {
+		query = insertUnique
+	}
+	begun, err := j.exec(ctx, query, i.Op, i.Reference, i.Unique, i.BodySHA256, j.holder(i), j.dialect.time(i.Time))
+	switch {
+	case err != nil:
+		j.release(ctx, i)
+		return failed("recording the intent", err)
+	case begun == 0:
+		return j.taken(ctx, i)
+	}
+	return nil
+}
+
+// holder tells the call that began an intent from those that found it taken. A
+// call's intents in Begin and End are the same.
+func (j *Journal) holder(i cardwire.Intent) string {
+	return j.instance + "-" + strconv.FormatInt(i.Time.UnixNano(), 36)
+}
+
+// taken says why the reference could not be begun. An intent that has become
+// free meanwhile was taken when it was asked for, which is the safe answer.
+func (j *Journal) taken(ctx context.Context, i cardwire.Intent) error {
+	var state, body string
+	err := j.row(ctx, `SELECT state, body_sha256 FROM cardwire_intents WHERE op = ?1 AND reference = ?2 AND exclusive`,
+		[]any{i.Op, i.Reference}, &state, &body)
+	switch {
+	case err != nil:
+		return failed("reading the earlier intent", err)
+	case body != i.BodySHA256:
+		return ErrOtherBody
+	case state == stateExecuted:
+		return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}
+	}
+	return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}
+}
+
+// releaseTimeout bounds what a failed Begin adds to its caller's deadline.
+const releaseTimeout = time.Second
+
+// release marks an intent that may have been recorded as not sent. Where that
+// fails too, the intent stays open, which is the safe direction.
+func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	_, _ = j.exec(ctx, `
+UPDATE cardwire_intents SET state = 'not_sent', ended_at = ?6
+WHERE op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha256 = ?4 AND holder = ?5 AND state = 'open'`,
+		i.Op, i.Reference, i.Unique, i.BodySHA256, j.holder(i), j.dialect.time(time.Now()))
+}
+
+// record is what every result does. That it was executed is final. That nobody
+// knows stands until then, whoever says so. That it did not happen counts only
+// from the call that began the intent, and while no other result is known.
+const record = `
+UPDATE cardwire_intents SET
+	attempts = attempts + CASE WHEN holder = ?5 THEN 0 ELSE 1 END,
+	service_id = CASE WHEN service_id = '' THEN ?7 ELSE service_id END,
+	ended_at = CASE WHEN state = 'executed' THEN ended_at ELSE ?8 END,
+	state = CASE
+		WHEN state = 'executed' OR ?6 = 'executed' THEN 'executed'
+		WHEN ?6 = 'undecided' THEN 'undecided'
+		WHEN state = 'open' AND holder = ?5 THEN ?6
+		ELSE state END
+WHERE `
+
+const byReference = `op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha256 = ?4`
+
+// End implements cardwire.Journal. A repeat that went on although the intent was
+// undecided can only show that it was executed. A result that adds nothing is
+// no error; one of an intent that was never begun is [ErrNoIntent].
+func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	where := byReference
+	if !i.Unique {
+		// Of several rows that one clock's tick began, each End takes one.
+		where = `id = (SELECT id FROM cardwire_intents WHERE ` + byReference +
+			` AND holder = ?5 ORDER BY CASE state WHEN 'open' THEN 0 ELSE 1 END, id` + j.dialect.one() + `)`
+	}
+	found, err := j.exec(ctx, record+where, i.Op, i.Reference, i.Unique, i.BodySHA256, j.holder(i),
+		stateOf(r.Outcome), r.ServiceID, j.dialect.time(time.Now()))
+	switch {
+	case err != nil:
+		return failed("recording the result", err)
+	case found == 0:
+		return ErrNoIntent
+	}
+	return nil
+}
+
+// Entry is an intent whose outcome nobody knows.
+type Entry struct {
+	// Op is the operation, as in cardwire.Error.Op.
+	Op string
+	// Reference is the caller's identifier.
+	Reference string
+	// BodySHA256 is the hash of what was to be sent, as in cardwire.Intent.
+	BodySHA256 string
+	// Unique says whether the reference stands for one execution.
+	Unique bool
+	// Open says that no result was told since BegunAt: the call is under way, or
+	// its process has died. It is false where the result was that nobody knows.
+	Open bool
+	// Attempts is how many calls were made, as far as is known; at least 1.
+	Attempts int
+	// ServiceID is the service's identifier; "": none was answered.
+	ServiceID string
+	// CreatedAt is when it was first begun, in UTC.
+	CreatedAt time.Time
+	// BegunAt is when it was last begun, in UTC.
+	BegunAt time.Time
+	// EndedAt is when a result was last told, in UTC; zero: none since BegunAt.
+	EndedAt time.Time
+}
+
+// Undecided returns the intents that were begun at least olderThan ago and are
+// open or undecided, the oldest first; nil: there is none. With 0 they are all
+// of them, those of calls that are under way included.
+func (j *Journal) Undecided(ctx context.Context, olderThan time.Duration) ([]Entry, error) {
+	query := `
+SELECT op, reference, body_sha256, exclusive, state = 'open', attempts, service_id, created_at, begun_at, ended_at
+FROM cardwire_intents WHERE state IN ('open', 'undecided')`
+	var args []any
+	if olderThan > 0 { // without a limit no difference of clocks hides any
+		query += ` AND begun_at <= ?1`
+		args = append(args, j.dialect.time(time.Now().Add(-olderThan)))
+	}
+	var entries []Entry
+	err := j.whileBusy(ctx, func() (err error) {
+		entries, err = j.entries(ctx, query+` ORDER BY begun_at, id`, args)
+		return err
+	})
+	if err != nil {
+		return nil, failed("reading the undecided intents", err)
+	}
+	return entries, nil
+}
+
+func (j *Journal) entries(ctx context.Context, query string, args []any) (entries []Entry, err error) {
+	rows, err := j.db.QueryContext(ctx, j.dialect.query(query, j.table), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var e Entry
+		var created, begun, ended moment
+		err := rows.Scan(&e.Op, &e.Reference, &e.BodySHA256, &e.Unique, &e.Open, &e.Attempts, &e.ServiceID,
+			&created, &begun, &ended)
+		if err != nil {
+			return nil, err
+		}
+		e.CreatedAt, e.BegunAt, e.EndedAt = created.Time, begun.Time, ended.Time
+		entries = append(entries, e)
+	}
+	return entries, rows.Err()
+}
+
+// Resolve records what the service said of an open or undecided intent: the
+// outcome is cardwire.OutcomeExecuted, OutcomeRefused or OutcomeNotSent. After
+// the latter two the reference may be begun again, so they must be certain, and
+// no call of it may be under way. Of intents that are not unique it resolves all
+// that are open or undecided under the reference.
+//
+// It returns [ErrDecided] where none is open or undecided, and [ErrNoIntent]
+// where none was begun.
+func (j *Journal) Resolve(ctx context.Context, op, reference string, outcome cardwire.Outcome) error {
+	state := stateOf(outcome)
+	if state == stateUndecided {
+		return errors.New("sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known")
+	}
+	resolved, err := j.exec(ctx, `
+UPDATE cardwire_intents SET state = ?3, ended_at = ?4
+WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`, op, reference, state, j.dialect.time(time.Now()))
+	switch {
+	case err != nil:
+		return failed("resolving the intent", err)
+	case resolved == 0:
+		return j.unresolvable(ctx, op, reference)
+	}
+	return nil
+}
+
+func (j *Journal) unresolvable(ctx context.Context, op, reference string) error {
+	var begun int
+	err := j.row(ctx, `SELECT count(*) FROM cardwire_intents WHERE op = ?1 AND reference = ?2`, []any{op, reference}, &begun)
+	switch {
+	case err != nil:
+		return failed("reading the intent", err)
+	case begun == 0:
+		return ErrNoIntent
+	}
+	return ErrDecided
+}
+
+// exec executes one statement, which is a transaction of its own, and returns
+// how many rows it wrote.
+func (j *Journal) exec(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	query = j.dialect.query(query, j.table)
+	err = j.whileBusy(ctx, func() error {
+		result, err := j.db.ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		rows, err = result.RowsAffected()
+		return err
+	})
+	return rows, err
+}
+
+// row reads the one row that the query finds.
+func (j *Journal) row(ctx context.Context, query string, args []any, into ...any) error {
+	query = j.dialect.query(query, j.table)
+	return j.whileBusy(ctx, func() error {
+		return j.db.QueryRowContext(ctx, query, args...).Scan(into...)
+	})
+}
+
+// How long the journal waits for SQLite's lock, and how long between two tries.
+const (
+	busyTimeout = 10 * time.Second
+	busyWait    = time.Millisecond
+	busyMaxWait = 50 * time.Millisecond
+)
+
+// whileBusy repeats what another connection's lock kept from happening.
+func (j *Journal) whileBusy(ctx context.Context, try func() error) error {
+	err := try()
+	if !j.busy(err) {
+		return err
+	}
+	limit := time.NewTimer(busyTimeout)
+	defer limit.Stop()
+	for wait := busyWait; ; wait = min(2*wait, busyMaxWait) {
+		pause := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		case <-limit.C:
+			pause.Stop()
+			return err
+		case <-pause.C:
+		}
+		if err = try(); !j.busy(err) {
+			return err
+		}
+	}
+}
+
+// busy says whether SQLite did nothing because of a lock. Its own words, which
+// every driver passes on, are the only sign that needs no driver.
+func (j *Journal) busy(err error) bool {
+	return j.dialect == SQLite && err != nil &&
+		(strings.Contains(err.Error(), "database is locked") || strings.Contains(err.Error(), "database table is locked"))
+}

@@ -1,0 +1,511 @@
+package sqljournal_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// What tests record. The times have a zone, and digits that no database keeps.
+const (
+	canaryReference = "CANARY-REF-77"
+	canaryBody      = "ca9a41b0d1"
+)
+
+var morning = time.Date(2026, 11, 21, 9, 30, 15, 123456789, time.FixedZone("", 5*3600+1800))
+
+func intent(reference string) cardwire.Intent {
+	return cardwire.Intent{Op: "CreateTransfer", Reference: reference, BodySHA256: canaryBody, Time: morning, Unique: true}
+}
+
+// word puts what a journal returned into a word.
+func word(err error) string {
+	var taken *cardwire.DuplicateIntent
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &taken):
+		return "taken, " + taken.Outcome.String()
+	case errors.Is(err, sqljournal.ErrOtherBody):
+		return "other body"
+	case errors.Is(err, sqljournal.ErrNoIntent):
+		return "no intent"
+	case errors.Is(err, sqljournal.ErrDecided):
+		return "decided"
+	}
+	return err.Error()
+}
+
+var outcomes = map[string]cardwire.Outcome{
+	"unknown": cardwire.OutcomeUnknown, "notsent": cardwire.OutcomeNotSent,
+	"refused": cardwire.OutcomeRefused, "executed": cardwire.OutcomeExecuted,
+	"strange": cardwire.Outcome(17),
+}
+
+// story is a reference and those who deal with it.
+type story struct {
+	journals map[string]*sqljournal.Journal
+	unique   bool
+}
+
+// does carries out a step: "A begins", "A begins other", "A ends refused ID" or
+// "resolve refused". A and a are two calls of one process, B is another's.
+func (s *story) does(t *testing.T, step string) string {
+	t.Helper()
+	part := strings.Fields(step + " - -")
+	i := intent(canaryReference)
+	i.Unique = s.unique
+	if part[0] == "a" {
+		i.Time = i.Time.Add(time.Nanosecond)
+	}
+	if strings.Contains(step, "other") {
+		i.BodySHA256 = "0" + canaryBody
+	}
+	journal := s.journals[strings.ToUpper(part[0])]
+	switch part[1] {
+	case "begins":
+		return word(journal.Begin(t.Context(), i))
+	case "ends":
+		id := strings.Trim(part[3], "-")
+		return word(journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcomes[part[2]], ServiceID: id}))
+	}
+	return word(s.journals["A"].Resolve(t.Context(), i.Op, i.Reference, outcomes[part[1]]))
+}
+
+// rowsOf are the rows as the table has them: state, attempts, service_id, and
+// whether there is an end.
+func rowsOf(t *testing.T, db *sql.DB, table string) (all []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT state, attempts, service_id, ended_at IS NOT NULL FROM "+table+" ORDER BY id")
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var state, id string
+		var attempts int
+		var ended bool
+		require.NoError(t, rows.Scan(&state, &attempts, &id, &ended))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %t %s", state, attempts, ended, id)))
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
+
+func TestTheLifeOfAUniqueIntent(t *testing.T) {
+	t.Parallel()
+	const unknown, executed = "taken, unknown", "taken, executed"
+	type steps [][2]string
+	for name, tc := range map[string]struct {
+		steps steps
+		row   string // state, attempts, whether it ended, service ID
+	}{
+		"begun":    {steps{{"A begins", "ok"}}, "open 1 false"},
+		"executed": {steps{{"A begins", "ok"}, {"A ends executed X-1", "ok"}, {"A begins", executed}, {"B begins", executed}}, "executed 1 true X-1"},
+		"unknown":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins", unknown}, {"B begins", unknown}}, "undecided 1 true"},
+		"refused":  {steps{{"A begins", "ok"}, {"A ends refused", "ok"}}, "refused 1 true"},
+		"not sent": {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}}, "not_sent 1 true"},
+		"an outcome that does not exist is unknown": {steps{{"A begins", "ok"}, {"A ends strange", "ok"}, {"A begins", unknown}}, "undecided 1 true"},
+		"an unknown one keeps what the service called it": {
+			steps{{"A begins", "ok"}, {"A ends unknown X-1", "ok"}, {"a begins", unknown}, {"a ends executed X-2", "ok"}}, "executed 2 true X-1"},
+
+		"open is taken by the same process":        {steps{{"A begins", "ok"}, {"a begins", unknown}}, "open 1 false"},
+		"open is taken by another":                 {steps{{"A begins", "ok"}, {"B begins", unknown}}, "open 1 false"},
+		"refused is begun again":                   {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}}, "open 2 false"},
+		"not sent is begun again":                  {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"A begins", "ok"}}, "open 2 false"},
+		"begun again it is taken again":            {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A begins", unknown}}, "open 2 false"},
+		"begun again it is executed":               {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends executed X-2", "ok"}}, "executed 2 true X-2"},
+		"begun again it ends unknown":              {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
+		"begun again, the first says refused late": {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "open 3 true"},
+
+		"another body while open":      {steps{{"A begins", "ok"}, {"B begins other", "other body"}}, "open 1 false"},
+		"another body while undecided": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body"}}, "undecided 1 true"},
+		"another body when executed":   {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"A begins other", "other body"}}, "executed 1 true"},
+		"another body when refused":    {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A begins other", "other body"}, {"A begins", "ok"}}, "open 2 false"},
+		"another body when not sent":   {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"B begins other", "other body"}}, "not_sent 1 true"},
+		"the end of another body":      {steps{{"A begins", "ok"}, {"A ends executed other", "no intent"}}, "open 1 false"},
+		"an end without a beginning":   {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A ends executed other", "no intent"}}, "refused 1 true"},
+
+		// As under Profile.ServerDeduplicates.
+		"a repeat of undecided is executed": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}, {"B ends executed X-3", "ok"}, {"A begins", executed}}, "executed 2 true X-3"},
+		"a repeat of undecided is unknown":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}, {"B ends unknown", "ok"}}, "undecided 2 true"},
+		"a repeat of undecided is refused":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}, {"B ends refused", "ok"}, {"B begins", unknown}}, "undecided 2 true"},
+		"a repeat of undecided is not sent": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", unknown}, {"a ends notsent", "ok"}, {"a begins", unknown}}, "undecided 2 true"},
+		"a repeat of open is refused":       {steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends refused", "ok"}, {"B begins", unknown}}, "open 2 true"},
+		"a repeat of open is not sent":      {steps{{"A begins", "ok"}, {"a begins", unknown}, {"a ends notsent", "ok"}, {"B begins", unknown}}, "open 2 true"},
+		"a repeat of open is executed":      {steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends executed X-3", "ok"}, {"A ends refused", "ok"}}, "executed 2 true X-3"},
+		"a repeat of open is unknown, the first refused": {
+			steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends unknown", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
+		"the first refused, a repeat of open is unknown": {
+			steps{{"A begins", "ok"}, {"B begins", unknown}, {"A ends refused", "ok"}, {"B ends unknown", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
+		"a repeat refused, then the first":         {steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends refused", "ok"}, {"A ends refused", "ok"}}, "refused 2 true"},
+		"executed stays so whatever is told after": {steps{{"A begins", "ok"}, {"A ends executed X-1", "ok"}, {"A ends unknown", "ok"}, {"A ends refused", "ok"}, {"A ends notsent", "ok"}}, "executed 1 true X-1"},
+
+		"open resolved to executed":       {steps{{"A begins", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
+		"open resolved to refused":        {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"B begins", "ok"}}, "open 2 false"},
+		"undecided resolved to executed":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
+		"undecided resolved to not sent":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve notsent", "ok"}, {"A begins", "ok"}}, "open 2 false"},
+		"resolved, another body":          {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"B begins other", "other body"}}, "refused 1 true"},
+		"resolved, then executed":         {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"A ends executed X-1", "ok"}, {"B begins", executed}}, "executed 1 true X-1"},
+		"resolved, then unknown":          {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}}, "undecided 1 true"},
+		"executed cannot be resolved":     {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"resolve refused", "decided"}}, "executed 1 true"},
+		"refused cannot be resolved":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"resolve executed", "decided"}}, "refused 1 true"},
+		"not sent cannot be resolved":     {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"resolve notsent", "decided"}}, "not_sent 1 true"},
+		"resolved cannot be so once more": {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"resolve executed", "decided"}}, "not_sent 1 true"},
+		"unknown is no resolution": {steps{{"A begins", "ok"},
+			{"resolve unknown", "sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known"}}, "open 1 false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				db, a := openNew(t, at)
+				_, b := open(t, at)
+				s := &story{map[string]*sqljournal.Journal{"A": a, "B": b}, true}
+				for n, step := range tc.steps {
+					require.Equal(t, step[1], s.does(t, step[0]), "step %d: %s", n+1, step[0])
+				}
+				assert.Equal(t, []string{tc.row}, rowsOf(t, db, at.Table))
+			})
+		})
+	}
+}
+
+// A record may fail again, so that each cancelling and retrying is its own.
+func TestIntentsThatAreNotUniqueStandBesideEachOther(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, a := openNew(t, at)
+		_, b := open(t, at)
+		s := &story{map[string]*sqljournal.Journal{"A": a, "B": b}, false}
+		for _, step := range [][2]string{
+			{"A begins", "ok"}, {"A begins", "ok"}, {"a begins other", "ok"}, {"B begins", "ok"}, {"B begins", "ok"},
+			{"A ends executed X-1", "ok"}, {"A ends refused", "ok"}, {"B ends unknown", "ok"},
+			{"a ends executed", "no intent"},
+		} {
+			require.Equal(t, step[1], s.does(t, step[0]), step[0])
+		}
+		assert.Equal(t, []string{"executed 1 true X-1", "refused 1 true", "open 1 false", "undecided 1 true", "open 1 false"},
+			rowsOf(t, db, at.Table))
+
+		require.Equal(t, "ok", s.does(t, "resolve notsent"))
+		assert.Equal(t, []string{"executed 1 true X-1", "refused 1 true", "not_sent 1 true", "not_sent 1 true", "not_sent 1 true"},
+			rowsOf(t, db, at.Table), "what is decided stays as it is")
+		assert.Equal(t, "decided", s.does(t, "resolve executed"))
+
+		unique := &story{s.journals, true}
+		assert.Equal(t, "ok", unique.does(t, "A begins"), "a unique intent is another thing")
+	})
+}
+
+func TestWhatWasNeverBegunHasNoEnd(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		for _, unique := range []bool{true, false} {
+			i := intent("M-1")
+			i.Unique = unique
+			err := journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
+			assert.Same(t, sqljournal.ErrNoIntent, err)
+		}
+		assert.Same(t, sqljournal.ErrNoIntent, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeExecuted))
+		assert.Empty(t, rowsOf(t, db, at.Table))
+	})
+}
+
+func TestReferencesAreTakenByOperationAndToTheLetter(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		freeze := intent("M-1")
+		freeze.Op = "FreezeCard"
+		for _, i := range []cardwire.Intent{
+			intent("M-1"), freeze, intent("m-1"), intent("M-1 "), intent("M-10"), intent("Ünïcode-№1"), intent("'; DROP TABLE x; --"),
+		} {
+			require.NoError(t, journal.Begin(t.Context(), i))
+			assert.Equal(t, "taken, unknown", word(journal.Begin(t.Context(), i)))
+		}
+	})
+}
+
+func TestUndecidedTellsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		none, err := journal.Undecided(t.Context(), 0)
+		require.NoError(t, err)
+		assert.Nil(t, none)
+
+		for n, result := range []string{"", "unknown", "executed", "refused", "notsent"} {
+			i := intent(fmt.Sprintf("M-%d", n))
+			i.Time = morning.Add(-time.Duration(n) * time.Minute) // the later in the list, the older
+			require.NoError(t, journal.Begin(t.Context(), i))
+			if result != "" {
+				require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcomes[result], ServiceID: "X-9"}))
+			}
+		}
+		cancel := cardwire.Intent{Op: "CancelOperation", Reference: "c-1", BodySHA256: "02", Time: time.Now()}
+		require.NoError(t, journal.Begin(t.Context(), cancel))
+
+		all, err := journal.Undecided(t.Context(), 0)
+		require.NoError(t, err)
+		require.Len(t, all, 3)
+		assert.WithinDuration(t, time.Now(), all[0].EndedAt, time.Minute)
+		all[0].EndedAt = time.Time{}
+		first := time.Date(2026, 11, 21, 4, 0, 15, 123456000, time.UTC)
+		today := cancel.Time.UTC().Truncate(time.Microsecond)
+		assert.Equal(t, []sqljournal.Entry{
+			{Op: "CreateTransfer", Reference: "M-1", BodySHA256: canaryBody, Unique: true, Attempts: 1, ServiceID: "X-9",
+				CreatedAt: first.Add(-time.Minute), BegunAt: first.Add(-time.Minute)},
+			{Op: "CreateTransfer", Reference: "M-0", BodySHA256: canaryBody, Unique: true, Open: true, Attempts: 1, CreatedAt: first, BegunAt: first},
+			{Op: "CancelOperation", Reference: "c-1", BodySHA256: "02", Open: true, Attempts: 1, CreatedAt: today, BegunAt: today},
+		}, all)
+	})
+}
+
+func TestUndecidedLeavesOutWhatIsYoung(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		for reference, age := range map[string]time.Duration{"ahead": -time.Hour, "young": 5 * time.Minute, "old": 2 * time.Hour} {
+			i := intent(reference)
+			i.Time = time.Now().Add(-age)
+			require.NoError(t, journal.Begin(t.Context(), i))
+		}
+		for olderThan, want := range map[time.Duration][]string{
+			3 * time.Hour: nil, time.Hour: {"old"}, time.Minute: {"old", "young"}, 0: {"old", "young", "ahead"}, -time.Minute: {"old", "young", "ahead"},
+		} {
+			assert.Equal(t, want, references(t, journal, olderThan), olderThan)
+		}
+	})
+}
+
+func references(t *testing.T, journal *sqljournal.Journal, olderThan time.Duration) (all []string) {
+	t.Helper()
+	entries, err := journal.Undecided(t.Context(), olderThan)
+	require.NoError(t, err)
+	for _, e := range entries {
+		all = append(all, e.Reference)
+	}
+	return all
+}
+
+// Begun again, an intent keeps when it was first begun, and has no end yet.
+func TestAnIntentThatIsBegunAgainKeepsItsFirstTime(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		i := intent("M-1")
+		require.NoError(t, journal.Begin(t.Context(), i))
+		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}))
+		i.Time = morning.Add(time.Hour)
+		require.NoError(t, journal.Begin(t.Context(), i))
+
+		entries, err := journal.Undecided(t.Context(), 0)
+		require.NoError(t, err)
+		first := time.Date(2026, 11, 21, 4, 0, 15, 123456000, time.UTC)
+		assert.Equal(t, []sqljournal.Entry{{Op: "CreateTransfer", Reference: "M-1", BodySHA256: canaryBody, Unique: true, Open: true,
+			Attempts: 2, CreatedAt: first, BegunAt: first.Add(time.Hour)}}, entries)
+	})
+}
+
+func TestADoneContextIsHonouredAndLeavesNoRow(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, journal.Begin(ctx, intent("M-2")), context.Canceled)
+		require.ErrorIs(t, journal.End(ctx, intent("M-1"), cardwire.IntentResult{}), context.Canceled)
+		require.ErrorIs(t, journal.Resolve(ctx, "CreateTransfer", "M-1", cardwire.OutcomeExecuted), context.Canceled)
+		require.ErrorIs(t, journal.EnsureSchema(ctx), context.Canceled)
+		_, err := journal.Undecided(ctx, 0)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
+	})
+}
+
+// Where Begin fails, nothing is sent: the reference must then be free, whether
+// or not the row came to be.
+func TestWhenBeginFailsTheReferenceIsFree(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		var failed, begun int
+		for n := range 60 {
+			i := intent(fmt.Sprintf("M-%d", n))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n*n)*time.Microsecond)
+			err := journal.Begin(ctx, i)
+			cancel()
+			if err == nil {
+				begun++
+				continue
+			}
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			failed++
+			require.Equal(t, "ok", word(journal.Begin(t.Context(), i)))
+		}
+		t.Logf("%d failed, %d begun", failed, begun)
+		assert.Positive(t, failed)
+	})
+}
+
+func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		_, missing := open(t, place{at.Driver, at.Source, at.Dialect, "there_is_none"})
+		i := intent(canaryReference)
+		require.NoError(t, journal.Begin(t.Context(), i))
+		other := i
+		other.BodySHA256 = canaryBody + "0"
+		broken := intent(canaryReference + "\xff\x00")
+		_, undecided := missing.Undecided(t.Context(), 0)
+		errs := map[string]error{
+			"taken":           journal.Begin(t.Context(), i),
+			"other body":      journal.Begin(t.Context(), other),
+			"end":             journal.End(t.Context(), other, cardwire.IntentResult{}),
+			"decided":         journal.Resolve(t.Context(), i.Op, canaryReference+"0", cardwire.OutcomeExecuted),
+			"unknown":         journal.Resolve(t.Context(), i.Op, canaryReference, cardwire.OutcomeUnknown),
+			"no table":        missing.Begin(t.Context(), i),
+			"no table, end":   missing.End(t.Context(), i, cardwire.IntentResult{}),
+			"no table, solve": missing.Resolve(t.Context(), i.Op, canaryReference, cardwire.OutcomeExecuted),
+			"no table, list":  undecided,
+		}
+		if at.Dialect == sqljournal.PostgreSQL { // SQLite takes any bytes
+			errs["not UTF-8"] = journal.Begin(t.Context(), broken)
+		}
+		require.NoError(t, db.Close())
+		errs["closed"] = journal.Begin(t.Context(), i)
+		for name, err := range errs {
+			require.Error(t, err, name)
+			for _, verb := range []string{"%v", "%+v", "%s", "%q"} {
+				text := fmt.Sprintf(verb, err)
+				assert.NotContains(t, text, canaryReference, name)
+				assert.NotContains(t, text, canaryBody, name)
+				assert.Regexp(t, "^\"?(sqljournal|cardwire): ", text, name)
+			}
+		}
+	})
+}
+
+func TestAnIntentNeedsAnOperationAndAReference(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		nameless := intent("M-1")
+		nameless.Op = ""
+		for _, i := range []cardwire.Intent{intent(""), nameless} {
+			assert.EqualError(t, journal.Begin(t.Context(), i), "sqljournal: an intent needs an operation and a reference")
+		}
+		assert.Empty(t, rowsOf(t, db, at.Table))
+	})
+}
+
+func TestTheSchemaIsCreatedOnceHoweverOften(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := open(t, at)
+		var group sync.WaitGroup
+		for range 8 {
+			_, journal := open(t, at)
+			group.Go(func() { assert.NoError(t, journal.EnsureSchema(t.Context())) })
+		}
+		group.Wait()
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		require.NoError(t, journal.EnsureSchema(t.Context()))
+		assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
+	})
+}
+
+func TestTablesAreApart(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		elsewhere := at
+		elsewhere.Table = at.Table + "_2"
+		db, other := openNew(t, elsewhere)
+		t.Cleanup(func() {
+			_, err := db.ExecContext(context.Background(), "DROP TABLE "+elsewhere.Table)
+			require.NoError(t, err)
+		})
+		assert.NoError(t, other.Begin(t.Context(), intent("M-1")))
+	})
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t, onSQLite(t, ""))
+	for want, err := range map[string]error{
+		"sqljournal: the database is nil":                      refusal(nil, sqljournal.SQLite),
+		"sqljournal: the dialect must be SQLite or PostgreSQL": refusal(db, 0),
+		"sqljournal: an option is nil":                         refusal(db, sqljournal.SQLite, nil),
+	} {
+		assert.EqualError(t, err, want)
+	}
+	for _, name := range []string{"", "1a", "a-b", "a b", "a;b", `a"b`, "A", "s.a", strings.Repeat("a", 49)} {
+		assert.EqualError(t, refusal(db, sqljournal.SQLite, sqljournal.WithTable(name)),
+			"sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not begin with a digit", name)
+	}
+	assert.NoError(t, refusal(db, sqljournal.PostgreSQL, sqljournal.WithTable("_"+strings.Repeat("z", 47))))
+	assert.Equal(t, "SQLite PostgreSQL Dialect(0)", fmt.Sprint(sqljournal.SQLite, sqljournal.PostgreSQL, sqljournal.Dialect(0)))
+}
+
+func refusal(db *sql.DB, dialect sqljournal.Dialect, opts ...sqljournal.Option) error {
+	_, err := sqljournal.New(db, dialect, opts...)
+	return err
+}
+
+// Of 64 calls that begin a reference at once, in four processes' journals, one
+// does; and again after each refusal.
+func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
+	t.Parallel()
+	const rounds, callers = 10, 64
+	eachPlace(t, func(t *testing.T, at place) {
+		openNew(t, at)
+		var journals []*sqljournal.Journal
+		for range 4 {
+			db, journal := open(t, at)
+			db.SetMaxOpenConns(8) // a server for tests takes only so many
+			journals = append(journals, journal)
+		}
+		for round := range rounds {
+			var winners atomic.Int32
+			var winner atomic.Pointer[func()]
+			start := make(chan struct{})
+			var group sync.WaitGroup
+			for n := range callers {
+				journal, i := journals[n%len(journals)], intent("M-1")
+				i.Time = i.Time.Add(time.Duration(n))
+				group.Go(func() {
+					<-start
+					err := journal.Begin(t.Context(), i)
+					if err != nil {
+						assert.Equal(t, "taken, unknown", word(err))
+						return
+					}
+					winners.Add(1)
+					refused := func() {
+						assert.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}))
+					}
+					winner.Store(&refused)
+				})
+			}
+			close(start)
+			group.Wait()
+			require.EqualValues(t, 1, winners.Load(), "round %d", round)
+			(*winner.Load())()
+		}
+	})
+}
