@@ -3,6 +3,7 @@ package cardwire
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -242,7 +243,7 @@ func conceal(text string, cause error) error {
 }
 
 func isOutcome(target error) bool {
-	return target == ErrOutcomeUnknown || target == ErrNotSent || target == ErrRefused || target == ErrExecuted
+	return slices.Contains([]error{ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted}, target)
 }
 
 func (c *concealed) Error() string        { return c.text }
