@@ -149,11 +149,45 @@ func (p *worker) wait() (told map[string]string, err error) {
 type guarded struct {
 	*cardwiretest.Service
 	url         string
-	connections sync.WaitGroup
+	connections counter
 	running     sync.RWMutex
 	// around, if it is set, is told when a request has arrived, and again when
 	// the service is done with it, before the answer has left.
 	around func(served bool)
+}
+
+// counter counts open connections. A sync.WaitGroup will not do: connections
+// are accepted while the last are waited for.
+type counter struct {
+	mu      sync.Mutex
+	n       int
+	changed chan struct{} // closed at the next change; nil: nobody waits
+}
+
+func (c *counter) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n += n
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+func (c *counter) awaitZero() {
+	for {
+		c.mu.Lock()
+		if c.n == 0 {
+			c.mu.Unlock()
+			return
+		}
+		if c.changed == nil {
+			c.changed = make(chan struct{})
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		<-changed
+	}
 }
 
 func newGuarded(t *testing.T) *guarded {
@@ -164,9 +198,9 @@ func newGuarded(t *testing.T) *guarded {
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
-			g.connections.Add(1)
+			g.connections.add(1)
 		case http.StateClosed, http.StateHijacked:
-			g.connections.Done()
+			g.connections.add(-1)
 		}
 	}
 	server.Start()
@@ -201,7 +235,7 @@ func (g *guarded) settle(t *testing.T) {
 	reply, err := once.Do(request)
 	require.NoError(t, err)
 	require.NoError(t, reply.Body.Close())
-	g.connections.Wait()
+	g.connections.awaitZero()
 	g.watch(nil) // hijacked connections do not count; their requests do
 }
 
