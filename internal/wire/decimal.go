@@ -3,6 +3,7 @@ package wire
 import (
 	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/shopspring/decimal"
 )
@@ -183,7 +184,7 @@ func Cents(d decimal.Decimal) (string, bool) {
 	text := n.String()
 	if exp < -2 {
 		cut := len(text) - (-2 - exp)
-		if cut <= 0 || !onlyZeros(text[cut:]) {
+		if cut <= 0 || strings.Trim(text[cut:], "0") != "" {
 			return "", false
 		}
 		text, exp = text[:cut], -2
@@ -196,13 +197,4 @@ func Cents(d decimal.Decimal) (string, bool) {
 		text = "0" + text
 	}
 	return text[:len(text)-2] + "." + text[len(text)-2:], true
-}
-
-func onlyZeros(s string) bool {
-	for _, b := range []byte(s) {
-		if b != '0' {
-			return false
-		}
-	}
-	return true
 }
