@@ -1,0 +1,64 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Key is the key of the calls.
+const Key = "sk-test-7f3a"
+
+// Bare is the call that one would write by hand: a request with the headers
+// that the service wants, the whole body, and decode.
+func Bare(ctx context.Context, hc *http.Client, url string, decode func(body []byte) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+Key)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "bare/1.0")
+	resp, err := hc.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("measure: status %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	return decode(body)
+}
+
+// Memory answers every request with itself, without a network and with hardly
+// any cost of its own: one allocation.
+type Memory string
+
+type memoryReply struct {
+	http.Response
+	body memoryBody
+}
+
+type memoryBody struct{ strings.Reader }
+
+func (*memoryBody) Close() error { return nil }
+
+// header is shared: nobody who reads a reply writes to it.
+var header = http.Header{"Content-Type": {"application/json"}}
+
+// RoundTrip answers r.
+func (m Memory) RoundTrip(r *http.Request) (*http.Response, error) {
+	reply := &memoryReply{Response: http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, ContentLength: int64(len(m)), Request: r,
+	}}
+	reply.body.Reset(string(m))
+	reply.Body = &reply.body
+	return &reply.Response, nil
+}
