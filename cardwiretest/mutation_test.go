@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/contract"
 )
 
 // The names and values that the service writes are literals of its own. These
@@ -117,7 +118,7 @@ func (l letter) on(r *http.Request) *http.Request {
 // record returns what passes in a suite that nothing disturbs.
 func record(t *testing.T) []exchange {
 	t.Helper()
-	s := suiteService()
+	s := contract.NewService()
 	w := &tap{service: s}
 	require.NoError(t, suite(t.Context(), suiteClient(t, w, watch()), s))
 	return w.seen
@@ -126,7 +127,7 @@ func record(t *testing.T) []exchange {
 // disturbed runs the suite with one exchange changed.
 func disturbed(t *testing.T, w *tap) error {
 	t.Helper()
-	s := suiteService()
+	s := contract.NewService()
 	w.service = s
 	return suite(t.Context(), suiteClient(t, w, watch()), s)
 }

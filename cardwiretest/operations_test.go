@@ -391,7 +391,7 @@ func TestListBINs(t *testing.T) {
 		"create_min_amount":8,"create_max_amount":9,"recharge_min_amount":10,"recharge_max_amount":11,
 		"withdraw_min_amount":12,"withdraw_max_amount":13,"refuse_times":14,"refuse_rate":0.15,"scenes":["Ads"],
 		"auth_requirement":{"level":"advanced","fields":[{"field":"idType","required":true,"desc":"Type"}]}}`
-	const emptyText = `{"id":1009,"bin":"440009","type":"","name":"","network":"","country":"","avs":0,"3ds":0,
+	const emptyText = `{"id":1009,"bin":"440009","type":"","name":"","network":"","country":"US","avs":0,"3ds":0,
 		"day_purchase_limit":0,"single_purchase_limit":0,"lifetime_purchase_limit":0,"maintain":false,"weigh":0,
 		"status":false,"api":false,"physical":0,"currency":"USD","foreign_fee_config":{},
 		"auth_fee_config":null,"refund_fee_config":null,"reversal_fee_config":null,"cashback_fee_config":[],

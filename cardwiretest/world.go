@@ -249,7 +249,8 @@ func (w *world) tick() string {
 }
 
 // AddBIN adds a BIN, or replaces the one that has its ID. Of a BIN that is left
-// empty, ID, BIN, Currency and the level of AuthRequirement get plain values.
+// empty, ID, BIN, Country, Currency and the level of AuthRequirement get plain
+// values.
 func (s *Service) AddBIN(b BIN) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,6 +259,9 @@ func (s *Service) AddBIN(b BIN) {
 	}
 	if b.BIN == "" {
 		b.BIN = strconv.Itoa(440_000 + b.ID%1_000)
+	}
+	if b.Country == "" {
+		b.Country = "US"
 	}
 	if b.Currency == "" {
 		b.Currency = "USD"
