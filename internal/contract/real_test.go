@@ -36,7 +36,7 @@ func TestRealOnTheFake(t *testing.T) {
 	t.Run("with cards", func(t *testing.T) {
 		t.Parallel()
 		s := cardwiretest.New(cardwiretest.WithProfile(contract.Profile()))
-		made, err := contract.Run(t.Context(), overHTTP(t, s), contract.Real)
+		made, err := contract.Run(t.Context(), overHTTP(t, contract.NewRecorder(t, s)), contract.Real)
 		require.NoError(t, err)
 		assert.Equal(t, reads, made)
 		assert.Empty(t, s.Ledger())
@@ -44,7 +44,7 @@ func TestRealOnTheFake(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		t.Parallel()
 		s := cardwiretest.New(contract.Options()...)
-		made, err := contract.Run(t.Context(), inProcess(t, s), contract.Real)
+		made, err := contract.Run(t.Context(), inProcess(t, contract.NewRecorder(t, s)), contract.Real)
 		require.NoError(t, err)
 		assert.Equal(t, append([]string{"ListCards"}, reads[3:]...), made)
 	})

@@ -20,7 +20,7 @@ const RecordTo = "CARDWIRE_RECORD"
 type Exchange struct {
 	// Method is the request's.
 	Method string
-	// Target is the request's path below the base URL, and a query if there is one.
+	// Target is the path, and a query if there is one.
 	Target string
 	// Header is the request's.
 	Header http.Header
