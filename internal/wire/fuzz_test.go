@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"math/big"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,11 +15,12 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go/internal/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// addTexts seeds f with texts of every kind, and with the files of a collection
-// of JSON texts if JSON_TEST_SUITE names a directory of them.
+// addTexts seeds f with texts of every kind, and with those of JSONTestSuite if
+// they are there.
 func addTexts(f *testing.F) {
 	f.Helper()
 	for _, text := range []string{
@@ -33,15 +32,7 @@ func addTexts(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	dir := os.Getenv("JSON_TEST_SUITE")
-	if dir == "" {
-		return
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	require.NoError(f, err)
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		require.NoError(f, err)
+	for _, text := range jsonsuite.Seeds(f, 4<<10) {
 		f.Add(text)
 	}
 }
