@@ -18,9 +18,13 @@ type verdict struct{ testing.TB }
 
 func (verdict) Helper() {}
 
-func (verdict) Fatalf(format string, args ...any) { panic(said("failed: " + fmt.Sprintf(format, args...))) }
+func (verdict) Fatalf(format string, args ...any) {
+	panic(said("failed: " + fmt.Sprintf(format, args...)))
+}
 
-func (verdict) Skipf(format string, args ...any) { panic(said("skipped: " + fmt.Sprintf(format, args...))) }
+func (verdict) Skipf(format string, args ...any) {
+	panic(said("skipped: " + fmt.Sprintf(format, args...)))
+}
 
 // asked returns the texts, or how the test that asked for them ended.
 func asked(t *testing.T) (files []File, end said) {
