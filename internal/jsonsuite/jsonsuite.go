@@ -53,16 +53,16 @@ func Files(tb testing.TB) []File {
 	return files
 }
 
-// Seeds returns the texts of at most max bytes, which are few enough to begin
+// Seeds returns the texts of at most limit bytes, which are few enough to begin
 // fuzzing with; none where the environment does not say where they are.
-func Seeds(tb testing.TB, max int) [][]byte {
+func Seeds(tb testing.TB, limit int) [][]byte {
 	tb.Helper()
 	if os.Getenv(Variable) == "" {
 		return nil
 	}
 	var seeds [][]byte
 	for _, f := range Files(tb) {
-		if len(f.Text) <= max {
+		if len(f.Text) <= limit {
 			seeds = append(seeds, f.Text)
 		}
 	}
