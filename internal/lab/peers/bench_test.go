@@ -1,0 +1,232 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-github/v84/github"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/measure"
+)
+
+// subject is one call of one client. The client's returns how many elements
+// arrived and the identifier of the last.
+type subject struct {
+	name   string
+	url    string // of the bare call
+	reply  string
+	plain  func(body []byte) error
+	client func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error)
+
+	// What arrives.
+	count int
+	last  string
+}
+
+var lists = []subject{
+	{
+		name: "cardwire", url: "https://api.example.com/api/v1/cards?limit=100",
+		reply: string(measure.CardPage(measure.UTF8, 1, 1, listed)),
+		plain: measure.PlainPage,
+		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := cardwireOn(tb, hc)
+			return func(ctx context.Context) (int, string, error) {
+				page, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: listed})
+				if err != nil {
+					return 0, "", err
+				}
+				return len(page.Cards), page.Cards[len(page.Cards)-1].ID, nil
+			}
+		},
+		count: listed, last: "c000000000000099",
+	},
+	{
+		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards?limit=100", reply: issuingCards(),
+		plain: into(func(v *plainCards) bool {
+			return len(v.Data) == listed && v.Data[listed-1].ID == "ic_1Nc000000000000000099"
+		}),
+		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := stripeOn(hc)
+			return func(ctx context.Context) (count int, last string, err error) {
+				params := &stripe.IssuingCardListParams{}
+				params.Limit = stripe.Int64(listed)
+				for card, err := range c.V1IssuingCards.List(ctx, params).All(ctx) {
+					if err != nil {
+						return 0, "", err
+					}
+					count, last = count+1, card.ID
+				}
+				return count, last, nil
+			}
+		},
+		count: listed, last: "ic_1Nc000000000000000099",
+	},
+	{
+		name: "github", url: "https://api.github.com/users?per_page=100", reply: users(),
+		plain: into(func(v *[]plainUser) bool { return len(*v) == listed && (*v)[listed-1].Login == "octo-0099" }),
+		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := githubOn(hc)
+			return func(ctx context.Context) (int, string, error) {
+				list, _, err := c.Users.ListAll(ctx, &github.UserListOptions{PerPage: listed})
+				if err != nil {
+					return 0, "", err
+				}
+				return len(list), list[len(list)-1].GetLogin(), nil
+			}
+		},
+		count: listed, last: "octo-0099",
+	},
+}
+
+var smallest = []subject{
+	{
+		name: "cardwire", url: "https://api.example.com/api/v1/account/capacity", reply: string(measure.Capacity()),
+		plain: measure.PlainCapacity,
+		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := cardwireOn(tb, hc)
+			return func(ctx context.Context) (int, string, error) {
+				n, err := c.CardCapacity(ctx)
+				if n != 250 {
+					return 0, "", err
+				}
+				return 1, "250", err
+			}
+		},
+		count: 1, last: "250",
+	},
+	{
+		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards/ic_1", reply: tinyIssuingCard,
+		plain: into(func(v *tinyCard) bool { return v.ID == "ic_1" }),
+		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := stripeOn(hc)
+			return func(ctx context.Context) (int, string, error) {
+				card, err := c.V1IssuingCards.Retrieve(ctx, "ic_1", nil)
+				if err != nil {
+					return 0, "", err
+				}
+				return 1, card.ID, nil
+			}
+		},
+		count: 1, last: "ic_1",
+	},
+	{
+		name: "github", url: "https://api.github.com/users/octo", reply: tinyUser,
+		plain: into(func(v *tinyLogin) bool { return v.Login == "octo" }),
+		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := githubOn(hc)
+			return func(ctx context.Context) (int, string, error) {
+				user, _, err := c.Users.Get(ctx, "octo")
+				if err != nil {
+					return 0, "", err
+				}
+				return 1, user.GetLogin(), nil
+			}
+		},
+		count: 1, last: "octo",
+	},
+}
+
+// into decodes by encoding/json, and fails unless the reply arrived.
+func into[T any](arrived func(*T) bool) func(body []byte) error {
+	return func(body []byte) error {
+		var v T
+		if err := json.Unmarshal(body, &v); err != nil {
+			return err
+		}
+		if !arrived(&v) {
+			return errors.New("peers: not what was sent")
+		}
+		return nil
+	}
+}
+
+func cardwireOn(tb testing.TB, hc *http.Client) *cardwire.Client {
+	tb.Helper()
+	c, err := cardwire.New("https://api.example.com/api/v1", measure.Key, cardwire.WithHTTPClient(hc))
+	require.NoError(tb, err)
+	return c
+}
+
+func stripeOn(hc *http.Client) *stripe.Client {
+	return stripe.NewClient(measure.Key, stripe.WithBackends(stripe.NewBackends(hc)))
+}
+
+func githubOn(hc *http.Client) *github.Client {
+	return github.NewClient(hc).WithAuthToken(measure.Key)
+}
+
+// BenchmarkList is a list of a hundred.
+func BenchmarkList(b *testing.B) { compare(b, lists) }
+
+// BenchmarkTiny is the smallest call.
+func BenchmarkTiny(b *testing.B) { compare(b, smallest) }
+
+func compare(b *testing.B, subjects []subject) {
+	for _, s := range subjects {
+		b.Run(s.name, func(b *testing.B) {
+			hc := &http.Client{Transport: measure.Memory(s.reply)}
+			b.Run("bare", func(b *testing.B) {
+				loop(b, func() error {
+					return measure.Bare(context.Background(), hc, s.url, s.plain)
+				})
+			})
+			b.Run("client", func(b *testing.B) {
+				call := s.client(b, hc)
+				loop(b, func() error {
+					_, _, err := call(context.Background())
+					return err
+				})
+			})
+		})
+	}
+}
+
+// loop measures op, and the processors' time beside the clock's.
+func loop(b *testing.B, op func() error) {
+	b.Helper()
+	b.ReportAllocs()
+	before := measure.CPU()
+	for b.Loop() {
+		if err := op(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(measure.CPU()-before)/float64(b.N), "cpu-ns/op")
+}
+
+func TestClientAndBaselineReadWhatIsSent(t *testing.T) {
+	t.Parallel()
+	for kind, subjects := range map[string][]subject{"list": lists, "smallest": smallest} {
+		for _, s := range subjects {
+			t.Run(fmt.Sprintf("%s/%s", kind, s.name), func(t *testing.T) {
+				t.Parallel()
+				assert.NoError(t, s.plain([]byte(s.reply)))
+				count, last, err := s.client(t, &http.Client{Transport: measure.Memory(s.reply)})(t.Context())
+				require.NoError(t, err)
+				assert.Equal(t, s.count, count)
+				assert.Equal(t, s.last, last)
+			})
+		}
+	}
+}
+
+// A baseline that leaves members out would make its client look slow.
+func TestPlainTypesHoldEveryMember(t *testing.T) {
+	t.Parallel()
+	for reply, plain := range map[string]any{
+		issuingCards(): new(plainCards), tinyIssuingCard: new(tinyCard), users(): new([]plainUser), tinyUser: new(tinyLogin),
+	} {
+		d := json.NewDecoder(strings.NewReader(reply))
+		d.DisallowUnknownFields()
+		assert.NoError(t, d.Decode(plain))
+	}
+}
