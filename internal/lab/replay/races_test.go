@@ -1,0 +1,172 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// closings are how a service closes the connections on which it waits for a
+// request, those just accepted among them. What arrives all the same on one that
+// it has left, it still executes: the worst that a service can do.
+var closings = []struct {
+	name string
+	do   func(*peer)
+	down bool // the client finds nobody to connect to meanwhile
+}{
+	{"leave", (*peer).leave, false},
+	{"close", func(p *peer) { _ = p.tcp.Close() }, false},
+	{"reset", (*peer).reset, false},
+	{"restart", (*peer).reset, true},
+}
+
+// race is one call that was raced, and what it said.
+type race struct {
+	op      *operation
+	ref     string
+	outcome string
+}
+
+// track is a service and a client that race.
+type track struct {
+	service *service
+	client  *cardwire.Client
+	letGo   func()
+	down    atomic.Bool
+	closed  int // connections, by the service
+	races   []race
+}
+
+// newTrack puts a dialler between the two that refuses while the service is down.
+func newTrack(t *testing.T, callers bool) *track {
+	t.Helper()
+	k := &track{service: serve(t, nil, nil)}
+	transport := &http.Transport{MaxIdleConnsPerHost: 100, DialContext: k.dial}
+	opt := cardwire.WithTransport(transport)
+	if callers {
+		opt = cardwire.WithHTTPClient(&http.Client{Transport: transport})
+	}
+	k.client = newClient(t, k.service.base, opt)
+	k.letGo = func() {
+		k.client.CloseIdleConnections()
+		transport.CloseIdleConnections()
+	}
+	t.Cleanup(k.letGo)
+	return k
+}
+
+func (k *track) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if k.down.Load() {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// run makes the calls. Each has the service close its idle connections while the
+// request is on its way.
+func (k *track) run(t *testing.T, first, calls int) {
+	for i := range calls {
+		r := race{op: &operations[i%len(operations)], ref: reference(first + i)}
+		// So that a connection idles. It may fail, as what the race before has left
+		// behind may be all that there is.
+		_, _ = k.client.CardCapacity(t.Context())
+		closing := closings[rand.N(len(closings))]
+		start := make(chan struct{})
+		var racing sync.WaitGroup
+		racing.Go(func() {
+			<-start
+			linger()
+			k.down.Store(closing.down)
+			k.closed += k.service.eachIdle(closing.do)
+			linger()
+			k.down.Store(false)
+		})
+		close(start)
+		linger()
+		err := r.op.do(t.Context(), k.client, r.ref)
+		racing.Wait()
+		r.outcome = outcome(err)
+		k.races = append(k.races, r)
+	}
+}
+
+// linger passes a moment of random length, a fraction of a call's, so that every
+// point of a request is met by the end of its connection.
+func linger() {
+	var passed atomic.Int64
+	for range rand.N(20_000) {
+		passed.Add(1)
+	}
+}
+
+func TestRaces(t *testing.T) {
+	flat(t)
+	tracks := []*track{newTrack(t, false), newTrack(t, false), newTrack(t, true)}
+	begin := time.Now()
+	var running sync.WaitGroup
+	for i, k := range tracks {
+		calls := (*flagRaces + i) / len(tracks)
+		running.Go(func() { k.run(t, i*10_000_000, calls) })
+	}
+	running.Wait()
+
+	var wrong []string
+	counts := map[string]int{}
+	total, closed := 0, 0
+	for _, k := range tracks {
+		k.letGo()
+		k.service.settle(t)
+		total, closed = total+len(k.races), closed+k.closed
+		for _, r := range k.races {
+			got := k.service.of(r.ref)
+			if fault := r.fault(got); fault != "" {
+				wrong = append(wrong, fmt.Sprintf("%s, %s, %+v: %s", r.op.name, r.outcome, got, fault))
+			}
+			kind := map[class]string{read: "reads", secret: "reads by POST", write: "writes"}[r.op.class]
+			counts[fmt.Sprintf("%-13s %-8s executed %d times", kind, r.outcome, got.executions)]++
+		}
+	}
+	lines := make([]string, 0, len(counts))
+	for line, n := range counts {
+		lines = append(lines, fmt.Sprintf("%s: %d", line, n))
+	}
+	slices.Sort(lines)
+	t.Logf("%d calls in %v, %d connections closed under them\n%s", total, time.Since(begin).Round(time.Millisecond), closed,
+		strings.Join(lines, "\n"))
+	assert.Equal(t, *flagRaces, total)
+	assert.Positive(t, closed)
+	require.Empty(t, wrong)
+}
+
+// fault says what must not have become of a call, and did; "": nothing.
+func (r *race) fault(got entry) string {
+	switch {
+	case r.outcome == "not sent" && got.executions > 0:
+		return "not sent, and executed"
+	case r.outcome == "not sent" && got.heads > 0:
+		return "not sent, and received"
+	case r.outcome != "not sent" && r.outcome != "unknown" && r.outcome != "success":
+		return "the service neither refuses nor answers so that it cannot be read"
+	case r.outcome == "success" && got.executions == 0:
+		return "a success, and not executed"
+	case r.op.class == write && got.executions > 1:
+		return "a write, executed more than once"
+	case r.op.class == write && got.heads > 1:
+		return "a write, sent more than once"
+	}
+	return ""
+}
