@@ -687,7 +687,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Drift("null for object")
 		c.Null()
 	default:
-		address := new(Address)
+		address := wire.New[Address](c)
 		wire.Object(c, address, addressMembers, wire.Whole)
 		*a = address
 	}

@@ -16,6 +16,7 @@ import (
 // Member is one named member of the JSON object that a T stands for.
 type Member[T any] struct {
 	name     string
+	quoted   string // the name as it stands in a text without white space: "name":
 	required bool
 	variant  Variant
 	value    func(*Codec, *T)
@@ -33,12 +34,14 @@ const (
 
 // Required describes a member without which the object is unreadable.
 func Required[T any](name string, value func(*Codec, *T)) Member[T] {
-	return Member[T]{name: name, required: true, value: value}
+	m := Expected(name, value)
+	m.required = true
+	return m
 }
 
 // Expected describes a member whose absence is drift and leaves the zero value.
 func Expected[T any](name string, value func(*Codec, *T)) Member[T] {
-	return Member[T]{name: name, value: value}
+	return Member[T]{name: name, quoted: `"` + name + `":`, value: value}
 }
 
 // In says that the member is part of the variant v only. In other variants its
@@ -63,7 +66,7 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 	next := 0
 	for first := true; c.more('}', first); first = false {
 		i := next
-		if i == len(members) || !c.takeName(members[i].name) {
+		if i == len(members) || !c.take(members[i].quoted) {
 			name := c.memberName()
 			if c.err != nil {
 				return
@@ -163,8 +166,7 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 			return nil
 		}
 		c.Flush()
-		if first && guess {
-			rest := (len(c.buf) - c.pos) / max(c.pos-start, 1)
+		if rest := (len(c.buf) - c.pos) / max(c.pos-start, 1); first && guess && rest > 0 {
 			out = append(make([]T, 0, 2+min(rest+rest/32, maxGuess)), out...)
 		}
 	}
@@ -173,6 +175,33 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 	}
 	c.close()
 	return out
+}
+
+// maxBlock is how many values New makes at once at most. Each of them keeps its
+// whole block from the collector.
+const maxBlock = 16
+
+// New returns a zero T for a part of an element that is a pointer. The parts of
+// neighbouring elements share an allocation.
+func New[T any](c *Codec) *T {
+	b, ok := c.block.(*block[T])
+	if !ok {
+		b = new(block[T])
+		c.block = b
+	}
+	if len(b.rest) == 0 {
+		b.size = min(max(2*b.size, 1), maxBlock)
+		b.rest = make([]T, b.size)
+	}
+	part := &b.rest[0]
+	b.rest = b.rest[1:]
+	return part
+}
+
+// block is what New has left over.
+type block[T any] struct {
+	rest []T
+	size int
 }
 
 // Map reads an object whose names are data, as in a table of amount ranges:

@@ -52,7 +52,7 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	if c.err != nil {
 		return
 	}
-	d, ok := ParseDecimal(lit, !text)
+	d, ok := c.amounts.parse(lit, !text)
 	switch {
 	case !ok:
 		c.Fail("a decimal amount of at most 40 digits")
@@ -67,6 +67,21 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 // ParseDecimal reads an amount exactly, keeping its scale. The exponent form is
 // accepted where exponent is true.
 func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
+	return (*amounts)(nil).parse(lit, exponent)
+}
+
+// amounts are some of the amounts that one text has held. Zeros, limits and fees
+// repeat on a page, a Decimal is two allocations, and nothing changes it once it
+// is made, so that many can share one. nil remembers none.
+type amounts [32]amount
+
+type amount struct {
+	coefficient int64
+	value       decimal.Decimal // the zero value: the place is free
+}
+
+// parse is [ParseDecimal].
+func (a *amounts) parse(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	digitCount, scale, end, ok := mantissa(lit)
 	if !ok {
 		return decimal.Decimal{}, false
@@ -82,10 +97,24 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	if max(digitCount, digitCount+exp, -exp) > maxDigits {
 		return decimal.Decimal{}, false
 	}
-	if digitCount <= 18 {
-		return decimal.New(smallCoefficient(lit[:end]), int32(exp)), true
+	if digitCount > 18 {
+		return bigDecimal(lit[:end], exp), true
 	}
-	return bigDecimal(lit[:end], exp), true
+	coefficient := smallCoefficient(lit[:end])
+	if a == nil {
+		return decimal.New(coefficient, int32(exp)), true
+	}
+	return a.shared(coefficient, int32(exp)), true
+}
+
+// shared returns a Decimal that may be another amount's too.
+func (a *amounts) shared(coefficient int64, exp int32) decimal.Decimal {
+	const spread = 0x9E3779B97F4A7C15 // takes near numbers to places far apart
+	place := &a[(uint64(coefficient)^uint64(uint32(exp))<<32)*spread>>59]
+	if place.coefficient != coefficient || place.value.Exponent() != exp || place.value == (decimal.Decimal{}) {
+		*place = amount{coefficient, decimal.New(coefficient, exp)}
+	}
+	return place.value
 }
 
 // mantissa measures -?digits(.digits)? without needless leading zeros.

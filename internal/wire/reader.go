@@ -26,6 +26,8 @@ type Codec struct {
 	pending []pendingText
 	drifts  []Drift
 	cost    int // of the elements so far, in bytes
+	amounts amounts
+	block   any // of New: what is left of it
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool
@@ -231,6 +233,14 @@ func (c *Codec) keep(dst *string, text []byte) {
 
 // peek skips white space and returns the next byte, 0 at the end or after an error.
 func (c *Codec) peek() byte {
+	if c.pos < len(c.buf) && c.buf[c.pos] > ' ' && c.err == nil {
+		return c.buf[c.pos]
+	}
+	return c.peekOn()
+}
+
+// peekOn is peek where something stands before the next byte.
+func (c *Codec) peekOn() byte {
 	for c.err == nil && c.pos < len(c.buf) {
 		switch b := c.buf[c.pos]; b {
 		case ' ', '\t', '\n', '\r':
@@ -305,30 +315,27 @@ func (c *Codec) memberName() []byte {
 		return nil
 	}
 	name := c.text()
-	if c.peek() != ':' {
-		c.malformed("a colon is missing")
-		return nil
-	}
-	c.pos++
+	c.colon()
 	return name
 }
 
-// takeName consumes a name and its colon if the name is the one expected, as it
-// is where the service keeps to one order. It spares looking at its bytes twice.
-func (c *Codec) takeName(name string) bool {
-	c.peek()
+// take consumes a quoted name and its colon if they come next, as they do where
+// the service keeps to one order. It spares looking at the name's bytes twice.
+func (c *Codec) take(quoted string) bool {
 	rest := c.buf[c.pos:]
-	end := len(name) + 1
-	if len(rest) <= end || rest[0] != '"' || rest[end] != '"' || string(rest[1:end]) != name {
+	if len(rest) < len(quoted) || string(rest[:len(quoted)]) != quoted {
 		return false
 	}
-	c.pos += end + 1
+	c.pos += len(quoted)
+	return true
+}
+
+func (c *Codec) colon() {
 	if c.peek() != ':' {
 		c.malformed("a colon is missing")
-		return true
+		return
 	}
 	c.pos++
-	return true
 }
 
 // plain marks the bytes that stand for themselves in a text and need no check.
