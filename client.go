@@ -817,6 +817,11 @@ type call struct {
 	verify    func() error
 	serviceID func() string
 	last      answer
+
+	// Kept here to be one allocation with the call.
+	url      url.URL
+	sent     transport.Call
+	envelope envelope
 }
 
 func (k *call) refuse(text string) {
@@ -968,13 +973,14 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 
 // request builds what the engine sends.
 func (k *call) request(ctx context.Context) (*transport.Call, error) {
-	u := *k.client.base
-	u.Path += k.op.path
-	u.RawQuery = k.op.query
-	r := &transport.Call{
-		Class: k.op.class, Method: k.op.method, URL: &u, Header: k.headers(),
+	k.url = *k.client.base
+	k.url.Path += k.op.path
+	k.url.RawQuery = k.op.query
+	k.sent = transport.Call{
+		Class: k.op.class, Method: k.op.method, URL: &k.url, Header: k.headers(),
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
 	}
+	r := &k.sent
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)
 	}

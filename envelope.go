@@ -52,7 +52,8 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
 	defer body.Release()
 	body.Masking = k.client.maskedCards
-	e := envelope{call: k, success: r.Status >= 200 && r.Status <= 299}
+	k.envelope = envelope{call: k, success: r.Status >= 200 && r.Status <= 299}
+	e := &k.envelope
 	e.decode(body)
 	if body.Err() == nil {
 		k.last.code = e.code
@@ -63,7 +64,7 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	}
 	switch {
 	case e.success:
-		return k.judgeSuccess(ctx, &e, body)
+		return k.judgeSuccess(ctx, e, body)
 	case !slices.Contains(k.client.profile.RefusedStatuses, r.Status):
 		return k.fail(OutcomeUnknown, nil)
 	case k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:
