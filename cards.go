@@ -1,12 +1,10 @@
 package cardwire
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -227,23 +225,9 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 
 // AllCards iterates over the cards of all pages, from p.Page on. It ends with
 // the service's own last page. After an error it ends; Error.Page is the page
-// to resume from.
+// to resume from. [WithPrefetch] reads pages ahead.
 func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[Card, error] {
-	return func(yield func(Card, error) bool) {
-		w := walk{next: cmp.Or(p.Page, 1)}
-		for !w.done {
-			cards, err := w.step(ctx, c, p, opts)
-			for i := range cards {
-				if !yield(cards[i], nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(Card{}, err)
-				return
-			}
-		}
-	}
+	return func(yield func(Card, error) bool) { newWalk(c, p, opts).all(ctx, yield) }
 }
 
 // GetCard returns a card, with number, CVV and expiry masked. It stands for GET
@@ -527,66 +511,6 @@ func (p *ListCardsParams) contradicted(card *Card) string {
 		return "CreatedToParam"
 	}
 	return ""
-}
-
-// walk goes through the pages one by one.
-type walk struct {
-	next int
-	ids  []string // of the page before
-	done bool
-}
-
-// step returns the next page's cards, and an error that says where to resume.
-func (w *walk) step(ctx context.Context, c *Client, p ListCardsParams, opts []CallOption) ([]Card, error) {
-	p.Page = w.next
-	if p.Page == 1 && c.profile().PageParam == "" {
-		p.Page = 0 // the first page can be had without a name for it
-	}
-	page, ids, err := w.page(ctx, c, p, opts)
-	if err == nil && w.repeats(ids) && !c.profile().TrustReplies {
-		// Like every contradiction it is looked at once more.
-		if page, ids, err = w.page(ctx, c, p, opts); err == nil && w.repeats(ids) {
-			err = &Error{
-				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, read: true,
-				err: &problem{ErrParameterIgnored, "the same page came twice: PageParam"},
-			}
-		}
-	}
-	if err != nil {
-		return nil, resumeAt(err, w.next)
-	}
-	w.ids = ids
-	w.done = w.next >= page.LastPage
-	w.next++
-	return page.Cards, nil
-}
-
-// page reads one page and the identifiers on it.
-func (w *walk) page(ctx context.Context, c *Client, p ListCardsParams, opts []CallOption) (*CardPage, []string, error) {
-	page, err := c.ListCards(ctx, p, opts...)
-	if err != nil {
-		return nil, nil, err
-	}
-	ids := make([]string, len(page.Cards))
-	for i := range page.Cards {
-		ids[i] = page.Cards[i].ID
-	}
-	return page, ids, nil
-}
-
-// repeats says whether these are the cards of the page before. Before the first
-// page there is none.
-func (w *walk) repeats(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
-
-// resumeAt puts the page into a copy of the error: observers have the original.
-func resumeAt(err error, page int) error {
-	var failure *Error
-	if !errors.As(err, &failure) {
-		return err
-	}
-	resumable := *failure
-	resumable.Page = page
-	return &resumable
 }
 
 // The forms of a Card.

@@ -1026,10 +1026,12 @@ func TestAllCards(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, _ := converse(t, tc.exchanges)
-			ids, err := walked(t.Context(), client, tc.params)
-			require.NoError(t, err)
-			assert.Equal(t, tc.ids, ids)
+			for _, ahead := range []int{0, 1} {
+				client, _ := converse(t, tc.exchanges)
+				ids, err := walked(t.Context(), client, tc.params, WithPrefetch(ahead))
+				require.NoError(t, err)
+				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
+			}
 		})
 	}
 }
@@ -1117,11 +1119,13 @@ func TestAllCardsSaysWhereToResume(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, _ := converse(t, tc.exchanges, WithProfile(tc.profile))
-			ids, err := walked(t.Context(), c, tc.params)
-			assert.Equal(t, tc.ids, ids)
-			require.ErrorIs(t, err, tc.cause)
-			assert.Equal(t, tc.page, failure(t, err).Page)
+			for _, ahead := range []int{0, 1} {
+				c, _ := converse(t, tc.exchanges, WithProfile(tc.profile))
+				ids, err := walked(t.Context(), c, tc.params, WithPrefetch(ahead))
+				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
+				require.ErrorIs(t, err, tc.cause)
+				assert.Equal(t, tc.page, failure(t, err).Page)
+			}
 		})
 	}
 }

@@ -806,6 +806,7 @@ type call struct {
 	response *Response
 	header   http.Header
 	noRetry  bool
+	prefetch int
 	invalid  error
 
 	client    *core // nil: New did not make the client

@@ -54,6 +54,7 @@ var (
 	_ func(*cardwire.Response) cardwire.CallOption                = cardwire.WithResponse
 	_ func(name, value string) cardwire.CallOption                = cardwire.WithHeader
 	_ func() cardwire.CallOption                                  = cardwire.WithoutRetry
+	_ func(int) cardwire.CallOption                               = cardwire.WithPrefetch
 	_ func() cardwire.RetryPolicy                                 = cardwire.DefaultRetryPolicy
 	_ func() cardwire.Profile                                     = cardwire.DefaultProfile
 	_ func(*slog.Logger) cardwire.Observer                        = cardwire.DriftLogger

@@ -120,6 +120,23 @@ func ExampleClient_AllCards() {
 	// seen 25 cards
 }
 
+// Three pages are read while one is used. The cards come in the same order.
+func ExampleWithPrefetch() {
+	client := connect(cardwiretest.New(cardwiretest.WithCards(45)))
+
+	cards := 0
+	for _, err := range client.AllCards(context.Background(), cardwire.ListCardsParams{Limit: 10}, cardwire.WithPrefetch(3)) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		cards++
+	}
+	fmt.Println(cards, "cards")
+	// Output:
+	// 45 cards
+}
+
 // GetCard masks what ListCards shows in full.
 func ExampleClient_GetCard() {
 	service := cardwiretest.New()

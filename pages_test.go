@@ -1,0 +1,335 @@
+package cardwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// shelf serves pages of one card each, which is called "card-" and the page's
+// number, after a time. Requests may come in any order.
+type shelf struct {
+	last  int                                      // the last page's number
+	takes time.Duration                            // how long a page takes
+	reply func(page int) (status int, text string) // status 0, or nil: the card
+	mu    sync.Mutex
+	asked []int // in order
+	open  int   // requests under way
+	most  int   // at one time
+	left  []int // pages whose request ended with its context
+}
+
+func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
+	page, err := strconv.Atoi(r.URL.Query().Get("page"))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.asked = append(s.asked, page)
+	s.open++
+	s.most = max(s.most, s.open)
+	s.mu.Unlock()
+	timer := time.NewTimer(s.takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		err = r.Context().Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if err != nil {
+		s.left = append(s.left, page)
+		return nil, err
+	}
+	if s.reply != nil {
+		if status, text := s.reply(page); status != 0 {
+			return httpReply(r, status, text), nil
+		}
+	}
+	return httpReply(r, 0, shortPage(page, s.last, shortCard(fmt.Sprintf("card-%d", page), ""))), nil
+}
+
+// pagesAsked are the pages that were asked for, in the order of their numbers.
+func (s *shelf) pagesAsked() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(slices.Values(s.asked))
+}
+
+func cardsOf(first, last int) (ids []string) {
+	for n := first; n <= last; n++ {
+		ids = append(ids, fmt.Sprintf("card-%d", n))
+	}
+	return ids
+}
+
+func numbers(first, last int) (list []int) {
+	for n := first; n <= last; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+// The first page says how many there are; from then on up to eight are under
+// way, so that seventeen pages take the time of three.
+func TestPrefetchReadsPagesSideBySideAndYieldsThemInOrder(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		ahead int
+		takes time.Duration
+		most  int
+	}{
+		{0, 17 * 20 * time.Millisecond, 1},
+		{1, 17 * 20 * time.Millisecond, 1},
+		{2, 9 * 20 * time.Millisecond, 2},
+		{8, 3 * 20 * time.Millisecond, 8},
+		{100, 2 * 20 * time.Millisecond, 16},
+	} {
+		t.Run(strconv.Itoa(tc.ahead), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{last: 17, takes: 20 * time.Millisecond}
+				start := time.Now()
+				ids, err := walked(t.Context(), clientOn(t, s), ListCardsParams{}, WithPrefetch(tc.ahead))
+				require.NoError(t, err)
+				assert.Equal(t, cardsOf(1, 17), ids)
+				assert.Equal(t, numbers(1, 17), s.pagesAsked())
+				assert.Equal(t, tc.takes, time.Since(start))
+				assert.Equal(t, tc.most, s.most)
+			})
+		})
+	}
+}
+
+func TestPrefetchReadsNoFurtherThanAskedWhileAPageIsUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{last: 9}
+		used := 0
+		for card, err := range clientOn(t, s).AllCards(t.Context(), ListCardsParams{}, WithPrefetch(3)) {
+			require.NoError(t, err)
+			used++
+			synctest.Wait() // whatever is to be read ahead has been
+			assert.Equal(t, fmt.Sprintf("card-%d", used), card.ID)
+			assert.Equal(t, numbers(1, min(used+3, 9)), s.pagesAsked())
+		}
+		assert.Equal(t, 9, used)
+	})
+}
+
+// When the loop is left nothing of it goes on: a bubble of synctest does not end
+// before its goroutines have, and the requests under way are given up.
+func TestPrefetchEndsWithTheLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{last: 50, takes: time.Second}
+		start := time.Now()
+		for _, err := range clientOn(t, s).AllCards(t.Context(), ListCardsParams{}, WithPrefetch(4)) {
+			require.NoError(t, err)
+			synctest.Wait()
+			break
+		}
+		assert.Zero(t, s.open, "requests under way")
+		assert.Equal(t, numbers(1, 5), s.pagesAsked())
+		assert.ElementsMatch(t, numbers(2, 5), s.left)
+		assert.Equal(t, time.Second, time.Since(start), "the first page alone was waited for")
+	})
+}
+
+func TestPrefetchEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		gone := errors.New("the user has gone")
+		s := &shelf{last: 50, takes: time.Second}
+		var ids []string
+		var ended error
+		for card, err := range clientOn(t, s).AllCards(ctx, ListCardsParams{}, WithPrefetch(4)) {
+			if ended = err; err != nil {
+				break
+			}
+			if ids = append(ids, card.ID); card.ID == "card-2" {
+				synctest.Wait()
+				cancel(gone)
+			}
+		}
+		require.ErrorIs(t, ended, context.Canceled)
+		require.ErrorIs(t, ended, gone)
+		// Pages 3 to 5 came together with page 2.
+		assert.Equal(t, cardsOf(1, 5), ids)
+		assert.Equal(t, 6, failure(t, ended).Page)
+		assert.Zero(t, s.open, "requests under way")
+	})
+}
+
+// Everything before the failed page is yielded, and nothing is begun after the
+// failure is known.
+func TestPrefetchSaysWhereToResume(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{last: 50, takes: time.Second}
+		s.reply = func(page int) (int, string) {
+			if page == 4 {
+				return http.StatusNotFound, ""
+			}
+			return 0, ""
+		}
+		c := clientOn(t, s)
+		ids, err := walked(t.Context(), c, ListCardsParams{}, WithPrefetch(5))
+		assert.Equal(t, cardsOf(1, 3), ids)
+		require.ErrorIs(t, err, ErrNotFound)
+		assert.Equal(t, 4, failure(t, err).Page)
+		assert.Equal(t, numbers(1, 6), s.pagesAsked())
+
+		s.reply = nil
+		ids, err = walked(t.Context(), c, ListCardsParams{Page: 4}, WithPrefetch(5))
+		require.NoError(t, err)
+		assert.Equal(t, cardsOf(4, 50), ids)
+	})
+}
+
+// Pages that were read ahead and have gone since are not missed, whatever the
+// service says of them.
+func TestPrefetchGoesByTheNewestLastPage(t *testing.T) {
+	t.Parallel()
+	short, long := "card-2", "card-3"
+	for name, tc := range map[string]struct {
+		page, last int
+		id         string
+		want       []string
+	}{
+		"fewer than before": {2, 2, short, []string{"card-1", short}},
+		"more than before":  {3, 5, long, cardsOf(1, 5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &shelf{last: 3}
+			s.reply = func(page int) (int, string) {
+				switch {
+				case page == tc.page:
+					return http.StatusOK, shortPage(page, tc.last, shortCard(tc.id, ""))
+				case page > tc.page && tc.last < 3:
+					return http.StatusNotFound, ""
+				case page > tc.page:
+					return http.StatusOK, shortPage(page, tc.last, shortCard(fmt.Sprintf("card-%d", page), ""))
+				}
+				return 0, ""
+			}
+			ids, err := walked(t.Context(), clientOn(t, s), ListCardsParams{}, WithPrefetch(2))
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, ids)
+		})
+	}
+}
+
+func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
+	t.Parallel()
+	s := &shelf{last: 9}
+	s.reply = func(page int) (int, string) {
+		return http.StatusOK, shortPage(page, 9, shortCard(fmt.Sprintf("card-%d", min(page, 3)), ""))
+	}
+	ids, err := walked(t.Context(), clientOn(t, s), ListCardsParams{}, WithPrefetch(4))
+	assert.Equal(t, cardsOf(1, 3), ids)
+	require.ErrorIs(t, err, ErrParameterIgnored)
+	assert.Equal(t, 4, failure(t, err).Page)
+}
+
+func TestPrefetchWaitsForTheLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{last: 6}
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		limiter := tellLimiter(func(ctx context.Context) error {
+			select {
+			case <-tick.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		start := time.Now()
+		ids, err := walked(t.Context(), clientOn(t, s, WithLimiter(limiter)), ListCardsParams{}, WithPrefetch(5))
+		require.NoError(t, err)
+		assert.Equal(t, cardsOf(1, 6), ids)
+		assert.Equal(t, 6*time.Second, time.Since(start))
+	})
+}
+
+// The response is that of the page whose cards came last, not of one that was
+// read ahead.
+func TestPrefetchLeavesTheCurrentPageInTheResponse(t *testing.T) {
+	t.Parallel()
+	s := &shelf{last: 6}
+	var r Response
+	n := 0
+	for card, err := range clientOn(t, s).AllCards(t.Context(), ListCardsParams{}, WithPrefetch(3), WithResponse(&r)) {
+		require.NoError(t, err)
+		n++
+		assert.Equal(t, shortPage(n, 6, shortCard(card.ID, "")), string(r.RevealBody()))
+	}
+	assert.Equal(t, 6, n)
+}
+
+// What a function of the caller's does to its goroutine it does to the caller's
+// as well, as without prefetching, or it ends the iteration with an error.
+func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
+	t.Parallel()
+	fromSecondCall := func(do func()) Option {
+		var calls atomic.Int32
+		return WithObserver(Observer{CallEnd: func(context.Context, CallInfo, CallResult) {
+			if calls.Add(1) > 1 {
+				do()
+			}
+		}})
+	}
+	t.Run("a panic", func(t *testing.T) {
+		t.Parallel()
+		c := clientOn(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
+		assert.PanicsWithValue(t, "of the observer", func() {
+			_, _ = walked(t.Context(), c, ListCardsParams{}, WithPrefetch(4))
+		})
+	})
+	t.Run("the end of the goroutine", func(t *testing.T) {
+		t.Parallel()
+		c := clientOn(t, &shelf{last: 9}, fromSecondCall(runtime.Goexit))
+		ids, err := walked(t.Context(), c, ListCardsParams{}, WithPrefetch(4))
+		assert.Equal(t, cardsOf(1, 1), ids)
+		require.ErrorContains(t, err, "ended the goroutine")
+		assert.Equal(t, 2, failure(t, err).Page)
+	})
+}
+
+func TestPrefetchIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{-1, 101} {
+		_, err := walked(t.Context(), unasked(t), ListCardsParams{}, WithPrefetch(n))
+		refusedBeforehand(t, err, "WithPrefetch")
+	}
+	//nolint:staticcheck // what a caller who has no context gets
+	_, err := walked(nil, unasked(t), ListCardsParams{}, WithPrefetch(1))
+	refusedBeforehand(t, err, "context")
+}
+
+func TestOtherOperationsIgnorePrefetch(t *testing.T) {
+	t.Parallel()
+	c := answered(t, "GET /shop/api/v1/account/capacity", success("3"))
+	n, err := c.CardCapacity(t.Context(), WithPrefetch(7))
+	require.NoError(t, err)
+	assert.Equal(t, int64(3), n)
+}
