@@ -24,7 +24,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -33,9 +32,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -43,8 +40,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go/scripts/internal/mutation"
 )
 
 func main() {
@@ -72,21 +70,12 @@ func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (sur
 	if err != nil {
 		return 0, err
 	}
-	root, err := moduleRoot(ctx)
+	tree, err := mutation.Copy(ctx)
 	if err != nil {
 		return 0, err
 	}
-	// One copy is taken first, so that all that follows sees the same code.
-	temp, err := os.MkdirTemp("", "wirenames-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	original := filepath.Join(temp, "original")
-	if err := os.CopyFS(original, withoutGit{os.DirFS(root)}); err != nil {
-		return 0, err
-	}
-	names, err := find(original)
+	defer func() { err = errors.Join(err, tree.Remove()) }()
+	names, err := find(tree.Root)
 	if err != nil {
 		return 0, err
 	}
@@ -104,28 +93,7 @@ func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (sur
 	if len(names) == 0 {
 		return 0, errors.New("there is no name to misspell")
 	}
-	return tryAll(ctx, temp, names, jobs, verbose)
-}
-
-// moduleRoot is where the go.mod of the current directory stands.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", fmt.Errorf("go env: %w", err)
-	}
-	file := strings.TrimSpace(string(out))
-	if filepath.Base(file) != "go.mod" {
-		return "", errors.New("run it inside the repository")
-	}
-	return filepath.Dir(file), nil
-}
-
-// withoutGit hides the history, which no test needs.
-type withoutGit struct{ fs.FS }
-
-func (f withoutGit) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(f.FS, name)
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" }), err
+	return tryAll(ctx, tree, names, jobs, verbose)
 }
 
 // name is one name of the wire, at one place of the code.
@@ -365,154 +333,57 @@ func element(n *ast.CompositeLit, key string, index int) ast.Expr {
 	return nil
 }
 
-// verdict is what the tests say to a name.
-type verdict string
-
-const (
-	caught   verdict = "caught"
-	timedOut verdict = "caught, by a test that does not end"
-	survived verdict = "SURVIVED"
-	unbuilt  verdict = "does not compile"
-)
-
-type result struct {
-	name
-	verdict verdict
-	err     error
+// mutant is the name misspelt.
+func (n name) mutant() mutation.Mutant {
+	return mutation.Mutant{
+		Name:     n.String(),
+		Edits:    []mutation.Edit{{File: n.file, Start: n.start, End: n.end, Text: strconv.Quote(n.wrong)}},
+		Packages: []string{"."},
+	}
 }
 
 // tryAll tries the names, several at a time, and returns how many survive.
-func tryAll(ctx context.Context, temp string, names []name, jobs int, verbose bool) (int, error) {
-	// The first run says how long a run takes, and that the tests pass at all.
-	fmt.Printf("%d names; the tests as they are: ", len(names))
-	started := time.Now()
-	out, err := test(ctx, filepath.Join(temp, "original"), 10*time.Minute)
-	took := time.Since(started)
-	if err != nil {
-		fmt.Printf("failed\n%s", out)
-		return 0, errors.New("the tests fail without any misspelling")
+func tryAll(ctx context.Context, tree *mutation.Tree, names []name, jobs int, verbose bool) (int, error) {
+	plan := mutation.Plan{Jobs: jobs, Log: os.Stdout}
+	for _, n := range names {
+		plan.Mutants = append(plan.Mutants, n.mutant())
 	}
-	fmt.Printf("passed in %s\n", took.Round(100*time.Millisecond))
-	limit := max(time.Minute, 5*took)
-
-	queue := make(chan name)
-	results := make(chan result)
-	var workers sync.WaitGroup
-	for i := range min(jobs, len(names)) {
-		workers.Go(func() { work(ctx, filepath.Join(temp, strconv.Itoa(i)), limit, queue, results) })
-	}
-	go func() {
-		for _, n := range names {
-			queue <- n
+	plan.Report = func(r mutation.Result) {
+		if verbose || r.Verdict != mutation.Killed {
+			fmt.Printf("%s: %s\n", r.Mutant.Name, r.Verdict)
 		}
-		close(queue)
-		workers.Wait()
-		close(results)
-	}()
-	survivors, err := report(results, len(names), verbose)
+	}
+	started := time.Now()
+	results, err := tree.Try(ctx, plan)
 	if err != nil {
-		return survivors, err
+		return 0, err
 	}
-	// Tests that fail now and then would seem to catch anything.
-	if out, err := test(ctx, filepath.Join(temp, "original"), limit); err != nil {
-		fmt.Printf("%s", out)
-		return survivors, errors.New("the tests fail now and then: nothing above can be relied on")
-	}
-	return survivors, nil
+	return report(results, time.Since(started))
 }
 
-func report(results <-chan result, total int, verbose bool) (int, error) {
+func report(results []mutation.Result, took time.Duration) (survivors int, err error) {
 	var (
-		failures  []error
-		survivors []result
-		done      int
-		slow      int
+		unbuilt []error
+		slow    int
 	)
-	started := time.Now()
-	for r := range results {
-		done++
-		switch {
-		case r.err != nil:
-			failures = append(failures, fmt.Errorf("%s: %w", r.name, r.err))
-			continue
-		case r.verdict == unbuilt:
-			failures = append(failures, fmt.Errorf("%s, misspelt as %q, %s", r.name, r.wrong, unbuilt))
-		case r.verdict == survived:
-			survivors = append(survivors, r)
-		case r.verdict == timedOut:
+	for _, r := range results {
+		switch r.Verdict {
+		case mutation.Unbuilt:
+			unbuilt = append(unbuilt, fmt.Errorf("%s does not compile where it is misspelt", r.Mutant.Name))
+		case mutation.Survived:
+			survivors++
+			fmt.Printf("survivor: %s\n", r.Mutant.Name)
+		case mutation.TimedOut:
 			slow++
 		}
-		if verbose || r.verdict != caught {
-			fmt.Printf("%s: %s\n", r.name, r.verdict)
-		}
-		if done%20 == 0 {
-			fmt.Printf("... %d of %d in %s\n", done, total, time.Since(started).Round(time.Second))
-		}
 	}
-	if len(failures) > 0 {
-		return len(survivors), errors.Join(failures...)
+	if len(unbuilt) > 0 {
+		return survivors, errors.Join(unbuilt...)
 	}
-	slices.SortFunc(survivors, func(a, b result) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.start, b.start))
-	})
-	fmt.Printf("\ncaught %d of %d in %s", total-len(survivors), total, time.Since(started).Round(time.Second))
+	fmt.Printf("\ncaught %d of %d in %s", len(results)-survivors, len(results), took.Round(time.Second))
 	if slow > 0 {
 		fmt.Printf(", %d of them by tests that do not end", slow)
 	}
 	fmt.Println()
-	for _, s := range survivors {
-		fmt.Printf("survivor: %s\n", s.name)
-	}
-	return len(survivors), nil
-}
-
-// work tries names in a copy of its own, which keeps the build cache of use:
-// only the package with the name is compiled again.
-func work(ctx context.Context, dir string, limit time.Duration, queue <-chan name, results chan<- result) {
-	copied := os.CopyFS(dir, os.DirFS(filepath.Join(filepath.Dir(dir), "original")))
-	for n := range queue {
-		r := result{name: n, err: cmp.Or(copied, ctx.Err())}
-		if r.err == nil {
-			r.verdict, r.err = try(ctx, dir, n, limit)
-		}
-		results <- r
-	}
-}
-
-// try misspells the name, runs the tests and puts the file back.
-func try(ctx context.Context, dir string, n name, limit time.Duration) (v verdict, err error) {
-	file := filepath.Join(dir, n.file)
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	changed := slices.Concat(source[:n.start], []byte(strconv.Quote(n.wrong)), source[n.end:])
-	if err := os.WriteFile(file, changed, 0o600); err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.WriteFile(file, source, 0o600)) }()
-	out, err := test(ctx, dir, limit)
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err == nil:
-		return survived, nil
-	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-		return unbuilt, nil
-	case bytes.Contains(out, []byte("panic: test timed out")):
-		return timedOut, nil
-	case bytes.Contains(out, []byte("FAIL")):
-		return caught, nil
-	}
-	return "", fmt.Errorf("the tests could not be run: %w: %s", err, out)
-}
-
-// test runs the package's tests in dir. The first failure is enough.
-func test(ctx context.Context, dir string, limit time.Duration) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-short", "-count=1", "-failfast", "-vet=off",
-		"-timeout="+limit.String(), ".")
-	cmd.Dir = dir
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	return cmd.CombinedOutput()
+	return survivors, nil
 }

@@ -1,0 +1,342 @@
+package main
+
+// mutant is a defect that the tests must notice.
+type mutant struct {
+	name  string
+	edits []edit
+	dir   string // of the nested module whose tests are run; "": the root's are
+}
+
+// edit puts text in the place of old, which stands once in the file.
+type edit struct{ file, old, text string }
+
+// The files that most mutants are made in.
+const (
+	attemptFile  = "internal/transport/attempt.go"
+	bodyFile     = "internal/transport/body.go"
+	causeFile    = "internal/transport/cause.go"
+	engineFile   = "internal/transport/engine.go"
+	retryFile    = "internal/transport/retry.go"
+	checkFile    = "internal/check/check.go"
+	cardsFile    = "cards.go"
+	clientFile   = "client.go"
+	envelopeFile = "envelope.go"
+	errorsFile   = "errors.go"
+	journalFile  = "journal.go"
+	transferFile = "remittance.go"
+	uploadFile   = "upload.go"
+	sqlFile      = "sqljournal/journal.go"
+)
+
+// mutants are what is tried. Each is the smallest change that brings its defect
+// about in a client that is otherwise whole: where two guards stand one behind
+// the other, both are taken away.
+var mutants = []mutant{
+	// What is sent twice.
+	{name: "retry writes on 502", edits: []edit{{
+		retryFile, "\tswitch status {\n\tcase http.StatusTooManyRequests,",
+		"\tif status == http.StatusBadGateway {\n\t\treturn true\n\t}\n\tswitch status {\n\tcase http.StatusTooManyRequests,",
+	}}},
+	{name: "retry writes on 429", edits: []edit{{
+		retryFile, "\tswitch status {\n\tcase http.StatusTooManyRequests,",
+		"\tif status == http.StatusTooManyRequests {\n\t\treturn true\n\t}\n\tswitch status {\n\tcase http.StatusTooManyRequests,",
+	}}},
+	{name: "retry writes on a reset", edits: []edit{{retryFile, "\treturn c.unsent\n", "\treturn true\n"}}},
+	{name: "retry secrets as often as reads", edits: []edit{{retryFile, "\tmaxSecretRetries = 1\n", "\tmaxSecretRetries = 9\n"}}},
+	{name: "retry writes without end", edits: []edit{{retryFile, "\tmaxWriteRetries  = 2\n", "\tmaxWriteRetries  = 9\n"}}},
+	{name: "WithoutRetry ignored", edits: []edit{{retryFile, "\tcase c.in.NoRetry:\n", "\tcase false:\n"}}},
+	{name: "follow 307", edits: []edit{
+		{attemptFile, "\t\treturn e.fresh.RoundTrip(req)\n", "\t\treturn (&http.Client{Transport: e.fresh}).Do(req)\n"},
+		{attemptFile, "\t\tBody:          body,\n", "\t\tBody:          body,\n\t\tGetBody:       c.openBody,\n"},
+	}},
+	{name: "follow 302 of reads", edits: []edit{{
+		attemptFile, "\t\t\treturn e.pooled.RoundTrip(req)\n", "\t\t\treturn (&http.Client{Transport: e.pooled}).Do(req)\n",
+	}}},
+	{name: "redirect of a caller's client followed", edits: []edit{{
+		attemptFile, "\tif hc.Jar != nil || hc.Timeout != 0 {\n", "\tif true {\n\t\treturn hc.Do(req)\n\t}\n\tif hc.Jar != nil || hc.Timeout != 0 {\n",
+	}}},
+	{name: "redirect of a caller's client with cookies followed", edits: []edit{{
+		attemptFile, "\t\tsingle.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }\n", "",
+	}}},
+	{name: "keep-alive for writes", edits: []edit{{engineFile, "\tfresh.DisableKeepAlives = true\n", ""}}},
+	{name: "HTTP/2 for writes", edits: []edit{{
+		engineFile, "\tfresh.DisableKeepAlives = true\n",
+		"\tfresh.DisableKeepAlives = true\n\tfresh.Protocols.SetHTTP2(true)\n\tfresh.ForceAttemptHTTP2 = true\n" +
+			"\tfresh.TLSNextProto = nil\n\tfresh.TLSClientConfig.NextProtos = []string{\"h2\", \"http/1.1\"}\n",
+	}}},
+	{name: "HTTP/2 for reads", edits: []edit{
+		{engineFile, "\tt.Protocols.SetHTTP1(true)\n", "\tt.Protocols.SetHTTP1(true)\n\tt.Protocols.SetHTTP2(true)\n"},
+		{engineFile, "\tt.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}\n", "\tt.TLSNextProto = nil\n"},
+		{engineFile, "\tc.NextProtos = []string{\"http/1.1\"}\n", "\tc.NextProtos = []string{\"h2\", \"http/1.1\"}\n"},
+	}},
+	{name: "GetBody left", edits: []edit{{
+		attemptFile, "\t\tBody:          body,\n", "\t\tBody:          body,\n\t\tGetBody:       c.openBody,\n",
+	}}},
+	{name: "empty writes of a caller's doer recognised as empty", edits: []edit{{
+		attemptFile, "\tif c.in.Class == Write && c.engine.doer != nil {\n", "\tif false {\n",
+	}}},
+	{name: "idempotency header added", edits: []edit{{
+		clientFile, "\th[\"Authorization\"] = values[2:3:3]\n",
+		"\th[\"Authorization\"] = values[2:3:3]\n\tif k.op.reference != \"\" {\n\t\th[\"Idempotency-Key\"] = []string{k.op.reference}\n\t}\n",
+	}}},
+	{name: "idempotency header of the caller's allowed", edits: []edit{{checkFile, "\t\"Idempotency-Key\": true, ", "\t"}}},
+	{name: "guard off", edits: []edit{{
+		journalFile, "\t\tif !k.client.intents.enter(key) {\n", "\t\tif !k.client.intents.enter(key) && false {\n",
+	}}},
+	{name: "guard off for freezes", edits: []edit{{
+		cardsFile, "reference: p.ClientTransactionID, unique: true,", "reference: p.ClientTransactionID,",
+	}}},
+	{name: "guard keyed without the operation", edits: []edit{{
+		journalFile, "intentKey{k.op.name, k.op.reference}", "intentKey{\"\", k.op.reference}",
+	}}},
+	{name: "guard that never lets go", edits: []edit{{journalFile, "\t\tdefer k.client.intents.leave(key)\n", ""}}},
+	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: form, reference: id,", "body: form, reference: id, unique: true,"}}},
+
+	// What is told wrongly.
+	{name: "GotConn check dropped", edits: []edit{{attemptFile, " && t.sought.Load() && !t.got.Load()", " && t.sought.Load()"}}},
+	{name: "WroteHeaders in its place", edits: []edit{{
+		attemptFile, "GotConn: func(httptrace.GotConnInfo) { t.got.Store(true) }", "WroteHeaders: func() { t.got.Store(true) }",
+	}}},
+	{name: "GetConn check dropped", edits: []edit{{attemptFile, " && t.sought.Load() && !t.got.Load()", " && !t.got.Load()"}}},
+	{name: "not sent claimed with a caller's doer", edits: []edit{{
+		attemptFile, "\tif c.engine.doer == nil && c.in.Class != Read {\n", "\tif c.in.Class != Read {\n",
+	}}},
+	{name: "not sent claimed after a first attempt that was", edits: []edit{{
+		attemptFile, "\tc.reply.NotSent = c.reply.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
+	}}},
+	{name: "409 as refused", edits: []edit{{
+		clientFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
+	}}},
+	{name: "5xx as refused", edits: []edit{{
+		envelopeFile, "\tcase !slices.Contains(k.client.profile.RefusedStatuses, r.Status):\n",
+		"\tcase r.Status < 500 && !slices.Contains(k.client.profile.RefusedStatuses, r.Status):\n",
+	}}},
+	{name: "code 500 as refused", edits: []edit{{
+		clientFile, "\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},",
+		"\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429, 500},",
+	}}},
+	{name: "code 500 of a 4xx as refused", edits: []edit{{
+		envelopeFile, "k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:", "k.last.code == codeSuccess:",
+	}}},
+	{name: "code 200 of a 4xx as refused", edits: []edit{{
+		envelopeFile, "k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:", "k.last.code >= 500 && k.last.code <= 599:",
+	}}},
+	{name: "any other code as refused", edits: []edit{{
+		envelopeFile, "\tcase e.code != codeSuccess:\n\t\treturn k.fail(OutcomeUnknown, nil)\n",
+		"\tcase e.code != codeSuccess:\n\t\treturn k.fail(OutcomeRefused, nil)\n",
+	}}},
+	{name: "undecodable 200 as failure", edits: []edit{{
+		envelopeFile, "k.fail(OutcomeUnknown, unreadable(body.Err()))", "k.fail(OutcomeRefused, unreadable(body.Err()))",
+	}}},
+	{name: "undecodable data of a 200 as failure", edits: []edit{{
+		envelopeFile, "k.fail(OutcomeExecuted, unreadable(e.mismatch))", "k.fail(OutcomeRefused, unreadable(e.mismatch))",
+	}}},
+	{name: "undecodable 200 as executed", edits: []edit{{
+		envelopeFile, "k.fail(OutcomeUnknown, unreadable(body.Err()))", "k.fail(OutcomeExecuted, unreadable(body.Err()))",
+	}}},
+	{name: "status 201 as no success", edits: []edit{{
+		envelopeFile, "success: r.Status >= 200 && r.Status <= 299}", "success: r.Status == 200}",
+	}}},
+	{name: "status 400 with code 200 as success", edits: []edit{{
+		envelopeFile, "success: r.Status >= 200 && r.Status <= 299}", "success: r.Status >= 200 && r.Status <= 499}",
+	}}},
+	{name: "redirect not told", edits: []edit{{attemptFile, "resp.StatusCode/100 == 3 || c.strays(resp.Request)", "c.strays(resp.Request)"}}},
+	{name: "reply to another request taken", edits: []edit{{
+		attemptFile, "resp.StatusCode/100 == 3 || c.strays(resp.Request)", "resp.StatusCode/100 == 3",
+	}}},
+	{name: "adjust false as success", edits: []edit{{cardsFile, "\t\t\tif *done {\n", "\t\t\tif true {\n"}}},
+	{name: "sticky Unknown off", edits: []edit{{journalFile, "\tif nothing && k.client != nil", "\tif false && nothing && k.client != nil"}}},
+	{name: "undecided references not remembered", edits: []edit{{
+		journalFile, "\t\tif outcome == OutcomeUnknown {\n", "\t\tif false {\n",
+	}}},
+	{name: "undecided references remembered without end", edits: []edit{{
+		journalFile, "\tdelete(m.undecided, m.oldest[m.next])\n", "",
+	}}},
+	{name: "echo check off", edits: []edit{{
+		transferFile, "\t\t\tanothers = answersAnother(d, p.MerchantOrderNo)\n", "\t\t\tanothers = anothers && answersAnother(d, p.MerchantOrderNo)\n",
+	}}},
+	{name: "echo check only of what is otherwise whole", edits: []edit{{
+		transferFile, "\t\tif anothers {\n\t\t\tfailure.Outcome", "\t\tif false {\n\t\t\tfailure.Outcome",
+	}}},
+	{name: "transfer without api_order_no as success", edits: []edit{{
+		transferFile, "wire.Required(\"api_order_no\", func(c *wire.Codec, v *Transfer) { c.ID(", "wire.Expected(\"api_order_no\", func(c *wire.Codec, v *Transfer) { c.Code(",
+	}}},
+	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\td.ID(&o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
+	{name: "source of an upload not compared after an early answer", edits: []edit{{
+		uploadFile, "\t\tverify: func(*UploadedImage) error { return u.check() },\n", "",
+	}}},
+	{name: "unreadable early answer to a wrong image as executed", edits: []edit{{
+		uploadFile, "\tif failure.Outcome == OutcomeExecuted && u.check() != nil {\n", "\tif false {\n",
+	}}},
+	{name: "longer source of an upload cut", edits: []edit{{uploadFile, "\t\tcase n > 0:\n", "\t\tcase n > 0:\n\t\t\treturn io.EOF\n\t\tcase false:\n"}}},
+	{name: "outcome of another call lent", edits: []edit{{errorsFile, "return !isOutcome(target) && errors.Is(cause, target)", "return errors.Is(cause, target)"}}},
+	{name: "unknown write advised as safe", edits: []edit{{errorsFile, "\tcase e.read:\n", "\tcase e.read || e.Outcome == OutcomeUnknown:\n"}}},
+
+	// What the journal is told.
+	{name: "journal End on the call's context", edits: []edit{{
+		journalFile, "context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)", "context.WithTimeout(ctx, journalTimeout)",
+	}}},
+	{name: "journal End without a bound", edits: []edit{{
+		journalFile, "context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)", "context.WithCancel(context.WithoutCancel(ctx))",
+	}}},
+	{name: "Begin error ignored", edits: []edit{{
+		journalFile, "\t\treturn k.fail(OutcomeNotSent, conceal(\"the journal did not record the intent\", err))\n", "\t\treturn nil\n",
+	}}},
+	{name: "journal asked after sending", edits: []edit{
+		{journalFile, "\tif failure = k.begin(ctx); failure != nil {\n\t\tk.stick(failure)\n\t\treturn failure\n\t}\n", ""},
+		{
+			journalFile, "\tfailure = k.exchange(ctx)\n\treturn failure\n",
+			"\tfailure = k.exchange(ctx)\n\tif begun := k.begin(ctx); begun != nil {\n\t\tfailure = begun\n\t}\n\treturn failure\n",
+		},
+	}},
+	{name: "End error fails the call", edits: []edit{{
+		journalFile, "\t\tk.journalFailed(ctx, err)\n", "\t\tk.journalFailed(ctx, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n",
+	}}},
+	{name: "taken reference sent again", edits: []edit{{
+		journalFile, "taken.Outcome != OutcomeExecuted && !k.client.profile.ServerDeduplicates:", "false:",
+	}}},
+	{name: "ServerDeduplicates lifting executed ones", edits: []edit{{
+		journalFile, "\tcase taken.Outcome != OutcomeExecuted:\n", "\tcase taken.Outcome != OutcomeExecuted || k.client.profile.ServerDeduplicates:\n",
+	}}},
+	{name: "ServerDeduplicates forgetting the undecided", edits: []edit{{
+		journalFile, "\t\tk.client.intents.remember(k.intentKey())\n\t\treturn nil\n", "\t\treturn nil\n",
+	}}},
+	{name: "journal digest without the target", edits: []edit{{
+		journalFile, "slices.Concat(k.op.fields, k.op.target).Digest()", "slices.Concat(k.op.fields).Digest()",
+	}}},
+	{name: "journal digest that depends on the order", edits: []edit{{
+		"internal/wire/body.go", "cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))",
+		"cmp.Or(0*strings.Compare(a.Name, b.Name), 0*strings.Compare(a.Value, b.Value))",
+	}}},
+	{name: "journal not told the service's ID", edits: []edit{{
+		journalFile, "\tif outcome == OutcomeExecuted && k.serviceID != nil {\n", "\tif false {\n",
+	}}},
+	{name: "panic recorded as executed", edits: []edit{{
+		journalFile, "\tfailure = k.fail(OutcomeUnknown, nil) // stands where a caller's function panics\n", "\tfailure = nil\n",
+	}}},
+
+	// What goes on for too long, or too much of it.
+	// The cap is not taken away but raised, because tests give bodies without end.
+	{name: "body cap off", edits: []edit{{bodyFile, "\t\tcase int64(len(b.b)) > limit:\n", "\t\tcase int64(len(b.b)) > limit+1<<26:\n"}}},
+	{name: "body cap of writes off", edits: []edit{{
+		clientFile, "\t\tr.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)\n", "\t\tr.MaxBytes = max(r.MaxBytes, maxWriteReplyBytes)\n",
+	}}},
+	{name: "Content-Length believed", edits: []edit{{bodyFile, "min(size, limit, maxFirst)", "min(size, limit, 1<<28)"}}},
+	{name: "header cap off", edits: []edit{{engineFile, "\tmaxHeaderBytes   = 64 << 10\n", "\tmaxHeaderBytes   = 10 << 20\n"}}},
+	{name: "decompression by net/http", edits: []edit{{engineFile, "\tt.DisableCompression = true\n", "\tt.DisableCompression = false\n"}}},
+	{name: "Retry-After cap off", edits: []edit{{
+		retryFile, "after > c.engine.policy.MaxRetryAfter {\n\t\treturn 0\n", "false {\n\t\treturn 0\n",
+	}}},
+	{name: "Retry-After ignored", edits: []edit{{retryFile, "\t\twait = after\n", ""}}},
+	{name: "budget off", edits: []edit{{retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.outlasts(wait) {\n"}}},
+	{name: "budget refilled by repeats", edits: []edit{{retryFile, "!again && c.reply.Tries == 1 && c.healthy()", "!again && c.healthy()"}}},
+	{name: "budget refilled by failures", edits: []edit{{retryFile, "!again && c.reply.Tries == 1 && c.healthy()", "!again && c.reply.Tries == 1"}}},
+	{name: "jitter removed", edits: []edit{{retryFile, "\treturn 1 + rand.N(most)\n", "\t_ = rand.N(most)\n\treturn most\n"}}},
+	{name: "wait that outlasts the call begun", edits: []edit{{
+		retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.engine.budget.spend() {\n",
+	}}},
+	{name: "drain without deadline", edits: []edit{{
+		attemptFile, "c.engine.send(c.request(ctx, body), c.in.Class)", "c.engine.send(c.request(context.WithoutCancel(ctx), body), c.in.Class)",
+	}}},
+	{name: "drain of what is too large", edits: []edit{
+		{attemptFile, "\t\tdefer resp.Body.Close()\n", "\t\tdefer func() {\n\t\t\t_, _ = io.CopyN(io.Discard, resp.Body, 1<<30)\n\t\t\t_ = resp.Body.Close()\n\t\t}()\n"},
+	}},
+	{name: "drain of another protocol", edits: []edit{{attemptFile, "\tif resp.Body == nil || resp.StatusCode < http.StatusOK {\n", "\tif resp.Body == nil {\n"}}},
+	{name: "body that ignores the deadline", edits: []edit{{
+		bodyFile, "\t\tcase int64(len(b.b)) != size && ctx.Err() != nil:\n", "\t\tcase false:\n",
+	}}},
+	{name: "deadline of the call off", edits: []edit{{clientFile, "\t\tr.Deadline = k.start.Add(k.timeout())\n", ""}}},
+	{name: "deadline of an attempt off", edits: []edit{{
+		attemptFile, "limit > 0 && c.in.Class == Read {\n", "false {\n",
+	}}},
+	{name: "limiter skipped for retries", edits: []edit{{attemptFile, "\tif c.engine.limit != nil {\n", "\tif c.engine.limit != nil && c.reply.Tries == 0 {\n"}}},
+	{name: "retries of what is hopeless", edits: []edit{{attemptFile, "\t\tc.final = hopeless(err)\n", ""}}},
+	{name: "failed call closes everybody's connections", edits: []edit{{
+		attemptFile, "\t\tc.final = hopeless(err)\n", "\t\tc.final = hopeless(err)\n\t\tc.engine.CloseIdleConnections()\n",
+	}}},
+	{name: "WithFreshConnections ignored", edits: []edit{{"internal/transport/transport.go", "\t\tif cfg.FreshReads {\n", "\t\tif false {\n"}}},
+
+	// What is shown.
+	{name: "Release not clearing the buffer", edits: []edit{{bodyFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
+	{name: "growing not clearing the buffer", edits: []edit{{bodyFile, "\tclear(old)\n", ""}}},
+	{name: "Codec not cleared", edits: []edit{{"internal/wire/reader.go", "\tclear(s[:cap(s)])\n", ""}}},
+	{name: "RevealBody under WithMaskedCards", edits: []edit{{envelopeFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
+	{name: "WithMaskedCards off", edits: []edit{{envelopeFile, "\tbody.Masking = k.client.maskedCards\n", ""}}},
+	{name: "card numbers in messages", edits: []edit{{errorsFile, "\tdigits := maskDigits(msg, true)\n", "\tdigits := msg\n"}}},
+	{name: "card numbers in groups in messages", edits: []edit{{errorsFile, "\tdigits := maskDigits(msg, true)\n", "\tdigits := maskDigits(msg, false)\n"}}},
+	{name: "key in messages", edits: []edit{{errorsFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
+	{name: "card numbers in request IDs", edits: []edit{{envelopeFile, "\t\t\tid = maskDigitRuns(id)\n", ""}}},
+	{name: "key in request IDs", edits: []edit{{envelopeFile, "\t\t\tid = strings.ReplaceAll(id, key, \"***\")\n", ""}}},
+	{name: "key in a Response's header", edits: []edit{{
+		envelopeFile, "return strings.Contains(strings.Join(values, \"\\n\"), k.key())", "return false && strings.Contains(strings.Join(values, \"\\n\"), k.key())",
+	}}},
+	{name: "cookies in a Response", edits: []edit{{envelopeFile, "\t\tk.response.Header.Del(\"Set-Cookie\")\n", ""}}},
+	{name: "net/http's words in errors", edits: []edit{{
+		causeFile, "func (s *sealed) Error() string { return s.words }", "func (s *sealed) Error() string { return s.raw().Error() }",
+	}}},
+	{name: "words of a caller's function in errors", edits: []edit{{
+		errorsFile, "\treturn &concealed{text, func", "\treturn &concealed{text + \": \" + cause.Error(), func",
+	}}},
+	{name: "proxy's words in errors", edits: []edit{{
+		engineFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
+	}}},
+	{name: "reference in the log", edits: []edit{{
+		clientFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int",
+	}}},
+	{name: "name of an unknown member in drift", edits: []edit{{
+		"internal/wire/codec.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = \"*\"\n", "\tc.path[len(c.path)-1] = string(name)\n",
+	}}},
+	{name: "TLS 1.0 spoken", edits: []edit{{engineFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},
+	{name: "plain http to any host", edits: []edit{{checkFile, "\tcase u.Scheme == \"http\" && !insecure && !loopback(u.Hostname()):\n", "\tcase false:\n"}}},
+
+	// What is read, and believed.
+	{name: "second code accepted", edits: []edit{{"internal/wire/codec.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
+	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
+	{name: "code as text accepted", edits: []edit{{envelopeFile, "{ c.Exact(&e.code); e.coded = true }", "{ c.Int(&e.code); e.coded = true }"}}},
+	{name: "bytes after the end accepted", edits: []edit{{"internal/wire/reader.go", "\tif c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {\n", "\tif false {\n"}}},
+	{name: "data read before the code says success", edits: []edit{{envelopeFile, "\tif e.coded && e.succeeded() {\n", "\tif e.success && (e.succeeded() || !e.coded) {\n"}}},
+	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
+	{name: "verifyPage off", edits: []edit{{cardsFile, "\t\t\tif err := c.verifyPage(p, page); err != nil {\n", "\t\t\tif err := c.verifyPage(p, page); err != nil && false {\n"}}},
+	{name: "verifyPage without a second look", edits: []edit{{cardsFile, "path: \"/cards\", looks: 2}", "path: \"/cards\"}"}}},
+	{name: "verifyPage without slack for zones", edits: []edit{{cardsFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
+	{name: "endAfterLast off", edits: []edit{{cardsFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
+	{name: "walk loop check off", edits: []edit{{cardsFile, "\tif err == nil && w.repeats(ids) && !c.profile().TrustReplies {\n", "\tif false {\n"}}},
+	{name: "page to resume from not told", edits: []edit{{cardsFile, "\tresumable.Page = page\n", ""}}},
+	{name: "another card taken", edits: []edit{{cardsFile, "\t\t\tif c.profile().TrustReplies || card.ID == cardID {\n", "\t\t\tif true {\n"}}},
+	{name: "another card's number decrypted", edits: []edit{{cardsFile, "\tif !s.Number.covers(n) {\n", "\tif false {\n"}}},
+	{name: "Cents rounding", edits: []edit{{
+		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 {\n",
+	}}},
+	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && amount == \"-\":\n"}}},
+	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.Name, name)", "f.Name == name"}}},
+
+	// What the journal in a table holds.
+	{name: "sqljournal: open intents begun again", dir: "sqljournal", edits: []edit{{
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND", "WHERE i.state IN ('refused', 'not_sent', 'open') AND",
+	}}},
+	{name: "sqljournal: undecided intents begun again", dir: "sqljournal", edits: []edit{{
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND", "WHERE i.state IN ('refused', 'not_sent', 'undecided') AND",
+	}}},
+	{name: "sqljournal: executed intents begun again", dir: "sqljournal", edits: []edit{{
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND", "WHERE i.state IN ('refused', 'not_sent', 'executed') AND",
+	}}},
+	{name: "sqljournal: another body under a reference", dir: "sqljournal", edits: []edit{
+		{sqlFile, " AND i.body_sha256 = excluded.body_sha256`", "`"},
+	}},
+	{name: "sqljournal: executed undone by a later result", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\t\tWHEN state = 'executed' OR ?6 = 'executed' THEN 'executed'\n", "\t\tWHEN ?6 = 'executed' THEN 'executed'\n",
+	}}},
+	{name: "sqljournal: undecided undone by a repeat", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\t\tWHEN state = 'open' AND holder = ?5 THEN ?6\n", "\t\tWHEN state IN ('open', 'undecided') THEN ?6\n",
+	}}},
+	{name: "sqljournal: unknown outcome as not sent", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\tdefault: // an outcome that is not known is unknown\n\t\treturn stateUndecided\n", "\tdefault:\n\t\treturn stateNotSent\n",
+	}}},
+	{name: "sqljournal: open intents not listed", dir: "sqljournal", edits: []edit{{
+		sqlFile, "FROM cardwire_intents WHERE state IN ('open', 'undecided')`", "FROM cardwire_intents WHERE state IN ('undecided')`",
+	}}},
+	{name: "sqljournal: decided intents resolved", dir: "sqljournal", edits: []edit{{
+		sqlFile, "WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`, op,", "WHERE op = ?1 AND reference = ?2`, op,",
+	}}},
+	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{sqlFile, "\t\tj.release(ctx, i)\n", ""}}},
+}

@@ -1,0 +1,151 @@
+// Mutants says whether the tests would notice if this client sent something
+// twice, or told the wrong outcome: it puts one defect at a time into a copy of
+// the repository and runs the tests, which must fail.
+//
+//	go run ./scripts/mutants [-v] [-list] [-run regexp] [-jobs n]
+//
+// It works in copies, in a temporary directory, and changes nothing else. It
+// ends with a table of what killed each mutant: the first test that failed. The
+// exit status is 1 if a mutant survives or does not compile, and 2 if nothing can
+// be said: the tests fail as they are, or the code has moved on from what a
+// mutant changes.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cardwire/cardwire-go/scripts/internal/mutation"
+)
+
+func main() {
+	var (
+		verbose = flag.Bool("v", false, "tell of each mutant as it is tried, with all tests that failed")
+		list    = flag.Bool("list", false, "list the mutants, say whether they fit the code, and run nothing")
+		pattern = flag.String("run", "", "try only mutants whose name matches this `regexp`")
+		jobs    = flag.Int("jobs", runtime.GOMAXPROCS(0), "try `n` mutants at a time")
+	)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	alive, err := run(ctx, *verbose, *list, *pattern, *jobs)
+	stop()
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "mutants:", err) //nolint:errcheck // there is nobody else to tell
+		os.Exit(2)
+	case alive > 0:
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (alive int, err error) {
+	wanted, err := regexp.Compile(pattern)
+	if err != nil {
+		return 0, err
+	}
+	tree, err := mutation.Copy(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, tree.Remove()) }()
+	made, err := makeAll(tree)
+	if err != nil {
+		return 0, err
+	}
+	made = slices.DeleteFunc(made, func(m mutation.Mutant) bool { return !wanted.MatchString(m.Name) })
+	if list {
+		for _, m := range made {
+			fmt.Println(m.Name)
+		}
+		return 0, nil
+	}
+	plan := mutation.Plan{Mutants: made, Jobs: jobs, Skip: skip, Log: os.Stderr}
+	if verbose {
+		plan.Report = tell
+	}
+	started := time.Now()
+	results, err := tree.Try(ctx, plan)
+	if err != nil {
+		return 0, err
+	}
+	return report(results, time.Since(started))
+}
+
+// skip are tests that fail for almost any change, and so know nothing of any.
+const skip = `Alloc`
+
+// makeAll finds the place of every mutant, also of those that are not asked for.
+func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
+	var (
+		made     []mutation.Mutant
+		failures []error
+	)
+	for _, m := range mutants {
+		one := mutation.Mutant{Name: m.name, Dir: m.dir, Packages: m.packages()}
+		for _, e := range m.edits {
+			edit, err := tree.Replace(e.file, e.old, e.text)
+			if err != nil {
+				failures = append(failures, fmt.Errorf("%s: %w", m.name, err))
+			}
+			one.Edits = append(one.Edits, edit)
+		}
+		if slices.ContainsFunc(made, func(other mutation.Mutant) bool { return other.Name == m.name }) {
+			failures = append(failures, fmt.Errorf("%s: another mutant has this name", m.name))
+		}
+		made = append(made, one)
+	}
+	return made, errors.Join(failures...)
+}
+
+// packages are those that the tests are run of, the quickest first: that of the
+// code, that of the client, and all.
+func (m *mutant) packages() []string {
+	if m.dir != "" {
+		return []string{"./..."}
+	}
+	return slices.Compact([]string{"./" + path.Dir(m.edits[0].file), "./.", "./..."})
+}
+
+func tell(r mutation.Result) {
+	fmt.Printf("%s: %s in %.1f s\n", r.Mutant.Name, r.Verdict, r.Took.Seconds())
+	for _, test := range r.Failed {
+		fmt.Printf("\t%s\n", test)
+	}
+}
+
+// report writes the table, and returns how many mutants no test killed.
+func report(results []mutation.Result, took time.Duration) (alive int, err error) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MUTANT\tKILLED BY\tSECONDS")
+	for _, r := range results {
+		killer := string(r.Verdict)
+		switch {
+		case r.Verdict == mutation.Survived || r.Verdict == mutation.Unbuilt:
+			alive++
+		case r.Verdict == mutation.TimedOut:
+			killer = cmp.Or(strings.Join(r.Failed, " or "), "a package") + ", which does not end"
+		case len(r.Failed) > 0:
+			killer = r.Failed[0]
+		default:
+			killer = "a package as a whole"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.1f\n", r.Mutant.Name, killer, r.Took.Seconds())
+	}
+	if err := w.Flush(); err != nil {
+		return alive, err
+	}
+	fmt.Printf("killed %d of %d in %s\n", len(results)-alive, len(results), took.Round(time.Second))
+	return alive, nil
+}
