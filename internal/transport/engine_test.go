@@ -481,6 +481,26 @@ func TestResetAfterExecuting(t *testing.T) {
 	}
 }
 
+func TestRequestBrokenOffInItsHead(t *testing.T) {
+	for _, class := range []Class{Secret, Write} {
+		var dialled atomic.Int64
+		e := own(t, Config{Policy: quick, Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialled.Add(1)
+			return pipeTo(func(conn net.Conn) {
+				defer hangUp(conn)
+				_, err := io.ReadFull(conn, make([]byte, 100))
+				assert.NoError(t, err)
+			})(ctx, network, addr)
+		}}})
+		in := post(t, service, class)
+		in.Header.Set("X-Long", strings.Repeat("a", 64<<10)) // net/http writes its head in parts
+		r := e.Do(t.Context(), in)
+		require.Error(t, r.Err)
+		assert.False(t, r.NotSent, "100 bytes of it have arrived")
+		assert.EqualValues(t, 1, dialled.Load())
+	}
+}
+
 func TestServiceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(sink)}})
