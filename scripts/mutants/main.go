@@ -43,7 +43,7 @@ func main() {
 	stop()
 	switch {
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "mutants:", err) //nolint:errcheck // there is nobody else to tell
+		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
 	case alive > 0:
 		os.Exit(1)
@@ -115,7 +115,11 @@ func (m *mutant) packages() []string {
 	if m.dir != "" {
 		return []string{"./..."}
 	}
-	return slices.Compact([]string{"./" + path.Dir(m.edits[0].file), "./.", "./..."})
+	packages := []string{".", "./..."}
+	if own := path.Dir(m.edits[0].file); own != "." {
+		packages = slices.Insert(packages, 0, "./"+own)
+	}
+	return packages
 }
 
 func tell(r mutation.Result) {
@@ -125,10 +129,13 @@ func tell(r mutation.Result) {
 	}
 }
 
+// widest is what is shown of a test's name, in characters.
+const widest = 72
+
 // report writes the table, and returns how many mutants no test killed.
 func report(results []mutation.Result, took time.Duration) (alive int, err error) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MUTANT\tKILLED BY\tSECONDS")
+	_, _ = fmt.Fprintln(w, "MUTANT\tKILLED BY\tSECONDS") // Flush tells of errors
 	for _, r := range results {
 		killer := string(r.Verdict)
 		switch {
@@ -141,7 +148,7 @@ func report(results []mutation.Result, took time.Duration) (alive int, err error
 		default:
 			killer = "a package as a whole"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.1f\n", r.Mutant.Name, killer, r.Took.Seconds())
+		_, _ = fmt.Fprintf(w, "%s\t%.*s\t%.1f\n", r.Mutant.Name, widest, killer, r.Took.Seconds())
 	}
 	if err := w.Flush(); err != nil {
 		return alive, err

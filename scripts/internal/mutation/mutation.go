@@ -313,7 +313,7 @@ func test(ctx context.Context, dir string, packages []string, skip string, limit
 	if skip != "" {
 		args = append(args, "-skip="+skip)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...) //nolint:gosec // the program's own arguments
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	cmd.Dir = dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -333,9 +333,9 @@ func test(ctx context.Context, dir string, packages []string, skip string, limit
 // event is a line of go test -json.
 type event struct{ Action, Test, Output, FailedBuild string }
 
-// read reads what go test -json writes. Subtests are told of before the test
-// that they belong to.
+// read reads what go test -json writes.
 func read(lines []byte) (r run) {
+	running := false
 	for line := range bytes.Lines(lines) {
 		var e event
 		if json.Unmarshal(line, &e) != nil {
@@ -344,16 +344,29 @@ func read(lines []byte) (r run) {
 		switch e.Action {
 		case "fail":
 			r.unbuilt = r.unbuilt || e.FailedBuild != ""
-			if e.Test != "" && !slices.ContainsFunc(r.failed, func(f string) bool { return strings.HasPrefix(f, e.Test+"/") }) {
-				r.failed = append(r.failed, e.Test)
-			}
+			r.add(e.Test)
 		case "output", "build-output":
 			r.output = append(r.output, e.Output...)
-			r.unbuilt = r.unbuilt || strings.Contains(e.Output, "[setup failed]")
-			r.timedOut = r.timedOut || strings.HasPrefix(e.Output, "panic: test timed out after ")
+			r.timedOut = r.timedOut || strings.HasPrefix(e.Output, timeout)
+			// Of tests that run out of time it only says that they were running.
+			if running = running && strings.HasPrefix(e.Output, "\t\t"); running {
+				r.add(strings.Fields(e.Output)[0])
+			}
+			running = running || e.Output == "\trunning tests:\n"
 		}
 	}
 	return r
+}
+
+// timeout begins what a test says that does not end.
+const timeout = "panic: test timed out after "
+
+// add notes a test that failed. Subtests are told of before the test that they
+// belong to.
+func (r *run) add(test string) {
+	if test != "" && !slices.ContainsFunc(r.failed, func(f string) bool { return strings.HasPrefix(f, test+"/") }) {
+		r.failed = append(r.failed, test)
+	}
 }
 
 // moduleRoot is where the go.mod of the current directory stands.
