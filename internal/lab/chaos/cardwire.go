@@ -43,11 +43,7 @@ func (c *Cardwire) client(base string) (*cardwire.Client, error) {
 	if client := c.clients[base]; client != nil {
 		return client, nil
 	}
-	// The waits between repeats are short, so that even a hurried call repeats
-	// whatever the client thinks may be repeated.
-	policy := cardwire.DefaultRetryPolicy()
-	policy.MinDelay, policy.MaxDelay = time.Millisecond, 10*time.Millisecond
-	client, err := cardwire.New(base, "chaos-key", cardwire.WithRetry(policy))
+	client, err := cardwire.New(base, "chaos-key", quickRetries())
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +54,15 @@ func (c *Cardwire) client(base string) (*cardwire.Client, error) {
 	return client, nil
 }
 
-func send(ctx context.Context, client *cardwire.Client, o Order) (err error) {
+// quickRetries makes the waits between repeats short, so that even a hurried call
+// repeats whatever the client thinks may be repeated.
+func quickRetries() cardwire.Option {
+	policy := cardwire.DefaultRetryPolicy()
+	policy.MinDelay, policy.MaxDelay = time.Millisecond, 10*time.Millisecond
+	return cardwire.WithRetry(policy)
+}
+
+func send(ctx context.Context, client *cardwire.Client, o Order, opts ...cardwire.CallOption) (err error) {
 	switch o.Op {
 	case "CreateTransfer":
 		_, err = client.CreateTransfer(ctx, cardwire.TransferParams{
@@ -66,15 +70,15 @@ func send(ctx context.Context, client *cardwire.Client, o Order) (err error) {
 			PayoutMethod: cardwire.PayoutMethodBankTransfer, TransferAmount: decimal.New(1050, -2),
 			SenderFirstName: "Ada", SenderLastName: "Example", SenderCountry: "DE",
 			ReceiverNativeFirstName: "Bo", ReceiverNativeLastName: "Example", ReceiverBankAccountNumber: "DE00",
-		})
+		}, opts...)
 	case "FreezeCard":
-		_, err = client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: o.Reference})
+		_, err = client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: o.Reference}, opts...)
 	case "CancelOperation":
-		err = client.CancelOperation(ctx, o.Reference)
+		err = client.CancelOperation(ctx, o.Reference, opts...)
 	case "RetryOperation":
-		err = client.RetryOperation(ctx, o.Reference)
+		err = client.RetryOperation(ctx, o.Reference, opts...)
 	case "UploadImage":
-		_, err = client.UploadImage(ctx, cardwire.ImageBytes(o.Reference+".png", []byte("\x89PNG\r\n\x1a\nimage")))
+		_, err = client.UploadImage(ctx, cardwire.ImageBytes(o.Reference+".png", []byte("\x89PNG\r\n\x1a\nimage")), opts...)
 	default:
 		err = fmt.Errorf("no operation is called %q", o.Op)
 	}

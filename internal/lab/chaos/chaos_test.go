@@ -2,9 +2,7 @@ package chaos
 
 import (
 	"flag"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,16 +14,7 @@ var (
 	flagAll   = flag.Bool("all", false, "TestLedger calls all five operations, not transfers only")
 )
 
-// Toxiproxy's goroutines outlive its proxies: those of a toxic that waits for a
-// while, and those that hold bytes for somebody who is gone for good. Whether
-// they keep a connection, the descriptors tell. All other goroutines are looked
-// for, the client's first of all.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).write"),
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, ofProxies...) }
 
 func TestLedger(t *testing.T) {
 	cfg := DefaultConfig()
@@ -35,50 +24,35 @@ func TestLedger(t *testing.T) {
 	if *flagAll {
 		cfg.Ops = AllOps()
 	}
-	before := descriptors(t)
 	report, err := Run(t.Context(), cfg, new(Cardwire))
 	require.NoError(t, err)
 	t.Logf("%s", report)
 
-	assert.Equal(t, cfg.Calls, report.Total.Calls)
+	assertFlawless(t, report, cfg.Calls)
+	awaitNoSockets(t)
+}
+
+func assertFlawless(t *testing.T, report *Report, calls int) {
+	t.Helper()
+	assert.Equal(t, calls, report.Total.Calls)
 	assert.Zero(t, report.Total.Duplicated, "orders that were executed more than once")
 	assert.Zero(t, report.Total.FalseSuccess, "orders said to be done that the ledger does not have")
 	assert.Zero(t, report.Total.FalseFailure, "orders said not to be done that the ledger has")
 	assert.Zero(t, report.Total.Unexpected, "calls that ended as their kind does not allow")
 	assert.Zero(t, report.Stray, "executions of what nobody ordered")
 	assert.Empty(t, report.Complaints)
-	if before > 0 {
-		// The proxies close their ends a moment after they were stopped.
-		assert.Eventually(t, func() bool { return descriptors(t) <= before+slack }, 10*time.Second, 10*time.Millisecond,
-			"file descriptors are left open")
-	}
-}
-
-// slack is for what the runtime opens once, at the first connection.
-const slack = 4
-
-// descriptors counts the open ones; 0: this system does not say.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return 0
-	}
-	return len(entries)
 }
 
 func TestKinds(t *testing.T) {
 	names := map[string]bool{}
-	fromService := 0
 	for _, k := range Kinds() {
 		names[k.Name] = true
-		if k.toxic == "" && !k.down {
-			fromService++
-		}
 		assert.NotEmpty(t, k.verdicts, k.Name)
 	}
-	assert.Len(t, names, 40)
-	assert.Equal(t, 25, fromService)
+	assert.Len(t, names, 44, "no name stands for two")
+	assert.Equal(t, []int{25, 15, 4}, []int{len(serviceKinds()), len(proxyKinds()), len(dataKinds())})
+	assert.Len(t, kindsOf([]string{"CreateTransfer"}), 43)
+	assert.Len(t, kindsOf(AllOps()), 44)
 }
 
 // The rules by which calls are judged, on calls whose result is known.

@@ -1,5 +1,6 @@
 // Package chaos makes thousands of calls into a service that fails in forty
-// ways, and then compares what the client said with what the service did.
+// ways, and says yes with other data than it promised in four more, and then
+// compares what the client said with what the service did.
 //
 // The service keeps a ledger and does not deduplicate: a request that is sent
 // twice is executed twice. In front of it stands one proxy for each kind of

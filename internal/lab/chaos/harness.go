@@ -25,7 +25,8 @@ type Caller interface {
 type Config struct {
 	// Ops are the operations, as in cardwire.Error.Op, which take turns.
 	Ops []string
-	// Calls is how many calls are made. They are spread over the kinds.
+	// Calls is how many calls are made. They are spread over the kinds that one
+	// of the operations can meet.
 	Calls int
 	// Concurrency is how many of them are under way at a time.
 	Concurrency int
@@ -40,10 +41,18 @@ type Config struct {
 	Settle time.Duration
 }
 
-// DefaultConfig is 50 transfers for each of 40 kinds.
+func (c *Config) patience(k *Kind) time.Duration {
+	if k.silent {
+		return c.SilentPatience
+	}
+	return c.Patience
+}
+
+// DefaultConfig is 50 transfers for each of the 43 kinds that a transfer can
+// meet.
 func DefaultConfig() Config {
 	return Config{
-		Ops: []string{"CreateTransfer"}, Calls: 2000, Concurrency: 48,
+		Ops: []string{"CreateTransfer"}, Calls: 2150, Concurrency: 48,
 		Deadline: 150 * time.Millisecond, Patience: 30 * time.Second, SilentPatience: time.Second,
 		Settle: 30 * time.Second,
 	}
@@ -71,7 +80,7 @@ type record struct {
 
 // Run makes the calls, waits until everything has settled, and compares.
 func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
-	kinds := Kinds()
+	kinds := kindsOf(cfg.Ops)
 	service, err := startService(ctx, kinds)
 	if err != nil {
 		return nil, err
@@ -84,7 +93,8 @@ func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
 
 	records := plan(cfg, kinds)
 	start := time.Now()
-	callAll(ctx, cfg.Concurrency, records, func(r *record) {
+	callAll(ctx, cfg.Concurrency, len(records), func(i int) {
+		r := &records[i]
 		r.call(ctx, cfg, caller, front.base[r.kind.Name])
 		r.atOnce = service.ledger.Executions(r.order)
 	})
@@ -107,10 +117,11 @@ func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
 func plan(cfg Config, kinds []Kind) []record {
 	records := make([]record, cfg.Calls)
 	for i := range records {
-		round := i / len(kinds)
+		round, kind := i/len(kinds), &kinds[i%len(kinds)]
+		ops := kind.fits(cfg.Ops)
 		records[i] = record{
-			order: Order{Op: cfg.Ops[round%len(cfg.Ops)], Reference: reference(i)},
-			kind:  &kinds[i%len(kinds)], patient: round/len(cfg.Ops)%patientEvery == 0,
+			order: Order{Op: ops[round%len(ops)], Reference: reference(i)},
+			kind:  kind, patient: round/len(ops)%patientEvery == 0,
 		}
 	}
 	return records
@@ -119,13 +130,14 @@ func plan(cfg Config, kinds []Kind) []record {
 // reference is a UUID, which is all that some operations take.
 func reference(i int) string { return fmt.Sprintf("6f1c2a34-5b6d-4e7f-8a9b-%012x", i) }
 
-func callAll(ctx context.Context, concurrency int, records []record, call func(*record)) {
+// callAll makes the calls 0 to n-1, so many at a time.
+func callAll(ctx context.Context, concurrency, n int, call func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range concurrency {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(records)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				call(&records[i])
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				call(int(i))
 			}
 		})
 	}
@@ -134,11 +146,8 @@ func callAll(ctx context.Context, concurrency int, records []record, call func(*
 
 func (r *record) call(ctx context.Context, cfg Config, caller Caller, base string) {
 	limit := cfg.Deadline
-	switch {
-	case r.patient && r.kind.silent:
-		limit = cfg.SilentPatience
-	case r.patient:
-		limit = cfg.Patience
+	if r.patient {
+		limit = cfg.patience(r.kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

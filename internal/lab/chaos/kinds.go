@@ -49,6 +49,7 @@ type Kind struct {
 	// Name is also the first segment of the path.
 	Name string
 
+	ops      []string // those that can meet it; nil: all
 	effect   effect
 	verdicts []Verdict       // those that are right where the deadline leaves time
 	serve    func(*exchange) // what the service does; nil: it succeeds
@@ -67,8 +68,24 @@ const refusedAddress = "127.0.0.1:1"
 // lateBy is when the order is executed that nobody waits for any more.
 const lateBy = 300 * time.Millisecond
 
-// Kinds returns all kinds: 25 of the service, 15 of the proxy.
-func Kinds() []Kind { return append(serviceKinds(), proxyKinds()...) }
+// fits returns which of the operations can meet the kind.
+func (k *Kind) fits(ops []string) (fit []string) {
+	for _, op := range ops {
+		if k.ops == nil || slices.Contains(k.ops, op) {
+			fit = append(fit, op)
+		}
+	}
+	return fit
+}
+
+// Kinds returns all kinds: 25 of the service, 15 of the proxy, and 4 of data
+// that are not the promised.
+func Kinds() []Kind { return slices.Concat(serviceKinds(), proxyKinds(), dataKinds()) }
+
+// kindsOf returns the kinds that some of the operations can meet.
+func kindsOf(ops []string) []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return len(k.fits(ops)) == 0 })
+}
 
 func serviceKinds() []Kind {
 	// Before it is executed, or instead.
@@ -111,7 +128,7 @@ func serviceKinds() []Kind {
 	}
 	return append(kinds, Kind{
 		Name: "done-late", effect: always, verdicts: []Verdict{Unknown}, silent: true,
-		serve: func(x *exchange) { x.awaitDeparture(); x.executeIn(lateBy) },
+		serve: func(x *exchange) { x.accept(); x.awaitDeparture(); x.executeIn(lateBy) },
 	})
 }
 
@@ -149,6 +166,27 @@ func proxyKinds() []Kind {
 	}
 }
 
+// After it was executed, and was said to be: what else is said then decides
+// only whether the answer is that to this order.
+func dataKinds() []Kind {
+	kinds := []Kind{
+		{Name: "done-other-data", verdicts: []Verdict{Executed}, serve: data(`["true"]`)},
+		{Name: "done-no-identity", verdicts: []Verdict{Executed}, serve: withoutIdentity},
+		{
+			Name: "done-other-order", verdicts: []Verdict{Unknown}, ops: []string{"CreateTransfer"},
+			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),
+		},
+		{
+			Name: "done-false", verdicts: []Verdict{Unknown}, ops: []string{"CancelOperation", "RetryOperation"},
+			serve: data(`false`),
+		},
+	}
+	for i := range kinds {
+		kinds[i].effect = always
+	}
+	return kinds
+}
+
 func toxic(name, stream, attribute string, value int) string {
 	return fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":{%q:%d}}`, name, stream, attribute, value)
 }
@@ -163,6 +201,26 @@ func succeed(x *exchange) {
 
 func answer(status int, text string) func(*exchange) {
 	return func(x *exchange) { x.say(status, text) }
+}
+
+// data executes, and answers the code of success with that.
+func data(text string) func(*exchange) {
+	return func(x *exchange) {
+		x.execute()
+		x.say(http.StatusOK, `{"code":200,"msg":"success","data":`+text+`}`)
+	}
+}
+
+// withoutIdentity executes, and does not say as what.
+func withoutIdentity(x *exchange) {
+	data(map[string]string{
+		"CreateTransfer": `{"merchant_order_no":"` + x.order.Reference + `","status":"wait_process"}`,
+		"FreezeCard":     `""`,
+		"UploadImage":    `{}`,
+		// These have none. That there is no data at all is the next to it.
+		"CancelOperation": `null`,
+		"RetryOperation":  `null`,
+	}[x.order.Op])(x)
 }
 
 func retryAfter(status int, seconds string) func(*exchange) {

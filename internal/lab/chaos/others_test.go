@@ -29,7 +29,7 @@ func TestHarnessCatchesOthers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := DefaultConfig()
-			cfg.Calls = 480
+			cfg.Calls = 516                // 12 for each kind
 			cfg.Patience = 5 * time.Second // they wait and repeat where cardwire has long answered
 			report, err := Run(t.Context(), cfg, tt.caller())
 			require.NoError(t, err)

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,13 +34,36 @@ type Ledger struct {
 	mu    sync.Mutex
 	count map[Order]int
 	total int
+	once  bool // an order that is there is not executed again
+}
+
+// accept makes the order exist, which shall be executed later.
+func (l *Ledger) accept(o Order) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.init()
+	l.count[o] += 0
+}
+
+func (l *Ledger) exists(o Order) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.count[o]
+	return ok
+}
+
+func (l *Ledger) init() {
+	if l.count == nil {
+		l.count = map[Order]int{}
+	}
 }
 
 func (l *Ledger) enter(o Order) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.count == nil {
-		l.count = map[Order]int{}
+	l.init()
+	if l.once && l.count[o] > 0 {
+		return
 	}
 	l.count[o]++
 	l.total++
@@ -58,6 +82,10 @@ func (l *Ledger) Total() int {
 	defer l.mu.Unlock()
 	return l.total
 }
+
+// kindHeader names a kind that takes the place of the one in the path: so one
+// client, which has one base URL, meets two.
+const kindHeader = "X-Chaos-Kind"
 
 // service listens on loopback. The first segment of a path names the kind of
 // fault, so that one listener serves them all.
@@ -100,7 +128,7 @@ func (s *service) settle(ctx context.Context) error {
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, operation, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/api/v1")
-	kind := s.kinds[name]
+	kind := s.kinds[cmp.Or(r.Header.Get(kindHeader), name)]
 	if kind == nil {
 		http.NotFound(w, r)
 		return
@@ -179,6 +207,8 @@ type exchange struct {
 }
 
 func (x *exchange) execute() { x.service.ledger.enter(x.order) }
+
+func (x *exchange) accept() { x.service.ledger.accept(x.order) }
 
 // success is the answer that the interface promises.
 func (x *exchange) success() string {
