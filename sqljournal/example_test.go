@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) // a program keeps its file
+	defer func() { _ = os.RemoveAll(dir) }() // a program keeps its file
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "journal.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		fmt.Println(err)
