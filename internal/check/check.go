@@ -62,6 +62,16 @@ func UTF8(name, v string) error {
 	return nil
 }
 
+// Values wants names and values of a query or a form in valid UTF-8.
+func Values(name string, v url.Values) error {
+	for key, values := range v {
+		if !utf8.ValidString(key) || !utf8.ValidString(strings.Join(values, "&")) {
+			return errors.New(name + " is not valid UTF-8")
+		}
+	}
+	return nil
+}
+
 // Reference is [Visible] for an identifier that must be given.
 func Reference(name, v string) error {
 	if v == "" {
@@ -206,12 +216,23 @@ func Path(v string) error {
 		return errors.New(`Path does not begin with one "/"`)
 	case strings.ContainsAny(v, `?#\%`):
 		return errors.New("Path holds a query, a fragment, a backslash or an escape")
-	case strings.Contains(v+"/", "/../") || strings.Contains(v+"/", "/./"):
+	case leadsElsewhere(v):
 		return errors.New("Path leads elsewhere by dots")
 	case strings.ContainsAny(v, " \u00a0"):
 		return errors.New("Path holds a space")
 	}
 	return Text("Path", v)
+}
+
+// leadsElsewhere finds the segments . and .., also with parameters: some services
+// take "..;x" for "..".
+func leadsElsewhere(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // BaseURL wants the address that all paths are relative to, over https, or
@@ -225,6 +246,10 @@ func BaseURL(v string, insecure bool) (*url.URL, error) {
 		return nil, errors.New("the base URL holds a user name: the key is a parameter of its own")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(v, "#"):
 		return nil, errors.New("the base URL holds a query or a fragment")
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("-._:[]%", r) }):
+		// net/http would ask for another host: it replaces what is not UTF-8, and
+		// drops what does not show.
+		return nil, errors.New("the base URL's host is not plain ASCII: write a name in another script as xn--")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the base URL is not https")
 	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -168,6 +169,20 @@ func TestUTF8(t *testing.T) {
 		"\xc3" + canary:             "CardID is not valid UTF-8",
 		canary + "\xf4\x90\x80\x80": "CardID is not valid UTF-8",
 	})
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, check.Values("Query", nil))
+	require.NoError(t, check.Values("Query", url.Values{"": {""}, "a\x00": {"b\r\n", "\ufffd"}}))
+	for _, v := range []url.Values{
+		{"a" + canary + "\xff": {"b"}},
+		{"a": {"b", canary + "\xc3"}},
+		{"a": {"\xc3", "\xa9"}}, // which are a letter together
+		{"a\xed\xa0\x80": nil},
+	} {
+		require.EqualError(t, check.Values("Query", v), "Query is not valid UTF-8")
+	}
 }
 
 func TestDigits(t *testing.T) {
@@ -409,6 +424,7 @@ func TestPath(t *testing.T) {
 		"/cards/":              "",
 		"/a.b/..c/d../...":     "",
 		"/a:b;c=d,e@f":         "",
+		"/a..;b/...;c/;..":     "",
 		"/é":                   "",
 		"":                     begin,
 		canary:                 begin,
@@ -424,6 +440,9 @@ func TestPath(t *testing.T) {
 		"/%2e%2e/" + canary:    other,
 		"/a%2f" + canary:       other,
 		"/%":                   other,
+		"/..;/" + canary:       dots,
+		"/a/..;b=c/" + canary:  dots,
+		"/.;/" + canary:        dots,
 		"/..":                  dots,
 		"/.":                   dots,
 		"/../" + canary:        dots,
@@ -447,6 +466,7 @@ const (
 	notAddress = "the base URL is not like https://host/api/v1"
 	hasUser    = "the base URL holds a user name: the key is a parameter of its own"
 	hasQuery   = "the base URL holds a query or a fragment"
+	notASCII   = "the base URL's host is not plain ASCII: write a name in another script as xn--"
 	notHTTPS   = "the base URL is not https"
 	inClear    = "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
 	notPlain   = "the base URL's path is not a plain one"
@@ -477,6 +497,23 @@ func TestBaseURL(t *testing.T) {
 		{"http://[::1]:8080/api", "http://[::1]:8080/api", ""},
 		{"http://localhost:8080", "http://localhost:8080", ""},
 		{"http://LOCALHOST", "http://LOCALHOST", ""},
+
+		{"https://xn--r8jz45g.example.com", "https://xn--r8jz45g.example.com", ""},
+		{"https://api_1.example.com./v1", "https://api_1.example.com./v1", ""},
+		{"https://[fe80::1%25eth0]:8443/v1", "https://[fe80::1%25eth0]:8443/v1", ""},
+
+		{"https://" + canary + "\xff.example.com", "", notASCII},
+		{"https://" + canary + "\u200b.example.com", "", notASCII},
+		{"https://" + canary + "\u202e.example.com", "", notASCII},
+		{"https://" + canary + "\uff0f.example.com", "", notASCII},
+		{"https://" + canary + "\u2215.example.com", "", notASCII},
+		{"https://\u00e9.example.com/" + canary, "", notASCII},
+		{"https://%C3%A9.example.com/" + canary, "", notASCII},
+		{"https://a\u00a0b/" + canary, "", notASCII},
+		{`https://a"b/` + canary, "", notASCII},
+		{"https://a;b/" + canary, "", notASCII},
+		{"https://a,b/" + canary, "", notASCII},
+		{"https://[::1%25\xff]/" + canary, "", notASCII},
 
 		{"http://api.example.com/" + canary, "", inClear},
 		{"http://192.168.0.1", "", inClear},
