@@ -667,13 +667,21 @@ type Request struct {
 // where an operation answers nothing, let T be any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	op := operation{
-		name: r.Op, method: r.Method, path: r.Path, class: r.class(),
+		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
 		query: r.Query.Encode(), reference: r.Reference, unique: true,
 	}
 	op.invalid = r.encode(&op)
 	// What a path and a query name belongs to the intent as the body does.
 	op.target = wire.Fields{{Name: op.method + " " + op.path, Value: op.query}}
 	return do(ctx, c, op, reply[T]{read: readAny[T]}, opts)
+}
+
+// name keeps an Op that is refused out of the text of the error.
+func (r *Request) name() string {
+	if check.Reference("Op", r.Op) != nil {
+		return "Call"
+	}
+	return r.Op
 }
 
 func (r *Request) class() transport.Class {
@@ -696,6 +704,9 @@ func (r *Request) encode(op *operation) error {
 		text, err := json.Marshal(r.JSON)
 		if err != nil {
 			return invalid("JSON cannot be encoded")
+		}
+		if err := check.JSON("JSON", r.JSON); err != nil {
+			return invalid(err.Error())
 		}
 		op.fields = wire.Fields{{Value: string(text)}}
 		op.body = rawJSON
@@ -729,7 +740,10 @@ func (r *Request) valid() error {
 	case r.Reference != "" && !r.Write:
 		return invalid("Reference belongs to a write")
 	}
-	return checked(check.Visible("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference))
+	return checked(
+		check.Visible("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
+		check.Values("Query", r.Query), check.Values("Form", r.Form),
+	)
 }
 
 // readAny refuses null for a T that cannot hold it: encoding/json would leave a

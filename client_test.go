@@ -55,6 +55,10 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"a backslash":                  {Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path holds a query, a fragment, a backslash or an escape"},
 		"a space":                      {Request{Op: "A", Method: "GET", Path: "/a b"}, "Path holds a space"},
 		"a line":                       {Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path holds a control character"},
+		"dots with a parameter":        {Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, "Path leads elsewhere by dots"},
+		"a query that is no UTF-8":     {Request{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}, "Query is not valid UTF-8"},
+		"a form that is no UTF-8":      {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
+		"JSON that is no UTF-8":        {Request{Op: "A", Method: "POST", Path: "/a", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,6 +67,17 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 			assert.Nil(t, v)
 			assert.NotErrorIs(t, err, errTellBroken)
 		})
+	}
+}
+
+// An Op that cannot be a name does not get into the text of the error either.
+func TestTheErrorOfAnOpThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for op, problem := range map[string]string{
+		"": "Op is empty", "a\nb": "Op holds a control character", "a\xff": "Op is not valid UTF-8",
+	} {
+		_, err := Call[any](t.Context(), unasked(t), Request{Op: op, Method: "GET", Path: "/a"})
+		require.EqualError(t, err, "cardwire: Call: not sent: invalid parameters: "+problem+": correct it and call again; nothing was sent")
 	}
 }
 

@@ -1,0 +1,73 @@
+package check
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"unicode/utf8"
+)
+
+// JSON refuses a value that holds text which is not valid UTF-8 where
+// encoding/json finds it. That package replaces such text, and in what it wrote
+// a replacement cannot be told from the caller's own. The value must be one that
+// it has written: it then has an end.
+func JSON(name string, v any) error {
+	if v != nil && !validJSON(reflect.ValueOf(v)) {
+		return errors.New(name + " is not valid UTF-8")
+	}
+	return nil
+}
+
+func validJSON(v reflect.Value) bool {
+	if text, ok := marshalled(v); ok {
+		return utf8.Valid(text)
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil() || validJSON(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() != reflect.Uint8 && !validJSON(v.Index(i)) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for name, value := range v.Seq2() {
+			if !validJSON(name) || !validJSON(value) {
+				return false
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			written := (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-"
+			if written && !validJSON(v.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// marshalled is what a value says of itself, if encoding/json would ask it.
+func marshalled(v reflect.Value) (text []byte, ok bool) {
+	if v.Kind() == reflect.Pointer && v.IsNil() || !v.CanInterface() {
+		return nil, false
+	}
+	if v.CanAddr() && v.Addr().CanInterface() {
+		v = v.Addr()
+	}
+	var err error
+	switch m := v.Interface().(type) {
+	case json.Marshaler:
+		text, err = m.MarshalJSON()
+	case encoding.TextMarshaler:
+		text, err = m.MarshalText()
+	default:
+		return nil, false
+	}
+	return text, err == nil
+}
