@@ -1,0 +1,243 @@
+// Package cardwireotel reports the calls of a cardwire client to OpenTelemetry:
+// a span and a duration for each.
+//
+//	observer, err := cardwireotel.NewObserver()
+//	if err != nil {
+//		return err
+//	}
+//	client, err := cardwire.NewFromEnv(cardwire.WithObserver(observer))
+//
+// A call is one span, a child of the caller's, however many requests it takes:
+// those are its events, and so is what deviates from the interface. Nothing that
+// is reported tells of a customer: no path, query, reference, message or body.
+package cardwireotel
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// ScopeName is the name of the instrumentation scope of spans and metrics.
+const ScopeName = "github.com/cardwire/cardwire-go/cardwireotel"
+
+// The names of what is reported. They do not change before the next major version.
+const (
+	// CallDuration is the histogram of whole calls in seconds, repeats and waits
+	// included. Its attributes are AttrOperation and AttrOutcome.
+	CallDuration = "cardwire.call.duration"
+
+	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
+	// AttrDuration and AttrWait.
+	EventAttempt = "cardwire.attempt"
+	// EventDrift is the event of a deviation from the interface, with
+	// AttrDriftPath and AttrDriftKind.
+	EventDrift = "cardwire.drift"
+	// EventJournalError is the event of a result that the journal did not record.
+	EventJournalError = "cardwire.journal_error"
+
+	// AttrOperation is the operation, like "CreateTransfer"; of [cardwire.Call]
+	// it is Request.Op.
+	AttrOperation = "cardwire.operation"
+	// AttrOutcome is "success" or, of a failed call, whether it happened:
+	// "not_sent", "refused", "unknown" or "executed".
+	AttrOutcome = "cardwire.outcome"
+	// AttrWrite says that the operation changes something.
+	AttrWrite = "cardwire.write"
+	// AttrCode is the code of the envelope, if one was readable.
+	AttrCode = "cardwire.code"
+	// AttrAttempts is the number of requests made.
+	AttrAttempts = "cardwire.attempts"
+	// AttrErrorType is why the call failed, as one of a few words: see [NewObserver].
+	AttrErrorType = "error.type"
+	// AttrHTTPMethod is the HTTP method.
+	AttrHTTPMethod = "http.request.method"
+	// AttrHTTPStatus is the HTTP status, if there was an answer.
+	AttrHTTPStatus = "http.response.status_code"
+	// AttrPhase is how far a request came: "connect", "sent" or "answered".
+	AttrPhase = "cardwire.attempt.phase"
+	// AttrDuration is how long a request took, in seconds.
+	AttrDuration = "cardwire.attempt.duration"
+	// AttrWait is the pause before the next request, in seconds, if there was one.
+	AttrWait = "cardwire.attempt.wait"
+	// AttrDriftPath is where an answer deviates, like "data.data[].fee".
+	AttrDriftPath = "cardwire.drift.path"
+	// AttrDriftKind is how it deviates, like "text for number"; never a value.
+	AttrDriftKind = "cardwire.drift.kind"
+)
+
+// Option configures the observer.
+type Option func(*observer)
+
+// WithTracerProvider has p make the spans; the default is OpenTelemetry's global
+// provider. nil: the default.
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(o *observer) { o.tracers = p }
+}
+
+// WithMeterProvider has p make the histogram; the default is OpenTelemetry's
+// global provider. nil: the default.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(o *observer) { o.meters = p }
+}
+
+// buckets are the bounds of the histogram in seconds: the ones that OpenTelemetry
+// recommends for HTTP, and those of a call with repeats and of an upload.
+var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 300}
+
+// NewObserver returns an observer for [cardwire.WithObserver].
+//
+// A failed call's span has the status Error, and AttrErrorType is one of
+// unauthorized, not_found, rate_limited, invalid_params, unreadable, too_large,
+// redirect, parameter_ignored, duplicate_intent, drift, canceled and timeout, or
+// otherwise the outcome. The error is of the meter provider, if that refuses the
+// histogram.
+func NewObserver(opts ...Option) (cardwire.Observer, error) {
+	var o observer
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&o)
+		}
+	}
+	if o.tracers == nil {
+		o.tracers = otel.GetTracerProvider()
+	}
+	if o.meters == nil {
+		o.meters = otel.GetMeterProvider()
+	}
+	var err error
+	o.tracer = o.tracers.Tracer(ScopeName)
+	o.duration, err = o.meters.Meter(ScopeName).Float64Histogram(CallDuration,
+		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
+		metric.WithExplicitBucketBoundaries(buckets...))
+	if err != nil {
+		return cardwire.Observer{}, err
+	}
+	return cardwire.Observer{
+		CallStart: o.start, CallEnd: o.end,
+		Attempt: attempt, Drift: drift, JournalError: journalError,
+	}, nil
+}
+
+type observer struct {
+	tracers  trace.TracerProvider
+	meters   metric.MeterProvider
+	tracer   trace.Tracer
+	duration metric.Float64Histogram
+}
+
+// spanKey finds a call's own span. The context's current one may be another
+// observer's.
+type spanKey struct{}
+
+func spanOf(ctx context.Context) trace.Span {
+	span, ok := ctx.Value(spanKey{}).(trace.Span)
+	if !ok {
+		return noop.Span{} // another observer replaced the context by one of its own
+	}
+	return span
+}
+
+func (o *observer) start(ctx context.Context, c cardwire.CallInfo) context.Context {
+	ctx, span := o.tracer.Start(ctx, "cardwire."+c.Op, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String(AttrOperation, c.Op),
+		attribute.Bool(AttrWrite, c.Write),
+		attribute.String(AttrHTTPMethod, c.Method),
+	))
+	return context.WithValue(ctx, spanKey{}, span)
+}
+
+func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
+	span := spanOf(ctx)
+	outcome := outcomeOf(r)
+	span.SetAttributes(attribute.String(AttrOutcome, outcome), attribute.Int(AttrAttempts, r.Attempts))
+	span.SetAttributes(answered(r.HTTPStatus)...)
+	if r.Code != 0 {
+		span.SetAttributes(attribute.Int(AttrCode, r.Code))
+	}
+	if r.Err != nil {
+		span.SetAttributes(attribute.String(AttrErrorType, errorType(r.Err, outcome)))
+		span.SetStatus(codes.Error, outcome)
+	}
+	span.End()
+	o.duration.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(
+		attribute.String(AttrOperation, c.Op), attribute.String(AttrOutcome, outcome)))
+}
+
+func attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
+	attributes := append(answered(a.HTTPStatus),
+		attribute.String(AttrPhase, a.Phase), attribute.Float64(AttrDuration, a.Duration.Seconds()))
+	if a.Wait > 0 {
+		attributes = append(attributes, attribute.Float64(AttrWait, a.Wait.Seconds()))
+	}
+	spanOf(ctx).AddEvent(EventAttempt, trace.WithAttributes(attributes...))
+}
+
+func drift(ctx context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
+	spanOf(ctx).AddEvent(EventDrift, trace.WithAttributes(
+		attribute.String(AttrDriftPath, d.Path), attribute.String(AttrDriftKind, d.Kind)))
+}
+
+func journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
+	spanOf(ctx).AddEvent(EventJournalError) // the error's text is the journal's own, and may hold anything
+}
+
+// answered is the status, if there was one.
+func answered(status int) []attribute.KeyValue {
+	if status == 0 {
+		return nil
+	}
+	return []attribute.KeyValue{attribute.Int(AttrHTTPStatus, status)}
+}
+
+func outcomeOf(r cardwire.CallResult) string {
+	if r.Err == nil {
+		return "success"
+	}
+	switch r.Outcome {
+	case cardwire.OutcomeNotSent:
+		return "not_sent"
+	case cardwire.OutcomeRefused:
+		return "refused"
+	case cardwire.OutcomeExecuted:
+		return "executed"
+	case cardwire.OutcomeUnknown:
+	}
+	return "unknown"
+}
+
+// errorTypes are the causes that are told apart, the first that fits.
+var errorTypes = []struct {
+	cause error
+	name  string
+}{
+	{cardwire.ErrDuplicateIntent, "duplicate_intent"},
+	{cardwire.ErrInvalidParams, "invalid_params"},
+	{cardwire.ErrUnauthorized, "unauthorized"},
+	{cardwire.ErrNotFound, "not_found"},
+	{cardwire.ErrRateLimited, "rate_limited"},
+	{cardwire.ErrParameterIgnored, "parameter_ignored"},
+	{cardwire.ErrDrift, "drift"},
+	{cardwire.ErrUnreadable, "unreadable"},
+	{cardwire.ErrResponseTooLarge, "too_large"},
+	{cardwire.ErrRedirect, "redirect"},
+	{context.Canceled, "canceled"},
+	{context.DeadlineExceeded, "timeout"},
+}
+
+func errorType(err error, outcome string) string {
+	for _, t := range errorTypes {
+		if errors.Is(err, t.cause) {
+			return t.name
+		}
+	}
+	return outcome
+}
