@@ -75,7 +75,7 @@ func spanText(s tracetest.SpanStub) string {
 func attributesText(list []attribute.KeyValue) string {
 	var lines []string
 	for _, a := range list {
-		value := a.Value.Emit()
+		value := a.Value.String()
 		if a.Key == cardwireotel.AttrDuration {
 			value = "?" // of the clock
 		}
