@@ -1,0 +1,404 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// state is how an assumption stands.
+type state string
+
+const (
+	documented   state = "documented" // the interface shows it, and the service keeps to it
+	confirmed    state = "confirmed"
+	contradicted state = "contradicted"
+	unchecked    state = "cannot be checked"
+)
+
+// finding is a line of the report.
+type finding struct {
+	what    string
+	assumed string
+	state   state
+	advice  string
+}
+
+// doctor examines a service.
+type doctor struct {
+	connect  func(...cardwire.Option) (*cardwire.Client, error)
+	profile  cardwire.Profile // as far as it is known by now
+	secrets  bool
+	whole    *cardwire.CardPage // the first page of all cards
+	drift    map[string][]string
+	findings []finding
+	settings []string // lines of Go
+}
+
+func (d *doctor) healthy() bool {
+	return !slices.ContainsFunc(d.findings, func(f finding) bool { return f.state == contradicted })
+}
+
+func (d *doctor) find(what, assumed string, s state, advice string) {
+	d.findings = append(d.findings, finding{what, assumed, s, advice})
+}
+
+// examine asks everything that can be asked without changing anything. Its error
+// says that nothing can be found out.
+func (d *doctor) examine(ctx context.Context) error {
+	// The doctor judges the answers itself.
+	d.profile.TrustReplies = true
+	d.drift = map[string][]string{}
+	whole, err := d.list(ctx, d.profile, cardwire.ListCardsParams{})
+	if errors.Is(err, cardwire.ErrUnauthorized) {
+		return fmt.Errorf("the service does not accept the key: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("the cards cannot be listed: %w", err)
+	}
+	d.whole = whole
+	for _, p := range parameters {
+		if err := d.parameter(ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := d.answers(ctx); err != nil {
+		return err
+	}
+	for _, f := range beyondReading {
+		d.find(f.what, f.assumed, unchecked, f.advice)
+	}
+	return nil
+}
+
+// beyondReading are the assumptions that no read can show to be right or wrong.
+var beyondReading = []finding{
+	{what: "RetryAction", assumed: `"retry"`, advice: "ask for the value of type that retries"},
+	{what: "RefusedCodes", assumed: "400 401 403 404 405 413 415 422 429", advice: "ask which codes guarantee that nothing happened"},
+	{what: "RefusedStatuses", assumed: "the same numbers", advice: "ask which HTTP statuses guarantee it"},
+	{what: "ServerDeduplicates", assumed: "false", advice: "ask whether an order number is executed once however often it comes"},
+	{what: "order IDs in GetCardByOrder", assumed: "as CardIDParam", advice: "try one: no member of the answer repeats it"},
+	{what: "zone of all times", assumed: "none", advice: "ask for it, and use DateTime.In"},
+}
+
+// parameter is the name of a query parameter that the interface does not show.
+type parameter struct {
+	field   string
+	name    func(*cardwire.Profile) *string
+	likely  []string
+	honours func(context.Context, *doctor, cardwire.Profile) (verdict, error)
+}
+
+// verdict is what one try of a name shows.
+type verdict int
+
+const (
+	ignored   verdict = iota // or refused
+	honoured                 // only a service that knows the name answers so
+	undecided                // no answer could tell
+)
+
+// parameters come in the order in which later ones need earlier ones.
+var parameters = []parameter{
+	{
+		"LimitParam", func(p *cardwire.Profile) *string { return &p.LimitParam },
+		[]string{"limit", "per_page", "page_size", "pageSize", "perPage", "size", "rows", "count"},
+		limitHonoured,
+	},
+	{
+		"PageParam", func(p *cardwire.Profile) *string { return &p.PageParam },
+		[]string{"page", "page_no", "pageNo", "page_num", "pageNum", "current_page", "currentPage", "p"},
+		pageHonoured,
+	},
+	{
+		"StatusParam", func(p *cardwire.Profile) *string { return &p.StatusParam },
+		[]string{"status", "card_status", "cardStatus", "state"},
+		statusHonoured,
+	},
+	{
+		"CardBINParam", func(p *cardwire.Profile) *string { return &p.CardBINParam },
+		[]string{"card_bin", "cardBin", "bin", "card_bins", "binCode", "bin_code"},
+		binHonoured,
+	},
+	{
+		"SubAccountParam", func(p *cardwire.Profile) *string { return &p.SubAccountParam },
+		[]string{"sub_account_id", "subAccountId", "sub_account", "subAccount", "account_id", "accountId"},
+		narrows(func(p *cardwire.ListCardsParams, none bool) {
+			if none {
+				p.SubAccountID = "cardwire-doctor-no-such-account"
+			}
+		}),
+	},
+	{
+		"CreatedFromParam", func(p *cardwire.Profile) *string { return &p.CreatedFromParam },
+		[]string{"created_from", "create_time_start", "createTimeStart", "create_time_from", "start_time", "startTime", "start_date", "startDate", "create_start", "begin_time", "from"},
+		narrows(func(p *cardwire.ListCardsParams, none bool) { p.CreatedFrom = day(none) }),
+	},
+	{
+		"CreatedToParam", func(p *cardwire.Profile) *string { return &p.CreatedToParam },
+		[]string{"created_to", "create_time_end", "createTimeEnd", "create_time_to", "end_time", "endTime", "end_date", "endDate", "create_end", "to"},
+		narrows(func(p *cardwire.ListCardsParams, none bool) { p.CreatedTo = day(!none) }),
+	},
+	{
+		"TransactedFromParam", func(p *cardwire.Profile) *string { return &p.TransactedFromParam },
+		[]string{"transacted_from", "transaction_time_start", "transactionTimeStart", "trans_time_start", "transaction_start", "trade_time_start", "transaction_from"},
+		narrows(func(p *cardwire.ListCardsParams, none bool) { p.TransactedFrom = day(none) }),
+	},
+	{
+		"TransactedToParam", func(p *cardwire.Profile) *string { return &p.TransactedToParam },
+		[]string{"transacted_to", "transaction_time_end", "transactionTimeEnd", "trans_time_end", "transaction_end", "trade_time_end", "transaction_to"},
+		narrows(func(p *cardwire.ListCardsParams, none bool) { p.TransactedTo = day(!none) }),
+	},
+	{
+		"CardIDParam", func(p *cardwire.Profile) *string { return &p.CardIDParam },
+		[]string{"id", "card_id", "cardId", "cardID", "card"},
+		idHonoured,
+	},
+}
+
+// parameter tries the assumed name and then the likely ones, and keeps the first
+// that is honoured.
+func (d *doctor) parameter(ctx context.Context, p parameter) error {
+	assumed := *p.name(&d.profile)
+	names := p.likely
+	if assumed != "" {
+		names = slices.Insert(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == assumed }), 0, assumed)
+	}
+	for _, name := range names {
+		profile := d.profile
+		*p.name(&profile) = name
+		seen, err := p.honours(ctx, d, profile)
+		switch {
+		case err != nil:
+			return fmt.Errorf("the examination cannot go on: %w", err)
+		case seen == undecided:
+			d.find(p.field, quoted(assumed), unchecked, "there are too few cards, or they are too much alike, to tell")
+			return nil
+		case seen == honoured:
+			d.found(p, assumed, name)
+			return nil
+		}
+	}
+	advice := fmt.Sprintf("ask for the name: none of %d likely ones is honoured", len(names))
+	if assumed == "" {
+		d.find(p.field, quoted(assumed), unchecked, advice)
+		return nil
+	}
+	*p.name(&d.profile) = ""
+	d.settings = append(d.settings, fmt.Sprintf("profile.%s = \"\" // until its name is known", p.field))
+	d.find(p.field, quoted(assumed), contradicted, advice)
+	return nil
+}
+
+func (d *doctor) found(p parameter, assumed, name string) {
+	if name == assumed {
+		d.find(p.field, quoted(assumed), confirmed, "")
+		return
+	}
+	*p.name(&d.profile) = name
+	s := confirmed
+	if assumed != "" {
+		s = contradicted
+	}
+	d.find(p.field, quoted(assumed), s, fmt.Sprintf("set it to %q", name))
+	d.settings = append(d.settings, fmt.Sprintf("profile.%s = %q", p.field, name))
+}
+
+func quoted(name string) string {
+	if name == "" {
+		return "no name"
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// list asks for a page with the names of a profile.
+func (d *doctor) list(ctx context.Context, profile cardwire.Profile, p cardwire.ListCardsParams) (*cardwire.CardPage, error) {
+	client, err := d.client(profile)
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	return client.ListCards(ctx, p)
+}
+
+// client returns one that keeps what it hears of drift.
+func (d *doctor) client(profile cardwire.Profile) (*cardwire.Client, error) {
+	return d.connect(cardwire.WithProfile(profile), cardwire.WithObserver(cardwire.Observer{
+		Drift: func(_ context.Context, c cardwire.CallInfo, drift cardwire.Drift) {
+			text := drift.Path + " (" + drift.Kind + ")"
+			if !slices.Contains(d.drift[c.Op], text) {
+				d.drift[c.Op] = append(d.drift[c.Op], text)
+			}
+		},
+	}))
+}
+
+// tried tells a name that the service refuses, which is then the wrong one, from
+// a failure that says nothing of it.
+func tried(err error) error {
+	if err == nil || errors.Is(err, cardwire.ErrRateLimited) || errors.Is(err, cardwire.ErrUnauthorized) {
+		return err
+	}
+	if errors.Is(err, cardwire.ErrRefused) || errors.Is(err, cardwire.ErrInvalidParams) {
+		return nil
+	}
+	return err
+}
+
+func limitHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+	if len(d.whole.Cards) < 2 {
+		return undecided, nil
+	}
+	page, err := d.list(ctx, profile, cardwire.ListCardsParams{Limit: 1})
+	if err != nil || len(page.Cards) != 1 {
+		return ignored, tried(err)
+	}
+	return honoured, nil
+}
+
+func pageHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+	params := cardwire.ListCardsParams{Page: 2}
+	if profile.LimitParam != "" {
+		params.Limit = 1
+	}
+	if len(d.whole.Cards) < 2 || params.Limit == 0 && d.whole.LastPage < 2 {
+		return undecided, nil
+	}
+	page, err := d.list(ctx, profile, params)
+	if err != nil || page.CurrentPage != 2 || len(page.Cards) == 0 || page.Cards[0].ID == d.whole.Cards[0].ID {
+		return ignored, tried(err)
+	}
+	return honoured, nil
+}
+
+func statusHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+	if len(d.whole.Cards) == 0 {
+		return undecided, nil
+	}
+	other := cardwire.CardClosed
+	if d.whole.Cards[0].Status == other {
+		other = cardwire.CardActive
+	}
+	page, err := d.list(ctx, profile, cardwire.ListCardsParams{Status: &other})
+	if err != nil || page.Total >= d.whole.Total ||
+		slices.ContainsFunc(page.Cards, func(c cardwire.Card) bool { return c.Status != other }) {
+		return ignored, tried(err)
+	}
+	return honoured, nil
+}
+
+func binHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+	if len(d.whole.Cards) == 0 || d.whole.Cards[0].CardBIN == "" {
+		return undecided, nil
+	}
+	bin := d.whole.Cards[0].CardBIN
+	another := func(c cardwire.Card) bool { return c.CardBIN != bin }
+	if !slices.ContainsFunc(d.whole.Cards, another) {
+		return undecided, nil
+	}
+	page, err := d.list(ctx, profile, cardwire.ListCardsParams{CardBIN: bin})
+	if err != nil || page.Total >= d.whole.Total || slices.ContainsFunc(page.Cards, another) {
+		return ignored, tried(err)
+	}
+	return honoured, nil
+}
+
+// narrows tries a filter whose effect shows in no card: one that lets none
+// through must give none, and one that lets all through must not.
+func narrows(set func(p *cardwire.ListCardsParams, none bool)) func(context.Context, *doctor, cardwire.Profile) (verdict, error) {
+	return func(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+		if d.whole.Total == 0 {
+			return undecided, nil
+		}
+		for _, none := range []bool{true, false} {
+			var p cardwire.ListCardsParams
+			set(&p, none)
+			page, err := d.list(ctx, profile, p)
+			if err != nil || (page.Total == 0) != none {
+				return ignored, tried(err)
+			}
+		}
+		return honoured, nil
+	}
+}
+
+// day is one after all cards, or one before.
+func day(future bool) cardwire.Date {
+	if future {
+		return cardwire.DateOf(time.Now().AddDate(10, 0, 0))
+	}
+	return cardwire.Date{Year: 1971, Month: time.January, Day: 1}
+}
+
+func idHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+	if len(d.whole.Cards) == 0 {
+		return undecided, nil
+	}
+	client, err := d.client(profile)
+	if err != nil {
+		return ignored, err
+	}
+	defer client.CloseIdleConnections()
+	id := d.whole.Cards[len(d.whole.Cards)-1].ID
+	card, err := client.GetCard(ctx, id)
+	if err != nil || card.ID != id {
+		return ignored, tried(err)
+	}
+	return honoured, nil
+}
+
+// answers compares the answer of each read with the interface.
+func (d *doctor) answers(ctx context.Context) error {
+	client, err := d.client(d.profile)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	for _, r := range d.reads(client) {
+		err := r.call(ctx)
+		drift := d.drift[r.name]
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, cardwire.ErrUnreadable):
+			d.find("answer of "+r.name, "the interface's", contradicted, "tell the client's maintainers: "+err.Error())
+		case err != nil:
+			d.find("answer of "+r.name, "the interface's", unchecked, err.Error())
+		case len(drift) > 0:
+			d.find("answer of "+r.name, "the interface's", contradicted, "tolerated: "+strings.Join(drift, ", "))
+		default:
+			d.find("answer of "+r.name, "the interface's", documented, "")
+		}
+	}
+	return nil
+}
+
+type read struct {
+	name string
+	call func(context.Context) error
+}
+
+func (d *doctor) reads(c *cardwire.Client) []read {
+	list := []read{
+		{"ListCards", func(ctx context.Context) error { _, err := c.ListCards(ctx, cardwire.ListCardsParams{}); return err }},
+		{"ListBINs", func(ctx context.Context) error { _, err := c.ListBINs(ctx); return err }},
+		{"ListBINsUnderMaintenance", func(ctx context.Context) error { _, err := c.ListBINsUnderMaintenance(ctx); return err }},
+		{"CardCapacity", func(ctx context.Context) error { _, err := c.CardCapacity(ctx); return err }},
+		{"ListRemittanceStates", func(ctx context.Context) error { _, err := c.ListRemittanceStates(ctx); return err }},
+		{"ListRemittanceCurrencies", func(ctx context.Context) error { _, err := c.ListRemittanceCurrencies(ctx); return err }},
+	}
+	if len(d.whole.Cards) == 0 {
+		return list
+	}
+	id := d.whole.Cards[0].ID
+	list = append(list, read{"GetCard", func(ctx context.Context) error { _, err := c.GetCard(ctx, id); return err }})
+	if d.secrets {
+		list = append(list, read{"GetCardSecrets", func(ctx context.Context) error { _, err := c.GetCardSecrets(ctx, id); return err }})
+	}
+	return list
+}

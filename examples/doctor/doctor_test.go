@@ -1,0 +1,220 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// visit runs the program and returns its report, one space for many.
+func visit(t *testing.T, baseURL, key string, args ...string) (healthy bool, report string) {
+	t.Helper()
+	t.Setenv("CARDWIRE_BASE_URL", baseURL)
+	t.Setenv("CARDWIRE_API_KEY", key)
+	var out strings.Builder
+	healthy, err := run(t.Context(), &out, args)
+	require.NoError(t, err)
+	lines := strings.Split(out.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+	}
+	report = strings.Join(lines, "\n")
+	assert.NotRegexp(t, `[0-9]{12}`, report)
+	assert.NotContains(t, report, cardwiretest.DefaultKey)
+	return healthy, report
+}
+
+func profileOf(limit, page, status, bin, id string) cardwire.Profile {
+	p := cardwire.DefaultProfile()
+	p.LimitParam, p.PageParam, p.StatusParam, p.CardBINParam, p.CardIDParam = limit, page, status, bin, id
+	return p
+}
+
+func TestAServiceAsAssumed(t *testing.T) {
+	healthy, report := visit(t, "", "")
+	assert.True(t, healthy)
+	for _, line := range []string{
+		`LimitParam "limit" confirmed`,
+		`PageParam "page" confirmed`,
+		`StatusParam "status" confirmed`,
+		`CardBINParam "card_bin" confirmed`,
+		`CreatedFromParam no name cannot be checked ask for the name: none of 11 likely ones is honoured`,
+		`CardIDParam "id" confirmed`,
+		`answer of ListCards the interface's documented`,
+		`answer of GetCard the interface's documented`,
+		`RetryAction "retry" cannot be checked ask for the value of type that retries`,
+		`Nothing is to be set: cardwire.DefaultProfile agrees with the service as far as can be seen.`,
+	} {
+		assert.Contains(t, report, line+"\n")
+	}
+	assert.NotContains(t, report, "GetCardSecrets", "secrets are read if asked for")
+}
+
+// The names are found out whether the service refuses those that it does not
+// know or takes no notice of them, and are what the report says to set.
+func TestOtherNamesAreFoundOut(t *testing.T) {
+	other := profileOf("page_size", "pageNo", "card_status", "bin", "cardId")
+	other.CreatedFromParam, other.CreatedToParam = "start_time", "end_time"
+	other.TransactedFromParam, other.TransactedToParam = "trans_time_start", "trans_time_end"
+	other.SubAccountParam = "sub_account_id"
+	for name, front := range map[string]func(*testing.T, *cardwiretest.Server) string{
+		"refused": func(_ *testing.T, s *cardwiretest.Server) string { return s.URL },
+		"ignored": func(t *testing.T, s *cardwiretest.Server) string {
+			return forgiving(t, s, "page_size", "pageNo", "card_status", "bin", "cardId",
+				"start_time", "end_time", "trans_time_start", "trans_time_end", "sub_account_id")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := cardwiretest.NewServer(t, cardwiretest.WithProfile(other))
+			healthy, report := visit(t, front(t, server), server.Key)
+			assert.False(t, healthy)
+			for _, line := range []string{
+				`LimitParam "limit" contradicted set it to "page_size"`,
+				`PageParam "page" contradicted set it to "pageNo"`,
+				`StatusParam "status" contradicted set it to "card_status"`,
+				`CardBINParam "card_bin" contradicted set it to "bin"`,
+				`SubAccountParam no name confirmed set it to "sub_account_id"`,
+				`CreatedFromParam no name confirmed set it to "start_time"`,
+				`CreatedToParam no name confirmed set it to "end_time"`,
+				`TransactedFromParam no name confirmed set it to "trans_time_start"`,
+				`TransactedToParam no name confirmed set it to "trans_time_end"`,
+				`CardIDParam "id" contradicted set it to "cardId"`,
+			} {
+				assert.Contains(t, report, line+"\n")
+			}
+			assert.True(t, strings.HasSuffix(report, `Set this:
+
+profile := cardwire.DefaultProfile()
+profile.LimitParam = "page_size"
+profile.PageParam = "pageNo"
+profile.StatusParam = "card_status"
+profile.CardBINParam = "bin"
+profile.SubAccountParam = "sub_account_id"
+profile.CreatedFromParam = "start_time"
+profile.CreatedToParam = "end_time"
+profile.TransactedFromParam = "trans_time_start"
+profile.TransactedToParam = "trans_time_end"
+profile.CardIDParam = "cardId"
+client, err := cardwire.New(baseURL, key, cardwire.WithProfile(profile))
+`), report)
+		})
+	}
+}
+
+// forgiving is a service that takes no notice of query parameters other than known.
+func forgiving(t *testing.T, s *cardwiretest.Server, known ...string) string {
+	t.Helper()
+	target, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	proxy := &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+			kept := url.Values{}
+			for _, name := range known {
+				if v := r.In.URL.Query().Get(name); v != "" {
+					kept.Set(name, v)
+				}
+			}
+			r.Out.URL.RawQuery = kept.Encode()
+		},
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(func() {
+		front.Close()
+		transport.CloseIdleConnections()
+	})
+	return front.URL + target.Path
+}
+
+func TestANameThatNobodyWouldGuess(t *testing.T) {
+	server := cardwiretest.NewServer(t, cardwiretest.WithProfile(profileOf("limit", "seite", "status", "card_bin", "id")))
+	healthy, report := visit(t, server.URL, server.Key)
+	assert.False(t, healthy)
+	assert.Contains(t, report, `PageParam "page" contradicted ask for the name: none of 8 likely ones is honoured`+"\n")
+	assert.Contains(t, report, `profile.PageParam = "" // until its name is known`+"\n")
+}
+
+func TestWithTooFewCardsNothingIsClaimed(t *testing.T) {
+	for _, cards := range []int{0, 1} {
+		server := cardwiretest.NewServer(t, cardwiretest.WithCards(cards))
+		healthy, report := visit(t, server.URL, server.Key)
+		assert.True(t, healthy)
+		for _, field := range []string{`LimitParam "limit"`, `PageParam "page"`, `CardBINParam "card_bin"`} {
+			assert.Contains(t, report, field+" cannot be checked there are too few cards, or they are too much alike, to tell\n")
+		}
+	}
+}
+
+func TestDriftIsReportedWithoutValues(t *testing.T) {
+	server := cardwiretest.NewServer(t, cardwiretest.WithQuirks())
+	healthy, report := visit(t, server.URL, server.Key, "-secrets")
+	assert.False(t, healthy)
+	assert.Regexp(t, `answer of ListCards the interface's contradicted tolerated: data\.data\[\]\.`, report)
+	assert.Contains(t, report, "answer of GetCardSecrets the interface's ")
+	assert.Contains(t, paths(server), "POST /api/v1/cards/private")
+}
+
+func TestWhatEndsTheExamination(t *testing.T) {
+	server := cardwiretest.NewServer(t)
+	t.Setenv("CARDWIRE_BASE_URL", server.URL)
+	for name, tc := range map[string]struct {
+		key  string
+		args []string
+		fail *cardwiretest.Fault
+		want string
+	}{
+		"a wrong key":       {key: "sk-wrong", want: "the service does not accept the key"},
+		"an argument":       {key: server.Key, args: []string{"now"}, want: `unexpected argument "now"`},
+		"too many requests": {key: server.Key, fail: &cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"}, want: "the cards cannot be listed"},
+		"no time":           {key: server.Key, args: []string{"-timeout", "1ns"}, want: "the cards cannot be listed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CARDWIRE_API_KEY", tc.key)
+			if tc.fail != nil {
+				server.Fail("ListCards", *tc.fail, 1)
+			}
+			var out strings.Builder
+			_, err := run(t.Context(), &out, tc.args)
+			require.ErrorContains(t, err, tc.want)
+			assert.Empty(t, out.String())
+		})
+	}
+}
+
+// paths are the requests that the service had, each once.
+func paths(s *cardwiretest.Server) (list []string) {
+	for _, r := range s.Requests() {
+		if p := r.Method + " " + r.Path; !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// The examination changes nothing.
+func TestOnlyReads(t *testing.T) {
+	server := cardwiretest.NewServer(t)
+	visit(t, server.URL, server.Key)
+	assert.Equal(t, []string{
+		"GET /api/v1/account/capacity", "GET /api/v1/bins", "GET /api/v1/bins/maintenance",
+		"GET /api/v1/cards", "GET /api/v1/cards/info",
+		"GET /api/v1/remittance/currency", "GET /api/v1/remittance/states",
+	}, paths(server))
+	assert.Empty(t, server.Ledger())
+}
