@@ -1,8 +1,13 @@
 // Package cardwire is a client for a card-issuing and remittance service.
 //
-// A [Client] lists card products and cards, reads a card and its secrets,
+// A [Client] lists card products (BINs) and cards, reads a card and its secrets,
 // freezes it, cancels or retries a failed card operation, uploads identity
-// images and sends bank transfers:
+// images and sends bank transfers. It is made once and shared: every method is
+// safe for concurrent use, takes a context first and call options last, and
+// stands for one operation of the service. [Call] is for operations that the
+// interface names but does not specify.
+//
+// # A first program
 //
 //	client, err := cardwire.New("https://api.example.com/api/v1", key)
 //	if err != nil {
@@ -15,25 +20,56 @@
 //		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 //	}
 //
+// [NewFromEnv] takes the address and the key from the environment. With a new
+// key, run the example program doctor first: it says which of the assumptions
+// below hold.
+//
 // # Did it happen?
 //
-// Every failed call returns an [*Error] whose Outcome answers that: not sent,
-// refused, unknown or executed. Nothing that changes something is ever sent
-// twice by this package. After [ErrOutcomeUnknown], settle the matter with the
-// service before doing it again: no operation reads a transfer back.
+// Every failed call returns an [*Error] whose Outcome answers that:
 //
-// # Card data
+//   - [OutcomeNotSent]: no byte of the request left. Call again.
+//   - [OutcomeRefused]: the service said no. Nothing happened; correct it.
+//   - [OutcomeExecuted]: the service said yes, and only its answer is unreadable.
+//   - [OutcomeUnknown]: it may have happened. Settle the matter with the service
+//     before doing it again: no operation reads a transfer back.
 //
-// Card numbers, CVVs and keys are sealed values: printing, logging and
-// marshalling show a mask. Methods named Reveal return what they hold.
+// The sentinels [ErrNotSent], [ErrRefused], [ErrExecuted] and [ErrOutcomeUnknown]
+// match them with [errors.Is]; others, like [ErrRateLimited], say why. Nothing
+// that changes something is ever sent twice by this package. Reads are repeated
+// by [RetryPolicy]. A reference that once ended unknown stays so, whatever a later
+// answer says; a [Journal] keeps that across crashes and machines.
+//
+// # Pages
+//
+// [Client.AllCards] goes through all pages, with [WithPrefetch] several at a
+// time. After an error, Error.Page is where to resume. Replies prove that what
+// was asked for was honoured: a page or a card outside the filter is
+// [ErrParameterIgnored], never data that is taken for right.
 //
 // # Money
 //
-// Amounts are [decimal.Decimal], exact and with the scale that was sent.
+// Amounts are [decimal.Decimal], exact and with the scale that was sent. Nothing
+// goes through a float and nothing is rounded: an amount to send that is not
+// exact in two fraction digits is refused.
+//
+// # Card data
+//
+// Card numbers, CVVs and keys are sealed values: printing, logging, marshalling
+// and diffing show a mask. Methods whose names begin with Reveal return what they
+// hold. [WithMaskedCards] is for programs that must never hold them.
+//
+// # Testing
+//
+// Package cardwiretest is the service in memory, with faults and a ledger of what
+// was executed. A *Client needs no interface here: declare one of the methods
+// that you call where you call them.
 //
 // # What the interface does not show
 //
-// [Profile] names every assumption, and is where to correct it.
+// [Profile] names every assumption, and is where to correct it. Replies that
+// deviate from the interface where no value is lost are read all the same and
+// told to [Observer].Drift; all others are [ErrUnreadable].
 package cardwire
 
 import (
