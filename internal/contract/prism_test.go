@@ -154,6 +154,11 @@ func wrongReplies(t *testing.T, program string) {
 		"levels that differ": {"GET /bins", func() {
 			s.AddBIN(cardwiretest.BIN{ID: 102, AuthLevel: 2, AuthRequirement: cardwiretest.AuthRequirement{Level: "base"}})
 		}, "data.1.auth_requirement.level must be equal to constant"},
+		"a selfie that may be left": {"GET /bins", func() {
+			s.AddBIN(cardwiretest.BIN{ID: 102, AuthLevel: 2, AuthRequirement: cardwiretest.AuthRequirement{
+				Level: "advanced", Fields: []cardwiretest.AuthField{{Field: "selfieAttachmentKey", Desc: "Selfie"}},
+			}})
+		}, "data.1.auth_requirement.fields.0.required must be equal to constant"},
 		"a seventh status": {"GET /cards/info?id=card-2", func() { s.SetCardStatus("card-2", 5) },
 			"data.status must be equal to one of the allowed values"},
 	} {

@@ -23,9 +23,11 @@ import (
 )
 
 // Validator holds exchanges against a document. The library does most of it, by
-// JSON Schema 2020-12, as OpenAPI 3.1 has it. It takes no notice of parameters
-// and form fields that the document does not have, nor of one that comes twice,
-// nor of whether a part is a file, so that these are looked at here.
+// JSON Schema 2020-12, as OpenAPI 3.1 has it; where a schema has none of its
+// newer keywords, by rules of its own that come to the same. It takes no notice
+// of parameters and form fields that the document does not have, nor of one that
+// comes twice, nor of whether a part is a file, so that these are looked at here.
+// A JSON member that comes twice is noticed by neither: the last counts.
 type Validator struct {
 	router  routers.Router
 	options openapi3filter.Options

@@ -62,6 +62,27 @@ var good = map[string]talk{
 		"GET /remittance/states", "", "200",
 		`{"code":200,"msg":"success","data":[{"code":"CA","name":"California","country":"US","countryStandardCode":"USA"}]}`,
 	},
+	"ListRemittanceCurrencies": {
+		"GET /remittance/currency", "", "200",
+		`{"code":200,"msg":"success","data":[{"id":9,"payout_currency":"PHP","transfer_type_id":3,"transfer_type_value":"C2C",` +
+			`"payout_method_id":1,"payout_method_value":"Bank Transfer","country":"PHL","country_code":"PH","fee_rate":0.015,` +
+			`"fixed_fee":1.5,"min_quota":10.01,"max_quota":9000,"year_transfer_amount_quota":50000}]}`,
+	},
+	"ListBINs": {
+		"GET /bins", "", "200",
+		`{"code":200,"msg":"success","data":[{"id":37,"bin":"493193","type":"share","name":"Travel","network":"VISA",` +
+			`"country":"US","avs":1,"3ds":1,"day_purchase_limit":1000.5,"single_purchase_limit":200.25,` +
+			`"lifetime_purchase_limit":90000,"maintain":true,"weigh":8,"status":true,"api":true,"physical":1,"currency":"USD",` +
+			`"foreign_fee_config":{"10-99.99":{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}},` +
+			`"auth_fee_config":{"fee":1},"refund_fee_config":null,"reversal_fee_config":{},"cashback_fee_config":[7,"x"],` +
+			`"apple_pay":1,"google_wallet":1,"card_nums":55,"is_card_count_limited":1,"business_mode":["B2B","B2C"],` +
+			`"auth_level":2,"create_amount":1.05,"card_depost_fee":0.02,"allow_create":true,"allow_in":true,"allow_out":true,` +
+			`"allow_suspend":true,"allow_enable":true,"allow_frozen":true,"allow_unfrozen":true,"allow_destory":true,` +
+			`"create_min_amount":10.01,"create_max_amount":10.02,"recharge_min_amount":10.03,"recharge_max_amount":10.04,` +
+			`"withdraw_min_amount":10.05,"withdraw_max_amount":10.06,"refuse_times":3,"refuse_rate":0.25,"scenes":["ads"],` +
+			`"auth_requirement":{"level":"advanced","fields":[{"field":"idType","required":true,"desc":"kind"},` +
+			`{"field":"selfieAttachmentKey","required":true,"desc":"photo"}]}}]}`,
+	},
 	"ListBINsUnderMaintenance": {"GET /bins/maintenance", "", "200", `{"code":200,"msg":"success","data":["428837"]}`},
 	"CardCapacity":             {"GET /account/capacity", "", "200", `{"code":200,"msg":"success","data":606}`},
 	"a refusal":                {"GET /account/capacity", "", "403", `{"code":1403,"msg":"no","data":null}`},
@@ -181,6 +202,21 @@ func TestWrongExchanges(t *testing.T) {
 		"a scene without a channel":  {"GetCard", reply, `,"channel_id":7`, "", "at '/data/consumption_scene_config/0': missing property 'channel_id'"},
 		"a page without its number":  {"ListCards", reply, `"current_page":1,`, "", "at '/data': missing property 'current_page'"},
 		"a state without its name":   {"ListRemittanceStates", reply, `"name":"California",`, "", "at '/data/0': missing property 'name'"},
+		"transfer type 3 as another": {"ListRemittanceCurrencies", reply, "C2C", "B2B", "at '/data/0/transfer_type_value': value must be 'C2C'"},
+		"payout method 1 as another": {"ListRemittanceCurrencies", reply, "Bank Transfer", "Cash", "at '/data/0/payout_method_value': value must be 'Bank Transfer'"},
+		"an alpha-2 for an alpha-3":  {"ListRemittanceCurrencies", reply, `"PHL"`, `"PH"`, "at '/data/0/country': 'PH' does not match pattern"},
+		"a fee as text":              {"ListRemittanceCurrencies", reply, `1.5,`, `"1.5",`, "at '/data/0/fixed_fee': got string, want number"},
+		"another level":              {"ListBINs", reply, `"auth_level":2`, `"auth_level":1`, "at '/data/0/auth_requirement/level': value must be 'base'"},
+		"a third level":              {"ListBINs", reply, `"auth_level":2`, `"auth_level":3`, "at '/data/0/auth_level': value must be one of 1, 2"},
+		"a selfie that may be left":  {"ListBINs", reply, `"required":true,"desc":"photo"`, `"required":false,"desc":"photo"`, "at '/data/0/auth_requirement/fields/1/required': value must be true"},
+		"another identity field":     {"ListBINs", reply, `"idType"`, `"passport"`, "at '/data/0/auth_requirement/fields/0/field': value must be one of 'idType'"},
+		"a range without an end":     {"ListBINs", reply, `"10-99.99"`, `"10-"`, "at '/data/0/foreign_fee_config': additional properties '10-' not allowed"},
+		"a range without a fee":      {"ListBINs", reply, `"fee":0.11,`, ``, "at '/data/0/foreign_fee_config/10-99.99': missing property 'fee'"},
+		"fees as an empty array":     {"ListBINs", reply, `"reversal_fee_config":{}`, `"reversal_fee_config":[]`, "at '/data/0/reversal_fee_config': got array, want "},
+		"a third business mode":      {"ListBINs", reply, `"B2C"]`, `"C2C"]`, "at '/data/0/business_mode/1': value must be one of 'B2B', 'B2C'"},
+		"a name that is spelt right": {"ListBINs", reply, `"allow_destory"`, `"allow_destroy"`, "missing property 'allow_destory'"},
+		"a flag as a boolean":        {"ListBINs", reply, `"3ds":1`, `"3ds":true`, "at '/data/0/3ds': got boolean, want integer"},
+		"a boolean as a flag":        {"ListBINs", reply, `"api":true`, `"api":1`, "at '/data/0/api': got number, want boolean"},
 		"a BIN as a number":          {"ListBINsUnderMaintenance", reply, `"428837"`, "428837", "at '/data/0': got number, want string"},
 		"another order status":       {"CreateTransfer", reply, "wait_process", "done", "at '/data/status': value must be 'wait_process'"},
 		"not JSON":                   {"CardCapacity", reply, `}`, ``, "failed to decode response body"},
