@@ -158,17 +158,27 @@ func BenchmarkParallel(b *testing.B) {
 	})
 }
 
-// share has the goroutines do op b.N times between them.
+// share has the goroutines do op b.N times between them, once their
+// connections are there.
 func share(b *testing.B, connections *atomic.Int64, op func() error) {
 	b.Helper()
+	together(b, 4*goroutines, op)
 	b.ReportAllocs()
 	b.ResetTimer()
 	before := measure.CPU()
+	together(b, b.N, op)
+	b.StopTimer()
+	b.ReportMetric(float64(measure.CPU()-before)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(connections.Load()), "connections")
+}
+
+func together(b *testing.B, times int, op func() error) {
+	b.Helper()
 	var begun atomic.Int64
 	var running sync.WaitGroup
 	for range goroutines {
 		running.Go(func() {
-			for begun.Add(1) <= int64(b.N) {
+			for begun.Add(1) <= int64(times) {
 				if err := op(); err != nil {
 					b.Error(err)
 					return
@@ -177,9 +187,6 @@ func share(b *testing.B, connections *atomic.Int64, op func() error) {
 		})
 	}
 	running.Wait()
-	b.StopTimer()
-	b.ReportMetric(float64(measure.CPU()-before)/float64(b.N), "cpu-ns/op")
-	b.ReportMetric(float64(connections.Load()), "connections")
 }
 
 // serve answers every request with body, and counts connections.
