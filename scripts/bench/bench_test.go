@@ -1,0 +1,218 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestReadTakesWhatBenchmarksPrint(t *testing.T) {
+	t.Parallel()
+	for name, suffix := range map[string]string{"several processors": "-2", "one processor": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &runner{samples: samples{}}
+			text := "goos: linux\npkg: example.com/x\ncpu: AMD EPYC\n" +
+				"BenchmarkDecode/page=100-php/plain" + suffix + "   \t     266\t    672646 ns/op\t 110.74 MB/s\t    1785 allocs/op\n" +
+				"PASS\n"
+			require.NoError(t, r.read([]byte(text)))
+			require.NoError(t, r.read([]byte(strings.ReplaceAll(text, "672646", "5.5e+05"))))
+			assert.Equal(t, "AMD EPYC", r.cpu)
+			assert.Equal(t, samples{
+				"Decode/page=100-php/plain ns/op":     {672646, 550000},
+				"Decode/page=100-php/plain MB/s":      {110.74, 110.74},
+				"Decode/page=100-php/plain allocs/op": {1785, 1785},
+			}, r.samples)
+		})
+	}
+}
+
+func TestReadFails(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"nothing ran": "PASS\n",
+		"no number":   "BenchmarkX-2  10  many ns/op\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Error(t, (&runner{samples: samples{}}).read([]byte(text)))
+		})
+	}
+}
+
+// Values of one round are compared with one another: the third round, in which
+// everything took ten times as long, changes nothing.
+func TestWhatIsMadeOfRounds(t *testing.T) {
+	t.Parallel()
+	s := samples{"ours": {20, 30, 400}, "theirs": {100, 120, 1000}, "never": {}}
+	for name, tc := range map[string]struct {
+		value func(samples) (float64, bool)
+		want  float64
+	}{
+		"ratio":      {medianRatio("ours", "theirs"), 0.25},
+		"difference": {medianDifference("theirs", "ours"), 90},
+		"median":     {medianOf("ours"), 30},
+		"most":       {most("ours"), 400},
+		"best":       {bestRatio("ours", "theirs"), 0.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := tc.value(s)
+			assert.True(t, ok)
+			assert.InDelta(t, tc.want, got, 1e-9)
+		})
+	}
+	for name, value := range map[string]func(samples) (float64, bool){
+		"ratio": medianRatio("ours", "never"), "difference": medianDifference("ours", "never"),
+		"median": medianOf("never"), "most": most("never"), "best": bestRatio("ours", "never"),
+	} {
+		t.Run(name+" of nothing", func(t *testing.T) {
+			t.Parallel()
+			_, ok := value(s)
+			assert.False(t, ok)
+		})
+	}
+}
+
+func TestMedianOfAnEvenNumberLiesBetween(t *testing.T) {
+	t.Parallel()
+	got, ok := median([]float64{9, 1, 3, 5})
+	assert.True(t, ok)
+	assert.InDelta(t, 4, got, 1e-9)
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		row  row
+		want string
+	}{
+		"at the bar":      {row{Bar: 0.5, Value: 0.5}, "pass"},
+		"above the most":  {row{Bar: 0.5, Value: 0.501}, "short"},
+		"below the most":  {row{Bar: 0.5, Value: 0.1}, "pass"},
+		"above the least": {row{Bar: 10, Value: 10.1, AtLeast: true}, "pass"},
+		"below the least": {row{Bar: 10, Value: 9.9, AtLeast: true}, "short"},
+		"held to nothing": {row{Value: 3}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, tc.row.verdict())
+		})
+	}
+}
+
+func TestBarsAreDistinctAndMeasured(t *testing.T) {
+	t.Parallel()
+	// As long as nothing was measured each bar is missing, and is so once.
+	r := &runner{samples: samples{}}
+	result, missing := newResult(r)
+	assert.Empty(t, result.Rows)
+	assert.Len(t, missing, len(bars))
+	seen := map[string]bool{}
+	for _, id := range missing {
+		assert.False(t, seen[id], id)
+		seen[id] = true
+	}
+	for _, p := range panels {
+		for _, row := range p.rows {
+			assert.True(t, seen[row.id], "the chart shows %s, which is no bar", row.id)
+		}
+	}
+}
+
+var drawn = &result{
+	Go: "go1.26.8", System: "linux/amd64", CPU: "Some & Any", Procs: 2,
+	Rows: []row{
+		{ID: "page-100-time", Text: "page of 100 cards, time", Bar: 0.22, Value: 0.205, CPU: 0.21, Best: 0.2},
+		{ID: "tiny-memory-time", Text: "tiny call", Bar: 1, Value: 0.82},
+		{ID: "better", Text: "times better", Bar: 10, AtLeast: true, Value: 9.87},
+		{ID: "upload", Text: "upload", Unit: mib, Bar: 2, Value: 1.61},
+		{ID: "parallel-connections", Text: "connections", Unit: connections, Bar: 64, Value: 64},
+		{ID: "peer-list-stripe", Text: "stripe-go", Value: 3.36},
+	},
+	Medians: map[string]float64{"Decode/plain ns/op": 672646},
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	const table = `go1.26.8, linux/amd64, Some & Any, GOMAXPROCS=2
+
+| measure                 |         bar | measured |       |
+|-------------------------|------------:|---------:|-------|
+| page of 100 cards, time |        0.22 |    0.205 | pass  |
+| tiny call               |        1.00 |    0.820 | pass  |
+| times better            | at least 10 |     9.87 | short |
+| upload                  |       2 MiB | 1.61 MiB | pass  |
+| connections             |          64 |       64 | pass  |
+| stripe-go               |             |     3.36 |       |
+`
+	const more = `
+The times again, for a machine that has other things to do:
+
+| measure                 |  bar | by CPU time | of the best rounds |
+|-------------------------|-----:|------------:|--------------------|
+| page of 100 cards, time | 0.22 |       0.210 | 0.200              |
+
+Decode/plain ns/op                                    672646
+`
+	assert.Equal(t, table, drawn.text(false))
+	assert.Equal(t, table+more, drawn.text(true))
+	assert.Equal(t, 1, drawn.short())
+}
+
+func TestFiguresAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "figures.json")
+	require.NoError(t, drawn.save(file))
+	got, err := load(file)
+	require.NoError(t, err)
+	assert.Equal(t, drawn, got)
+}
+
+func TestChart(t *testing.T) {
+	t.Parallel()
+	texts, bars := elements(t, chart(drawn))
+	for _, want := range []string{"page of 100 cards", "0.20", "stripe-go", "3.36", "by hand: 1"} {
+		assert.Contains(t, texts, want)
+	}
+	assert.Contains(t, strings.Join(texts, "\n"), "Some & Any")
+	assert.NotContains(t, texts, "50 BINs", "what was not measured")
+	// The two of the first scale, then that of the other.
+	require.Len(t, bars, 3)
+	assert.InDelta(t, 0.205/0.82, bars[0]/bars[1], 0.001)
+	assert.InDelta(t, 470, bars[2], 0.1, "the longest bar takes the room there is")
+}
+
+// elements returns the texts of a chart and the lengths of its bars.
+func elements(t *testing.T, svg string) (texts []string, bars []float64) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return texts, bars
+		}
+		require.NoError(t, err)
+		switch v := token.(type) {
+		case xml.CharData:
+			texts = append(texts, string(v))
+		case xml.StartElement:
+			attributes := map[string]string{}
+			for _, a := range v.Attr {
+				attributes[a.Name.Local] = a.Value
+			}
+			if class := attributes["class"]; class == "ours" || class == "others" {
+				length, err := strconv.ParseFloat(attributes["width"], 64)
+				require.NoError(t, err)
+				bars = append(bars, length)
+			}
+		}
+	}
+}

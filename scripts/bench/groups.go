@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// group is what is measured together, and can be chosen by -only.
+type group struct {
+	name    string
+	measure func(context.Context, *runner) error
+}
+
+var groups = []group{
+	{"replies", func(ctx context.Context, r *runner) error {
+		return r.benchmarks(ctx, ".", ".", "^Benchmark(Decode|Memory|Loopback)$", pick(r, 21, 51), pick(r, "50ms", "150ms"))
+	}},
+	{"parallel", func(ctx context.Context, r *runner) error {
+		return r.benchmarks(ctx, ".", ".", "^BenchmarkParallel$", pick(r, 15, 51), pick(r, "5000x", "20000x"))
+	}},
+	{"peers", func(ctx context.Context, r *runner) error {
+		return r.benchmarks(ctx, "internal/lab", "./peers", "^Benchmark(List|Tiny)$", pick(r, 21, 51), pick(r, "50ms", "150ms"))
+	}},
+	{"upload", measureUpload},
+	{"cards", measureCards},
+	{"pages", measurePages},
+	{"hello", measureHello},
+}
+
+func groupNames() []string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// benchmarks runs the benchmarks of a package in rounds: each round is a process
+// of its own and runs each once, so that baselines and what is compared with
+// them take turns.
+func (r *runner) benchmarks(ctx context.Context, dir, target, pattern string, rounds int, each string) error {
+	program, err := r.build(ctx, dir, "benchmarks", target, "test", "-c")
+	if err != nil {
+		return err
+	}
+	for round := range rounds {
+		r.say("round %d of %d", round+1, rounds)
+		cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+pattern, "-test.benchtime="+each)
+		cmd.Dir = r.temp
+		text, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, text)
+		}
+		if err := r.read(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A line of a benchmark's: name and processors, iterations, values with units.
+var benchmarkLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
+
+// read takes the values out of what benchmarks print.
+func (r *runner) read(text []byte) error {
+	found := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "cpu: "); ok {
+			r.cpu = name
+		}
+		parts := benchmarkLine.FindStringSubmatch(line)
+		if parts == nil {
+			continue
+		}
+		found = true
+		values := strings.Fields(parts[2])
+		for i := 0; i+1 < len(values); i += 2 {
+			v, err := strconv.ParseFloat(values[i], 64)
+			if err != nil {
+				return fmt.Errorf("a benchmark printed %q", line)
+			}
+			r.samples.add(parts[1]+" "+values[i+1], v)
+		}
+	}
+	if !found {
+		return errors.New("no benchmark ran")
+	}
+	return nil
+}
+
+func measureUpload(ctx context.Context, r *runner) error {
+	const size = 256 << 20
+	w, err := r.worker(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	base, err := w.serve(ctx)
+	if err != nil {
+		return err
+	}
+	for range pick(r, 5, 15) {
+		idle, err := w.run(ctx, "idle", "-base="+base)
+		if err != nil {
+			return err
+		}
+		upload, err := w.run(ctx, "upload", "-base="+base, "-bytes="+strconv.Itoa(size))
+		if err != nil {
+			return err
+		}
+		r.samples.add("idle MiB", idle.peakMiB())
+		r.samples.add("upload MiB", upload.peakMiB())
+	}
+	return nil
+}
+
+// What is measured of pages: 100 cards each, and 20 ms where it takes time.
+const (
+	perPage = 100
+	latency = 20 * time.Millisecond
+	ahead   = 8
+)
+
+func measureCards(ctx context.Context, r *runner) error {
+	const pages = 1000
+	w, err := r.worker(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	base, err := w.serve(ctx, "-pages="+strconv.Itoa(pages))
+	if err != nil {
+		return err
+	}
+	for range pick(r, 5, 15) {
+		plain, err := w.cards(ctx, base, pages, 0)
+		if err != nil {
+			return err
+		}
+		prefetched, err := w.cards(ctx, base, pages, ahead)
+		if err != nil {
+			return err
+		}
+		r.samples.add("cards MiB", plain.peakMiB())
+		r.samples.add("cards ahead MiB", prefetched.peakMiB())
+	}
+	return nil
+}
+
+func measurePages(ctx context.Context, r *runner) error {
+	pages := pick(r, 200, 1000)
+	w, err := r.worker(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	base, err := w.serve(ctx, "-pages="+strconv.Itoa(pages), "-latency="+latency.String())
+	if err != nil {
+		return err
+	}
+	least := float64(time.Duration(pages) * latency)
+	for range 3 {
+		plain, err := w.cards(ctx, base, pages, 0)
+		if err != nil {
+			return err
+		}
+		prefetched, err := w.cards(ctx, base, pages, ahead)
+		if err != nil {
+			return err
+		}
+		r.samples.add("pages", float64(plain.Elapsed)/least)
+		r.samples.add("pages ahead", float64(prefetched.Elapsed)/(least/ahead))
+	}
+	return nil
+}
+
+// worker is the program of that name, and the service that it may have.
+type worker struct {
+	program string
+	service *exec.Cmd
+	stdin   io.Closer
+}
+
+func (r *runner) worker(ctx context.Context) (*worker, error) {
+	program, err := r.build(ctx, ".", "worker", "./scripts/bench/worker", "build")
+	return &worker{program: program}, err
+}
+
+// serve starts the service and returns its base URL.
+func (w *worker) serve(ctx context.Context, args ...string) (base string, err error) {
+	w.service = exec.CommandContext(ctx, w.program, append([]string{"serve"}, args...)...)
+	w.service.Stderr = os.Stderr
+	if w.stdin, err = w.service.StdinPipe(); err != nil {
+		return "", err
+	}
+	stdout, err := w.service.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := w.service.Start(); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+// end stops the service, which ends with its stdin.
+func (w *worker) end() {
+	if w.service != nil && w.service.Process != nil {
+		w.stdin.Close()
+		_ = w.service.Wait()
+	}
+}
+
+// workerReport is what a worker prints.
+type workerReport struct {
+	Peak    int64
+	Elapsed time.Duration
+	Cards   int
+}
+
+func (r *workerReport) peakMiB() float64 { return float64(r.Peak) / (1 << 20) }
+
+func (w *worker) run(ctx context.Context, args ...string) (*workerReport, error) {
+	cmd := exec.CommandContext(ctx, w.program, args...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, complaint.Bytes())
+	}
+	report := new(workerReport)
+	return report, json.Unmarshal(out.Bytes(), report)
+}
+
+func (w *worker) cards(ctx context.Context, base string, pages, prefetch int) (*workerReport, error) {
+	report, err := w.run(ctx, "cards", "-base="+base, "-prefetch="+strconv.Itoa(prefetch))
+	if err == nil && report.Cards != pages*perPage {
+		err = fmt.Errorf("%d cards arrived", report.Cards)
+	}
+	return report, err
+}
+
+// measureHello builds two programs as go build does by itself, with symbols.
+func measureHello(ctx context.Context, r *runner) error {
+	for _, name := range []string{"bare", "cardwire"} {
+		program, err := r.build(ctx, ".", "hello-"+name, "./scripts/bench/hello/"+name, "build")
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(program)
+		if err != nil {
+			return err
+		}
+		r.samples.add("hello "+name+" MiB", float64(info.Size())/(1<<20))
+	}
+	return nil
+}
