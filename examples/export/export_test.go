@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const header = "id,trade_id,label,bin,number,expiry,status,currency,available,pending,frozen,fee,holder,email,created,updated,remark\n"
+
+// carrier answers with the text of a page of cards.
+type carrier string
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{}, Request: r,
+		Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)),
+	}, nil
+}
+
+const twoCards = `{"code":200,"msg":"success","data":{"total":2,"per_page":100,"current_page":1,"last_page":1,"data":[
+{"id":"c1","trade_id":"t1","label":"team, \"a\"","bin_id":1,"card_bin":"400000","card_no":"4000001234560018","cvv":"987",
+"currency":"USD","available":"12.500","pending":-1.25,"frozen":0,"expire_date":"08/2027","holder_username":"=HYPERLINK(\"http://x\")",
+"holder_address":[],"create_time":"2026-01-02 03:04:05","update_time":"2026-02-03 04:05:06","status":0,"remark":null,
+"holder_phone":"","holder_phone_code":"","holder_email":"@a","fee":"0.10","destory_reason":null,"nickname":"","physical":0,
+"physical_status":0,"deliver_status":0,"platform_waybill_number":null,"platform_waybill_company":null},
+{"id":"c2","trade_id":"t2","label":null,"bin_id":1,"card_bin":"400000","card_no":"4000001234560026","cvv":"986",
+"currency":"EUR","available":"1.000","pending":0,"frozen":3,"expire_date":"09/2028","holder_username":"Ünal",
+"holder_address":[],"create_time":"2026-01-02 03:04:05","update_time":"2026-02-03 04:05:06","status":4,"remark":"-",
+"holder_phone":"","holder_phone_code":"","holder_email":"","fee":"0.10","destory_reason":null,"nickname":"","physical":0,
+"physical_status":0,"deliver_status":0,"platform_waybill_number":null,"platform_waybill_company":null}]}}`
+
+// place returns the settings of an export into a directory of the test's own.
+func place(t *testing.T) settings {
+	t.Helper()
+	return settings{out: filepath.Join(t.TempDir(), "cards.csv"), limit: 10}
+}
+
+// exported makes one run, on a client whose requests transport answers.
+func exported(t *testing.T, s settings, transport http.RoundTripper, opts ...cardwire.Option) (*totals, error) {
+	t.Helper()
+	opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: transport}))
+	client, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
+	require.NoError(t, err)
+	f, err := openPart(s)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	return export(t.Context(), client, s, f, io.Discard)
+}
+
+func text(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestTheFile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reveal bool
+		first  string
+		second string
+	}{
+		"masked":   {false, "400000******0018", "400000******0026"},
+		"revealed": {true, "4000001234560018", "4000001234560026"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := place(t)
+			s.reveal = tc.reveal
+			totals, err := exported(t, s, carrier(twoCards))
+			require.NoError(t, err)
+			assert.Equal(t, header+
+				`c1,t1,"team, ""a""",400000,`+tc.first+`,08/2027,active,USD,12.500,-1.25,0,0.10,"'=HYPERLINK(""http://x"")",'@a,2026-01-02 03:04:05,2026-02-03 04:05:06,`+"\n"+
+				`c2,t2,,400000,`+tc.second+`,09/2028,suspended,EUR,1.000,0,3,0.10,Ünal,,2026-01-02 03:04:05,2026-02-03 04:05:06,'-`+"\n",
+				text(t, s.out))
+			info, err := os.Stat(s.out)
+			require.NoError(t, err)
+			assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+			left, err := os.ReadDir(filepath.Dir(s.out))
+			require.NoError(t, err)
+			assert.Len(t, left, 1, "what stands beside the file")
+
+			var out strings.Builder
+			require.NoError(t, totals.print(&out))
+			assert.Equal(t, `2 cards
+
+STATUS     CARDS
+active     1
+suspended  1
+           
+CURRENCY   CARDS  AVAILABLE  PENDING  FROZEN
+EUR        1      1.000      0        3
+USD        1      12.500     -1.25    0
+`, out.String())
+		})
+	}
+}
+
+// pagesUntil is a limiter that lets n pages be read, and the one before them.
+func pagesUntil(n int, end func() error) cardwire.Option {
+	return cardwire.WithLimiter(limiter(func() error {
+		if n--; n < -1 {
+			return end()
+		}
+		return nil
+	}))
+}
+
+type limiter func() error
+
+func (l limiter) Wait(ctx context.Context) error { return errors.Join(l(), ctx.Err()) }
+
+// What was read before an error is not read again, and the file is the same as
+// if there had been no error.
+func TestAnErrorIsResumedFrom(t *testing.T) {
+	service := cardwiretest.New(cardwiretest.WithCards(95))
+	undisturbed := place(t)
+	want, err := exported(t, undisturbed, service)
+	require.NoError(t, err)
+
+	s := place(t)
+	for _, page := range []int{4, 8} {
+		down := pagesUntil(3+page/8, func() error { return errors.New("down") })
+		_, err = exported(t, s, service, down)
+		require.ErrorContains(t, err, fmt.Sprintf("run it again to go on from page %d", page))
+		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		assert.NoFileExists(t, s.out)
+		assert.NotRegexp(t, `[0-9]{13}`, text(t, s.out+".part"))
+	}
+	totals, err := exported(t, s, service)
+	require.NoError(t, err)
+	assert.Equal(t, text(t, undisturbed.out), text(t, s.out))
+	assert.Equal(t, 95, totals.cards)
+	assert.Equal(t, want.byStatus, totals.byStatus)
+	for currency, sum := range want.byCurrency {
+		assert.Equal(t, exact(sum.available), exact(totals.byCurrency[currency].available), currency)
+	}
+	assert.NoFileExists(t, s.out+".part")
+	assert.NoFileExists(t, s.out+".part.json")
+}
+
+func TestAnInterruptLeavesWhatWasRead(t *testing.T) {
+	service := cardwiretest.New(cardwiretest.WithCards(95))
+	s := place(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	client, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
+		cardwire.WithHTTPClient(&http.Client{Transport: service}),
+		pagesUntil(2, func() error { interrupt(); return nil }))
+	require.NoError(t, err)
+	f, err := openPart(s)
+	require.NoError(t, err)
+	defer f.close()
+	_, err = export(ctx, client, s, f, io.Discard)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "go on from page 3")
+	assert.Equal(t, 1+20, strings.Count(text(t, s.out+".part"), "\n"))
+}
+
+// A card that moved to a later page between two runs is written once, and half a
+// row that a crash left is not kept.
+func TestWhatIsThereTwiceIsWrittenOnce(t *testing.T) {
+	service := cardwiretest.New(cardwiretest.WithCards(95))
+	undisturbed := place(t)
+	_, err := exported(t, undisturbed, service)
+	require.NoError(t, err)
+	s := place(t)
+	_, err = exported(t, s, service, pagesUntil(3, func() error { return errors.New("down") }))
+	require.Error(t, err)
+	part := text(t, s.out+".part")
+	require.NoError(t, os.WriteFile(s.out+".part", []byte(part+"half a r"), 0o600))
+	state := text(t, s.out+".part.json")
+	require.NoError(t, os.WriteFile(s.out+".part.json", []byte(strings.Replace(state, `"next_page":4`, `"next_page":3`, 1)), 0o600))
+	_, err = exported(t, s, service)
+	require.NoError(t, err)
+	assert.Equal(t, text(t, undisturbed.out), text(t, s.out))
+}
+
+func TestWhatCannotBeResumed(t *testing.T) {
+	s := place(t)
+	_, err := exported(t, s, cardwiretest.New(), pagesUntil(1, func() error { return errors.New("down") }))
+	require.Error(t, err)
+	part, state := text(t, s.out+".part"), text(t, s.out+".part.json")
+	for name, tc := range map[string]struct {
+		reveal      bool
+		part, state string
+		want        string
+	}{
+		"other flags":     {true, part, state, "was begun with other flags"},
+		"no state":        {false, part, "{", ".part.json is damaged"},
+		"no rows":         {false, "", state, ".part is damaged"},
+		"an amount":       {false, strings.Replace(part, ",USD,", ",USD,x", 1), state, ".part is damaged"},
+		"too few columns": {false, part[:strings.LastIndex(part, ",")] + "\n", state, ".part is damaged"},
+		"no file of rows": {false, "-", state, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := place(t)
+			s.reveal = tc.reveal
+			if tc.part != "-" {
+				require.NoError(t, os.WriteFile(s.out+".part", []byte(tc.part), 0o600))
+			}
+			require.NoError(t, os.WriteFile(s.out+".part.json", []byte(tc.state), 0o600))
+			_, err := exported(t, s, cardwiretest.New())
+			require.ErrorContains(t, err, tc.want)
+			assert.NoFileExists(t, s.out)
+		})
+	}
+}
+
+// The program as a whole, on a server and on its own fake service. Nothing of a
+// card goes to its outputs.
+func TestTheProgram(t *testing.T) {
+	server := cardwiretest.NewServer(t, cardwiretest.WithCards(30))
+	for name, base := range map[string]string{"a server": server.URL, "the fake service": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CARDWIRE_BASE_URL", base)
+			t.Setenv("CARDWIRE_API_KEY", map[bool]string{true: server.Key}[base != ""])
+			name := filepath.Join(t.TempDir(), "cards.csv")
+			var out, progress strings.Builder
+			require.NoError(t, run(t.Context(), &out, &progress, []string{"-out", name, "-limit", "7", "-v"}))
+			assert.Regexp(t, `^(30|950) cards\n`, out.String())
+			assert.Contains(t, progress.String(), "operation=ListCards")
+			assert.NotRegexp(t, `[0-9]{13}`, out.String()+progress.String()+text(t, name))
+		})
+	}
+	var out strings.Builder
+	require.ErrorContains(t, run(t.Context(), &out, &out, []string{"now"}), `unexpected argument "now"`)
+}

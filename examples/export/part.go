@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// columns are those of the file, and how a card fills them.
+var columns = []struct {
+	name string
+	text func(*cardwire.Card, bool) string
+}{
+	{"id", func(c *cardwire.Card, _ bool) string { return c.ID }},
+	{"trade_id", func(c *cardwire.Card, _ bool) string { return c.TradeID }},
+	{"label", func(c *cardwire.Card, _ bool) string { return c.Label }},
+	{"bin", func(c *cardwire.Card, _ bool) string { return c.CardBIN }},
+	{"number", number},
+	{"expiry", func(c *cardwire.Card, _ bool) string { return c.Expiry.String() }},
+	{"status", func(c *cardwire.Card, _ bool) string { return c.Status.String() }},
+	{"currency", func(c *cardwire.Card, _ bool) string { return c.Currency }},
+	{"available", func(c *cardwire.Card, _ bool) string { return exact(c.Available) }},
+	{"pending", func(c *cardwire.Card, _ bool) string { return exact(c.Pending) }},
+	{"frozen", func(c *cardwire.Card, _ bool) string { return exact(c.Frozen) }},
+	{"fee", func(c *cardwire.Card, _ bool) string { return exact(c.Fee) }},
+	{"holder", func(c *cardwire.Card, _ bool) string { return c.HolderUsername }},
+	{"email", func(c *cardwire.Card, _ bool) string { return c.HolderEmail }},
+	{"created", func(c *cardwire.Card, _ bool) string { return c.CreateTime.String() }},
+	{"updated", func(c *cardwire.Card, _ bool) string { return c.UpdateTime.String() }},
+	{"remark", func(c *cardwire.Card, _ bool) string { return c.Remark }},
+}
+
+// number reveals the number only where -reveal asks for it.
+func number(c *cardwire.Card, reveal bool) string {
+	if reveal {
+		return c.Number.Reveal()
+	}
+	return c.Number.Masked()
+}
+
+// part is the export under way: the rows in FILE.part, and in FILE.part.json
+// where to go on.
+type part struct {
+	settings settings
+	state    state
+	totals   *totals
+	file     *os.File
+	rows     *csv.Writer
+	seen     map[string]struct{} // cards move between pages while pages are read
+}
+
+// state is what an unfinished export leaves.
+type state struct {
+	Reveal   bool  `json:"reveal"`
+	Limit    int   `json:"limit"`
+	NextPage int   `json:"next_page"`
+	Bytes    int64 `json:"bytes"` // of FILE.part that are rows of whole pages
+}
+
+func (f *part) name() string      { return f.settings.out + ".part" }
+func (f *part) stateName() string { return f.name() + ".json" }
+
+// openPart begins an export, or goes on with one that was not finished.
+func openPart(s settings) (*part, error) {
+	f := &part{settings: s, totals: newTotals(), seen: map[string]struct{}{}}
+	text, err := os.ReadFile(f.stateName())
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, f.begin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &f.state); err != nil {
+		return nil, fmt.Errorf("%s is damaged: remove it to begin anew", f.stateName())
+	}
+	if f.state.Reveal != s.reveal || f.state.Limit != s.limit {
+		return nil, fmt.Errorf("%s was begun with other flags: use them, or remove it and %s", f.name(), f.stateName())
+	}
+	return f, f.resume()
+}
+
+func (f *part) begin() error {
+	f.state = state{Reveal: f.settings.reveal, Limit: f.settings.limit, NextPage: 1}
+	// Whoever may not read card data must not read the file.
+	file, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	f.file, f.rows = file, csv.NewWriter(file)
+	header := make([]string, len(columns))
+	for i, c := range columns {
+		header[i] = c.name
+	}
+	return f.rows.Write(header)
+}
+
+// resume reads what is there: the totals must be those of all cards.
+func (f *part) resume() error {
+	file, err := os.OpenFile(f.name(), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	f.file = file
+	rows := csv.NewReader(io.LimitReader(file, f.state.Bytes))
+	if _, err := rows.Read(); err != nil {
+		return fmt.Errorf("%s is damaged: remove it and %s to begin anew", f.name(), f.stateName())
+	}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = f.totals.addRow(row)
+		}
+		if err != nil {
+			return fmt.Errorf("%s is damaged: remove it and %s to begin anew", f.name(), f.stateName())
+		}
+		f.seen[row[0]] = struct{}{}
+	}
+	if err := file.Truncate(f.state.Bytes); err != nil {
+		return err
+	}
+	if _, err := file.Seek(f.state.Bytes, io.SeekStart); err != nil {
+		return err
+	}
+	f.rows = csv.NewWriter(file)
+	return nil
+}
+
+// write appends a card, unless it was on a page before.
+func (f *part) write(c *cardwire.Card) error {
+	if _, seen := f.seen[c.ID]; seen {
+		return nil
+	}
+	f.seen[c.ID] = struct{}{}
+	f.totals.add(c.Status.String(), c.Currency, c.Available, c.Pending, c.Frozen)
+	row := make([]string, len(columns))
+	for i, column := range columns {
+		row[i] = harmless(column.text(c, f.settings.reveal))
+	}
+	return f.rows.Write(row)
+}
+
+// harmless keeps spreadsheets from taking a cardholder's text for a formula.
+func harmless(text string) string {
+	if text == "" || !strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return text
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text // a negative amount
+	}
+	return "'" + text
+}
+
+// keep leaves what was written for the next run, and says how to go on. Cards
+// come page by page: before an error all those of the pages before have come.
+func (f *part) keep(cause error) error {
+	var failure *cardwire.Error
+	if !errors.As(cause, &failure) || failure.Page == 0 {
+		return cause
+	}
+	f.rows.Flush()
+	if err := errors.Join(f.rows.Error(), f.file.Sync()); err != nil {
+		return errors.Join(cause, err)
+	}
+	at, err := f.file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	f.state.NextPage, f.state.Bytes = failure.Page, at
+	text, err := json.Marshal(f.state)
+	if err == nil {
+		err = os.WriteFile(f.stateName(), text, 0o600)
+	}
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	return fmt.Errorf("%d cards are in %s; run it again to go on from page %d: %w",
+		f.totals.cards, f.name(), failure.Page, cause)
+}
+
+// finish turns the part into the file, at once or not at all.
+func (f *part) finish() error {
+	f.rows.Flush()
+	if err := errors.Join(f.rows.Error(), f.file.Sync()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.name(), f.settings.out); err != nil {
+		return err
+	}
+	if err := os.Remove(f.stateName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (f *part) close() {
+	if f.file != nil {
+		_ = f.file.Close() // what matters was synced
+	}
+}
