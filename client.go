@@ -74,6 +74,7 @@ package cardwire
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,7 +181,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	engine := transport.New(transport.Config{
-		Doer: cfg.doer, Transport: cfg.transport, Policy: transport.Policy(cfg.retry),
+		Doer: cfg.doer, Transport: cfg.proxied(), Policy: transport.Policy(cfg.retry),
 		FreshReads: cfg.freshReads, Limit: cfg.limit(),
 	})
 	made := &core{config: cfg, engine: engine}
@@ -216,6 +217,17 @@ func (c *config) complete(baseURL, apiKey string) error {
 	}
 	c.bearer = func(context.Context) (string, error) { return header, nil }
 	return nil
+}
+
+// proxied returns the caller's transport, without its proxy where the base URL is
+// plain http because it is that of this machine: no proxy is to read the key.
+func (c *config) proxied() *http.Transport {
+	if c.transport == nil || c.base.Scheme != "http" || c.insecureHTTP {
+		return c.transport
+	}
+	direct := c.transport.Clone()
+	direct.Proxy = nil
+	return direct
 }
 
 // bearerScheme stands before the key in the Authorization header.
@@ -282,15 +294,27 @@ func WithHTTPClient(d Doer) Option {
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. The
 // clones speak HTTP/1.1 only, because net/http repeats requests by itself over
-// HTTP/2, and writes take a fresh connection each.
+// HTTP/2, and writes take a fresh connection each. They speak TLS 1.2 or later,
+// and plain http, which is for this machine, goes through no proxy.
+//
+// Nothing switches the verification of the service off: an InsecureSkipVerify is
+// refused, unless VerifyConnection or VerifyPeerCertificate takes its place. Put
+// a CA of your own into RootCAs. A DialTLSContext answers for its own TLS.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
-		if t == nil {
+		switch {
+		case t == nil:
 			return invalid("WithTransport: the transport is nil")
+		case trustsAnybody(t.TLSClientConfig):
+			return invalid("WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection")
 		}
 		c.transport = t // cloned by New
 		return nil
 	}
+}
+
+func trustsAnybody(c *tls.Config) bool {
+	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
 }
 
 // WithKeySource asks f for the API key at each call, so that keys can rotate.
