@@ -827,16 +827,29 @@ func nillable[T any]() bool {
 
 // userAgent takes the version from the build, where no constant can go stale.
 func userAgent() string {
+	info, _ := debug.ReadBuildInfo()
+	return "cardwire-go/" + versionIn(info)
+}
+
+// versionIn is the version of this module in a build, "devel" where it has none.
+// nil is a build that does not say.
+func versionIn(info *debug.BuildInfo) string {
 	const module = "github.com/cardwire/cardwire-go"
-	version := "devel"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == module && m.Version != "" && m.Version != "(devel)" {
-				version = m.Version
-			}
+	if info == nil {
+		return "devel"
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path != module {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace // what was built
+		}
+		if m.Version != "" && m.Version != "(devel)" {
+			return m.Version
 		}
 	}
-	return "cardwire-go/" + version
+	return "devel"
 }
 
 // operation describes one operation of the interface: all that differs between
