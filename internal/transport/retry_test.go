@@ -160,10 +160,13 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		{503, "31", 1, 0, 31 * time.Second},
 		{429, "31536000", 1, 0, 365 * 24 * time.Hour},
 		{503, "9223372037", 1, 0, maxRetryAfter},
+		{503, "0", 2, 0, 0},
 		{503, "-1", 2, 0, 0},
 		{503, "soon", 2, 0, 0},
 		{503, "Sat, 01 Jan 2000 00:00:05 GMT", 2, 5 * time.Second, 5 * time.Second},
 		{503, "Sat, 01 Jan 2000 00:01:00 GMT", 1, 0, time.Minute},
+		{503, "Fri, 31 Dec 1999 23:59:59 GMT", 2, 0, 0},
+		{503, "Fri, 31 Dec 9999 23:59:59 GMT", 1, 0, maxRetryAfter},
 		{404, "5", 1, 0, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
