@@ -24,14 +24,15 @@ import (
 // request, those just accepted among them. What arrives all the same on one that
 // it has left, it still executes: the worst that a service can do.
 var closings = []struct {
-	name string
-	do   func(*peer)
-	down bool // the client finds nobody to connect to meanwhile
+	do    func(*peer)
+	down  bool // meanwhile the client finds nobody to connect to
+	stays bool // nor until its call is over
 }{
-	{"leave", (*peer).leave, false},
-	{"close", func(p *peer) { _ = p.tcp.Close() }, false},
-	{"reset", (*peer).reset, false},
-	{"restart", (*peer).reset, true},
+	{(*peer).leave, false, false},
+	{func(p *peer) { _ = p.tcp.Close() }, false, false},
+	{(*peer).reset, false, false},
+	{(*peer).reset, true, false},
+	{(*peer).reset, true, true},
 }
 
 // race is one call that was raced, and what it said.
@@ -69,11 +70,18 @@ func newTrack(t *testing.T, callers bool) *track {
 	return k
 }
 
+// dial may also fail when the service has already accepted.
 func (k *track) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	refused := &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	if k.down.Load() {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		return nil, refused
 	}
-	return new(net.Dialer).DialContext(ctx, network, address)
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err == nil && k.down.Load() {
+		_ = conn.Close()
+		return nil, refused
+	}
+	return conn, err
 }
 
 // run makes the calls. Each has the service close its idle connections while the
@@ -93,12 +101,13 @@ func (k *track) run(t *testing.T, first, calls int) {
 			k.down.Store(closing.down)
 			k.closed += k.service.eachIdle(closing.do)
 			linger()
-			k.down.Store(false)
+			k.down.Store(closing.stays)
 		})
 		close(start)
 		linger()
 		err := r.op.do(t.Context(), k.client, r.ref)
 		racing.Wait()
+		k.down.Store(false)
 		r.outcome = outcome(err)
 		k.races = append(k.races, r)
 	}
