@@ -20,25 +20,33 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// closings are how a service closes the connections on which it waits for a
-// request, those just accepted among them. What arrives all the same on one that
-// it has left, it still executes: the worst that a service can do.
-var closings = []struct {
-	do    func(*peer)
+// disturbance is what happens while a request is on its way. A service closes
+// the connections on which it waits for a request, those just accepted among
+// them. What arrives all the same on one that it has left, it still executes: the
+// worst that a service can do.
+type disturbance struct {
+	name  string
+	close func(*peer)
 	down  bool // meanwhile the client finds nobody to connect to
 	stays bool // nor until its call is over
-}{
-	{(*peer).leave, false, false},
-	{func(p *peer) { _ = p.tcp.Close() }, false, false},
-	{(*peer).reset, false, false},
-	{(*peer).reset, true, false},
-	{(*peer).reset, true, true},
+	quit  bool // the caller gives up as well
+}
+
+var disturbances = []disturbance{
+	{"the service leaves", (*peer).leave, false, false, false},
+	{"the service closes", func(p *peer) { _ = p.tcp.Close() }, false, false, false},
+	{"the service resets", (*peer).reset, false, false, false},
+	{"the service starts again", (*peer).reset, true, false, false},
+	{"the service stops", (*peer).reset, true, true, false},
+	{"the service resets, the caller gives up", (*peer).reset, false, false, true},
+	{"the caller gives up", func(*peer) {}, false, false, true},
 }
 
 // race is one call that was raced, and what it said.
 type race struct {
 	op      *operation
 	ref     string
+	with    *disturbance
 	outcome string
 }
 
@@ -84,33 +92,44 @@ func (k *track) dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// run makes the calls. Each has the service close its idle connections while the
-// request is on its way.
+// run makes the calls.
 func (k *track) run(t *testing.T, first, calls int) {
 	for i := range calls {
-		r := race{op: &operations[i%len(operations)], ref: reference(first + i)}
+		r := race{
+			op: &operations[i%len(operations)], ref: reference(first + i),
+			with: &disturbances[rand.N(len(disturbances))],
+		}
 		// So that a connection idles. It may fail, as what the race before has left
 		// behind may be all that there is.
 		_, _ = k.client.CardCapacity(t.Context())
-		closing := closings[rand.N(len(closings))]
-		start := make(chan struct{})
-		var racing sync.WaitGroup
-		racing.Go(func() {
-			<-start
-			linger()
-			k.down.Store(closing.down)
-			k.closed += k.service.eachIdle(closing.do)
-			linger()
-			k.down.Store(closing.stays)
-		})
-		close(start)
-		linger()
-		err := r.op.do(t.Context(), k.client, r.ref)
-		racing.Wait()
-		k.down.Store(false)
-		r.outcome = outcome(err)
+		r.outcome = k.race(t.Context(), &r)
 		k.races = append(k.races, r)
 	}
+}
+
+// race makes one call, and disturbs it.
+func (k *track) race(ctx context.Context, r *race) string {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	start := make(chan struct{})
+	var racing sync.WaitGroup
+	racing.Go(func() {
+		<-start
+		linger()
+		k.down.Store(r.with.down)
+		k.closed += k.service.eachIdle(r.with.close)
+		if r.with.quit {
+			cancel()
+		}
+		linger()
+		k.down.Store(r.with.stays)
+	})
+	close(start)
+	linger()
+	err := r.op.do(ctx, k.client, r.ref)
+	racing.Wait()
+	k.down.Store(false)
+	return outcome(err)
 }
 
 // linger passes a moment of random length, a fraction of a call's, so that every
@@ -143,7 +162,7 @@ func TestRaces(t *testing.T) {
 		for _, r := range k.races {
 			got := k.service.of(r.ref)
 			if fault := r.fault(got); fault != "" {
-				wrong = append(wrong, fmt.Sprintf("%s, %s, %+v: %s", r.op.name, r.outcome, got, fault))
+				wrong = append(wrong, fmt.Sprintf("%s, %s, %s, %+v: %s", r.op.name, r.with.name, r.outcome, got, fault))
 			}
 			kind := map[class]string{read: "reads", secret: "reads by POST", write: "writes"}[r.op.class]
 			counts[fmt.Sprintf("%-13s %-8s executed %d times", kind, r.outcome, got.executions)]++
@@ -154,7 +173,7 @@ func TestRaces(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s: %d", line, n))
 	}
 	slices.Sort(lines)
-	t.Logf("%d calls in %v, %d connections closed under them\n%s", total, time.Since(begin).Round(time.Millisecond), closed,
+	t.Logf("%d calls in %v, %d connections that waited for a request when they were raced\n%s", total, time.Since(begin).Round(time.Millisecond), closed,
 		strings.Join(lines, "\n"))
 	assert.Equal(t, *flagRaces, total)
 	assert.Positive(t, closed)
