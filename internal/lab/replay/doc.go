@@ -1,15 +1,16 @@
 // Package replay asks of every operation of the client, whatever the service
 // does to a connection: how often did it arrive?
 //
-// Its tests are four matrices, which differ in where something may be sent a
-// second time:
+// Its tests differ in what could have something sent a second time:
 //
-//   - the service's doings (a reset here, half an answer there) by the state of
-//     the client's connections by operation,
-//   - HTTP/2, over which net/http sends again by itself, by the transport that a
-//     caller brings by operation,
-//   - redirects by where they lead by what carries the request,
-//   - races between a request and the service that closes its connection.
+//   - what the service does, such as a reset here and half an answer there, on
+//     connections that are fresh, reused or ten, to each operation,
+//   - HTTP/2, over which net/http sends again by itself, with the transports that
+//     callers bring,
+//   - redirects of each status, to each kind of place, whatever carries the
+//     request,
+//   - races of a request with the end of its connection, or of its caller's
+//     patience.
 //
 // The services keep a ledger of what arrived and what they executed. Where
 // something must not be sent again, a control shows that net/http alone would.

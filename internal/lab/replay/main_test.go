@@ -40,7 +40,7 @@ func flat(t *testing.T) {
 	t.Helper()
 	before, err := descriptors()
 	if err != nil {
-		t.Logf("open descriptors are not counted: this system has no list of them: %v", err)
+		t.Run("descriptors", func(t *testing.T) { t.Skipf("this system has no list of the open descriptors: %v", err) })
 		return
 	}
 	t.Cleanup(func() {
