@@ -349,7 +349,7 @@ func plainName(name string) string {
 			return "***"
 		}
 	}
-	if name == "" || digits > 3 || len(name) > 40 || known.isKey(name) {
+	if name == "" || digits > 3 || len(name) > 40 || known.IsKey(name) {
 		return "***"
 	}
 	return name

@@ -129,7 +129,7 @@ func New(opts ...Option) *Service {
 	for _, opt := range opts {
 		opt(&set)
 	}
-	known.addKey(set.key)
+	known.AddKey(set.key)
 	return &Service{
 		settings: set,
 		done:     make(chan struct{}),

@@ -216,7 +216,7 @@ func (w *world) number(bin string) string {
 	digits := (bin + "99999999")[:8] + marker + fmt.Sprintf("%05d", n%100_000)
 	digits += string(rune('0' + (luhn(digits)+5)%10))
 	if !isCanary(digits) { // an unusual BIN was added
-		known.addNumber(digits)
+		known.AddNumber(digits)
 	}
 	return digits
 }
@@ -291,8 +291,8 @@ func (s *Service) AddCard(c Card) {
 	defer s.mu.Unlock()
 	w := &s.world
 	n := len(w.cards)
-	known.addNumber(c.CardNo)
-	known.addCVV(c.CVV)
+	known.AddNumber(c.CardNo)
+	known.AddCVV(c.CVV)
 	if c.CardBIN == "" || c.BINID == 0 {
 		bin := w.findBIN(c.BINID, c.CardBIN)
 		c.BINID, c.CardBIN = bin.ID, or(c.CardBIN, bin.BIN)

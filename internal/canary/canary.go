@@ -1,0 +1,121 @@
+// Package canary finds card numbers, CVVs and keys in text, in whatever form
+// they stand there. It is the search behind cardwiretest.NoLeaks, and behind
+// this module's own tests of what is printed.
+package canary
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Secrets are what must not be found. The zero value is none; it is safe for
+// concurrent use.
+type Secrets struct {
+	// Looks knows a number of 16 digits by its looks; nil: only by AddNumber.
+	Looks func(digits string) bool
+
+	mu                  sync.Mutex
+	keys, numbers, cvvs map[string]struct{}
+}
+
+// The shortest secrets that are looked for: shorter ones would be found
+// everywhere.
+const (
+	minKey    = 8
+	minNumber = 12
+	minCVV    = 3
+)
+
+// AddKey adds an API key, or another text that is a secret as a whole.
+func (s *Secrets) AddKey(v string) { s.add(&s.keys, v, minKey) }
+
+// AddNumber adds a card number.
+func (s *Secrets) AddNumber(v string) { s.add(&s.numbers, v, minNumber) }
+
+// AddCVV adds a CVV, which counts only beside a word that says what it is.
+func (s *Secrets) AddCVV(v string) { s.add(&s.cvvs, v, minCVV) }
+
+func (s *Secrets) add(set *map[string]struct{}, v string, least int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(v) < least {
+		return
+	}
+	if *set == nil {
+		*set = map[string]struct{}{}
+	}
+	(*set)[v] = struct{}{}
+}
+
+// IsKey says whether v was added as a key.
+func (s *Secrets) IsKey(v string) bool { return s.has(&s.keys, v) }
+
+func (s *Secrets) has(set *map[string]struct{}, v string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := (*set)[v]
+	return ok
+}
+
+// within says whether one of the set stands in the text.
+func (s *Secrets) within(set *map[string]struct{}, text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for v := range *set {
+		if strings.Contains(text, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// Find says what a text shows, in words that do not show it again.
+func (s *Secrets) Find(text string) (found []string) {
+	forms := Forms(text)
+	for _, kind := range []struct {
+		name string
+		in   func(string) bool
+	}{
+		{"a card number", s.holdsNumber},
+		{"a CVV", s.holdsCVV},
+		{"an API key", func(form string) bool { return s.within(&s.keys, form) }},
+	} {
+		if slices.ContainsFunc(forms, kind.in) {
+			found = append(found, kind.name)
+		}
+	}
+	return found
+}
+
+var (
+	numberLike = regexp.MustCompile(`\d(?:[ -]?\d){11,}`)
+	cvvLike    = regexp.MustCompile(`(?i)(?:cv[vc]2?|security[ _-]?code)[^0-9a-z*]{0,12}(\d{3,4})`)
+)
+
+// holdsNumber looks for a number in every run of digits, at every place: what is
+// printed beside it may be digits too.
+func (s *Secrets) holdsNumber(text string) bool {
+	for _, run := range numberLike.FindAllString(text, -1) {
+		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)
+		for i := range max(0, len(digits)-15) {
+			if s.Looks != nil && s.Looks(digits[i:i+16]) {
+				return true
+			}
+		}
+		if s.within(&s.numbers, digits) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Secrets) holdsCVV(text string) bool {
+	for _, m := range cvvLike.FindAllStringSubmatch(text, -1) {
+		if s.has(&s.cvvs, m[1]) {
+			return true
+		}
+	}
+	return false
+}

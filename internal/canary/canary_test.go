@@ -1,0 +1,107 @@
+package canary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestFormsHoldEverySpelling(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{
+		"4917365624401735", "4917365624401735011", "q83vEjRW+JCrze8S/FZ4kA==", `sk_"Canary"<Zq8&Xv>\T3'm%p`,
+	} {
+		spellings := Spellings(secret)
+		assert.Greater(t, len(spellings), 50)
+		for name, spelling := range spellings {
+			for _, text := range []string{spelling, "card: " + spelling + ", declined", "[" + spelling + "]", `{"x":"` + spelling + `"}`} {
+				found := slices.ContainsFunc(Forms(text), func(form string) bool { return strings.Contains(form, secret) })
+				assert.True(t, found, "%s, %s: %s", secret, name, text)
+			}
+		}
+	}
+}
+
+func TestFormsOfWhatIsNotASecretHoldNone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "card 491736******1735 declined", "0xc000491736", "[1 2 3]", `\`, `\u`, `\x4`, "%", "%4", "&", "&#", "&#x;", "&;", "%!", "U+",
+		"%!e(uint8", "=", "\xff\xfe", strings.Repeat("\\", 99), "  |", "\u0000",
+	} {
+		for _, form := range Forms(text) {
+			assert.NotContains(t, form, "4917365624401735", text)
+		}
+	}
+}
+
+func testSecrets() *Secrets {
+	s := &Secrets{Looks: func(n string) bool { return n == "4288379977000003" }}
+	s.AddKey("another-key")
+	s.AddKey("short")
+	s.AddNumber("400000000000")
+	s.AddNumber("40000000000")
+	s.AddCVV("907")
+	s.AddCVV("5555")
+	s.AddCVV("12")
+	return s
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s := testSecrets()
+	for text, want := range map[string][]string{
+		"":                     nil,
+		"4288379977000003":     {"a card number"},
+		"4288 3799-7700 0003":  {"a card number"},
+		"17428837997700000399": {"a card number"},
+		"428837997700000":      nil,
+		"4288379977000004":     nil,
+		"400000000000":         {"a card number"},
+		"40000000000":          nil,
+		"key another-key.":     {"an API key"},
+		"short":                nil,
+		"907":                  nil,
+		"cvv 907":              {"a CVV"},
+		`{"CVC2": "5555"}`:     {"a CVV"},
+		"cvv: 908":             nil,
+		"cvv: 12":              nil,
+		"cvv *** 907":          nil,
+		"security code is 907": nil,
+		"cvv=907 of 4288379977000003 by another-key": {"a card number", "a CVV", "an API key"},
+	} {
+		assert.Equal(t, want, s.Find(text), text)
+	}
+	assert.True(t, s.IsKey("another-key"))
+	assert.False(t, s.IsKey("short"), "shorter ones would be found everywhere")
+	assert.Nil(t, new(Secrets).Find("4288379977000003 another-key cvv 907"))
+}
+
+func TestFindInEverySpelling(t *testing.T) {
+	t.Parallel()
+	s := testSecrets()
+	for secret, want := range map[string]string{
+		"4288379977000003": "a card number", "400000000000": "a card number", "another-key": "an API key", "cvv: 907": "a CVV",
+	} {
+		for name, text := range Spellings(secret) {
+			assert.Equal(t, []string{want}, s.Find(text), "%s: %s", name, text)
+		}
+	}
+}
+
+func FuzzForms(f *testing.F) {
+	for _, text := range Spellings(`4917365624401735+"/\`) {
+		f.Add(text)
+	}
+	s := testSecrets()
+	f.Fuzz(func(t *testing.T, text string) {
+		if text != "" && !slices.Contains(Forms(text), text) {
+			t.Error("the text itself is no form of it")
+		}
+		if found := s.Find("cvv 907" + fmt.Sprintf(" %x ", text)); !slices.Contains(found, "a CVV") {
+			t.Errorf("found %q", found)
+		}
+	})
+}
