@@ -1,11 +1,12 @@
 package cardwire
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"strings"
 	"time"
@@ -18,33 +19,60 @@ import (
 // Values compare with ==. The zero value is no number.
 type CardNumber struct {
 	n uint8
-	b [31]byte // combined with the pad
+	b [31]byte // scrambled
 }
 
 // CVV is the verification value of a card. It prints as "***"; only Reveal
 // returns it. Values compare with ==. The zero value is no CVV.
 type CVV struct {
 	n uint8
-	b [7]byte // combined with the pad
+	b [7]byte // scrambled
 }
 
-// pad is combined with the digits of every CardNumber, CVV and EncryptedPAN, so
-// that a dump of their fields shows no digit. It is drawn once a process: the
-// values must stay comparable. It hides from logs, not from who reads memory.
-var pad = drawPad()
-
-func drawPad() (p [31]byte) {
-	_, _ = rand.Read(p[:]) // never fails; see its documentation
-	for i := range p {
-		p[i] |= 0x80 // what is combined with it is never a digit again
+// seeds are drawn once a process: the values must stay comparable. What they
+// hide they hide from logs, not from who reads memory.
+var seeds = func() (s [3]maphash.Seed) {
+	for i := range s {
+		s[i] = maphash.MakeSeed()
 	}
-	return p
+	return s
+}()
+
+// scramble makes of the digits of every CardNumber, CVV and EncryptedPAN what a
+// dump of their fields may show. No byte of ASCII is left. Every byte depends on
+// all digits: what the mask shows of them, or another value's, tells no other.
+func scramble(b []byte) {
+	for round := range seeds {
+		mix(b, round)
+	}
+	flip(b)
 }
 
-// combine is its own inverse.
-func combine(dst, src []byte) {
-	for i := range src {
-		dst[i] = src[i] ^ pad[i%len(pad)]
+func unscramble(b []byte) {
+	flip(b)
+	for round := len(seeds) - 1; round >= 0; round-- {
+		mix(b, round)
+	}
+}
+
+// mix is one round of a Feistel network, and its own inverse.
+func mix(b []byte, round int) {
+	from, to := b[:len(b)/2], b[len(b)/2:]
+	if round%2 == 1 {
+		from, to = to, from
+	}
+	for n := 0; n*8 < len(to); n++ {
+		sum := maphash.Bytes(seeds[round], from[n:])
+		for i := n * 8; i < min(n*8+8, len(to)); i++ {
+			to[i] ^= byte(sum) & 0x7f
+			sum >>= 8
+		}
+	}
+}
+
+func flip(b []byte) {
+	for i := range b {
+		b[i] ^= 0x80
 	}
 }
 
@@ -58,9 +86,20 @@ func NewCardNumber(s string) (CardNumber, error) {
 }
 
 func sealNumber(s []byte) (n CardNumber) {
-	n.n = uint8(len(s))
-	combine(n.b[:], s)
+	if n.n = uint8(len(s)); n.n > 0 {
+		copy(n.b[:], s)
+		scramble(n.sealed())
+	}
 	return n
+}
+
+// sealed is the part that is scrambled: of a short text, more than the text.
+func (n *CardNumber) sealed() []byte { return n.b[:max(n.n, 16)] }
+
+// open returns the text in its first n bytes.
+func (n CardNumber) open() [31]byte {
+	unscramble(n.sealed())
+	return n.b
 }
 
 // masked says whether s consists of asterisks, and of digits where those are
@@ -77,8 +116,7 @@ func masked[T string | []byte](s T, digits bool) bool {
 // Reveal returns the number as the service sent it: all digits, or masked. It
 // is the one way out of the sealed value; keep what it returns out of logs.
 func (n CardNumber) Reveal() string {
-	var b [31]byte
-	combine(b[:n.n], n.b[:n.n])
+	b := n.open()
 	return string(b[:n.n])
 }
 
@@ -89,8 +127,8 @@ func (n CardNumber) Masked() string {
 	return string(b[:n.n])
 }
 
-func (n CardNumber) mask() (b [31]byte) {
-	combine(b[:n.n], n.b[:n.n])
+func (n CardNumber) mask() [31]byte {
+	b := n.open()
 	hide := b[:n.n]
 	if n.n >= 13 {
 		hide = b[6 : n.n-4]
@@ -146,17 +184,18 @@ func NewCVV(s string) (CVV, error) {
 }
 
 func sealCVV(s []byte) (v CVV) {
-	v.n = uint8(len(s))
-	combine(v.b[:], s)
+	if v.n = uint8(len(s)); v.n > 0 {
+		copy(v.b[:], s)
+		scramble(v.b[:])
+	}
 	return v
 }
 
 // Reveal returns the value as the service sent it, digits or "***". It must not
 // be stored after an authorisation.
 func (v CVV) Reveal() string {
-	var b [7]byte
-	combine(b[:v.n], v.b[:v.n])
-	return string(b[:v.n])
+	unscramble(v.b[:])
+	return string(v.b[:v.n])
 }
 
 // IsMasked says whether the service sent asterisks. The zero value is not masked.
@@ -185,11 +224,11 @@ func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
 // EncryptedPAN is the ciphertext of a card number. The interface shows neither
 // cipher nor key. It prints as "***". The zero value is none. Compare what Reveal
 // returns: == compares where it is held.
-type EncryptedPAN struct{ p *string } // combined with the pad
+type EncryptedPAN struct{ p *string } // scrambled
 
 func sealPAN(s []byte) EncryptedPAN {
-	b := make([]byte, len(s))
-	combine(b, s)
+	b := bytes.Clone(s)
+	scramble(b)
 	sealed := string(b)
 	return EncryptedPAN{&sealed}
 }
@@ -199,8 +238,8 @@ func (p EncryptedPAN) Reveal() string {
 	if p.p == nil {
 		return ""
 	}
-	b := make([]byte, len(*p.p))
-	combine(b, []byte(*p.p))
+	b := []byte(*p.p)
+	unscramble(b)
 	return string(b)
 }
 

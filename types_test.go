@@ -486,17 +486,15 @@ func TestNilTransferParamsPrint(t *testing.T) {
 
 func TestNoSealedByteIsADigit(t *testing.T) {
 	t.Parallel()
-	for range 100 {
-		for i, b := range drawPad() {
-			require.GreaterOrEqual(t, b, byte(0x80), "byte %d of a pad", i)
-		}
-	}
 	const all = "0123456789*0123456789*012345678"
 	require.Len(t, all, 31)
 	n := sealNumber([]byte(all))
 	v := sealCVV([]byte(all[:7]))
 	p := sealPAN([]byte(strings.Repeat(all, 3)))
-	for name, sealed := range map[string][]byte{"CardNumber": n.b[:], "CVV": v.b[:], "EncryptedPAN": []byte(*p.p)} {
+	short := sealNumber([]byte("7"))
+	for name, sealed := range map[string][]byte{
+		"CardNumber": n.b[:], "CardNumber of one digit": short.b[:16], "CVV": v.b[:], "EncryptedPAN": []byte(*p.p),
+	} {
 		for i, b := range sealed {
 			assert.GreaterOrEqual(t, b, byte(0x80), "byte %d of a %s", i, name)
 		}
@@ -504,6 +502,43 @@ func TestNoSealedByteIsADigit(t *testing.T) {
 	assert.Equal(t, all, n.Reveal())
 	assert.Equal(t, all[:7], v.Reveal())
 	assert.Equal(t, strings.Repeat(all, 3), p.Reveal())
+}
+
+// A dump of a card shows its BIN beside the sealed bytes, and those of a masked
+// card are known altogether. Neither must be a key to other sealed bytes.
+func TestWhatIsKnownOfASealedValueTellsNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	// apply undoes on sealed what turned known into shown, as if it were a pad.
+	apply := func(known string, shown, sealed []byte) string {
+		out := make([]byte, min(len(known), len(sealed)))
+		for i := range out {
+			out[i] = known[i] ^ shown[i] ^ sealed[i]
+		}
+		return string(out)
+	}
+	learned := map[string]int{}
+	for i := range 20 {
+		digits := fmt.Sprintf("49173656244017%02d", 10+i)
+		code := fmt.Sprintf("%03d", 100+37*i)
+		full, masked := number(t, digits), number(t, digits[:6]+"******"+digits[12:])
+		other := number(t, "5200000000000007")
+		secret, hidden := cvv(t, code), cvv(t, "***")
+		pan, otherPAN := sealPAN([]byte(canaryPAN)), sealPAN([]byte("AAAA"+canaryPAN[4:]))
+		for name, guessed := range map[string]bool{
+			"the CVV, by the BIN beside it":   apply(digits[:3], full.b[:], secret.b[:]) == code,
+			"the CVV, by a masked one":        apply("***", hidden.b[:], secret.b[:]) == code,
+			"hidden digits, by a masked card": apply(masked.Reveal(), masked.b[:], full.b[:])[6:9] == digits[6:9],
+			"hidden digits, by another card":  apply(other.Reveal(), other.b[:], full.b[:])[6:9] == digits[6:9],
+			"a ciphertext, by another":        apply("AAAA", []byte(*otherPAN.p), []byte(*pan.p)) == canaryPAN[:4],
+		} {
+			if guessed {
+				learned[name]++
+			}
+		}
+	}
+	for name, n := range learned {
+		assert.Less(t, n, 3, name) // one in two million by chance
+	}
 }
 
 func TestSealedValuesAreInline(t *testing.T) {
