@@ -529,7 +529,7 @@ type Response struct {
 	// HTTPStatus is the status; 0: there was no answer.
 	HTTPStatus int
 	// Header is the header, without Set-Cookie, Authorization and what holds the
-	// key; nil: no answer.
+	// key, and with digits masked as in Message; nil: no answer.
 	Header http.Header
 	// Code is the envelope's code; 0: none was readable.
 	Code int

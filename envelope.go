@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -200,17 +199,29 @@ func (k *call) capture(r *transport.Reply) {
 		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
 	}
 	if r.Header != nil {
-		k.response.Header = r.Header.Clone()
-		k.response.Header.Del("Set-Cookie")
-		k.response.Header.Del("Authorization")
-		maps.DeleteFunc(k.response.Header, func(_ string, values []string) bool {
-			return strings.Contains(strings.Join(values, "\n"), k.key()) // some services echo it
-		})
+		k.response.Header = loggable(r.Header, k.key())
 	}
 	if r.Err == nil && !k.client.maskedCards {
 		body := bytes.Clone(r.Body)
 		k.response.body = func() []byte { return bytes.Clone(body) }
 	}
+}
+
+// loggable is a copy of a header without what is not for a log: some services echo
+// the key, and what they write to their own log may be in a header too.
+func loggable(h http.Header, key string) http.Header {
+	out := make(http.Header, len(h))
+	for name, values := range h {
+		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name, true) != name ||
+			strings.Contains(strings.Join(values, "\n"), key) {
+			continue
+		}
+		out[name] = make([]string, len(values))
+		for i, v := range values {
+			out[name][i] = maskDigits(v, true)
+		}
+	}
+	return out
 }
 
 // maxRequestID bounds what is kept of an identifier that the service chose.

@@ -212,7 +212,11 @@ func TestTheServicesMessageIsMaskedAlsoOfTheKey(t *testing.T) {
 
 func TestWithResponseTellsWhatCameBack(t *testing.T) {
 	t.Parallel()
-	header := http.Header{"X-Request-Id": {"r-1"}, "Set-Cookie": {"session=1"}, "Authorization": {"Bearer x"}}
+	header := http.Header{
+		"X-Request-Id": {"r-1"}, "Set-Cookie": {"session=1"}, "Authorization": {"Bearer x"},
+		"X-Debug": {"asked with " + testKey}, "X-Cards": {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
+		"X-4111111111111111": {"1"},
+	}
 	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
 		reply := httpReply(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
 		reply.Header = header
@@ -224,8 +228,11 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 	assert.Equal(t, 201, r.HTTPStatus)
 	assert.Equal(t, 200, r.Code)
 	assert.Equal(t, "sent to ****************", r.Message)
-	assert.Equal(t, http.Header{"X-Request-Id": {"r-1"}}, r.Header)
-	assert.Len(t, header, 3, "the doer's own header is left alone")
+	assert.Equal(t, http.Header{
+		"X-Request-Id": {"r-1"}, "X-Cards": {"none", "of **************** and **** **** **** ****"},
+	}, r.Header)
+	assert.Len(t, header, 6, "the doer's own header is left alone")
+	assert.Equal(t, "of 4111111111111111 and 4111 1111 1111 1111", header["X-Cards"][1])
 	assert.Nil(t, r.Attempts, "a clean first try")
 
 	const body = `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`
