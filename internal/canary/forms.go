@@ -260,6 +260,9 @@ func appendCharacters(forms []string, text string) []string {
 }
 
 func character(token string) (c byte, ok bool) {
+	if last := len(token) - 1; last > 0 && strings.Trim(token[:last], "0") == "" {
+		token = token[last:] // padded
+	}
 	switch {
 	case len(token) == 1:
 		return token[0], true
@@ -273,11 +276,14 @@ func byteOf(word string, base int) (byte, bool) {
 	if len(word) > 2 && word[0] == '0' && strings.IndexByte("xXbBoO", word[1]) >= 0 {
 		word = word[2:]
 	}
-	if word = strings.TrimLeft(word, "0"); word == "" || len(word) > 8 {
-		return 0, false
+	v := 0
+	for i := range len(word) {
+		d, ok := nibble(word[i])
+		if v = v*base + int(d); !ok || int(d) >= base || v > 0xff {
+			return 0, false
+		}
 	}
-	v, err := strconv.ParseUint(word, base, 8)
-	return byte(v), err == nil
+	return byte(v), v > 0
 }
 
 // words calls each with the words of the text, without what fmt puts around the
@@ -286,6 +292,9 @@ func words(text string, each func(string)) {
 	for i := 0; i < len(text); {
 		rest := text[i:]
 		if n := decoration(rest); n > 0 {
+			if rest[0] == ']' || rest[0] == '}' {
+				each("") // ends a list
+			}
 			i += n
 			continue
 		}

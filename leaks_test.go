@@ -1,0 +1,686 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	htmltemplate "html/template"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	texttemplate "text/template"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	spelling "github.com/cardwire/cardwire-go/internal/canary"
+)
+
+// The canaries. No text of any kind may sing of them. The number fails the Luhn
+// check. Sealed bytes are none of ASCII, so that they cannot spell them by chance.
+const (
+	canaryNumber = "4917365624401735"
+	canaryCVV    = "7351"
+	canaryPAN    = "q83vEjRW+JCrze8S/FZ4kA=="
+	canaryKey    = "skCanaryZq8XvT3mKpW5Hd"
+)
+
+// canary is a secret that must not be in a text, in whatever form.
+type canary struct {
+	name, words string
+	alone       *regexp.Regexp // for words so short that addresses hold them; nil: anywhere
+}
+
+// numberCanary looks for what the mask hides, with one digit that it shows.
+func numberCanary() canary { return newCanary("card number", canaryNumber[5:12]) }
+func cvvCanary() canary    { return newCanary("CVV", canaryCVV) }
+func panCanary() canary    { return newCanary("encrypted PAN", canaryPAN[:8]) }
+func keyCanary() canary    { return newCanary("key", canaryKey) }
+
+func allCanaries() []canary { return []canary{numberCanary(), cvvCanary(), panCanary(), keyCanary()} }
+
+func newCanary(name, words string) canary {
+	c := canary{name: name, words: words}
+	if len(words) < 6 {
+		c.alone = regexp.MustCompile(`(?:^|[^0-9A-Fa-f])0*` + words + `(?:$|[^0-9A-Fa-f])`)
+	}
+	return c
+}
+
+// in says whether the secret is in one of the forms of a text.
+func (c canary) in(forms []string) bool {
+	return slices.ContainsFunc(forms, func(form string) bool {
+		return strings.Contains(form, c.words) && (c.alone == nil || c.alone.MatchString(form))
+	})
+}
+
+// printer is one of the ways in which a value becomes text. against is another
+// value of the same type.
+type printer struct {
+	name  string
+	print func(v, against any) string
+}
+
+// verbs are all of fmt's and some that it does not have.
+const verbs = "vsqxXdtboOcUeEfFgGpwTz!"
+
+func fmtPrinters() (list []printer) {
+	for _, flags := range []string{"", "+", "#", " ", "0", "-24", "+#030", "# 08.3"} {
+		for _, verb := range verbs {
+			format := "%" + flags + string(verb)
+			list = append(list, printer{format, func(v, _ any) string { return fmt.Sprintf(format, v) }})
+		}
+	}
+	extra := "no verb"
+	return append(list,
+		printer{"Sprint", func(v, _ any) string { return fmt.Sprint(v, "; ", v) }},
+		printer{"Sprintln", func(v, _ any) string { return fmt.Sprintln(v) }},
+		printer{"an operand too many", func(v, _ any) string { return fmt.Sprintf(extra, v) }},
+		printer{"Errorf", func(v, _ any) string { return fmt.Errorf("failed: %v", v).Error() }},
+	)
+}
+
+func slogPrinters() []printer {
+	logged := func(handler func(*bytes.Buffer) slog.Handler) func(v, _ any) string {
+		return func(v, _ any) string {
+			var b bytes.Buffer
+			l := slog.New(handler(&b))
+			l.Info("text", "value", v)
+			l.With("value", v).WithGroup("group").Info("text", slog.Any("value", v), slog.Group("inner", "value", v))
+			return b.String()
+		}
+	}
+	return []printer{
+		{"slog text", logged(func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) })},
+		{"slog JSON", logged(func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) })},
+	}
+}
+
+// otherPrinters return "" where the format cannot hold the value.
+func otherPrinters() []printer {
+	return []printer{
+		{"JSON", func(v, _ any) string { b, err := json.Marshal(v); return string(b) + errorText(err) }},
+		{"XML", func(v, _ any) string { b, err := xml.Marshal(v); return string(b) + errorText(err) }},
+		{"gob", func(v, _ any) string {
+			var b bytes.Buffer
+			err := gob.NewEncoder(&b).Encode(v)
+			return b.String() + errorText(err)
+		}},
+		{"MarshalText", func(v, _ any) string {
+			if m, ok := v.(textMarshaler); ok {
+				b, err := m.MarshalText()
+				return string(b) + errorText(err)
+			}
+			return ""
+		}},
+		{"text/template", templated(texttemplate.Must(texttemplate.New("").Parse(`{{.}} {{printf "%#v" .}} {{js .}}`)))},
+		{"html/template", templated(htmltemplate.Must(htmltemplate.New("").Parse(`<p title="{{.}}">{{.}}</p><script>v = {{.}}</script>`)))},
+		{"binary", func(v, _ any) string {
+			b, err := binary.Append(nil, binary.BigEndian, v)
+			return string(b) + errorText(err)
+		}},
+		{"database/sql", func(v, _ any) string {
+			argument, err := driver.DefaultParameterConverter.ConvertValue(v)
+			return fmt.Sprint(argument) + errorText(err)
+		}},
+		{"testify", func(v, against any) string {
+			var said testifyOutput
+			assert.Equal(&said, against, v)
+			assert.Nil(&said, v)
+			return said.String()
+		}},
+	}
+}
+
+func templated(template interface{ Execute(io.Writer, any) error }) func(v, _ any) string {
+	return func(v, _ any) (text string) {
+		var b bytes.Buffer
+		defer func() {
+			if problem := recover(); problem != nil { // a reflect.Value that is not for them
+				text = b.String() + fmt.Sprint(problem)
+			}
+		}()
+		err := template.Execute(&b, v)
+		return b.String() + errorText(err)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// testifyOutput is a test that fails on paper. testify dumps all fields of what
+// differs, hidden ones included, and calls none of their methods.
+type testifyOutput struct{ strings.Builder }
+
+func (o *testifyOutput) Errorf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
+
+// place is where a value may stand when it is printed.
+type place struct {
+	name       string
+	v, against any
+}
+
+type (
+	shown[T any]  struct{ Value T }
+	hidden[T any] struct {
+		Name  string
+		value T
+	}
+	embedded struct{ any }
+)
+
+// openPlaces are those where fmt finds the methods of the value.
+func openPlaces[T any](v, against T) []place {
+	pv, pa := &v, &against
+	return []place{
+		{"value", v, against},
+		{"pointer", pv, pa},
+		{"pointer to a pointer", &pv, &pa},
+		{"in a slice", []T{v}, []T{against}},
+		{"in an array", [1]T{v}, [1]T{against}},
+		{"pointer in a slice", []*T{pv}, []*T{pa}},
+		{"in a map", map[string]T{"k": v}, map[string]T{"k": against}},
+		{"in a field", shown[T]{v}, shown[T]{against}},
+		{"in a field of a pointer", &shown[T]{v}, &shown[T]{against}},
+		{"pointer in a field", shown[*T]{pv}, shown[*T]{pa}},
+		{"in an interface", shown[any]{v}, shown[any]{against}},
+		{"in a list of anything", []any{v, pv}, []any{against, pa}},
+		{"as a reflect.Value", reflect.ValueOf(shown[T]{v}).Field(0), reflect.ValueOf(shown[T]{against}).Field(0)},
+	}
+}
+
+// hiddenPlaces are those where fmt finds none.
+func hiddenPlaces[T any](v, against T) []place {
+	return []place{
+		{"in a hidden field", hidden[T]{"n", v}, hidden[T]{"n", against}},
+		{"pointer in a hidden field", hidden[*T]{"n", &v}, hidden[*T]{"n", &against}},
+		{"slice in a hidden field", hidden[[]T]{"n", []T{v}}, hidden[[]T]{"n", []T{against}}},
+		{"map in a hidden field", hidden[map[int]T]{"n", map[int]T{1: v}}, hidden[map[int]T]{"n", map[int]T{1: against}}},
+		{"interface in a hidden field", hidden[any]{"n", v}, hidden[any]{"n", against}},
+		{"array in a hidden field", hidden[[1]T]{"n", [1]T{v}}, hidden[[1]T]{"n", [1]T{against}}},
+		{"as a reflect.Value of a hidden field", reflect.ValueOf(hidden[T]{"n", v}).Field(1), reflect.ValueOf(hidden[T]{"n", against}).Field(1)},
+		{"in an embedded interface", embedded{v}, embedded{against}},
+		{"hidden twice", hidden[hidden[T]]{"n", hidden[T]{"n", v}}, hidden[hidden[T]]{"n", hidden[T]{"n", against}}},
+	}
+}
+
+func everywhere[T any](v, against T) []place {
+	return append(openPlaces(v, against), hiddenPlaces(v, against)...)
+}
+
+// keyPlaces are for values that can be compared.
+func keyPlaces[T comparable](v, against T) []place {
+	return append(everywhere(v, against),
+		place{"as a map's key", map[T]int{v: 1}, map[T]int{against: 1}},
+		place{"as a hidden map's key", hidden[map[T]int]{"n", map[T]int{v: 1}}, hidden[map[T]int]{"n", map[T]int{against: 1}}},
+	)
+}
+
+// errorPlaces are those of an error.
+func errorPlaces(err, against error) []place {
+	return append(everywhere(err, against),
+		place{"wrapped", fmt.Errorf("in a program: %w", err), against},
+		place{"wrapped with another", fmt.Errorf("%w, %w", io.EOF, err), against},
+		place{"joined", errors.Join(io.EOF, err), against},
+	)
+}
+
+// assertSilent prints everything in every way, and returns how many texts that
+// were. Texts that are alike are searched once.
+func assertSilent(t *testing.T, places []place, printers []printer, canaries ...canary) (texts int) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range places {
+		for _, by := range printers {
+			texts++
+			text := by.print(p.v, p.against)
+			if seen[text] {
+				continue
+			}
+			seen[text] = true
+			forms := spelling.Forms(text)
+			for _, c := range canaries {
+				if c.in(forms) {
+					t.Errorf("the %s shows, %s, by %s:\n%s", c.name, p.name, by.name, text)
+				}
+			}
+		}
+	}
+	return texts
+}
+
+func allPrinters() []printer { return slices.Concat(fmtPrinters(), slogPrinters(), otherPrinters()) }
+
+// The detector is only worth something if it hears a canary that is not sealed.
+func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
+	t.Parallel()
+	// What shows the type, an address or an error only, and what cuts texts short.
+	deaf := regexp.MustCompile(`^%.*[pT]$|^%.*\.3.$|^MarshalText$|^%.*!$`)
+	onlySome := regexp.MustCompile(`^XML$|^binary$|^database/sql$`)
+	for _, secret := range []struct {
+		canary canary
+		text   string
+		array  any
+	}{
+		{numberCanary(), canaryNumber, [16]byte([]byte(canaryNumber))},
+		{cvvCanary(), canaryCVV, [4]byte([]byte(canaryCVV))},
+		{panCanary(), canaryPAN, [24]byte([]byte(canaryPAN))},
+		{keyCanary(), canaryKey, [22]byte([]byte(canaryKey))},
+	} {
+		for _, v := range []any{secret.text, []byte(secret.text), secret.array, shown[string]{secret.text}, url.QueryEscape(secret.text), strconv.Quote(secret.text)} {
+			for _, p := range allPrinters() {
+				if deaf.MatchString(p.name) || onlySome.MatchString(p.name) && !takes(p.name, v) {
+					continue
+				}
+				against := reflect.Zero(reflect.TypeOf(v)).Interface()
+				text := p.print(v, against)
+				assert.True(t, secret.canary.in(spelling.Forms(text)), "%s of a %T by %s: %s", secret.canary.name, v, p.name, text)
+			}
+		}
+	}
+	var said testifyOutput
+	assert.Equal(&said, []byte("."), []byte(strings.Repeat(".", 20)+canaryKey))
+	assert.True(t, keyCanary().in(spelling.Forms(said.String()[strings.Index(said.String(), "Diff:"):])), "in a dump of several lines")
+	assert.True(t, numberCanary().in(spelling.Forms("card "+canaryNumber+" declined")))
+	assert.False(t, numberCanary().in(spelling.Forms("card 491736******1735 declined")))
+	assert.False(t, cvvCanary().in(spelling.Forms("at 0xc0007351a0")))
+}
+
+// takes says whether a printer that cannot print everything can print v.
+func takes(printer string, v any) bool {
+	switch v.(type) {
+	case string:
+		return printer != "binary"
+	case shown[string]:
+		return printer == "XML"
+	}
+	return printer == "binary"
+}
+
+// exhibit is an exported type, in all the places where a value of it may stand.
+type exhibit struct {
+	places   []place
+	printers []printer // nil: all
+	canaries []canary  // nil: all
+}
+
+func show[T any](v, against T) exhibit { return exhibit{places: everywhere(v, against)} }
+
+func showKey[T comparable](v, against T) exhibit { return exhibit{places: keyPlaces(v, against)} }
+
+// spoils is what a service that puts canaries wherever it can leaves behind in
+// values of this package.
+type spoils struct {
+	client           *Client
+	page             *CardPage
+	secrets          *CardSecrets
+	success, refusal Response
+	err              *Error
+	infos            []CallInfo
+	results          []CallResult
+	drifts           []Drift
+	journal          recordingJournal
+}
+
+// canaryCardText is a card that the service lists.
+const canaryCardText = `{"id":"card-1","trade_id":"t-1","label":null,"bin_id":7,"card_bin":"491736","card_no":"` + canaryNumber +
+	`","cvv":"` + canaryCVV + `","currency":"USD","available":"1.500","pending":0,"frozen":0,"expire_date":"09/2028",` +
+	`"holder_username":"Ann","holder_address":{"city":"Lisbon","` + canaryNumber + `":1},"create_time":"2026-02-28 23:59:59",` +
+	`"status":0,"fee":"0.00","` + canaryKey + `":"` + canaryNumber + `"}`
+
+// canaryMessage is what a service may put into msg.
+const canaryMessage = `card ` + canaryNumber + ` (4917 3656 2440 1735), key ` + canaryKey
+
+func plunder(t *testing.T) *spoils {
+	t.Helper()
+	s := &spoils{}
+	var err error
+	s.client, err = New(testBase, canaryKey,
+		WithHTTPClient(&http.Client{Transport: tellTrip(canaryReply)}), WithJournal(&s.journal), WithRetry(tellPolicy),
+		WithObserver(Observer{
+			CallStart: func(ctx context.Context, i CallInfo) context.Context { s.infos = append(s.infos, i); return ctx },
+			CallEnd:   func(_ context.Context, _ CallInfo, r CallResult) { s.results = append(s.results, r) },
+			Drift:     func(_ context.Context, _ CallInfo, d Drift) { s.drifts = append(s.drifts, d) },
+		}))
+	require.NoError(t, err)
+	s.page, err = s.client.ListCards(t.Context(), ListCardsParams{}, WithResponse(&s.success))
+	require.NoError(t, err)
+	s.secrets, err = s.client.GetCardSecrets(t.Context(), "card-1")
+	require.NoError(t, err)
+	_, err = s.client.CreateTransfer(t.Context(), tellTransfer("M-1"), WithResponse(&s.refusal))
+	s.err = failure(t, err)
+	for i := range s.results {
+		s.results[i].Duration = time.Second // one that happens to hold a CVV is no leak
+	}
+	for i := range s.journal.intents {
+		s.journal.intents[i].Time = time.Time{}
+	}
+	require.Equal(t, canaryNumber, s.page.Cards[0].Number.Reveal(), "the canaries are there to be shown")
+	require.Equal(t, canaryCVV, s.page.Cards[0].CVV.Reveal())
+	require.Equal(t, canaryPAN, s.secrets.PAN.Reveal())
+	require.Contains(t, string(s.refusal.RevealBody()), canaryMessage)
+	require.NotEmpty(t, s.drifts)
+	return s
+}
+
+func canaryReply(r *http.Request) (*http.Response, error) {
+	status, body := 200, ""
+	switch strings.TrimPrefix(r.URL.Path, "/shop/api/v1") {
+	case "/cards":
+		body = `{"code":200,"msg":"` + canaryMessage + `","data":{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` +
+			canaryCardText + `]},"` + canaryNumber + `":"` + canaryKey + `"}`
+	case "/cards/private":
+		body = success(`{"card_no":"491736******1735","cvv":"***","expire_date":"**/****","pan":"` + canaryPAN + `"}`)
+	default:
+		status, body = 422, `{"code":422,"msg":"`+canaryMessage+`","data":"`+canaryNumber+`"}`
+	}
+	reply := httpReply(r, status, body)
+	reply.Header = http.Header{
+		"X-Request-Id": {"r-" + canaryNumber + "-" + canaryKey}, "X-Card": {"no. " + canaryNumber, "4917-3656-2440-1735"},
+		"X-Key": {"Bearer " + canaryKey}, "Authorization": {"Bearer " + canaryKey}, "Set-Cookie": {"card=" + canaryNumber},
+		"X-" + canaryNumber: {"1"},
+	}
+	return reply, nil
+}
+
+// exhibits are all exported types by their names. Where a type can hold a
+// secret, the value does.
+func exhibits(t *testing.T) map[string]exhibit {
+	t.Helper()
+	s := plunder(t)
+	card, other := s.page.Cards[0], Card{ID: "card-2", Number: number(t, "5200000000000007"), HolderAddress: &Address{}}
+	transfer, identityCanaries := identities()
+	amount := dec("1.50")
+	key := canaryKey
+	options := []Option{
+		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: tellTrip(canaryReply)}),
+		WithJournal(&s.journal), WithMaskedCards(), WithLogger(slog.New(slog.DiscardHandler)),
+	}
+	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "answered", HTTPStatus: 503, Wait: time.Second}
+	return map[string]exhibit{
+		"Address":            showKey(*card.HolderAddress, Address{}),
+		"Attempt":            showKey(attempt, Attempt{}),
+		"AuthField":          showKey(AuthField{Field: "idType", Required: true}, AuthField{}),
+		"AuthRequirement":    show(AuthRequirement{Level: "base", Fields: []AuthField{{Field: "idType"}}}, AuthRequirement{}),
+		"BIN":                show(BIN{BIN: "491736", CreateAmount: amount, AuthFeeConfig: json.RawMessage(`{}`)}, BIN{}),
+		"CVV":                showKey(card.CVV, cvv(t, "***")),
+		"CallInfo":           showKey(s.infos[2], CallInfo{}),
+		"CallOption":         show(WithResponse(&s.success), WithoutRetry()),
+		"CallResult":         showKey(s.results[2], CallResult{}),
+		"Card":               show(card, other),
+		"CardNumber":         showKey(card.Number, other.Number),
+		"CardOperation":      showKey(CardOperation{ID: "o-1", ClientTransactionID: "F-1"}, CardOperation{}),
+		"CardPage":           show(*s.page, CardPage{Cards: []Card{other}}),
+		"CardSecrets":        showKey(CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}, CardSecrets{}),
+		"CardStatus":         showKey(CardFrozen, CardActive),
+		"Client":             show(*s.client, Client{}),
+		"ConsumptionScene":   showKey(ConsumptionScene{Name: "Ads", ChannelID: 7}, ConsumptionScene{}),
+		"Date":               showKey(Date{2026, time.May, 5}, Date{}),
+		"DateTime":           showKey(card.CreateTime, DateTime{}),
+		"Doer":               show(Doer(tellDoer(canaryReply)), nil),
+		"Drift":              showKey(s.drifts[0], Drift{}),
+		"DuplicateIntent":    {places: errorPlaces(&DuplicateIntent{OutcomeExecuted}, &DuplicateIntent{})},
+		"EncryptedPAN":       showKey(s.secrets.PAN, sealPAN([]byte("AAAA"))),
+		"Error":              {places: append(errorPlaces(s.err, &Error{}), everywhere(*s.err, Error{})...)},
+		"Expiry":             showKey(card.Expiry, Expiry{}),
+		"FeeTier":            show(FeeTier{Range: "0-1", High: amount}, FeeTier{}),
+		"FreezeCardParams":   showKey(FreezeCardParams{CardID: "card-1"}, FreezeCardParams{}),
+		"Intent":             showKey(s.journal.intents[0], Intent{}),
+		"IntentResult":       showKey(s.journal.results[0], IntentResult{}),
+		"Journal":            show(Journal(&s.journal), nil),
+		"Limiter":            show(Limiter(tellLimiter(func(context.Context) error { return nil })), nil),
+		"ListCardsParams":    showKey(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
+		"Observer":           show(DriftLogger(slog.New(slog.DiscardHandler)), Observer{}),
+		"Option":             show(options, nil),
+		"Outcome":            showKey(OutcomeExecuted, OutcomeUnknown),
+		"Profile":            show(DefaultProfile(), Profile{}),
+		"RemittanceCurrency": show(RemittanceCurrency{PayoutCurrency: "EUR", FixedFee: amount}, RemittanceCurrency{}),
+		"RemittanceState":    showKey(RemittanceState{Code: "1"}, RemittanceState{}),
+		"Request":            show(Request{Op: "CloseCard", JSON: &card}, Request{}),
+		"Response":           {places: append(everywhere(s.success, Response{}), everywhere(&s.refusal, &Response{})...)},
+		"RetryPolicy":        showKey(DefaultRetryPolicy(), RetryPolicy{}),
+		"Transfer":           showKey(Transfer{APIOrderNo: "A-1"}, Transfer{}),
+		// Its JSON, XML and gob are what they are for; the places are those where
+		// fmt finds its methods.
+		"TransferParams": {
+			places: openPlaces(transfer, TransferParams{}), printers: append(methodPrinters(), slogPrinters()[0]),
+			canaries: identityCanaries,
+		},
+		"TransferStatus":    showKey(TransferWaitProcess, ""),
+		"UploadImageParams": show(ImageBytes("id.png", []byte(canaryNumber)), UploadImageParams{}),
+		"UploadedImage":     showKey(UploadedImage{AttachmentKey: "k-1"}, UploadedImage{}),
+	}
+}
+
+// A type that is added must be added to the exhibits as well.
+func TestEveryExportedTypeIsExhibited(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, exportedTypes(t), slices.Sorted(maps.Keys(exhibits(t))))
+}
+
+func exportedTypes(t *testing.T) (names []string) {
+	t.Helper()
+	sources, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+				names = append(names, spec.Name.Name)
+			}
+			return true
+		})
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestNoTextOfAnyTypeShowsASecret(t *testing.T) {
+	t.Parallel()
+	all := exhibits(t)
+	var texts atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d texts of %d types, of each as many as %d places by %d printers", texts.Load(), len(all), len(keyPlaces(1, 2)), len(allPrinters()))
+	})
+	for name, e := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if e.printers == nil {
+				e.printers = allPrinters()
+			}
+			if e.canaries == nil {
+				e.canaries = allCanaries()
+			}
+			texts.Add(int64(assertSilent(t, e.places, e.printers, e.canaries...)))
+		})
+	}
+}
+
+// A type of a program's own has the fields of ours and none of their methods.
+type (
+	bareNumber   CardNumber
+	bareCVV      CVV
+	barePAN      EncryptedPAN
+	bareCard     Card
+	bareSecrets  CardSecrets
+	bareResponse Response
+	bareError    Error
+	bareClient   Client
+	withCard     struct {
+		Card
+		Note string
+	}
+	withSecrets struct {
+		*CardSecrets
+		Note string
+	}
+)
+
+func TestNoTextOfATypeWithoutMethodsShowsASecret(t *testing.T) {
+	t.Parallel()
+	s := plunder(t)
+	card := s.page.Cards[0]
+	secrets := CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}
+	for name, places := range map[string][]place{
+		"CardNumber":           keyPlaces(bareNumber(card.Number), bareNumber{}),
+		"CVV":                  keyPlaces(bareCVV(card.CVV), bareCVV{}),
+		"EncryptedPAN":         keyPlaces(barePAN(s.secrets.PAN), barePAN(sealPAN([]byte("AAAA")))),
+		"Card":                 everywhere(bareCard(card), bareCard{}),
+		"CardSecrets":          keyPlaces(bareSecrets(secrets), bareSecrets{}),
+		"Response":             everywhere(bareResponse(s.success), bareResponse{}),
+		"Error":                everywhere(bareError(*s.err), bareError{}),
+		"Client":               everywhere(bareClient(*s.client), bareClient{}),
+		"what embeds a Card":   everywhere(withCard{card, "n"}, withCard{}),
+		"what embeds secrets":  everywhere(withSecrets{&secrets, "n"}, withSecrets{}),
+		"the client's innards": everywhere(s.client.core, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assertSilent(t, places, allPrinters(), allCanaries()...)
+		})
+	}
+}
+
+// What encodings that know no mask make of a card.
+func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
+	t.Parallel()
+	card := plunder(t).page.Cards[0]
+	type sealed struct {
+		Number CardNumber
+		CVV    CVV
+		PAN    EncryptedPAN
+	}
+	text, err := xml.Marshal(sealed{card.Number, card.CVV, sealPAN([]byte(canaryPAN))})
+	require.NoError(t, err)
+	assert.Equal(t, "<sealed><Number>491736******1735</Number><CVV>***</CVV><PAN>***</PAN></sealed>", string(text))
+	for _, v := range []any{card.Number, card.CVV, sealPAN([]byte(canaryPAN)), card, CardSecrets{}, CardPage{}} {
+		err := gob.NewEncoder(io.Discard).Encode(v)
+		assert.ErrorContains(t, err, "has no exported fields", "%T", v)
+	}
+}
+
+func canaryCard(t *testing.T) Card {
+	t.Helper()
+	return Card{
+		ID: "card-1", Number: number(t, canaryNumber), CVV: cvv(t, canaryCVV), Expiry: Expiry{2028, time.September},
+		Available: dec("1.500"), HolderAddress: &Address{City: "Lisbon"},
+	}
+}
+
+func TestNoTextShowsAClientsKey(t *testing.T) {
+	t.Parallel()
+	const base = "https://api.example.com/api/v1"
+	given, err := New(base, canaryKey)
+	require.NoError(t, err)
+	key := canaryKey
+	asked, err := New(base, "", WithKeySource(func(context.Context) (string, error) { return key, nil }))
+	require.NoError(t, err)
+	header, err := given.core().bearer(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "Bearer "+canaryKey, header, "the key is there to be shown")
+
+	for name, c := range map[string]*Client{"given": given, "from a source": asked} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assertSilent(t, everywhere(*c, Client{}), allPrinters(), keyCanary())
+		})
+	}
+}
+
+// A transport keeps what was written and read in the buffers of its connections.
+func TestNoTextShowsWhatAUsedClientSent(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"code":200,"msg":"`+canaryNumber+`","data":7}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(server.URL, canaryKey)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	_, err = c.CardCapacity(t.Context())
+	require.NoError(t, err)
+	assertSilent(t, everywhere(*c, Client{}), allPrinters(), keyCanary(), numberCanary())
+}
+
+func TestAResponsePrintsWithoutItsBody(t *testing.T) {
+	t.Parallel()
+	const body = `{"code":200,"msg":"success","data":{"card_no":"` + canaryNumber + `","cvv":"` + canaryCVV + `"}}`
+	r := Response{
+		HTTPStatus: 200, Header: http.Header{"X-Request-Id": {"r1"}}, Code: 200, Message: "success",
+		body: func() []byte { return []byte(body) },
+	}
+	require.Equal(t, body, string(r.RevealBody()), "the body is there to be shown")
+	assertSilent(t, everywhere(r, Response{}), allPrinters(), numberCanary(), cvvCanary())
+}
+
+// identities are the fields of a transfer that say who it is about, each with a
+// value that is in no other.
+func identities() (TransferParams, []canary) {
+	p := TransferParams{MerchantOrderNo: "order-7", PayoutCurrency: "EUR", TransferAmount: dec("120.50")}
+	var canaries []canary
+	for i, field := range []*string{
+		&p.SenderFirstName, &p.SenderLastName, &p.SenderGender, &p.SenderMobileNumber, &p.SenderIDNumber,
+		&p.SenderAddress, &p.ReceiverNativeFirstName, &p.ReceiverNativeLastName, &p.ReceiverIDNumber,
+		&p.ReceiverMobileNumber, &p.ReceiverBankAccountNumber,
+	} {
+		*field = fmt.Sprintf("identity-%02d", i)
+		canaries = append(canaries, newCanary(*field, *field))
+	}
+	p.Extra = map[string]string{"receiverEmail": "identity-extra"}
+	p.SenderDateOfBirth = Date{1987, time.June, 5}
+	return p, append(canaries, newCanary("extra field", "identity-extra"), newCanary("day of birth", "1987-06-05"), newCanary("year of birth", "1987"))
+}
+
+// fmt calls no method for %p and %w, both of which vet refuses here.
+func methodPrinters() []printer {
+	return slices.DeleteFunc(fmtPrinters(), func(p printer) bool {
+		return strings.HasSuffix(p.name, "p") || strings.HasSuffix(p.name, "w")
+	})
+}
+
+func TestTransferParamsPrintWithoutWhoTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	p, canaries := identities()
+	t.Run("fmt", func(t *testing.T) {
+		t.Parallel()
+		assertSilent(t, openPlaces(p, TransferParams{}), methodPrinters(), canaries...)
+	})
+	t.Run("slog", func(t *testing.T) {
+		t.Parallel()
+		assertSilent(t, openPlaces(p, TransferParams{})[:2], slogPrinters(), canaries...)
+	})
+	t.Run("slog text of what holds them", func(t *testing.T) {
+		t.Parallel()
+		// As JSON they are what is sent, so only the text handler can mask these.
+		assertSilent(t, openPlaces(p, TransferParams{}), slogPrinters()[:1], canaries...)
+	})
+}
