@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ type envelope struct {
 }
 
 var envelopeMembers = []wire.Member[envelope]{
-	wire.Required("code", func(c *wire.Codec, e *envelope) { c.Exact(&e.code); e.coded = true }),
+	wire.Required("code", func(c *wire.Codec, e *envelope) { e.readCode(c) }),
 	wire.Expected("msg", func(c *wire.Codec, e *envelope) { e.readMessage(c) }),
 	wire.Expected("data", func(c *wire.Codec, e *envelope) { e.reachData(c) }),
 }
@@ -144,6 +145,16 @@ func (e *envelope) decode(c *wire.Codec) {
 }
 
 func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
+
+// readCode refuses what is too long for a code: it would be shown in errors, and
+// may be a card number.
+func (e *envelope) readCode(c *wire.Codec) {
+	c.Exact(&e.code)
+	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
+		c.Fail("a code")
+	}
+	e.coded = true
+}
 
 // readMessage spares the usual text an allocation.
 func (e *envelope) readMessage(c *wire.Codec) {

@@ -301,3 +301,21 @@ func TestRevealBodyOfNothingIsNil(t *testing.T) {
 	assert.Nil(t, none.RevealBody())
 	assert.Nil(t, new(Response).RevealBody())
 }
+
+// What is no code but perhaps a card number is not shown as one.
+func TestACodeOfMoreThan32BitsIsUnreadable(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]telling{
+		"4111111111111111":  {Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+		"-4111111111111111": {Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+		"2147483648":        {Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+		"2147483647":        {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 2147483647},
+		"-2147483648":       {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: -2147483648},
+	} {
+		c := clientOn(t, &tellScript{replies: []*tellReply{{body: `{"code":` + code + `,"data":` + tellData + `}`}}})
+		var r Response
+		_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"), WithResponse(&r))
+		assert.Equal(t, want, tellingOf(t, err), code)
+		assert.Equal(t, want.Code, r.Code)
+	}
+}
