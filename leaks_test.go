@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql/driver"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
@@ -15,17 +16,21 @@ import (
 	"go/token"
 	htmltemplate "html/template"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	texttemplate "text/template"
@@ -683,4 +688,256 @@ func TestTransferParamsPrintWithoutWhoTheyAreAbout(t *testing.T) {
 		// As JSON they are what is sent, so only the text handler can mask these.
 		assertSilent(t, openPlaces(p, TransferParams{}), slogPrinters()[:1], canaries...)
 	})
+}
+
+// AssertErrorSilent prints an error, what it wraps and what came with it, as
+// programs do. It is for the tests of package cardwire_test too.
+func AssertErrorSilent(t *testing.T, err error, r *Response, canaries ...string) (texts int) {
+	t.Helper()
+	var secrets []canary
+	for _, words := range canaries {
+		secrets = append(secrets, newCanary("canary", words))
+	}
+	for _, level := range levels(err) {
+		texts += assertSilent(t, somePlaces(errorPlaces(level, io.EOF)), errorPrinters(), secrets...)
+	}
+	for _, quoting := range []any{
+		new(*url.Error), new(*net.OpError), new(*net.AddrError), new(*net.ParseError), new(*http.MaxBytesError), new(*http.ProtocolError),
+		new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*strconv.NumError), new(*time.ParseError), new(base64.CorruptInputError),
+		new(*fs.PathError), new(*os.SyscallError),
+	} {
+		assert.False(t, errors.As(err, quoting), "%T is found in %v", quoting, err)
+	}
+	if r != nil {
+		texts += assertSilent(t, somePlaces(everywhere(*r, Response{})), errorPrinters(), secrets...)
+	}
+	return texts
+}
+
+// levels are an error and all that it wraps, at any depth.
+func levels(err error) []error {
+	if err == nil {
+		return nil
+	}
+	list := []error{err}
+	switch wrapping := err.(type) {
+	case interface{ Unwrap() error }:
+		list = append(list, levels(wrapping.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, inner := range wrapping.Unwrap() {
+			list = append(list, levels(inner)...)
+		}
+	}
+	return list
+}
+
+// somePlaces are those in which errors stand; there are thousands of them.
+func somePlaces(all []place) []place {
+	return slices.DeleteFunc(all, func(p place) bool {
+		return !slices.Contains([]string{"value", "in a hidden field", "wrapped with another"}, p.name)
+	})
+}
+
+// errorPrinters are those that programs use on errors, and testify's.
+var errorPrinters = sync.OnceValue(func() []printer {
+	return slices.DeleteFunc(allPrinters(), func(p printer) bool {
+		return !slices.Contains([]string{"%v", "%+v", "%#v", "%x", "slog text", "slog JSON", "testify"}, p.name)
+	})
+})
+
+func TestLevelsAreAllThatAnErrorWraps(t *testing.T) {
+	t.Parallel()
+	inner := errors.Join(io.EOF, fmt.Errorf("one: %w", io.ErrNoProgress))
+	outer := fmt.Errorf("two: %w, %w", inner, io.ErrClosedPipe)
+	var texts []string
+	for _, level := range levels(outer) {
+		texts = append(texts, strings.ReplaceAll(level.Error(), "\n", "; "))
+	}
+	assert.Equal(t, []string{
+		"two: EOF; one: multiple Read calls return no data or error, io: read/write on closed pipe",
+		"EOF; one: multiple Read calls return no data or error", "EOF", "one: multiple Read calls return no data or error",
+		"multiple Read calls return no data or error", "io: read/write on closed pipe",
+	}, texts)
+	assert.Nil(t, levels(nil))
+}
+
+// The search in errors is only worth something if it finds what is there.
+func TestACanaryInAnErrorIsHeard(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"in its text":      errors.New("pan=" + canaryNumber),
+		"in what it wraps": &Error{Op: "GetCard", err: &problem{ErrUnreadable, canaryNumber}},
+		"in what it joins": errors.Join(io.EOF, fmt.Errorf("%x", canaryNumber)),
+		"in a field":       &Error{Op: "GetCard", Message: canaryNumber},
+		"in a hidden one":  &loud{hidden: canaryNumber},
+	} {
+		heard := false
+		for _, level := range levels(err) {
+			for _, p := range errorPlaces(level, io.EOF) {
+				for _, by := range errorPrinters() {
+					heard = heard || numberCanary().in(spelling.Forms(by.print(p.v, p.against)))
+				}
+			}
+		}
+		assert.True(t, heard, name)
+	}
+}
+
+// The canaries of replies that are wrong are longer than the others: what an
+// error shows beside its words, times and addresses, must not spell one by
+// chance. The wire's CVV may have seven digits.
+const (
+	longCVV    = "7351537"
+	longNumber = "7365624401" // of canaryNumber
+)
+
+// canaryReplies are the data of a success of each operation, full of canaries.
+func canaryReplies() map[string]string {
+	card := strings.ReplaceAll(canaryCardText, canaryCVV, longCVV)
+	replies := map[string]string{
+		"ListCards": `{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + card + `]}`,
+		"GetCard":   card, "GetCardByOrder": card,
+		"GetCardSecrets":           `{"card_no":"` + canaryNumber + `","cvv":"` + longCVV + `","expire_date":"09/2028","pan":"` + canaryPAN + `"}`,
+		"ListBINs":                 `[` + binText + `]`,
+		"ListBINsUnderMaintenance": `["491736","` + canaryNumber + `"]`,
+		"CardCapacity":             canaryNumber,
+		"ListRemittanceStates":     `[{"code":"1","name":"` + canaryNumber + `","country":"PT","countryStandardCode":"PRT"}]`,
+		"ListRemittanceCurrencies": `[{"id":1,"payout_currency":"EUR","fee_rate":0.1,"fixed_fee":` + canaryNumber + `,"min_quota":1,"max_quota":2,"year_transfer_amount_quota":3}]`,
+		"Call":                     `{"pan":"` + canaryNumber + `","cvv":` + longCVV + `,"n":[1,"` + canaryKey + `"]}`,
+	}
+	replies["AllCards"] = replies["ListCards"]
+	for _, w := range tellWrites() {
+		replies[w.op] = w.data
+	}
+	return replies
+}
+
+// hostileCalls are calls of every method, one of them into a type that has
+// places for hardly anything.
+func hostileCalls() map[string]func(context.Context, *Client, ...CallOption) error {
+	calls := tellMethods()
+	calls["Call"] = func(ctx context.Context, c *Client, opts ...CallOption) error {
+		return tellError(Call[struct {
+			PAN  int8
+			CVV  time.Time
+			N    map[string]bool
+			Card Card
+		}](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+	}
+	return calls
+}
+
+// listener gathers all that a client tells beside its errors.
+type listener struct {
+	told bytes.Buffer
+	body string
+}
+
+func (l *listener) client(t *testing.T, opts ...Option) *Client {
+	t.Helper()
+	note := func(v ...any) { fmt.Fprintln(&l.told, v...) }
+	timeless := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "duration" {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	c, err := New(testBase, canaryKey, append(opts,
+		WithHTTPClient(&http.Client{Transport: tellTrip(func(r *http.Request) (*http.Response, error) {
+			return httpReply(r, 200, l.body), nil
+		})}),
+		WithLogger(slog.New(slog.NewTextHandler(&l.told, timeless))),
+		WithObserver(DriftLogger(slog.New(slog.NewJSONHandler(&l.told, timeless)))),
+		WithObserver(Observer{
+			CallEnd: func(_ context.Context, i CallInfo, r CallResult) { note(i, r.HTTPStatus, r.Code, r.Outcome, r.Err) },
+			Drift:   func(_ context.Context, i CallInfo, d Drift) { note(i, d) },
+		}))...)
+	require.NoError(t, err)
+	return c
+}
+
+// Bodies that end anywhere, or hold a byte that does not belong there.
+func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
+	t.Parallel()
+	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryReplies()["ListCards"] + `}`
+	var bodies []string
+	for i := range whole {
+		bodies = append(bodies, whole[:i])
+		for _, b := range []string{`"`, "]", ",", "x", `\`, "\xff"} {
+			bodies = append(bodies, whole[:i]+b+whole[i+1:])
+		}
+	}
+	assertBodiesSilent(t, "ListCards", bodies)
+}
+
+// Values of another kind in each place, so that an error that quotes what it
+// found would quote a canary.
+func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
+	t.Parallel()
+	unknowable := map[string]bool{longCVV: true, canaryPAN: true} // by masking long runs of digits, and the key
+	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+]*|true|false|null|\{|\[`)
+	for op, data := range canaryReplies() {
+		if op == "CloseCard" {
+			continue
+		}
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + data + `}`
+			var bodies []string
+			for _, at := range value.FindAllStringIndex(whole, -1) {
+				for _, other := range []string{
+					`"` + canaryNumber + `"`, canaryNumber, "-" + canaryNumber + ".5e3", `{"` + canaryNumber + `":"` + canaryKey + `"}`,
+					`["` + canaryNumber + `",` + longCVV + `]`, longCVV, `"` + canaryKey + `"`, `"` + canaryPAN + `"`, canaryKey,
+					`"` + canaryNumber + `\ud800"`,
+				} {
+					if unknowable[strings.Trim(other, `"`)] && (at[0] == len(`{"code":`) || at[0] == len(`{"code":200,"msg":`)) {
+						continue // a code and a message like any other
+					}
+					bodies = append(bodies, whole[:at[0]]+other+whole[at[1]:])
+				}
+			}
+			assertBodiesSilent(t, op, bodies)
+		})
+	}
+}
+
+func assertBodiesSilent(t *testing.T, op string, bodies []string) {
+	t.Helper()
+	canaries := []string{longNumber, longCVV, canaryPAN[:8], canaryKey}
+	secrets := make([]canary, len(canaries))
+	for i, words := range canaries {
+		secrets[i] = newCanary("canary", words)
+	}
+	l := &listener{}
+	call := hostileCalls()[op]
+	errs, texts := 0, 0
+	for _, opts := range [][]Option{nil, {WithStrictDrift(), WithMaskedCards()}} {
+		c := l.client(t, opts...)
+		searched := map[string]bool{}
+		for _, l.body = range bodies {
+			var r Response
+			err := call(t.Context(), c, WithResponse(&r), WithoutRetry())
+			if err != nil {
+				errs++
+			}
+			r.Attempts = nil
+			if text := fmt.Sprintf("%v %+v %q", err, r.Header, r.Message); !searched[text] {
+				searched[text] = true
+				texts += AssertErrorSilent(t, err, &r, canaries...)
+			}
+			texts += assertSilent(t, hiddenPlaces(err, nil)[:1], errorPrinters()[1:3], secrets...)
+		}
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(l.told.String()) {
+		lines[line] = true
+	}
+	for line := range lines {
+		forms := spelling.Forms(line)
+		for _, secret := range secrets {
+			assert.False(t, secret.in(forms), line)
+		}
+	}
+	assert.Positive(t, errs)
+	t.Logf("%s: %d bodies, %d errors, %d texts", op, len(bodies), errs, texts)
 }
