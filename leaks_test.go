@@ -593,14 +593,6 @@ func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
 	}
 }
 
-func canaryCard(t *testing.T) Card {
-	t.Helper()
-	return Card{
-		ID: "card-1", Number: number(t, canaryNumber), CVV: cvv(t, canaryCVV), Expiry: Expiry{2028, time.September},
-		Available: dec("1.500"), HolderAddress: &Address{City: "Lisbon"},
-	}
-}
-
 func TestNoTextShowsAClientsKey(t *testing.T) {
 	t.Parallel()
 	const base = "https://api.example.com/api/v1"
@@ -702,7 +694,7 @@ func AssertErrorSilent(t *testing.T, err error, r *Response, canaries ...string)
 		texts += assertSilent(t, somePlaces(errorPlaces(level, io.EOF)), errorPrinters(), secrets...)
 	}
 	for _, quoting := range []any{
-		new(*url.Error), new(*net.OpError), new(*net.AddrError), new(*net.ParseError), new(*http.MaxBytesError), new(*http.ProtocolError),
+		new(*url.Error), new(*net.OpError), new(*net.AddrError), new(*net.ParseError), new(*http.MaxBytesError),
 		new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*strconv.NumError), new(*time.ParseError), new(base64.CorruptInputError),
 		new(*fs.PathError), new(*os.SyscallError),
 	} {
