@@ -12,6 +12,8 @@ const (
 	maxFirst = 128 << 10
 	// maxPooled is the largest buffer that is kept.
 	maxPooled = 1 << 20
+	// growth is how much larger the next buffer is than one that is full.
+	growth = 4
 	// maxEmptyReads is how often a reader may return nothing in a row.
 	maxEmptyReads = 100
 )
@@ -63,9 +65,20 @@ func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error
 			return io.ErrNoProgress
 		}
 		if len(b.b) == cap(b.b) {
-			b.grow(2 * cap(b.b))
+			b.grow(b.next(size, limit))
 		}
 	}
+}
+
+// next is the capacity to go on with when a buffer is full: much more, so that
+// little is copied, but not more than is promised or than may be read. Where
+// nothing is promised, all buffers together take less than twice the limit.
+func (b *buffer) next(size, limit int64) int {
+	most := min(growth*int64(cap(b.b))-1, limit)
+	if size >= int64(len(b.b)) {
+		most = min(most, size)
+	}
+	return int(most) + 1
 }
 
 // grow makes room for size bytes in all, and clears what it leaves behind.

@@ -675,6 +675,53 @@ func TestBodySizes(t *testing.T) {
 	}
 }
 
+// What the buffers of one body take in all, from the first to the last. The
+// limit is just above a power of the growth, where overshooting costs the most.
+func TestWhatReadingABodyReserves(t *testing.T) {
+	const limit = 8 << 20
+	for name, tc := range map[string]struct {
+		size int64
+		body io.Reader
+		want []int // capacities
+	}{
+		"endless":                        {-1, endless{}, []int{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, limit + 1}},
+		"endless in spite of its length": {1000, endless{}, []int{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, limit + 1}},
+		"a length above the limit":       {1 << 40, endless{}, []int{128<<10 + 1, 512<<10 + 4, 2<<20 + 16, limit + 1}},
+		"a length that is kept":          {200_000, strings.NewReader(strings.Repeat("x", 200_000)), []int{128<<10 + 1, 200_001}},
+		"a length that is not reached":   {200_000, strings.NewReader(strings.Repeat("x", 1000)), []int{128<<10 + 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, seen := new(buffer), capacities{body: tc.body}
+			seen.of = b
+			err := b.fill(t.Context(), &seen, tc.size, limit)
+			if _, ok := tc.body.(endless); ok {
+				require.ErrorIs(t, err, ErrTooLarge)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Len(t, seen.capacities, len(tc.want))
+			for i, want := range tc.want {
+				// The allocator rounds up to whole pages and size classes.
+				assert.InEpsilon(t, want, seen.capacities[i], 0.15)
+			}
+		})
+	}
+}
+
+// capacities notes how large the buffer is that its body is read into.
+type capacities struct {
+	body       io.Reader
+	of         *buffer
+	capacities []int
+}
+
+func (c *capacities) Read(p []byte) (int, error) {
+	if n := cap(c.of.b); len(c.capacities) == 0 || c.capacities[len(c.capacities)-1] != n {
+		c.capacities = append(c.capacities, n)
+	}
+	return c.body.Read(p)
+}
+
 func TestTooLargeIsNotRepeated(t *testing.T) {
 	s := scripted(stream(-1, endless{}))
 	r := New(Config{Doer: s.client(), Policy: quick}).Do(t.Context(), get(t, service))
