@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -131,11 +130,12 @@ func (c *call) healthy() bool {
 // parseRetryAfter reads seconds or an HTTP date; what is neither is 0.
 func parseRetryAfter(v string, now time.Time) time.Duration {
 	v = strings.TrimSpace(v)
-	seconds, err := strconv.ParseUint(v, 10, 64)
-	if errors.Is(err, strconv.ErrRange) || seconds > uint64(maxRetryAfter/time.Second) {
-		return maxRetryAfter
-	}
-	if err == nil {
+	// Looked at first: strconv finds a number too large before it sees that it is none.
+	if v != "" && strings.Trim(v, "0123456789") == "" {
+		seconds, err := strconv.ParseUint(v, 10, 64)
+		if err != nil || seconds > uint64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
 		return time.Duration(seconds) * time.Second
 	}
 	at, err := http.ParseTime(v)

@@ -208,6 +208,7 @@ func TestParseRetryAfter(t *testing.T) {
 		"18446744074":                      maxRetryAfter,
 		"9223372036854775807":              maxRetryAfter,
 		"18446744073709551616":             maxRetryAfter,
+		"18446744073709551616 seconds":     0,
 		"Sat, 01 Jan 2000 00:00:30 GMT":    30 * time.Second,
 		"Saturday, 01-Jan-00 00:00:30 GMT": 30 * time.Second,
 		"Sat Jan  1 00:00:30 2000":         30 * time.Second,
