@@ -1,5 +1,6 @@
-// Package jsonsuite finds the texts of JSONTestSuite for tests. They are not
-// part of the repository: an environment variable says where they are.
+// Package jsonsuite is what tests know of JSON by other means than this module's
+// own: the texts of JSONTestSuite, and what encoding/json says of a text. The
+// suite is not part of the repository: an environment variable says where it is.
 package jsonsuite
 
 import (

@@ -1,9 +1,7 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -37,54 +35,6 @@ func addTexts(f *testing.F) {
 	}
 }
 
-// strict says whether text is JSON without what this package refuses on top of
-// encoding/json, by means of encoding/json only.
-func strict(text []byte, maxDepth int) bool {
-	if !json.Valid(text) || !utf8.Valid(text) || halfSurrogate(string(text)) {
-		return false
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	deepest, repeated := 0, false
-	walk(d, 0, &deepest, &repeated)
-	return deepest <= maxDepth && !repeated
-}
-
-// walk reads one value from valid JSON.
-func walk(d *json.Decoder, depth int, deepest *int, repeated *bool) {
-	token, err := d.Token()
-	if err == io.EOF {
-		return
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return
-	}
-	*deepest = max(*deepest, depth+1)
-	names := map[string]bool{}
-	for d.More() {
-		if open == '{' {
-			name, _ := d.Token()
-			*repeated = *repeated || names[name.(string)]
-			names[name.(string)] = true
-		}
-		walk(d, depth+1, deepest, repeated)
-	}
-	_, _ = d.Token()
-}
-
-var (
-	escapedBackslash = regexp.MustCompile(`\\\\`)
-	pairOfHalves     = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}`)
-	half             = regexp.MustCompile(`(?i)\\ud[89a-f][0-9a-f]{2}`)
-)
-
-// halfSurrogate says whether valid JSON holds half of a pair.
-func halfSurrogate(text string) bool {
-	text = escapedBackslash.ReplaceAllString(text, "")
-	return half.MatchString(pairOfHalves.ReplaceAllString(text, ""))
-}
-
 // accepted says whether read takes text as a whole.
 func accepted(text []byte, read func(*wire.Codec)) bool {
 	c := wire.NewReader(text, true)
@@ -97,12 +47,12 @@ func accepted(text []byte, read func(*wire.Codec)) bool {
 func FuzzSkip(f *testing.F) {
 	addTexts(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		require.Equal(t, strict(text, 64), accepted(text, skip), "skipped")
+		require.Equal(t, jsonsuite.Strict(text, 64), accepted(text, skip), "skipped")
 		// The other ways to read anything at all must agree with Skip.
 		array, object := around(`[`, text, `]`), around(`{"x":`, text, `}`)
-		require.Equal(t, strict(array, 64), accepted(array, func(c *wire.Codec) { c.Each(c.Skip) }), "elements")
-		require.Equal(t, strict(object, 64), accepted(object, func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) }), "a table")
-		if strict(text, 63) {
+		require.Equal(t, jsonsuite.Strict(array, 64), accepted(array, func(c *wire.Codec) { c.Each(c.Skip) }), "elements")
+		require.Equal(t, jsonsuite.Strict(object, 64), accepted(object, func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) }), "a table")
+		if jsonsuite.Strict(text, 63) {
 			var p pair
 			require.True(t, accepted(object, readPair(&p)), "an unknown member")
 			require.True(t, accepted(around(`{"other":`, text, `}`), readPair(&p)), "a known member")
@@ -125,7 +75,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, inside string) {
 		quoted := []byte(`"` + inside + `"`)
 		var want, got string
-		valid := strict(quoted, 64) && json.Unmarshal(quoted, &want) == nil
+		valid := jsonsuite.Strict(quoted, 64) && json.Unmarshal(quoted, &want) == nil
 		require.Equal(t, valid, accepted(quoted, func(c *wire.Codec) { c.Text(&got) }))
 		if valid {
 			require.Equal(t, want, got)
@@ -135,7 +85,7 @@ func FuzzText(f *testing.F) {
 		// values of an object.
 		object := around(`{`, quoted, `:0}`)
 		var name string
-		require.Equal(t, strict(object, 64), accepted(object, func(c *wire.Codec) {
+		require.Equal(t, jsonsuite.Strict(object, 64), accepted(object, func(c *wire.Codec) {
 			c.Map(func(n []byte) { name = string(n); c.Skip() })
 		}))
 		if valid {

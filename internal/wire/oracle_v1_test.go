@@ -5,6 +5,8 @@ package wire_test
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/cardwire/cardwire-go/internal/jsonsuite"
 )
 
 // oracleIsV2 says that the oracle is encoding/json/v2, which is stricter.
@@ -14,7 +16,7 @@ const oracleIsV2 = false
 // bytes and halves of pairs that are no text, and takes the last of repeated
 // names, so those are looked for beforehand.
 func oracle(text []byte) (v any, ok bool) {
-	if !strict(text, len(text)) {
+	if !jsonsuite.Strict(text, len(text)) {
 		return nil, false
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
