@@ -1,0 +1,244 @@
+package cardwire
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/jsonsuite"
+)
+
+// maxDepth is how deep a reply may be nested.
+const maxDepth = 64
+
+func FuzzEnvelope(f *testing.F) {
+	for _, body := range []string{
+		success(`null`), success(`{"a":[1.50,"\u00e9"]}`), success(singleCardText), success(`[` + binText + `]`), success(`[{"a":1,"a":1}]`),
+		`{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`, `{"code":200,"data":1}`, `{"code":200,"msg":"success"}`,
+		`{"code":422,"msg":"no","data":null}`, `{"code":500,"msg":"no"}`, `{"code":599}`, `{"code":-1}`, `{"code":0}`,
+		`{"code":200.0,"data":1}`, `{"code":2e2,"data":1}`, `{"code":"200","data":1}`, `{"Code":200,"data":1}`, `{"c\u006fde":200,"data":1}`,
+		`{"code":200,"code":200,"data":1}`, `{"code":200,"Code":500,"data":1}`, `{"code":200,"data":1,"x":{"y":[]}}`, `{"code":200,"msg":7,"data":1}`,
+		`{"code":9223372036854775807}`, `{"code":9223372036854775808}`, `[]`, `200`, ``, "\ufeff" + success(`1`), success(`1`) + "\x00", `<html>`,
+		success(strings.Repeat("[", 62) + strings.Repeat("]", 62)), success(strings.Repeat("[", 63) + strings.Repeat("]", 63)),
+		success(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
+	} {
+		f.Add(uint16(0), []byte(body))
+	}
+	f.Add(uint16(222), []byte(`{"code":422,"msg":"no","data":null}`))
+	f.Add(uint16(222), []byte(`{"code":200,"msg":"success","data":null}`))
+	f.Add(uint16(222), []byte(`{"code":500,"msg":"no","data":null}`))
+	f.Add(uint16(302), []byte(`{"code":200,"msg":"success","data":null}`))
+	for _, text := range jsonsuite.Seeds(f, 12) {
+		f.Add(uint16(0), []byte(success(string(text))))
+	}
+	f.Fuzz(func(t *testing.T, n uint16, body []byte) {
+		status := 200 + int(n)%400
+		for _, write := range []bool{false, true} {
+			c := clientOn(t, &tellScript{replies: []*tellReply{{status: status, body: string(body)}}}, WithRetry(RetryPolicy{}))
+			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", Write: write})
+			outcome, data := outcomeOf(status, body)
+			if outcome == succeeded {
+				require.NoError(t, err)
+				require.Equal(t, data, string(got))
+				continue
+			}
+			require.Equal(t, outcome, tellingOf(t, err).Outcome)
+			require.Nil(t, got)
+		}
+	})
+}
+
+// succeeded stands beside the outcomes of failures.
+const succeeded Outcome = 255
+
+// outcomeOf judges an answer by the table of outcomes, with encoding/json only.
+func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
+	code, data, readable := envelopeOf(body)
+	switch {
+	case status < 300 && !readable:
+		return OutcomeUnknown, ""
+	case status < 300 && code == "200" && data == "":
+		return OutcomeExecuted, ""
+	case status < 300 && code == "200":
+		return succeeded, data
+	case status < 300 && slices.Contains(refusedNumbers, code):
+		return OutcomeRefused, ""
+	case status < 300:
+		return OutcomeUnknown, ""
+	case tellRefused[status] == "":
+		return OutcomeUnknown, ""
+	case readable && (code == "200" || len(code) == 3 && code[0] == '5'):
+		return OutcomeUnknown, ""
+	}
+	return OutcomeRefused, ""
+}
+
+// refusedNumbers are the keys of tellRefused as they stand in a reply.
+var refusedNumbers = []string{"400", "401", "403", "404", "405", "413", "415", "422", "429"}
+
+var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+
+// envelopeOf reads an envelope with encoding/json, after a look at what that
+// does not mind.
+func envelopeOf(body []byte) (code, data string, ok bool) {
+	var members map[string]json.RawMessage
+	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &members) != nil || members == nil {
+		return "", "", false
+	}
+	var message *string
+	if text, there := members["msg"]; there && json.Unmarshal(text, &message) != nil {
+		return "", "", false
+	}
+	var n int64
+	code = string(members["code"])
+	if !integerText.MatchString(code) || json.Unmarshal(members["code"], &n) != nil {
+		return "", "", false
+	}
+	return code, string(members["data"]), true
+}
+
+// model is a value of a type that decodes itself.
+type model interface {
+	json.Marshaler
+	json.Unmarshaler
+}
+
+func models() []model {
+	return []model{
+		new(Card), new(ConsumptionScene), new(CardPage), new(CardSecrets), new(BIN), new(FeeTier), new(AuthRequirement), new(AuthField),
+		new(RemittanceState), new(RemittanceCurrency), new(Transfer), new(UploadedImage), new(Address),
+	}
+}
+
+// A type that decodes itself is read as a reply is: what it takes is strict JSON,
+// and its members hold what encoding/json finds under their names.
+func FuzzModels(f *testing.F) {
+	for _, text := range []string{
+		listedCardText, singleCardText, secretsText, binText, authRequirementText, stateText, currencyText, transferText,
+		`{"total":1,"per_page":20,"current_page":1,"last_page":1,"data":[` + listedCardText + `]}`, `{"attachment_key":"att/7f.png"}`,
+		`{"name":"online","channel_id":7}`, `{"fee":0.11,"fee_rate":0.012,"extra_fee":1e2,"extra_fee_rate":-0}`, `{"field":"idType","required":1}`,
+		`{"city":"a","state":null,"country":"PT","postalCode":1000,"addressLine1":"","addressLine2":"\u00e9"}`, `{}`, `null`, `[]`, `{"id":"c1"}`,
+		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99},"cashback_fee_config":[1,null]}`,
+		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","card_no":"4111111111111111","holder_address":{}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for i, v := range models() {
+			err := v.UnmarshalJSON(text)
+			if again := json.Unmarshal(text, v); err == nil {
+				require.NoError(t, again, "%T", v)
+			} else {
+				require.ErrorIs(t, err, ErrUnreadable, "%T", v)
+				require.Error(t, again, "%T", v)
+				continue
+			}
+			require.True(t, jsonsuite.Strict(text, maxDepth), "%T", v)
+			if string(bytes.TrimSpace(text)) == "null" {
+				continue // which leaves it as it was
+			}
+			encoded, err := v.MarshalJSON()
+			require.NoError(t, err)
+			requireSameValues(t, "", decoded(t, text), decoded(t, encoded))
+
+			// What was encoded is complete, and is read as the same again.
+			again := models()[i]
+			require.NoError(t, again.UnmarshalJSON(encoded), "%T", v)
+			twice, err := again.MarshalJSON()
+			require.NoError(t, err)
+			require.Equal(t, string(encoded), string(twice))
+		}
+	})
+}
+
+func decoded(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&v))
+	return v
+}
+
+// Members of which not the very value is encoded: masks, what is any JSON and is
+// kept as it stands, and numbers of which only 0 is false.
+var (
+	sealedMembers = []string{"card_no", "cvv", "pan"}
+	rawMembers    = []string{"auth_fee_config", "refund_fee_config", "reversal_fee_config", "cashback_fee_config"}
+	flagMembers   = []string{"avs", "3ds", "physical", "apple_pay", "google_wallet", "is_card_count_limited"}
+)
+
+// requireSameValues compares what is under name in a text that was decoded, in,
+// with what it was encoded as, out. Where their kinds differ, a value of another
+// kind was tolerated, which is not for encoding/json to judge.
+func requireSameValues(t *testing.T, name string, in, out any) {
+	t.Helper()
+	if slices.Contains(rawMembers, name) && in != nil {
+		if list, ok := in.([]any); !ok || len(list) > 0 {
+			require.Equal(t, in, out, name)
+		}
+		return
+	}
+	switch out := out.(type) {
+	case map[string]any:
+		object, _ := in.(map[string]any)
+		for name := range out {
+			if v, ok := object[name]; ok {
+				requireSameValues(t, name, v, out[name])
+			}
+		}
+	case []any:
+		list, ok := in.([]any)
+		if !ok {
+			return
+		}
+		require.Len(t, out, len(list), name)
+		for i := range list {
+			requireSameValues(t, "", list[i], out[i])
+		}
+	case string:
+		if text, ok := in.(string); ok {
+			requireSameText(t, name, text, out)
+		}
+	case json.Number:
+		if number, ok := in.(json.Number); ok {
+			requireSameNumber(t, name, string(number), string(out))
+		}
+	case bool:
+		if b, ok := in.(bool); ok {
+			require.Equal(t, b, out, name)
+		}
+	}
+}
+
+func requireSameText(t *testing.T, name, in, out string) {
+	t.Helper()
+	switch {
+	case slices.Contains(sealedMembers, name):
+		require.True(t, out == in && !strings.ContainsAny(in, "0123456789") || strings.Contains(out, "*"), name)
+	case name == "expire_date" && in == "":
+		require.Equal(t, "**/****", out)
+	case name == "available" || name == "fee":
+		requireSameNumber(t, name, in, out)
+	default:
+		require.Equal(t, in, out, name)
+	}
+}
+
+func requireSameNumber(t *testing.T, name, in, out string) {
+	t.Helper()
+	want, ok := new(big.Rat).SetString(in)
+	require.True(t, ok, name)
+	got, ok := new(big.Rat).SetString(out)
+	require.True(t, ok, name)
+	if slices.Contains(flagMembers, name) {
+		require.Equal(t, want.Sign() != 0, got.Cmp(big.NewRat(1, 1)) == 0, name)
+		return
+	}
+	require.Zero(t, want.Cmp(got), name)
+}
