@@ -3,7 +3,12 @@ package cardwire
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math/big"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -241,4 +246,25 @@ func requireSameNumber(t *testing.T, name, in, out string) {
 		return
 	}
 	require.Zero(t, want.Cmp(got), name)
+}
+
+// A type that comes to decode itself must be fuzzed as well.
+func TestTheListOfModelsIsComplete(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	var declared, listed []string
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "UnmarshalJSON" && !strings.HasSuffix(name, "_test.go") {
+				declared = append(declared, "*cardwire."+f.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name)
+			}
+		}
+	}
+	for _, v := range models() {
+		listed = append(listed, reflect.TypeOf(v).String())
+	}
+	require.ElementsMatch(t, declared, listed)
 }
