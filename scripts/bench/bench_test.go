@@ -167,6 +167,11 @@ Decode/plain ns/op                                    672646
 	assert.Equal(t, 1, drawn.short())
 }
 
+func TestProcessorWithoutAName(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "go1.26.8, linux/arm64", (&result{Go: "go1.26.8", System: "linux/arm64"}).machine())
+}
+
 func TestFiguresAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "figures.json")

@@ -116,8 +116,8 @@ func chart(r *result) string {
 	write(&out, margin+14, "title", title)
 	write(&out, margin+38, "small", "By hand is a bare http.Client, io.ReadAll and encoding/json into a plain struct. A shorter bar is less time.")
 	out.WriteString(body.String())
-	write(&out, height-22, "small", fmt.Sprintf("%s, %s, %s, %d processors. Medians of rounds that take turns: go run ./scripts/bench",
-		r.Go, r.System, r.CPU, r.Procs))
+	write(&out, height-22, "small", fmt.Sprintf("%s, %d processors. Medians of rounds that take turns: go run ./scripts/bench",
+		r.machine(), r.Procs))
 	out.WriteString("</svg>\n")
 	return out.String()
 }

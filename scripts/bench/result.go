@@ -83,7 +83,7 @@ func (r *result) short() (n int) {
 // views of the times follow, and the median of each benchmark.
 func (r *result) text(all bool) string {
 	w := new(strings.Builder)
-	fmt.Fprintf(w, "%s, %s, %s, GOMAXPROCS=%d\n\n", r.Go, r.System, r.CPU, r.Procs)
+	fmt.Fprintf(w, "%s, GOMAXPROCS=%d\n\n", r.machine(), r.Procs)
 	lines := [][]string{{"measure", "bar", "measured", ""}}
 	for _, row := range r.Rows {
 		lines = append(lines, []string{row.Text, row.bar(), row.show(row.Value), row.verdict()})
@@ -106,6 +106,11 @@ func (r *result) text(all bool) string {
 		fmt.Fprintf(w, "%-45s %14.6g\n", name, r.Medians[name])
 	}
 	return w.String()
+}
+
+// machine leaves out the processor where no benchmark told its name.
+func (r *result) machine() string {
+	return strings.TrimSuffix(strings.Join([]string{r.Go, r.System, r.CPU}, ", "), ", ")
 }
 
 func table(w *strings.Builder, lines [][]string) {
