@@ -19,6 +19,7 @@ import (
 
 // Server is a [Service] that listens on loopback.
 type Server struct {
+	// Service is what listens: its methods are the server's.
 	*Service
 	// URL is the base URL, which ends in /api/v1.
 	URL string
