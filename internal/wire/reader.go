@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -402,7 +403,8 @@ func (c *Codec) slowText(start, i int) []byte {
 		return raw
 	}
 	var ok bool
-	c.scratch, ok = appendUnescaped(c.scratch[:0], raw)
+	// Never longer than raw: growing little by little would cost a multiple of it.
+	c.scratch, ok = appendUnescaped(slices.Grow(c.scratch[:0], len(raw)), raw)
 	if !ok {
 		c.malformed("a text holds an invalid escape")
 		return nil
