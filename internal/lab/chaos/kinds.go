@@ -153,9 +153,10 @@ func proxyKinds() []Kind {
 		{Name: "limit-downstream-100", effect: always, verdicts: []Verdict{Unknown}, toxic: toxic("limit_data", "downstream", "bytes", 100)},
 		{Name: "latency", effect: always, verdicts: []Verdict{Success}, toxic: toxic("latency", "downstream", "latency", 20)},
 		{
-			// Longer than even a patient call waits.
+			// So much longer than even a patient call waits that a machine which
+			// stands still for a while does not make up for it.
 			Name: "latency-too-long", effect: always, verdicts: []Verdict{Unknown}, silent: true,
-			toxic: toxic("latency", "downstream", "latency", 1500),
+			toxic: toxic("latency", "downstream", "latency", 8000),
 		},
 		{
 			Name: "slicer", effect: always, verdicts: []Verdict{Success},
