@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// openJournal opens the journal that all replicas share.
+func openJournal(ctx context.Context, db *sql.DB) (*sqljournal.Journal, error) {
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	if err != nil {
+		return nil, err
+	}
+	return journal, journal.EnsureSchema(ctx)
+}
+
+// connect returns a replica's client.
+func connect(baseURL, key string, journal cardwire.Journal, limiter cardwire.Limiter, opts ...cardwire.Option) (*cardwire.Client, error) {
+	opts = append(opts, cardwire.WithJournal(journal), cardwire.WithLimiter(limiter))
+	return cardwire.New(baseURL, key, opts...)
+}
+
+// share is one replica's part of a rate that is allowed to all of them together.
+func share(perSecond float64, replicas int) cardwire.Limiter {
+	return rate.NewLimiter(rate.Limit(perSecond/float64(replicas)), 1)
+}

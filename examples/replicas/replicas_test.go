@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// postgresURL is that of a schema of the test's own.
+func postgresURL(t *testing.T) string {
+	t.Helper()
+	source := os.Getenv("CARDWIRE_TEST_POSTGRES")
+	if source == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("CARDWIRE_TEST_POSTGRES is not set, and these tests must run under CI: use scripts/postgres")
+		}
+		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run scripts/postgres go test ./...")
+	}
+	schema := "s_" + strings.ToLower(rand.Text())
+	execute(t, source, "CREATE SCHEMA "+schema)
+	t.Cleanup(func() { execute(t, source, "DROP SCHEMA "+schema+" CASCADE") })
+	return source + "&search_path=" + schema
+}
+
+func execute(t *testing.T, source, statement string) {
+	t.Helper()
+	db := openPool(t, source)
+	defer db.Close()
+	_, err := db.ExecContext(context.Background(), statement)
+	require.NoError(t, err)
+}
+
+func openPool(t *testing.T, source string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", source)
+	require.NoError(t, err)
+	return db
+}
+
+func TestNoOrderIsExecutedTwice(t *testing.T) {
+	for name, source := range map[string]func(*testing.T) string{
+		"PostgreSQL": postgresURL,
+		"SQLite":     func(*testing.T) string { return "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, run(t.Context(), &out, source(t)))
+			assert.Regexp(t, `\A3 replicas send the same 20 orders: .*unknown:10`, out.String())
+			assert.Regexp(t, `\n20 orders, 20 executions, 0 orders executed twice\n\z`, out.String())
+		})
+	}
+}
+
+func journalOfTwo(t *testing.T) *sqljournal.Journal {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "journal.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	journal, _, err := onSQLite(t.Context(), db)
+	require.NoError(t, err)
+	for reference, age := range map[string]time.Duration{"M-1": time.Hour, "M-2": 2 * time.Hour, "young": 0} {
+		i := cardwire.Intent{Op: "CreateTransfer", Reference: reference, BodySHA256: "00", Time: time.Now().Add(-age), Unique: true}
+		require.NoError(t, journal.Begin(t.Context(), i))
+	}
+	return journal
+}
+
+func undecided(t *testing.T, journal *sqljournal.Journal) (references []string) {
+	t.Helper()
+	entries, err := journal.Undecided(t.Context(), 0)
+	require.NoError(t, err)
+	for _, e := range entries {
+		references = append(references, e.Reference)
+	}
+	return references
+}
+
+func TestSupportDecidesWhatIsOldEnough(t *testing.T) {
+	t.Parallel()
+	journal := journalOfTwo(t)
+	var asked []string
+	answers := map[string]cardwire.Outcome{"M-1": cardwire.OutcomeUnknown, "M-2": cardwire.OutcomeExecuted}
+	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+		asked = append(asked, e.Reference)
+		return answers[e.Reference], nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"M-2", "M-1"}, asked)
+	assert.Equal(t, []string{"M-1", "young"}, undecided(t, journal))
+}
+
+func TestOneThatSupportCannotAnswerHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	journal := journalOfTwo(t)
+	closed := errors.New("support is closed")
+	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+		if e.Reference == "M-2" {
+			return cardwire.OutcomeExecuted, closed
+		}
+		return cardwire.OutcomeRefused, nil
+	})
+	require.ErrorIs(t, err, closed)
+	assert.Equal(t, []string{"M-2", "young"}, undecided(t, journal))
+}
+
+func TestSettlingTwiceAtOnceIsNoError(t *testing.T) {
+	t.Parallel()
+	journal := journalOfTwo(t)
+	err := settle(t.Context(), journal, time.Minute, func(ctx context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+		return cardwire.OutcomeExecuted, journal.Resolve(ctx, e.Op, e.Reference, cardwire.OutcomeExecuted) // the other replica
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"young"}, undecided(t, journal))
+}
+
+func TestAShareIsWhatAllMayDoByTheNumberOfReplicas(t *testing.T) {
+	t.Parallel()
+	assert.InDelta(t, 2.5, limitOf(t, share(10, 4)), 1e-9)
+}
+
+func limitOf(t *testing.T, limiter cardwire.Limiter) float64 {
+	t.Helper()
+	of, ok := limiter.(*rate.Limiter)
+	require.True(t, ok)
+	assert.Equal(t, 1, of.Burst())
+	return float64(of.Limit())
+}
+
+// Whoever asks, in however many processes: no two turns are closer than the
+// interval.
+func TestTurnsAreApart(t *testing.T) {
+	source := postgresURL(t)
+	const each, pools, interval = 10, 4, 5 * time.Millisecond
+	var mu sync.Mutex
+	var taken []time.Time
+	var group sync.WaitGroup
+	for range pools {
+		db := openPool(t, source)
+		defer db.Close()
+		group.Go(func() {
+			limiter, err := newTurns(t.Context(), db, interval)
+			if !assert.NoError(t, err) {
+				return
+			}
+			for range each {
+				turn, wait, err := limiter.take(t.Context())
+				assert.NoError(t, err)
+				assert.LessOrEqual(t, wait, each*pools*interval)
+				mu.Lock()
+				taken = append(taken, turn)
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	require.Len(t, taken, each*pools)
+	slices.SortFunc(taken, time.Time.Compare)
+	for i := range taken[1:] {
+		assert.GreaterOrEqual(t, taken[i+1].Sub(taken[i]), interval)
+	}
+}
+
+func TestATurnThatIsTooFarAwayIsNotTaken(t *testing.T) {
+	db := openPool(t, postgresURL(t))
+	defer db.Close()
+	limiter, err := newTurns(t.Context(), db, time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, limiter.Wait(t.Context()), "the first turn is at once")
+	for range 2 {
+		require.ErrorIs(t, limiter.Wait(t.Context()), errNoTurn)
+	}
+
+	limiter.patience = 61 * time.Minute
+	_, wait, err := limiter.take(t.Context())
+	require.NoError(t, err)
+	assert.LessOrEqual(t, wait, time.Hour, "those that were not taken hold up nobody")
+}
+
+func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
+	db := openPool(t, postgresURL(t))
+	defer db.Close()
+	limiter, err := newTurns(t.Context(), db, time.Hour)
+	require.NoError(t, err)
+	limiter.patience = 2 * time.Hour
+	require.NoError(t, limiter.Wait(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, limiter.Wait(ctx), context.DeadlineExceeded)
+}
+
+// A database that is down stops what it should count.
+func TestWithoutItsDatabaseNothingIsSent(t *testing.T) {
+	t.Parallel()
+	db := openPool(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
+	defer db.Close()
+	service := cardwiretest.New()
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
+		cardwire.WithHTTPClient(&http.Client{Transport: service}), cardwire.WithLimiter(&turns{db: db}))
+	require.NoError(t, err)
+	_, err = client.CreateTransfer(t.Context(), cardwire.TransferParams{
+		MerchantOrderNo: "M-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
+	})
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	assert.Empty(t, service.Requests())
+}
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// The guide shows this program, to the letter.
+func TestTheGuideShowsThisCode(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/replicas.md")
+	require.NoError(t, err)
+	var program strings.Builder
+	for _, name := range []string{"replica.go", "settle.go", "turns.go"} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		program.Write(text)
+	}
+	blocks := goBlock.FindAllStringSubmatch(string(guide), -1)
+	require.Len(t, blocks, 4)
+	for _, block := range blocks {
+		assert.Contains(t, program.String(), "\n"+block[1])
+	}
+}
