@@ -155,6 +155,26 @@ func TestREADMECodeIsFormatted(t *testing.T) {
 	}
 }
 
+// The diagram ends in the four outcomes and in no others.
+func TestREADMEDrawsEveryOutcome(t *testing.T) {
+	t.Parallel()
+	var diagrams []string
+	for _, block := range fences.FindAllStringSubmatch(readme(t), -1) {
+		if block[1] == "mermaid" {
+			diagrams = append(diagrams, block[2])
+		}
+	}
+	require.Len(t, diagrams, 1)
+	drawn := regexp.MustCompile(`\[(Outcome[A-Za-z]+)\]`).FindAllStringSubmatch(diagrams[0], -1)
+	names := map[string]bool{}
+	for _, name := range drawn {
+		names[name[1]] = true
+	}
+	assert.Equal(t, map[string]bool{
+		"OutcomeNotSent": true, "OutcomeRefused": true, "OutcomeExecuted": true, "OutcomeUnknown": true,
+	}, names)
+}
+
 // The interface says "not shown" 28 times, and each has its row.
 func TestREADMEHasARowForAllThatIsNotShown(t *testing.T) {
 	t.Parallel()
