@@ -167,6 +167,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		{503, "Sat, 01 Jan 2000 00:01:00 GMT", 1, 0, time.Minute},
 		{503, "Fri, 31 Dec 1999 23:59:59 GMT", 2, 0, 0},
 		{503, "Fri, 31 Dec 9999 23:59:59 GMT", 1, 0, maxRetryAfter},
+		{503, "Fri, 31 Dec 1999 23:59:59 GMT", 2, 0, 0},
 		{404, "5", 1, 0, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
