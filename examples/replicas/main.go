@@ -45,6 +45,7 @@ const (
 )
 
 func run(ctx context.Context, out io.Writer, databaseURL string) error {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	service := cardwiretest.New() // in place of the real one
 	breakSome(service)
 	temp, err := os.MkdirTemp("", "replicas")
@@ -65,11 +66,11 @@ func run(ctx context.Context, out io.Writer, databaseURL string) error {
 
 	batch := "batch-" + strings.ToLower(rand.Text()) // a database keeps those of earlier runs
 	for len(service.Ledger()) < orders {
-		fmt.Fprintf(out, "%d replicas send the same %d orders: %s\n", replicas, orders, sendAll(ctx, all, batch))
+		say("%d replicas send the same %d orders: %s", replicas, orders, sendAll(ctx, all, batch))
 		if err := settle(ctx, all[0].journal, 0, supportOf(service, batch)); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "support has settled what was undecided")
+		say("support has settled what was undecided")
 	}
 	twice := 0
 	for i := range orders {
@@ -77,7 +78,7 @@ func run(ctx context.Context, out io.Writer, databaseURL string) error {
 			twice++
 		}
 	}
-	fmt.Fprintf(out, "%d orders, %d executions, %d orders executed twice\n", orders, len(service.Ledger()), twice)
+	say("%d orders, %d executions, %d orders executed twice", orders, len(service.Ledger()), twice)
 	return nil
 }
 
