@@ -1,0 +1,75 @@
+package cardwire_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func document(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The table of threats names what checks each of them: tests that are there.
+func TestSECURITYNamesTestsThatExist(t *testing.T) {
+	t.Parallel()
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, name := range declared.FindAllStringSubmatch(document(t, path), -1) {
+			there[name[1]] = true
+		}
+		return nil
+	}))
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(document(t, ".github/SECURITY.md"), -1)
+	assert.Greater(t, len(named), 30)
+	for _, name := range named {
+		assert.True(t, there[name[1]], "there is no %s", name[1])
+	}
+}
+
+// Names in the prose are those of the public API, but for these.
+var namesOfOthers = map[string]bool{"DialContext": true, "DialTLSContext": true, "GOTRACEBACK": true}
+
+func TestDocumentsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	lists, err := filepath.Glob("api/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, lists)
+	var api strings.Builder
+	for _, list := range lists {
+		api.WriteString(document(t, list))
+	}
+	quoted := regexp.MustCompile("`(?:([A-Z]\\w+)\\.)?([A-Z]\\w+)`")
+	for _, path := range []string{".github/SECURITY.md", ".github/CONTRIBUTING.md", "CHANGELOG.md"} {
+		for _, name := range quoted.FindAllStringSubmatch(document(t, path), -1) {
+			typeName, member := name[1], name[2]
+			if namesOfOthers[member] || strings.HasPrefix(member, "Test") || strings.HasPrefix(member, "Fuzz") {
+				continue
+			}
+			pattern := `(?m)\b` + member + `\b`
+			if typeName != "" {
+				pattern = `(?m)^type ` + typeName + `, (field|method|method of a pointer) ` + member + `\b`
+			}
+			assert.True(t, regexp.MustCompile(pattern).MatchString(api.String()), "%s names %s, which is not there", path, name[0])
+		}
+	}
+}
+
+// The command that looks for known flaws is given with its version.
+func TestSECURITYPinsGovulncheck(t *testing.T) {
+	t.Parallel()
+	assert.Regexp(t, `go run golang\.org/x/vuln/cmd/govulncheck@v\d+\.\d+\.\d+ \./\.\.\.`, document(t, ".github/SECURITY.md"))
+}
