@@ -200,6 +200,22 @@ func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 	assert.Equal(t, opened, dialled.Load(), "no connection had to be made anew")
 }
 
+func TestBrokenCallClosesNobodysIdleConnections(t *testing.T) {
+	var d dropping
+	var dialled atomic.Int64
+	at := listen(t, d.serve)
+	e := own(t, Config{Transport: counted(&dialled)})
+	read := func() {
+		t.Helper()
+		d.reads.Add(1)
+		require.NoError(t, e.Do(t.Context(), get(t, at)).Err)
+	}
+	read()
+	require.Error(t, e.Do(t.Context(), post(t, at, Write)).Err)
+	read()
+	assert.EqualValues(t, 2, dialled.Load(), "one for both reads, one for the write")
+}
+
 func TestCloseIdleConnections(t *testing.T) {
 	var dialled, executed atomic.Int64
 	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &executed) })
