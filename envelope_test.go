@@ -245,6 +245,19 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 	}
 }
 
+func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		reply := httpReply(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
+		reply.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
+		return reply, nil
+	}))
+	var r Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
+}
+
 // The body that is kept is not the buffer that the next call reads into.
 func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 	t.Parallel()
