@@ -239,7 +239,7 @@ var mutants = []mutant{
 		attemptFile, "c.engine.send(c.request(ctx, body), c.in.Class)", "c.engine.send(c.request(context.WithoutCancel(ctx), body), c.in.Class)",
 	}}},
 	{name: "drain of what is too large", edits: []edit{
-		{attemptFile, "\t\tdefer resp.Body.Close()\n", "\t\tdefer func() {\n\t\t\t_, _ = io.CopyN(io.Discard, resp.Body, 1<<30)\n\t\t\t_ = resp.Body.Close()\n\t\t}()\n"},
+		{attemptFile, "\t\tdefer resp.Body.Close()\n", "\t\tdefer func() {\n\t\t\t_, _ = io.CopyN(io.Discard, resp.Body, 1<<16)\n\t\t\t_ = resp.Body.Close()\n\t\t}()\n"},
 	}},
 	{name: "drain of another protocol", edits: []edit{{attemptFile, "\tif resp.Body == nil || resp.StatusCode < http.StatusOK {\n", "\tif resp.Body == nil {\n"}}},
 	{name: "body that ignores the deadline", edits: []edit{{

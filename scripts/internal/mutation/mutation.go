@@ -160,7 +160,7 @@ func (t *Tree) Try(ctx context.Context, p Plan) ([]Result, error) {
 // How long a test may take: as they are, and of a mutant.
 const (
 	firstLimit = 10 * time.Minute
-	leastLimit = time.Minute
+	leastLimit = 30 * time.Second
 )
 
 // baseline runs all tests of the plan without a mutant.
