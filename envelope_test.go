@@ -130,11 +130,14 @@ func TestDataOfAFailureIsNotRead(t *testing.T) {
 	t.Parallel()
 	refused := telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"}
 	unreadable := telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	const others = `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
 	for body, want := range map[string]telling{
 		`{"code":422,"msg":"no","data":` + tellData + `}`:    refused,
 		`{"data":` + tellData + `,"code":422,"msg":"no"}`:    refused,
 		`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`: refused,
 		`{"code":422,"msg":"no","data":"why"}`:               refused,
+		`{"code":422,"msg":"no","data":` + others + `}`:      refused,
+		`{"data":` + others + `,"code":422,"msg":"no"}`:      refused,
 		`{"code":422,"msg":"no"}`:                            refused,
 		`{"code":422,"msg":"no","data":[1,]}`:                unreadable,
 		`{"data":[1,],"code":422,"msg":"no"}`:                unreadable,
