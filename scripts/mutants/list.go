@@ -23,6 +23,7 @@ const (
 	envelopeFile = "envelope.go"
 	errorsFile   = "errors.go"
 	journalFile  = "journal.go"
+	pagesFile    = "pages.go"
 	transferFile = "remittance.go"
 	uploadFile   = "upload.go"
 	sqlFile      = "sqljournal/journal.go"
@@ -300,12 +301,15 @@ var mutants = []mutant{
 	{name: "verifyPage without a second look", edits: []edit{{cardsFile, "path: \"/cards\", looks: 2}", "path: \"/cards\"}"}}},
 	{name: "verifyPage without slack for zones", edits: []edit{{cardsFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
 	{name: "endAfterLast off", edits: []edit{{cardsFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
-	{name: "walk loop check off", edits: []edit{{cardsFile, "\tif err == nil && w.repeats(ids) && !c.profile().TrustReplies {\n", "\tif false {\n"}}},
-	{name: "page to resume from not told", edits: []edit{{cardsFile, "\tresumable.Page = page\n", ""}}},
+	{name: "walk loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
+	{name: "page to resume from not told", edits: []edit{{pagesFile, "\tresumable.Page = page\n", ""}}},
+	{name: "pages read ahead without end", edits: []edit{{pagesFile, " && len(w.ahead) < w.most && ", " && "}}},
+	{name: "pages read ahead after a failure", edits: []edit{{pagesFile, " && !w.failed.Load(); n++ {\n", "; n++ {\n"}}},
+	{name: "pages read ahead after the loop", edits: []edit{{pagesFile, "\tw.cancel()\n\tw.ended.Wait()\n", "\tw.cancel()\n"}}},
 	{name: "another card taken", edits: []edit{{cardsFile, "\t\t\tif c.profile().TrustReplies || card.ID == cardID {\n", "\t\t\tif true {\n"}}},
 	{name: "another card's number decrypted", edits: []edit{{cardsFile, "\tif !s.Number.covers(n) {\n", "\tif false {\n"}}},
 	{name: "Cents rounding", edits: []edit{{
-		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 {\n",
+		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
 	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && amount == \"-\":\n"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.Name, name)", "f.Name == name"}}},
