@@ -23,6 +23,7 @@ import (
 type shelf struct {
 	last  int                                      // the last page's number
 	takes time.Duration                            // how long a page takes
+	soon  int                                      // the page that takes half as long; 0: none
 	reply func(page int) (status int, text string) // status 0, or nil: the card
 	mu    sync.Mutex
 	asked []int // in order
@@ -41,7 +42,11 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.open++
 	s.most = max(s.most, s.open)
 	s.mu.Unlock()
-	timer := time.NewTimer(s.takes)
+	takes := s.takes
+	if page == s.soon {
+		takes /= 2
+	}
+	timer := time.NewTimer(takes)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -182,7 +187,7 @@ func TestPrefetchEndsWithTheContext(t *testing.T) {
 func TestPrefetchSaysWhereToResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{last: 50, takes: time.Second}
+		s := &shelf{last: 50, takes: time.Second, soon: 4}
 		s.reply = func(page int) (int, string) {
 			if page == 4 {
 				return http.StatusNotFound, ""
@@ -190,7 +195,14 @@ func TestPrefetchSaysWhereToResume(t *testing.T) {
 			return 0, ""
 		}
 		c := clientOn(t, s)
-		ids, err := walked(t.Context(), c, ListCardsParams{}, WithPrefetch(5))
+		var ids []string
+		var err error
+		for card, e := range c.AllCards(t.Context(), ListCardsParams{}, WithPrefetch(5)) {
+			synctest.Wait() // what was begun with this page has been asked for
+			if err = e; e == nil {
+				ids = append(ids, card.ID)
+			}
+		}
 		assert.Equal(t, cardsOf(1, 3), ids)
 		require.ErrorIs(t, err, ErrNotFound)
 		assert.Equal(t, 4, failure(t, err).Page)
