@@ -331,11 +331,12 @@ func test(ctx context.Context, dir string, packages []string, skip string, limit
 }
 
 // event is a line of go test -json.
-type event struct{ Action, Test, Output, FailedBuild string }
+type event struct{ Action, Package, Test, Output, FailedBuild string }
 
 // read reads what go test -json writes.
 func read(lines []byte) (r run) {
 	running := false
+	outputs := map[[2]string][]byte{} // by package and test
 	for line := range bytes.Lines(lines) {
 		var e event
 		if json.Unmarshal(line, &e) != nil {
@@ -345,8 +346,12 @@ func read(lines []byte) (r run) {
 		case "fail":
 			r.unbuilt = r.unbuilt || e.FailedBuild != ""
 			r.add(e.Test)
-		case "output", "build-output":
+			r.output = append(r.output, outputs[[2]string{e.Package, e.Test}]...)
+		case "build-output":
 			r.output = append(r.output, e.Output...)
+		case "output":
+			from := [2]string{e.Package, e.Test}
+			outputs[from] = append(outputs[from], e.Output...)
 			r.timedOut = r.timedOut || strings.HasPrefix(e.Output, timeout)
 			// Of tests that run out of time it only says that they were running.
 			if running = running && strings.HasPrefix(e.Output, "\t\t"); running {

@@ -16,9 +16,12 @@ func TestWhatTheTestsSay(t *testing.T) {
 		lines   string
 		verdict Verdict
 		failed  []string
+		output  string // of what failed
 	}{
 		"a subtest fails": {
-			`{"Action":"run","Package":"p/a","Test":"TestA"}
+			`{"Action":"output","Package":"p/a","Test":"TestA/one","Output":"--- PASS: TestA/one (0.00s)\n"}
+{"Action":"pass","Package":"p/a","Test":"TestA/one","Elapsed":0}
+{"Action":"output","Package":"p/a","Test":"TestA/two","Output":"--- FAIL: TestA/two (0.00s)\n"}
 {"Action":"fail","Package":"p/a","Test":"TestA/two","Elapsed":0}
 {"Action":"output","Package":"p/a","Test":"TestA","Output":"--- FAIL: TestA (0.00s)\n"}
 {"Action":"fail","Package":"p/a","Test":"TestA","Elapsed":0}
@@ -27,6 +30,7 @@ func TestWhatTheTestsSay(t *testing.T) {
 {"Action":"fail","Package":"p/a","Elapsed":0.017}
 `,
 			Killed, []string{"TestA/two", "TestAB"},
+			"--- FAIL: TestA/two (0.00s)\n--- FAIL: TestA (0.00s)\nFAIL\tp/a\t0.016s\n",
 		},
 		"a package fails as a whole": {
 			`{"Action":"pass","Package":"p/e","Test":"TestA","Elapsed":0}
@@ -34,6 +38,7 @@ func TestWhatTheTestsSay(t *testing.T) {
 {"Action":"fail","Package":"p/e","Elapsed":0.044}
 `,
 			Killed, nil,
+			"FAIL\tp/e\t0.036s\n",
 		},
 		"a test does not compile": {
 			`{"ImportPath":"p/b [p/b.test]","Action":"build-output","Output":"b/b_test.go:3:28: undefined: undefined\n"}
@@ -42,6 +47,7 @@ func TestWhatTheTestsSay(t *testing.T) {
 {"Action":"fail","Package":"p/b","Elapsed":0,"FailedBuild":"p/b [p/b.test]"}
 `,
 			Unbuilt, nil,
+			"b/b_test.go:3:28: undefined: undefined\nFAIL\tp/b [build failed]\n",
 		},
 		"an import is not there": {
 			`{"ImportPath":"nowhere","Action":"build-output","Output":"c/c_test.go:2:19: package nowhere is not in std\n"}
@@ -50,6 +56,7 @@ func TestWhatTheTestsSay(t *testing.T) {
 {"Action":"fail","Package":"p/c","Elapsed":0,"FailedBuild":"nowhere"}
 `,
 			Unbuilt, nil,
+			"c/c_test.go:2:19: package nowhere is not in std\nFAIL\tp/c [setup failed]\n",
 		},
 		"two tests do not end": {
 			`{"Action":"output","Package":"p/d","Test":"TestA","Output":"panic: test timed out after 1s\n"}
@@ -58,9 +65,11 @@ func TestWhatTheTestsSay(t *testing.T) {
 {"Action":"output","Package":"p/d","Test":"TestA","Output":"\t\tTestB/one (1s)\n"}
 {"Action":"output","Package":"p/d","Test":"TestA","Output":"\n"}
 {"Action":"output","Package":"p/d","Test":"TestA","Output":"\t\tno test\n"}
+{"Action":"output","Package":"p/d","Output":"FAIL\tp/d\t1.017s\n"}
 {"Action":"fail","Package":"p/d","Elapsed":1.025}
 `,
 			TimedOut, []string{"TestA", "TestB/one"},
+			"FAIL\tp/d\t1.017s\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +77,7 @@ func TestWhatTheTestsSay(t *testing.T) {
 			r := read([]byte(tc.lines))
 			assert.Equal(t, tc.verdict, r.verdict())
 			assert.Equal(t, tc.failed, r.failed)
+			assert.Equal(t, tc.output, string(r.output))
 		})
 	}
 }
