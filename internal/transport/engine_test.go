@@ -575,15 +575,18 @@ func TestCompressedBodyIsLeftAlone(t *testing.T) {
 }
 
 func TestOwnEnginesFollowNoRedirect(t *testing.T) {
-	for _, class := range classes {
-		var executed atomic.Int64
-		at := listen(t, func(conn net.Conn) {
-			exchange(conn, "HTTP/1.1 307 Again\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", &executed)
-		})
-		r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
-		require.NoError(t, r.Err)
-		assert.True(t, r.Redirected)
-		assert.EqualValues(t, 1, executed.Load(), "by default net/http posts it ten times")
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, class := range classes {
+			var executed atomic.Int64
+			at := listen(t, func(conn net.Conn) {
+				exchange(conn, fmt.Sprintf("HTTP/1.1 %d Again\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", status), &executed)
+			})
+			r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
+			require.NoError(t, r.Err)
+			assert.Equal(t, status, r.Status)
+			assert.True(t, r.Redirected)
+			assert.EqualValues(t, 1, executed.Load(), "by default net/http posts it ten times after a 307")
+		}
 	}
 }
 

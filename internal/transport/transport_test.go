@@ -583,13 +583,15 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 	// key header to any host.
 	for _, status := range []int{301, 302, 303, 304, 307, 308, 399} {
 		for _, class := range []Class{Read, Secret, Write} {
-			s := scripted(answer(status, "moved", "Location", "http://elsewhere.test/%zz"))
-			r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), post(t, service, class))
-			require.NoError(t, r.Err)
-			assert.Equal(t, status, r.Status)
-			assert.Equal(t, "moved", string(r.Body))
-			assert.True(t, r.Redirected)
-			assert.Equal(t, 1, s.requests())
+			for _, location := range []string{"/done", "http://elsewhere.test/", "http://elsewhere.test/%zz"} {
+				s := scripted(answer(status, "moved", "Location", location))
+				r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), post(t, service, class))
+				require.NoError(t, r.Err)
+				assert.Equal(t, status, r.Status)
+				assert.Equal(t, "moved", string(r.Body))
+				assert.True(t, r.Redirected)
+				assert.Equal(t, 1, s.requests())
+			}
 		}
 	}
 }
