@@ -123,7 +123,7 @@ func TestNoKindOfDriftIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	inner, err := filepath.Glob("internal/wire/*.go")
 	require.NoError(t, err)
-	named := regexp.MustCompile(`[dD]rift(?:At)?\((?:[a-z.]+, )?"([^"]+)"\)`)
+	named := regexp.MustCompile(`[dD]rift(?:At)?\((?:[A-Za-z.]+, )?"([^"]+)"\)`)
 	kinds := map[string]bool{}
 	for _, file := range append(files, inner...) {
 		if strings.HasSuffix(file, "_test.go") {

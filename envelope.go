@@ -125,9 +125,9 @@ type envelope struct {
 }
 
 var envelopeMembers = []wire.Member[envelope]{
-	wire.Required("code", func(c *wire.Codec, e *envelope) { e.readCode(c) }),
-	wire.Expected("msg", func(c *wire.Codec, e *envelope) { e.readMessage(c) }),
-	wire.Expected("data", func(c *wire.Codec, e *envelope) { e.reachData(c) }),
+	{Name: "code", Required: true, Value: func(c *wire.Codec, e *envelope) { e.readCode(c) }},
+	{Name: "msg", Value: func(c *wire.Codec, e *envelope) { e.readMessage(c) }},
+	{Name: "data", Value: func(c *wire.Codec, e *envelope) { e.reachData(c) }},
 }
 
 func (e *envelope) decode(c *wire.Codec) {

@@ -341,37 +341,37 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 }
 
 var stateMembers = []wire.Member[RemittanceState]{
-	wire.Required("code", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Code) }),
-	wire.Required("name", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Name) }),
-	wire.Required("country", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Country) }),
-	wire.Required("countryStandardCode", func(c *wire.Codec, v *RemittanceState) { c.Present(&v.CountryStandardCode) }),
+	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Code) }},
+	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Name) }},
+	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Country) }},
+	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.CountryStandardCode) }},
 }
 
 var currencyMembers = []wire.Member[RemittanceCurrency]{
-	wire.Expected("id", func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }),
-	wire.Required("payout_currency", func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }),
-	wire.Expected("transfer_type_id", func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }),
-	wire.Expected("transfer_type_value", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.TransferType) }),
-	wire.Expected("payout_method_id", func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }),
-	wire.Expected("payout_method_value", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.PayoutMethod) }),
-	wire.Expected("country", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.Country) }),
-	wire.Expected("country_code", func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.CountryCode) }),
-	wire.Expected("fee_rate", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FeeRate) }),
-	wire.Expected("fixed_fee", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FixedFee) }),
-	wire.Expected("min_quota", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MinQuota) }),
-	wire.Expected("max_quota", func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MaxQuota) }),
-	wire.Expected("year_transfer_amount_quota", func(c *wire.Codec, v *RemittanceCurrency) {
+	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
+	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
+	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }},
+	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.TransferType) }},
+	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }},
+	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.PayoutMethod) }},
+	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.Country) }},
+	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.CountryCode) }},
+	{Name: "fee_rate", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FeeRate) }},
+	{Name: "fixed_fee", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FixedFee) }},
+	{Name: "min_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MinQuota) }},
+	{Name: "max_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MaxQuota) }},
+	{Name: "year_transfer_amount_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) {
 		c.MoneyNumber(&v.YearTransferAmountQuota)
-	}),
+	}},
 }
 
 // merchantOrderNo is the member by which an answer says whose it is.
 const merchantOrderNo = "merchant_order_no"
 
 var transferMembers = []wire.Member[Transfer]{
-	wire.Expected(merchantOrderNo, func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }),
-	wire.Required("api_order_no", func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }),
-	wire.Expected("status", func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }),
+	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
+	{Name: "api_order_no", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
 }
 
 // MarshalJSON returns the state under the wire's names.

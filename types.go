@@ -446,12 +446,12 @@ type Address struct {
 }
 
 var addressMembers = []wire.Member[Address]{
-	wire.Expected("city", func(c *wire.Codec, a *Address) { c.NullText(&a.City) }),
-	wire.Expected("state", func(c *wire.Codec, a *Address) { c.NullText(&a.State) }),
-	wire.Expected("country", func(c *wire.Codec, a *Address) { c.NullText(&a.Country) }),
-	wire.Expected("postalCode", func(c *wire.Codec, a *Address) { c.Code(&a.PostalCode) }),
-	wire.Expected("addressLine1", func(c *wire.Codec, a *Address) { c.NullText(&a.Line1) }),
-	wire.Expected("addressLine2", func(c *wire.Codec, a *Address) { c.NullText(&a.Line2) }),
+	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.City) }},
+	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.State) }},
+	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.Country) }},
+	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Code(&a.PostalCode) }},
+	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.Line1) }},
+	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.Line2) }},
 }
 
 // MarshalJSON returns the address under the wire's names.

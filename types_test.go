@@ -139,14 +139,14 @@ func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 	for _, masking := range []bool{false, true} {
 		var card Card
 		members := []wire.Member[Card]{
-			wire.Required("card_no", func(c *wire.Codec, card *Card) {
+			{Name: "card_no", Required: true, Value: func(c *wire.Codec, card *Card) {
 				here := c.Mark()
 				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); numberValue(c, &card.Number) }), "masking: %t", masking)
-			}),
-			wire.Required("cvv", func(c *wire.Codec, card *Card) {
+			}},
+			{Name: "cvv", Required: true, Value: func(c *wire.Codec, card *Card) {
 				here := c.Mark()
 				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); cvvValue(c, &card.CVV) }), "masking: %t", masking)
-			}),
+			}},
 		}
 		c := wire.NewReader([]byte(`{"card_no":"`+canaryNumber+`","cvv":"`+canaryCVV+`"}`), false)
 		c.Masking = masking

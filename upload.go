@@ -93,7 +93,7 @@ func (p *UploadImageParams) valid() error {
 }
 
 var uploadedImageMembers = []wire.Member[UploadedImage]{
-	wire.Required("attachment_key", func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }),
+	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }},
 }
 
 // MarshalJSON returns the image under the wire's names.

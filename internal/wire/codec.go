@@ -13,13 +13,20 @@ import (
 	"reflect"
 )
 
-// Member is one named member of the JSON object that a T stands for.
+// Member is one named member of the JSON object that a T stands for. Lists of
+// members are literals, not made by calls: what a program does not use of them
+// is then not part of it.
 type Member[T any] struct {
-	name     string
-	quoted   string // the name as it stands in a text without white space: "name":
-	required bool
-	variant  Variant
-	value    func(*Codec, *T)
+	// Name is the member's name.
+	Name string
+	// Required says that the object is unreadable without the member. The absence
+	// of another one is drift, and leaves the zero value.
+	Required bool
+	// In are the variants that the member is part of; 0: all. In others its
+	// absence is no drift; where it is sent all the same, it is read.
+	In Variant
+	// Value reads or writes the member's value.
+	Value func(*Codec, *T)
 }
 
 // Variant is a set of the forms in which the service sends one type.
@@ -31,25 +38,6 @@ const (
 	Lenient Variant = 0      // no form: no member is missed but the required
 	Whole   Variant = 1 << 0 // the one form of a type that has just one
 )
-
-// Required describes a member without which the object is unreadable.
-func Required[T any](name string, value func(*Codec, *T)) Member[T] {
-	m := Expected(name, value)
-	m.required = true
-	return m
-}
-
-// Expected describes a member whose absence is drift and leaves the zero value.
-func Expected[T any](name string, value func(*Codec, *T)) Member[T] {
-	return Member[T]{name: name, quoted: `"` + name + `":`, value: value}
-}
-
-// In says that the member is part of the variant v only. In other variants its
-// absence is no drift; where it is sent all the same, it is read.
-func (m Member[T]) In(v Variant) Member[T] {
-	m.variant = v
-	return m
-}
 
 // Object reads or writes dst as an object of at most 63 members, which is in
 // the form v.
@@ -66,7 +54,7 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 	next := 0
 	for first := true; c.more('}', first); first = false {
 		i := next
-		if i == len(members) || !c.take(members[i].quoted) {
+		if i == len(members) || !c.take(members[i].Name) {
 			name := c.memberName()
 			if c.err != nil {
 				return
@@ -82,8 +70,8 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 		}
 		seen |= 1 << i
 		next = i + 1
-		c.path[len(c.path)-1] = members[i].name
-		members[i].value(c, dst)
+		c.path[len(c.path)-1] = members[i].Name
+		members[i].Value(c, dst)
 	}
 	if c.err == nil {
 		c.close()
@@ -96,12 +84,12 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 // shift the others by little.
 func find[T any](members []Member[T], name []byte, from int) int {
 	for i := from; i < len(members); i++ {
-		if string(name) == members[i].name {
+		if string(name) == members[i].Name {
 			return i
 		}
 	}
 	for i := range min(from, len(members)) {
-		if string(name) == members[i].name {
+		if string(name) == members[i].Name {
 			return i
 		}
 	}
@@ -111,12 +99,12 @@ func find[T any](members []Member[T], name []byte, from int) int {
 func reportMissing[T any](c *Codec, members []Member[T], seen uint64, v Variant) {
 	for missing := ^seen & (1<<len(members) - 1); missing != 0; missing &= missing - 1 {
 		m := &members[bits.TrailingZeros64(missing)]
-		if m.required {
-			c.failAt(m.name, "to be there")
+		if m.Required {
+			c.failAt(m.Name, "to be there")
 			return
 		}
-		if v != Lenient && (m.variant == Lenient || m.variant&v != 0) {
-			c.driftAt(m.name, "missing member")
+		if v != Lenient && (m.In == Lenient || m.In&v != 0) {
+			c.driftAt(m.Name, "missing member")
 		}
 	}
 }

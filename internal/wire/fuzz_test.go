@@ -201,22 +201,22 @@ type thing struct {
 
 func thingMembers() []wire.Member[thing] {
 	return []wire.Member[thing]{
-		wire.Expected("text", func(c *wire.Codec, v *thing) { c.Text(&v.Text) }),
-		wire.Expected("null", func(c *wire.Codec, v *thing) { c.NullText(&v.Null) }),
-		wire.Expected("id", func(c *wire.Codec, v *thing) { c.ID(&v.ID) }),
-		wire.Expected("int", func(c *wire.Codec, v *thing) { c.Int(&v.Int) }),
-		wire.Expected("count", func(c *wire.Codec, v *thing) { c.Count(&v.Count) }),
-		wire.Expected("number", func(c *wire.Codec, v *thing) { c.Number(&v.Number) }),
-		wire.Expected("flag", func(c *wire.Codec, v *thing) { c.Flag(&v.Flag) }),
-		wire.Expected("bool", func(c *wire.Codec, v *thing) { c.Bool(&v.Bool) }),
-		wire.Expected("texts", func(c *wire.Codec, v *thing) { c.Texts(&v.Texts) }),
-		wire.Expected("amount", func(c *wire.Codec, v *thing) { c.MoneyText(&v.Amount) }),
-		wire.Expected("figure", func(c *wire.Codec, v *thing) { c.MoneyNumber(&v.Figure) }),
-		wire.Expected("inner", func(c *wire.Codec, v *thing) {
+		{Name: "text", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Text) }},
+		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.NullText(&v.Null) }},
+		{Name: "id", Value: func(c *wire.Codec, v *thing) { c.ID(&v.ID) }},
+		{Name: "int", Value: func(c *wire.Codec, v *thing) { c.Int(&v.Int) }},
+		{Name: "count", Value: func(c *wire.Codec, v *thing) { c.Count(&v.Count) }},
+		{Name: "number", Value: func(c *wire.Codec, v *thing) { c.Number(&v.Number) }},
+		{Name: "flag", Value: func(c *wire.Codec, v *thing) { c.Flag(&v.Flag) }},
+		{Name: "bool", Value: func(c *wire.Codec, v *thing) { c.Bool(&v.Bool) }},
+		{Name: "texts", Value: func(c *wire.Codec, v *thing) { c.Texts(&v.Texts) }},
+		{Name: "amount", Value: func(c *wire.Codec, v *thing) { c.MoneyText(&v.Amount) }},
+		{Name: "figure", Value: func(c *wire.Codec, v *thing) { c.MoneyNumber(&v.Figure) }},
+		{Name: "inner", Value: func(c *wire.Codec, v *thing) {
 			v.Inner = new(thing)
 			wire.Object(c, v.Inner, thingMembers(), wire.Lenient)
-		}),
-		wire.Expected("list", func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingMembers(), wire.Lenient) }),
+		}},
+		{Name: "list", Value: func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingMembers(), wire.Lenient) }},
 	}
 }
 

@@ -59,8 +59,8 @@ func exactly(d decimal.Decimal) string {
 type pair struct{ Text, Other string }
 
 var pairMembers = []wire.Member[pair]{
-	wire.Expected("text", func(c *wire.Codec, p *pair) { c.Text(&p.Text) }),
-	wire.Expected("other", func(c *wire.Codec, p *pair) { p.Other = string(c.Span()) }),
+	{Name: "text", Value: func(c *wire.Codec, p *pair) { c.Text(&p.Text) }},
+	{Name: "other", Value: func(c *wire.Codec, p *pair) { p.Other = string(c.Span()) }},
 }
 
 func readPair(p *pair) func(*wire.Codec) {

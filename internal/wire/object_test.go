@@ -23,11 +23,11 @@ type pet struct {
 }
 
 var petMembers = []wire.Member[pet]{
-	wire.Required("id", func(c *wire.Codec, p *pet) { c.ID(&p.ID) }),
-	wire.Expected("name", func(c *wire.Codec, p *pet) { c.Text(&p.Name) }),
-	wire.Expected("race", func(c *wire.Codec, p *pet) { c.NullText(&p.Race) }).In(listed),
-	wire.Expected("chip", func(c *wire.Codec, p *pet) { c.Code(&p.Chip) }).In(single),
-	wire.Expected("owner", func(c *wire.Codec, p *pet) { c.Text(&p.Owner) }).In(listed | single),
+	{Name: "id", Required: true, Value: func(c *wire.Codec, p *pet) { c.ID(&p.ID) }},
+	{Name: "name", Value: func(c *wire.Codec, p *pet) { c.Text(&p.Name) }},
+	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.NullText(&p.Race) }},
+	{Name: "chip", In: single, Value: func(c *wire.Codec, p *pet) { c.Code(&p.Chip) }},
+	{Name: "owner", In: listed | single, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Owner) }},
 }
 
 func missing(paths ...string) (drifts []wire.Drift) {
@@ -112,15 +112,15 @@ type box struct {
 }
 
 var boxMembers = []wire.Member[box]{
-	wire.Expected("pet", func(c *wire.Codec, b *box) { wire.Object(c, &b.Pet, petMembers, single) }),
-	wire.Expected("rows", func(c *wire.Codec, b *box) { wire.Rows(c, &b.Rows, petMembers, listed) }),
-	wire.Expected("list", func(c *wire.Codec, b *box) { wire.List(c, &b.List, petMembers) }),
-	wire.Expected("map", func(c *wire.Codec, b *box) {
+	{Name: "pet", Value: func(c *wire.Codec, b *box) { wire.Object(c, &b.Pet, petMembers, single) }},
+	{Name: "rows", Value: func(c *wire.Codec, b *box) { wire.Rows(c, &b.Rows, petMembers, listed) }},
+	{Name: "list", Value: func(c *wire.Codec, b *box) { wire.List(c, &b.List, petMembers) }},
+	{Name: "map", Value: func(c *wire.Codec, b *box) {
 		c.Map(func([]byte) {
 			var p pet
 			wire.Object(c, &p, petMembers, wire.Lenient)
 		})
-	}),
+	}},
 }
 
 func readBox(b *box) func(*wire.Codec) {
@@ -257,7 +257,7 @@ type strip struct{ Texts [40]string }
 func TestTextsOfAnElementCostOneAllocation(t *testing.T) {
 	members := make([]wire.Member[strip], 40)
 	for i := range members {
-		members[i] = wire.Expected(fmt.Sprintf("m%d", i), func(c *wire.Codec, s *strip) { c.Text(&s.Texts[i]) })
+		members[i] = wire.Member[strip]{Name: fmt.Sprintf("m%d", i), Value: func(c *wire.Codec, s *strip) { c.Text(&s.Texts[i]) }}
 	}
 	allocations := func(n int) float64 {
 		list := make([]string, n)
@@ -298,7 +298,7 @@ func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
 	members := make([]wire.Member[struct{}], 60)
 	var all []wire.Drift
 	for i := range members {
-		members[i] = wire.Expected(fmt.Sprintf("m%02d", i), func(*wire.Codec, *struct{}) {})
+		members[i] = wire.Member[struct{}]{Name: fmt.Sprintf("m%02d", i), Value: func(*wire.Codec, *struct{}) {}}
 	}
 	for _, holder := range []string{"a", "b"} {
 		for i := range members {
@@ -306,7 +306,7 @@ func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
 		}
 	}
 	empty := func(c *wire.Codec, v *struct{}) { wire.Object(c, v, members, wire.Whole) }
-	holder := []wire.Member[struct{}]{wire.Expected("a", empty), wire.Expected("b", empty)}
+	holder := []wire.Member[struct{}]{{Name: "a", Value: empty}, {Name: "b", Value: empty}}
 	r := read(t, `[{"a":{},"b":{}},{"a":{},"b":{}}]`, func(c *wire.Codec) {
 		c.Each(func() {
 			var v struct{}
@@ -354,8 +354,8 @@ type letter struct {
 }
 
 var letterMembers = []wire.Member[letter]{
-	wire.Expected("head", func(c *wire.Codec, l *letter) { c.Text(&l.Head) }),
-	wire.Expected("data", func(c *wire.Codec, l *letter) { l.data = c.Mark(); c.Skip() }),
+	{Name: "head", Value: func(c *wire.Codec, l *letter) { c.Text(&l.Head) }},
+	{Name: "data", Value: func(c *wire.Codec, l *letter) { l.data = c.Mark(); c.Skip() }},
 }
 
 func TestRewindReadsAgain(t *testing.T) {
@@ -412,8 +412,8 @@ type patient struct {
 }
 
 var patientMembers = []wire.Member[patient]{
-	wire.Expected("before", func(c *wire.Codec, p *patient) { c.Text(&p.Before) }),
-	wire.Expected("data", func(c *wire.Codec, p *patient) {
+	{Name: "before", Value: func(c *wire.Codec, p *patient) { c.Text(&p.Before) }},
+	{Name: "data", Value: func(c *wire.Codec, p *patient) {
 		mark := c.Mark()
 		wire.Object(c, &p.Pet, petMembers, wire.Whole)
 		if err := c.Err(); err != nil && !err.Malformed {
@@ -421,8 +421,8 @@ var patientMembers = []wire.Member[patient]{
 			c.Rewind(mark)
 			c.Skip()
 		}
-	}),
-	wire.Expected("after", func(c *wire.Codec, p *patient) { c.Text(&p.After) }),
+	}},
+	{Name: "after", Value: func(c *wire.Codec, p *patient) { c.Text(&p.After) }},
 }
 
 func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
@@ -462,7 +462,7 @@ func TestElementsMustBeWorthTheirMemory(t *testing.T) {
 		Name string
 		Room [1000]byte
 	}
-	members := []wire.Member[large]{wire.Expected("n", func(c *wire.Codec, v *large) { c.Text(&v.Name) })}
+	members := []wire.Member[large]{{Name: "n", Value: func(c *wire.Codec, v *large) { c.Text(&v.Name) }}}
 	read := func(text string) *wire.Error {
 		c := wire.NewReader([]byte(text), false)
 		defer c.Release()

@@ -14,8 +14,8 @@ func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
 	canary := []byte("QQcanary")
 	var a, b string
 	members := []Member[struct{}]{
-		Expected("a", func(c *Codec, _ *struct{}) { c.Text(&a) }),
-		Expected("b", func(c *Codec, _ *struct{}) { c.Text(&b) }),
+		{Name: "a", Value: func(c *Codec, _ *struct{}) { c.Text(&a) }},
+		{Name: "b", Value: func(c *Codec, _ *struct{}) { c.Text(&b) }},
 	}
 	c := NewReader([]byte(`{"QQcanary1":1,"\u0051Qcanary2":2,"a":"QQcanary","b":"QQ\u0063anary","QQcanary3":0,"x":`), true)
 	var none struct{}
@@ -77,7 +77,7 @@ func TestAUsedReaderIsAsGoodAsNew(t *testing.T) {
 
 		c = NewReader([]byte(`{"a":"b"}`), true)
 		var got string
-		members := []Member[struct{}]{Required("a", func(c *Codec, _ *struct{}) { c.Text(&got) })}
+		members := []Member[struct{}]{{Name: "a", Required: true, Value: func(c *Codec, _ *struct{}) { c.Text(&got) }}}
 		var none struct{}
 		Object(c, &none, members, Whole)
 		c.End()

@@ -220,11 +220,11 @@ func readNode(c *wire.Codec, n *node) { wire.Object(c, n, nodeMembers(), wire.Le
 
 func nodeMembers() []wire.Member[node] {
 	return []wire.Member[node]{
-		wire.Expected("child", func(c *wire.Codec, n *node) {
+		{Name: "child", Value: func(c *wire.Codec, n *node) {
 			n.Child = new(node)
 			readNode(c, n.Child)
-		}),
-		wire.Expected("list", func(c *wire.Codec, n *node) { wire.List(c, &n.List, nodeMembers()) }),
+		}},
+		{Name: "list", Value: func(c *wire.Codec, n *node) { wire.List(c, &n.List, nodeMembers()) }},
 	}
 }
 

@@ -376,7 +376,7 @@ func kindOf(text string) string {
 func readForm(t *testing.T, one reader, f form) (r result, value func() any) {
 	t.Helper()
 	holder := []wire.Member[struct{}]{
-		wire.Required("v", func(c *wire.Codec, _ *struct{}) { value = one(c) }),
+		{Name: "v", Required: true, Value: func(c *wire.Codec, _ *struct{}) { value = one(c) }},
 	}
 	return read(t, `{"v":`+f.text+`}`, func(c *wire.Codec) {
 		var none struct{}

@@ -48,9 +48,9 @@ func writeObject[T any](c *Codec, v *T, members []Member[T]) {
 	separator := byte('{')
 	for _, m := range members {
 		c.out = append(c.out, separator)
-		c.out = AppendText(c.out, m.name)
+		c.out = AppendText(c.out, m.Name)
 		c.out = append(c.out, ':')
-		m.value(c, v)
+		m.Value(c, v)
 		separator = ','
 	}
 	c.out = append(c.out, '}')

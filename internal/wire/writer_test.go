@@ -24,24 +24,24 @@ type sample struct {
 }
 
 var sampleMembers = []wire.Member[sample]{
-	wire.Expected("text", func(c *wire.Codec, s *sample) { c.Text(&s.Text) }),
-	wire.Expected("null", func(c *wire.Codec, s *sample) { c.NullText(&s.Null) }),
-	wire.Expected("code", func(c *wire.Codec, s *sample) { c.Code(&s.Code) }),
-	wire.Expected("present", func(c *wire.Codec, s *sample) { c.Present(&s.Present) }),
-	wire.Expected("id", func(c *wire.Codec, s *sample) { c.ID(&s.ID) }),
-	wire.Expected("int", func(c *wire.Codec, s *sample) { c.Int(&s.Int) }),
-	wire.Expected("count", func(c *wire.Codec, s *sample) { c.Count(&s.Count) }),
-	wire.Expected("int64", func(c *wire.Codec, s *sample) { c.Int64(&s.Int64) }),
-	wire.Expected("number", func(c *wire.Codec, s *sample) { c.Number(&s.Number) }),
-	wire.Expected("flag", func(c *wire.Codec, s *sample) { c.Flag(&s.Flag) }),
-	wire.Expected("bool", func(c *wire.Codec, s *sample) { c.Bool(&s.Bool) }),
-	wire.Expected("texts", func(c *wire.Codec, s *sample) { c.Texts(&s.Texts) }),
-	wire.Expected("money_text", func(c *wire.Codec, s *sample) { c.MoneyText(&s.MoneyText) }),
-	wire.Expected("money_number", func(c *wire.Codec, s *sample) { c.MoneyNumber(&s.MoneyNumber) }),
-	wire.Expected("pet", func(c *wire.Codec, s *sample) { wire.Object(c, &s.Pet, petMembers, single) }),
-	wire.Expected("rows", func(c *wire.Codec, s *sample) { wire.Rows(c, &s.Rows, petMembers, listed) }),
-	wire.Expected("list", func(c *wire.Codec, s *sample) { wire.List(c, &s.List, petMembers) }),
-	wire.Expected("raw", func(c *wire.Codec, s *sample) {
+	{Name: "text", Value: func(c *wire.Codec, s *sample) { c.Text(&s.Text) }},
+	{Name: "null", Value: func(c *wire.Codec, s *sample) { c.NullText(&s.Null) }},
+	{Name: "code", Value: func(c *wire.Codec, s *sample) { c.Code(&s.Code) }},
+	{Name: "present", Value: func(c *wire.Codec, s *sample) { c.Present(&s.Present) }},
+	{Name: "id", Value: func(c *wire.Codec, s *sample) { c.ID(&s.ID) }},
+	{Name: "int", Value: func(c *wire.Codec, s *sample) { c.Int(&s.Int) }},
+	{Name: "count", Value: func(c *wire.Codec, s *sample) { c.Count(&s.Count) }},
+	{Name: "int64", Value: func(c *wire.Codec, s *sample) { c.Int64(&s.Int64) }},
+	{Name: "number", Value: func(c *wire.Codec, s *sample) { c.Number(&s.Number) }},
+	{Name: "flag", Value: func(c *wire.Codec, s *sample) { c.Flag(&s.Flag) }},
+	{Name: "bool", Value: func(c *wire.Codec, s *sample) { c.Bool(&s.Bool) }},
+	{Name: "texts", Value: func(c *wire.Codec, s *sample) { c.Texts(&s.Texts) }},
+	{Name: "money_text", Value: func(c *wire.Codec, s *sample) { c.MoneyText(&s.MoneyText) }},
+	{Name: "money_number", Value: func(c *wire.Codec, s *sample) { c.MoneyNumber(&s.MoneyNumber) }},
+	{Name: "pet", Value: func(c *wire.Codec, s *sample) { wire.Object(c, &s.Pet, petMembers, single) }},
+	{Name: "rows", Value: func(c *wire.Codec, s *sample) { wire.Rows(c, &s.Rows, petMembers, listed) }},
+	{Name: "list", Value: func(c *wire.Codec, s *sample) { wire.List(c, &s.List, petMembers) }},
+	{Name: "raw", Value: func(c *wire.Codec, s *sample) {
 		if c.Writing() {
 			c.Append('"')
 			c.Append([]byte(s.Raw)...)
@@ -49,7 +49,7 @@ var sampleMembers = []wire.Member[sample]{
 			return
 		}
 		s.Raw = string(c.Bytes())
-	}),
+	}},
 }
 
 const sampleText = `{"text":"say \"é\"","null":"n","code":"c7","present":"p","id":"i1","int":-12,"count":3,` +

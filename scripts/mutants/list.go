@@ -193,7 +193,7 @@ var mutants = []mutant{
 		transferFile, "\t\tif anothers {\n\t\t\tfailure.Outcome", "\t\tif false {\n\t\t\tfailure.Outcome",
 	}}},
 	{name: "transfer without api_order_no as success", edits: []edit{{
-		transferFile, "wire.Required(\"api_order_no\", func(c *wire.Codec, v *Transfer) { c.ID(", "wire.Expected(\"api_order_no\", func(c *wire.Codec, v *Transfer) { c.Code(",
+		transferFile, "{Name: \"api_order_no\", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(", "{Name: \"api_order_no\", Value: func(c *wire.Codec, v *Transfer) { c.Code(",
 	}}},
 	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\td.ID(&o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
 	{name: "source of an upload not compared after an early answer", edits: []edit{{

@@ -14,7 +14,7 @@
 //
 // Names are found by where they stand in the product code of the root package:
 //
-//   - the members of replies: the first argument of wire.Required and wire.Expected
+//   - the members of replies: the Name of each wire.Member
 //   - the fields of requests: x.Add("name", ...), wire.Field, wire.Fields, wire.File
 //   - the segments of each operation's path
 //   - what DefaultProfile assumes, and the string constants of the package
@@ -191,19 +191,11 @@ func (f *finder) call(n *ast.CallExpr) {
 	if len(n.Args) == 0 {
 		return
 	}
-	fun := n.Fun
-	if generic, ok := fun.(*ast.IndexExpr); ok {
-		fun = generic.X
-	}
-	selector, ok := fun.(*ast.SelectorExpr)
+	selector, ok := n.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return
 	}
-	switch name := selector.Sel.Name; name {
-	case "Required", "Expected":
-		if isName(selector.X, "wire") {
-			f.whole("member", n.Args[0])
-		}
+	switch selector.Sel.Name {
 	case "Add":
 		f.whole("field", n.Args[0])
 	case "Get", "Set", "Del", "Values":
@@ -224,13 +216,20 @@ func (f *finder) composite(n *ast.CompositeLit) {
 	case "wire.Field":
 		f.whole("field", element(n, "Name", 0))
 	case "wire.Fields":
-		for _, e := range n.Elts {
-			if field, ok := e.(*ast.CompositeLit); ok {
-				f.whole("field", element(field, "Name", 0))
-			}
-		}
+		f.elements("field", n)
+	case "[]wire.Member":
+		f.elements("member", n)
 	case "wire.File":
 		f.whole("field", element(n, "Field", 0))
+	}
+}
+
+// elements gathers the names of a list's elements.
+func (f *finder) elements(what string, list *ast.CompositeLit) {
+	for _, e := range list.Elts {
+		if named, ok := e.(*ast.CompositeLit); ok {
+			f.whole(what, element(named, "Name", 0))
+		}
 	}
 }
 
@@ -314,6 +313,10 @@ func typeName(e ast.Expr) string {
 		return e.Name
 	case *ast.SelectorExpr:
 		return typeName(e.X) + "." + e.Sel.Name
+	case *ast.IndexExpr: // of a generic type
+		return typeName(e.X)
+	case *ast.ArrayType:
+		return "[]" + typeName(e.Elt)
 	}
 	return ""
 }
