@@ -705,7 +705,8 @@ type Request struct {
 	Op string
 	// Method is the HTTP method: GET and POST read, unless Write is set.
 	Method string
-	// Path is below the base URL and begins with "/".
+	// Path is below the base URL and begins with "/". It is sent as given: check an
+	// identifier that is put into it, for its slashes are slashes of the path.
 	Path string
 	// Query is sent in the URL; nil: none.
 	Query url.Values
