@@ -281,7 +281,7 @@ func (c Client) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 // WithHTTPClient sends every request through d instead of the client's own
 // engines. An *http.Client is used as it is at each call, but for redirects,
 // which are never followed. That nothing was sent is then claimed only for what
-// fails before d is asked.
+// fails before d is asked, and whom TLS trusts is the matter of d.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if d == nil || d == Doer((*http.Client)(nil)) {
