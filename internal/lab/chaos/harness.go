@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,19 +34,24 @@ type Config struct {
 	// Deadline is that of a hurried call: short enough that on a busy machine it
 	// ends calls at any point, not only where the service is silent.
 	Deadline time.Duration
-	// Patience and SilentPatience are the deadlines of every fourth call, whose
-	// verdict must be the one of its kind: the first is never reached, the
-	// second, where nothing but the deadline ends a call, always.
+	// Patience is the deadline of every fourth call, whose verdict must be the one
+	// of its kind: it is never reached. Where nothing but the caller ends a call,
+	// he does so SilentPatience after the request was written.
 	Patience, SilentPatience time.Duration
 	// Settle bounds the wait until nothing can be executed any more.
 	Settle time.Duration
 }
 
-func (c *Config) patience(k *Kind) time.Duration {
-	if k.silent {
-		return c.SilentPatience
+// patient is the context of a call that waits until its kind has shown. However
+// late a busy machine sends the request, it is sent.
+func (c *Config) patient(ctx context.Context, k *Kind) (context.Context, context.CancelFunc) {
+	ctx, giveUp := context.WithTimeout(ctx, c.Patience)
+	if !k.silent {
+		return ctx, giveUp
 	}
-	return c.Patience
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(c.SilentPatience, giveUp) },
+	}), giveUp
 }
 
 // DefaultConfig is 50 transfers for each of the 43 kinds that a transfer can
@@ -145,11 +151,12 @@ func callAll(ctx context.Context, concurrency, n int, call func(i int)) {
 }
 
 func (r *record) call(ctx context.Context, cfg Config, caller Caller, base string) {
-	limit := cfg.Deadline
+	var cancel context.CancelFunc
 	if r.patient {
-		limit = cfg.patience(r.kind)
+		ctx, cancel = cfg.patient(ctx, r.kind)
+	} else {
+		ctx, cancel = context.WithTimeout(ctx, cfg.Deadline)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
 	var err error

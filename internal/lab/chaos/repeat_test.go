@@ -5,11 +5,9 @@ import (
 	"database/sql"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -219,24 +217,16 @@ type pastProxies struct{}
 
 func (s *stage) call(t *testing.T, c *pair, client *cardwire.Client, by way) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), DefaultConfig().Patience)
+	cfg := DefaultConfig()
+	if by == faulty {
+		ctx, cancel := cfg.patient(t.Context(), c.kind)
+		defer cancel()
+		return send(ctx, client, c.order)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), cfg.Patience)
 	defer cancel()
-	if by != faulty {
-		ctx = context.WithValue(ctx, pastProxies{}, s.service.address)
-		return send(ctx, client, c.order, cardwire.WithHeader(kindHeader, by.kind))
-	}
-	if c.kind.silent {
-		ctx = impatient(ctx, cancel)
-	}
-	return send(ctx, client, c.order)
-}
-
-// impatient gives up a while after the request was written. However long the
-// journal takes on a busy machine, the request is sent.
-func impatient(ctx context.Context, giveUp func()) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(DefaultConfig().SilentPatience, giveUp) },
-	})
+	ctx = context.WithValue(ctx, pastProxies{}, s.service.address)
+	return send(ctx, client, c.order, cardwire.WithHeader(kindHeader, by.kind))
 }
 
 func (s *stage) first(t *testing.T, calls []*pair, by way) {
