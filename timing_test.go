@@ -1,0 +1,189 @@
+package cardwire
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// timeline is a service behind connections in memory. It answers the n-th request
+// with the n-th reply, the last one again and again, and notes when each came.
+type timeline struct {
+	replies []timedReply
+	start   time.Time
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	arrived []time.Duration // without what is less than a millisecond
+}
+
+// timedReply says after how long which text goes out; "": nothing ever does.
+type timedReply struct {
+	after time.Duration
+	text  string
+	drip  bool // one byte a second
+}
+
+func (s *timeline) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	s.running.Go(func() { s.serve(server) })
+	return client, nil
+}
+
+// serve ends when the client has closed its end.
+func (s *timeline) serve(conn net.Conn) {
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	request, err := http.ReadRequest(r)
+	if err != nil {
+		return
+	}
+	if _, err := io.Copy(io.Discard, request.Body); err != nil {
+		return
+	}
+	reply := s.next()
+	time.Sleep(reply.after)
+	step := len(reply.text)
+	if reply.drip {
+		step = 1
+	}
+	for text := reply.text; text != ""; text = text[step:] {
+		if _, err := io.WriteString(conn, text[:step]); err != nil {
+			return
+		}
+		if reply.drip {
+			time.Sleep(time.Second)
+		}
+	}
+	if reply.text == "" {
+		_, _ = r.ReadByte()
+	}
+}
+
+func (s *timeline) next() timedReply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arrived = append(s.arrived, time.Since(s.start).Truncate(time.Millisecond))
+	return s.replies[min(len(s.arrived), len(s.replies))-1]
+}
+
+func at(seconds ...time.Duration) (all []time.Duration) {
+	for _, s := range seconds {
+		all = append(all, s*time.Second)
+	}
+	return all
+}
+
+// When requests are sent and how long calls take, with the client's own engines
+// and its defaults, but for the waits that are drawn by lot.
+func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
+	t.Parallel()
+	const write, read, upload = "CreateTransfer", "ListBINs", "UploadImage"
+	done := tellHTTP("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`))
+	list := tellHTTP("200 OK", "", success(`[]`))
+	busy := func(retryAfter string) timedReply {
+		return timedReply{text: tellHTTP("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
+	}
+	for name, tc := range map[string]struct {
+		op      string
+		replies []timedReply
+		opts    []Option
+		arrived []time.Duration
+		took    time.Duration
+		want    string // what is told; "": success
+	}{
+		"a write that is not answered":       {write, []timedReply{{}}, nil, at(0), 30 * time.Second, "unknown"},
+		"a write that is answered in time":   {write, []timedReply{{after: 29 * time.Second, text: done}}, nil, at(0), 29 * time.Second, ""},
+		"a write that is answered too late":  {write, []timedReply{{after: 31 * time.Second, text: done}}, nil, at(0), 30 * time.Second, "unknown"},
+		"a write whose answer drips":         {write, []timedReply{{text: done, drip: true}}, nil, at(0), 30 * time.Second, "unknown"},
+		"a write that is answered at length": {write, []timedReply{{text: done, drip: true}}, []Option{WithTimeout(time.Hour)}, at(0), time.Duration(len(done)-1) * time.Second, ""},
+		"a write that comes too early":       {write, []timedReply{{text: tellHTTP("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, at(0), 0, "refused"},
+		"a write whose gateway is busy":      {write, []timedReply{busy("0")}, nil, at(0), 0, "unknown"},
+		"an upload that is not answered":     {upload, []timedReply{{}}, nil, at(0), 5 * time.Minute, "unknown"},
+
+		"a read that is not answered":           {read, []timedReply{{}}, nil, at(0, 10, 20), 30 * time.Second, "unknown"},
+		"a read that is answered the last time": {read, []timedReply{{}, {}, {after: 9 * time.Second, text: list}}, nil, at(0, 10, 20), 29 * time.Second, ""},
+		"a read whose answer drips":             {read, []timedReply{{text: list, drip: true}, {text: list}}, nil, at(0, 10), 10 * time.Second, ""},
+		"a wait that the service asks for":      {read, []timedReply{busy("7"), {text: list}}, nil, at(0, 7), 7 * time.Second, ""},
+		"two such waits":                        {read, []timedReply{busy("7"), busy("8"), {text: list}}, nil, at(0, 7, 15), 15 * time.Second, ""},
+		"a wait until a date":                   {read, []timedReply{busy("Sat, 01 Jan 2000 00:00:20 GMT"), {text: list}}, nil, at(0, 20), 20 * time.Second, ""},
+		"a wait until a date gone by":           {read, []timedReply{busy("Fri, 31 Dec 1999 23:59:59 GMT"), {text: list}}, nil, at(0, 0), 0, ""},
+		"a wait of a year":                      {read, []timedReply{busy("31536000")}, nil, at(0), 0, "unknown"},
+		"a wait that outlasts the call":         {read, []timedReply{busy("20")}, []Option{WithTimeout(19 * time.Second)}, at(0), 0, "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
+				s := &timeline{replies: tc.replies, start: time.Now()}
+				c := timedClient(t, s.dial, tc.opts...)
+				err := tellMethods()[tc.op](t.Context(), c)
+				took := time.Since(s.start).Truncate(time.Millisecond)
+				c.CloseIdleConnections()
+				s.running.Wait()
+				if tc.want == "" {
+					require.NoError(t, err)
+				} else {
+					require.Error(t, err)
+					assert.Equal(t, tc.want, failure(t, err).Outcome.String())
+				}
+				assert.Equal(t, tc.took, took, "how long the call took")
+				assert.Equal(t, tc.arrived, s.arrived, "when requests came")
+			})
+		})
+	}
+}
+
+func timedClient(t *testing.T, dial func(context.Context, string, string) (net.Conn, error), opts ...Option) *Client {
+	t.Helper()
+	policy := DefaultRetryPolicy()
+	policy.MinDelay, policy.MaxDelay = 0, 0
+	return tellClient(t, "http://127.0.0.1/api/v1", append([]Option{
+		WithRetry(policy), WithTransport(&http.Transport{DialContext: dial}),
+	}, opts...)...)
+}
+
+// Nothing of a write has left while a connection is waited for; of reads that is
+// not looked for. What is dialled goes on after the call, until its dialer gives up.
+func TestADialThatHangsEndsTheCall(t *testing.T) {
+	t.Parallel()
+	for op, tc := range map[string]struct {
+		dialled []time.Duration
+		outcome Outcome
+	}{
+		"CreateTransfer": {at(0), OutcomeNotSent},
+		"ListBINs":       {at(0, 10, 20), OutcomeUnknown},
+	} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start, giveUp := time.Now(), make(chan struct{})
+				var mu sync.Mutex
+				var dialled []time.Duration
+				c := timedClient(t, func(context.Context, string, string) (net.Conn, error) {
+					mu.Lock()
+					dialled = append(dialled, time.Since(start).Truncate(time.Millisecond))
+					mu.Unlock()
+					<-giveUp
+					return nil, errTellBroken
+				})
+				err := tellMethods()[op](t.Context(), c)
+				assert.Equal(t, 30*time.Second, time.Since(start).Truncate(time.Millisecond))
+				assert.Equal(t, tc.outcome, failure(t, err).Outcome)
+				mu.Lock()
+				assert.Equal(t, tc.dialled, dialled)
+				mu.Unlock()
+				close(giveUp)
+				synctest.Wait()
+			})
+		})
+	}
+}
