@@ -159,7 +159,7 @@ type ListCardsParams struct {
 	// SubAccountID restricts the result to a sub-account's cards; "": all.
 	SubAccountID string
 	// Status restricts the result to a status; nil: all. new(cardwire.CardActive)
-	// makes one.
+	// makes one. AllCards copies it when an iteration begins.
 	Status *CardStatus
 	// CardBIN restricts the result to a BIN; "": all.
 	CardBIN string

@@ -603,18 +603,28 @@ func DefaultProfile() Profile {
 
 // valid refuses a profile that would send one thing for another.
 func (p *Profile) valid() error {
-	names := []string{
-		p.LimitParam, p.PageParam, p.StatusParam, p.CardBINParam, p.SubAccountParam,
-		p.CreatedFromParam, p.CreatedToParam, p.TransactedFromParam, p.TransactedToParam,
+	names := []struct{ field, name string }{
+		{"LimitParam", p.LimitParam},
+		{"PageParam", p.PageParam},
+		{"StatusParam", p.StatusParam},
+		{"CardBINParam", p.CardBINParam},
+		{"SubAccountParam", p.SubAccountParam},
+		{"CreatedFromParam", p.CreatedFromParam},
+		{"CreatedToParam", p.CreatedToParam},
+		{"TransactedFromParam", p.TransactedFromParam},
+		{"TransactedToParam", p.TransactedToParam},
+		{"CardIDParam", p.CardIDParam},
+		{"RetryAction", p.RetryAction},
 	}
-	for i, name := range names {
-		if name != "" && slices.Contains(names[:i], name) {
-			return invalid("WithProfile: two parameters of ListCards have one name")
+	const ofListCards = 9
+	for i, n := range names {
+		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
+			return invalid("WithProfile: " + n.field + " holds a control character, a space at an end, or is not valid UTF-8")
 		}
-	}
-	for _, name := range append(names, p.CardIDParam, p.RetryAction) {
-		if check.Text("", name) != nil || strings.TrimSpace(name) != name {
-			return invalid("WithProfile: a name holds what no name does")
+		for _, other := range names[:min(i, ofListCards)] {
+			if i < ofListCards && n.name != "" && n.name == other.name {
+				return invalid("WithProfile: " + other.field + " and " + n.field + " are the same name")
+			}
 		}
 	}
 	if p.RetryAction == cancelAction {
@@ -722,9 +732,9 @@ type Request struct {
 	Reference string
 }
 
-// Call sends r and decodes data with encoding/json into a T. Everything else is
-// as for a named operation. Its errors are those of a named operation; data
-// that does not fit T is [ErrUnreadable]. Null fits only a T that can be nil:
+// Call sends r and decodes data with encoding/json into a T, which matches names
+// in any letter case. Everything else, errors too, is as for a named operation:
+// data that does not fit T is [ErrUnreadable]. Null fits only a T that can be nil:
 // where an operation answers nothing, let T be any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	op := operation{

@@ -41,13 +41,13 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	k.last.requestID = requestID(r.Header, k.key())
 	switch {
 	case r.NotSent:
-		return k.fail(OutcomeNotSent, r.Err)
+		return k.fail(OutcomeNotSent, &foreign{r.Err})
 	case r.Redirected:
 		return k.fail(OutcomeUnknown, ErrRedirect)
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		return k.fail(OutcomeUnknown, ErrResponseTooLarge)
 	case r.Err != nil:
-		return k.fail(OutcomeUnknown, r.Err)
+		return k.fail(OutcomeUnknown, &foreign{r.Err})
 	}
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
 	defer body.Release()
@@ -162,9 +162,12 @@ func (e *envelope) readMessage(c *wire.Codec) {
 	case messageSuccess:
 		e.message = messageSuccess
 	default:
-		e.message = string(text)
+		e.message = string(text[:min(len(text), maxRawMessage)])
 	}
 }
+
+// maxRawMessage bounds what is looked at for the few bytes that are kept.
+const maxRawMessage = 64 << 10
 
 // reachData reads data if the code was a success, and otherwise checks it and
 // remembers where it stands.
@@ -223,13 +226,13 @@ func (k *call) capture(r *transport.Reply) {
 func loggable(h http.Header, key string) http.Header {
 	out := make(http.Header, len(h))
 	for name, values := range h {
-		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name, true) != name ||
-			strings.Contains(strings.Join(values, "\n"), key) {
+		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name) != name ||
+			key != "" && strings.Contains(strings.Join(values, "\n"), key) {
 			continue
 		}
 		out[name] = make([]string, len(values))
 		for i, v := range values {
-			out[name][i] = maskDigits(v, true)
+			out[name][i] = maskDigits(v)
 		}
 	}
 	return out
@@ -240,13 +243,7 @@ const maxRequestID = 64
 
 func requestID(h http.Header, key string) string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		id := strings.Map(visible, h.Get(name))
-		if key != "" {
-			id = strings.ReplaceAll(id, key, "***")
-		}
-		if id != "" {
-			// Masked before it is cut: what is left of a number is still digits.
-			id = maskDigitRuns(id)
+		if id := sanitise(strings.Map(visible, h.Get(name)), key); id != "" {
 			return id[:min(len(id), maxRequestID)]
 		}
 	}

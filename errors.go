@@ -236,14 +236,29 @@ type concealed struct {
 	is   func(error) bool
 }
 
-// conceal hides the outcome of another call in the cause, as of a key source
-// that calls a service by this package: it would be taken for this call's.
+// conceal hides also what the cause says of another call, as of a key source
+// that calls a service by this package: it would be taken for this one's.
 func conceal(text string, cause error) error {
-	return &concealed{text, func(target error) bool { return !isOutcome(target) && errors.Is(cause, target) }}
+	return &concealed{text, func(target error) bool { return !isSentinel(target) && errors.Is(cause, target) }}
 }
 
-func isOutcome(target error) bool {
-	return slices.Contains([]error{ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted}, target)
+// foreign is an error of the transport, whose words are safe. A doer or a limiter
+// of the caller's may have wrapped another call's Error in it, and that call's
+// outcome, status and reason are not this one's.
+type foreign struct{ cause error }
+
+func (f *foreign) Error() string        { return f.cause.Error() }
+func (f *foreign) Is(target error) bool { return !isSentinel(target) && errors.Is(f.cause, target) }
+func (f *foreign) As(target any) bool   { return errors.As(f.cause, target) }
+
+// isSentinel says whether target is an error of this package to compare with.
+func isSentinel(target error) bool {
+	return slices.Contains([]error{
+		ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted,
+		ErrUnauthorized, ErrNotFound, ErrRateLimited,
+		ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect,
+		ErrParameterIgnored, ErrDuplicateIntent, ErrDrift,
+	}, target)
 }
 
 func (c *concealed) Error() string        { return c.text }
@@ -263,7 +278,7 @@ func sanitise(msg, key string) string {
 	}, msg)
 	// Digits and key are both sought in the whole text, since masking one of
 	// them first, or cutting, could leave a part of the other.
-	digits := maskDigits(msg, true)
+	digits := maskDigits(msg)
 	var b []byte
 	keyEnd := 0
 	for i := 0; i < len(msg) && len(b) <= maxMessage; i++ {
@@ -291,12 +306,9 @@ const (
 	minGroupDigits = 4
 )
 
-// maskDigitRuns masks digits in a row that may be a card number.
-func maskDigitRuns(s string) string { return maskDigits(s, false) }
-
-// maskDigits masks digits that may be a card number: in a row or, with groups,
-// parted by single spaces and hyphens as on a card.
-func maskDigits(s string, groups bool) string {
+// maskDigits masks digits that may be a card number: in a row, or parted by single
+// spaces and hyphens as on a card.
+func maskDigits(s string) string {
 	b := []byte(s)
 	start, digits, group := 0, 0, 0
 	for i := range len(b) + 1 {
@@ -305,7 +317,7 @@ func maskDigits(s string, groups bool) string {
 			digits++
 			group++
 			continue
-		case groups && group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
+		case group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
 			group = 0
 			continue
 		case digits >= minCardDigits:

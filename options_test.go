@@ -85,15 +85,15 @@ func TestWhatNewRefuses(t *testing.T) {
 		"a product's line":  {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
 		"one name for two": {
 			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.SubAccountParam = "page" })},
-			"WithProfile: two parameters of ListCards have one name",
+			"WithProfile: PageParam and SubAccountParam are the same name",
 		},
 		"a name with a line": {
 			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.CardIDParam = "id\n" })},
-			"WithProfile: a name holds what no name does",
+			"WithProfile: CardIDParam holds a control character, a space at an end, or is not valid UTF-8",
 		},
 		"a name with a space": {
 			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RetryAction = " retry" })},
-			"WithProfile: a name holds what no name does",
+			"WithProfile: RetryAction holds a control character, a space at an end, or is not valid UTF-8",
 		},
 		"a retry that cancels": {
 			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RetryAction = "cancel" })},

@@ -978,3 +978,44 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	_, err = c.CardCapacity(t.Context())
 	assert.Equal(t, 101, failure(t, err).HTTPStatus)
 }
+
+// What a doer, a limiter or a key source of the caller's says of another call,
+// which it made by this package too, is not said of this one.
+func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
+	t.Parallel()
+	other := &Error{
+		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized,
+		err: errors.Join(ErrDuplicateIntent, ErrInvalidParams, ErrDrift, io.ErrNoProgress),
+	}
+	for name, tc := range map[string]struct {
+		opt     Option
+		outcome error
+	}{
+		"a doer": {
+			WithHTTPClient(tellDoer(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
+			ErrOutcomeUnknown,
+		},
+		"a limiter":    {WithLimiter(tellLimiter(func(context.Context) error { return other })), ErrNotSent},
+		"a key source": {WithKeySource(func(context.Context) (string, error) { return "", other }), ErrNotSent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := unasked(t, tc.opt)
+			_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec("1")})
+			var matched []error
+			for _, sentinel := range []error{
+				ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted, ErrUnauthorized, ErrNotFound, ErrRateLimited,
+				ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect, ErrParameterIgnored,
+				ErrDuplicateIntent, ErrDrift,
+			} {
+				if errors.Is(err, sentinel) {
+					matched = append(matched, sentinel)
+				}
+			}
+			assert.Equal(t, []error{tc.outcome}, matched)
+			require.ErrorIs(t, err, io.ErrNoProgress, "what is not of this package is found")
+			assert.NotContains(t, err.Error(), "this call sent nothing")
+			assert.NotContains(t, err.Error(), "correct it")
+		})
+	}
+}

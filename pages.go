@@ -15,9 +15,11 @@ const maxPrefetch = 100
 
 // WithPrefetch makes AllCards read up to pages further pages, at most 100, while
 // the current one is used. Cards come in the same order as without, and so does
-// an error: after all the cards before it. The limiter is waited for as ever, and
-// no request goes on after the iteration has ended. Other operations ignore it.
-// 0 reads one page at a time.
+// an error: after all the cards before it. The limiter is waited for as ever.
+//
+// A page is as old as its reading. Those under way when the iteration ends are
+// given up before it returns, and observers hear of them as failed calls. 0 reads
+// one page at a time. Other operations ignore it.
 func WithPrefetch(pages int) CallOption {
 	return func(k *call) {
 		if pages < 0 || pages > maxPrefetch {
@@ -54,6 +56,9 @@ func newWalk(c *Client, p ListCardsParams, opts []CallOption) *walk {
 			opt(&k)
 		}
 	}
+	if p.Status != nil {
+		p.Status = new(*p.Status) // the caller may go on with its own
+	}
 	return &walk{
 		client: c, params: p, opts: opts, response: k.response,
 		next: cmp.Or(p.Page, 1), most: k.prefetch, cancel: func() {},
@@ -84,6 +89,11 @@ func (w *walk) all(ctx context.Context, yield func(Card, error) bool) {
 func (w *walk) stop() {
 	w.cancel()
 	w.ended.Wait()
+	for _, early := range w.ahead {
+		if early.panicked != nil {
+			panic(early.panicked) // it must not go by because nobody asked for the page
+		}
+	}
 }
 
 // step returns the next page's cards.
@@ -136,7 +146,17 @@ func (w *walk) take(ctx context.Context) (*CardPage, error) {
 	if early.panicked != nil {
 		panic(early.panicked) // where the caller can recover from it
 	}
+	if early.waited() && ctx.Err() == nil {
+		w.failed.Store(false)
+		return w.read(ctx, w.next, w.opts)
+	}
 	return early.page, early.err
+}
+
+// waited says that the call, begun early, may have spent its time waiting for
+// its turn: at the limiter, or for a connection.
+func (p *earlyPage) waited() bool {
+	return errors.Is(p.err, ErrNotSent) || errors.Is(p.err, context.DeadlineExceeded)
 }
 
 func (w *walk) read(ctx context.Context, number int, opts []CallOption) (*CardPage, error) {

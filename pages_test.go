@@ -261,6 +261,61 @@ func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
 	assert.Equal(t, 4, failure(t, err).Page)
 }
 
+// A call that is begun early waits longer at the limiter, and its own 30 seconds
+// may end there. That is no failure: its turn has come when the page is asked for.
+func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []int{0, 8, 60, 100} {
+		t.Run(strconv.Itoa(ahead), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{last: 120}
+				tick := time.NewTicker(time.Second)
+				defer tick.Stop()
+				limiter := tellLimiter(func(ctx context.Context) error {
+					select {
+					case <-tick.C:
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+				ids, err := walked(t.Context(), clientOn(t, s, WithLimiter(limiter)), ListCardsParams{}, WithPrefetch(ahead))
+				require.NoError(t, err)
+				assert.Equal(t, cardsOf(1, 120), ids)
+				assert.Equal(t, numbers(1, 120), s.pagesAsked())
+			})
+		})
+	}
+}
+
+// The filter of an iteration is the one it began with, whatever its caller does
+// with the variable.
+func TestAllCardsKeepsItsFilter(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []int{0, 2} {
+		var asked []string
+		var mu sync.Mutex
+		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, r.URL.Query().Get("status"))
+			page := r.URL.Query().Get("page")
+			n, err := strconv.Atoi(page)
+			if err != nil {
+				return nil, err
+			}
+			return httpReply(r, 0, shortPage(n, 5, shortCard(page, `,"status":1`))), nil
+		}))
+		status := CardFrozen
+		for _, err := range c.AllCards(t.Context(), ListCardsParams{Status: &status}, WithPrefetch(ahead)) {
+			require.NoError(t, err)
+			status = CardClosed
+		}
+		assert.Equal(t, []string{"1", "1", "1", "1", "1"}, asked)
+	}
+}
+
 func TestPrefetchWaitsForTheLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -315,6 +370,18 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 		c := clientOn(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
 		assert.PanicsWithValue(t, "of the observer", func() {
 			_, _ = walked(t.Context(), c, ListCardsParams{}, WithPrefetch(4))
+		})
+	})
+	t.Run("a panic that nobody asked for", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			c := clientOn(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
+			assert.PanicsWithValue(t, "of the observer", func() {
+				for range c.AllCards(t.Context(), ListCardsParams{}, WithPrefetch(1)) {
+					synctest.Wait()
+					break
+				}
+			})
 		})
 	})
 	t.Run("the end of the goroutine", func(t *testing.T) {

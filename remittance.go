@@ -304,8 +304,13 @@ func (p *TransferParams) valid() error {
 
 func (p *TransferParams) validExtra(own wire.Fields) error {
 	for name, value := range p.Extra {
-		if name == "" || check.Text("", name) != nil || check.UTF8("", value) != nil {
-			return errors.New("Extra holds an empty name, or text that is not valid UTF-8")
+		switch {
+		case name == "":
+			return errors.New("Extra holds an empty name")
+		case check.Text("", name) != nil:
+			return errors.New("Extra holds a name with a control character, or that is not valid UTF-8")
+		case check.UTF8("", value) != nil:
+			return errors.New("Extra holds a text that is not valid UTF-8")
 		}
 		if slices.ContainsFunc(own, func(f wire.Field) bool { return strings.EqualFold(f.Name, name) }) {
 			return errors.New("Extra holds the name of a field that TransferParams has")

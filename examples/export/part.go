@@ -72,8 +72,9 @@ func (f *part) stateName() string { return f.name() + ".json" }
 func openPart(s settings) (*part, error) {
 	f := &part{settings: s, totals: newTotals(), seen: map[string]struct{}{}}
 	text, err := os.ReadFile(f.stateName())
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, f.begin()
+	_, missing := os.Stat(f.name())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(missing, fs.ErrNotExist) {
+		return f, f.begin() // a state without rows is what a crash at the end leaves
 	}
 	if err != nil {
 		return nil, err

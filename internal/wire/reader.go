@@ -423,6 +423,9 @@ type nameSet struct {
 // million names costs no square of it.
 const fewNames = 16
 
+// sizeOfName is what a name takes in the map beside its bytes.
+const sizeOfName = 64
+
 // unique adds name to the set; a repeated one is an error.
 func (c *Codec) unique(set *nameSet, name []byte) bool {
 	known := c.names[set.base:]
@@ -434,8 +437,9 @@ func (c *Codec) unique(set *nameSet, name []byte) bool {
 	}
 	repeated := false
 	if set.many != nil {
-		_, repeated = set.many[string(name)]
-		set.many[string(name)] = struct{}{}
+		if _, repeated = set.many[string(name)]; !repeated && c.Charge(sizeOfName+len(name)) {
+			set.many[string(name)] = struct{}{}
+		}
 	} else {
 		for _, k := range known {
 			repeated = repeated || string(k) == string(name)

@@ -301,7 +301,7 @@ var mutants = []mutant{
 	{name: "card numbers in messages", edits: []edit{{errorsFile, "\tdigits := maskDigits(msg, true)\n", "\tdigits := msg\n"}}},
 	{name: "card numbers in groups in messages", edits: []edit{{errorsFile, "\tdigits := maskDigits(msg, true)\n", "\tdigits := maskDigits(msg, false)\n"}}},
 	{name: "key in messages", edits: []edit{{errorsFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
-	{name: "card numbers in request IDs", edits: []edit{{envelopeFile, "\t\t\tid = maskDigitRuns(id)\n", ""}}},
+	{name: "card numbers in request IDs", edits: []edit{{envelopeFile, "if id := sanitise(strings.Map(visible, h.Get(name)), key); id", "if id := strings.Map(visible, h.Get(name)); id"}}},
 	{name: "key in request IDs", edits: []edit{{envelopeFile, "\t\t\tid = strings.ReplaceAll(id, key, \"***\")\n", ""}}},
 	{name: "key in a Response's header", edits: []edit{{
 		envelopeFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
