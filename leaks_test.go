@@ -925,11 +925,17 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 		lines[line] = true
 	}
 	for line := range lines {
-		forms := spelling.Forms(line)
-		for _, secret := range secrets {
-			assert.False(t, secret.in(forms), line)
-		}
+		AssertTextSilent(t, line, canaries...)
 	}
 	assert.Positive(t, errs)
 	t.Logf("%s: %d bodies, %d errors, %d texts", op, len(bodies), errs, texts)
+}
+
+// AssertTextSilent searches a text that was written elsewhere.
+func AssertTextSilent(t *testing.T, text string, canaries ...string) {
+	t.Helper()
+	forms := spelling.Forms(text)
+	for _, words := range canaries {
+		assert.False(t, newCanary("canary", words).in(forms), text)
+	}
 }
