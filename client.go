@@ -542,7 +542,8 @@ type Response struct {
 }
 
 // RevealBody returns a copy of the body as it came. It may hold card numbers
-// and CVVs. It is nil where there was no answer, and under WithMaskedCards.
+// and CVVs. It is nil where no answer came or not all of it, and under
+// WithMaskedCards.
 func (r *Response) RevealBody() []byte {
 	if r == nil || r.body == nil {
 		return nil

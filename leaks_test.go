@@ -17,6 +17,7 @@ import (
 	htmltemplate "html/template"
 	"io"
 	"io/fs"
+	"log"
 	"log/slog"
 	"maps"
 	"net"
@@ -937,5 +938,138 @@ func AssertTextSilent(t *testing.T, text string, canaries ...string) {
 	forms := spelling.Forms(text)
 	for _, words := range canaries {
 		assert.False(t, newCanary("canary", words).in(forms), text)
+	}
+}
+
+// What net/http makes of answers that are not HTTP quotes them.
+func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
+	t.Parallel()
+	const secret = canaryNumber + " " + longCVV + " " + canaryKey
+	ok := "HTTP/1.1 200 OK\r\n"
+	for name, raw := range map[string]string{
+		"another protocol":         secret + "\r\n",
+		"a status that is none":    "HTTP/1.1 " + canaryNumber + " OK\r\n\r\n",
+		"a version that is none":   "HTTP/" + canaryNumber + " 200 OK\r\n\r\n",
+		"a header without a colon": ok + secret + "\r\n\r\n",
+		"a header's name":          ok + "X " + secret + ": 1\r\n\r\n",
+		"a header that goes on":    ok + " " + secret + "\r\n\r\n",
+		"a length that is none":    ok + "Content-Length: " + secret + "\r\n\r\n",
+		"a negative length":        ok + "Content-Length: -" + canaryNumber + "\r\n\r\n",
+		"two lengths":              ok + "Content-Length: 1\r\nContent-Length: " + canaryNumber + "\r\n\r\n",
+		"a length that is untrue":  ok + "Content-Length: 999\r\n\r\n" + secret,
+		"an encoding":              ok + "Transfer-Encoding: " + secret + "\r\n\r\n",
+		"a chunk's length":         ok + "Transfer-Encoding: chunked\r\n\r\n" + canaryNumber + "x\r\n" + secret,
+		"a chunk without an end":   ok + "Transfer-Encoding: chunked\r\n\r\n2\r\n" + secret,
+		"a trailer":                ok + "Transfer-Encoding: chunked\r\nTrailer: " + canaryNumber + "\r\n\r\n0\r\n" + secret + "\r\n\r\n",
+		"a redirect":               "HTTP/1.1 302 Found\r\nLocation: https://" + canaryKey + ".example/?pan=" + canaryNumber + "\r\nContent-Length: 0\r\n\r\n",
+		"a redirect to nowhere":    "HTTP/1.1 307 Moved\r\nLocation: ://" + secret + "\r\nContent-Length: 0\r\n\r\n",
+		"another way to redirect":  ok + "Refresh: 0; url=/" + canaryKey + "\r\nContent-Length: 2\r\n\r\n" + "{}",
+		"a request's identifier":   "HTTP/1.1 500 No\r\nX-Request-Id: " + canaryNumber + canaryKey + "\r\nContent-Length: 0\r\n\r\n",
+		"a wait":                   "HTTP/1.1 429 No\r\nRetry-After: " + secret + "\r\nContent-Length: 0\r\n\r\n",
+		"a reason":                 "HTTP/1.1 500 " + secret + "\r\nContent-Length: 0\r\n\r\n",
+		"an upgrade":               "HTTP/1.1 101 Switching\r\nUpgrade: " + canaryKey + "\r\nConnection: upgrade\r\n\r\n" + secret,
+		"an early hint":            "HTTP/1.1 103 Early\r\nLink: <" + canaryKey + ">\r\n\r\n" + secret,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tellServe(t, tellSay(raw))
+			c, err := New(s.base, canaryKey, WithRetry(RetryPolicy{}))
+			require.NoError(t, err)
+			t.Cleanup(c.CloseIdleConnections)
+			for _, call := range []string{"ListCards", "CreateTransfer"} {
+				var r Response
+				err = hostileCalls()[call](t.Context(), c, WithResponse(&r))
+				require.Error(t, err)
+				AssertErrorSilent(t, err, nil, longNumber, longCVV, canaryKey)
+				AssertErrorSilent(t, nil, &r, longNumber, canaryKey)
+			}
+		})
+	}
+}
+
+// net/http writes what a service sends unasked to the standard logger, card
+// numbers included. Only without idle connections is there nowhere to send it.
+// The logger is the process's, so this test runs by itself.
+func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opts   []Option
+		call   string
+		logged bool
+	}{
+		"a read":                           {nil, "CardCapacity", true},
+		"a read on a fresh connection":     {[]Option{WithFreshConnections()}, "CardCapacity", false},
+		"card secrets":                     {nil, "GetCardSecrets", false},
+		"a write":                          {nil, "FreezeCard", false},
+		"a write under fresh connections":  {[]Option{WithFreshConnections()}, "FreezeCard", false},
+		"a read on a transport of its own": {[]Option{WithTransport(&http.Transport{}), WithFreshConnections()}, "ListCards", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged bytes.Buffer
+			before := log.Writer()                      //nolint:forbidigo // what net/http writes to
+			log.SetOutput(&logged)                      //nolint:forbidigo // what net/http writes to
+			t.Cleanup(func() { log.SetOutput(before) }) //nolint:forbidigo // what net/http writes to
+			gone := make(chan struct{})
+			s := tellServe(t, func(conn net.Conn) {
+				defer close(gone)
+				const reply = `{"code":500,"msg":"no","data":null}`
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s", len(reply), reply, canaryNumber)
+				_, _ = io.Copy(io.Discard, conn) // until the client is done with the connection
+			})
+			c, err := New(s.base, canaryKey, append(tc.opts, WithRetry(RetryPolicy{}))...)
+			require.NoError(t, err)
+			t.Cleanup(c.CloseIdleConnections)
+			require.ErrorIs(t, hostileCalls()[tc.call](t.Context(), c), ErrOutcomeUnknown)
+			<-gone
+			log.SetOutput(before) //nolint:forbidigo // nothing is written to the buffer any more
+			assert.Equal(t, tc.logged, strings.Contains(logged.String(), canaryNumber), logged.String())
+			if !tc.logged {
+				assert.Empty(t, logged.String())
+			}
+		})
+	}
+}
+
+func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
+	t.Parallel()
+	l := &listener{}
+	c := l.client(t, WithMaskedCards())
+	for name, body := range map[string]string{
+		"a success": success(`{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}`),
+		"a refusal": `{"code":422,"msg":"no","data":` + canaryCardText + `}`,
+		"drift":     `{"code":200,"data":{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}}`,
+		"garbage":   canaryCardText + canaryCardText,
+		"nothing":   "",
+	} {
+		l.body = body
+		var r Response
+		page, _ := c.ListCards(t.Context(), ListCardsParams{}, WithResponse(&r))
+		assert.Nil(t, r.RevealBody(), name)
+		assert.Equal(t, 200, r.HTTPStatus, name)
+		if page != nil {
+			require.Len(t, page.Cards, 1, name)
+			assert.Equal(t, "491736******1735", page.Cards[0].Number.Reveal(), name)
+			assert.Equal(t, "***", page.Cards[0].CVV.Reveal(), name)
+		}
+		_, err := Call[any](t.Context(), c, Request{Op: "Ping", Method: "POST", Path: "/ping", Write: true}, WithResponse(&r))
+		assert.Nil(t, r.RevealBody(), "%s: %v", name, err)
+	}
+}
+
+// Each call of RevealBody gives a copy, and so do the copies of a Response.
+func TestARevealedBodyIsACopy(t *testing.T) {
+	t.Parallel()
+	l := &listener{}
+	c := l.client(t)
+	for _, l.body = range []string{
+		success(`{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}`),
+		`{"code":422,"msg":"no","data":` + canaryCardText + `}`, "<h1>" + canaryNumber + "</h1>",
+	} {
+		var r Response
+		_, _ = c.ListCards(t.Context(), ListCardsParams{}, WithResponse(&r))
+		copied := r
+		clear(r.RevealBody())
+		clear(copied.RevealBody())
+		assert.Equal(t, l.body, string(r.RevealBody()))
+		assert.Equal(t, l.body, string(copied.RevealBody()))
 	}
 }
