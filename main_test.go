@@ -1,9 +1,113 @@
 package cardwire
 
 import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	spelling "github.com/cardwire/cardwire-go/internal/canary"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// watchedRun says, in the environment, that the output is being watched.
+const watchedRun = "CARDWIRE_WATCHED_TESTS"
+
+// TestMain has all tests run in a process of their own, and searches what that
+// process writes, from whatever part of it: the tests' own log is part of it.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if os.Getenv(watchedRun) != "" || fuzzing() {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	os.Exit(watch())
+}
+
+// fuzzing says whether this process is part of a fuzzing run, whose processes
+// talk to each other by files that a process between them would not pass on.
+func fuzzing() bool {
+	for _, name := range []string{"test.fuzz", "test.fuzzworker"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != f.DefValue {
+			return true
+		}
+	}
+	return false
+}
+
+// watch runs this test binary once more and returns its exit status, or that of
+// a failure where a canary was written.
+func watch() int {
+	program, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the tests cannot be started:", err)
+		return 1
+	}
+	var stdout, stderr bytes.Buffer
+	tests := exec.Command(program, os.Args[1:]...) //nolint:noctx // it ends with its own timeout
+	tests.Env = append(os.Environ(), watchedRun+"=1")
+	tests.Stdin = os.Stdin
+	tests.Stdout = io.MultiWriter(os.Stdout, &stdout)
+	tests.Stderr = io.MultiWriter(os.Stderr, &stderr)
+	if err := run(tests); err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
+			return exit.ExitCode()
+		}
+		fmt.Fprintln(os.Stderr, "the tests ended by:", err)
+		return 2
+	}
+	status := 0
+	secrets := watched()
+	for name, text := range map[string]string{"standard output": stdout.String(), "standard error": stderr.String()} {
+		for _, what := range secrets.Find(text) {
+			fmt.Fprintf(os.Stderr, "--- FAIL: %s reached %s of the tests\n", what, name)
+			status = 1
+		}
+	}
+	return status
+}
+
+// run passes on the signals that end tests: "go test" sends one to this process
+// only when the time is over.
+func run(tests *exec.Cmd) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if err := tests.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				_ = tests.Process.Signal(s) // it may have ended
+			case <-done:
+				return
+			}
+		}
+	}()
+	return tests.Wait()
+}
+
+// watched are the secrets that the tests use.
+func watched() *spelling.Secrets {
+	s := new(spelling.Secrets)
+	for _, key := range []string{canaryKey, canaryPAN, testKey, "cwtest-canary-key-5f0c9d7e31ab4286"} { // the last one is the fake's
+		s.AddKey(key)
+	}
+	for _, number := range []string{canaryNumber, "4111111111111111"} {
+		s.AddNumber(number)
+	}
+	s.AddCVV(canaryCVV)
+	s.AddCVV(longCVV)
+	return s
+}

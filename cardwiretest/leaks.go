@@ -137,15 +137,9 @@ func (t *tee) WithGroup(name string) slog.Handler {
 
 // known is what the services of this process must keep to themselves.
 var known = func() *canary.Secrets {
-	s := &canary.Secrets{Looks: isCanary}
+	s := new(canary.Secrets)
 	for _, v := range canaryCVVs {
 		s.AddCVV(v)
 	}
 	return s
 }()
-
-// isCanary knows a number by its looks; see world.number.
-func isCanary(n string) bool {
-	return n[0] >= '3' && n[0] <= '6' && n[8:8+len(marker)] == marker &&
-		int(n[15]-'0') == (luhn(n[:15])+5)%10
-}

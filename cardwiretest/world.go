@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
 // epoch is when the service's time begins. It advances by a second with each
@@ -205,35 +207,16 @@ func (w *world) money(limit, places int) string {
 	return fmt.Sprintf("%d.%0*d", n/unit, places, n%unit)
 }
 
-// marker is what the digits of a canary show after its BIN.
-const marker = "77"
-
 // number returns the next canary for a BIN: the BIN, nines up to eight digits,
-// the marker, a number of its own and a check digit that is wrong by five.
+// and what makes it a canary.
 func (w *world) number(bin string) string {
 	n := w.numbered
 	w.numbered++
-	digits := (bin + "99999999")[:8] + marker + fmt.Sprintf("%05d", n%100_000)
-	digits += string(rune('0' + (luhn(digits)+5)%10))
-	if !isCanary(digits) { // an unusual BIN was added
+	digits := canary.Number((bin + "99999999")[:8], n)
+	if !canary.IsNumber(digits) { // an unusual BIN was added
 		known.AddNumber(digits)
 	}
 	return digits
-}
-
-// luhn returns the check digit that would be right.
-func luhn(digits string) int {
-	sum := 0
-	for i := range len(digits) {
-		d := int(digits[len(digits)-1-i] - '0')
-		if i%2 == 0 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return (10 - sum%10) % 10
 }
 
 // canaryCVVs are few and odd-looking, so that NoLeaks can know them.
