@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -830,3 +831,65 @@ type doerFunc step
 
 func (f doerFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 func (f doerFunc) client() *http.Client                              { return &http.Client{Transport: f} }
+
+// recording remembers all memory that it was read into.
+type recording struct {
+	io.Reader
+	places [][]byte
+}
+
+func (r *recording) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.places = append(r.places, p[:n:n])
+	return n, err
+}
+
+// However an answer ends, and whatever it made grow, no byte of it is left in
+// memory that was read into, once it is released.
+func TestNothingOfAnAnswerIsLeftInItsBuffers(t *testing.T) {
+	const canary = "4917365624401735"
+	for name, tc := range map[string]struct {
+		body   io.Reader
+		size   int64
+		status int
+	}{
+		"a short one":            {strings.NewReader(canary), 16, 200},
+		"a refusal":              {strings.NewReader(canary), 16, 422},
+		"a repeated one":         {strings.NewReader(canary), 16, 503},
+		"a long one, announced":  {strings.NewReader(strings.Repeat(canary, 9000)), 144000, 200},
+		"a long one, by the way": {strings.NewReader(strings.Repeat(canary, 9000)), -1, 200},
+		"byte by byte":           {iotest.OneByteReader(strings.NewReader(strings.Repeat(canary, 600))), -1, 200},
+		"too large a one":        {strings.NewReader(strings.Repeat(canary, 200_000)), -1, 200},
+		"one that breaks off":    {io.MultiReader(strings.NewReader(strings.Repeat(canary, 900)), iotest.ErrReader(errBroken)), 99999, 200},
+		"one that stalls":        {io.MultiReader(strings.NewReader(strings.Repeat(canary, 900)), idle{}), -1, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &recording{Reader: tc.body}
+			first := true
+			do := func(r *http.Request) (*http.Response, error) {
+				if !first {
+					return nil, errBroken
+				}
+				first = false
+				return &http.Response{StatusCode: tc.status, Request: r, ContentLength: tc.size, Body: io.NopCloser(body)}, nil
+			}
+			in := get(t, service)
+			in.MaxBytes = 1 << 20
+			r := New(Config{Doer: scripted(do).client(), Policy: quick}).Do(t.Context(), in)
+			read := 0
+			for _, p := range body.places {
+				read += len(p)
+			}
+			assert.GreaterOrEqual(t, read, len(canary))
+			r.Release()
+			for i, p := range body.places {
+				assert.Equal(t, make([]byte, len(p)), p, "read %d", i)
+			}
+		})
+	}
+}
+
+// idle is a reader that never has anything.
+type idle struct{}
+
+func (idle) Read([]byte) (int, error) { return 0, nil }

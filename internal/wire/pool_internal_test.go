@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,5 +88,51 @@ func TestAUsedReaderIsAsGoodAsNew(t *testing.T) {
 		assert.Empty(t, c.Drifts(), "after %q", left)
 		assert.False(t, c.Masking, "after %q", left)
 		c.Release()
+	}
+}
+
+// Whatever was read, and however it ended, nothing of it is left in what goes
+// back to the pool, also where that grew.
+func TestReleaseLeavesNothingWhateverWasRead(t *testing.T) {
+	const canary = "4917365624401735"
+	escaped := `\u0034917365624401735`
+	long := strings.Repeat(escaped, maxKept/len(canary)+1)
+	var names strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&names, `"%s%d":"%s",`, escaped, i, escaped)
+	}
+	whole := `{"a":"` + canary + `","b":"` + escaped + `","` + canary + `":{"` + escaped + `":["` + escaped + `",{"x":"` + escaped + `"}]},"l":["` + canary + `","` + escaped + `"]}`
+	texts := []string{
+		whole, `{"a":"` + long + `","b":"` + long + `"}`, `{` + names.String() + `"a":"` + canary + `"}`, `{"` + long + `":1}`,
+		`{"a":"` + escaped + `","a":1}`, `{"a":"` + escaped + `\ud800"}`, `{"b":"` + escaped + "\xff\"}", `{"b":"` + escaped + `"}x`,
+	}
+	for i := range whole {
+		texts = append(texts, whole[:i])
+	}
+	for _, text := range texts {
+		var a string
+		var list []string
+		members := []Member[struct{}]{
+			Expected("a", func(c *Codec, _ *struct{}) { c.Text(&a) }),
+			Expected("b", func(c *Codec, _ *struct{}) { _ = c.CodeBytes() }),
+			Expected("l", func(c *Codec, _ *struct{}) { c.Texts(&list) }),
+		}
+		c := NewReader([]byte(text), true)
+		var none struct{}
+		Object(c, &none, members, Whole)
+		c.End()
+		slab, scratch, pending, kept := c.slab[:cap(c.slab)], c.scratch[:cap(c.scratch)], c.pending[:cap(c.pending)], c.names[:cap(c.names)]
+		c.Release()
+		name := text[:min(len(text), 60)]
+		assert.Equal(t, -1, bytes.IndexFunc(slab, func(r rune) bool { return r != 0 }), name)
+		assert.Equal(t, -1, bytes.IndexFunc(scratch, func(r rune) bool { return r != 0 }), name)
+		for _, p := range pending {
+			assert.Zero(t, p, name)
+		}
+		for _, n := range kept {
+			assert.Nil(t, n, name)
+		}
+		assert.LessOrEqual(t, cap(c.scratch), maxKept, name)
+		assert.LessOrEqual(t, cap(c.slab), maxKept, name)
 	}
 }
