@@ -113,9 +113,9 @@ func TestReleaseLeavesNothingWhateverWasRead(t *testing.T) {
 		var a string
 		var list []string
 		members := []Member[struct{}]{
-			Expected("a", func(c *Codec, _ *struct{}) { c.Text(&a) }),
-			Expected("b", func(c *Codec, _ *struct{}) { _ = c.CodeBytes() }),
-			Expected("l", func(c *Codec, _ *struct{}) { c.Texts(&list) }),
+			{Name: "a", Value: func(c *Codec, _ *struct{}) { c.Text(&a) }},
+			{Name: "b", Value: func(c *Codec, _ *struct{}) { _ = c.CodeBytes() }},
+			{Name: "l", Value: func(c *Codec, _ *struct{}) { c.Texts(&list) }},
 		}
 		c := NewReader([]byte(text), true)
 		var none struct{}
