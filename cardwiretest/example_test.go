@@ -73,6 +73,28 @@ func ExampleService_Requests() {
 	// Output: GET /api/v1/cards limit=***
 }
 
+// A test of a program of yours fails where that shows what it must not.
+func ExampleNoLeaks() {
+	t := &tester{TB: new(testing.T)} // in a test: its own t
+	cardwiretest.NoLeaks(t)
+
+	client, _ := cardwiretest.NewClient(t)
+	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("card", page.Cards[0].Number)                     // as it should be
+	fmt.Printf("debug: %x\n", page.Cards[0].Number.Reveal()[:16]) // a mistake
+
+	t.end() // when the test ends
+	fmt.Println(t.errors)
+	// Output:
+	// card 428837******0007
+	// debug: 34323838333739393737303030303037
+	// [cardwiretest: a card number reached os.Stdout]
+}
+
 // A service is a transport for programs that bring their own HTTP client.
 func ExampleService_RoundTrip() {
 	service := cardwiretest.New(cardwiretest.WithLatency(time.Millisecond))

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	spelling "github.com/cardwire/cardwire-go/internal/canary"
 )
 
 // tester is a testing.TB that keeps what happens to itself.
@@ -97,6 +98,23 @@ func TestNoLeaksFinds(t *testing.T) {
 		got := strings.Join(during(test.leak), "; ")
 		if want := strings.TrimSuffix("cardwiretest: "+test.want, "cardwiretest: "); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Whatever a program makes of what it must not show.
+func TestNoLeaksFindsEverySpelling(t *testing.T) {
+	quiet(t)
+	cardwiretest.New().AddCard(fullCard())
+	for secret, want := range map[string]string{
+		canary: "a card number reached os.Stdout", cardwiretest.DefaultKey: "an API key reached os.Stdout",
+		`"cvv": "907"`: "a CVV reached os.Stdout",
+	} {
+		for name, text := range spelling.Spellings(secret) {
+			got := during(func() { fmt.Printf("what came back was %s (of a card)\n", text) })
+			if len(got) != 1 || got[0] != "cardwiretest: "+want {
+				t.Errorf("%s: got %q for %s", name, got, text)
+			}
 		}
 	}
 }
