@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,7 +146,7 @@ func eachFault(op string, f func(cardwiretest.Fault)) {
 				continue
 			}
 		case cardwiretest.FaultOtherAnswer:
-			if !strings.Contains("CreateTransfer GetCard GetCardByOrder GetCardSecrets", op) {
+			if !slices.Contains([]string{"CreateTransfer", "GetCard", "GetCardByOrder", "GetCardSecrets"}, op) {
 				continue
 			}
 		}
