@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -72,8 +74,7 @@ func neighbour(asked url.Values, found *cardwire.CardPage, step int) string {
 func (o *office) find(w http.ResponseWriter, r *http.Request) *cardwire.Card {
 	card, err := o.client.GetCard(r.Context(), r.PathValue("id"))
 	if err != nil {
-		status, s := judge(ofReads, "", err)
-		o.tell(w, r, status, s)
+		o.unread(w, r, err)
 		return nil
 	}
 	return card
@@ -107,19 +108,11 @@ func (o *office) freeze(w http.ResponseWriter, r *http.Request) {
 		CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID"),
 	})
 	if err != nil {
-		status, s := judge(ofWrites, "The freeze", err)
-		o.tell(w, r, status, s)
+		o.unwritten(w, r, "The freeze", err)
 		return
 	}
 	o.tell(w, r, http.StatusOK, &said{Kind: "done", What: "The freeze", Reference: operation.ClientTransactionID},
 		option{operation.ID, "The service's operation"})
-}
-
-var operationInputs = []input{
-	{Name: "clientTransactionID", Label: "Transaction ID", Required: true, Hint: "The UUID of the failed top-up, withdrawal, freeze, unfreeze or close."},
-	{Name: "action", Label: "What to do", Kind: "select", Required: true, Options: []option{
-		{"", "choose"}, {"retry", "have the service try it again"}, {"cancel", "cancel it"},
-	}},
 }
 
 // The operations that failed, as far as the fake service is concerned.
@@ -130,7 +123,10 @@ const (
 
 func operationPage(values url.Values) page {
 	return page{
-		Title: "Failed operations", Nav: "operations", Inputs: inputs(values, operationInputs...),
+		Title: "Failed operations", Nav: "operations", Inputs: inputs(values, input{
+			Name: "clientTransactionID", Label: "Transaction ID", Required: true,
+			Hint: "The UUID of the failed top-up, withdrawal, freeze, unfreeze or close.",
+		}),
 		Data: []option{{failedTopUp, "a failed top-up"}, {failedFreeze, "a failed freeze"}},
 	}
 }
@@ -139,28 +135,22 @@ func (o *office) operationForm(w http.ResponseWriter, r *http.Request) {
 	o.show(w, r, http.StatusOK, "operations", operationPage(nil))
 }
 
+// settleOperation does what the button says.
 func (o *office) settleOperation(w http.ResponseWriter, r *http.Request) {
 	if !o.readForm(w, r) {
 		return
 	}
 	p := operationPage(r.PostForm)
-	settle, what := o.client.CancelOperation, "The cancellation"
-	switch p.Inputs[1].Value {
-	case "cancel":
-	case "retry":
-		settle, what = o.client.RetryOperation, "The retry"
-	default:
-		p.Inputs[1].Error = "Choose what to do."
-		o.show(w, r, http.StatusUnprocessableEntity, "operations", p)
-		return
+	settle, what := o.client.RetryOperation, "The retry"
+	if r.PostForm.Get("action") == "cancel" {
+		settle, what = o.client.CancelOperation, "The cancellation"
 	}
 	err := settle(r.Context(), p.Inputs[0].Value)
 	switch {
 	case errors.Is(err, cardwire.ErrInvalidParams) && blame(p.Inputs, err):
 		o.show(w, r, http.StatusUnprocessableEntity, "operations", p)
 	case err != nil:
-		status, s := judge(ofWrites, what, err)
-		o.tell(w, r, status, s)
+		o.unwritten(w, r, what, err)
 	default:
 		o.tell(w, r, http.StatusOK, &said{Kind: "done", What: what, Reference: p.Inputs[0].Value})
 	}
@@ -180,8 +170,7 @@ func (o *office) bins(w http.ResponseWriter, r *http.Request) {
 		maintained, err = o.client.ListBINsUnderMaintenance(r.Context())
 	}
 	if err != nil {
-		status, s := judge(ofReads, "", err)
-		o.tell(w, r, status, s)
+		o.unread(w, r, err)
 		return
 	}
 	var products []product
@@ -189,4 +178,64 @@ func (o *office) bins(w http.ResponseWriter, r *http.Request) {
 		products = append(products, product{b, b.Maintain || slices.Contains(maintained, b.BIN)})
 	}
 	o.show(w, r, http.StatusOK, "bins", page{Title: "BINs", Nav: "bins", Data: products})
+}
+
+// An image: its greatest size, and how much of it is kept in memory. The rest
+// waits in a temporary file, since the service must be told the size before the
+// first byte, and a browser does not tell it.
+const (
+	maxImage    = 10 << 20
+	imageMemory = 256 << 10
+)
+
+func imagePage(fault string) page {
+	p := page{Title: "Upload an image", Nav: "images", Inputs: inputs(url.Values{},
+		input{Name: "File", Label: "Image", Kind: "file", Required: true, Hint: "A photograph or scan of at most 10 MB."})}
+	p.Inputs[0].Error = fault
+	return p
+}
+
+func (o *office) imageForm(w http.ResponseWriter, r *http.Request) {
+	o.show(w, r, http.StatusOK, "images", imagePage(""))
+}
+
+func (o *office) uploadImage(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxImage)
+	defer func() {
+		if r.MultipartForm != nil {
+			_ = r.MultipartForm.RemoveAll()
+		}
+	}()
+	image, fault := imageOf(r)
+	if fault != "" {
+		o.show(w, r, http.StatusUnprocessableEntity, "images", imagePage(fault))
+		return
+	}
+	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
+		Filename: image.Filename, Size: image.Size,
+		Open: func() (io.ReadCloser, error) { return image.Open() },
+	})
+	switch {
+	case errors.Is(err, cardwire.ErrInvalidParams):
+		field, text := problem(err)
+		o.show(w, r, http.StatusUnprocessableEntity, "images", imagePage(words(field)+" "+text+"."))
+	case err != nil:
+		o.unwritten(w, r, "The upload", err)
+	default:
+		o.tell(w, r, http.StatusOK, &said{Kind: "done", What: "The upload"}, option{uploaded.AttachmentKey, "Attachment key"})
+	}
+}
+
+// imageOf reads the form as far as the image, or says what is wrong with it.
+func imageOf(r *http.Request) (image *multipart.FileHeader, fault string) {
+	var tooLarge *http.MaxBytesError
+	switch err := r.ParseMultipartForm(imageMemory); {
+	case errors.As(err, &tooLarge):
+		return nil, "The image is larger than 10 MB."
+	case err != nil:
+		return nil, "The image did not arrive whole. Try again."
+	case len(r.MultipartForm.File["File"]) != 1:
+		return nil, "Choose an image."
+	}
+	return r.MultipartForm.File["File"][0], ""
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,22 +76,9 @@ func (in *input) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
-// offer adds what a select does not have yet.
-func (in *input) offer(one option) {
-	if !slices.ContainsFunc(in.Options, func(o option) bool { return o.Value == one.Value }) {
-		in.Options = append(in.Options, one)
+// offer adds a choice that a select does not have yet.
+func (in *input) offer(v string) {
+	if in.Kind == "select" && !slices.ContainsFunc(in.Options, func(o option) bool { return o.Value == v }) {
+		in.Options = append(in.Options[:len(in.Options):len(in.Options)], option{v, v})
 	}
-}
-
-// maxForm is more than any form here holds, but for images.
-const maxForm = 64 << 10
-
-// readForm reads a form, or says that it cannot.
-func (o *office) readForm(w http.ResponseWriter, r *http.Request) bool {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		o.tell(w, r, http.StatusBadRequest, &said{Kind: "bad-form"})
-		return false
-	}
-	return true
 }

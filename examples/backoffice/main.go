@@ -5,18 +5,19 @@
 //
 // starts it beside the fake service, and prints its address and a password. With
 // CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY set it works on
-// that service. It then wants to know who may sign in: BACKOFFICE_USER, and in
-// BACKOFFICE_PASSWORD_HASH what this prints for a password on standard input:
-//
-//	go run -C examples/backoffice . -hash
+// that service. It then wants to know who may sign in: BACKOFFICE_USER, and
+// BACKOFFICE_PASSWORD_HASH, a hash by bcrypt, which "htpasswd -nBC 12 NAME" prints
+// after the colon.
 //
 // What is sent is recorded first, in SQLite or, with -postgres, in PostgreSQL, so
 // that neither a second click nor a crash sends anything twice.
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,10 +33,13 @@ import (
 	"syscall"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 	"golang.org/x/crypto/bcrypt"
+	_ "modernc.org/sqlite" // and that of SQLite
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 func main() { os.Exit(status()) }
@@ -44,7 +49,7 @@ func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	defer stop()
-	switch err := run(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]); {
+	switch err := run(ctx, os.Stdout, os.Stderr, os.Args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
@@ -56,25 +61,20 @@ func status() int {
 
 // settings are what the flags say.
 type settings struct {
-	listen   string
-	journal  string
-	postgres string
-	https    bool
-	lose     int
-	verbose  bool
-	hash     bool
+	listen, journal, postgres string
+	https                     bool
+	lose                      int
+	level                     slog.Level
 }
 
-func parse(args []string) (settings, error) {
-	var s settings
+func parse(args []string) (s settings, err error) {
 	flags := flag.NewFlagSet("backoffice", flag.ContinueOnError)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to listen on")
 	flags.BoolVar(&s.https, "https", false, "browsers come through a proxy that speaks https; needed to listen for other machines")
-	flags.StringVar(&s.journal, "journal", "", "the SQLite `file` that records what is sent; beside the fake service a temporary one, else backoffice.db")
+	flags.StringVar(&s.journal, "journal", "", "the SQLite `file` that records what is sent; with the fake service a temporary one, else backoffice.db")
 	flags.StringVar(&s.postgres, "postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may stand in PGPASSWORD or .pgpass")
 	flags.IntVar(&s.lose, "lose", 0, "the fake service executes the next `n` transfers and loses the answers")
-	flags.BoolVar(&s.verbose, "v", false, "log every request")
-	flags.BoolVar(&s.hash, "hash", false, "print the hash of the password on standard input, and end")
+	flags.TextVar(&s.level, "log", slog.LevelInfo, "the least `level` to log: DEBUG shows each request to the service")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -84,39 +84,22 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-func run(ctx context.Context, in io.Reader, out, logTo io.Writer, args []string) error {
+func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	s, err := parse(args)
 	if err != nil {
 		return err
 	}
-	if s.hash {
-		return printHash(in, out)
+	logger := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: s.level}))
+	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
+		return withFake(ctx, out, logger, s)
 	}
-	level := slog.LevelInfo
-	if s.verbose {
-		level = slog.LevelDebug
-	}
-	logger := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
-	if os.Getenv("CARDWIRE_BASE_URL") != "" || os.Getenv("CARDWIRE_API_KEY") != "" {
-		return withService(ctx, out, logger, s)
-	}
-	return withFake(ctx, out, logger, s)
-}
-
-// withService works on the service that the environment names.
-func withService(ctx context.Context, out io.Writer, logger *slog.Logger, s settings) error {
 	who, err := accountFromEnv()
 	if err != nil {
 		return err
 	}
-	if s.journal == "" {
-		s.journal = "backoffice.db"
-	}
+	s.journal = cmp.Or(s.journal, "backoffice.db")
 	return open(ctx, out, logger, s, who, nil)
 }
-
-const preface = `This is the fake service: no money moves. Sign in as %s with the password %s.
-`
 
 // withFake works on a service in this process, for which it invents a password.
 func withFake(ctx context.Context, out io.Writer, logger *slog.Logger, s settings) error {
@@ -124,41 +107,62 @@ func withFake(ctx context.Context, out io.Writer, logger *slog.Logger, s setting
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
 	fake.AddFailedOperation(failedFreeze, "freeze")
 	fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, s.lose)
-	if s.journal == "" {
-		dir, err := os.MkdirTemp("", "backoffice")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		s.journal = filepath.Join(dir, "journal.db")
+	dir, err := os.MkdirTemp("", "backoffice")
+	if err != nil {
+		return err
 	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s.journal = cmp.Or(s.journal, filepath.Join(dir, "journal.db"))
 	password := strings.ToLower(rand.Text()[:12])
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
 	if err != nil {
 		return err
 	}
-	who := account{name: "demo", hash: hash}
-	if _, err := fmt.Fprintf(out, preface, who.name, password); err != nil {
+	if _, err := fmt.Fprintf(out, "This is the fake service: no money moves. Sign in as demo with the password %s.\n", password); err != nil {
 		return err
 	}
-	return open(ctx, out, logger, s, who, fake)
+	return open(ctx, out, logger, s, account{"demo", hash}, fake)
 }
 
 // open puts everything together, and serves pages until ctx is done. fake is nil
 // where the service is a real one.
 func open(ctx context.Context, out io.Writer, logger *slog.Logger, s settings, who account, fake *cardwiretest.Service) error {
-	journal, closeJournal, err := openJournal(ctx, s)
+	db, journal, err := openJournal(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer closeJournal()
+	defer func() { _ = db.Close() }() // what was recorded is on the disk
 	client, err := connect(journal, logger, fake)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	o := newOffice(client, journal, logger, newDoor(who, s.https), fake != nil)
+	o := &office{client: client, journal: journal, log: logger, door: newDoor(who, s.https), fake: fake != nil}
 	return serve(ctx, out, logger, s, o.handler())
+}
+
+// openJournal opens the database that remembers what was sent. It must outlive
+// this process: what it forgets may be sent again.
+func openJournal(ctx context.Context, s settings) (*sql.DB, *sqljournal.Journal, error) {
+	driver, source, dialect := "pgx", s.postgres, sqljournal.PostgreSQL
+	if s.postgres == "" {
+		path := url.URL{Path: filepath.ToSlash(s.journal)}
+		driver, source, dialect = "sqlite", "file:"+path.EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)", sqljournal.SQLite
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	journal, err := sqljournal.New(db, dialect)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
+		defer cancel()
+		err = journal.EnsureSchema(ctx)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, journal, nil
 }
 
 func connect(journal cardwire.Journal, logger *slog.Logger, fake *cardwiretest.Service) (*cardwire.Client, error) {
@@ -196,9 +200,10 @@ func failureLogger(logger *slog.Logger) cardwire.Observer {
 	}
 }
 
-// How long a browser may take, and the server to end. They leave each page the
-// time that its calls to the service have.
+// How long the database may take at the start, a browser with its request, and
+// the server to end. A page has the time that its calls to the service have.
 const (
+	schemaTimeout = 15 * time.Second
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 2 * time.Minute
 	pageTimeout   = uploadTimeout + 10*time.Second

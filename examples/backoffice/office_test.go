@@ -2,15 +2,31 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
+	"html"
+	"io"
 	"log/slog"
+	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -24,27 +40,613 @@ const (
 
 // testOffice is everything but the program around it, over a service of its own.
 type testOffice struct {
+	t       *testing.T
 	handler http.Handler
 	fake    *cardwiretest.Service
 	journal *sqljournal.Journal
-	closeDB func()
-	log     *bytes.Buffer
-	door    *door
+	db      *sql.DB
+	log     *lockedBuffer
+	cookie  *http.Cookie
+}
+
+// lockedBuffer is read while a server may still write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func testAccount(t *testing.T) account {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte(testPassword), bcrypt.MinCost)
+	require.NoError(t, err)
+	return account{testUser, hash}
 }
 
 func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 	t.Helper()
-	journal, closeDB, err := openJournal(t.Context(), settings{journal: filepath.Join(t.TempDir(), "journal.db")})
+	db, journal, err := openJournal(t.Context(), settings{journal: filepath.Join(t.TempDir(), "journal.db")})
 	require.NoError(t, err)
-	t.Cleanup(closeDB)
+	t.Cleanup(func() { _ = db.Close() })
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
 	fake.AddFailedOperation(failedFreeze, "freeze")
-	hash, err := bcrypt.GenerateFromPassword([]byte(testPassword), bcrypt.MinCost)
-	require.NoError(t, err)
-	o := &testOffice{fake: fake, journal: journal, closeDB: closeDB, log: &bytes.Buffer{}, door: newDoor(account{testUser, hash}, false)}
+	o := &testOffice{t: t, fake: fake, journal: journal, db: db, log: &lockedBuffer{}}
 	logger := slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client, err := connect(journal, logger, fake)
 	require.NoError(t, err)
-	o.handler = newOffice(client, journal, logger, o.door, true).handler()
+	o.handler = (&office{client: client, journal: journal, log: logger, door: newDoor(testAccount(t), false), fake: true}).handler()
 	return o
+}
+
+// signedIn is an office whose door is open.
+func signedIn(t *testing.T) *testOffice {
+	t.Helper()
+	o := newTestOffice(t, cardwiretest.New(cardwiretest.WithCards(30)))
+	answer := o.post("/login", "user="+testUser+"&password="+url.QueryEscape(testPassword))
+	require.Equal(t, http.StatusSeeOther, answer.status)
+	o.cookie = answer.cookie
+	return o
+}
+
+// answer is what a browser gets.
+type answer struct {
+	status int
+	header http.Header
+	cookie *http.Cookie
+	page   string // its text, without tags and character references
+	source string
+}
+
+var tag = regexp.MustCompile(`<[^>]*>|\s+`)
+
+func (o *testOffice) ask(r *http.Request) answer {
+	o.t.Helper()
+	if o.cookie != nil {
+		r.AddCookie(o.cookie)
+	}
+	w := httptest.NewRecorder()
+	o.handler.ServeHTTP(w, r)
+	a := answer{status: w.Code, header: w.Header(), source: w.Body.String()}
+	a.page = html.UnescapeString(strings.Join(strings.Fields(tag.ReplaceAllString(a.source, " ")), " "))
+	if cookies := w.Result().Cookies(); len(cookies) == 1 {
+		a.cookie = cookies[0]
+	}
+	return a
+}
+
+func (o *testOffice) get(path string) answer {
+	o.t.Helper()
+	return o.ask(httptest.NewRequestWithContext(o.t.Context(), http.MethodGet, path, nil))
+}
+
+func (o *testOffice) post(path, form string) answer {
+	o.t.Helper()
+	r := httptest.NewRequestWithContext(o.t.Context(), http.MethodPost, path, strings.NewReader(form))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return o.ask(r)
+}
+
+// undecided is how much of the journal is.
+func (o *testOffice) undecided() int {
+	o.t.Helper()
+	entries, err := o.journal.Undecided(o.t.Context(), 0)
+	require.NoError(o.t, err)
+	return len(entries)
+}
+
+const order = "MerchantOrderNo=order-1&PayoutCurrency=EUR&TransferAmount=100.00"
+
+// Every way in which a transfer can end is shown as what it is.
+func TestWhatBecameOfATransfer(t *testing.T) {
+	t.Parallel()
+	fault := func(f cardwiretest.Fault) func(*testOffice) {
+		return func(o *testOffice) { o.fake.Fail("CreateTransfer", f, 1) }
+	}
+	before := func(form string, f *cardwiretest.Fault) func(*testOffice) {
+		return func(o *testOffice) {
+			if f != nil {
+				o.fake.Fail("CreateTransfer", *f, 1)
+			}
+			o.post("/transfers", form)
+		}
+	}
+	lost := &cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}
+	for name, tc := range map[string]struct {
+		before     func(*testOffice)
+		status     int
+		says       string
+		executions int
+		undecided  int
+	}{
+		"accepted":              {nil, 200, "The transfer was accepted", 1, 0},
+		"refused":               {fault(cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422, Message: "no <b>money</b>"}), 422, "The transfer was refused The service said no. Nothing happened. The service says: “no <b>money</b>”", 0, 0},
+		"too many requests":     {fault(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}), 422, "The transfer was refused", 0, 0},
+		"executed and dropped":  {fault(*lost), 502, "The transfer is undecided It may have happened", 1, 1},
+		"dropped":               {fault(cardwiretest.Fault{Kind: cardwiretest.FaultClosed}), 502, "The transfer is undecided It may have happened", 0, 1},
+		"a gateway's page":      {fault(cardwiretest.Fault{Kind: cardwiretest.FaultHTML}), 502, "The transfer is undecided It may have happened", 0, 1},
+		"unreadable":            {fault(cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}), 200, "The transfer was done", 1, 0},
+		"another order's":       {fault(cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer, Executed: true}), 502, "The transfer is undecided", 1, 1},
+		"the second click":      {before(order, nil), 409, "The transfer was done before It was sent once and executed. This second time nothing was sent.", 1, 0},
+		"again while undecided": {before(order, lost), 409, "The transfer is still undecided It was sent before", 1, 1},
+		"for another amount":    {before(strings.Replace(order, "100", "101", 1), nil), 409, "This number stands for something else", 1, 0},
+		"without a journal":     {func(o *testOffice) { _ = o.db.Close() }, 503, "The transfer was not sent Nothing happened.", 0, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := signedIn(t)
+			if tc.before != nil {
+				tc.before(o)
+			}
+			got := o.post("/transfers", order)
+			assert.Equal(t, tc.status, got.status)
+			assert.Contains(t, got.page, tc.says)
+			assert.Equal(t, tc.executions, o.fake.Executions("CreateTransfer", "order-1"))
+			if tc.undecided >= 0 {
+				assert.Equal(t, tc.undecided, o.undecided())
+			}
+		})
+	}
+}
+
+// After a refusal what was put in is still there, under another number.
+func TestARefusedTransferIsCorrected(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	got := o.post("/transfers", strings.Replace(order, "100.00", "1.00", 1)+"&SenderFirstName=Zo%C3%AB")
+	assert.Equal(t, 422, got.status)
+	assert.Contains(t, got.source, `value="Zoë"`)
+	number := regexp.MustCompile(`name="MerchantOrderNo" type="text" value="(bo-[a-z0-9]{26})"`).FindStringSubmatch(got.source)
+	require.Len(t, number, 2)
+	got = o.post("/transfers", strings.Replace(order, "order-1", number[1], 1))
+	assert.Contains(t, got.page, "The transfer was accepted The service said yes. Reference: "+number[1])
+}
+
+// Each field's error stands beside it, and all of them come at once.
+func TestFieldsOfATransfer(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	for form, want := range map[string][]string{
+		"TransferAmount=1.005":     {"TransferAmount", "Transfer amount is not exact in two fraction digits."},
+		"TransferAmount=-3":        {"TransferAmount", "Transfer amount is not above zero."},
+		"TransferAmount=0":         {"TransferAmount", "Transfer amount is not above zero."},
+		"TransferAmount=1e3":       {"TransferAmount", "Transfer amount is not an amount like 1250.00."},
+		"TransferAmount=":          {"TransferAmount", "Transfer amount is not an amount like 1250.00."},
+		"PayoutCurrency=E":         {"PayoutCurrency", "Payout currency is not a currency code."},
+		"MerchantOrderNo=":         {"MerchantOrderNo", "Order number is empty."},
+		"SenderCountry=GBR":        {"SenderCountry", "Sender country is not a country code of two letters."},
+		"SenderIDType=x":           {"SenderIDType", "Sender ID type is not a numeric code."},
+		"SenderDateOfBirth=31.1.":  {"SenderDateOfBirth", "Sender date of birth is not a day like 1990-05-17."},
+		"SenderAddress=%FF":        {"SenderAddress", "Sender address is not valid UTF-8."},
+		"PurposeOfRemittance=gift": {"PurposeOfRemittance", "Purpose is not a numeric code."},
+	} {
+		name, _, _ := strings.Cut(form, "=")
+		values, err := url.ParseQuery(order)
+		require.NoError(t, err)
+		values.Del(name)
+		got := o.post("/transfers", values.Encode()+"&"+form)
+		assert.Equal(t, 422, got.status, form)
+		assert.Contains(t, got.source, `<p class="error" id="`+want[0]+`-error">`+want[1]+`</p>`, form)
+		assert.Regexp(t, `name="`+want[0]+`"[^>]*aria-describedby="`+want[0]+`-error[^>]*aria-invalid="true"|name="`+want[0]+`"[^>]*aria-describedby="`+want[0]+`-hint `+want[0]+`-error"[^>]*aria-invalid="true"`, got.source, form)
+		assert.Contains(t, got.source, `<li><a href="#`+want[0]+`">`+want[1], form)
+	}
+	got := o.post("/transfers", "MerchantOrderNo=order-1&TransferAmount=x&SenderCountry=1&ReceiverIDType=x&SenderDateOfBirth=x")
+	assert.Equal(t, 4, strings.Count(got.source, `<p class="error"`))
+	assert.Empty(t, o.fake.Ledger())
+	assert.Zero(t, o.undecided())
+}
+
+// All fields reach the service under their own names.
+func TestAllFieldsOfATransferAreSent(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	form := o.get("/transfers")
+	names := regexp.MustCompile(`name="([A-Z]\w+)"`).FindAllStringSubmatch(form.source, -1)
+	require.Len(t, names, 25)
+	values := url.Values{}
+	for _, n := range names {
+		values.Set(n[1], "1")
+	}
+	for name, v := range map[string]string{
+		"MerchantOrderNo": "order-1", "PayoutCurrency": "EUR", "TransferAmount": "100", "TransferType": "3",
+		"SenderDateOfBirth": "1990-05-17", "SenderNationality": "GB", "SenderCountry": "gb",
+	} {
+		values.Set(name, v)
+	}
+	got := o.post("/transfers", values.Encode())
+	assert.Contains(t, got.page, "The transfer was accepted")
+	requests := o.fake.Requests()
+	assert.Equal(t, []string{
+		"merchantOrderNo", "payoutCurrency", "transferType", "payoutMethod", "senderBeneficiaryRelationship", "transferAmount",
+		"senderSourceOfFund", "purposeOfRemittance", "senderFirstName", "senderLastName", "senderGender", "senderMobileNumber",
+		"senderIdType", "senderIdNumber", "senderDateOfBirth", "senderNationality", "senderIdIssueCountry", "senderCountry",
+		"senderAddress", "receiverNativeFirstName", "receiverNativeLastName", "receiverIdType", "receiverIdNumber",
+		"receiverMobileNumber", "receiverBankAccountNumber",
+	}, requests[len(requests)-1].Fields)
+}
+
+// A browser that leaves does not make a transfer undecided.
+func TestABrowserThatLeaves(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/transfers", strings.NewReader(order))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	assert.Contains(t, o.ask(r).page, "The transfer was accepted")
+	r = httptest.NewRequestWithContext(ctx, http.MethodGet, "/cards", nil)
+	assert.Equal(t, 502, o.ask(r).status)
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	const entry = "op=CreateTransfer&reference=order-1"
+	for name, tc := range map[string]struct {
+		form   string
+		status int
+		says   string
+		left   int
+		again  string
+	}{
+		"executed":   {entry + "&answer=executed", 200, "Recorded as executed", 0, "The transfer was done before"},
+		"refused":    {entry + "&answer=refused", 200, "Recorded as refused", 0, "The transfer was accepted"},
+		"no answer":  {entry, 422, "Nothing was recorded Say whether it was executed.", 1, "The transfer is still undecided"},
+		"unknown":    {entry + "&answer=unknown", 422, "Nothing was recorded", 1, "The transfer is still undecided"},
+		"no such":    {"op=CreateTransfer&reference=order-2&answer=refused", 409, "Nothing was left to record", 1, "The transfer is still undecided"},
+		"another op": {"op=FreezeCard&reference=order-1&answer=refused", 409, "Nothing was left to record", 1, "The transfer is still undecided"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := signedIn(t)
+			o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+			o.post("/transfers", order)
+			page := o.get("/undecided").page
+			assert.Contains(t, page, "Transfer order-1 undecided")
+			assert.Contains(t, page, "No operation reads a transfer back: ask the service’s support whether it has this order number.")
+			got := o.post("/undecided", tc.form)
+			assert.Equal(t, tc.status, got.status)
+			assert.Contains(t, got.page, tc.says)
+			assert.Equal(t, tc.left, o.undecided())
+			assert.Contains(t, o.post("/transfers", order).page, tc.again)
+		})
+	}
+}
+
+// What a call may still be waiting for is not settled by hand; what a crash left
+// open is.
+func TestWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	now := time.Now()
+	for reference, begun := range map[string]time.Time{"young": now, "old": now.Add(-time.Hour)} {
+		require.NoError(t, o.journal.Begin(t.Context(), cardwire.Intent{Op: "FreezeCard", Reference: reference, BodySHA256: "00", Unique: true, Time: begun}))
+	}
+	page := o.get("/undecided").page
+	assert.Contains(t, page, "Freeze young under way")
+	assert.Contains(t, page, "Freeze old undecided")
+	assert.Contains(t, page, "Look at the card")
+	got := o.post("/undecided", "op=FreezeCard&reference=young&answer=refused")
+	assert.Equal(t, 409, got.status)
+	assert.Contains(t, got.page, "Nothing was recorded yet")
+	assert.Equal(t, 200, o.post("/undecided", "op=FreezeCard&reference=old&answer=refused").status)
+	assert.Equal(t, 1, o.undecided())
+}
+
+func TestWithoutAJournal(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	require.NoError(t, o.db.Close())
+	got := o.get("/undecided")
+	assert.Equal(t, 503, got.status)
+	assert.Contains(t, got.page, "Whether anything is undecided is not known.")
+	got = o.post("/undecided", "op=CreateTransfer&reference=order-1&answer=refused")
+	assert.Equal(t, 503, got.status)
+}
+
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.AddCard(cardwiretest.Card{ID: "a b?c#d", HolderUsername: "Amelia"})
+	form := o.get("/cards/a%20b%3Fc%23d/freeze")
+	require.Equal(t, 200, form.status)
+	action := regexp.MustCompile(`action="(/cards/[^"]+)"`).FindStringSubmatch(form.source)
+	id := regexp.MustCompile(`name="ClientTransactionID" value="([^"]+)"`).FindStringSubmatch(form.source)
+	require.Len(t, action, 2)
+	require.Len(t, id, 2)
+	assert.Zero(t, o.fake.Executions("FreezeCard", ""))
+	assert.Contains(t, o.post(action[1], "ClientTransactionID="+id[1]).page, "The freeze was accepted")
+	assert.Contains(t, o.post(action[1], "ClientTransactionID="+id[1]).page, "The freeze was done before")
+	assert.Equal(t, "a b?c#d", o.fake.Ledger()[0].CardID)
+	assert.Equal(t, 1, o.fake.Executions("FreezeCard", id[1]))
+	assert.Contains(t, o.get("/cards/a%20b%3Fc%23d").page, "The card is blocked already.")
+
+	o.fake.Fail("FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 503, Executed: true}, 1)
+	got := o.post("/cards/"+o.cardIDs()[0]+"/freeze", "ClientTransactionID=freeze-2")
+	assert.Equal(t, 502, got.status)
+	assert.Contains(t, got.page, "The freeze is undecided")
+	assert.Equal(t, 404, o.get("/cards/nobody/freeze").status)
+	assert.Equal(t, 422, o.post("/cards/nobody/freeze", "ClientTransactionID=freeze-3").status)
+}
+
+// cardIDs are those of the first page.
+func (o *testOffice) cardIDs() (ids []string) {
+	o.t.Helper()
+	for _, m := range regexp.MustCompile(`href="/cards/([^"?/]+)"`).FindAllStringSubmatch(o.get("/cards").source, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+func TestFailedOperations(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	assert.Contains(t, o.post("/operations", "action=cancel&clientTransactionID="+failedTopUp).page, "The cancellation was accepted")
+	assert.Contains(t, o.post("/operations", "action=retry&clientTransactionID=+"+failedFreeze+"+").page, "The retry was accepted")
+	assert.Equal(t, 1, o.fake.Executions("CancelOperation", failedTopUp))
+	assert.Equal(t, 1, o.fake.Executions("RetryOperation", failedFreeze))
+	got := o.post("/operations", "action=cancel&clientTransactionID="+failedTopUp)
+	assert.Equal(t, 422, got.status)
+	assert.Contains(t, got.page, "The cancellation was refused")
+	got = o.post("/operations", "action=cancel&clientTransactionID=7")
+	assert.Equal(t, 422, got.status)
+	assert.Contains(t, got.source, `id="clientTransactionID-error">Transaction ID is not a UUID`)
+	o.fake.Fail("RetryOperation", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	assert.Contains(t, o.post("/operations", "action=retry&clientTransactionID="+failedFreeze).page, "The retry is undecided")
+	assert.Contains(t, o.get("/undecided").page, "Retry "+failedFreeze+" undecided")
+}
+
+func TestCards(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	assert.Contains(t, o.get("/cards").page, "30 cards, page 1 of 3")
+	got := o.get("/cards?Status=0&page=2")
+	assert.Contains(t, got.source, `rel="prev" href="/cards?Status=0&amp;page=1"`)
+	assert.NotContains(t, got.source, `rel="next"`)
+	requests := o.fake.Requests()
+	assert.Equal(t, "limit=***&page=***&status=***", requests[len(requests)-1].Query)
+	assert.Contains(t, o.get("/cards?page=9").page, "No card fits.")
+	for query, want := range map[string]string{
+		"Status=7": "Status is none of the interface&#39;s six.", "Status=x": "Status is none of the interface&#39;s six.",
+		"CardBIN=x": "BIN is not a numeric code.",
+	} {
+		got = o.get("/cards?" + query)
+		assert.Equal(t, 400, got.status, query)
+		assert.Contains(t, got.source, want, query)
+	}
+	o.fake.Fail("ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultIgnoredFilter}, 2)
+	got = o.get("/cards?Status=4")
+	assert.Equal(t, 502, got.status)
+	assert.Contains(t, got.page, "The service ignored what was asked")
+	assert.NotContains(t, got.source, "<tbody>", "cards outside the filter")
+	o.fake.Fail("ListCards", cardwiretest.Fault{Status: 401}, 1)
+	assert.Contains(t, o.get("/cards").page, "The API key was not accepted")
+	assert.Equal(t, 404, o.get("/cards/nobody").status)
+	assert.Equal(t, 400, o.get("/cards/..%2Fbins").status)
+}
+
+func TestBINs(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.AddBIN(cardwiretest.BIN{ID: 900, BIN: "400012", Name: "Fees & <b>more</b>", Currency: "EUR", Status: true, CreateAmount: "1.50",
+		ForeignFeeConfig: []cardwiretest.FeeTier{{Range: "0-100", Fee: "0.50", FeeRate: "0.015", ExtraFee: "0.10", ExtraFeeRate: "0"}}})
+	page := o.get("/bins").page
+	assert.Contains(t, page, "Fees & <b>more</b> open 400012 · · US · Creation 1.50 EUR")
+	assert.Contains(t, page, "0-100 0.50 0.015 0.10 0")
+	assert.Contains(t, page, "Reisekarte Größe M under maintenance")
+}
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	upload := func(field, name string, size int) answer {
+		var b bytes.Buffer
+		form := multipart.NewWriter(&b)
+		part, err := form.CreateFormFile(field, name)
+		require.NoError(t, err)
+		_, err = io.CopyN(part, endless{}, int64(size))
+		require.NoError(t, err)
+		require.NoError(t, form.Close())
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/images", &b)
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		return o.ask(r)
+	}
+	got := upload("File", "front.png", 3*imageMemory)
+	assert.Contains(t, got.page, "The upload was accepted")
+	require.Len(t, o.fake.Ledger(), 1)
+	assert.Equal(t, int64(3*imageMemory), o.fake.Ledger()[0].Size)
+	assert.Contains(t, got.page, "Attachment key "+o.fake.Ledger()[0].ID)
+	for _, tc := range []struct {
+		field, name string
+		size        int
+		says        string
+	}{
+		{"File", "front.png", 0, "Size is not above zero"},
+		{"File", `a"b.png`, 10, "Filename holds a quotation mark."},
+		{"Other", "front.png", 10, "Choose an image."},
+		{"File", "front.png", maxImage, "The image is larger than 10 MB."},
+	} {
+		got := upload(tc.field, tc.name, tc.size)
+		assert.Equal(t, 422, got.status, tc.says)
+		assert.Contains(t, got.page, tc.says)
+	}
+	assert.Contains(t, o.post("/images", "File=x").page, "did not arrive whole")
+	o.fake.Fail("UploadImage", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	assert.Contains(t, upload("File", "front.png", 10).page, "The upload is undecided")
+	assert.Len(t, o.fake.Ledger(), 1)
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	o.post("/transfers", order)
+	capacity := regexp.MustCompile(`30 cards See the cards (\d+) cards of capacity .* 1 undecided See what to do`).FindStringSubmatch(o.get("/").page)
+	require.Len(t, capacity, 2)
+	n, err := strconv.Atoi(capacity[1])
+	require.NoError(t, err)
+	assert.Positive(t, n)
+	o.fake.Fail("CardCapacity", cardwiretest.Fault{Status: 500}, -1)
+	got := o.get("/")
+	assert.Equal(t, 502, got.status)
+	assert.Contains(t, got.page, "The service could not be read")
+}
+
+// No page and no log shows a number, though the service sends them in full.
+func TestNoCardNumberIsShown(t *testing.T) {
+	cardwiretest.NoLeaks(t)
+	o := signedIn(t)
+	const number, hostile = "4288379977000992", `<script>alert("4288379977000992")</script>`
+	o.fake.AddCard(cardwiretest.Card{ID: "c1", CardBIN: "428837", CardNo: number, CVV: "907", HolderUsername: hostile, Label: new("<b>")})
+	list := o.get("/cards?page=3")
+	assert.Contains(t, list.page, "428837******0992")
+	detail := o.get("/cards/c1")
+	for _, page := range []answer{list, detail, o.get("/cards/c1/freeze")} {
+		assert.Equal(t, 1, strings.Count(page.source, number), "only the holder's name, which is the service's text")
+		assert.NotContains(t, page.source, "<script")
+		assert.NotContains(t, page.source, "907")
+	}
+	assert.NotRegexp(t, `\d{13}`, strings.ReplaceAll(list.source, number, ""))
+	o.post("/transfers", order)
+	assert.NotRegexp(t, `\d{13}`, o.log.String())
+	assert.NotContains(t, o.log.String(), cardwiretest.DefaultKey)
+	assert.Contains(t, o.log.String(), "operation=CreateTransfer")
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	for _, path := range []string{"/", "/cards", "/login", "/nowhere", "/static/style.css"} {
+		h := o.get(path).header
+		assert.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", h.Get("Content-Security-Policy"), path)
+		assert.Equal(t, "no-referrer", h.Get("Referrer-Policy"), path)
+		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
+		assert.Equal(t, "no-store", h.Get("Cache-Control"), path)
+	}
+	for _, path := range []string{"/", "/cards", "/login", "/transfers", "/undecided", "/bins", "/images", "/operations"} {
+		source := o.get(path).source
+		assert.NotRegexp(t, `<script|<style|\sstyle=|\son\w+=`, source, path)
+		assert.NotRegexp(t, `https?://`, source, path)
+	}
+}
+
+// Other sites cannot make a signed-in browser send anything.
+func TestOtherSites(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	for name, header := range map[string][2]string{
+		"fetch metadata": {"Sec-Fetch-Site", "cross-site"}, "same site": {"Sec-Fetch-Site", "same-site"}, "origin": {"Origin", "https://evil.example"},
+	} {
+		for _, path := range []string{"/transfers", "/undecided", "/login", "/logout"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(order))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set(header[0], header[1])
+			got := o.ask(r)
+			assert.Equal(t, 403, got.status, name+path)
+			assert.Contains(t, got.page, "This came from another site", name+path)
+		}
+	}
+	assert.Empty(t, o.fake.Ledger())
+	assert.Equal(t, 200, o.get("/").status, "still signed in")
+}
+
+func TestTheDoor(t *testing.T) {
+	t.Parallel()
+	o := newTestOffice(t, cardwiretest.New())
+	for _, path := range []string{"/", "/cards", "/cards/c1", "/undecided", "/transfers", "/nowhere"} {
+		got := o.get(path)
+		assert.Equal(t, 303, got.status, path)
+		assert.Equal(t, "/login", got.header.Get("Location"), path)
+	}
+	assert.Equal(t, 303, o.post("/transfers", order).status)
+	assert.Empty(t, o.fake.Requests())
+
+	for _, form := range []string{"user=amelia&password=wrong", "user=nobody&password=correct+horse+battery", ""} {
+		got := o.post("/login", form)
+		assert.Equal(t, 403, got.status, form)
+		assert.Nil(t, got.cookie, form)
+		assert.Contains(t, got.page, "The user name or the password is wrong.")
+	}
+	first := o.post("/login", "user=amelia&password=correct+horse+battery").cookie
+	require.NotNil(t, first)
+	assert.Equal(t, http.SameSiteStrictMode, first.SameSite)
+	assert.True(t, first.HttpOnly)
+	assert.Len(t, first.Value, 26)
+	assert.NotContains(t, o.log.String(), first.Value)
+	second := o.post("/login", "user=amelia&password=correct+horse+battery").cookie
+	require.NotNil(t, second)
+	assert.NotEqual(t, first.Value, second.Value)
+
+	got := o.post("/login", "user=amelia&password=correct+horse+battery")
+	assert.Equal(t, 429, got.status, "the sixth try at once")
+	assert.Equal(t, "10", got.header.Get("Retry-After"))
+
+	o.cookie = first
+	assert.Equal(t, 200, o.get("/").status)
+	assert.Equal(t, 303, o.post("/logout", "").status)
+	assert.Equal(t, 303, o.get("/").status, "the session of the first has ended")
+	o.cookie = second
+	assert.Equal(t, 200, o.get("/").status, "that of the second has not")
+	assert.NotContains(t, o.log.String(), "nobody")
+}
+
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	who := testAccount(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(who, true)
+		enter := func() *http.Request {
+			w := httptest.NewRecorder()
+			d.enter(w)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			cookie := w.Result().Cookies()[0]
+			assert.True(t, cookie.Secure)
+			r.AddCookie(cookie)
+			return r
+		}
+		r := enter()
+		assert.True(t, d.knows(r))
+		time.Sleep(sessionTime - time.Second)
+		assert.True(t, d.knows(r))
+		time.Sleep(2 * time.Second)
+		assert.False(t, d.knows(r))
+		enter()
+		assert.Len(t, d.sessions, 1, "what has ended is forgotten")
+	})
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"SenderIDNumber": "Sender ID number", "SenderIDIssueCountry": "Sender ID issue country", "Status": "Status",
+		"ReceiverNativeFirstName": "Receiver native first name", "CardBIN": "Card BIN",
+	} {
+		assert.Equal(t, want, words(name))
+	}
+	assert.Equal(t, "12.500", amount(decimal.RequireFromString("12.500")))
+	assert.Equal(t, "1000", amount(decimal.New(1, 3)))
+}
+
+// A form that is too large is not read.
+func TestLargeForms(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	got := o.post("/transfers", order+"&SenderAddress="+strings.Repeat("x", maxForm))
+	assert.Equal(t, 400, got.status)
+	assert.Contains(t, got.page, "The form could not be read Nothing was sent.")
+	assert.Empty(t, o.fake.Ledger())
 }

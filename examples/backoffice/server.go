@@ -29,12 +29,9 @@ type office struct {
 	log     *slog.Logger
 	door    *door
 	fake    bool // the service is
-	pages   map[string]*template.Template
 }
 
-func newOffice(client *cardwire.Client, journal *sqljournal.Journal, logger *slog.Logger, d *door, fake bool) *office {
-	return &office{client: client, journal: journal, log: logger, door: d, fake: fake, pages: parsePages()}
-}
+var pages = parsePages()
 
 func (o *office) handler() http.Handler {
 	inside := http.NewServeMux()
@@ -133,6 +130,7 @@ func (p page) Faults() (faults []*input) {
 
 var functions = template.FuncMap{
 	"amount":  amount,
+	"prefix":  strings.HasPrefix,
 	"segment": url.PathEscape,
 	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 }
@@ -159,7 +157,7 @@ func parsePages() map[string]*template.Template {
 func (o *office) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Fake = o.fake
 	var b bytes.Buffer
-	if err := o.pages[name].Execute(&b, p); err != nil {
+	if err := pages[name].Execute(&b, p); err != nil {
 		o.log.ErrorContext(r.Context(), "page not rendered", "page", name, "error", err)
 		http.Error(w, "This page could not be shown.", http.StatusInternalServerError)
 		return
@@ -174,6 +172,18 @@ func (o *office) tell(w http.ResponseWriter, r *http.Request, status int, s *sai
 	o.show(w, r, status, "result", page{Title: "Result", Public: !o.door.knows(r), Said: s, Data: facts})
 }
 
+// unread says why nothing could be read.
+func (o *office) unread(w http.ResponseWriter, r *http.Request, err error) {
+	status, s := judge(ofReads, "", err)
+	o.tell(w, r, status, s)
+}
+
+// unwritten says what came of a write that did not simply succeed.
+func (o *office) unwritten(w http.ResponseWriter, r *http.Request, what string, err error) {
+	status, s := judge(ofWrites, what, err)
+	o.tell(w, r, status, s)
+}
+
 type figures struct {
 	Capacity  int64
 	Cards     int
@@ -183,8 +193,7 @@ type figures struct {
 func (o *office) overview(w http.ResponseWriter, r *http.Request) {
 	d, err := o.count(r.Context())
 	if err != nil {
-		status, s := judge(ofReads, "", err)
-		o.tell(w, r, status, s)
+		o.unread(w, r, err)
 		return
 	}
 	o.show(w, r, http.StatusOK, "overview", page{Title: "Overview", Nav: "overview", Data: d})
@@ -201,4 +210,17 @@ func (o *office) count(ctx context.Context) (d figures, err error) {
 	entries, err := o.journal.Undecided(ctx, 0)
 	d.Cards, d.Undecided = cards.Total, len(entries)
 	return d, err
+}
+
+// maxForm is more than any form here holds, but for images.
+const maxForm = 64 << 10
+
+// readForm reads a form, or says that it cannot.
+func (o *office) readForm(w http.ResponseWriter, r *http.Request) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		o.tell(w, r, http.StatusBadRequest, &said{Kind: "bad-form"})
+		return false
+	}
+	return true
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -30,26 +27,9 @@ func accountFromEnv() (account, error) {
 		return a, errors.New("BACKOFFICE_USER is not set: name who may sign in")
 	}
 	if cost, err := bcrypt.Cost(a.hash); err != nil || cost < bcrypt.DefaultCost {
-		return a, errors.New("BACKOFFICE_PASSWORD_HASH is not what -hash prints")
+		return a, errors.New("BACKOFFICE_PASSWORD_HASH is not a hash by bcrypt, of cost 10 or more")
 	}
 	return a, nil
-}
-
-// hashCost is what each guess costs whoever has stolen the hash.
-const hashCost = 12
-
-// printHash reads a password, which bcrypt takes up to 72 bytes of.
-func printHash(in io.Reader, out io.Writer) error {
-	password, err := io.ReadAll(io.LimitReader(in, 1<<10))
-	if err != nil {
-		return err
-	}
-	hash, err := bcrypt.GenerateFromPassword(bytes.TrimRight(password, "\r\n"), hashCost)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n", hash)
-	return err
 }
 
 // A session, and the tries to open one. The bound holds for everybody together:

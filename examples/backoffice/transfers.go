@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -20,9 +19,9 @@ import (
 // All others are inputs by their names in Go.
 var transferInputs = map[string]input{
 	"MerchantOrderNo":               {Label: "Order number", ReadOnly: true, Required: true, Hint: "One number, one transfer: it is never sent twice."},
-	"PayoutCurrency":                {Kind: "select", Required: true},
-	"TransferType":                  {Kind: "select"},
-	"PayoutMethod":                  {Kind: "select"},
+	"PayoutCurrency":                {Kind: "select", Required: true, Options: []option{{"", "choose"}}},
+	"TransferType":                  {Kind: "select", Options: []option{{"", "choose"}, {cardwire.TransferTypeC2C, "C2C"}}},
+	"PayoutMethod":                  {Kind: "select", Options: []option{{"", "choose"}, {cardwire.PayoutMethodBankTransfer, "Bank transfer"}}},
 	"TransferAmount":                {Mode: "decimal", Required: true, Hint: "At most two decimals, like 1250.00."},
 	"SenderBeneficiaryRelationship": {Label: "Relationship to receiver", Mode: "numeric", Hint: code},
 	"SenderSourceOfFund":            {Label: "Source of funds", Mode: "numeric", Hint: code},
@@ -66,11 +65,6 @@ func filledTransfer(values url.Values) []*input {
 	return inputs(values, form...)
 }
 
-type transferData struct {
-	Payment, Sender, Receiver []*input
-	Currencies                []cardwire.RemittanceCurrency
-}
-
 // showTransfer shows the form, also where the service's currencies cannot be
 // read: what was put in must not be lost.
 func (o *office) showTransfer(w http.ResponseWriter, r *http.Request, status int, s *said, form []*input) {
@@ -78,38 +72,15 @@ func (o *office) showTransfer(w http.ResponseWriter, r *http.Request, status int
 	if err != nil && s == nil {
 		status, s = judge(ofReads, "", err)
 	}
-	d := transferData{Currencies: currencies}
 	for _, in := range form {
-		in.choices(currencies)
-		switch {
-		case strings.HasPrefix(in.Name, "Receiver"):
-			d.Receiver = append(d.Receiver, in)
-		case strings.HasPrefix(in.Label, "Sender"):
-			d.Sender = append(d.Sender, in)
-		default:
-			d.Payment = append(d.Payment, in)
+		for _, c := range currencies {
+			if in.Name == "PayoutCurrency" {
+				in.offer(c.PayoutCurrency)
+			}
 		}
+		in.offer(in.Value)
 	}
-	o.show(w, r, status, "transfer", page{Title: "New transfer", Nav: "transfers", Said: s, Inputs: form, Data: d})
-}
-
-// choices are those of the service, and what was put in before.
-func (in *input) choices(currencies []cardwire.RemittanceCurrency) {
-	if in.Kind != "select" {
-		return
-	}
-	in.offer(option{"", "choose"})
-	for _, c := range currencies {
-		switch in.Name {
-		case "PayoutCurrency":
-			in.offer(option{c.PayoutCurrency, c.PayoutCurrency})
-		case "TransferType":
-			in.offer(option{strconv.FormatInt(c.TransferTypeID, 10), c.TransferType})
-		case "PayoutMethod":
-			in.offer(option{strconv.FormatInt(c.PayoutMethodID, 10), c.PayoutMethod})
-		}
-	}
-	in.offer(option{in.Value, in.Value})
+	o.show(w, r, status, "transfer", page{Title: "New transfer", Nav: "transfers", Said: s, Inputs: form, Data: currencies})
 }
 
 func (o *office) transfer(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// The program as a whole: it says how to sign in, serves, and ends in order.
+func TestTheProgram(t *testing.T) {
+	server := cardwiretest.NewServer(t, cardwiretest.WithCards(7))
+	hash, err := bcrypt.GenerateFromPassword([]byte(testPassword), bcrypt.DefaultCost)
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		base, key string
+		cards     string
+	}{
+		"the fake service": {"", "", "64"},
+		"a service":        {server.URL, server.Key, "7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CARDWIRE_BASE_URL", tc.base)
+			t.Setenv("CARDWIRE_API_KEY", tc.key)
+			t.Setenv("BACKOFFICE_USER", testUser)
+			t.Setenv("BACKOFFICE_PASSWORD_HASH", string(hash))
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			r, w := io.Pipe()
+			log, ended := &lockedBuffer{}, make(chan error, 1)
+			go func() {
+				err := run(ctx, w, log, []string{"-listen", "127.0.0.1:0", "-log", "debug", "-lose", "1", "-journal", filepath.Join(t.TempDir(), "j.db")})
+				ended <- errors.Join(err, w.Close())
+			}()
+			out := bufio.NewReader(r)
+			user, password := testUser, testPassword
+			line, err := out.ReadString('\n')
+			require.NoError(t, err)
+			if tc.base == "" {
+				require.Regexp(t, `^This is the fake service: no money moves. Sign in as demo with the password [a-z2-7]{12}\.\n$`, line)
+				user, password = "demo", line[len(line)-14:len(line)-2]
+				line, err = out.ReadString('\n')
+				require.NoError(t, err)
+			}
+			address, ok := strings.CutPrefix(strings.TrimSuffix(line, "/ in a browser.\n"), "Open ")
+			require.True(t, ok, line)
+
+			jar, err := cookiejar.New(nil)
+			require.NoError(t, err)
+			browser := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+			form := url.Values{"user": {user}, "password": {password}}
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/login", strings.NewReader(form.Encode()))
+			require.NoError(t, err)
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			response, err := browser.Do(request)
+			require.NoError(t, err)
+			page, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Contains(t, string(page), `<span class="number">`+tc.cards+`</span> cards`)
+			assert.Equal(t, tc.base == "", strings.Contains(string(page), "fake service"))
+			end()
+			require.NoError(t, <-ended)
+			assert.Contains(t, log.String(), "operation=CardCapacity")
+			assert.NotContains(t, log.String(), password)
+			assert.NotContains(t, log.String(), server.Key)
+		})
+	}
+}
+
+func TestWhatItDoesNotStartWith(t *testing.T) {
+	const good = "$2a$10$abcdefghijklmnopqrstuv1234567890123456789012345678901"
+	for name, tc := range map[string]struct {
+		user, hash string
+		args       []string
+		want       string
+	}{
+		"no user":          {"", good, nil, "BACKOFFICE_USER is not set"},
+		"a password":       {"amelia", testPassword, nil, "BACKOFFICE_PASSWORD_HASH is not a hash"},
+		"a cheap hash":     {"amelia", strings.Replace(good, "$10$", "$04$", 1), nil, "cost 10 or more"},
+		"an argument":      {"amelia", good, []string{"now"}, `unexpected argument "now"`},
+		"other machines":   {"amelia", good, []string{"-listen", "0.0.0.0:0"}, "put a proxy that speaks https in front"},
+		"no journal there": {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "no", "journal.db")}, "creating the schema failed"},
+		"a wrong database": {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:x/"}, "creating the schema failed"},
+		"no database":      {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:1/"}, "creating the schema failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
+			t.Setenv("CARDWIRE_API_KEY", "key")
+			t.Setenv("BACKOFFICE_USER", tc.user)
+			t.Setenv("BACKOFFICE_PASSWORD_HASH", tc.hash)
+			err := run(t.Context(), io.Discard, io.Discard, tc.args)
+			require.ErrorContains(t, err, tc.want)
+			assert.NotContains(t, err.Error(), "secret")
+		})
+	}
+}

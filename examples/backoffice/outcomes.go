@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// said is what came of something; templates/said.html has the words for each kind.
+type said struct {
+	Kind      string
+	What      string // what it is about, like "The transfer"
+	Service   string // the service's own words; "": none
+	Reference string // what to ask the service about; "": nothing
+}
+
+// verdict says what an error comes to that is all of these.
+type verdict struct {
+	kind   string
+	status int
+	is     []error
+}
+
+// ofWrites decides first whether it happened, and only then why not. The last
+// takes whatever is left: what nobody decided may have happened.
+var ofWrites = []verdict{
+	{"other-body", http.StatusConflict, []error{sqljournal.ErrOtherBody}},
+	{"done-before", http.StatusConflict, []error{cardwire.ErrDuplicateIntent, cardwire.ErrExecuted}},
+	{"still-unknown", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
+	{"invalid", http.StatusUnprocessableEntity, []error{cardwire.ErrNotSent, cardwire.ErrInvalidParams}},
+	{"not-sent", http.StatusServiceUnavailable, []error{cardwire.ErrNotSent}},
+	{"refused", http.StatusUnprocessableEntity, []error{cardwire.ErrRefused}},
+	{"executed", http.StatusOK, []error{cardwire.ErrExecuted}},
+	{"unknown", http.StatusBadGateway, nil},
+}
+
+// ofReads is simpler: whatever went wrong, nothing was changed.
+var ofReads = []verdict{
+	{"invalid", http.StatusBadRequest, []error{cardwire.ErrInvalidParams}},
+	{"ignored", http.StatusBadGateway, []error{cardwire.ErrParameterIgnored}},
+	{"not-found", http.StatusNotFound, []error{cardwire.ErrNotFound}},
+	{"wrong-key", http.StatusBadGateway, []error{cardwire.ErrUnauthorized}},
+	{"busy", http.StatusServiceUnavailable, []error{cardwire.ErrRateLimited}},
+	{"unreadable", http.StatusBadGateway, nil},
+}
+
+func judge(verdicts []verdict, what string, err error) (status int, s *said) {
+	s = &said{What: what}
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		s.Service, s.Reference = failure.Message, failure.Reference
+	}
+	for _, v := range verdicts {
+		if !slices.ContainsFunc(v.is, func(target error) bool { return !errors.Is(err, target) }) {
+			s.Kind = v.kind
+			return v.status, s
+		}
+	}
+	panic("the last verdict takes every error")
+}
+
+// problem is what the SDK says of a parameter: the name of its field in Go, and
+// what is wrong with it.
+func problem(err error) (field, text string) {
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		err = failure.Unwrap()
+	}
+	field, text, _ = strings.Cut(strings.TrimPrefix(err.Error(), cardwire.ErrInvalidParams.Error()+": "), " ")
+	return field, text
+}
+
+// matter is a write of which nobody knows whether it happened.
+type matter struct {
+	sqljournal.Entry
+	// UnderWay says that a call of it may still be waiting for its answer: to
+	// settle it now could let a second one go.
+	UnderWay bool
+}
+
+// callTime is longer than any call takes that has a reference, recording included.
+const callTime = writeTimeout + 30*time.Second
+
+func (o *office) matters(ctx context.Context) ([]matter, error) {
+	entries, err := o.journal.Undecided(ctx, 0)
+	var matters []matter
+	for _, e := range entries {
+		matters = append(matters, matter{e, e.Open && time.Since(e.BegunAt) < callTime})
+	}
+	return matters, err
+}
+
+func (o *office) undecided(w http.ResponseWriter, r *http.Request) {
+	o.showUndecided(w, r, http.StatusOK, nil)
+}
+
+func (o *office) showUndecided(w http.ResponseWriter, r *http.Request, status int, s *said) {
+	matters, err := o.matters(r.Context())
+	if err != nil {
+		o.log.ErrorContext(r.Context(), "the journal could not be read", "error", err)
+		o.tell(w, r, http.StatusServiceUnavailable, &said{Kind: "no-journal"})
+		return
+	}
+	o.show(w, r, status, "undecided", page{Title: "Undecided", Nav: "undecided", Said: s, Data: matters})
+}
+
+// answers are what the service may have said.
+var answers = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
+
+// resolve records what the service said. It is the one page that can let
+// something be sent again, and leaves a trace in the log.
+func (o *office) resolve(w http.ResponseWriter, r *http.Request) {
+	if !o.readForm(w, r) {
+		return
+	}
+	op, reference, answer := r.PostForm.Get("op"), r.PostForm.Get("reference"), r.PostForm.Get("answer")
+	status, kind := http.StatusConflict, "resolved-"+answer
+	switch err := o.record(r.Context(), op, reference, answer); {
+	case err == nil:
+		status = http.StatusOK
+	case errors.Is(err, errNoAnswer):
+		status, kind = http.StatusUnprocessableEntity, "no-answer"
+	case errors.Is(err, errUnderWay):
+		kind = "too-early"
+	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent):
+		kind = "decided"
+	default:
+		status, kind = http.StatusServiceUnavailable, "not-recorded"
+	}
+	o.log.InfoContext(r.Context(), "resolve", "operation", op, "reference", reference, "result", kind)
+	o.showUndecided(w, r, status, &said{Kind: kind, Reference: reference})
+}
+
+var (
+	errNoAnswer = errors.New("no answer was given")
+	errUnderWay = errors.New("a call may be under way")
+)
+
+func (o *office) record(ctx context.Context, op, reference, answer string) error {
+	outcome, ok := answers[answer]
+	if !ok {
+		return errNoAnswer
+	}
+	matters, err := o.matters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range matters {
+		if m.Op == op && m.Reference == reference && m.UnderWay {
+			return errUnderWay
+		}
+	}
+	return o.journal.Resolve(ctx, op, reference, outcome)
+}
