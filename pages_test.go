@@ -377,7 +377,8 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := clientOn(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
 			assert.PanicsWithValue(t, "of the observer", func() {
-				for range c.AllCards(t.Context(), ListCardsParams{}, WithPrefetch(1)) {
+				for _, err := range c.AllCards(t.Context(), ListCardsParams{}, WithPrefetch(1)) {
+					assert.NoError(t, err)
 					synctest.Wait()
 					break
 				}
