@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tellUnmarshallable has no JSON.
-type tellUnmarshallable struct{}
+// unmarshallable has no JSON.
+type unmarshallable struct{}
 
-func (tellUnmarshallable) MarshalJSON() ([]byte, error) { return nil, errTellBroken }
+func (unmarshallable) MarshalJSON() ([]byte, error) { return nil, errBrokenNetwork }
 
 func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r"}, "Reference belongs to a write"},
 		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Write: true, Reference: "r "}, "Reference begins or ends with white space"},
 		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Write: true, Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
-		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: tellUnmarshallable{}}, "JSON cannot be encoded"},
+		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
 		"a function for JSON":          {Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
 		"no path":                      {Request{Op: "A", Method: "GET"}, `Path does not begin with one "/"`},
 		"a path without a slash":       {Request{Op: "A", Method: "GET", Path: "a"}, `Path does not begin with one "/"`},
@@ -65,7 +65,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 			v, err := Call[any](t.Context(), unasked(t), tc.request)
 			refusedBeforehand(t, err, tc.want)
 			assert.Nil(t, v)
-			assert.NotErrorIs(t, err, errTellBroken)
+			assert.NotErrorIs(t, err, errBrokenNetwork)
 		})
 	}
 }
@@ -130,14 +130,14 @@ func TestWhatCallSends(t *testing.T) {
 	}
 }
 
-// tellCall has the service answer a read with data, and decodes that.
-func tellCall[T any](t *testing.T, data string) (T, error) {
+// callWith has the service answer a read with data, and decodes that.
+func callWith[T any](t *testing.T, data string) (T, error) {
 	t.Helper()
 	c := answered(t, "GET /shop/api/v1/wallet", success(data))
 	return Call[T](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
 }
 
-type tellWallet struct {
+type wallet struct {
 	Owner   string          `json:"owner"`
 	Balance decimal.Decimal `json:"balance"`
 	Tags    []string        `json:"tags"`
@@ -147,49 +147,49 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 	t.Parallel()
 	t.Run("struct", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[tellWallet](t, ` {"owner":"Ann","balance":"10.50","tags":["a"],"more":1} `)
+		v, err := callWith[wallet](t, ` {"owner":"Ann","balance":"10.50","tags":["a"],"more":1} `)
 		require.NoError(t, err)
-		assert.Equal(t, tellWallet{Owner: "Ann", Balance: dec("10.50"), Tags: []string{"a"}}, v)
+		assert.Equal(t, wallet{Owner: "Ann", Balance: dec("10.50"), Tags: []string{"a"}}, v)
 	})
 	t.Run("pointer", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[*tellWallet](t, `{"owner":"Ann","balance":1,"tags":null}`)
+		v, err := callWith[*wallet](t, `{"owner":"Ann","balance":1,"tags":null}`)
 		require.NoError(t, err)
-		assert.Equal(t, &tellWallet{Owner: "Ann", Balance: dec("1")}, v)
+		assert.Equal(t, &wallet{Owner: "Ann", Balance: dec("1")}, v)
 	})
 	t.Run("list", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[[]int64](t, `[1,9007199254740993]`)
+		v, err := callWith[[]int64](t, `[1,9007199254740993]`)
 		require.NoError(t, err)
 		assert.Equal(t, []int64{1, 9007199254740993}, v)
 	})
 	t.Run("map", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[map[string]bool](t, `{"a":true}`)
+		v, err := callWith[map[string]bool](t, `{"a":true}`)
 		require.NoError(t, err)
 		assert.Equal(t, map[string]bool{"a": true}, v)
 	})
 	t.Run("number", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[json.Number](t, `1.10`)
+		v, err := callWith[json.Number](t, `1.10`)
 		require.NoError(t, err)
 		assert.Equal(t, json.Number("1.10"), v)
 	})
 	t.Run("raw", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[json.RawMessage](t, `{"b" : 1, "a": [ ]}`)
+		v, err := callWith[json.RawMessage](t, `{"b" : 1, "a": [ ]}`)
 		require.NoError(t, err)
 		assert.Equal(t, `{"b" : 1, "a": [ ]}`, string(v))
 	})
 	t.Run("a type of this package", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[RemittanceState](t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`)
+		v, err := callWith[RemittanceState](t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`)
 		require.NoError(t, err)
 		assert.Equal(t, RemittanceState{Code: "1", Name: "Lisboa", Country: "PT", CountryStandardCode: "PRT"}, v)
 	})
 	t.Run("boolean", func(t *testing.T) {
 		t.Parallel()
-		v, err := tellCall[bool](t, `true`)
+		v, err := callWith[bool](t, `true`)
 		require.NoError(t, err)
 		assert.True(t, v)
 	})
@@ -198,49 +198,49 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 // Null is nothing, and no number, text or object.
 func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
 	t.Parallel()
-	pointer, err := tellCall[*tellWallet](t, `null`)
+	pointer, err := callWith[*wallet](t, `null`)
 	require.NoError(t, err)
 	assert.Nil(t, pointer)
-	list, err := tellCall[[]string](t, `null`)
+	list, err := callWith[[]string](t, `null`)
 	require.NoError(t, err)
 	assert.Nil(t, list)
-	table, err := tellCall[map[string]int](t, `null`)
+	table, err := callWith[map[string]int](t, `null`)
 	require.NoError(t, err)
 	assert.Nil(t, table)
-	anything, err := tellCall[any](t, ` null `)
+	anything, err := callWith[any](t, ` null `)
 	require.NoError(t, err)
 	assert.Nil(t, anything)
-	raw, err := tellCall[json.RawMessage](t, `null`)
+	raw, err := callWith[json.RawMessage](t, `null`)
 	require.NoError(t, err)
 	assert.Equal(t, "null", string(raw))
 }
 
 func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	t.Parallel()
-	unreadable := telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	unreadable := facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	read := func(t *testing.T, err error) {
 		t.Helper()
-		assert.Equal(t, unreadable, tellingOf(t, err))
+		assert.Equal(t, unreadable, factsOf(t, err))
 		assert.ErrorContains(t, err, "data: want what the type of the call holds")
 		assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
 	}
 	for _, data := range []string{`null`, `"4111111111111111"`, `4111111111111111`, `[]`, `true`, `{"owner":4111111111111111}`} {
-		v, err := tellCall[tellWallet](t, data)
+		v, err := callWith[wallet](t, data)
 		read(t, err)
-		assert.Equal(t, tellWallet{}, v, "nothing of what could be read is returned")
+		assert.Equal(t, wallet{}, v, "nothing of what could be read is returned")
 	}
-	_, err := tellCall[int32](t, `4111111111111111`)
+	_, err := callWith[int32](t, `4111111111111111`)
 	read(t, err)
-	_, err = tellCall[int64](t, `null`)
+	_, err = callWith[int64](t, `null`)
 	read(t, err)
-	_, err = tellCall[string](t, `null`)
+	_, err = callWith[string](t, `null`)
 	read(t, err)
-	_, err = tellCall[decimal.Decimal](t, `null`)
+	_, err = callWith[decimal.Decimal](t, `null`)
 	read(t, err)
 
 	c := answered(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
 	_, err = Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
-	assert.Equal(t, unreadable, tellingOf(t, err))
+	assert.Equal(t, unreadable, factsOf(t, err))
 	assert.ErrorContains(t, err, "data: want to be there")
 }
 
@@ -254,7 +254,7 @@ func TestCallIsAsStrictAsANamedOperation(t *testing.T) {
 	} {
 		c := answered(t, "GET /shop/api/v1/wallet", body)
 		_, err := Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
-		assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, tellingOf(t, err), body)
+		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, factsOf(t, err), body)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestCallRevealsTheBody(t *testing.T) {
 
 func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{tellNo}})
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{refusedReply}})
 	_, err := Call[any](t.Context(), c, Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Write: true, Reference: "r-1"})
 	e := failure(t, err)
 	assert.Equal(t, "CloseCard", e.Op)
@@ -285,23 +285,23 @@ func TestHowOftenCallAsks(t *testing.T) {
 		reply   string // empty: the connection is closed without an answer
 		want    int32
 	}{
-		"a GET after 503":                  {Request{Method: "GET"}, tellHTTP("503 Down", "", ""), 3},
-		"a GET after 500":                  {Request{Method: "GET"}, tellHTTP("500 Down", "", ""), 3},
+		"a GET after 503":                  {Request{Method: "GET"}, replyText("503 Down", "", ""), 3},
+		"a GET after 500":                  {Request{Method: "GET"}, replyText("500 Down", "", ""), 3},
 		"a GET without an answer":          {Request{Method: "GET"}, "", 3},
-		"a POST that reads after 503":      {Request{Method: "POST"}, tellHTTP("503 Down", "", ""), 2},
-		"a POST that reads after 500":      {Request{Method: "POST"}, tellHTTP("500 Down", "", ""), 1},
+		"a POST that reads after 503":      {Request{Method: "POST"}, replyText("503 Down", "", ""), 2},
+		"a POST that reads after 500":      {Request{Method: "POST"}, replyText("500 Down", "", ""), 1},
 		"a POST that reads, not answered":  {Request{Method: "POST"}, "", 1},
-		"a POST that writes after 503":     {Request{Method: "POST", Write: true}, tellHTTP("503 Down", "", ""), 1},
-		"a POST that writes after 429":     {Request{Method: "POST", Write: true}, tellHTTP("429 Slow", "", ""), 1},
+		"a POST that writes after 503":     {Request{Method: "POST", Write: true}, replyText("503 Down", "", ""), 1},
+		"a POST that writes after 429":     {Request{Method: "POST", Write: true}, replyText("429 Slow", "", ""), 1},
 		"a POST that writes, not answered": {Request{Method: "POST", Write: true}, "", 1},
 		"a DELETE, not answered":           {Request{Method: "DELETE", Write: true}, "", 1},
 		"a PUT, not answered":              {Request{Method: "PUT", Write: true, JSON: 1}, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := tellServe(t, func(conn net.Conn) { tellSay(tc.reply)(conn) })
+			s := serveReplies(t, func(conn net.Conn) { sayAndClose(tc.reply)(conn) })
 			tc.request.Op, tc.request.Path = "Ask", "/ask"
-			_, err := Call[any](t.Context(), tellClient(t, s.base), tc.request)
+			_, err := Call[any](t.Context(), clientOver(t, s.base), tc.request)
 			require.ErrorIs(t, err, errUnknownOrRefused(tc.reply))
 			assert.Equal(t, tc.want, s.requests.Load())
 		})
@@ -319,11 +319,11 @@ func errUnknownOrRefused(reply string) error {
 // nothing but what the interface asks for.
 func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 	t.Parallel()
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
 			var got *http.Request
-			c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+			c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 				got = r
 				return httpReply(r, 200, success(w.data)), nil
 			}))

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tellData is the data of a transfer that was taken on.
-const tellData = `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`
+// transferData is the data of a transfer that was taken on.
+const transferData = `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`
 
 // Only one strict form of an envelope is a success. Everything else under status
 // 200 is unknown, with no code and no message of the service's.
@@ -19,60 +19,60 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		// The code.
-		`{"code":"200","msg":"success","data":` + tellData + `}`,
-		`{"code":200.0,"msg":"success","data":` + tellData + `}`,
-		`{"code":2e2,"msg":"success","data":` + tellData + `}`,
-		`{"code":+200,"msg":"success","data":` + tellData + `}`,
-		`{"code":0200,"msg":"success","data":` + tellData + `}`,
-		`{"code":null,"msg":"success","data":` + tellData + `}`,
-		`{"code":true,"msg":"success","data":` + tellData + `}`,
-		`{"code":[200],"msg":"success","data":` + tellData + `}`,
-		`{"code":{},"msg":"success","data":` + tellData + `}`,
-		`{"msg":"success","data":` + tellData + `}`,
-		`{"Code":200,"msg":"success","data":` + tellData + `}`,
-		`{"CODE":200,"msg":"success","data":` + tellData + `}`,
-		`{"code ":200,"msg":"success","data":` + tellData + `}`,
-		`{"code":9223372036854775808,"msg":"success","data":` + tellData + `}`,
-		`{"code":1e400,"msg":"success","data":` + tellData + `}`,
-		`{"code":` + strings.Repeat("2", 1000) + `,"msg":"success","data":` + tellData + `}`,
+		`{"code":"200","msg":"success","data":` + transferData + `}`,
+		`{"code":200.0,"msg":"success","data":` + transferData + `}`,
+		`{"code":2e2,"msg":"success","data":` + transferData + `}`,
+		`{"code":+200,"msg":"success","data":` + transferData + `}`,
+		`{"code":0200,"msg":"success","data":` + transferData + `}`,
+		`{"code":null,"msg":"success","data":` + transferData + `}`,
+		`{"code":true,"msg":"success","data":` + transferData + `}`,
+		`{"code":[200],"msg":"success","data":` + transferData + `}`,
+		`{"code":{},"msg":"success","data":` + transferData + `}`,
+		`{"msg":"success","data":` + transferData + `}`,
+		`{"Code":200,"msg":"success","data":` + transferData + `}`,
+		`{"CODE":200,"msg":"success","data":` + transferData + `}`,
+		`{"code ":200,"msg":"success","data":` + transferData + `}`,
+		`{"code":9223372036854775808,"msg":"success","data":` + transferData + `}`,
+		`{"code":1e400,"msg":"success","data":` + transferData + `}`,
+		`{"code":` + strings.Repeat("2", 1000) + `,"msg":"success","data":` + transferData + `}`,
 		// Two codes.
-		`{"code":200,"code":200,"msg":"success","data":` + tellData + `}`,
-		`{"code":200,"code":422,"msg":"success","data":` + tellData + `}`,
-		`{"code":422,"code":200,"msg":"success","data":` + tellData + `}`,
-		`{"code":200,"msg":"success","data":` + tellData + `,"code":422}`,
-		`{"code":200,"msg":"success","data":` + tellData + `,"c\u006fde":422}`,
-		`{"\u0063ode":422,"msg":"success","data":` + tellData + `,"code":200}`,
+		`{"code":200,"code":200,"msg":"success","data":` + transferData + `}`,
+		`{"code":200,"code":422,"msg":"success","data":` + transferData + `}`,
+		`{"code":422,"code":200,"msg":"success","data":` + transferData + `}`,
+		`{"code":200,"msg":"success","data":` + transferData + `,"code":422}`,
+		`{"code":200,"msg":"success","data":` + transferData + `,"c\u006fde":422}`,
+		`{"\u0063ode":422,"msg":"success","data":` + transferData + `,"code":200}`,
 		// Other members twice.
-		`{"code":200,"msg":"success","msg":"success","data":` + tellData + `}`,
-		`{"code":200,"msg":"success","data":` + tellData + `,"data":` + tellData + `}`,
-		`{"code":200,"msg":"success","data":` + tellData + `,"x":1,"x":1}`,
+		`{"code":200,"msg":"success","msg":"success","data":` + transferData + `}`,
+		`{"code":200,"msg":"success","data":` + transferData + `,"data":` + transferData + `}`,
+		`{"code":200,"msg":"success","data":` + transferData + `,"x":1,"x":1}`,
 		`{"code":200,"msg":"success","data":{"api_order_no":"A-1","api_order_no":"A-2"}}`,
 		`{"code":200,"msg":"success","data":{"api_order_no":"A-1","x":{"a":1,"\u0061":2}}}`,
 		`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
 		// Not an object.
-		`[` + success(tellData) + `]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
+		`[` + success(transferData) + `]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
 		// More than one text.
-		success(tellData) + `{}`, success(tellData) + `,`, success(tellData) + `x`, success(tellData) + "\x00",
-		success(tellData) + success(tellData), success(tellData) + "\ufeff",
-		"\ufeff" + success(tellData), "\x00" + success(tellData), "x" + success(tellData),
+		success(transferData) + `{}`, success(transferData) + `,`, success(transferData) + `x`, success(transferData) + "\x00",
+		success(transferData) + success(transferData), success(transferData) + "\ufeff",
+		"\ufeff" + success(transferData), "\x00" + success(transferData), "x" + success(transferData),
 		// Not JSON.
-		`{"code":200,"msg":"success","data":` + tellData + `,}`,
-		`{"code":200 "msg":"success","data":` + tellData + `}`,
-		`{"code":200,"msg":"success","data":` + tellData,
-		`{"code":200,"msg":'success',"data":` + tellData + `}`,
-		`{code:200,"msg":"success","data":` + tellData + `}`,
+		`{"code":200,"msg":"success","data":` + transferData + `,}`,
+		`{"code":200 "msg":"success","data":` + transferData + `}`,
+		`{"code":200,"msg":"success","data":` + transferData,
+		`{"code":200,"msg":'success',"data":` + transferData + `}`,
+		`{code:200,"msg":"success","data":` + transferData + `}`,
 		`{"code":200,"msg":"success","data":NaN}`,
 		`{"code":200,"msg":"success","data":tru}`,
-		`{"code":200,"msg":"succ` + "\n" + `ess","data":` + tellData + `}`,
-		`{"code":200,"msg":"succ` + "\xff" + `ess","data":` + tellData + `}`,
-		`{"code":200,"msg":"\ud800","data":` + tellData + `}`,
-		`{"code":200,"msg":"\q","data":` + tellData + `}`,
+		`{"code":200,"msg":"succ` + "\n" + `ess","data":` + transferData + `}`,
+		`{"code":200,"msg":"succ` + "\xff" + `ess","data":` + transferData + `}`,
+		`{"code":200,"msg":"\ud800","data":` + transferData + `}`,
+		`{"code":200,"msg":"\q","data":` + transferData + `}`,
 		`{"code":200,"msg":"success","data":{"api_order_no":"A` + "\xff" + `1"}}`,
-		`{"code":200,"msg":"success","data":` + tellData + `,"more":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
+		`{"code":200,"msg":"success","data":` + transferData + `,"more":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
 		// The message.
-		`{"code":200,"msg":200,"data":` + tellData + `}`,
-		`{"code":200,"msg":{},"data":` + tellData + `}`,
-		`{"code":200,"msg":true,"data":` + tellData + `}`,
+		`{"code":200,"msg":200,"data":` + transferData + `}`,
+		`{"code":200,"msg":{},"data":` + transferData + `}`,
+		`{"code":200,"msg":true,"data":` + transferData + `}`,
 		// Data of the wrong kind in an envelope that is not sound either.
 		`{"code":200,"msg":"success","data":[}`,
 		`{"code":200,"msg":"success","data":"A-1"`,
@@ -85,10 +85,10 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 	} {
 		t.Run(body[:min(len(body), 90)], func(t *testing.T) {
 			t.Parallel()
-			c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}})
-			transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}})
+			transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 			assert.Nil(t, transfer)
-			assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, tellingOf(t, err))
+			assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, factsOf(t, err))
 		})
 	}
 }
@@ -100,23 +100,23 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 		body   string
 		drifts []Drift
 	}{
-		"as the interface says":   {body: success(tellData)},
-		"in another order":        {body: `{"data":` + tellData + `,"code":200,"msg":"success"}`},
-		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + tellData + " }\n"},
-		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + tellData + `}`},
-		"with another text":       {body: `{"code":200,"msg":"done","data":` + tellData + `}`},
-		"without a text":          {body: `{"code":200,"data":` + tellData + `}`, drifts: []Drift{{"msg", "missing member"}}},
-		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + tellData + `}`, drifts: []Drift{{"msg", "null for text"}}},
-		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + tellData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []Drift{{"*", "unknown member"}}},
-		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + tellData + `}`, drifts: []Drift{{"*", "unknown member"}}},
-		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + tellData + `,"more":` + deep + `}`, drifts: []Drift{{"*", "unknown member"}}},
+		"as the interface says":   {body: success(transferData)},
+		"in another order":        {body: `{"data":` + transferData + `,"code":200,"msg":"success"}`},
+		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + transferData + " }\n"},
+		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + transferData + `}`},
+		"with another text":       {body: `{"code":200,"msg":"done","data":` + transferData + `}`},
+		"without a text":          {body: `{"code":200,"data":` + transferData + `}`, drifts: []Drift{{"msg", "missing member"}}},
+		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + transferData + `}`, drifts: []Drift{{"msg", "null for text"}}},
+		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []Drift{{"*", "unknown member"}}},
+		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + transferData + `}`, drifts: []Drift{{"*", "unknown member"}}},
+		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"more":` + deep + `}`, drifts: []Drift{{"*", "unknown member"}}},
 		"with an unknown in data": {body: `{"code":200,"msg":"success","data":{"merchant_order_no":"M-1","fee":1,"api_order_no":"A-1","status":"wait_process","fee2":1}}`, drifts: []Drift{{"data.*", "unknown member"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			heard, drifts := driftsOf()
-			c := clientOn(t, &tellScript{replies: []*tellReply{{body: tc.body}}}, heard)
-			transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: tc.body}}}, heard)
+			transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 			require.NoError(t, err)
 			assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
 			assert.Equal(t, tc.drifts, *drifts)
@@ -128,27 +128,27 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 // anything that is JSON.
 func TestDataOfAFailureIsNotRead(t *testing.T) {
 	t.Parallel()
-	refused := telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"}
-	unreadable := telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	refused := facts{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"}
+	unreadable := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
 	const others = `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
-	for body, want := range map[string]telling{
-		`{"code":422,"msg":"no","data":` + tellData + `}`:    refused,
-		`{"data":` + tellData + `,"code":422,"msg":"no"}`:    refused,
-		`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`: refused,
-		`{"code":422,"msg":"no","data":"why"}`:               refused,
-		`{"code":422,"msg":"no","data":` + others + `}`:      refused,
-		`{"data":` + others + `,"code":422,"msg":"no"}`:      refused,
-		`{"code":422,"msg":"no"}`:                            refused,
-		`{"code":422,"msg":"no","data":[1,]}`:                unreadable,
-		`{"data":[1,],"code":422,"msg":"no"}`:                unreadable,
-		`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`:       unreadable,
+	for body, want := range map[string]facts{
+		`{"code":422,"msg":"no","data":` + transferData + `}`: refused,
+		`{"data":` + transferData + `,"code":422,"msg":"no"}`: refused,
+		`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`:  refused,
+		`{"code":422,"msg":"no","data":"why"}`:                refused,
+		`{"code":422,"msg":"no","data":` + others + `}`:       refused,
+		`{"data":` + others + `,"code":422,"msg":"no"}`:       refused,
+		`{"code":422,"msg":"no"}`:                             refused,
+		`{"code":422,"msg":"no","data":[1,]}`:                 unreadable,
+		`{"data":[1,],"code":422,"msg":"no"}`:                 unreadable,
+		`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`:        unreadable,
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			heard, drifts := driftsOf()
-			c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}}, heard)
-			_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
-			assert.Equal(t, want, tellingOf(t, err))
+			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}}, heard)
+			_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+			assert.Equal(t, want, factsOf(t, err))
 			assert.Empty(t, *drifts, "drift is told of successes")
 		})
 	}
@@ -160,7 +160,7 @@ func TestDriftIsToldOnceAPlace(t *testing.T) {
 	reply := success(`[{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT","zip":"1","zap":"2"},` +
 		`{"code":2,"name":"Porto","country":"PT","countryStandardCode":"PRT","zip":"1"},` +
 		`{"code":3,"name":"Faro","country":"PT","countryStandardCode":"PRT","zip":"1"}]`)
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: reply}}}, heard)
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: reply}}}, heard)
 	for range 2 {
 		*drifts = nil
 		states, err := c.ListRemittanceStates(t.Context())
@@ -191,7 +191,7 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+			c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 				reply := httpReply(r, 422, "")
 				reply.Header = tc.header
 				return reply, nil
@@ -205,7 +205,7 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 func TestTheServicesMessageIsMaskedAlsoOfTheKey(t *testing.T) {
 	t.Parallel()
 	body := `{"code":401,"msg":"key ` + testKey + ` is not good for 4111111111111111\u0007","data":null}`
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}})
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}})
 	var r Response
 	_, err := c.ListBINs(t.Context(), WithResponse(&r))
 	const want = "key *** is not good for **************** "
@@ -220,7 +220,7 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 		"X-Debug": {"asked with " + testKey}, "X-Cards": {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
 		"X-4111111111111111": {"1"},
 	}
-	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		reply := httpReply(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
 		reply.Header = header
 		return reply, nil
@@ -250,7 +250,7 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 
 func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		reply := httpReply(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
 		reply.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
 		return reply, nil
@@ -264,7 +264,7 @@ func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
 // The body that is kept is not the buffer that the next call reads into.
 func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(`["493193"]`)}, {body: success(`["555555"]`)}}})
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(`["493193"]`)}, {body: success(`["555555"]`)}}})
 	var first, second Response
 	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&first))
 	require.NoError(t, err)
@@ -276,10 +276,10 @@ func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 
 func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{
 		{status: 404, header: "X-A: b", body: `{"code":1404,"msg":"no such card","data":null}`},
 		{status: 502, body: "<h1>Bad Gateway</h1>"},
-		{err: errTellBroken},
+		{err: errBrokenNetwork},
 	}}, WithRetry(RetryPolicy{}))
 	var r Response
 	_, err := c.GetCard(t.Context(), "c1", WithResponse(&r))
@@ -321,17 +321,17 @@ func TestRevealBodyOfNothingIsNil(t *testing.T) {
 // What is no code but perhaps a card number is not shown as one.
 func TestACodeOfMoreThan32BitsIsUnreadable(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[string]telling{
+	for code, want := range map[string]facts{
 		"4111111111111111":  {Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		"-4111111111111111": {Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		"2147483648":        {Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		"2147483647":        {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 2147483647},
 		"-2147483648":       {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: -2147483648},
 	} {
-		c := clientOn(t, &tellScript{replies: []*tellReply{{body: `{"code":` + code + `,"data":` + tellData + `}`}}})
+		c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: `{"code":` + code + `,"data":` + transferData + `}`}}})
 		var r Response
-		_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"), WithResponse(&r))
-		assert.Equal(t, want, tellingOf(t, err), code)
+		_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"), WithResponse(&r))
+		assert.Equal(t, want, factsOf(t, err), code)
 		assert.Equal(t, want.Code, r.Code)
 	}
 }

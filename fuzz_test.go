@@ -45,7 +45,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n uint16, body []byte) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
-			c := clientOn(t, &tellScript{replies: []*tellReply{{status: status, body: string(body)}}}, WithRetry(RetryPolicy{}))
+			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{status: status, body: string(body)}}}, WithRetry(RetryPolicy{}))
 			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", Write: write})
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {
@@ -53,7 +53,7 @@ func FuzzEnvelope(f *testing.F) {
 				require.Equal(t, data, string(got))
 				continue
 			}
-			require.Equal(t, outcome, tellingOf(t, err).Outcome)
+			require.Equal(t, outcome, factsOf(t, err).Outcome)
 			require.Nil(t, got)
 		}
 	})
@@ -76,7 +76,7 @@ func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
 		return OutcomeRefused, ""
 	case status < 300:
 		return OutcomeUnknown, ""
-	case tellRefused[status] == "":
+	case refusalsByNumber[status] == "":
 		return OutcomeUnknown, ""
 	case readable && (code == "200" || len(code) == 3 && code[0] == '5'):
 		return OutcomeUnknown, ""
@@ -84,7 +84,7 @@ func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
 	return OutcomeRefused, ""
 }
 
-// refusedNumbers are the keys of tellRefused as they stand in a reply.
+// refusedNumbers are the keys of refusalsByNumber as they stand in a reply.
 var refusedNumbers = []string{"400", "401", "403", "404", "405", "413", "415", "422", "429"}
 
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)

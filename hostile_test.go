@@ -27,17 +27,17 @@ type hostile struct {
 	// raw goes out instead, if body is "".
 	raw func(net.Conn)
 	// read and write are what is told of ListCards and of CreateTransfer.
-	read, write telling
+	read, write facts
 }
 
 // What is told of most of them.
 var (
-	hostileUnreadable = telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	hostileUnfit      = telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	hostileTooLarge   = telling{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}
-	hostileBroken     = telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "answered"}
-	hostileNoAnswer   = telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}
-	hostileRefusal    = telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "success"}
+	hostileUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	hostileUnfit      = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	hostileTooLarge   = facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}
+	hostileBroken     = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "answered"}
+	hostileNoAnswer   = facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}
+	hostileRefusal    = facts{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "success"}
 )
 
 // hostilePage is data that ListCards takes.
@@ -109,7 +109,7 @@ func hostileEnvelopes() []hostile {
 func hostileMoney(t *testing.T) []hostile {
 	t.Helper()
 	page := func(old, literal string) string { return success(edited(t, hostilePage, old, literal)) }
-	transfer := func(old, literal string) string { return success(edited(t, tellData, old, literal)) }
+	transfer := func(old, literal string) string { return success(edited(t, transferData, old, literal)) }
 	var cases []hostile
 	for name, literal := range map[string]string{
 		"a huge exponent": `1e1000000000`, "a tiny one": `1e-1000000000`, "an exponent just too large": `1e31`, "41 digits": strings.Repeat("7", 41),
@@ -205,11 +205,11 @@ func gzipBomb(t *testing.T) []byte {
 
 // hostileCall sends the reply to a call over loopback, and returns what was told
 // and how many bytes the process allocated meanwhile.
-func hostileCall(t *testing.T, h hostile, write bool, opts ...Option) (telling, uint64) {
+func hostileCall(t *testing.T, h hostile, write bool, opts ...Option) (facts, uint64) {
 	t.Helper()
 	data := hostilePage
 	if write {
-		data = tellData
+		data = transferData
 	}
 	reply := h.raw
 	if h.body != "" {
@@ -217,19 +217,19 @@ func hostileCall(t *testing.T, h hostile, write bool, opts ...Option) (telling, 
 		out := []byte(hostileHead + "Content-Length: " + strconv.Itoa(len(text)) + "\r\n\r\n" + text)
 		reply = func(conn net.Conn) { _, _ = conn.Write(out) }
 	}
-	s := tellServe(t, reply)
-	c := tellClient(t, s.base, append([]Option{WithRetry(RetryPolicy{})}, opts...)...)
+	s := serveReplies(t, reply)
+	c := clientOver(t, s.base, append([]Option{WithRetry(RetryPolicy{})}, opts...)...)
 	var err error
 	_, allocated := measured(func() {
 		if write {
-			_, err = c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+			_, err = c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 		} else {
 			_, err = c.ListCards(t.Context(), ListCardsParams{})
 		}
 	})
 	require.Error(t, err, "it was taken for a success")
 	assert.EqualValues(t, 1, s.requests.Load())
-	return tellingOf(t, err), allocated
+	return factsOf(t, err), allocated
 }
 
 // Not parallel: what the process allocates is measured.
@@ -239,10 +239,10 @@ func TestHostileReplies(t *testing.T) {
 	for _, h := range cases {
 		for _, way := range []struct {
 			name  string
-			want  telling
+			want  facts
 			write bool
 		}{{"read", h.read, false}, {"write", h.write, true}} {
-			if way.want == (telling{}) {
+			if way.want == (facts{}) {
 				continue
 			}
 			t.Run(h.name+"/"+way.name, func(t *testing.T) {
@@ -275,11 +275,11 @@ func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 // What the hostile replies are made of is a success without what is wrong with them.
 func TestHostileRepliesAreNearlyGood(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(hostilePage)}, {body: success(tellData)}}}, WithStrictDrift())
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(hostilePage)}, {body: success(transferData)}}}, WithStrictDrift())
 	page, err := c.ListCards(t.Context(), ListCardsParams{})
 	require.NoError(t, err)
 	assert.Len(t, page.Cards, 1)
-	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
 }

@@ -23,14 +23,14 @@ import (
 
 // The replies that tests of references need.
 var (
-	tellDone    = &tellReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)}
-	tellNo      = &tellReply{status: 422, body: `{"code":422,"msg":"order exists","data":null}`}
-	tellNobody  = &tellReply{err: errTellBroken}
-	tellStrange = &tellReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-7","status":[]}`)}
+	doneReply    = &scriptedReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)}
+	refusedReply = &scriptedReply{status: 422, body: `{"code":422,"msg":"order exists","data":null}`}
+	noReply      = &scriptedReply{err: errBrokenNetwork}
+	strangeReply = &scriptedReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-7","status":[]}`)}
 )
 
-// tellJournal notes what it is told.
-type tellJournal struct {
+// scriptedJournal notes what it is told.
+type scriptedJournal struct {
 	begin func(context.Context, Intent) error               // nil: always fine
 	end   func(context.Context, Intent, IntentResult) error // nil: always fine
 
@@ -40,7 +40,7 @@ type tellJournal struct {
 	results []IntentResult
 }
 
-func (j *tellJournal) Begin(ctx context.Context, i Intent) error {
+func (j *scriptedJournal) Begin(ctx context.Context, i Intent) error {
 	j.mu.Lock()
 	j.begun = append(j.begun, i)
 	j.mu.Unlock()
@@ -50,7 +50,7 @@ func (j *tellJournal) Begin(ctx context.Context, i Intent) error {
 	return j.begin(ctx, i)
 }
 
-func (j *tellJournal) End(ctx context.Context, i Intent, r IntentResult) error {
+func (j *scriptedJournal) End(ctx context.Context, i Intent, r IntentResult) error {
 	j.mu.Lock()
 	j.ended = append(j.ended, i)
 	j.results = append(j.results, r)
@@ -61,10 +61,10 @@ func (j *tellJournal) End(ctx context.Context, i Intent, r IntentResult) error {
 	return j.end(ctx, i, r)
 }
 
-// tellOutcome sends the order and returns how it ended; success is executed.
-func tellOutcome(t *testing.T, c *Client, orderNo string) Outcome {
+// transferOutcome sends the order and returns how it ended; success is executed.
+func transferOutcome(t *testing.T, c *Client, orderNo string) Outcome {
 	t.Helper()
-	_, err := c.CreateTransfer(t.Context(), tellTransfer(orderNo))
+	_, err := c.CreateTransfer(t.Context(), smallTransfer(orderNo))
 	if err == nil {
 		return OutcomeExecuted
 	}
@@ -73,7 +73,7 @@ func tellOutcome(t *testing.T, c *Client, orderNo string) Outcome {
 
 func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 	t.Parallel()
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		want := int32(1) // requests while the first is in flight
 		switch w.op {
 		case "CancelOperation", "RetryOperation", "UploadImage":
@@ -84,7 +84,7 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var requests atomic.Int32
 				proceed := make(chan struct{})
-				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 					requests.Add(1)
 					<-proceed
 					return httpReply(r, 200, success(w.data)), nil
@@ -101,7 +101,7 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 				close(proceed)
 				require.NoError(t, <-first)
 				if err := <-second; want == 1 {
-					assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, tellingOf(t, err))
+					assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, factsOf(t, err))
 					assert.Equal(t, w.reference, failure(t, err).Reference)
 				} else {
 					require.NoError(t, err)
@@ -114,26 +114,26 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 	}
 }
 
-// tellTrip is a function as a carrier.
-type tellTrip func(*http.Request) (*http.Response, error)
+// tripFunc is a function as a carrier.
+type tripFunc func(*http.Request) (*http.Response, error)
 
-func (f tellTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f tripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var requests atomic.Int32
 		proceed := make(chan struct{})
-		c := clientOn(t, tellTrip(func(*http.Request) (*http.Response, error) {
+		c := clientOn(t, tripFunc(func(*http.Request) (*http.Response, error) {
 			requests.Add(1)
 			<-proceed
-			return nil, errTellBroken
+			return nil, errBrokenNetwork
 		}))
 		freeze := func(reference string) {
 			_, _ = c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: reference})
 		}
-		go tellOutcome(t, c, "M-1")
-		go tellOutcome(t, c, "M-2")
+		go transferOutcome(t, c, "M-1")
+		go transferOutcome(t, c, "M-2")
 		go freeze("M-1")
 		synctest.Wait()
 		assert.EqualValues(t, 3, requests.Load())
@@ -146,47 +146,47 @@ func TestAReferenceIsFreeAfterEachEnding(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		first *tellReply
+		first *scriptedReply
 		opts  func(calls *int) []Option
 		panic bool
 	}{
-		"success":    {first: tellDone},
-		"refusal":    {first: tellNo},
-		"unknown":    {first: tellNobody},
-		"unreadable": {first: tellStrange},
+		"success":    {first: doneReply},
+		"refusal":    {first: refusedReply},
+		"unknown":    {first: noReply},
+		"unreadable": {first: strangeReply},
 		"the journal refuses": {opts: func(calls *int) []Option {
-			return []Option{WithJournal(&tellJournal{begin: func(context.Context, Intent) error { return tellFirst(calls, broken) }})}
+			return []Option{WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error { return errAtFirst(calls, broken) }})}
 		}},
 		"the journal says that it is taken": {opts: func(calls *int) []Option {
-			return []Option{WithJournal(&tellJournal{begin: func(context.Context, Intent) error {
-				return tellFirst(calls, &DuplicateIntent{Outcome: OutcomeExecuted})
+			return []Option{WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error {
+				return errAtFirst(calls, &DuplicateIntent{Outcome: OutcomeExecuted})
 			}})}
 		}},
-		"the journal does not record the end": {first: tellDone, opts: func(calls *int) []Option {
-			return []Option{WithJournal(&tellJournal{end: func(context.Context, Intent, IntentResult) error { return tellFirst(calls, broken) }})}
+		"the journal does not record the end": {first: doneReply, opts: func(calls *int) []Option {
+			return []Option{WithJournal(&scriptedJournal{end: func(context.Context, Intent, IntentResult) error { return errAtFirst(calls, broken) }})}
 		}},
 		"the limiter refuses": {opts: func(calls *int) []Option {
-			return []Option{WithLimiter(tellLimiter(func(context.Context) error { return tellFirst(calls, broken) }))}
+			return []Option{WithLimiter(limiterFunc(func(context.Context) error { return errAtFirst(calls, broken) }))}
 		}},
 		"the journal panics": {panic: true, opts: func(calls *int) []Option {
-			return []Option{WithJournal(&tellJournal{begin: func(context.Context, Intent) error { tellPanic(calls); return nil }})}
+			return []Option{WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error { panicAtFirst(calls); return nil }})}
 		}},
 		"the limiter panics": {panic: true, opts: func(calls *int) []Option {
-			return []Option{WithLimiter(tellLimiter(func(context.Context) error { tellPanic(calls); return nil }))}
+			return []Option{WithLimiter(limiterFunc(func(context.Context) error { panicAtFirst(calls); return nil }))}
 		}},
 		"the doer panics": {panic: true, opts: func(calls *int) []Option {
-			return []Option{WithHTTPClient(tellDoer(func(r *http.Request) (*http.Response, error) {
-				tellPanic(calls)
-				return httpReply(r, 200, tellDone.body), nil
+			return []Option{WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
+				panicAtFirst(calls)
+				return httpReply(r, 200, doneReply.body), nil
 			}))}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			calls := 0
-			s := &tellScript{replies: []*tellReply{tellDone}}
+			s := &scriptedService{replies: []*scriptedReply{doneReply}}
 			if tc.first != nil {
-				s.replies = []*tellReply{tc.first, tellDone}
+				s.replies = []*scriptedReply{tc.first, doneReply}
 			}
 			var opts []Option
 			if tc.opts != nil {
@@ -194,25 +194,25 @@ func TestAReferenceIsFreeAfterEachEnding(t *testing.T) {
 			}
 			c := clientOn(t, s, opts...)
 			if tc.panic {
-				assert.PanicsWithValue(t, "a panic of the caller's", func() { tellOutcome(t, c, "M-1") })
+				assert.PanicsWithValue(t, "a panic of the caller's", func() { transferOutcome(t, c, "M-1") })
 			} else {
-				tellOutcome(t, c, "M-1")
+				transferOutcome(t, c, "M-1")
 			}
-			assert.Equal(t, OutcomeExecuted, tellOutcome(t, c, "M-1"), "the second call")
+			assert.Equal(t, OutcomeExecuted, transferOutcome(t, c, "M-1"), "the second call")
 		})
 	}
 }
 
-// tellFirst is err at the first call.
-func tellFirst(calls *int, err error) error {
+// errAtFirst is err at the first call.
+func errAtFirst(calls *int, err error) error {
 	if *calls++; *calls == 1 {
 		return err
 	}
 	return nil
 }
 
-// tellPanic panics at the first call.
-func tellPanic(calls *int) {
+// panicAtFirst panics at the first call.
+func panicAtFirst(calls *int) {
 	if *calls++; *calls == 1 {
 		panic("a panic of the caller's")
 	}
@@ -222,38 +222,38 @@ func tellPanic(calls *int) {
 func TestAPanicLeavesTheReferenceUndecided(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	journal := new(tellJournal)
-	c := clientOn(t, nil, WithJournal(journal), WithHTTPClient(tellDoer(func(r *http.Request) (*http.Response, error) {
-		tellPanic(&calls)
-		return httpReply(r, tellNo.status, tellNo.body), nil
+	journal := new(scriptedJournal)
+	c := clientOn(t, nil, WithJournal(journal), WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
+		panicAtFirst(&calls)
+		return httpReply(r, refusedReply.status, refusedReply.body), nil
 	})))
-	assert.Panics(t, func() { tellOutcome(t, c, "M-1") })
+	assert.Panics(t, func() { transferOutcome(t, c, "M-1") })
 	assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"), "the refusal may be the echo of the first")
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"), "the refusal may be the echo of the first")
 }
 
 func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, tellNo}})
-	require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, refusedReply}})
+	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 
-	_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
-	assert.Equal(t, telling{
+	_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+	assert.Equal(t, facts{
 		Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 422, Message: "order exists",
-	}, tellingOf(t, err), "a later refusal")
+	}, factsOf(t, err), "a later refusal")
 	assert.Contains(t, err.Error(), "it may have happened")
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"), "and the one after that")
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"), "and the one after that")
 
-	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-2"), "another reference")
+	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-2"), "another reference")
 	_, err = c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "M-1"})
 	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome, "another operation under the same reference")
 }
 
 func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, tellDone}})
-	require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
-	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, doneReply}})
+	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
+	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
 }
@@ -263,9 +263,9 @@ func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
 func TestNoRefusalDecidesAnUndecidedReference(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 404, 429} {
-		c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, {status: status}}})
-		require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
-		_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+		c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, {status: status}}})
+		require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
+		_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 		require.ErrorIs(t, err, ErrOutcomeUnknown)
 		assert.NotContains(t, err.Error(), "nothing happened")
 	}
@@ -274,37 +274,37 @@ func TestNoRefusalDecidesAnUndecidedReference(t *testing.T) {
 func TestTheLast4096UndecidedReferencesAreRemembered(t *testing.T) {
 	t.Parallel()
 	refuse := false
-	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		if refuse {
-			return httpReply(r, tellNo.status, tellNo.body), nil
+			return httpReply(r, refusedReply.status, refusedReply.body), nil
 		}
-		return nil, errTellBroken
+		return nil, errBrokenNetwork
 	}))
 	undecided := func(first, last int) {
 		refuse = false
 		for i := first; i <= last; i++ {
-			require.Equal(t, OutcomeUnknown, tellOutcome(t, c, fmt.Sprint("M-", i)))
+			require.Equal(t, OutcomeUnknown, transferOutcome(t, c, fmt.Sprint("M-", i)))
 		}
 		refuse = true
 	}
 	undecided(1, 4096)
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"), "4,096 are kept")
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"), "4,096 are kept")
 	undecided(4096, 4096) // it is known already, and takes no other place
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 	undecided(4097, 4097)
-	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-1"), "the 4,097th takes the place of the oldest")
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-2"))
+	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-1"), "the 4,097th takes the place of the oldest")
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-2"))
 	undecided(4098, 8192)
-	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-4096"))
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-4097"))
+	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-4096"))
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-4097"))
 	undecided(8193, 8193)
-	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-4097"))
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-4098"))
+	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-4097"))
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-4098"))
 }
 
-// tellHash is a hash over the text of sorted fields, each preceded by its length.
+// hashOf is a hash over the text of sorted fields, each preceded by its length.
 // Its form must not change: journals compare across releases.
-func tellHash(text string) string {
+func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
@@ -317,35 +317,35 @@ func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
 	}{
 		"CreateTransfer": {[]Intent{{
 			Op: "CreateTransfer", Reference: "M-1", Unique: true,
-			BodySHA256: tellHash("15:merchantOrderNo3:M-114:payoutCurrency3:EUR14:transferAmount5:10.50"),
+			BodySHA256: hashOf("15:merchantOrderNo3:M-114:payoutCurrency3:EUR14:transferAmount5:10.50"),
 		}}, "A-1"},
 		"FreezeCard": {[]Intent{{
 			Op: "FreezeCard", Reference: "F-1", Unique: true,
-			BodySHA256: tellHash("6:cardId2:c119:clientTransactionId3:F-1"),
-		}}, tellUUID},
+			BodySHA256: hashOf("6:cardId2:c119:clientTransactionId3:F-1"),
+		}}, testUUID},
 		"CancelOperation": {[]Intent{{
-			Op: "CancelOperation", Reference: tellUUID,
-			BodySHA256: tellHash("21:client_transaction_id36:" + tellUUID + "4:type6:cancel"),
+			Op: "CancelOperation", Reference: testUUID,
+			BodySHA256: hashOf("21:client_transaction_id36:" + testUUID + "4:type6:cancel"),
 		}}, ""},
 		"RetryOperation": {[]Intent{{
-			Op: "RetryOperation", Reference: tellUUID,
-			BodySHA256: tellHash("21:client_transaction_id36:" + tellUUID + "4:type5:retry"),
+			Op: "RetryOperation", Reference: testUUID,
+			BodySHA256: hashOf("21:client_transaction_id36:" + testUUID + "4:type5:retry"),
 		}}, ""},
 		"UploadImage": {nil, ""},
 		"CloseCard": {[]Intent{{
-			Op: "CloseCard", Reference: "C-1", Unique: true, BodySHA256: tellHash("17:POST /cards/close0:6:cardId2:c1"),
+			Op: "CloseCard", Reference: "C-1", Unique: true, BodySHA256: hashOf("17:POST /cards/close0:6:cardId2:c1"),
 		}}, ""},
 	}
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var events []string
-				journal := &tellJournal{
+				journal := &scriptedJournal{
 					begin: func(context.Context, Intent) error { events = append(events, "begin"); return nil },
 					end:   func(context.Context, Intent, IntentResult) error { events = append(events, "end"); return nil },
 				}
-				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 					events = append(events, "request")
 					time.Sleep(time.Second)
 					return httpReply(r, 200, success(w.data)), nil
@@ -373,28 +373,28 @@ func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
 func TestWhatAJournalIsToldOfEachEnding(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reply *tellReply
+		reply *scriptedReply
 		want  IntentResult
 	}{
-		"success":                          {tellDone, IntentResult{OutcomeExecuted, "A-1"}},
-		"refusal":                          {tellNo, IntentResult{OutcomeRefused, ""}},
-		"no answer":                        {tellNobody, IntentResult{OutcomeUnknown, ""}},
-		"an answer that is half readable":  {tellStrange, IntentResult{OutcomeExecuted, "A-7"}},
-		"an answer without the identifier": {&tellReply{body: success(`{}`)}, IntentResult{OutcomeExecuted, ""}},
+		"success":                          {doneReply, IntentResult{OutcomeExecuted, "A-1"}},
+		"refusal":                          {refusedReply, IntentResult{OutcomeRefused, ""}},
+		"no answer":                        {noReply, IntentResult{OutcomeUnknown, ""}},
+		"an answer that is half readable":  {strangeReply, IntentResult{OutcomeExecuted, "A-7"}},
+		"an answer without the identifier": {&scriptedReply{body: success(`{}`)}, IntentResult{OutcomeExecuted, ""}},
 		"the answer to another order": {
-			&tellReply{body: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
+			&scriptedReply{body: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
 			IntentResult{OutcomeUnknown, ""},
 		},
 		"the answer to another order, without the identifier": {
-			&tellReply{body: success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
+			&scriptedReply{body: success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
 			IntentResult{OutcomeUnknown, ""},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			journal := new(tellJournal)
-			c := clientOn(t, &tellScript{replies: []*tellReply{tc.reply}}, WithJournal(journal))
-			assert.Equal(t, tc.want.Outcome, tellOutcome(t, c, "M-1"))
+			journal := new(scriptedJournal)
+			c := clientOn(t, &scriptedService{replies: []*scriptedReply{tc.reply}}, WithJournal(journal))
+			assert.Equal(t, tc.want.Outcome, transferOutcome(t, c, "M-1"))
 			assert.Equal(t, []IntentResult{tc.want}, journal.results)
 		})
 	}
@@ -404,20 +404,20 @@ func TestAJournalIsToldOfWhatWasNotSentAfterItWasAsked(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, opt := range map[string]Option{
-		"the limiter":    WithLimiter(tellLimiter(func(context.Context) error { return broken })),
+		"the limiter":    WithLimiter(limiterFunc(func(context.Context) error { return broken })),
 		"the key source": WithKeySource(func(context.Context) (string, error) { return "", broken }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			journal := new(tellJournal)
-			s := new(tellScript)
+			journal := new(scriptedJournal)
+			s := new(scriptedService)
 			key := testKey
 			if name == "the key source" {
 				key = ""
 			}
 			c, err := New(testBase, key, WithHTTPClient(&http.Client{Transport: s}), WithJournal(journal), opt)
 			require.NoError(t, err)
-			assert.Equal(t, OutcomeNotSent, tellOutcome(t, c, "M-1"))
+			assert.Equal(t, OutcomeNotSent, transferOutcome(t, c, "M-1"))
 			assert.Equal(t, []IntentResult{{Outcome: OutcomeNotSent}}, journal.results)
 			assert.Zero(t, s.requests)
 		})
@@ -427,7 +427,7 @@ func TestAJournalIsToldOfWhatWasNotSentAfterItWasAsked(t *testing.T) {
 // What is refused for its parameters never was an intent.
 func TestAJournalIsNotToldOfWhatIsRefusedForItsParameters(t *testing.T) {
 	t.Parallel()
-	journal := new(tellJournal)
+	journal := new(scriptedJournal)
 	c := unasked(t, WithJournal(journal))
 	_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1"})
 	refusedBeforehand(t, err, "TransferAmount")
@@ -437,8 +437,8 @@ func TestAJournalIsNotToldOfWhatIsRefusedForItsParameters(t *testing.T) {
 
 func TestReadsAndWritesWithoutAReferenceAreNotRecorded(t *testing.T) {
 	t.Parallel()
-	journal := new(tellJournal)
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(`[]`)}}}, WithJournal(journal))
+	journal := new(scriptedJournal)
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(`[]`)}}}, WithJournal(journal))
 	_, err := c.ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	_, err = Call[[]string](t.Context(), c, Request{Op: "Read", Method: "POST", Path: "/read"})
@@ -455,19 +455,19 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 	down := errors.New("the database of 4111111111111111 is down")
 	for name, tc := range map[string]struct {
 		err  error
-		want telling
+		want facts
 	}{
-		"an error":   {down, telling{Outcome: OutcomeNotSent, Is: "NotSent"}},
-		"undecided":  {&DuplicateIntent{}, telling{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
-		"executed":   {&DuplicateIntent{Outcome: OutcomeExecuted}, telling{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		"in a frame": {fmt.Errorf("4111111111111111: %w", &DuplicateIntent{Outcome: OutcomeExecuted}), telling{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"an error":   {down, facts{Outcome: OutcomeNotSent, Is: "NotSent"}},
+		"undecided":  {&DuplicateIntent{}, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+		"executed":   {&DuplicateIntent{Outcome: OutcomeExecuted}, facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"in a frame": {fmt.Errorf("4111111111111111: %w", &DuplicateIntent{Outcome: OutcomeExecuted}), facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			journal := &tellJournal{begin: func(context.Context, Intent) error { return tc.err }}
+			journal := &scriptedJournal{begin: func(context.Context, Intent) error { return tc.err }}
 			c := unasked(t, WithJournal(journal))
-			_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
-			assert.Equal(t, tc.want, tellingOf(t, err))
+			_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+			assert.Equal(t, tc.want, factsOf(t, err))
 			assert.Equal(t, "M-1", failure(t, err).Reference)
 			assert.NotContains(t, err.Error(), "4111", "the text of a cause may hold anything")
 			assert.Empty(t, journal.ended, "what was not begun does not end")
@@ -490,22 +490,22 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 	p.ServerDeduplicates = true
 	for name, tc := range map[string]struct {
 		taken    error
-		reply    *tellReply
+		reply    *scriptedReply
 		want     Outcome
 		recorded []IntentResult
 	}{
-		"undecided, then done":       {&DuplicateIntent{}, tellDone, OutcomeExecuted, []IntentResult{{OutcomeExecuted, "A-1"}}},
-		"undecided, then refused":    {&DuplicateIntent{}, tellNo, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
-		"undecided, then no answer":  {&DuplicateIntent{}, tellNobody, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"undecided, then done":       {&DuplicateIntent{}, doneReply, OutcomeExecuted, []IntentResult{{OutcomeExecuted, "A-1"}}},
+		"undecided, then refused":    {&DuplicateIntent{}, refusedReply, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"undecided, then no answer":  {&DuplicateIntent{}, noReply, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
 		"executed":                   {&DuplicateIntent{Outcome: OutcomeExecuted}, nil, OutcomeExecuted, nil},
 		"a journal that is not well": {errors.New("down"), nil, OutcomeNotSent, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			journal := &tellJournal{begin: func(context.Context, Intent) error { return tc.taken }}
-			s := &tellScript{replies: []*tellReply{tc.reply}}
+			journal := &scriptedJournal{begin: func(context.Context, Intent) error { return tc.taken }}
+			s := &scriptedService{replies: []*scriptedReply{tc.reply}}
 			c := clientOn(t, s, WithJournal(journal), WithProfile(p))
-			assert.Equal(t, tc.want, tellOutcome(t, c, "M-1"))
+			assert.Equal(t, tc.want, transferOutcome(t, c, "M-1"))
 			assert.Equal(t, tc.recorded, journal.results)
 			assert.Equal(t, len(tc.recorded), s.requests)
 		})
@@ -518,33 +518,33 @@ func TestARepeatThatWasNotSentLeavesTheIntentUndecided(t *testing.T) {
 	t.Parallel()
 	p := DefaultProfile()
 	p.ServerDeduplicates = true
-	journal := &tellJournal{begin: func(context.Context, Intent) error { return &DuplicateIntent{} }}
+	journal := &scriptedJournal{begin: func(context.Context, Intent) error { return &DuplicateIntent{} }}
 	c := unasked(t, WithJournal(journal), WithProfile(p),
-		WithLimiter(tellLimiter(func(context.Context) error { return errors.New("no") })))
-	assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+		WithLimiter(limiterFunc(func(context.Context) error { return errors.New("no") })))
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 	assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
 }
 
-type tellKey struct{}
+type contextKey struct{}
 
 // The caller may be gone when the result is recorded.
 func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), tellKey{}, "kept"))
-		journal := &tellJournal{end: func(ctx context.Context, _ Intent, _ IntentResult) error {
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), contextKey{}, "kept"))
+		journal := &scriptedJournal{end: func(ctx context.Context, _ Intent, _ IntentResult) error {
 			assert.NoError(t, ctx.Err())
-			assert.Equal(t, "kept", ctx.Value(tellKey{}))
+			assert.Equal(t, "kept", ctx.Value(contextKey{}))
 			end, ok := ctx.Deadline()
 			assert.True(t, ok)
 			assert.Equal(t, 5*time.Second, time.Until(end))
 			return nil
 		}}
-		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 			cancel()
 			return nil, r.Context().Err()
 		}), WithJournal(journal))
-		_, err := c.CreateTransfer(ctx, tellTransfer("M-1"))
+		_, err := c.CreateTransfer(ctx, smallTransfer("M-1"))
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
 	})
@@ -556,18 +556,18 @@ func TestAResultThatIsNotRecordedLeavesTheCallAsItWas(t *testing.T) {
 	var told []error
 	var infos []CallInfo
 	var log bytes.Buffer
-	c := clientOn(t, &tellScript{replies: []*tellReply{tellDone, tellNo}},
-		WithJournal(&tellJournal{end: func(context.Context, Intent, IntentResult) error { return down }}),
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{doneReply, refusedReply}},
+		WithJournal(&scriptedJournal{end: func(context.Context, Intent, IntentResult) error { return down }}),
 		WithObserver(Observer{}),
 		WithObserver(Observer{JournalError: func(_ context.Context, i CallInfo, err error) {
 			infos, told = append(infos, i), append(told, err)
 		}}),
 		WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
 	)
-	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
-	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-2"))
+	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-2"))
 
 	require.Len(t, told, 2)
 	require.ErrorIs(t, told[0], down)
@@ -581,8 +581,8 @@ func TestAResultThatIsNotRecordedLeavesTheCallAsItWas(t *testing.T) {
 
 func TestTheHashOfABodyTellsBodiesApart(t *testing.T) {
 	t.Parallel()
-	journal := new(tellJournal)
-	c := clientOn(t, &tellScript{replies: []*tellReply{tellNo}}, WithJournal(journal))
+	journal := new(scriptedJournal)
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{refusedReply}}, WithJournal(journal))
 	freeze := func(card, reference string) string {
 		t.Helper()
 		_, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: card, ClientTransactionID: reference})
@@ -614,9 +614,9 @@ func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(ctx context.Context, _ Intent) error { <-ctx.Done(); return ctx.Err() }
-		c := unasked(t, WithJournal(&tellJournal{begin: wait}), WithTimeout(7*time.Second))
+		c := unasked(t, WithJournal(&scriptedJournal{begin: wait}), WithTimeout(7*time.Second))
 		start := time.Now()
-		_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+		_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, ErrNotSent)
 		assert.Equal(t, 7*time.Second, time.Since(start))
@@ -624,7 +624,7 @@ func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		start = time.Now()
-		_, err = c.CreateTransfer(ctx, tellTransfer("M-1"))
+		_, err = c.CreateTransfer(ctx, smallTransfer("M-1"))
 		require.ErrorIs(t, err, ErrNotSent)
 		assert.Equal(t, time.Hour, time.Since(start), "a deadline of the caller's governs")
 	})
@@ -644,11 +644,11 @@ func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	unfit := tellTransfer("M-1")
+	unfit := smallTransfer("M-1")
 	unfit.PayoutCurrency = "$"
 	for name, again := range map[string]func(*Client) error{
 		"a context that is done": func(c *Client) error {
-			_, err := c.CreateTransfer(gone, tellTransfer("M-1"))
+			_, err := c.CreateTransfer(gone, smallTransfer("M-1"))
 			return err
 		},
 		"a parameter that is refused": func(c *Client) error {
@@ -656,10 +656,10 @@ func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
 			return err
 		},
 	} {
-		s := &tellScript{replies: []*tellReply{tellNobody}}
+		s := &scriptedService{replies: []*scriptedReply{noReply}}
 		c := clientOn(t, s)
 		require.Equal(t, OutcomeNotSent, failure(t, again(c)).Outcome, name)
-		require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+		require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 		assert.Equal(t, OutcomeUnknown, failure(t, again(c)).Outcome, name)
 		assert.Equal(t, 1, s.requests, "nothing was sent again")
 	}
@@ -669,7 +669,7 @@ func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
 func TestAnOddDuplicateIsUndecided(t *testing.T) {
 	t.Parallel()
 	for _, odd := range []*DuplicateIntent{nil, {Outcome: OutcomeRefused}, {Outcome: OutcomeNotSent}, {Outcome: 7}} {
-		c := unasked(t, WithJournal(&tellJournal{begin: func(context.Context, Intent) error { return odd }}))
-		assert.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+		c := unasked(t, WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error { return odd }}))
+		assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 	}
 }

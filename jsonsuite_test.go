@@ -43,13 +43,13 @@ func suiteAccepts(f jsonsuite.File) bool {
 // suiteCall has the service answer a call with body.
 func suiteCall[T any](t *testing.T, body string) (T, error) {
 	t.Helper()
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: body}}})
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}})
 	return Call[T](t.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})
 }
 
 var (
-	suiteUnreadable = telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	suiteUnfit      = telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	suiteUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	suiteUnfit      = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 )
 
 func TestJSONTestSuiteInReplies(t *testing.T) {
@@ -61,7 +61,7 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 			refused := func(body string) {
 				t.Helper()
 				_, err := suiteCall[json.RawMessage](t, body)
-				assert.Equal(t, suiteUnreadable, tellingOf(t, err))
+				assert.Equal(t, suiteUnreadable, factsOf(t, err))
 			}
 			read := func(want, body string) {
 				t.Helper()
@@ -82,9 +82,9 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 			_, err := suiteCall[any](t, success(text))
 			switch fits, free := suiteFree[f.Name]; {
 			case !suiteAccepts(f):
-				assert.Equal(t, suiteUnreadable, tellingOf(t, err))
+				assert.Equal(t, suiteUnreadable, factsOf(t, err))
 			case free && !fits:
-				assert.Equal(t, suiteUnfit, tellingOf(t, err))
+				assert.Equal(t, suiteUnfit, factsOf(t, err))
 			default:
 				assert.NoError(t, err)
 			}
@@ -98,7 +98,7 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 					continue
 				}
 				_, err := suiteCall[any](t, body)
-				assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 42, Message: "success"}, tellingOf(t, err))
+				assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 42, Message: "success"}, factsOf(t, err))
 			}
 		})
 	}
@@ -141,24 +141,24 @@ func suiteCode(data any) bool {
 func TestJSONTestSuiteAsTheDataOfEachOperation(t *testing.T) {
 	t.Parallel()
 	files := jsonsuite.Files(t)
-	for op, call := range tellMethods() {
+	for op, call := range allMethods() {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			for _, f := range files {
-				c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(string(f.Text))}}},
-					tellProfile(func(p *Profile) { p.RetryAction = "retry" }))
+				c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(string(f.Text))}}},
+					changedProfile(func(p *Profile) { p.RetryAction = "retry" }))
 				err := call(t.Context(), c)
 				switch fits := suiteFits[op]; {
 				case !suiteAccepts(f) && len(f.Text) > maxWriteReplyBytes && errors.Is(err, ErrResponseTooLarge):
 					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
 				case !suiteAccepts(f):
-					assert.Equal(t, suiteUnreadable, tellingOf(t, err), f.Name)
+					assert.Equal(t, suiteUnreadable, factsOf(t, err), f.Name)
 				case fits != nil && fits(suiteData(t, f.Text)):
 					assert.NoError(t, err, f.Name)
 				case f.Name == "y_structure_lonely_false" && strings.HasSuffix(op, "Operation"):
 					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
 				default:
-					assert.Equal(t, suiteUnfit, tellingOf(t, err), f.Name)
+					assert.Equal(t, suiteUnfit, factsOf(t, err), f.Name)
 				}
 			}
 		})
@@ -183,7 +183,7 @@ func BenchmarkJSONTestSuite(b *testing.B) {
 	}
 	for b.Loop() {
 		for i, f := range files {
-			script := &tellScript{replies: []*tellReply{{body: success(string(f.Text))}}}
+			script := &scriptedService{replies: []*scriptedReply{{body: success(string(f.Text))}}}
 			c, err := New(testBase, testKey, WithHTTPClient(&http.Client{Transport: script}))
 			require.NoError(b, err)
 			nanoseconds, allocated := measured(func() {

@@ -367,7 +367,7 @@ func plunder(t *testing.T) *spoils {
 	s := &spoils{}
 	var err error
 	s.client, err = New(testBase, canaryKey,
-		WithHTTPClient(&http.Client{Transport: tellTrip(canaryReply)}), WithJournal(&s.journal), WithRetry(tellPolicy),
+		WithHTTPClient(&http.Client{Transport: tripFunc(canaryReply)}), WithJournal(&s.journal), WithRetry(quickPolicy),
 		WithObserver(Observer{
 			CallStart: func(ctx context.Context, i CallInfo) context.Context { s.infos = append(s.infos, i); return ctx },
 			CallEnd:   func(_ context.Context, _ CallInfo, r CallResult) { s.results = append(s.results, r) },
@@ -378,7 +378,7 @@ func plunder(t *testing.T) *spoils {
 	require.NoError(t, err)
 	s.secrets, err = s.client.GetCardSecrets(t.Context(), "card-1")
 	require.NoError(t, err)
-	_, err = s.client.CreateTransfer(t.Context(), tellTransfer("M-1"), WithResponse(&s.refusal))
+	_, err = s.client.CreateTransfer(t.Context(), smallTransfer("M-1"), WithResponse(&s.refusal))
 	s.err = failure(t, err)
 	for i := range s.results {
 		s.results[i].Duration = time.Second // one that happens to hold a CVV is no leak
@@ -424,7 +424,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 	amount := dec("1.50")
 	key := canaryKey
 	options := []Option{
-		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: tellTrip(canaryReply)}),
+		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: tripFunc(canaryReply)}),
 		WithJournal(&s.journal), WithMaskedCards(), WithLogger(slog.New(slog.DiscardHandler)),
 	}
 	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "answered", HTTPStatus: 503, Wait: time.Second}
@@ -448,7 +448,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"ConsumptionScene":   showKey(ConsumptionScene{Name: "Ads", ChannelID: 7}, ConsumptionScene{}),
 		"Date":               showKey(Date{2026, time.May, 5}, Date{}),
 		"DateTime":           showKey(card.CreateTime, DateTime{}),
-		"Doer":               show(Doer(tellDoer(canaryReply)), nil),
+		"Doer":               show(Doer(doerFunc(canaryReply)), nil),
 		"Drift":              showKey(s.drifts[0], Drift{}),
 		"DuplicateIntent":    {places: errorPlaces(&DuplicateIntent{OutcomeExecuted}, &DuplicateIntent{})},
 		"EncryptedPAN":       showKey(s.secrets.PAN, sealPAN([]byte("AAAA"))),
@@ -459,7 +459,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"Intent":             showKey(s.journal.intents[0], Intent{}),
 		"IntentResult":       showKey(s.journal.results[0], IntentResult{}),
 		"Journal":            show(Journal(&s.journal), nil),
-		"Limiter":            show(Limiter(tellLimiter(func(context.Context) error { return nil })), nil),
+		"Limiter":            show(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
 		"ListCardsParams":    showKey(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
 		"Observer":           show(DriftLogger(slog.New(slog.DiscardHandler)), Observer{}),
 		"Option":             show(options, nil),
@@ -799,7 +799,7 @@ func canaryReplies() map[string]string {
 		"Call":                     `{"pan":"` + canaryNumber + `","cvv":` + longCVV + `,"n":[1,"` + canaryKey + `"]}`,
 	}
 	replies["AllCards"] = replies["ListCards"]
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		replies[w.op] = w.data
 	}
 	return replies
@@ -808,9 +808,9 @@ func canaryReplies() map[string]string {
 // hostileCalls are calls of every method, one of them into a type that has
 // places for hardly anything.
 func hostileCalls() map[string]func(context.Context, *Client, ...CallOption) error {
-	calls := tellMethods()
+	calls := allMethods()
 	calls["Call"] = func(ctx context.Context, c *Client, opts ...CallOption) error {
-		return tellError(Call[struct {
+		return onlyError(Call[struct {
 			PAN  int8
 			CVV  time.Time
 			N    map[string]bool
@@ -836,7 +836,7 @@ func (l *listener) client(t *testing.T, opts ...Option) *Client {
 		return a
 	}}
 	c, err := New(testBase, canaryKey, append(opts,
-		WithHTTPClient(&http.Client{Transport: tellTrip(func(r *http.Request) (*http.Response, error) {
+		WithHTTPClient(&http.Client{Transport: tripFunc(func(r *http.Request) (*http.Response, error) {
 			return httpReply(r, 200, l.body), nil
 		})}),
 		WithLogger(slog.New(slog.NewTextHandler(&l.told, timeless))),
@@ -972,7 +972,7 @@ func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := tellServe(t, tellSay(raw))
+			s := serveReplies(t, sayAndClose(raw))
 			c, err := New(s.base, canaryKey, WithRetry(RetryPolicy{}))
 			require.NoError(t, err)
 			t.Cleanup(c.CloseIdleConnections)
@@ -1009,7 +1009,7 @@ func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
 			log.SetOutput(&logged)                      //nolint:forbidigo // what net/http writes to
 			t.Cleanup(func() { log.SetOutput(before) }) //nolint:forbidigo // what net/http writes to
 			gone := make(chan struct{})
-			s := tellServe(t, func(conn net.Conn) {
+			s := serveReplies(t, func(conn net.Conn) {
 				defer close(gone)
 				const reply = `{"code":500,"msg":"no","data":null}`
 				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s", len(reply), reply, canaryNumber)

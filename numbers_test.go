@@ -141,12 +141,12 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 // returns what that was read as.
 func amountRead(t *testing.T, old, member string, of func(*Card) decimal.Decimal) string {
 	t.Helper()
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(edited(t, singleCardText, old, member))}}})
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(edited(t, singleCardText, old, member))}}})
 	card, err := c.GetCard(t.Context(), "card-1")
 	if err == nil {
 		return exactText(of(card))
 	}
-	if told := tellingOf(t, err); told != suiteUnfit {
+	if told := factsOf(t, err); told != suiteUnfit {
 		assert.Equal(t, suiteUnreadable, told)
 		return noJSON
 	}

@@ -24,12 +24,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type tellLimiter func(context.Context) error
+type limiterFunc func(context.Context) error
 
-func (l tellLimiter) Wait(ctx context.Context) error { return l(ctx) }
+func (l limiterFunc) Wait(ctx context.Context) error { return l(ctx) }
 
-// tellProfile is the default profile with one change.
-func tellProfile(change func(*Profile)) Option {
+// changedProfile is the default profile with one change.
+func changedProfile(change func(*Profile)) Option {
 	p := DefaultProfile()
 	change(&p)
 	return WithProfile(p)
@@ -84,31 +84,31 @@ func TestWhatNewRefuses(t *testing.T) {
 		"no product":        {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is not visible ASCII"},
 		"a product's line":  {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
 		"one name for two": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.SubAccountParam = "page" })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.SubAccountParam = "page" })},
 			"WithProfile: PageParam and SubAccountParam are the same name",
 		},
 		"a name with a line": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.CardIDParam = "id\n" })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.CardIDParam = "id\n" })},
 			"WithProfile: CardIDParam holds a control character, a space at an end, or is not valid UTF-8",
 		},
 		"a name with a space": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RetryAction = " retry" })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RetryAction = " retry" })},
 			"WithProfile: RetryAction holds a control character, a space at an end, or is not valid UTF-8",
 		},
 		"a retry that cancels": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RetryAction = "cancel" })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RetryAction = "cancel" })},
 			"WithProfile: RetryAction is the value that cancels",
 		},
 		"a success that refuses": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RefusedCodes = []int{422, 200} })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedCodes = []int{422, 200} })},
 			"WithProfile: 200 is the code of success",
 		},
 		"a status below 400": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RefusedStatuses = []int{399} })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{399} })},
 			"WithProfile: a refused status is not from 400 to 499",
 		},
 		"a status above 499": {
-			testBase, testKey, []Option{tellProfile(func(p *Profile) { p.RefusedStatuses = []int{500} })},
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{500} })},
 			"WithProfile: a refused status is not from 400 to 499",
 		},
 	} {
@@ -128,7 +128,7 @@ func TestWhatNewAcceptsWithoutTheNetwork(t *testing.T) {
 	offline := WithTransport(&http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			t.Error("New touched the network")
-			return nil, errTellBroken
+			return nil, errBrokenNetwork
 		},
 	})
 	for base, opts := range map[string][]Option{
@@ -148,7 +148,7 @@ func TestNewFromEnv(t *testing.T) {
 	t.Setenv("CARDWIRE_BASE_URL", "https://env.example.com/api/v1")
 	t.Setenv("CARDWIRE_API_KEY", "sk-env")
 	var got string
-	c, err := NewFromEnv(WithHTTPClient(tellDoer(func(r *http.Request) (*http.Response, error) {
+	c, err := NewFromEnv(WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
 		got = r.Header.Get("Authorization") + " to " + r.URL.String()
 		return httpReply(r, 200, success(`[]`)), nil
 	})))
@@ -162,17 +162,17 @@ func TestNewFromEnv(t *testing.T) {
 	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty")
 }
 
-// tellMethods are calls of every method that asks the service, by its name.
-func tellMethods() map[string]func(context.Context, *Client, ...CallOption) error {
+// allMethods are calls of every method that asks the service, by its name.
+func allMethods() map[string]func(context.Context, *Client, ...CallOption) error {
 	methods := map[string]func(context.Context, *Client, ...CallOption) error{
 		"ListBINs": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.ListBINs(ctx, opts...))
+			return onlyError(c.ListBINs(ctx, opts...))
 		},
 		"ListBINsUnderMaintenance": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.ListBINsUnderMaintenance(ctx, opts...))
+			return onlyError(c.ListBINsUnderMaintenance(ctx, opts...))
 		},
 		"ListCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.ListCards(ctx, ListCardsParams{}, opts...))
+			return onlyError(c.ListCards(ctx, ListCardsParams{}, opts...))
 		},
 		"AllCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
 			for _, err := range c.AllCards(ctx, ListCardsParams{}, opts...) {
@@ -181,28 +181,28 @@ func tellMethods() map[string]func(context.Context, *Client, ...CallOption) erro
 			return nil
 		},
 		"GetCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.GetCard(ctx, "c1", opts...))
+			return onlyError(c.GetCard(ctx, "c1", opts...))
 		},
 		"GetCardByOrder": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.GetCardByOrder(ctx, "o1", opts...))
+			return onlyError(c.GetCardByOrder(ctx, "o1", opts...))
 		},
 		"GetCardSecrets": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.GetCardSecrets(ctx, "c1", opts...))
+			return onlyError(c.GetCardSecrets(ctx, "c1", opts...))
 		},
 		"CardCapacity": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.CardCapacity(ctx, opts...))
+			return onlyError(c.CardCapacity(ctx, opts...))
 		},
 		"ListRemittanceStates": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.ListRemittanceStates(ctx, opts...))
+			return onlyError(c.ListRemittanceStates(ctx, opts...))
 		},
 		"ListRemittanceCurrencies": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(c.ListRemittanceCurrencies(ctx, opts...))
+			return onlyError(c.ListRemittanceCurrencies(ctx, opts...))
 		},
 		"Call": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return tellError(Call[any](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+			return onlyError(Call[any](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
 		},
 	}
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		if w.op != "CloseCard" {
 			methods[w.op] = w.call
 		}
@@ -210,13 +210,13 @@ func tellMethods() map[string]func(context.Context, *Client, ...CallOption) erro
 	return methods
 }
 
-func tellError[T any](_ T, err error) error { return err }
+func onlyError[T any](_ T, err error) error { return err }
 
 // A method that is added must be added to the list above as well.
 func TestTheListOfMethodsIsComplete(t *testing.T) {
 	t.Parallel()
 	local := map[string]bool{"CloseIdleConnections": true, "Format": true, "LogValue": true}
-	client, methods := reflect.TypeFor[*Client](), tellMethods()
+	client, methods := reflect.TypeFor[*Client](), allMethods()
 	for i := range client.NumMethod() {
 		name := client.Method(i).Name
 		assert.True(t, local[name] || methods[name] != nil, "%s is not in the list", name)
@@ -225,7 +225,7 @@ func TestTheListOfMethodsIsComplete(t *testing.T) {
 
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
 	t.Parallel()
-	for name, call := range tellMethods() {
+	for name, call := range allMethods() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range []*Client{nil, {}} {
@@ -244,7 +244,7 @@ func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
 
 func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 	t.Parallel()
-	for name, call := range tellMethods() {
+	for name, call := range allMethods() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := unasked(t)
@@ -269,7 +269,7 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 // hide that the context was cancelled.
 func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 	t.Parallel()
-	_, earlier := tellClient(t, tellClosedPort(t)).CreateTransfer(t.Context(), tellTransfer("M-1"))
+	_, earlier := clientOver(t, closedPort(t)).CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.ErrorIs(t, earlier, ErrNotSent)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(earlier)
@@ -282,7 +282,7 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		got = r.Header
 		return httpReply(r, 200, success(`[]`)), nil
 	}))
@@ -326,7 +326,7 @@ func TestWithHeaderRefuses(t *testing.T) {
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	var got string
-	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		got = r.Header.Get("User-Agent")
 		return httpReply(r, 200, success(`[]`)), nil
 	}), WithUserAgent("shop/1.2 (test)"))
@@ -361,8 +361,8 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 	}
 }
 
-// tellKeyed is a client whose key comes from a function.
-func tellKeyed(t *testing.T, carrier http.RoundTripper, f func(context.Context) (string, error), opts ...Option) *Client {
+// keyedClient is a client whose key comes from a function.
+func keyedClient(t *testing.T, carrier http.RoundTripper, f func(context.Context) (string, error), opts ...Option) *Client {
 	t.Helper()
 	c, err := New(testBase, "", append([]Option{WithKeySource(f), WithHTTPClient(&http.Client{Transport: carrier})}, opts...)...)
 	require.NoError(t, err)
@@ -373,7 +373,7 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	asked := 0
-	c := tellKeyed(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := keyedClient(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		sent = append(sent, r.Header.Get("Authorization"))
 		if len(sent) == 1 {
 			return httpReply(r, 503, ""), nil
@@ -381,13 +381,13 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 		return httpReply(r, 401, `{"code":401,"msg":"key-2 is old","data":null}`), nil
 	}), func(ctx context.Context) (string, error) {
 		asked++
-		assert.Equal(t, "kept", ctx.Value(tellKey{}))
+		assert.Equal(t, "kept", ctx.Value(contextKey{}))
 		return fmt.Sprint("key-", asked), nil
-	}, WithRetry(tellPolicy))
-	ctx := context.WithValue(t.Context(), tellKey{}, "kept")
+	}, WithRetry(quickPolicy))
+	ctx := context.WithValue(t.Context(), contextKey{}, "kept")
 	_, err := c.ListBINs(ctx)
 	require.ErrorIs(t, err, ErrUnauthorized)
-	_, err = c.CreateTransfer(ctx, tellTransfer("M-1"))
+	_, err = c.CreateTransfer(ctx, smallTransfer("M-1"))
 	require.ErrorIs(t, err, ErrUnauthorized)
 	assert.Equal(t, []string{"Bearer key-1", "Bearer key-1", "Bearer key-2"}, sent, "a repeat is not another call")
 	assert.Equal(t, "*** is old", failure(t, err).Message, "the key of this very call is masked")
@@ -408,8 +408,8 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := new(tellScript)
-			c := tellKeyed(t, s, func(context.Context) (string, error) { return tc.key, tc.err })
+			s := new(scriptedService)
+			c := keyedClient(t, s, func(context.Context) (string, error) { return tc.key, tc.err })
 			_, err := c.ListBINs(t.Context())
 			require.EqualError(t, err, tc.want)
 			require.ErrorIs(t, err, ErrNotSent)
@@ -426,7 +426,7 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := tellKeyed(t, new(tellScript), func(ctx context.Context) (string, error) {
+		c := keyedClient(t, new(scriptedService), func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		})
@@ -441,13 +441,13 @@ func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 	t.Parallel()
 	var events []string
-	c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 		events = append(events, "request")
 		if len(events) < 6 {
 			return httpReply(r, 503, ""), nil
 		}
 		return httpReply(r, 200, success(`[]`)), nil
-	}), WithRetry(tellPolicy), WithLimiter(tellLimiter(func(context.Context) error {
+	}), WithRetry(quickPolicy), WithLimiter(limiterFunc(func(context.Context) error {
 		events = append(events, "wait")
 		return nil
 	})))
@@ -459,12 +459,12 @@ func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 func TestALimiterThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the queue of 4111111111111111 is full")
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
-			c := unasked(t, WithLimiter(tellLimiter(func(context.Context) error { return full })))
+			c := unasked(t, WithLimiter(limiterFunc(func(context.Context) error { return full })))
 			err := w.call(t.Context(), c)
-			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent"}, tellingOf(t, err))
+			assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent"}, factsOf(t, err))
 			require.ErrorIs(t, err, full)
 			assert.Contains(t, err.Error(), "refused by the rate limiter")
 			assert.NotContains(t, err.Error(), "4111")
@@ -473,15 +473,15 @@ func TestALimiterThatFails(t *testing.T) {
 	t.Run("before a repeat", func(t *testing.T) {
 		t.Parallel()
 		waits := 0
-		s := &tellScript{replies: []*tellReply{{status: 503}}}
-		c := clientOn(t, s, WithRetry(tellPolicy), WithLimiter(tellLimiter(func(context.Context) error {
+		s := &scriptedService{replies: []*scriptedReply{{status: 503}}}
+		c := clientOn(t, s, WithRetry(quickPolicy), WithLimiter(limiterFunc(func(context.Context) error {
 			if waits++; waits == 2 {
 				return full
 			}
 			return nil
 		})))
 		_, err := c.ListBINs(t.Context())
-		assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "answered"}, tellingOf(t, err))
+		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "answered"}, factsOf(t, err))
 		require.ErrorIs(t, err, full)
 		assert.Equal(t, 1, s.requests)
 	})
@@ -492,36 +492,36 @@ func TestALimiterThatFails(t *testing.T) {
 func TestWhatIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		replies []*tellReply
+		replies []*scriptedReply
 		call    func(context.Context, *Client) error
 		want    string
 	}{
 		"a success": {
-			[]*tellReply{{body: success(`[]`)}},
-			func(ctx context.Context, c *Client) error { return tellError(c.ListBINs(ctx)) },
+			[]*scriptedReply{{body: success(`[]`)}},
+			func(ctx context.Context, c *Client) error { return onlyError(c.ListBINs(ctx)) },
 			"level=DEBUG msg=\"cardwire: attempt\" operation=ListBINs status=200 duration=1s code=200\n",
 		},
 		"a refusal": {
-			[]*tellReply{{status: 422, body: `{"code":1422,"msg":"4111111111111111","data":null}`}},
+			[]*scriptedReply{{status: 422, body: `{"code":1422,"msg":"4111111111111111","data":null}`}},
 			func(ctx context.Context, c *Client) error {
-				return tellError(c.CreateTransfer(ctx, tellTransfer("M-1")))
+				return onlyError(c.CreateTransfer(ctx, smallTransfer("M-1")))
 			},
 			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n",
 		},
 		"a repeat": {
-			[]*tellReply{{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"no","data":null}`}, {err: errTellBroken}},
-			func(ctx context.Context, c *Client) error { return tellError(c.GetCardByOrder(ctx, "o1")) },
+			[]*scriptedReply{{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"no","data":null}`}, {err: errBrokenNetwork}},
+			func(ctx context.Context, c *Client) error { return onlyError(c.GetCardByOrder(ctx, "o1")) },
 			"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=429 duration=1s\n" +
 				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=GetCardByOrder status=429 duration=1s\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=0 duration=1s outcome=unknown\n",
 		},
 		"a page that is read once more": {
-			[]*tellReply{
+			[]*scriptedReply{
 				{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}, {status: 503},
 				{body: success(`{"total":9,"per_page":1,"current_page":2,"last_page":9,"data":[]}`)},
 			},
 			func(ctx context.Context, c *Client) error {
-				return tellError(c.ListCards(ctx, ListCardsParams{Page: 2}))
+				return onlyError(c.ListCards(ctx, ListCardsParams{Page: 2}))
 			},
 			"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200 outcome=executed\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=503 duration=1s\n" +
@@ -530,7 +530,7 @@ func TestWhatIsLogged(t *testing.T) {
 		},
 		"what was not sent": {
 			nil,
-			func(ctx context.Context, c *Client) error { return tellError(c.GetCard(ctx, "..")) },
+			func(ctx context.Context, c *Client) error { return onlyError(c.GetCard(ctx, "..")) },
 			"",
 		},
 	} {
@@ -547,8 +547,8 @@ func TestWhatIsLogged(t *testing.T) {
 						return a
 					},
 				}))
-				s := &tellScript{replies: tc.replies}
-				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+				s := &scriptedService{replies: tc.replies}
+				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 					time.Sleep(time.Second)
 					return s.RoundTrip(r)
 				}), WithLogger(logger), WithRetry(RetryPolicy{MaxRetries: 1, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}))
@@ -563,11 +563,11 @@ func TestWhatIsLogged(t *testing.T) {
 func TestTheLogTellsTheOutcomeOfTheReference(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	c := clientOn(t, &tellScript{replies: []*tellReply{tellNobody, tellNo}},
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, refusedReply}},
 		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-	tellOutcome(t, c, "M-1")
+	transferOutcome(t, c, "M-1")
 	log.Reset()
-	require.Equal(t, OutcomeUnknown, tellOutcome(t, c, "M-1"))
+	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 	assert.Contains(t, log.String(), "code=422 outcome=unknown")
 }
 
@@ -576,38 +576,38 @@ func TestALimiterThatStopsARepeatLeavesNoAttemptInTheLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	waits := 0
-	c := clientOn(t, &tellScript{replies: []*tellReply{{status: 503}}}, WithRetry(tellPolicy),
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{status: 503}}}, WithRetry(quickPolicy),
 		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-		WithLimiter(tellLimiter(func(context.Context) error {
+		WithLimiter(limiterFunc(func(context.Context) error {
 			if waits++; waits == 2 {
-				return errTellBroken
+				return errBrokenNetwork
 			}
 			return nil
 		})))
 	_, err := c.ListBINs(t.Context())
-	require.ErrorIs(t, err, errTellBroken)
+	require.ErrorIs(t, err, errBrokenNetwork)
 	assert.Equal(t, 1, strings.Count(log.String(), `msg="cardwire: attempt"`), log.String())
 }
 
 func TestWarningsAreLoggedWithoutDebug(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	c := clientOn(t, &tellScript{replies: []*tellReply{{status: 503}, {body: success(`[]`)}}},
-		WithRetry(tellPolicy), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{status: 503}, {body: success(`[]`)}}},
+		WithRetry(quickPolicy), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(log.String(), "\n"))
 	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is repeated" operation=ListBINs status=503`)
 }
 
-// tellObserver writes down what it is told, under its name.
-func tellObserver(name string, events *[]string) Observer {
+// notingObserver writes down what it is told, under its name.
+func notingObserver(name string, events *[]string) Observer {
 	note := func(format string, args ...any) { *events = append(*events, name+" "+fmt.Sprintf(format, args...)) }
-	marks := func(ctx context.Context) string { s, _ := ctx.Value(tellKey{}).(string); return s }
+	marks := func(ctx context.Context) string { s, _ := ctx.Value(contextKey{}).(string); return s }
 	return Observer{
 		CallStart: func(ctx context.Context, i CallInfo) context.Context {
 			note("start %+v", i)
-			return context.WithValue(ctx, tellKey{}, marks(ctx)+name)
+			return context.WithValue(ctx, contextKey{}, marks(ctx)+name)
 		},
 		Attempt: func(ctx context.Context, i CallInfo, a Attempt) {
 			note("attempt %s %s %d of %s", marks(ctx), a.Phase, a.HTTPStatus, i.Op)
@@ -625,15 +625,15 @@ func TestObserversAreToldInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var events []string
-		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
-			events = append(events, fmt.Sprint("request ", r.Context().Value(tellKey{})))
+		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+			events = append(events, fmt.Sprint("request ", r.Context().Value(contextKey{})))
 			time.Sleep(time.Second)
 			if len(events) < 6 {
 				return httpReply(r, 503, ""), nil
 			}
 			return httpReply(r, 200, `{"code":200,"msg":"success","data":[493193,493194]}`), nil
 		}), WithRetry(RetryPolicy{MaxRetries: 2, MinDelay: 0, MaxDelay: 0}),
-			WithObserver(tellObserver("a", &events)), WithObserver(Observer{}), WithObserver(tellObserver("b", &events)))
+			WithObserver(notingObserver("a", &events)), WithObserver(Observer{}), WithObserver(notingObserver("b", &events)))
 		_, err := c.ListBINsUnderMaintenance(t.Context())
 		require.NoError(t, err)
 		for i := range events {
@@ -659,26 +659,26 @@ func TestObserversAreToldInOrder(t *testing.T) {
 func TestObserversAreToldHowAWriteEnded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reply *tellReply
+		reply *scriptedReply
 		want  CallResult
 	}{
-		"success":   {tellDone, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
-		"refused":   {tellNo, CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: OutcomeRefused}},
-		"no answer": {tellNobody, CallResult{Attempts: 1}},
-		"executed":  {tellStrange, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: OutcomeExecuted}},
+		"success":   {doneReply, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
+		"refused":   {refusedReply, CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: OutcomeRefused}},
+		"no answer": {noReply, CallResult{Attempts: 1}},
+		"executed":  {strangeReply, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: OutcomeExecuted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var infos []CallInfo
 				var results []CallResult
-				c := clientOn(t, &tellScript{replies: []*tellReply{tc.reply}}, WithObserver(Observer{
+				c := clientOn(t, &scriptedService{replies: []*scriptedReply{tc.reply}}, WithObserver(Observer{
 					CallStart: func(context.Context, CallInfo) context.Context { return nil }, // is no context: the caller's stays
 					CallEnd: func(_ context.Context, i CallInfo, r CallResult) {
 						infos, results = append(infos, i), append(results, r)
 					},
 				}))
-				_, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+				_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 				assert.Equal(t, []CallInfo{{
 					Op: "CreateTransfer", Method: "POST", Path: "/remittance/transfer", Reference: "M-1", Write: true,
 				}}, infos)
@@ -693,12 +693,12 @@ func TestObserversAreToldHowAWriteEnded(t *testing.T) {
 func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	t.Parallel()
 	var results []CallResult
-	s := &tellScript{replies: []*tellReply{{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}}}
+	s := &scriptedService{replies: []*scriptedReply{{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}}}
 	c := clientOn(t, s, WithObserver(Observer{
 		CallEnd: func(_ context.Context, _ CallInfo, r CallResult) { results = append(results, r) },
 	}))
 	page, err := c.ListCards(t.Context(), ListCardsParams{Page: 2})
-	assert.Equal(t, telling{Outcome: OutcomeExecuted, Is: "Executed ParameterIgnored", HTTPStatus: 200, Code: 200, Message: "success"}, tellingOf(t, err))
+	assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed ParameterIgnored", HTTPStatus: 200, Code: 200, Message: "success"}, factsOf(t, err))
 	assert.Equal(t, 1, page.CurrentPage)
 	assert.Equal(t, 2, s.requests)
 	require.Len(t, results, 1)
@@ -710,7 +710,7 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 func TestDriftLogger(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: `{"code":200,"msg":"success","data":7,"4111111111111111":1}`}}},
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: `{"code":200,"msg":"success","data":7,"4111111111111111":1}`}}},
 		WithObserver(DriftLogger(slog.New(slog.NewTextHandler(&log, nil)))))
 	n, err := c.CardCapacity(t.Context())
 	require.NoError(t, err)
@@ -722,16 +722,16 @@ func TestDriftLogger(t *testing.T) {
 
 func TestWithStrictDrift(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &tellScript{replies: []*tellReply{
-		{body: `{"code":200,"msg":"success","data":[493193]}`}, {body: `{"code":200,"data":` + tellData + `}`}, {body: success(`["493193"]`)},
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{
+		{body: `{"code":200,"msg":"success","data":[493193]}`}, {body: `{"code":200,"data":` + transferData + `}`}, {body: success(`["493193"]`)},
 	}}, WithStrictDrift())
 	bins, err := c.ListBINsUnderMaintenance(t.Context())
-	assert.Equal(t, telling{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200, Message: "success"}, tellingOf(t, err))
+	assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200, Message: "success"}, factsOf(t, err))
 	assert.ErrorContains(t, err, "data[]: number for text")
 	assert.Equal(t, []string{"493193"}, bins, "it was read all the same")
 
-	transfer, err := c.CreateTransfer(t.Context(), tellTransfer("M-1"))
-	assert.Equal(t, telling{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200}, tellingOf(t, err))
+	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+	assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200}, factsOf(t, err))
 	assert.ErrorContains(t, err, "msg: missing member")
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
 
@@ -764,7 +764,7 @@ func TestWithMaskedCards(t *testing.T) {
 	t.Parallel()
 	const card = `{"id":"c1","card_no":"4111111111111111","cvv":"123","available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`
 	const page = `{"total":1,"per_page":10,"current_page":1,"last_page":1,"data":[` + card + `]}`
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: success(page)}}}, WithMaskedCards())
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(page)}}}, WithMaskedCards())
 	var r Response
 	got, err := c.ListCards(t.Context(), ListCardsParams{}, WithResponse(&r))
 	require.NoError(t, err)
@@ -773,15 +773,15 @@ func TestWithMaskedCards(t *testing.T) {
 	assert.Nil(t, r.RevealBody())
 	assert.Equal(t, 200, r.HTTPStatus, "all else is told")
 
-	open := clientOn(t, &tellScript{replies: []*tellReply{{body: success(page)}}})
+	open := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(page)}}})
 	got, err = open.ListCards(t.Context(), ListCardsParams{})
 	require.NoError(t, err)
 	assert.Equal(t, "4111111111111111", got.Cards[0].Number.Reveal(), "without the option")
 	assert.Equal(t, "123", got.Cards[0].CVV.Reveal())
 }
 
-// tellCounting is a server that answers each read, and counts connections.
-func tellCounting(t *testing.T, connections *atomic.Int32) *httptest.Server {
+// countingServer is a server that answers each read, and counts connections.
+func countingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, success(`[]`))
@@ -800,7 +800,7 @@ func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 	t.Parallel()
 	for want, opts := range map[int32][]Option{1: nil, 3: {WithFreshConnections()}} {
 		var connections atomic.Int32
-		c := tellClient(t, tellCounting(t, &connections).URL, opts...)
+		c := clientOver(t, countingServer(t, &connections).URL, opts...)
 		for range 3 {
 			_, err := c.ListBINs(t.Context())
 			require.NoError(t, err)
@@ -812,7 +812,7 @@ func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int32
-	c := tellClient(t, tellCounting(t, &connections).URL)
+	c := clientOver(t, countingServer(t, &connections).URL)
 	for range 2 {
 		_, err := c.ListBINs(t.Context())
 		require.NoError(t, err)
@@ -824,18 +824,18 @@ func TestCloseIdleConnections(t *testing.T) {
 func TestWithMaxResponseBytes(t *testing.T) {
 	t.Parallel()
 	reply := success(`["493193"]`)
-	s := &tellScript{replies: []*tellReply{{body: reply}}}
+	s := &scriptedService{replies: []*scriptedReply{{body: reply}}}
 	bins, err := clientOn(t, s, WithMaxResponseBytes(int64(len(reply)))).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"493193"}, bins)
 
-	short := clientOn(t, s, WithMaxResponseBytes(int64(len(reply))-1), WithRetry(tellPolicy))
+	short := clientOn(t, s, WithMaxResponseBytes(int64(len(reply))-1), WithRetry(quickPolicy))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
-	assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}, tellingOf(t, err))
-	_, err = short.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}, factsOf(t, err))
+	_, err = short.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.ErrorIs(t, err, ErrResponseTooLarge, "the bound of writes is the lower one")
 
-	large := &tellScript{replies: []*tellReply{{body: success(`["` + strings.Repeat("4", 100<<10) + `"]`)}}}
+	large := &scriptedService{replies: []*scriptedReply{{body: success(`["` + strings.Repeat("4", 100<<10) + `"]`)}}}
 	_, err = clientOn(t, large).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err, "64 KiB bound writes only")
 }
@@ -866,12 +866,12 @@ func TestHowLongACallMayTake(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, tc.limit)
 					defer cancel()
 				}
-				c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
 				}), append(tc.opts, WithRetry(RetryPolicy{}))...)
 				start := time.Now()
-				err := tellMethods()[tc.op](ctx, c)
+				err := allMethods()[tc.op](ctx, c)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, ErrOutcomeUnknown)
 				assert.Equal(t, tc.want, time.Since(start))
@@ -884,7 +884,7 @@ func TestHowLongACallMayTake(t *testing.T) {
 func TestTheTimeOfACallIncludesItsRepeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}), WithRetry(RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}))
@@ -910,9 +910,9 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	own := s.Client().Transport.(*http.Transport).Clone()
 	own.ForceAttemptHTTP2 = true
 	require.Contains(t, own.TLSClientConfig.NextProtos, "h2")
-	c := tellClient(t, s.URL, WithTransport(own))
+	c := clientOver(t, s.URL, WithTransport(own))
 	own.TLSClientConfig = &tls.Config{} // would not trust the server
-	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errTellBroken }
+	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errBrokenNetwork }
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write", Write: true})
@@ -924,12 +924,12 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 // A mock that is installed in an http.Client after New must carry the calls.
 func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 	t.Parallel()
-	own := &http.Client{Transport: tellTrip(func(*http.Request) (*http.Response, error) { return nil, errTellBroken })}
+	own := &http.Client{Transport: tripFunc(func(*http.Request) (*http.Response, error) { return nil, errBrokenNetwork })}
 	c, err := New(testBase, testKey, WithHTTPClient(own), WithRetry(RetryPolicy{}))
 	require.NoError(t, err)
 	_, err = c.ListBINs(t.Context())
-	require.ErrorIs(t, err, errTellBroken)
-	own.Transport = &tellScript{replies: []*tellReply{{body: success(`[]`)}}}
+	require.ErrorIs(t, err, errBrokenNetwork)
+	own.Transport = &scriptedService{replies: []*scriptedReply{{body: success(`[]`)}}}
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
 }
@@ -937,11 +937,11 @@ func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
 	p := DefaultProfile()
-	c := clientOn(t, &tellScript{replies: []*tellReply{{body: `{"code":422,"msg":"no","data":null}`}}}, WithProfile(p))
+	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: `{"code":422,"msg":"no","data":null}`}}}, WithProfile(p))
 	for i := range p.RefusedCodes {
 		p.RefusedCodes[i] = 0
 	}
-	assert.Equal(t, OutcomeRefused, tellOutcome(t, c, "M-1"))
+	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-1"))
 }
 
 func TestTheDefaults(t *testing.T) {

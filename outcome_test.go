@@ -25,9 +25,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tellSentinels are all sentinels: an error is compared with each of them, so
+// allSentinels are all sentinels: an error is compared with each of them, so
 // that one which matches too much is found as well.
-var tellSentinels = []struct {
+var allSentinels = []struct {
 	name string
 	err  error
 }{
@@ -38,8 +38,8 @@ var tellSentinels = []struct {
 	{"Drift", ErrDrift},
 }
 
-// telling is all that an error tells a program.
-type telling struct {
+// facts is all that an error tells a program.
+type facts struct {
 	Outcome    Outcome
 	Is         string // the sentinels that it matches, without "Err"
 	HTTPStatus int
@@ -49,11 +49,11 @@ type telling struct {
 	Phases     string // of the attempts, one after the other
 }
 
-func tellingOf(t *testing.T, err error) telling {
+func factsOf(t *testing.T, err error) facts {
 	t.Helper()
 	e := failure(t, err)
 	var is, phases []string
-	for _, s := range tellSentinels {
+	for _, s := range allSentinels {
 		if errors.Is(err, s.err) {
 			is = append(is, s.name)
 		}
@@ -61,56 +61,56 @@ func tellingOf(t *testing.T, err error) telling {
 	for _, a := range e.Attempts {
 		phases = append(phases, a.Phase)
 	}
-	return telling{
+	return facts{
 		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
 		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
 	}
 }
 
-// tellWrite is one operation that changes something.
-type tellWrite struct {
+// writeOp is one operation that changes something.
+type writeOp struct {
 	op        string
 	reference string
 	data      string // of a success
 	call      func(context.Context, *Client, ...CallOption) error
 }
 
-const tellUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
+const testUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
 
-func tellTransfer(orderNo string) TransferParams {
+func smallTransfer(orderNo string) TransferParams {
 	return TransferParams{MerchantOrderNo: orderNo, PayoutCurrency: "EUR", TransferAmount: dec("10.50")}
 }
 
-type tellTicket struct {
+type closingTicket struct {
 	Ticket string `json:"ticket"`
 }
 
-func tellWrites() []tellWrite {
-	return []tellWrite{
+func allWrites() []writeOp {
+	return []writeOp{
 		{
 			"CreateTransfer", "M-1", `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				_, err := c.CreateTransfer(ctx, tellTransfer("M-1"), opts...)
+				_, err := c.CreateTransfer(ctx, smallTransfer("M-1"), opts...)
 				return err
 			},
 		},
 		{
-			"FreezeCard", "F-1", `"` + tellUUID + `"`,
+			"FreezeCard", "F-1", `"` + testUUID + `"`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
 				_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: "c1", ClientTransactionID: "F-1"}, opts...)
 				return err
 			},
 		},
 		{
-			"CancelOperation", tellUUID, `true`,
+			"CancelOperation", testUUID, `true`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				return c.CancelOperation(ctx, tellUUID, opts...)
+				return c.CancelOperation(ctx, testUUID, opts...)
 			},
 		},
 		{
-			"RetryOperation", tellUUID, `true`,
+			"RetryOperation", testUUID, `true`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				return c.RetryOperation(ctx, tellUUID, opts...)
+				return c.RetryOperation(ctx, testUUID, opts...)
 			},
 		},
 		{
@@ -123,7 +123,7 @@ func tellWrites() []tellWrite {
 		{
 			"CloseCard", "C-1", `{"ticket":"T-9"}`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				_, err := Call[tellTicket](ctx, c, Request{
+				_, err := Call[closingTicket](ctx, c, Request{
 					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
 					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
 				}, opts...)
@@ -133,9 +133,9 @@ func tellWrites() []tellWrite {
 	}
 }
 
-// tellService is a service on loopback. It reads each request to its last byte,
+// loopbackService is a service on loopback. It reads each request to its last byte,
 // counts it, and does with the connection what the test says.
-type tellService struct {
+type loopbackService struct {
 	base     string
 	requests atomic.Int32
 
@@ -143,11 +143,11 @@ type tellService struct {
 	conns []net.Conn
 }
 
-func tellServe(t *testing.T, reply func(net.Conn)) *tellService {
+func serveReplies(t *testing.T, reply func(net.Conn)) *loopbackService {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &tellService{base: "http://" + listener.Addr().String() + "/api/v1"}
+	s := &loopbackService{base: "http://" + listener.Addr().String() + "/api/v1"}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -184,60 +184,60 @@ func tellServe(t *testing.T, reply func(net.Conn)) *tellService {
 	return s
 }
 
-// tellSay writes text, and closes the connection.
-func tellSay(text string) func(net.Conn) {
+// sayAndClose writes text, and closes the connection.
+func sayAndClose(text string) func(net.Conn) {
 	return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
 }
 
-// tellReset ends the connection so that the client sees a reset.
-func tellReset(conn net.Conn) {
+// resetConn ends the connection so that the client sees a reset.
+func resetConn(conn net.Conn) {
 	_ = conn.(*net.TCPConn).SetLinger(0)
 	_ = conn.Close()
 }
 
-// tellHTTP is the text of a reply: a status line's end, further header lines, a body.
-func tellHTTP(status, header, body string) string {
+// replyText is the text of a reply: a status line's end, further header lines, a body.
+func replyText(status, header, body string) string {
 	return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n" + header +
 		"Content-Length: " + strconv.Itoa(len(body)) + "\r\nConnection: close\r\n\r\n" + body
 }
 
-// tellPolicy repeats as the default does, without the waits.
-var tellPolicy = RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
+// quickPolicy repeats as the default does, without the waits.
+var quickPolicy = RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
 
-func tellClient(t *testing.T, base string, opts ...Option) *Client {
+func clientOver(t *testing.T, base string, opts ...Option) *Client {
 	t.Helper()
-	c, err := New(base, testKey, append([]Option{WithRetry(tellPolicy)}, opts...)...)
+	c, err := New(base, testKey, append([]Option{WithRetry(quickPolicy)}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
 
-// tellCase is a reply, and what is told of it to one who sent a write.
-type tellCase struct {
+// replyCase is a reply, and what is told of it to one who sent a write.
+type replyCase struct {
 	name   string
 	status string // with reason, as "200 OK"
 	header string // lines
 	body   string // <data> stands for the data of the operation's success
 	raw    string // instead of all these: what goes out
 	reset  bool   // the connection is reset after raw
-	want   telling
+	want   facts
 }
 
 // text is what goes out for an operation.
-func (c tellCase) text(w tellWrite) string {
+func (c replyCase) text(w writeOp) string {
 	if c.status == "" {
 		return c.raw
 	}
-	return tellHTTP(c.status, c.header, strings.ReplaceAll(c.body, "<data>", w.data))
+	return replyText(c.status, c.header, strings.ReplaceAll(c.body, "<data>", w.data))
 }
 
 // Replies that no answer can be read from: whatever was done, nobody knows.
-func tellBrokenReplies() []tellCase {
-	unknown := func(status int, is, phases string) telling {
-		return telling{Outcome: OutcomeUnknown, Is: is, HTTPStatus: status, Phases: phases}
+func brokenReplies() []replyCase {
+	unknown := func(status int, is, phases string) facts {
+		return facts{Outcome: OutcomeUnknown, Is: is, HTTPStatus: status, Phases: phases}
 	}
 	sent := unknown(0, "Unknown", "sent")
-	return []tellCase{
+	return []replyCase{
 		{name: "reset without an answer", reset: true, want: sent},
 		{name: "closed without an answer", want: sent},
 		{name: "closed within the status line", raw: "HTTP/1.", want: sent},
@@ -254,7 +254,7 @@ func tellBrokenReplies() []tellCase {
 		{
 			name: "switching protocols",
 			raw:  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
-			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 101},
+			want: facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 101},
 		},
 		{
 			name: "a body that ends too early",
@@ -285,11 +285,11 @@ func tellBrokenReplies() []tellCase {
 			body: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", want: unknown(200, "Unknown Unreadable", ""),
 		},
 		{
-			name: "a byte over 64 KiB", status: "200 OK", body: tellPadded(maxWriteReplyBytes + 1),
+			name: "a byte over 64 KiB", status: "200 OK", body: paddedRefusal(maxWriteReplyBytes + 1),
 			want: unknown(200, "Unknown TooLarge", "answered"),
 		},
 		{
-			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: tellPadded(maxWriteReplyBytes + 1),
+			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: paddedRefusal(maxWriteReplyBytes + 1),
 			want: unknown(422, "Unknown TooLarge", "answered"),
 		},
 		{
@@ -307,121 +307,121 @@ func tellBrokenReplies() []tellCase {
 	}
 }
 
-// tellPadded is a refusal of so many bytes.
-func tellPadded(size int) string {
+// paddedRefusal is a refusal of so many bytes.
+func paddedRefusal(size int) string {
 	const text = `{"code":422,"msg":"no","data":null}`
 	return text + strings.Repeat(" ", size-len(text))
 }
 
 // Redirects are never followed: what was sent may have been executed before.
-func tellRedirects() []tellCase {
-	var cases []tellCase
+func redirectReplies() []replyCase {
+	var cases []replyCase
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308, 399} {
-		cases = append(cases, tellCase{
+		cases = append(cases, replyCase{
 			name: fmt.Sprint("a redirect within the service, ", status),
 			raw:  fmt.Sprintf("HTTP/1.1 %d Elsewhere\r\nLocation: /api/v1/cards\r\nContent-Length: 0\r\n\r\n", status),
-			want: telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: status},
+			want: facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: status},
 		})
 	}
 	return cases
 }
 
-// tellRefused are the numbers that guarantee, by the default profile, that
+// refusalsByNumber are the numbers that guarantee, by the default profile, that
 // nothing happened, with what else they say.
-var tellRefused = map[int]string{
+var refusalsByNumber = map[int]string{
 	400: "Refused", 401: "Refused Unauthorized", 403: "Refused", 404: "Refused NotFound", 405: "Refused",
 	413: "Refused", 415: "Refused", 422: "Refused", 429: "Refused RateLimited",
 }
 
 // Readable envelopes whose code is not that of a success, under a status that is.
-func tellCodes() []tellCase {
-	var cases []tellCase
-	for code, is := range tellRefused {
-		cases = append(cases, tellCase{
+func codeReplies() []replyCase {
+	var cases []replyCase
+	for code, is := range refusalsByNumber {
+		cases = append(cases, replyCase{
 			name: fmt.Sprint("code ", code), status: "200 OK",
 			body: fmt.Sprintf(`{"code":%d,"msg":"not possible","data":<data>}`, code),
-			want: telling{Outcome: OutcomeRefused, Is: is, HTTPStatus: 200, Code: code, Message: "not possible"},
+			want: facts{Outcome: OutcomeRefused, Is: is, HTTPStatus: 200, Code: code, Message: "not possible"},
 		})
 	}
 	for _, code := range []int{-200, -1, 1, 199, 201, 204, 402, 406, 408, 409, 410, 418, 423, 425, 500, 502, 503, 599, 1001, 20000} {
-		cases = append(cases, tellCase{
+		cases = append(cases, replyCase{
 			name: fmt.Sprint("code ", code), status: "200 OK",
 			body: fmt.Sprintf(`{"code":%d,"msg":"who knows","data":null}`, code),
-			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: code, Message: "who knows"},
+			want: facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: code, Message: "who knows"},
 		})
 	}
 	return append(cases,
-		tellCase{
+		replyCase{
 			name: "code 0", status: "200 OK", body: `{"code":0,"msg":"success","data":<data>}`,
-			want: telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Message: "success"},
+			want: facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Message: "success"},
 		},
-		tellCase{
+		replyCase{
 			name: "a refusal under another status of success", status: "201 Created", body: `{"code":422,"msg":"no","data":null}`,
-			want: telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 201, Code: 422, Message: "no"},
+			want: facts{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 201, Code: 422, Message: "no"},
 		},
-		tellCase{
+		replyCase{
 			name: "a refusal that says when to come again", status: "200 OK", header: "Retry-After: 7\r\n",
 			body: `{"code":429,"msg":"slow down","data":null}`,
-			want: telling{
+			want: facts{
 				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 200, Code: 429,
 				Message: "slow down", RetryAfter: 7 * time.Second,
 			},
 		},
-		tellCase{
+		replyCase{
 			name: "an informational status before a refusal",
-			raw:  "HTTP/1.1 103 Early Hints\r\n\r\n" + tellHTTP("200 OK", "", `{"code":422,"msg":"no","data":null}`),
-			want: telling{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"},
+			raw:  "HTTP/1.1 103 Early Hints\r\n\r\n" + replyText("200 OK", "", `{"code":422,"msg":"no","data":null}`),
+			want: facts{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"},
 		},
 	)
 }
 
 // HTTP statuses of failures.
-func tellStatuses() []tellCase {
-	var cases []tellCase
-	for status, is := range tellRefused {
-		want := telling{Outcome: OutcomeRefused, Is: is, HTTPStatus: status}
+func statusReplies() []replyCase {
+	var cases []replyCase
+	for status, is := range refusalsByNumber {
+		want := facts{Outcome: OutcomeRefused, Is: is, HTTPStatus: status}
 		for name, body := range map[string]string{
 			"HTML": "<h1>Forbidden</h1>", "no body": "", "a list": "[]", "two codes": `{"code":200,"code":422,"msg":"m","data":null}`,
 		} {
-			cases = append(cases, tellCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+			cases = append(cases, replyCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
 		}
 		for _, code := range []int{1, 201, 422, 499, 600, 1001} {
 			w := want
 			w.Code, w.Message = code, "no"
-			cases = append(cases, tellCase{
+			cases = append(cases, replyCase{
 				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
 				body: fmt.Sprintf(`{"code":%d,"msg":"no","data":null}`, code), want: w,
 			})
 		}
 		// The status says no, the code says yes or that it does not know.
 		for _, code := range []int{200, 500, 503, 599} {
-			cases = append(cases, tellCase{
+			cases = append(cases, replyCase{
 				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
 				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code),
-				want: telling{
+				want: facts{
 					Outcome: OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1), HTTPStatus: status,
 					Code: code, Message: "hm",
 				},
 			})
 		}
 	}
-	cases = append(cases, tellCase{
+	cases = append(cases, replyCase{
 		name: "429 that says when to come again", status: "429 Too Many Requests", header: "Retry-After: 40\r\n",
 		body: `{"code":429,"msg":"slow down","data":null}`,
-		want: telling{
+		want: facts{
 			Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429,
 			Message: "slow down", RetryAfter: 40 * time.Second,
 		},
 	})
 	for _, status := range []int{402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 501, 502, 503, 504, 505, 511, 599, 600, 999} {
-		want := telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: status}
+		want := facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: status}
 		for name, body := range map[string]string{"HTML": "<h1>No</h1>", "no body": ""} {
-			cases = append(cases, tellCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+			cases = append(cases, replyCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
 		}
 		for _, code := range []int{200, 422, 500} {
 			w := want
 			w.Code, w.Message = code, "hm"
-			cases = append(cases, tellCase{
+			cases = append(cases, replyCase{
 				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
 				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code), want: w,
 			})
@@ -432,20 +432,20 @@ func tellStatuses() []tellCase {
 
 func TestWhatIsToldOfAWrite(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(tellBrokenReplies(), tellRedirects(), tellCodes(), tellStatuses())
-	for _, w := range tellWrites() {
+	cases := slices.Concat(brokenReplies(), redirectReplies(), codeReplies(), statusReplies())
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
 			for _, tc := range cases {
 				t.Run(tc.name, func(t *testing.T) {
-					s := tellServe(t, func(conn net.Conn) {
-						tellSay(tc.text(w))(conn)
+					s := serveReplies(t, func(conn net.Conn) {
+						sayAndClose(tc.text(w))(conn)
 						if tc.reset {
-							tellReset(conn)
+							resetConn(conn)
 						}
 					})
-					err := w.call(t.Context(), tellClient(t, s.base))
-					assert.Equal(t, tc.want, tellingOf(t, err))
+					err := w.call(t.Context(), clientOver(t, s.base))
+					assert.Equal(t, tc.want, factsOf(t, err))
 					assert.Equal(t, w.op, failure(t, err).Op)
 					assert.Equal(t, w.reference, failure(t, err).Reference)
 					assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
@@ -458,9 +458,9 @@ func TestWhatIsToldOfAWrite(t *testing.T) {
 // The service said yes, and what it said of the details is not what it promises.
 func TestWhatIsToldOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 	t.Parallel()
-	executed := telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	unknown := telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	wrong := map[string]map[string]telling{
+	executed := facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	unknown := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	wrong := map[string]map[string]facts{
 		"CreateTransfer": {
 			`"A-1"`: executed, `7`: executed, `true`: executed, `null`: executed, `[]`: executed, `{}`: executed,
 			`{"merchant_order_no":"M-1","status":"wait_process"}`:                         executed,
@@ -487,19 +487,19 @@ func TestWhatIsToldOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 		},
 		"CloseCard": {`"T-9"`: executed, `[]`: executed, `null`: executed, `{"ticket":9}`: executed},
 	}
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
-			bodies := map[string]telling{`{"code":200,"msg":"success"}`: executed}
+			bodies := map[string]facts{`{"code":200,"msg":"success"}`: executed}
 			for data, want := range wrong[w.op] {
 				bodies[`{"code":200,"msg":"success","data":`+data+`}`] = want
 				bodies[`{"data":`+data+`,"msg":"success","code":200}`] = want
 			}
 			for body, want := range bodies {
 				t.Run(body, func(t *testing.T) {
-					s := tellServe(t, tellSay(tellHTTP("200 OK", "", body)))
-					err := w.call(t.Context(), tellClient(t, s.base))
-					assert.Equal(t, want, tellingOf(t, err))
+					s := serveReplies(t, sayAndClose(replyText("200 OK", "", body)))
+					err := w.call(t.Context(), clientOver(t, s.base))
+					assert.Equal(t, want, factsOf(t, err))
 					assert.Equal(t, w.reference, failure(t, err).Reference)
 					assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
 				})
@@ -510,28 +510,28 @@ func TestWhatIsToldOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 
 func TestWhatASuccessfulWriteLooksLikeOnTheWire(t *testing.T) {
 	t.Parallel()
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		for name, reply := range map[string]string{
-			"200":                      tellHTTP("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
-			"201":                      tellHTTP("201 Created", "", `{"code":200,"msg":"Uploaded","data":`+w.data+`}`),
-			"data first":               tellHTTP("200 OK", "", `{"data":`+w.data+`,"msg":"success","code":200}`),
-			"an early hint before it":  "HTTP/1.1 103 Early Hints\r\n\r\n" + tellHTTP("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
+			"200":                      replyText("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
+			"201":                      replyText("201 Created", "", `{"code":200,"msg":"Uploaded","data":`+w.data+`}`),
+			"data first":               replyText("200 OK", "", `{"data":`+w.data+`,"msg":"success","code":200}`),
+			"an early hint before it":  "HTTP/1.1 103 Early Hints\r\n\r\n" + replyText("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
 			"without a length":         "HTTP/1.1 200 OK\r\n\r\n" + `{"code":200,"msg":"success","data":` + w.data + `}`,
-			"of just 64 KiB":           tellHTTP("200 OK", "", fmt.Sprintf("%-*s", maxWriteReplyBytes, `{"code":200,"msg":"success","data":`+w.data+`}`)),
-			"Retry-After all the same": tellHTTP("200 OK", "Retry-After: 9\r\n", `{"code":200,"msg":"success","data":`+w.data+`}`),
+			"of just 64 KiB":           replyText("200 OK", "", fmt.Sprintf("%-*s", maxWriteReplyBytes, `{"code":200,"msg":"success","data":`+w.data+`}`)),
+			"Retry-After all the same": replyText("200 OK", "Retry-After: 9\r\n", `{"code":200,"msg":"success","data":`+w.data+`}`),
 		} {
 			t.Run(w.op+" "+name, func(t *testing.T) {
 				t.Parallel()
-				s := tellServe(t, tellSay(reply))
-				require.NoError(t, w.call(t.Context(), tellClient(t, s.base)))
+				s := serveReplies(t, sayAndClose(reply))
+				require.NoError(t, w.call(t.Context(), clientOver(t, s.base)))
 				assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
 			})
 		}
 	}
 }
 
-// tellClosedPort is the base URL of a service that is not there.
-func tellClosedPort(t *testing.T) string {
+// closedPort is the base URL of a service that is not there.
+func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -541,8 +541,8 @@ func tellClosedPort(t *testing.T) string {
 
 func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 	t.Parallel()
-	base := tellClosedPort(t)
-	for _, w := range tellWrites() {
+	base := closedPort(t)
+	for _, w := range allWrites() {
 		for name, tc := range map[string]struct {
 			retries int
 			opts    []CallOption
@@ -556,10 +556,10 @@ func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 		} {
 			t.Run(w.op+" "+name, func(t *testing.T) {
 				t.Parallel()
-				policy := tellPolicy
+				policy := quickPolicy
 				policy.MaxRetries = tc.retries
-				err := w.call(t.Context(), tellClient(t, base, WithRetry(policy)), tc.opts...)
-				assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: tc.phases}, tellingOf(t, err))
+				err := w.call(t.Context(), clientOver(t, base, WithRetry(policy)), tc.opts...)
+				assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent", Phases: tc.phases}, factsOf(t, err))
 				assert.Equal(t, w.reference, failure(t, err).Reference)
 				require.ErrorIs(t, err, syscall.ECONNREFUSED)
 			})
@@ -571,18 +571,18 @@ func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 // over it. Whom it cannot trust the client does not ask again.
 func TestAWriteWhoseHandshakeFailsWasNotSent(t *testing.T) {
 	t.Parallel()
-	plain := tellServe(t, func(net.Conn) {})
+	plain := serveReplies(t, func(net.Conn) {})
 	var requests atomic.Int32
 	stranger := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // silence for the handshakes that are to fail
 	stranger.StartTLS()
 	t.Cleanup(stranger.Close)
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
-			err := w.call(t.Context(), tellClient(t, strings.Replace(plain.base, "http:", "https:", 1)))
-			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect connect"}, tellingOf(t, err))
-			err = w.call(t.Context(), tellClient(t, stranger.URL))
-			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect"}, tellingOf(t, err))
+			err := w.call(t.Context(), clientOver(t, strings.Replace(plain.base, "http:", "https:", 1)))
+			assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect connect"}, factsOf(t, err))
+			err = w.call(t.Context(), clientOver(t, stranger.URL))
+			assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect"}, factsOf(t, err))
 			assert.ErrorContains(t, err, "certificate not trusted")
 			assert.Zero(t, plain.requests.Load()+requests.Load())
 		})
@@ -593,12 +593,12 @@ func TestAWriteWhoseHandshakeFailsWasNotSent(t *testing.T) {
 // on the second one is not sent on a third.
 func TestAWriteIsSentOnceHoweverOftenItWasNotSent(t *testing.T) {
 	t.Parallel()
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
-			s := tellServe(t, func(net.Conn) {})
+			s := serveReplies(t, func(net.Conn) {})
 			var dials atomic.Int32
-			c := tellClient(t, s.base, WithTransport(&http.Transport{
+			c := clientOver(t, s.base, WithTransport(&http.Transport{
 				DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 					if dials.Add(1) == 1 {
 						return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
@@ -607,24 +607,24 @@ func TestAWriteIsSentOnceHoweverOftenItWasNotSent(t *testing.T) {
 				},
 			}))
 			err := w.call(t.Context(), c)
-			assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect sent"}, tellingOf(t, err))
+			assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect sent"}, factsOf(t, err))
 			assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
 			assert.EqualValues(t, 2, dials.Load())
 		})
 	}
 }
 
-// tellEnding is a context that ends when the test says so, in the way it says.
-type tellEnding struct {
+// endingContext is a context that ends when the test says so, in the way it says.
+type endingContext struct {
 	context.Context
 	done chan struct{}
 	err  error
 }
 
-func (e *tellEnding) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
-func (e *tellEnding) Done() <-chan struct{}       { return e.done }
+func (e *endingContext) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+func (e *endingContext) Done() <-chan struct{}       { return e.done }
 
-func (e *tellEnding) Err() error {
+func (e *endingContext) Err() error {
 	select {
 	case <-e.done:
 		return e.err
@@ -635,17 +635,17 @@ func (e *tellEnding) Err() error {
 
 func TestAWriteWhoseContextEndsWhileItWaitsForTheAnswer(t *testing.T) {
 	t.Parallel()
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
 			t.Run(w.op+" "+cause.Error(), func(t *testing.T) {
 				t.Parallel()
-				ctx := &tellEnding{Context: t.Context(), done: make(chan struct{}), err: cause}
-				s := tellServe(t, func(conn net.Conn) {
+				ctx := &endingContext{Context: t.Context(), done: make(chan struct{}), err: cause}
+				s := serveReplies(t, func(conn net.Conn) {
 					close(ctx.done)
 					_, _ = io.Copy(io.Discard, conn) // until the client closes it
 				})
-				err := w.call(ctx, tellClient(t, s.base))
-				assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}, tellingOf(t, err))
+				err := w.call(ctx, clientOver(t, s.base))
+				assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}, factsOf(t, err))
 				require.ErrorIs(t, err, cause)
 				assert.EqualValues(t, 1, s.requests.Load(), "the requests that reached the service")
 			})
@@ -656,14 +656,14 @@ func TestAWriteWhoseContextEndsWhileItWaitsForTheAnswer(t *testing.T) {
 func TestAWriteWhoseContextIsDoneWasNotSent(t *testing.T) {
 	t.Parallel()
 	shutdown := errors.New("the shop closes")
-	s := tellServe(t, func(net.Conn) {})
-	for _, w := range tellWrites() {
+	s := serveReplies(t, func(net.Conn) {})
+	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(shutdown)
-			err := w.call(ctx, tellClient(t, s.base))
-			assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent"}, tellingOf(t, err))
+			err := w.call(ctx, clientOver(t, s.base))
+			assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent"}, factsOf(t, err))
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, shutdown)
 			assert.NotContains(t, err.Error(), "shop", "the text of a cause may hold anything")
@@ -678,35 +678,35 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 	p := DefaultProfile()
 	p.RefusedCodes = []int{1001}
 	p.RefusedStatuses = []int{409}
-	for reply, want := range map[string]telling{
-		tellHTTP("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
-		tellHTTP("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
-		tellHTTP("409 Conflict", "", `exists`):                         {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 409},
-		tellHTTP("422 No", "", `no`):                                   {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422},
+	for reply, want := range map[string]facts{
+		replyText("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
+		replyText("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
+		replyText("409 Conflict", "", `exists`):                         {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 409},
+		replyText("422 No", "", `no`):                                   {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422},
 	} {
 		t.Run(reply, func(t *testing.T) {
 			t.Parallel()
-			s := tellServe(t, tellSay(reply))
-			_, err := tellClient(t, s.base, WithProfile(p)).CreateTransfer(t.Context(), tellTransfer("M-1"))
-			assert.Equal(t, want, tellingOf(t, err))
+			s := serveReplies(t, sayAndClose(reply))
+			_, err := clientOver(t, s.base, WithProfile(p)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+			assert.Equal(t, want, factsOf(t, err))
 		})
 	}
 }
 
-// tellScript is a carrier that gives one reply after the other, the last for ever.
-type tellScript struct {
-	replies  []*tellReply
+// scriptedService is a carrier that gives one reply after the other, the last for ever.
+type scriptedService struct {
+	replies  []*scriptedReply
 	requests int
 }
 
-type tellReply struct {
+type scriptedReply struct {
 	status int
 	header string // "Name: value"; "": none
 	body   string
 	err    error
 }
 
-func (s *tellScript) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *scriptedService) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply := s.replies[min(s.requests, len(s.replies)-1)]
 	s.requests++
 	if reply.err != nil {
@@ -719,85 +719,85 @@ func (s *tellScript) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-var errTellBroken = errors.New("the network of 4111111111111111 is broken")
+var errBrokenNetwork = errors.New("the network of 4111111111111111 is broken")
 
 func TestWhatIsToldOfARead(t *testing.T) {
 	t.Parallel()
-	down := &tellReply{status: 503, body: "<h1>down</h1>"}
-	busy := &tellReply{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"slow down","data":null}`}
-	broken := &tellReply{err: errTellBroken}
-	good := &tellReply{status: 200, body: `{"code":200,"msg":"success","data":["493193"]}`}
+	down := &scriptedReply{status: 503, body: "<h1>down</h1>"}
+	busy := &scriptedReply{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"slow down","data":null}`}
+	broken := &scriptedReply{err: errBrokenNetwork}
+	good := &scriptedReply{status: 200, body: `{"code":200,"msg":"success","data":["493193"]}`}
 	for name, tc := range map[string]struct {
-		replies  []*tellReply
+		replies  []*scriptedReply
 		opts     []CallOption
-		want     telling // zero: success
-		attempts []int   // statuses of the attempts that are told
+		want     facts // zero: success
+		attempts []int // statuses of the attempts that are told
 		waited   time.Duration
 		requests int
 	}{
-		"one repeat helps":   {replies: []*tellReply{down, good}, attempts: []int{503, 200}, requests: 2},
-		"two repeats help":   {replies: []*tellReply{broken, down, good}, attempts: []int{0, 503, 200}, requests: 3},
-		"a clean first try":  {replies: []*tellReply{good}, requests: 1},
-		"the wait asked for": {replies: []*tellReply{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second, requests: 2},
+		"one repeat helps":   {replies: []*scriptedReply{down, good}, attempts: []int{503, 200}, requests: 2},
+		"two repeats help":   {replies: []*scriptedReply{broken, down, good}, attempts: []int{0, 503, 200}, requests: 3},
+		"a clean first try":  {replies: []*scriptedReply{good}, requests: 1},
+		"the wait asked for": {replies: []*scriptedReply{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second, requests: 2},
 		"the last answer is told": {
-			replies: []*tellReply{broken, busy, {status: 500, body: `{"code":500,"msg":"database","data":null}`}},
-			want: telling{
+			replies: []*scriptedReply{broken, busy, {status: 500, body: `{"code":500,"msg":"database","data":null}`}},
+			want: facts{
 				Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent answered answered",
 			},
 			attempts: []int{0, 429, 500}, waited: 7 * time.Second, requests: 3,
 		},
 		"nothing of an answer before the last is told": {
-			replies:  []*tellReply{busy, broken},
-			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "answered sent sent"},
+			replies:  []*scriptedReply{busy, broken},
+			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "answered sent sent"},
 			attempts: []int{429, 0, 0}, waited: 7 * time.Second, requests: 3,
 		},
 		"without repeats": {
-			replies: []*tellReply{busy}, opts: []CallOption{WithoutRetry()},
-			want: telling{
+			replies: []*scriptedReply{busy}, opts: []CallOption{WithoutRetry()},
+			want: facts{
 				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 7 * time.Second,
 			},
 			requests: 1,
 		},
 		"too long a wait": {
-			replies: []*tellReply{{status: 429, header: "Retry-After: 61", body: `{"code":429,"msg":"slow down","data":null}`}},
-			want: telling{
+			replies: []*scriptedReply{{status: 429, header: "Retry-After: 61", body: `{"code":429,"msg":"slow down","data":null}`}},
+			want: facts{
 				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 61 * time.Second,
 			},
 			requests: 1,
 		},
 		"a refusal is not repeated": {
-			replies:  []*tellReply{{status: 401, body: `{"code":401,"msg":"bad key","data":null}`}},
-			want:     telling{Outcome: OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
+			replies:  []*scriptedReply{{status: 401, body: `{"code":401,"msg":"bad key","data":null}`}},
+			want:     facts{Outcome: OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
 			requests: 1,
 		},
 		"another code is not repeated": {
-			replies:  []*tellReply{{status: 200, body: `{"code":500,"msg":"hm","data":null}`}},
-			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
+			replies:  []*scriptedReply{{status: 200, body: `{"code":500,"msg":"hm","data":null}`}},
+			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
 			requests: 1,
 		},
 		"data of the wrong kind": {
-			replies:  []*tellReply{{status: 200, body: `{"code":200,"msg":"success","data":{}}`}},
-			want:     telling{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
+			replies:  []*scriptedReply{{status: 200, body: `{"code":200,"msg":"success","data":{}}`}},
+			want:     facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
 			requests: 1,
 		},
 		"not the envelope": {
-			replies:  []*tellReply{{status: 200, body: `<html>`}},
-			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+			replies:  []*scriptedReply{{status: 200, body: `<html>`}},
+			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 			requests: 1,
 		},
 		"a redirect": {
-			replies:  []*tellReply{{status: 302, header: "Location: /elsewhere"}},
-			want:     telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
+			replies:  []*scriptedReply{{status: 302, header: "Location: /elsewhere"}},
+			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
 			requests: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &tellScript{replies: tc.replies}
+				s := &scriptedService{replies: tc.replies}
 				var r Response
 				start := time.Now()
-				c := clientOn(t, s, WithRetry(tellPolicy))
+				c := clientOn(t, s, WithRetry(quickPolicy))
 				bins, err := c.ListBINsUnderMaintenance(t.Context(), append(tc.opts, WithResponse(&r))...)
 				assert.Equal(t, tc.waited, time.Since(start).Round(time.Second))
 				assert.Equal(t, tc.requests, s.requests)
@@ -807,12 +807,12 @@ func TestWhatIsToldOfARead(t *testing.T) {
 					assert.Equal(t, i+1 < len(r.Attempts), a.Wait > 0, "there is a wait before a repeat, and none after the last")
 				}
 				assert.Equal(t, tc.attempts, statuses)
-				if tc.want == (telling{}) {
+				if tc.want == (facts{}) {
 					require.NoError(t, err)
 					assert.Equal(t, []string{"493193"}, bins)
 					return
 				}
-				assert.Equal(t, tc.want, tellingOf(t, err))
+				assert.Equal(t, tc.want, factsOf(t, err))
 				assert.Equal(t, r.Attempts, failure(t, err).Attempts)
 				assert.Nil(t, bins)
 				assert.NotContains(t, err.Error(), "4111", "the text of a cause may hold anything")
@@ -826,93 +826,93 @@ func TestWhatIsToldOfARead(t *testing.T) {
 func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
 	t.Parallel()
 	for status, requests := range map[int]int{429: 2, 502: 2, 503: 2, 504: 2, 500: 1, 408: 1, 425: 1, 501: 1} {
-		s := tellServe(t, tellSay(tellHTTP(fmt.Sprint(status, " No"), "", "")))
-		_, err := tellClient(t, s.base).GetCardSecrets(t.Context(), "c1")
+		s := serveReplies(t, sayAndClose(replyText(fmt.Sprint(status, " No"), "", "")))
+		_, err := clientOver(t, s.base).GetCardSecrets(t.Context(), "c1")
 		assert.Equal(t, status, failure(t, err).HTTPStatus)
 		assert.EqualValues(t, requests, s.requests.Load(), "after status %d", status)
 	}
-	lost := tellServe(t, func(net.Conn) {})
-	_, err := tellClient(t, lost.base).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}, tellingOf(t, err))
+	lost := serveReplies(t, func(net.Conn) {})
+	_, err := clientOver(t, lost.base).GetCardSecrets(t.Context(), "c1")
+	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}, factsOf(t, err))
 	assert.EqualValues(t, 1, lost.requests.Load(), "a POST whose answer was lost is not repeated")
 
-	_, err = tellClient(t, tellClosedPort(t)).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, telling{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, tellingOf(t, err))
+	_, err = clientOver(t, closedPort(t)).GetCardSecrets(t.Context(), "c1")
+	assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, factsOf(t, err))
 }
 
-// tellDoer is a caller's way of sending.
-type tellDoer func(*http.Request) (*http.Response, error)
+// doerFunc is a caller's way of sending.
+type doerFunc func(*http.Request) (*http.Response, error)
 
-func (d tellDoer) Do(r *http.Request) (*http.Response, error) { return d(r) }
+func (d doerFunc) Do(r *http.Request) (*http.Response, error) { return d(r) }
 
-// tellClosing notes whether a body was closed.
-type tellClosing struct {
+// closeRecorder notes whether a body was closed.
+type closeRecorder struct {
 	io.Reader
 	closed bool
 }
 
-func (c *tellClosing) Close() error { c.closed = true; return nil }
+func (c *closeRecorder) Close() error { c.closed = true; return nil }
 
 // With a caller's own doer nothing can prove that nothing was sent, once it was asked.
 func TestWhatIsToldOfAWriteByACallersDoer(t *testing.T) {
 	t.Parallel()
-	closed := tellClosedPort(t)
-	s := tellServe(t, func(conn net.Conn) {
-		tellSay("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
+	closed := closedPort(t)
+	s := serveReplies(t, func(conn net.Conn) {
+		sayAndClose("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
 	})
 	fresh := func() *http.Client {
 		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	}
-	body := &tellClosing{Reader: strings.NewReader(`{"code":422,"msg":"no","data":null}`)}
+	body := &closeRecorder{Reader: strings.NewReader(`{"code":422,"msg":"no","data":null}`)}
 	for name, tc := range map[string]struct {
 		doer Doer
 		base string
-		want telling
+		want facts
 	}{
 		"an http.Client that would follow redirects": {
-			fresh(), s.base, telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
+			fresh(), s.base, facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
 		},
 		"an http.Client with a jar and a timeout": {
 			&http.Client{Transport: fresh().Transport, Timeout: time.Minute}, s.base,
-			telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
+			facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
 		},
 		"an http.Client and a closed port": {
-			fresh(), closed, telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
+			fresh(), closed, facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
 		},
 		"the answer to another request": {
-			tellDoer(func(r *http.Request) (*http.Response, error) {
+			doerFunc(func(r *http.Request) (*http.Response, error) {
 				other := r.Clone(r.Context())
 				other.Method, other.URL = "GET", &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/done"}
 				return httpReply(other, 200, `{"code":422,"msg":"no","data":null}`), nil
 			}), testBase,
-			telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200},
+			facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200},
 		},
 		"neither an answer nor an error": {
-			tellDoer(func(*http.Request) (*http.Response, error) { return nil, nil }), testBase,
-			telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
+			doerFunc(func(*http.Request) (*http.Response, error) { return nil, nil }), testBase,
+			facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
 		},
 		"an answer and an error": {
-			tellDoer(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 422, Body: body, Request: r}, errTellBroken
+			doerFunc(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 422, Body: body, Request: r}, errBrokenNetwork
 			}), testBase,
-			telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
+			facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
 		},
 		"an answer without a body": {
-			tellDoer(func(r *http.Request) (*http.Response, error) {
+			doerFunc(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Request: r}, nil
 			}), testBase,
-			telling{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+			facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		},
 		"one that says that it could not connect, this time": {
-			tellDoer(func(*http.Request) (*http.Response, error) {
+			doerFunc(func(*http.Request) (*http.Response, error) {
 				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 			}), testBase,
-			telling{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
+			facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tellClient(t, tc.base, WithHTTPClient(tc.doer)).CreateTransfer(t.Context(), tellTransfer("M-1"))
-			assert.Equal(t, tc.want, tellingOf(t, err))
+			_, err := clientOver(t, tc.base, WithHTTPClient(tc.doer)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+			assert.Equal(t, tc.want, factsOf(t, err))
 		})
 	}
 	assert.True(t, body.closed, "the body that came with an error must be closed")
@@ -924,16 +924,16 @@ func TestWhatIsToldOfAWriteByACallersDoer(t *testing.T) {
 func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
 	t.Parallel()
 	var replies atomic.Int32
-	s := tellServe(t, func(conn net.Conn) {
+	s := serveReplies(t, func(conn net.Conn) {
 		if replies.Add(1) == 1 {
-			tellSay("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
+			sayAndClose("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
 			return
 		}
-		tellSay(tellHTTP("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)))(conn)
+		sayAndClose(replyText("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)))(conn)
 	})
 	following := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	_, err := tellClient(t, s.base, WithHTTPClient(tellDoer(following.Do))).CreateTransfer(t.Context(), tellTransfer("M-1"))
-	assert.Equal(t, telling{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200}, tellingOf(t, err))
+	_, err := clientOver(t, s.base, WithHTTPClient(doerFunc(following.Do))).CreateTransfer(t.Context(), smallTransfer("M-1"))
+	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200}, factsOf(t, err))
 	assert.EqualValues(t, 2, s.requests.Load())
 }
 
@@ -941,18 +941,18 @@ func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
 // as not sent.
 func TestNotSentIsClaimedOfWhatFailsBeforeTheDoer(t *testing.T) {
 	t.Parallel()
-	asked := tellDoer(func(*http.Request) (*http.Response, error) {
+	asked := doerFunc(func(*http.Request) (*http.Response, error) {
 		t.Error("the doer was asked")
-		return nil, errTellBroken
+		return nil, errBrokenNetwork
 	})
 	broken := errors.New("broken")
 	for name, opt := range map[string]Option{
-		"the limiter": WithLimiter(tellLimiter(func(context.Context) error { return broken })),
-		"the journal": WithJournal(&tellJournal{begin: func(context.Context, Intent) error { return broken }}),
+		"the limiter": WithLimiter(limiterFunc(func(context.Context) error { return broken })),
+		"the journal": WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error { return broken }}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := tellClient(t, testBase, WithHTTPClient(asked), opt).CreateTransfer(t.Context(), tellTransfer("M-1"))
+			_, err := clientOver(t, testBase, WithHTTPClient(asked), opt).CreateTransfer(t.Context(), smallTransfer("M-1"))
 			assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
 			require.ErrorIs(t, err, broken)
 		})
@@ -964,7 +964,7 @@ func TestNotSentIsClaimedOfWhatFailsBeforeTheDoer(t *testing.T) {
 func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	t.Parallel()
 	leave := make(chan struct{})
-	s := tellServe(t, func(conn net.Conn) {
+	s := serveReplies(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 		<-leave
 	})
@@ -972,7 +972,7 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	c, err := New(s.base, testKey)
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
-	_, err = c.CreateTransfer(t.Context(), tellTransfer("M-1"))
+	_, err = c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome)
 	assert.Equal(t, 101, failure(t, err).HTTPStatus)
 	_, err = c.CardCapacity(t.Context())
@@ -992,10 +992,10 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 		outcome error
 	}{
 		"a doer": {
-			WithHTTPClient(tellDoer(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
+			WithHTTPClient(doerFunc(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
 			ErrOutcomeUnknown,
 		},
-		"a limiter":    {WithLimiter(tellLimiter(func(context.Context) error { return other })), ErrNotSent},
+		"a limiter":    {WithLimiter(limiterFunc(func(context.Context) error { return other })), ErrNotSent},
 		"a key source": {WithKeySource(func(context.Context) (string, error) { return "", other }), ErrNotSent},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -272,7 +272,7 @@ func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
 				s := &shelf{last: 120}
 				tick := time.NewTicker(time.Second)
 				defer tick.Stop()
-				limiter := tellLimiter(func(ctx context.Context) error {
+				limiter := limiterFunc(func(ctx context.Context) error {
 					select {
 					case <-tick.C:
 						return nil
@@ -296,7 +296,7 @@ func TestAllCardsKeepsItsFilter(t *testing.T) {
 	for _, ahead := range []int{0, 2} {
 		var asked []string
 		var mu sync.Mutex
-		c := clientOn(t, tellTrip(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, r.URL.Query().Get("status"))
@@ -322,7 +322,7 @@ func TestPrefetchWaitsForTheLimiter(t *testing.T) {
 		s := &shelf{last: 6}
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		limiter := tellLimiter(func(ctx context.Context) error {
+		limiter := limiterFunc(func(ctx context.Context) error {
 			select {
 			case <-tick.C:
 				return nil

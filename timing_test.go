@@ -88,10 +88,10 @@ func at(seconds ...time.Duration) (all []time.Duration) {
 func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 	t.Parallel()
 	const write, read, upload = "CreateTransfer", "ListBINs", "UploadImage"
-	done := tellHTTP("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`))
-	list := tellHTTP("200 OK", "", success(`[]`))
+	done := replyText("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`))
+	list := replyText("200 OK", "", success(`[]`))
 	busy := func(retryAfter string) timedReply {
-		return timedReply{text: tellHTTP("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
+		return timedReply{text: replyText("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
 	}
 	for name, tc := range map[string]struct {
 		op      string
@@ -106,7 +106,7 @@ func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 		"a write that is answered too late":  {write, []timedReply{{after: 31 * time.Second, text: done}}, nil, at(0), 30 * time.Second, "unknown"},
 		"a write whose answer drips":         {write, []timedReply{{text: done, drip: true}}, nil, at(0), 30 * time.Second, "unknown"},
 		"a write that is answered at length": {write, []timedReply{{text: done, drip: true}}, []Option{WithTimeout(time.Hour)}, at(0), time.Duration(len(done)-1) * time.Second, ""},
-		"a write that comes too early":       {write, []timedReply{{text: tellHTTP("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, at(0), 0, "refused"},
+		"a write that comes too early":       {write, []timedReply{{text: replyText("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, at(0), 0, "refused"},
 		"a write whose gateway is busy":      {write, []timedReply{busy("0")}, nil, at(0), 0, "unknown"},
 		"an upload that is not answered":     {upload, []timedReply{{}}, nil, at(0), 5 * time.Minute, "unknown"},
 
@@ -125,7 +125,7 @@ func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
 				s := &timeline{replies: tc.replies, start: time.Now()}
 				c := timedClient(t, s.dial, tc.opts...)
-				err := tellMethods()[tc.op](t.Context(), c)
+				err := allMethods()[tc.op](t.Context(), c)
 				took := time.Since(s.start).Truncate(time.Millisecond)
 				c.CloseIdleConnections()
 				s.running.Wait()
@@ -146,7 +146,7 @@ func timedClient(t *testing.T, dial func(context.Context, string, string) (net.C
 	t.Helper()
 	policy := DefaultRetryPolicy()
 	policy.MinDelay, policy.MaxDelay = 0, 0
-	return tellClient(t, "http://127.0.0.1/api/v1", append([]Option{
+	return clientOver(t, "http://127.0.0.1/api/v1", append([]Option{
 		WithRetry(policy), WithTransport(&http.Transport{DialContext: dial}),
 	}, opts...)...)
 }
@@ -173,9 +173,9 @@ func TestADialThatHangsEndsTheCall(t *testing.T) {
 					dialled = append(dialled, time.Since(start).Truncate(time.Millisecond))
 					mu.Unlock()
 					<-giveUp
-					return nil, errTellBroken
+					return nil, errBrokenNetwork
 				})
-				err := tellMethods()[op](t.Context(), c)
+				err := allMethods()[op](t.Context(), c)
 				assert.Equal(t, 30*time.Second, time.Since(start).Truncate(time.Millisecond))
 				assert.Equal(t, tc.outcome, failure(t, err).Outcome)
 				mu.Lock()

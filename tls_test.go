@@ -140,7 +140,7 @@ func secureService(t *testing.T, config *tls.Config) (base string, heards chan o
 				text := &tee{Conn: secure}
 				if r, err := http.ReadRequest(bufio.NewReader(text)); err == nil {
 					_, _ = io.Copy(io.Discard, r.Body)
-					_, _ = io.WriteString(secure, tellHTTP("200 OK", "", nothingThere))
+					_, _ = io.WriteString(secure, replyText("200 OK", "", nothingThere))
 				}
 				h.text = text.read.Bytes()
 				_ = secure.Close()
@@ -197,8 +197,8 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 			t.Parallel()
 			base, heards := secureService(t, tc.server)
 			weak := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ours.roots(), MinVersion: tls.VersionTLS10}}
-			c := tellClient(t, base, WithTransport(weak))
-			for method, call := range tellMethods() {
+			c := clientOver(t, base, WithTransport(weak))
+			for method, call := range allMethods() {
 				err := call(t.Context(), c)
 				require.ErrorContains(t, err, tc.words, method)
 				h := <-heards
@@ -223,7 +223,7 @@ func claimsNotSent(method string) bool {
 	if method == "GetCardSecrets" {
 		return true
 	}
-	for _, w := range tellWrites() {
+	for _, w := range allWrites() {
 		if w.op == method {
 			return true
 		}
@@ -251,7 +251,7 @@ func TestTheServiceIsTalkedToOverTLS(t *testing.T) {
 				Certificates: []tls.Certificate{a.issue(t, nil)}, MinVersion: tls.VersionTLS10, MaxVersion: tc.server,
 			})
 			own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.roots(), MinVersion: tc.client}}
-			err := tellClient(t, base, WithTransport(own)).CancelOperation(t.Context(), tellUUID)
+			err := clientOver(t, base, WithTransport(own)).CancelOperation(t.Context(), testUUID)
 			h := <-heards
 			assert.Equal(t, tc.want, h.version)
 			if tc.want == 0 {
@@ -273,7 +273,7 @@ func TestAHighestVersionBelow12(t *testing.T) {
 	a := newAuthority(t)
 	base, heards := secureService(t, &tls.Config{Certificates: []tls.Certificate{a.issue(t, nil)}, MinVersion: tls.VersionTLS10})
 	own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.roots(), MaxVersion: tls.VersionTLS11}}
-	err := tellClient(t, base, WithTransport(own), WithRetry(RetryPolicy{})).CancelOperation(t.Context(), tellUUID)
+	err := clientOver(t, base, WithTransport(own), WithRetry(RetryPolicy{})).CancelOperation(t.Context(), testUUID)
 	require.ErrorIs(t, err, ErrNotSent)
 	assert.Empty(t, (<-heards).wire)
 }
@@ -302,7 +302,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	// Who verifies by other means may: what they say holds.
 	pinned := func(want []byte) error {
 		if !bytes.Equal(want, server.Certificates[0].Certificate[0]) {
-			return errTellBroken
+			return errBrokenNetwork
 		}
 		return nil
 	}
@@ -323,7 +323,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 			c.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return pinned(nil) }
 		}, ErrNotSent},
 	} {
-		err := tellClient(t, base, blind(tc.change), WithRetry(RetryPolicy{})).CancelOperation(t.Context(), tellUUID)
+		err := clientOver(t, base, blind(tc.change), WithRetry(RetryPolicy{})).CancelOperation(t.Context(), testUUID)
 		require.ErrorIs(t, err, tc.want, name)
 		assert.Equal(t, tc.want == ErrNotFound, len((<-heards).text) > 0, name)
 	}
@@ -382,7 +382,7 @@ func TestPlainHTTPIsForThisMachine(t *testing.T) {
 		"a proxy":           {WithTransport(&http.Transport{Proxy: through})},
 		"a dialler":         {WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
 		"a client":          {WithHTTPClient(http.DefaultClient)},
-		"a doer":            {WithHTTPClient(tellDoer(nil))},
+		"a doer":            {WithHTTPClient(doerFunc(nil))},
 		"fresh connections": {WithFreshConnections()},
 		"a key source":      {WithKeySource(func(context.Context) (string, error) { return testKey, nil })},
 	}
@@ -427,7 +427,7 @@ func newTunnel(t *testing.T) *tunnel {
 		p.connects <- head.String()
 		fields := strings.Fields(head.String())
 		if len(fields) < 2 || fields[0] != http.MethodConnect {
-			_, _ = io.WriteString(conn, tellHTTP("200 OK", "", nothingThere))
+			_, _ = io.WriteString(conn, replyText("200 OK", "", nothingThere))
 			return
 		}
 		service, err := net.Dial("tcp", fields[1])
@@ -465,8 +465,8 @@ func TestAProxyIsNotToldTheKey(t *testing.T) {
 	host := strings.TrimSuffix(strings.TrimPrefix(base, "https://"), "/api/v1")
 	proxy := newTunnel(t)
 	for user, wants := range map[string]string{"": "", "me:secret@": "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"} {
-		c := tellClient(t, base, through(t, a.roots(), "http://"+user+proxy.address))
-		for method, call := range tellMethods() {
+		c := clientOver(t, base, through(t, a.roots(), "http://"+user+proxy.address))
+		for method, call := range allMethods() {
 			require.ErrorIs(t, call(t.Context(), c), ErrNotFound, method)
 			c.CloseIdleConnections()
 			assert.Equal(t, "CONNECT "+host+" HTTP/1.1\r\nHost: "+host+"\r\nUser-Agent: Go-http-client/1.1\r\n"+wants+"\r\n", <-proxy.connects, method)
@@ -489,8 +489,8 @@ func TestAProxyThatPosesAsTheService(t *testing.T) {
 	address, err := url.Parse("http://" + proxy.address)
 	require.NoError(t, err)
 	elsewhere := strings.TrimSuffix(strings.TrimPrefix(posing, "https://"), "/api/v1")
-	c := tellClient(t, posing, WithTransport(&http.Transport{Proxy: http.ProxyURL(address)}))
-	for method, call := range tellMethods() {
+	c := clientOver(t, posing, WithTransport(&http.Transport{Proxy: http.ProxyURL(address)}))
+	for method, call := range allMethods() {
 		err := call(t.Context(), c)
 		require.ErrorContains(t, err, "certificate not trusted: unknown authority", method)
 		assert.Equal(t, claimsNotSent(method), errors.Is(err, ErrNotSent), method)
@@ -520,8 +520,8 @@ func TestAProxyThatOpensNoTunnel(t *testing.T) {
 				_, _ = io.Copy(io.Discard, raw)
 				told <- raw.read.String()
 			})
-			c := tellClient(t, "https://api.example.com/api/v1", through(t, nil, "http://"+address), WithRetry(RetryPolicy{}))
-			for method, call := range tellMethods() {
+			c := clientOver(t, "https://api.example.com/api/v1", through(t, nil, "http://"+address), WithRetry(RetryPolicy{}))
+			for method, call := range allMethods() {
 				err := call(t.Context(), c)
 				require.ErrorContains(t, err, "proxy refused", method)
 				assert.Equal(t, claimsNotSent(method), errors.Is(err, ErrNotSent), method)
@@ -536,16 +536,16 @@ func TestAProxyThatOpensNoTunnel(t *testing.T) {
 func TestPlainHTTPToThisMachineGoesThroughNoProxy(t *testing.T) {
 	t.Parallel()
 	proxy := newTunnel(t)
-	s := tellServe(t, tellSay(tellHTTP("200 OK", "", nothingThere)))
-	c := tellClient(t, s.base, through(t, nil, "http://"+proxy.address))
-	for method, call := range tellMethods() {
+	s := serveReplies(t, sayAndClose(replyText("200 OK", "", nothingThere)))
+	c := clientOver(t, s.base, through(t, nil, "http://"+proxy.address))
+	for method, call := range allMethods() {
 		require.ErrorIs(t, call(t.Context(), c), ErrNotFound, method)
 	}
-	assert.Len(t, tellMethods(), int(s.requests.Load()))
+	assert.Len(t, allMethods(), int(s.requests.Load()))
 	assert.Empty(t, proxy.connects)
 
 	// Where it is allowed for other hosts, a proxy may be the only way.
-	c = tellClient(t, "http://api.example.com/api/v1", through(t, nil, "http://"+proxy.address), WithInsecureHTTP())
-	require.ErrorIs(t, c.CancelOperation(t.Context(), tellUUID), ErrNotFound)
+	c = clientOver(t, "http://api.example.com/api/v1", through(t, nil, "http://"+proxy.address), WithInsecureHTTP())
+	require.ErrorIs(t, c.CancelOperation(t.Context(), testUUID), ErrNotFound)
 	assert.True(t, strings.HasPrefix(<-proxy.connects, "POST http://api.example.com/api/v1/cards/adjustAction HTTP/1.1\r\n"))
 }

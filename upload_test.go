@@ -631,7 +631,7 @@ func TestAfterAnEarlyAnswerNobodyReadsTheSource(t *testing.T) {
 	t.Parallel()
 	source := &lingering{first: make([]byte, 64<<10), closed: make(chan struct{})}
 	leave := make(chan struct{})
-	server := tellServeHead(t, func(conn net.Conn) {
+	server := serveHead(t, func(conn net.Conn) {
 		for !source.reading.Load() {
 			runtime.Gosched()
 		}
@@ -649,8 +649,8 @@ func TestAfterAnEarlyAnswerNobodyReadsTheSource(t *testing.T) {
 	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome)
 }
 
-// tellServeHead answers one request of which it has read the head only.
-func tellServeHead(t *testing.T, reply func(net.Conn)) (base string) {
+// serveHead answers one request of which it has read the head only.
+func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
