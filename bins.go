@@ -189,11 +189,6 @@ func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOptio
 		reply[[]string]{read: (*wire.Codec).Codes}, opts)
 }
 
-// rows reads the list that is the whole of data.
-func rows[T any](members []wire.Member[T]) func(*wire.Codec, *[]T) {
-	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, members, wire.Whole) }
-}
-
 var binMembers = []wire.Member[BIN]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { c.Number(&v.ID) }},
 	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.ID(&v.BIN) }},
@@ -247,6 +242,12 @@ var binMembers = []wire.Member[BIN]{
 	}},
 }
 
+// MarshalJSON returns the BIN under the wire's names.
+func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binMembers) }
+
+// UnmarshalJSON reads a BIN, as strictly as a reply.
+func (v *BIN) UnmarshalJSON(text []byte) error { return unmarshal(text, v, binMembers) }
+
 var feeTierMembers = []wire.Member[FeeTier]{
 	{Name: "fee", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.Fee) }},
 	{Name: "fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.FeeRate) }},
@@ -254,9 +255,25 @@ var feeTierMembers = []wire.Member[FeeTier]{
 	{Name: "extra_fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.ExtraFeeRate) }},
 }
 
+// MarshalJSON returns the fees under the wire's names, which do not hold the range.
+func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierMembers) }
+
+// UnmarshalJSON reads fees, as strictly as a reply; the range is not among them.
+func (v *FeeTier) UnmarshalJSON(text []byte) error { return unmarshal(text, v, feeTierMembers) }
+
 var authRequirementMembers = []wire.Member[AuthRequirement]{
 	{Name: "level", Value: func(c *wire.Codec, v *AuthRequirement) { c.Text(&v.Level) }},
 	{Name: "fields", Value: func(c *wire.Codec, v *AuthRequirement) { wire.List(c, &v.Fields, authFieldMembers) }},
+}
+
+// MarshalJSON returns the requirement under the wire's names.
+func (r AuthRequirement) MarshalJSON() ([]byte, error) {
+	return wire.Marshal(&r, authRequirementMembers)
+}
+
+// UnmarshalJSON reads a requirement, as strictly as a reply.
+func (r *AuthRequirement) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, r, authRequirementMembers)
 }
 
 var authFieldMembers = []wire.Member[AuthField]{
@@ -264,6 +281,12 @@ var authFieldMembers = []wire.Member[AuthField]{
 	{Name: "required", Value: func(c *wire.Codec, v *AuthField) { c.Bool(&v.Required) }},
 	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.Text(&v.Description) }},
 }
+
+// MarshalJSON returns the field under the wire's names.
+func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldMembers) }
+
+// UnmarshalJSON reads a field, as strictly as a reply.
+func (f *AuthField) UnmarshalJSON(text []byte) error { return unmarshal(text, f, authFieldMembers) }
 
 // feeTiersValue is an object whose names are ranges of amounts. PHP writes an
 // empty one as [].
@@ -382,31 +405,3 @@ func writeRaw(c *wire.Codec, raw json.RawMessage) {
 	}
 	c.Append(raw...)
 }
-
-// MarshalJSON returns the BIN under the wire's names.
-func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binMembers) }
-
-// UnmarshalJSON reads a BIN, as strictly as a reply.
-func (v *BIN) UnmarshalJSON(text []byte) error { return unmarshal(text, v, binMembers) }
-
-// MarshalJSON returns the fees under the wire's names, which do not hold the range.
-func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierMembers) }
-
-// UnmarshalJSON reads fees, as strictly as a reply; the range is not among them.
-func (v *FeeTier) UnmarshalJSON(text []byte) error { return unmarshal(text, v, feeTierMembers) }
-
-// MarshalJSON returns the requirement under the wire's names.
-func (r AuthRequirement) MarshalJSON() ([]byte, error) {
-	return wire.Marshal(&r, authRequirementMembers)
-}
-
-// UnmarshalJSON reads a requirement, as strictly as a reply.
-func (r *AuthRequirement) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, r, authRequirementMembers)
-}
-
-// MarshalJSON returns the field under the wire's names.
-func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldMembers) }
-
-// UnmarshalJSON reads a field, as strictly as a reply.
-func (f *AuthField) UnmarshalJSON(text []byte) error { return unmarshal(text, f, authFieldMembers) }

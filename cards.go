@@ -6,8 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
@@ -369,150 +367,6 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 	return n, nil
 }
 
-// covers says whether n may be the number that m masks; no number masks any.
-func (m CardNumber) covers(n CardNumber) bool {
-	mask, digits := m.Reveal(), n.Reveal()
-	if mask == "" || masked(mask, false) {
-		return true
-	}
-	if len(mask) != len(digits) {
-		return false
-	}
-	for i := range len(mask) {
-		if mask[i] != '*' && mask[i] != digits[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// pointer turns do's result into that of a method.
-func pointer[T any](v T, err error) (*T, error) {
-	var failure *Error
-	if err != nil && !(errors.As(err, &failure) && failure.keepsValue()) {
-		return nil, err
-	}
-	return &v, err
-}
-
-// query gathers query parameters by names that may not be known.
-type query struct {
-	fields wire.Fields
-	err    error
-}
-
-func (q *query) add(param, field, value string) {
-	if value != "" && param == "" && q.err == nil {
-		q.err = errors.New("the service's name for a parameter is not known: set Profile." + field)
-	}
-	q.fields.Add(param, value)
-}
-
-func (c *Client) listQuery(p ListCardsParams) (string, error) {
-	var q query
-	names := c.profile()
-	q.add(names.LimitParam, "LimitParam", positive(p.Limit))
-	q.add(names.PageParam, "PageParam", positive(p.Page))
-	q.add(names.SubAccountParam, "SubAccountParam", p.SubAccountID)
-	if p.Status != nil {
-		q.add(names.StatusParam, "StatusParam", strconv.Itoa(int(*p.Status)))
-	}
-	q.add(names.CardBINParam, "CardBINParam", p.CardBIN)
-	q.add(names.CreatedFromParam, "CreatedFromParam", p.CreatedFrom.String())
-	q.add(names.CreatedToParam, "CreatedToParam", p.CreatedTo.String())
-	q.add(names.TransactedFromParam, "TransactedFromParam", p.TransactedFrom.String())
-	q.add(names.TransactedToParam, "TransactedToParam", p.TransactedTo.String())
-	if err := p.valid(); err != nil {
-		return "", err
-	}
-	return q.fields.Form(), checked(q.err)
-}
-
-func positive(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
-func (p *ListCardsParams) valid() error {
-	switch {
-	case p.Limit < 0:
-		return invalid("Limit is negative")
-	case p.Page < 0:
-		return invalid("Page is negative")
-	case p.Status != nil && (*p.Status < CardLocked || *p.Status > CardSuspended):
-		return invalid("Status is none of the interface's six")
-	case before(p.CreatedTo, p.CreatedFrom):
-		return invalid("CreatedTo is before CreatedFrom")
-	case before(p.TransactedTo, p.TransactedFrom):
-		return invalid("TransactedTo is before TransactedFrom")
-	}
-	var sub error
-	if p.SubAccountID != "" {
-		sub = check.ID("SubAccountID", p.SubAccountID)
-	}
-	return checked(
-		sub, check.Digits("CardBIN", p.CardBIN),
-		checkDate("CreatedFrom", p.CreatedFrom), checkDate("CreatedTo", p.CreatedTo),
-		checkDate("TransactedFrom", p.TransactedFrom), checkDate("TransactedTo", p.TransactedTo),
-	)
-}
-
-// before says whether a is before b; an absent day is before nothing.
-func before(a, b Date) bool {
-	return !a.IsZero() && !b.IsZero() && a.String() < b.String()
-}
-
-// verifyPage says which parameter the page shows to have been ignored.
-func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.profile().TrustReplies {
-		return nil
-	}
-	switch {
-	case p.Page >= 1 && p.Page <= page.LastPage && page.CurrentPage != p.Page:
-		return &problem{ErrParameterIgnored, "another page was returned: PageParam"}
-	case p.Limit > 0 && len(page.Cards) > p.Limit:
-		return &problem{ErrParameterIgnored, "more cards than Limit were returned: LimitParam"}
-	}
-	for i := range page.Cards {
-		if field := p.contradicted(&page.Cards[i]); field != "" {
-			return &problem{ErrParameterIgnored, "a card outside the filter was returned: " + field}
-		}
-	}
-	return nil
-}
-
-// endAfterLast empties a page beyond the last one for which the service sent
-// another page's cards, as one that clamps page numbers does.
-func (v *CardPage) endAfterLast(asked int) {
-	if asked > v.LastPage && asked != v.CurrentPage {
-		v.Cards = []Card{}
-	}
-}
-
-// zoneSlack is how far a creation time may lie outside the days asked for: no
-// zone is named, and zones lie up to 26 hours apart.
-const zoneSlack = 26 * time.Hour
-
-// contradicted returns the Profile field of a filter that the card fails.
-func (p *ListCardsParams) contradicted(card *Card) string {
-	created := card.CreateTime.In(time.UTC)
-	switch {
-	case p.Status != nil && card.Status != *p.Status:
-		return "StatusParam"
-	case !strings.HasPrefix(card.CardBIN, p.CardBIN) && !strings.HasPrefix(p.CardBIN, card.CardBIN):
-		return "CardBINParam"
-	case created.IsZero():
-		return ""
-	case !p.CreatedFrom.IsZero() && created.Before(DateTime{Date: p.CreatedFrom}.In(time.UTC).Add(-zoneSlack)):
-		return "CreatedFromParam"
-	case !p.CreatedTo.IsZero() && created.After(DateTime{Date: p.CreatedTo}.In(time.UTC).Add(24*time.Hour+zoneSlack)):
-		return "CreatedToParam"
-	}
-	return ""
-}
-
 // The forms of a Card.
 const (
 	listedCard wire.Variant = 1 << 1 // an element of List cards
@@ -556,10 +410,23 @@ var cardMembers = []wire.Member[Card]{
 	}},
 }
 
+// MarshalJSON returns the card under the wire's names, those of both forms, with
+// number and CVV masked.
+func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardMembers) }
+
+// UnmarshalJSON reads a card in either form, as strictly as a reply.
+func (v *Card) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardMembers) }
+
 var sceneMembers = []wire.Member[ConsumptionScene]{
 	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Text(&v.Name) }},
 	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }},
 }
+
+// MarshalJSON returns the scene under the wire's names.
+func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneMembers) }
+
+// UnmarshalJSON reads a scene, as strictly as a reply.
+func (v *ConsumptionScene) UnmarshalJSON(text []byte) error { return unmarshal(text, v, sceneMembers) }
 
 var cardPageMembers = []wire.Member[CardPage]{
 	{Name: "total", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }},
@@ -569,11 +436,25 @@ var cardPageMembers = []wire.Member[CardPage]{
 	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardMembers, listedCard) }},
 }
 
+// MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
+func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
+
+// UnmarshalJSON reads a page, as strictly as a reply.
+func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
+
 var cardSecretsMembers = []wire.Member[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
 	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
 	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
+}
+
+// MarshalJSON returns the secrets under the wire's names, all of them masked.
+func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsMembers) }
+
+// UnmarshalJSON reads secrets, as strictly as a reply.
+func (v *CardSecrets) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, v, cardSecretsMembers)
 }
 
 func readCard(c *wire.Codec, v *Card)         { wire.Object(c, v, cardMembers, singleCard) }
@@ -615,44 +496,4 @@ func addressValue(c *wire.Codec, a **Address) {
 		wire.Object(c, address, addressMembers, wire.Whole)
 		*a = address
 	}
-}
-
-func panValue(c *wire.Codec, p *EncryptedPAN) {
-	if c.Writing() {
-		c.AppendText(p.String())
-		return
-	}
-	text := c.Bytes()
-	if len(text) == 0 {
-		c.Fail("a ciphertext")
-		return
-	}
-	*p = sealPAN(text)
-}
-
-// MarshalJSON returns the card under the wire's names, those of both forms, with
-// number and CVV masked.
-func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardMembers) }
-
-// UnmarshalJSON reads a card in either form, as strictly as a reply.
-func (v *Card) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardMembers) }
-
-// MarshalJSON returns the scene under the wire's names.
-func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneMembers) }
-
-// UnmarshalJSON reads a scene, as strictly as a reply.
-func (v *ConsumptionScene) UnmarshalJSON(text []byte) error { return unmarshal(text, v, sceneMembers) }
-
-// MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
-func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
-
-// UnmarshalJSON reads a page, as strictly as a reply.
-func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
-
-// MarshalJSON returns the secrets under the wire's names, all of them masked.
-func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsMembers) }
-
-// UnmarshalJSON reads secrets, as strictly as a reply.
-func (v *CardSecrets) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, v, cardSecretsMembers)
 }

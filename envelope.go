@@ -1,14 +1,10 @@
 package cardwire
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -192,83 +188,4 @@ func (e *envelope) readData(c *wire.Codec) {
 		c.Rewind(mark)
 		c.Skip()
 	}
-}
-
-// fail builds the call's error from the last answer.
-func (k *call) fail(outcome Outcome, cause error) *Error {
-	return &Error{
-		Op: k.op.name, Outcome: outcome, HTTPStatus: k.last.status, Code: k.last.code,
-		Message: k.last.message, RequestID: k.last.requestID, Reference: k.op.reference,
-		RetryAfter: k.last.retryAfter, Attempts: k.last.attempts,
-		read: k.op.class != transport.Write, err: cause,
-	}
-}
-
-// capture fills the caller's Response.
-func (k *call) capture(r *transport.Reply) {
-	if k.response == nil {
-		return
-	}
-	*k.response = Response{
-		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
-	}
-	if r.Header != nil {
-		k.response.Header = loggable(r.Header, k.key())
-	}
-	if r.Err == nil && !k.client.maskedCards {
-		body := bytes.Clone(r.Body)
-		k.response.body = func() []byte { return bytes.Clone(body) }
-	}
-}
-
-// loggable is a copy of a header without what is not for a log: some services echo
-// the key, and what they write to their own log may be in a header too.
-func loggable(h http.Header, key string) http.Header {
-	out := make(http.Header, len(h))
-	for name, values := range h {
-		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name) != name ||
-			key != "" && strings.Contains(strings.Join(values, "\n"), key) {
-			continue
-		}
-		out[name] = make([]string, len(values))
-		for i, v := range values {
-			out[name][i] = maskDigits(v)
-		}
-	}
-	return out
-}
-
-// maxRequestID bounds what is kept of an identifier that the service chose.
-const maxRequestID = 64
-
-func requestID(h http.Header, key string) string {
-	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		if id := sanitise(strings.Map(visible, h.Get(name)), key); id != "" {
-			return id[:min(len(id), maxRequestID)]
-		}
-	}
-	return ""
-}
-
-// visible keeps visible ASCII.
-func visible(r rune) rune {
-	if r <= ' ' || r > '~' {
-		return -1
-	}
-	return r
-}
-
-func attempts(list []transport.Attempt) []Attempt {
-	if list == nil {
-		return nil
-	}
-	out := make([]Attempt, len(list))
-	for i, a := range list {
-		out[i] = Attempt(a)
-	}
-	return out
-}
-
-func bytesBody(text []byte) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 }

@@ -1,14 +1,13 @@
 package cardwire
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Outcome answers one question about a failed call: did it happen? Its zero
@@ -217,6 +216,10 @@ func (e *Error) Is(target error) bool {
 
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }
 
+func (e *Error) keepsValue() bool {
+	return errors.Is(e.err, ErrParameterIgnored) || errors.Is(e.err, ErrDrift)
+}
+
 // problem is a sentinel with words of its own.
 type problem struct {
 	kind error
@@ -227,6 +230,22 @@ func (p *problem) Error() string { return p.kind.Error() + ": " + p.text }
 func (p *problem) Unwrap() error { return p.kind }
 
 func invalid(text string) error { return &problem{ErrInvalidParams, text} }
+
+// checked returns the first error as an invalid parameter, or nil.
+func checked(errs ...error) error {
+	if err := cmp.Or(errs...); err != nil {
+		return invalid(err.Error())
+	}
+	return nil
+}
+
+// checkDate refuses a date that does not exist; an absent one is fine.
+func checkDate(name string, d Date) error {
+	if !d.IsZero() && !d.exists() {
+		return errors.New(name + " is not a day that exists")
+	}
+	return nil
+}
 
 // concealed tells what went wrong in words of our own, because those of the
 // cause, which is a caller's function, may hold anything. The cause is found by
@@ -241,6 +260,9 @@ type concealed struct {
 func conceal(text string, cause error) error {
 	return &concealed{text, func(target error) bool { return !isSentinel(target) && errors.Is(cause, target) }}
 }
+
+func (c *concealed) Error() string        { return c.text }
+func (c *concealed) Is(target error) bool { return c.is(target) }
 
 // foreign is an error of the transport, whose words are safe. A doer or a limiter
 // of the caller's may have wrapped another call's Error in it, and that call's
@@ -260,76 +282,3 @@ func isSentinel(target error) bool {
 		ErrParameterIgnored, ErrDuplicateIntent, ErrDrift,
 	}, target)
 }
-
-func (c *concealed) Error() string        { return c.text }
-func (c *concealed) Is(target error) bool { return c.is(target) }
-
-// maxMessage bounds what is kept of the service's own words.
-const maxMessage = 256
-
-// sanitise makes the service's words fit for a log: the client's key and digits
-// that may be a card number are masked, and what does not print is a space.
-func sanitise(msg, key string) string {
-	msg = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, msg)
-	// Digits and key are both sought in the whole text, since masking one of
-	// them first, or cutting, could leave a part of the other.
-	digits := maskDigits(msg)
-	var b []byte
-	keyEnd := 0
-	for i := 0; i < len(msg) && len(b) <= maxMessage; i++ {
-		if key != "" && strings.HasPrefix(msg[i:], key) {
-			if i >= keyEnd {
-				b = append(b, "***"...)
-			}
-			keyEnd = i + len(key)
-		}
-		if i >= keyEnd {
-			b = append(b, digits[i])
-		}
-	}
-	b = b[:min(len(b), maxMessage)]
-	for !utf8.Valid(b) {
-		b = b[:len(b)-1]
-	}
-	return string(b)
-}
-
-// The least digits that may be a card number, and those of its first groups
-// where it is written in groups.
-const (
-	minCardDigits  = 12
-	minGroupDigits = 4
-)
-
-// maskDigits masks digits that may be a card number: in a row, or parted by single
-// spaces and hyphens as on a card.
-func maskDigits(s string) string {
-	b := []byte(s)
-	start, digits, group := 0, 0, 0
-	for i := range len(b) + 1 {
-		switch {
-		case digitAt(b, i):
-			digits++
-			group++
-			continue
-		case group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
-			group = 0
-			continue
-		case digits >= minCardDigits:
-			for j := start; j < i; j++ {
-				if digitAt(b, j) {
-					b[j] = '*'
-				}
-			}
-		}
-		start, digits, group = i+1, 0, 0
-	}
-	return string(b)
-}
-
-func digitAt(b []byte, i int) bool { return i < len(b) && b[i] >= '0' && b[i] <= '9' }

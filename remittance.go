@@ -352,6 +352,12 @@ var stateMembers = []wire.Member[RemittanceState]{
 	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.CountryStandardCode) }},
 }
 
+// MarshalJSON returns the state under the wire's names.
+func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateMembers) }
+
+// UnmarshalJSON reads a state, as strictly as a reply.
+func (v *RemittanceState) UnmarshalJSON(text []byte) error { return unmarshal(text, v, stateMembers) }
+
 var currencyMembers = []wire.Member[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
 	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
@@ -370,6 +376,14 @@ var currencyMembers = []wire.Member[RemittanceCurrency]{
 	}},
 }
 
+// MarshalJSON returns the entry under the wire's names.
+func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyMembers) }
+
+// UnmarshalJSON reads an entry, as strictly as a reply.
+func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, v, currencyMembers)
+}
+
 // merchantOrderNo is the member by which an answer says whose it is.
 const merchantOrderNo = "merchant_order_no"
 
@@ -377,20 +391,6 @@ var transferMembers = []wire.Member[Transfer]{
 	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
 	{Name: "api_order_no", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
-}
-
-// MarshalJSON returns the state under the wire's names.
-func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateMembers) }
-
-// UnmarshalJSON reads a state, as strictly as a reply.
-func (v *RemittanceState) UnmarshalJSON(text []byte) error { return unmarshal(text, v, stateMembers) }
-
-// MarshalJSON returns the entry under the wire's names.
-func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyMembers) }
-
-// UnmarshalJSON reads an entry, as strictly as a reply.
-func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, v, currencyMembers)
 }
 
 // MarshalJSON returns the transfer under the wire's names.

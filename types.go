@@ -2,11 +2,9 @@ package cardwire
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"strings"
 	"time"
@@ -27,53 +25,6 @@ type CardNumber struct {
 type CVV struct {
 	n uint8
 	b [7]byte // scrambled
-}
-
-// seeds are drawn once a process: the values must stay comparable. What they
-// hide they hide from logs, not from who reads memory.
-var seeds = func() (s [3]maphash.Seed) {
-	for i := range s {
-		s[i] = maphash.MakeSeed()
-	}
-	return s
-}()
-
-// scramble makes of the digits of every CardNumber, CVV and EncryptedPAN what a
-// dump of their fields may show. No byte of ASCII is left. Every byte depends on
-// all digits: what the mask shows of them, or another value's, tells no other.
-func scramble(b []byte) {
-	for round := range seeds {
-		mix(b, round)
-	}
-	flip(b)
-}
-
-func unscramble(b []byte) {
-	flip(b)
-	for round := len(seeds) - 1; round >= 0; round-- {
-		mix(b, round)
-	}
-}
-
-// mix is one round of a Feistel network, and its own inverse.
-func mix(b []byte, round int) {
-	from, to := b[:len(b)/2], b[len(b)/2:]
-	if round%2 == 1 {
-		from, to = to, from
-	}
-	for n := 0; n*8 < len(to); n++ {
-		sum := maphash.Bytes(seeds[round], from[n:])
-		for i := n * 8; i < min(n*8+8, len(to)); i++ {
-			to[i] ^= byte(sum) & 0x7f
-			sum >>= 8
-		}
-	}
-}
-
-func flip(b []byte) {
-	for i := range b {
-		b[i] ^= 0x80
-	}
 }
 
 // NewCardNumber returns the number s: 12 to 19 digits, some of which may be
@@ -158,6 +109,23 @@ func (n CardNumber) BIN() string {
 // IsMasked says whether digits are missing, as in the answers of GetCard and
 // GetCardSecrets. The zero value is not masked.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
+
+// covers says whether n may be the number that m masks; no number masks any.
+func (m CardNumber) covers(n CardNumber) bool {
+	mask, digits := m.Reveal(), n.Reveal()
+	if mask == "" || masked(mask, false) {
+		return true
+	}
+	if len(mask) != len(digits) {
+		return false
+	}
+	for i := range len(mask) {
+		if mask[i] != '*' && mask[i] != digits[i] {
+			return false
+		}
+	}
+	return true
+}
 
 // String returns Masked.
 func (n CardNumber) String() string { return n.Masked() }
@@ -273,11 +241,6 @@ func (p EncryptedPAN) MarshalJSON() ([]byte, error) { return wire.AppendText(nil
 
 // LogValue returns String.
 func (p EncryptedPAN) LogValue() slog.Value { return slog.StringValue(p.String()) }
-
-// formatMasked honours width and flags, so that tables line up, and no verb.
-func formatMasked(f fmt.State, text string) {
-	fmt.Fprintf(f, fmt.FormatString(f, 's'), text)
-}
 
 // Expiry is the month up to whose end a card is valid. The zero value is a
 // masked or absent one.
@@ -493,6 +456,19 @@ func cvvValue(c *wire.Codec, v *CVV) {
 	}
 }
 
+func panValue(c *wire.Codec, p *EncryptedPAN) {
+	if c.Writing() {
+		c.AppendText(p.String())
+		return
+	}
+	text := c.Bytes()
+	if len(text) == 0 {
+		c.Fail("a ciphertext")
+		return
+	}
+	*p = sealPAN(text)
+}
+
 func expiryValue(c *wire.Codec, e *Expiry) {
 	textValue(c, e, "a month like 09/2028 or **/****")
 }
@@ -523,22 +499,6 @@ func textValue[T textual](c *wire.Codec, v T, want string) {
 	if v.UnmarshalText(text) != nil {
 		c.Fail(want)
 	}
-}
-
-// checkDate refuses a date that does not exist; an absent one is fine.
-func checkDate(name string, d Date) error {
-	if !d.IsZero() && !d.exists() {
-		return errors.New(name + " is not a day that exists")
-	}
-	return nil
-}
-
-// checked returns the first error as an invalid parameter, or nil.
-func checked(errs ...error) error {
-	if err := cmp.Or(errs...); err != nil {
-		return invalid(err.Error())
-	}
-	return nil
 }
 
 // unmarshal is wire.Unmarshal with an error of this package.

@@ -18,12 +18,18 @@ const (
 	engineFile   = "internal/transport/engine.go"
 	retryFile    = "internal/transport/retry.go"
 	checkFile    = "internal/check/check.go"
+	callFile     = "call.go"
 	cardsFile    = "cards.go"
 	clientFile   = "client.go"
 	envelopeFile = "envelope.go"
 	errorsFile   = "errors.go"
 	journalFile  = "journal.go"
+	maskFile     = "mask.go"
+	observerFile = "observer.go"
+	optionsFile  = "options.go"
 	pagesFile    = "pages.go"
+	profileFile  = "profile.go"
+	responseFile = "response.go"
 	transferFile = "remittance.go"
 	uploadFile   = "upload.go"
 	sqlFile      = "sqljournal/journal.go"
@@ -110,7 +116,7 @@ var mutants = []mutant{
 		attemptFile, "\tif c.in.Class == Write && c.engine.doer != nil {\n", "\tif false {\n",
 	}}},
 	{name: "idempotency header added", edits: []edit{{
-		clientFile, "\th[\"Authorization\"] = values[2:3:3]\n",
+		callFile, "\th[\"Authorization\"] = values[2:3:3]\n",
 		"\th[\"Authorization\"] = values[2:3:3]\n\tif k.op.reference != \"\" {\n\t\th[\"Idempotency-Key\"] = []string{k.op.reference}\n\t}\n",
 	}}},
 	{name: "idempotency header of the caller's allowed", edits: []edit{{checkFile, "\t\"Idempotency-Key\": true, ", "\t"}}},
@@ -139,14 +145,14 @@ var mutants = []mutant{
 		attemptFile, "\tc.reply.NotSent = c.reply.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
 	}}},
 	{name: "409 as refused", edits: []edit{{
-		clientFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
+		profileFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
 	}}},
 	{name: "5xx as refused", edits: []edit{{
 		envelopeFile, "\tcase !slices.Contains(k.client.profile.RefusedStatuses, r.Status):\n",
 		"\tcase r.Status < 500 && !slices.Contains(k.client.profile.RefusedStatuses, r.Status):\n",
 	}}},
 	{name: "code 500 as refused", edits: []edit{{
-		clientFile, "\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},",
+		profileFile, "\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},",
 		"\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429, 500},",
 	}}},
 	{name: "code 500 of a 4xx as refused", edits: []edit{{
@@ -256,7 +262,7 @@ var mutants = []mutant{
 		bodyFile, "\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n", "\tlimit += 1 << 26\n\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n",
 	}}},
 	{name: "body cap of writes off", edits: []edit{{
-		clientFile, "\t\tr.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)\n", "\t\tr.MaxBytes = max(r.MaxBytes, maxWriteReplyBytes)\n",
+		callFile, "\t\tr.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)\n", "\t\tr.MaxBytes = max(r.MaxBytes, maxWriteReplyBytes)\n",
 	}}},
 	{name: "Content-Length believed", edits: []edit{{bodyFile, "min(size, limit, maxFirst)", "min(size, limit, 1<<28)"}}},
 	{name: "header cap off", edits: []edit{{engineFile, "\tmaxHeaderBytes   = 64 << 10\n", "\tmaxHeaderBytes   = 10 << 20\n"}}},
@@ -282,7 +288,7 @@ var mutants = []mutant{
 	{name: "body that ignores the deadline", edits: []edit{{
 		bodyFile, "\t\tcase int64(len(b.b)) != size && ctx.Err() != nil:\n", "\t\tcase false:\n",
 	}}},
-	{name: "deadline of the call off", edits: []edit{{clientFile, "\t\tr.Deadline = k.start.Add(k.timeout())\n", ""}}},
+	{name: "deadline of the call off", edits: []edit{{callFile, "\t\tr.Deadline = k.start.Add(k.timeout())\n", ""}}},
 	{name: "deadline of an attempt off", edits: []edit{{
 		attemptFile, "limit > 0 && c.in.Class == Read {\n", "false {\n",
 	}}},
@@ -297,18 +303,18 @@ var mutants = []mutant{
 	{name: "Release not clearing the buffer", edits: []edit{{bodyFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
 	{name: "growing not clearing the buffer", edits: []edit{{bodyFile, "\tclear(old)\n", ""}}},
 	{name: "Codec not cleared", edits: []edit{{"internal/wire/reader.go", "\tclear(s[:cap(s)])\n", ""}}},
-	{name: "RevealBody under WithMaskedCards", edits: []edit{{envelopeFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
+	{name: "RevealBody under WithMaskedCards", edits: []edit{{responseFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
 	{name: "WithMaskedCards off", edits: []edit{{envelopeFile, "\tbody.Masking = k.client.maskedCards\n", ""}}},
-	{name: "card numbers in messages", edits: []edit{{errorsFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
-	{name: "card numbers in groups in messages", edits: []edit{{errorsFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
-	{name: "key in messages", edits: []edit{{errorsFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
-	{name: "card numbers in request IDs", edits: []edit{{envelopeFile, "if id := sanitise(strings.Map(visible, h.Get(name)), key); id", "if id := strings.Map(visible, h.Get(name)); id"}}},
-	{name: "key in request IDs", edits: []edit{{envelopeFile, "sanitise(strings.Map(visible, h.Get(name)), key)", "sanitise(strings.Map(visible, h.Get(name)), \"\")"}}},
+	{name: "card numbers in messages", edits: []edit{{maskFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
+	{name: "card numbers in groups in messages", edits: []edit{{maskFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
+	{name: "key in messages", edits: []edit{{maskFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
+	{name: "card numbers in request IDs", edits: []edit{{maskFile, "if id := sanitise(strings.Map(visible, h.Get(name)), key); id", "if id := strings.Map(visible, h.Get(name)); id"}}},
+	{name: "key in request IDs", edits: []edit{{maskFile, "sanitise(strings.Map(visible, h.Get(name)), key)", "sanitise(strings.Map(visible, h.Get(name)), \"\")"}}},
 	{name: "key in a Response's header", edits: []edit{{
-		envelopeFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
+		maskFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
 	}}},
-	{name: "card numbers in a Response's header", edits: []edit{{envelopeFile, "\t\t\tout[name][i] = maskDigits(v)\n", "\t\t\tout[name][i] = v\n"}}},
-	{name: "cookies in a Response", edits: []edit{{envelopeFile, "\t\tif name == \"Set-Cookie\" || name", "\t\tif name"}}},
+	{name: "card numbers in a Response's header", edits: []edit{{maskFile, "\t\t\tout[name][i] = maskDigits(v)\n", "\t\t\tout[name][i] = v\n"}}},
+	{name: "cookies in a Response", edits: []edit{{maskFile, "\t\tif name == \"Set-Cookie\" || name", "\t\tif name"}}},
 	{name: "net/http's words in errors", edits: []edit{{
 		causeFile, "func (s *sealed) Error() string { return s.words }", "func (s *sealed) Error() string { return s.raw().Error() }",
 	}}},
@@ -319,13 +325,13 @@ var mutants = []mutant{
 		engineFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
 	}}},
 	{name: "reference in the log", edits: []edit{{
-		clientFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int",
+		observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int",
 	}}},
 	{name: "name of an unknown member in drift", edits: []edit{{
 		"internal/wire/codec.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = \"*\"\n", "\tc.path[len(c.path)-1] = string(name)\n",
 	}}},
 	{name: "TLS 1.0 spoken", edits: []edit{{engineFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},
-	{name: "anybody's certificate trusted", edits: []edit{{clientFile, "\t\tcase trustsAnybody(t.TLSClientConfig):\n", "\t\tcase false:\n"}}},
+	{name: "anybody's certificate trusted", edits: []edit{{optionsFile, "\t\tcase trustsAnybody(t.TLSClientConfig):\n", "\t\tcase false:\n"}}},
 	{name: "plain http through a proxy", edits: []edit{{clientFile, "\tdirect.Proxy = nil\n", ""}}},
 	{name: "plain http to any host", edits: []edit{{checkFile, "\tcase u.Scheme == \"http\" && !insecure && !loopback(u.Hostname()):\n", "\tcase false:\n"}}},
 
@@ -338,7 +344,7 @@ var mutants = []mutant{
 	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
 	{name: "verifyPage off", edits: []edit{{cardsFile, "\t\t\tif err := c.verifyPage(p, page); err != nil {\n", "\t\t\tif err := c.verifyPage(p, page); err != nil && false {\n"}}},
 	{name: "verifyPage without a second look", edits: []edit{{cardsFile, "path: \"/cards\", looks: 2}", "path: \"/cards\"}"}}},
-	{name: "verifyPage without slack for zones", edits: []edit{{cardsFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
+	{name: "verifyPage without slack for zones", edits: []edit{{pagesFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
 	{name: "endAfterLast off", edits: []edit{{cardsFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
 	{name: "walk loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
 	{name: "page to resume from not told", edits: []edit{{pagesFile, "\tresumable.Page = page\n", ""}}},

@@ -1,0 +1,337 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// CallOption configures one call.
+type CallOption func(*call)
+
+// WithResponse fills r with what came back. r is reset by each call; after
+// AllCards it holds the last page read.
+func WithResponse(r *Response) CallOption {
+	return func(k *call) {
+		if r == nil {
+			k.refuse("WithResponse: the response is nil")
+		}
+		k.response = r
+	}
+}
+
+// WithHeader adds a header to the request. Those that carry a key or a cookie,
+// describe the body, make net/http repeat requests (Idempotency-Key), or concern
+// one hop are refused with [ErrInvalidParams].
+func WithHeader(name, value string) CallOption {
+	return func(k *call) {
+		if err := check.Header(name, value); err != nil {
+			k.refuse("WithHeader: " + err.Error())
+			return
+		}
+		if k.header == nil {
+			k.header = http.Header{}
+		}
+		k.header.Set(name, value)
+	}
+}
+
+// WithoutRetry sends one request at most.
+func WithoutRetry() CallOption { return func(k *call) { k.noRetry = true } }
+
+// operation describes one operation of the interface: all that differs between
+// one call and another.
+type operation struct {
+	name, method, path string
+	class              transport.Class
+	query              string
+	fields             wire.Fields // of the body
+	body               encoding
+	upload             *upload     // the file of a multipart body; nil: none
+	reference          string      // the caller's identifier of a write; "": none
+	unique             bool        // the reference stands for one execution
+	target             wire.Fields // what identifies the intent beside the body; nil: nothing
+	looks              int         // how often a reply that fails its check is asked for; 0: once
+	timeout            time.Duration
+	amend              func(*Error) // puts into the error what only the operation knows; nil: nothing
+	invalid            error        // why it must not be sent
+}
+
+// encoding is how an operation's fields become a body.
+type encoding uint8
+
+const (
+	none      encoding = iota
+	form               // application/x-www-form-urlencoded
+	jsonTexts          // application/json, an object of texts
+	rawJSON            // application/json, the one field's value
+	multipart          // multipart/form-data
+)
+
+// reply says how the data of a success becomes a T.
+type reply[T any] struct {
+	read   func(*wire.Codec, *T)
+	verify func(*T) error  // does it answer what was asked? nil: nothing to compare
+	id     func(*T) string // the service's identifier of what it did; nil: none
+}
+
+// rows reads the list that is the whole of data.
+func rows[T any](members []wire.Member[T]) func(*wire.Codec, *[]T) {
+	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, members, wire.Whole) }
+}
+
+// call is one call: what its options ask for, and how far it came.
+type call struct {
+	response *Response
+	header   http.Header
+	noRetry  bool
+	prefetch int
+	invalid  error
+
+	client    *core // nil: New did not make the client
+	op        operation
+	start     time.Time
+	intent    *Intent // in the journal; nil: not there
+	bearer    string
+	read      func(*wire.Codec)
+	verify    func() error
+	serviceID func() string
+	last      answer
+
+	// Kept here to be one allocation with the call.
+	url      url.URL
+	sent     transport.Call
+	envelope envelope
+}
+
+func (k *call) refuse(text string) {
+	if k.invalid == nil {
+		k.invalid = invalid(text)
+	}
+}
+
+// do is the one path that every operation takes. Where the error is
+// [ErrParameterIgnored] or [ErrDrift], the value is returned together with it.
+func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (T, error) {
+	var value T
+	k := &call{
+		op: op,
+		read: func(d *wire.Codec) {
+			var fresh T
+			value = fresh
+			r.read(d, &value)
+		},
+	}
+	if c.made() {
+		k.client = c.core()
+	}
+	if r.verify != nil {
+		k.verify = func() error { return r.verify(&value) }
+	}
+	if r.id != nil {
+		k.serviceID = func() string { return r.id(&value) }
+	}
+	if err := k.run(ctx, opts); err != nil {
+		if !err.keepsValue() {
+			var none T
+			value = none
+		}
+		return value, err
+	}
+	return value, nil
+}
+
+// pointer turns do's result into that of a method.
+func pointer[T any](v T, err error) (*T, error) {
+	var failure *Error
+	if err != nil && !(errors.As(err, &failure) && failure.keepsValue()) {
+		return nil, err
+	}
+	return &v, err
+}
+
+func (k *call) run(ctx context.Context, opts []CallOption) *Error {
+	for _, opt := range opts {
+		if opt == nil {
+			k.refuse("a call option is nil")
+			continue
+		}
+		opt(k)
+	}
+	if k.response != nil {
+		*k.response = Response{}
+	}
+	if err := k.ready(ctx); err != nil {
+		failure := k.fail(OutcomeNotSent, err)
+		k.stick(failure)
+		return failure
+	}
+	k.start = time.Now()
+	ctx = k.started(ctx)
+	failure := k.send(ctx)
+	k.logLast(ctx, failure)
+	k.ended(ctx, failure)
+	return failure
+}
+
+// ready says why nothing can be sent, if that is so.
+func (k *call) ready(ctx context.Context) error {
+	switch {
+	case k.client == nil:
+		return invalid("the client was not made by New")
+	case ctx == nil:
+		return invalid("the context is nil")
+	case k.invalid != nil:
+		return k.invalid
+	case k.op.invalid != nil:
+		return k.op.invalid
+	}
+	if err := ctx.Err(); err != nil {
+		return conceal("the context was done before the call", errors.Join(err, context.Cause(ctx)))
+	}
+	return nil
+}
+
+// exchange sends the request and judges the answer. What does not answer the
+// question is asked for once more where the operation allows it: a card's
+// status, say, may change while a page is read.
+func (k *call) exchange(ctx context.Context) *Error {
+	if err := k.authorize(ctx); err != nil {
+		return k.fail(OutcomeNotSent, err)
+	}
+	request, err := k.request(ctx)
+	if err != nil {
+		return k.fail(OutcomeNotSent, err)
+	}
+	for look := 1; ; look++ {
+		failure := k.look(ctx, request)
+		if failure != nil && k.op.amend != nil {
+			k.op.amend(failure)
+		}
+		if failure == nil || look >= k.op.looks || k.noRetry || !errors.Is(failure.err, ErrParameterIgnored) {
+			return failure
+		}
+		k.logLast(ctx, failure)
+	}
+}
+
+func (k *call) look(ctx context.Context, request *transport.Call) *Error {
+	k.last = answer{tries: k.last.tries}
+	r := k.client.engine.Do(ctx, request)
+	defer r.Release()
+	k.last.tries += r.Tries
+	failure := k.judge(ctx, r)
+	k.capture(r)
+	return failure
+}
+
+// authorize gets the Authorization header.
+func (k *call) authorize(ctx context.Context) (err error) {
+	if k.client.asksForKey {
+		var stop context.CancelFunc
+		ctx, stop = k.bounded(ctx)
+		defer stop()
+	}
+	k.bearer, err = k.client.bearer(ctx)
+	return err
+}
+
+// key is the API key of this call.
+func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
+
+// bounded gives ctx the call's own deadline if it has none, for the caller's
+// functions that are asked before the request is sent.
+func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, k.start.Add(k.timeout()))
+}
+
+// request builds what the engine sends.
+func (k *call) request(ctx context.Context) (*transport.Call, error) {
+	k.url = *k.client.base
+	k.url.Path += k.op.path
+	k.url.RawQuery = k.op.query
+	k.sent = transport.Call{
+		Class: k.op.class, Method: k.op.method, URL: &k.url, Header: k.headers(),
+		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
+	}
+	r := &k.sent
+	if k.op.class == transport.Write {
+		r.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		r.Deadline = k.start.Add(k.timeout())
+	}
+	contentType, err := k.op.encode(r)
+	if contentType != "" {
+		r.Header["Content-Type"] = []string{contentType}
+	}
+	return r, err
+}
+
+// headers gives each call values of its own, in one allocation: a doer of the
+// caller's may change them in place.
+func (k *call) headers() http.Header {
+	h := make(http.Header, 4+len(k.header))
+	values := []string{"application/json", k.client.userAgent, k.bearer}
+	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]
+	for name, v := range k.header {
+		h[name] = v
+	}
+	h["Authorization"] = values[2:3:3]
+	return h
+}
+
+func (k *call) timeout() time.Duration {
+	switch {
+	case k.client.timeout != 0:
+		return k.client.timeout
+	case k.op.timeout != 0:
+		return k.op.timeout
+	}
+	return defaultTimeout
+}
+
+// encode gives r its body, and returns the content type, "" for no body.
+func (op *operation) encode(r *transport.Call) (contentType string, err error) {
+	var text []byte
+	switch op.body {
+	case none:
+		return "", nil
+	case form:
+		text, contentType = []byte(op.fields.Form()), "application/x-www-form-urlencoded"
+	case jsonTexts:
+		text, contentType = op.fields.JSON(), "application/json"
+	case rawJSON:
+		text, contentType = []byte(op.fields[0].Value), "application/json"
+	case multipart:
+		return op.encodeMultipart(r)
+	}
+	r.Body, r.BodySize = bytesBody(text), int64(len(text))
+	return contentType, nil
+}
+
+func bytesBody(text []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+}
+
+// fail builds the call's error from the last answer.
+func (k *call) fail(outcome Outcome, cause error) *Error {
+	return &Error{
+		Op: k.op.name, Outcome: outcome, HTTPStatus: k.last.status, Code: k.last.code,
+		Message: k.last.message, RequestID: k.last.requestID, Reference: k.op.reference,
+		RetryAfter: k.last.retryAfter, Attempts: k.last.attempts,
+		read: k.op.class != transport.Write, err: cause,
+	}
+}

@@ -1,0 +1,262 @@
+package cardwire
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+)
+
+// Option configures a [Client] in [New].
+type Option func(*config) error
+
+// config is what the options set.
+type config struct {
+	base         *url.URL
+	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
+	asksForKey   bool                                  // bearer asks a function of the caller's
+	doer         Doer
+	transport    *http.Transport
+	retry        RetryPolicy
+	limiter      Limiter
+	logger       *slog.Logger
+	observers    []Observer
+	journal      Journal
+	profile      Profile
+	userAgent    string
+	maxBytes     int64
+	timeout      time.Duration // 0: the operation's own
+	maskedCards  bool
+	freshReads   bool
+	insecureHTTP bool
+	strictDrift  bool
+}
+
+// The defaults of what options set.
+const (
+	defaultMaxBytes      = 8 << 20
+	defaultTimeout       = 30 * time.Second
+	defaultUploadTimeout = 5 * time.Minute
+	maxWriteReplyBytes   = 64 << 10
+)
+
+// WithHTTPClient sends every request through d instead of the client's own
+// engines. An *http.Client is used as it is at each call, but for redirects,
+// which are never followed. That nothing was sent is then claimed only for what
+// fails before d is asked, and whom TLS trusts is the matter of d.
+func WithHTTPClient(d Doer) Option {
+	return func(c *config) error {
+		if d == nil || d == Doer((*http.Client)(nil)) {
+			return invalid("WithHTTPClient: the client is nil")
+		}
+		c.doer = d
+		return nil
+	}
+}
+
+// WithTransport uses clones of t, for its proxy, TLS roots and dialer. The
+// clones speak HTTP/1.1 only, because net/http repeats requests by itself over
+// HTTP/2, and writes take a fresh connection each. They speak TLS 1.2 or later,
+// and plain http, which is for this machine, goes through no proxy.
+//
+// Nothing switches the verification of the service off: an InsecureSkipVerify is
+// refused, unless VerifyConnection or VerifyPeerCertificate takes its place. Put
+// a CA of your own into RootCAs. A DialTLSContext answers for its own TLS.
+func WithTransport(t *http.Transport) Option {
+	return func(c *config) error {
+		switch {
+		case t == nil:
+			return invalid("WithTransport: the transport is nil")
+		case trustsAnybody(t.TLSClientConfig):
+			return invalid("WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection")
+		}
+		c.transport = t // cloned by New
+		return nil
+	}
+}
+
+func trustsAnybody(c *tls.Config) bool {
+	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
+}
+
+// WithKeySource asks f for the API key at each call, so that keys can rotate.
+// The key given to New is then not used, and may be "". Where f fails, nothing
+// is sent.
+func WithKeySource(f func(context.Context) (string, error)) Option {
+	return func(c *config) error {
+		if f == nil {
+			return invalid("WithKeySource: the function is nil")
+		}
+		c.asksForKey = true
+		c.bearer = func(ctx context.Context) (string, error) {
+			key, err := f(ctx)
+			if err != nil {
+				return "", conceal("the key source failed", err)
+			}
+			return bearer(key)
+		}
+		return nil
+	}
+}
+
+// WithRetry replaces [DefaultRetryPolicy]. Writes are repeated only where
+// provably nothing was sent, whatever the policy.
+func WithRetry(p RetryPolicy) Option {
+	return func(c *config) error {
+		if p.MaxRetries < 0 || p.MinDelay < 0 || p.MaxDelay < 0 || p.MaxRetryAfter < 0 || p.Attempt < 0 {
+			return invalid("WithRetry: a value is negative")
+		}
+		c.retry = p
+		return nil
+	}
+}
+
+// WithLimiter waits for l before every request. Where l fails before the first,
+// nothing is sent.
+func WithLimiter(l Limiter) Option {
+	return func(c *config) error {
+		if l == nil {
+			return invalid("WithLimiter: the limiter is nil")
+		}
+		c.limiter = l
+		return nil
+	}
+}
+
+// WithLogger logs one line at debug level for each attempt and one at warning
+// level for each repeat, with the operation, outcome, status, code and duration
+// and nothing else.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return invalid("WithLogger: the logger is nil")
+		}
+		c.logger = l
+		return nil
+	}
+}
+
+// WithObserver tells o of every call, except those that end before they begin,
+// for their parameters or a context that is done. Repeated, all are told, in order.
+func WithObserver(o Observer) Option {
+	return func(c *config) error {
+		c.observers = append(slices.Clone(c.observers), o)
+		return nil
+	}
+}
+
+// WithJournal records every write that has a reference in j before it is sent.
+func WithJournal(j Journal) Option {
+	return func(c *config) error {
+		if j == nil {
+			return invalid("WithJournal: the journal is nil")
+		}
+		c.journal = j
+		return nil
+	}
+}
+
+// WithProfile replaces [DefaultProfile]: begin with that and change what is
+// known better.
+func WithProfile(p Profile) Option {
+	return func(c *config) error {
+		p.RefusedCodes = slices.Clone(p.RefusedCodes)
+		p.RefusedStatuses = slices.Clone(p.RefusedStatuses)
+		c.profile = p
+		return p.valid()
+	}
+}
+
+// WithMaskedCards masks the card numbers and CVVs of replies as they are
+// decoded, for programs that must never hold them. Response.RevealBody is then
+// nil. What [Call] decodes is up to its type.
+func WithMaskedCards() Option {
+	return func(c *config) error { c.maskedCards = true; return nil }
+}
+
+// WithFreshConnections makes reads, too, use one connection a call. net/http
+// logs bytes that arrive unasked on an idle connection, card numbers included;
+// without idle connections it cannot.
+func WithFreshConnections() Option {
+	return func(c *config) error { c.freshReads = true; return nil }
+}
+
+// WithUserAgent puts product, like "shop/1.2", before the client's own name in
+// the User-Agent header.
+func WithUserAgent(product string) Option {
+	return func(c *config) error {
+		if err := check.Product(product); err != nil {
+			return invalid("WithUserAgent: " + err.Error())
+		}
+		c.userAgent = product + " " + userAgent()
+		return nil
+	}
+}
+
+// WithMaxResponseBytes bounds the body of a reply; a larger one is
+// [ErrResponseTooLarge]. The default is 8 MiB. Replies to writes are bounded by
+// 64 KiB as well.
+func WithMaxResponseBytes(n int64) Option {
+	return func(c *config) error {
+		if n <= 0 {
+			return invalid("WithMaxResponseBytes: the bound is not above zero")
+		}
+		c.maxBytes = n
+		return nil
+	}
+}
+
+// WithTimeout bounds a whole call, repeats and waits included, whose context
+// has no deadline. The default is 30 seconds, and 5 minutes for uploads.
+func WithTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return invalid("WithTimeout: the duration is not above zero")
+		}
+		c.timeout = d
+		return nil
+	}
+}
+
+// WithInsecureHTTP allows a base URL of plain http for hosts other than this
+// machine. The key and all card data then travel in the clear.
+func WithInsecureHTTP() Option {
+	return func(c *config) error { c.insecureHTTP = true; return nil }
+}
+
+// WithStrictDrift makes drift an error, [ErrDrift], for tests.
+func WithStrictDrift() Option {
+	return func(c *config) error { c.strictDrift = true; return nil }
+}
+
+// RetryPolicy says how reads are repeated after connection failures and the
+// statuses 408, 425, 429, 500, 502, 503 and 504. A repeat also takes from a
+// budget of the client, so that an outage is not answered by a storm.
+type RetryPolicy struct {
+	// MaxRetries is the number of repeats; 0: none.
+	MaxRetries int
+	// MinDelay is the scale of the waits, which are drawn evenly between 0 and
+	// MinDelay, then twice that, four times and so on; 0: there is no wait.
+	MinDelay time.Duration
+	// MaxDelay bounds a drawn wait; 0: nothing but the call's deadline does.
+	MaxDelay time.Duration
+	// MaxRetryAfter bounds the wait that the service asks for; a longer one is
+	// not begun, and ends the call. 0: any ends it.
+	MaxRetryAfter time.Duration
+	// Attempt is the deadline of one attempt of a read; 0: none.
+	Attempt time.Duration
+}
+
+// DefaultRetryPolicy returns 2 repeats, waits from 250 ms to 8 s, a Retry-After
+// of up to 30 s, and 10 s an attempt.
+func DefaultRetryPolicy() RetryPolicy {
+	return RetryPolicy{
+		MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,
+		MaxRetryAfter: 30 * time.Second, Attempt: 10 * time.Second,
+	}
+}

@@ -1,0 +1,97 @@
+package cardwire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+)
+
+// Profile names every assumption about what the interface does not show. A
+// parameter whose name is "" cannot be used: the call is refused with
+// [ErrInvalidParams], naming the field to set.
+type Profile struct {
+	// LimitParam is the query parameter for the page size. Assumed: "limit".
+	LimitParam string
+	// PageParam is the query parameter for the page number. Assumed: "page".
+	PageParam string
+	// StatusParam is the query parameter for the card status. Assumed: "status".
+	StatusParam string
+	// CardBINParam is the query parameter for the BIN. Assumed: "card_bin".
+	CardBINParam string
+	// SubAccountParam is the query parameter for the sub-account. No default.
+	SubAccountParam string
+	// CreatedFromParam is the query parameter for the first creation day. No default.
+	CreatedFromParam string
+	// CreatedToParam is the query parameter for the last creation day. No default.
+	CreatedToParam string
+	// TransactedFromParam is the query parameter for the first transaction day. No default.
+	TransactedFromParam string
+	// TransactedToParam is the query parameter for the last transaction day. No default.
+	TransactedToParam string
+	// CardIDParam is the query parameter of GetCard. Assumed: "id".
+	CardIDParam string
+	// RetryAction is the value of type by which RetryOperation retries. Assumed: "retry".
+	RetryAction string
+	// RefusedCodes are the envelope codes that guarantee that nothing happened.
+	// Assumed: 400 401 403 404 405 413 415 422 429. Any other code than 200 is
+	// OutcomeUnknown.
+	RefusedCodes []int
+	// RefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it.
+	// Assumed: the same numbers.
+	RefusedStatuses []int
+	// TrustReplies switches off the checks behind ErrParameterIgnored.
+	TrustReplies bool
+	// ServerDeduplicates says that the service executes a reference once however
+	// often it is sent. A caller may then repeat an undecided one despite the
+	// journal. The client itself repeats nothing all the same.
+	ServerDeduplicates bool
+}
+
+// DefaultProfile returns what is assumed where nothing better is known.
+func DefaultProfile() Profile {
+	return Profile{
+		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
+		CardIDParam: "id", RetryAction: "retry",
+		RefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
+		RefusedStatuses: []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
+	}
+}
+
+// valid refuses a profile that would send one thing for another.
+func (p *Profile) valid() error {
+	names := []struct{ field, name string }{
+		{"LimitParam", p.LimitParam},
+		{"PageParam", p.PageParam},
+		{"StatusParam", p.StatusParam},
+		{"CardBINParam", p.CardBINParam},
+		{"SubAccountParam", p.SubAccountParam},
+		{"CreatedFromParam", p.CreatedFromParam},
+		{"CreatedToParam", p.CreatedToParam},
+		{"TransactedFromParam", p.TransactedFromParam},
+		{"TransactedToParam", p.TransactedToParam},
+		{"CardIDParam", p.CardIDParam},
+		{"RetryAction", p.RetryAction},
+	}
+	const ofListCards = 9
+	for i, n := range names {
+		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
+			return invalid("WithProfile: " + n.field + " holds a control character, a space at an end, or is not valid UTF-8")
+		}
+		for _, other := range names[:min(i, ofListCards)] {
+			if i < ofListCards && n.name != "" && n.name == other.name {
+				return invalid("WithProfile: " + other.field + " and " + n.field + " are the same name")
+			}
+		}
+	}
+	if p.RetryAction == cancelAction {
+		return invalid("WithProfile: RetryAction is the value that cancels")
+	}
+	if slices.Contains(p.RefusedCodes, codeSuccess) {
+		return invalid("WithProfile: 200 is the code of success")
+	}
+	if slices.ContainsFunc(p.RefusedStatuses, func(s int) bool { return s < 400 || s > 499 }) {
+		return invalid("WithProfile: a refused status is not from 400 to 499")
+	}
+	return nil
+}
