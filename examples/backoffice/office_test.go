@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,6 +47,7 @@ type testOffice struct {
 	fake    *cardwiretest.Service
 	journal *sqljournal.Journal
 	db      *sql.DB
+	client  *cardwire.Client
 	log     *lockedBuffer
 	cookie  *http.Cookie
 }
@@ -76,7 +79,12 @@ func testAccount(t *testing.T) account {
 
 func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 	t.Helper()
-	db, journal, err := openJournal(t.Context(), settings{journal: filepath.Join(t.TempDir(), "journal.db")})
+	return testOfficeWith(t, fake, settings{journal: filepath.Join(t.TempDir(), "journal.db")})
+}
+
+func testOfficeWith(t *testing.T, fake *cardwiretest.Service, s settings) *testOffice {
+	t.Helper()
+	db, journal, err := openJournal(t.Context(), s)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
@@ -85,6 +93,7 @@ func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 	logger := slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client, err := connect(journal, logger, fake)
 	require.NoError(t, err)
+	o.client = client
 	o.handler = (&office{client: client, journal: journal, log: logger, door: newDoor(testAccount(t), false), fake: true}).handler()
 	return o
 }
@@ -93,10 +102,15 @@ func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 func signedIn(t *testing.T) *testOffice {
 	t.Helper()
 	o := newTestOffice(t, cardwiretest.New(cardwiretest.WithCards(30)))
-	answer := o.post("/login", "user="+testUser+"&password="+url.QueryEscape(testPassword))
-	require.Equal(t, http.StatusSeeOther, answer.status)
-	o.cookie = answer.cookie
+	o.signIn()
 	return o
+}
+
+func (o *testOffice) signIn() {
+	o.t.Helper()
+	answer := o.post("/login", "user="+testUser+"&password="+url.QueryEscape(testPassword))
+	require.Equal(o.t, http.StatusSeeOther, answer.status)
+	o.cookie = answer.cookie
 }
 
 // answer is what a browser gets.
@@ -364,6 +378,8 @@ func TestFreeze(t *testing.T) {
 	id := regexp.MustCompile(`name="ClientTransactionID" value="([^"]+)"`).FindStringSubmatch(form.source)
 	require.Len(t, action, 2)
 	require.Len(t, id, 2)
+	assert.NoError(t, uuid.Validate(id[1]))
+	assert.NotContains(t, o.get("/cards/a%20b%3Fc%23d/freeze").source, id[1], "another form is another freeze")
 	assert.Zero(t, o.fake.Executions("FreezeCard", ""))
 	assert.Contains(t, o.post(action[1], "ClientTransactionID="+id[1]).page, "The freeze was accepted")
 	assert.Contains(t, o.post(action[1], "ClientTransactionID="+id[1]).page, "The freeze was done before")
@@ -525,6 +541,51 @@ func TestNoCardNumberIsShown(t *testing.T) {
 	assert.NotRegexp(t, `\d{13}`, o.log.String())
 	assert.NotContains(t, o.log.String(), cardwiretest.DefaultKey)
 	assert.Contains(t, o.log.String(), "operation=CreateTransfer")
+}
+
+// The client never holds what no page may show, and tells of answers that deviate.
+func TestTheClient(t *testing.T) {
+	t.Parallel()
+	o := newTestOffice(t, cardwiretest.New(cardwiretest.WithQuirks()))
+	page, err := o.client.ListCards(t.Context(), cardwire.ListCardsParams{})
+	require.NoError(t, err)
+	assert.True(t, page.Cards[0].Number.IsMasked())
+	assert.True(t, page.Cards[0].CVV.IsMasked())
+	assert.Contains(t, o.log.String(), "the answer deviates from the interface")
+}
+
+// A journal that cannot take a result is told of, and the transfer shows as
+// undecided rather than as nothing.
+func TestAResultThatIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	_, err := o.db.ExecContext(t.Context(), `CREATE TRIGGER full BEFORE UPDATE ON cardwire_intents BEGIN SELECT RAISE(ABORT, 'full'); END`)
+	require.NoError(t, err)
+	assert.Contains(t, o.post("/transfers", order).page, "The transfer was accepted")
+	assert.Contains(t, o.log.String(), "the journal did not record a result")
+	assert.Contains(t, o.get("/undecided").page, "Transfer order-1 under way")
+}
+
+// postgresVariable holds how to connect to a PostgreSQL server for tests.
+const postgresVariable = "CARDWIRE_TEST_POSTGRES"
+
+func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
+	source := os.Getenv(postgresVariable)
+	if source == "" {
+		t.Skip(postgresVariable + " is not set; scripts/postgres starts a server")
+	}
+	o := testOfficeWith(t, cardwiretest.New(), settings{postgres: source})
+	o.signIn()
+	number := newOrder()
+	form := strings.Replace(order, "order-1", number, 1)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	assert.Contains(t, o.post("/transfers", form).page, "The transfer is undecided")
+	assert.Contains(t, o.post("/transfers", form).page, "The transfer is still undecided")
+	assert.Contains(t, o.get("/undecided").page, "Transfer "+number+" undecided")
+	assert.Contains(t, o.post("/undecided", "op=CreateTransfer&answer=executed&reference="+number).page, "Recorded as executed")
+	assert.Contains(t, o.post("/transfers", form).page, "The transfer was done before")
+	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", number))
 }
 
 func TestHeaders(t *testing.T) {
