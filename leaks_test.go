@@ -882,8 +882,8 @@ func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 			for _, at := range value.FindAllStringIndex(whole, -1) {
 				for _, other := range []string{
 					`"` + canaryNumber + `"`, canaryNumber, "-" + canaryNumber + ".5e3", `{"` + canaryNumber + `":"` + canaryKey + `"}`,
-					`["` + canaryNumber + `",` + longCVV + `]`, longCVV, `"` + canaryKey + `"`, `"` + canaryPAN + `"`, canaryKey,
-					`"` + canaryNumber + `\ud800"`,
+					`["` + canaryNumber + `",` + longCVV + `]`, longCVV, `"` + canaryKey + `"`, `"` + canaryPAN + `"`,
+					`"` + canaryNumber + `\ud800"`, // an odd number of them: each place takes turns with the two clients
 				} {
 					if unknowable[strings.Trim(other, `"`)] && (at[0] == len(`{"code":`) || at[0] == len(`{"code":200,"msg":`)) {
 						continue // a code and a message like any other
@@ -906,22 +906,21 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	l := &listener{}
 	call := hostileCalls()[op]
 	errs, texts := 0, 0
-	for _, opts := range [][]Option{nil, {WithStrictDrift(), WithMaskedCards()}} {
-		c := l.client(t, opts...)
-		searched := map[string]bool{}
-		for _, l.body = range bodies {
-			var r Response
-			err := call(t.Context(), c, WithResponse(&r), WithoutRetry())
-			if err != nil {
-				errs++
-			}
-			r.Attempts = nil
-			if text := fmt.Sprintf("%v %+v %q", err, r.Header, r.Message); !searched[text] {
-				searched[text] = true
-				texts += AssertErrorSilent(t, err, &r, canaries...)
-			}
-			texts += assertSilent(t, hiddenPlaces(err, nil)[:1], errorPrinters()[1:3], secrets...)
+	clients := []*Client{l.client(t), l.client(t, WithStrictDrift(), WithMaskedCards())}
+	searched := map[string]bool{}
+	for i := range bodies {
+		l.body = bodies[i]
+		var r Response
+		err := call(t.Context(), clients[i%len(clients)], WithResponse(&r), WithoutRetry())
+		if err != nil {
+			errs++
 		}
+		r.Attempts = nil
+		if text := fmt.Sprintf("%v %+v %q", err, r.Header, r.Message); !searched[text] {
+			searched[text] = true
+			texts += AssertErrorSilent(t, err, &r, canaries...)
+		}
+		texts += assertSilent(t, hiddenPlaces(err, nil)[:1], errorPrinters()[1:3], secrets...)
 	}
 	lines := map[string]bool{}
 	for line := range strings.Lines(l.told.String()) {
