@@ -328,7 +328,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, 1, fake.Executions("CreateTransfer", order))
 		b.look("transfer-twice")
 
-		b.open("/undecided")
+		b.press("Undecided")
 		assert.Contains(t, b.text(), order)
 		b.look("undecided")
 		b.do(chromedp.Click(chromedp.CSS(`input[value=executed]`)))
