@@ -61,7 +61,7 @@ func listedCardWanted(t *testing.T) Card {
 	t.Helper()
 	card := commonCard()
 	card.BINID = 37
-	card.Number, card.CVV = number(t, "4931930000001234"), cvv(t, "123")
+	card.Number, card.CVV = sealedNumber(t, "4931930000001234"), sealedCVV(t, "123")
 	card.Expiry = Expiry{2027, time.August}
 	card.HolderPhoneCode = "+351"
 	card.UpdateTime = DateTime{Date{2026, time.June, 7}, 8, 9, 10}
@@ -73,7 +73,7 @@ func listedCardWanted(t *testing.T) Card {
 func singleCardWanted(t *testing.T) Card {
 	t.Helper()
 	card := commonCard()
-	card.Number, card.CVV = number(t, "493193******1234"), cvv(t, "***")
+	card.Number, card.CVV = sealedNumber(t, "493193******1234"), sealedCVV(t, "***")
 	card.HolderPhoneCode = "351"
 	card.Status = CardSuspended
 	card.AccountStatus, card.ConsumptionSceneType = 5, 6
@@ -83,7 +83,7 @@ func singleCardWanted(t *testing.T) Card {
 
 func secretsWanted(t *testing.T) CardSecrets {
 	t.Helper()
-	return CardSecrets{Number: number(t, "493193******1234"), CVV: cvv(t, "***"), PAN: sealPAN([]byte("q83vAQ=="))}
+	return CardSecrets{Number: sealedNumber(t, "493193******1234"), CVV: sealedCVV(t, "***"), PAN: sealPAN([]byte("q83vAQ=="))}
 }
 
 func TestListCardsReadsEveryMember(t *testing.T) {

@@ -41,8 +41,8 @@ func driftKinds(t *testing.T) map[string]driftCase {
 		"flag other than 0 and 1": {bin(`"avs":1`, `"avs":2`), "data[].avs", binOf(func(b *BIN) any { return b.AVS }), true},
 		"empty array for object":  {bin(foreignFeesText, `[]`), "data[].foreign_fee_config", binOf(func(b *BIN) any { return b.ForeignFees }), []FeeTier(nil)},
 		"range of another form":   {bin(`"10-99.99"`, `"rest"`), "data[].foreign_fee_config.*", binOf(func(b *BIN) any { return b.ForeignFees[0].Range }), "rest"},
-		"empty object for array":  {card(addressText, `{}`), "data.holder_address", address, (*Address)(nil)},
-		"null for object":         {card(addressText, `null`), "data.holder_address", address, (*Address)(nil)},
+		"empty object for array":  {card(addressText, `{}`), "data.holder_address", holderAddress, (*Address)(nil)},
+		"null for object":         {card(addressText, `null`), "data.holder_address", holderAddress, (*Address)(nil)},
 		"empty text":              {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
 	}
 }
@@ -67,7 +67,7 @@ func binOf(value func(*BIN) any) func(context.Context, *Client) (any, error) {
 	}
 }
 
-func address(ctx context.Context, c *Client) (any, error) {
+func holderAddress(ctx context.Context, c *Client) (any, error) {
 	card, err := c.GetCard(ctx, "card-1")
 	return card.HolderAddress, err
 }

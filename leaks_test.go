@@ -308,7 +308,7 @@ func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	} {
 		for _, v := range []any{secret.text, []byte(secret.text), secret.array, shown[string]{secret.text}, url.QueryEscape(secret.text), strconv.Quote(secret.text)} {
 			for _, p := range allPrinters() {
-				if deaf.MatchString(p.name) || onlySome.MatchString(p.name) && !takes(p.name, v) {
+				if deaf.MatchString(p.name) || onlySome.MatchString(p.name) && !canPrint(p.name, v) {
 					continue
 				}
 				against := reflect.Zero(reflect.TypeOf(v)).Interface()
@@ -325,8 +325,8 @@ func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	assert.False(t, cvvCanary().in(spelling.Forms("at 0xc0007351a0")))
 }
 
-// takes says whether a printer that cannot print everything can print v.
-func takes(printer string, v any) bool {
+// canPrint says whether a printer that cannot print everything can print v.
+func canPrint(printer string, v any) bool {
 	switch v.(type) {
 	case string:
 		return printer != "binary"
@@ -343,9 +343,9 @@ type exhibit struct {
 	canaries []canary  // nil: all
 }
 
-func show[T any](v, against T) exhibit { return exhibit{places: everywhere(v, against)} }
+func exhibitOf[T any](v, against T) exhibit { return exhibit{places: everywhere(v, against)} }
 
-func showKey[T comparable](v, against T) exhibit { return exhibit{places: keyPlaces(v, against)} }
+func exhibitKeyOf[T comparable](v, against T) exhibit { return exhibit{places: keyPlaces(v, against)} }
 
 // spoils is what a service that puts canaries wherever it can leaves behind in
 // values of this package.
@@ -427,7 +427,7 @@ func canaryReply(r *http.Request) (*http.Response, error) {
 func exhibits(t *testing.T) map[string]exhibit {
 	t.Helper()
 	s := plunder(t)
-	card, other := s.page.Cards[0], Card{ID: "card-2", Number: number(t, "5200000000000007"), HolderAddress: &Address{}}
+	card, other := s.page.Cards[0], Card{ID: "card-2", Number: sealedNumber(t, "5200000000000007"), HolderAddress: &Address{}}
 	transfer, identityCanaries := identities()
 	amount := dec("1.50")
 	key := canaryKey
@@ -437,57 +437,57 @@ func exhibits(t *testing.T) map[string]exhibit {
 	}
 	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "answered", HTTPStatus: 503, Wait: time.Second}
 	return map[string]exhibit{
-		"Address":            showKey(*card.HolderAddress, Address{}),
-		"Attempt":            showKey(attempt, Attempt{}),
-		"AuthField":          showKey(AuthField{Field: "idType", Required: true}, AuthField{}),
-		"AuthRequirement":    show(AuthRequirement{Level: "base", Fields: []AuthField{{Field: "idType"}}}, AuthRequirement{}),
-		"BIN":                show(BIN{BIN: "491736", CreateAmount: amount, AuthFeeConfig: json.RawMessage(`{}`)}, BIN{}),
-		"CVV":                showKey(card.CVV, cvv(t, "***")),
-		"CallInfo":           showKey(s.infos[2], CallInfo{}),
-		"CallOption":         show(WithResponse(&s.success), WithoutRetry()),
-		"CallResult":         showKey(s.results[2], CallResult{}),
-		"Card":               show(card, other),
-		"CardNumber":         showKey(card.Number, other.Number),
-		"CardOperation":      showKey(CardOperation{ID: "o-1", ClientTransactionID: "F-1"}, CardOperation{}),
-		"CardPage":           show(*s.page, CardPage{Cards: []Card{other}}),
-		"CardSecrets":        showKey(CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}, CardSecrets{}),
-		"CardStatus":         showKey(CardFrozen, CardActive),
-		"Client":             show(*s.client, Client{}),
-		"ConsumptionScene":   showKey(ConsumptionScene{Name: "Ads", ChannelID: 7}, ConsumptionScene{}),
-		"Date":               showKey(Date{2026, time.May, 5}, Date{}),
-		"DateTime":           showKey(card.CreateTime, DateTime{}),
-		"Doer":               show(Doer(doerFunc(canaryReply)), nil),
-		"Drift":              showKey(s.drifts[0], Drift{}),
+		"Address":            exhibitKeyOf(*card.HolderAddress, Address{}),
+		"Attempt":            exhibitKeyOf(attempt, Attempt{}),
+		"AuthField":          exhibitKeyOf(AuthField{Field: "idType", Required: true}, AuthField{}),
+		"AuthRequirement":    exhibitOf(AuthRequirement{Level: "base", Fields: []AuthField{{Field: "idType"}}}, AuthRequirement{}),
+		"BIN":                exhibitOf(BIN{BIN: "491736", CreateAmount: amount, AuthFeeConfig: json.RawMessage(`{}`)}, BIN{}),
+		"CVV":                exhibitKeyOf(card.CVV, sealedCVV(t, "***")),
+		"CallInfo":           exhibitKeyOf(s.infos[2], CallInfo{}),
+		"CallOption":         exhibitOf(WithResponse(&s.success), WithoutRetry()),
+		"CallResult":         exhibitKeyOf(s.results[2], CallResult{}),
+		"Card":               exhibitOf(card, other),
+		"CardNumber":         exhibitKeyOf(card.Number, other.Number),
+		"CardOperation":      exhibitKeyOf(CardOperation{ID: "o-1", ClientTransactionID: "F-1"}, CardOperation{}),
+		"CardPage":           exhibitOf(*s.page, CardPage{Cards: []Card{other}}),
+		"CardSecrets":        exhibitKeyOf(CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}, CardSecrets{}),
+		"CardStatus":         exhibitKeyOf(CardFrozen, CardActive),
+		"Client":             exhibitOf(*s.client, Client{}),
+		"ConsumptionScene":   exhibitKeyOf(ConsumptionScene{Name: "Ads", ChannelID: 7}, ConsumptionScene{}),
+		"Date":               exhibitKeyOf(Date{2026, time.May, 5}, Date{}),
+		"DateTime":           exhibitKeyOf(card.CreateTime, DateTime{}),
+		"Doer":               exhibitOf(Doer(doerFunc(canaryReply)), nil),
+		"Drift":              exhibitKeyOf(s.drifts[0], Drift{}),
 		"DuplicateIntent":    {places: errorPlaces(&DuplicateIntent{OutcomeExecuted}, &DuplicateIntent{})},
-		"EncryptedPAN":       showKey(s.secrets.PAN, sealPAN([]byte("AAAA"))),
+		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, sealPAN([]byte("AAAA"))),
 		"Error":              {places: append(errorPlaces(s.err, &Error{}), everywhere(*s.err, Error{})...)},
-		"Expiry":             showKey(card.Expiry, Expiry{}),
-		"FeeTier":            show(FeeTier{Range: "0-1", High: amount}, FeeTier{}),
-		"FreezeCardParams":   showKey(FreezeCardParams{CardID: "card-1"}, FreezeCardParams{}),
-		"Intent":             showKey(s.journal.intents[0], Intent{}),
-		"IntentResult":       showKey(s.journal.results[0], IntentResult{}),
-		"Journal":            show(Journal(&s.journal), nil),
-		"Limiter":            show(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
-		"ListCardsParams":    showKey(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
-		"Observer":           show(DriftLogger(slog.New(slog.DiscardHandler)), Observer{}),
-		"Option":             show(options, nil),
-		"Outcome":            showKey(OutcomeExecuted, OutcomeUnknown),
-		"Profile":            show(DefaultProfile(), Profile{}),
-		"RemittanceCurrency": show(RemittanceCurrency{PayoutCurrency: "EUR", FixedFee: amount}, RemittanceCurrency{}),
-		"RemittanceState":    showKey(RemittanceState{Code: "1"}, RemittanceState{}),
-		"Request":            show(Request{Op: "CloseCard", JSON: &card}, Request{}),
+		"Expiry":             exhibitKeyOf(card.Expiry, Expiry{}),
+		"FeeTier":            exhibitOf(FeeTier{Range: "0-1", High: amount}, FeeTier{}),
+		"FreezeCardParams":   exhibitKeyOf(FreezeCardParams{CardID: "card-1"}, FreezeCardParams{}),
+		"Intent":             exhibitKeyOf(s.journal.intents[0], Intent{}),
+		"IntentResult":       exhibitKeyOf(s.journal.results[0], IntentResult{}),
+		"Journal":            exhibitOf(Journal(&s.journal), nil),
+		"Limiter":            exhibitOf(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
+		"ListCardsParams":    exhibitKeyOf(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
+		"Observer":           exhibitOf(DriftLogger(slog.New(slog.DiscardHandler)), Observer{}),
+		"Option":             exhibitOf(options, nil),
+		"Outcome":            exhibitKeyOf(OutcomeExecuted, OutcomeUnknown),
+		"Profile":            exhibitOf(DefaultProfile(), Profile{}),
+		"RemittanceCurrency": exhibitOf(RemittanceCurrency{PayoutCurrency: "EUR", FixedFee: amount}, RemittanceCurrency{}),
+		"RemittanceState":    exhibitKeyOf(RemittanceState{Code: "1"}, RemittanceState{}),
+		"Request":            exhibitOf(Request{Op: "CloseCard", JSON: &card}, Request{}),
 		"Response":           {places: append(everywhere(s.success, Response{}), everywhere(&s.refusal, &Response{})...)},
-		"RetryPolicy":        showKey(DefaultRetryPolicy(), RetryPolicy{}),
-		"Transfer":           showKey(Transfer{APIOrderNo: "A-1"}, Transfer{}),
+		"RetryPolicy":        exhibitKeyOf(DefaultRetryPolicy(), RetryPolicy{}),
+		"Transfer":           exhibitKeyOf(Transfer{APIOrderNo: "A-1"}, Transfer{}),
 		// Its JSON, XML and gob are what they are for; the places are those where
 		// fmt finds its methods.
 		"TransferParams": {
 			places: openPlaces(transfer, TransferParams{}), printers: append(methodPrinters(), slogPrinters()[0]),
 			canaries: identityCanaries,
 		},
-		"TransferStatus":    showKey(TransferWaitProcess, ""),
-		"UploadImageParams": show(ImageBytes("id.png", []byte(canaryNumber)), UploadImageParams{}),
-		"UploadedImage":     showKey(UploadedImage{AttachmentKey: "k-1"}, UploadedImage{}),
+		"TransferStatus":    exhibitKeyOf(TransferWaitProcess, ""),
+		"UploadImageParams": exhibitOf(ImageBytes("id.png", []byte(canaryNumber)), UploadImageParams{}),
+		"UploadedImage":     exhibitKeyOf(UploadedImage{AttachmentKey: "k-1"}, UploadedImage{}),
 	}
 }
 
@@ -699,8 +699,8 @@ func AssertErrorSilent(t *testing.T, err error, r *Response, canaries ...string)
 	for _, words := range canaries {
 		secrets = append(secrets, newCanary("canary", words))
 	}
-	for _, level := range levels(err) {
-		texts += assertSilent(t, somePlaces(errorPlaces(level, io.EOF)), errorPrinters(), secrets...)
+	for _, layer := range layers(err) {
+		texts += assertSilent(t, somePlaces(errorPlaces(layer, io.EOF)), errorPrinters(), secrets...)
 	}
 	for _, quoting := range []any{
 		new(*url.Error), new(*net.OpError), new(*net.AddrError), new(*net.ParseError), new(*http.MaxBytesError),
@@ -715,18 +715,18 @@ func AssertErrorSilent(t *testing.T, err error, r *Response, canaries ...string)
 	return texts
 }
 
-// levels are an error and all that it wraps, at any depth.
-func levels(err error) []error {
+// layers are an error and all that it wraps, at any depth.
+func layers(err error) []error {
 	if err == nil {
 		return nil
 	}
 	list := []error{err}
 	switch wrapping := err.(type) {
 	case interface{ Unwrap() error }:
-		list = append(list, levels(wrapping.Unwrap())...)
+		list = append(list, layers(wrapping.Unwrap())...)
 	case interface{ Unwrap() []error }:
 		for _, inner := range wrapping.Unwrap() {
-			list = append(list, levels(inner)...)
+			list = append(list, layers(inner)...)
 		}
 	}
 	return list
@@ -746,20 +746,20 @@ var errorPrinters = sync.OnceValue(func() []printer {
 	})
 })
 
-func TestLevelsAreAllThatAnErrorWraps(t *testing.T) {
+func TestLayersAreAllThatAnErrorWraps(t *testing.T) {
 	t.Parallel()
 	inner := errors.Join(io.EOF, fmt.Errorf("one: %w", io.ErrNoProgress))
 	outer := fmt.Errorf("two: %w, %w", inner, io.ErrClosedPipe)
 	var texts []string
-	for _, level := range levels(outer) {
-		texts = append(texts, strings.ReplaceAll(level.Error(), "\n", "; "))
+	for _, layer := range layers(outer) {
+		texts = append(texts, strings.ReplaceAll(layer.Error(), "\n", "; "))
 	}
 	assert.Equal(t, []string{
 		"two: EOF; one: multiple Read calls return no data or error, io: read/write on closed pipe",
 		"EOF; one: multiple Read calls return no data or error", "EOF", "one: multiple Read calls return no data or error",
 		"multiple Read calls return no data or error", "io: read/write on closed pipe",
 	}, texts)
-	assert.Nil(t, levels(nil))
+	assert.Nil(t, layers(nil))
 }
 
 // The search in errors is only worth something if it finds what is there.
@@ -773,8 +773,8 @@ func TestACanaryInAnErrorIsHeard(t *testing.T) {
 		"in a hidden one":  &loud{hidden: canaryNumber},
 	} {
 		heard := false
-		for _, level := range levels(err) {
-			for _, p := range errorPlaces(level, io.EOF) {
+		for _, layer := range layers(err) {
+			for _, p := range errorPlaces(layer, io.EOF) {
 				for _, by := range errorPrinters() {
 					heard = heard || numberCanary().in(spelling.Forms(by.print(p.v, p.against)))
 				}

@@ -178,8 +178,8 @@ func matrixClient(base string, opts ...cardwire.Option) (*cardwire.Client, error
 	return cardwire.New(base, matrixKey, append([]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{})}, opts...)...)
 }
 
-// by makes the call of an input from one of a client.
-func by(call func(ctx context.Context, c *cardwire.Client, text string) error) func(context.Context, string, string) error {
+// callOf makes the call of an input from one of a client.
+func callOf(call func(ctx context.Context, c *cardwire.Client, text string) error) func(context.Context, string, string) error {
 	return func(ctx context.Context, base, text string) error {
 		c, err := matrixClient(base)
 		if err != nil {
@@ -203,7 +203,7 @@ func withOption(option func(text string) cardwire.Option) func(context.Context, 
 
 // requested makes the call of an input from a Request that holds the text.
 func requested(request func(text string) cardwire.Request) func(context.Context, string, string) error {
-	return by(func(ctx context.Context, c *cardwire.Client, text string) error {
+	return callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 		_, err := cardwire.Call[any](ctx, c, request(text))
 		return err
 	})
@@ -214,13 +214,13 @@ const usual = `
 Accept: "application/json"
 Authorization: "Bearer sk-test-7f3a"`
 
-// with writes a conversation's text around the one that is handed in.
-func with(before string) func(string) string {
+// endingIn is the text of a conversation that ends in the one handed in.
+func endingIn(before string) func(string) string {
 	return func(text string) string { return before + " = " + strconv.Quote(text) }
 }
 
-// always is what is sent whatever the text.
-func always(sent string) func(string) string { return func(string) string { return sent } }
+// whatever is what is sent for any text.
+func whatever(sent string) func(string) string { return func(string) string { return sent } }
 
 const (
 	get      = "GET \"/shop/api/v1"
@@ -281,7 +281,7 @@ func inputs(t *testing.T) []input {
 		},
 		{
 			name: "WithHeader name", refuses: all &^ (plain | escape | long), although: []string{".", "..", "a#b", "a&b"},
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.ListBINs(ctx, cardwire.WithHeader(text, "v"))
 				return err
 			}),
@@ -294,7 +294,7 @@ func inputs(t *testing.T) []input {
 		},
 		{
 			name: "WithHeader value", refuses: control | invalid | wide, although: []string{"a\tb"},
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.ListBINs(ctx, cardwire.WithHeader("X-Trace", text))
 				return err
 			}),
@@ -303,23 +303,23 @@ func inputs(t *testing.T) []input {
 			without: askBINs + "\nX-Trace: \"\"",
 		},
 		{
-			name: "GetCard cardID", refuses: identifiers, sent: with(askCard + "\nquery \"id\""),
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			name: "GetCard cardID", refuses: identifiers, sent: endingIn(askCard + "\nquery \"id\""),
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.GetCard(ctx, text)
 				return err
 			}),
 		},
 		{
-			name: "GetCardByOrder orderID", refuses: identifiers, sent: with(askCard + "\nquery \"id\""),
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			name: "GetCardByOrder orderID", refuses: identifiers, sent: endingIn(askCard + "\nquery \"id\""),
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.GetCardByOrder(ctx, text)
 				return err
 			}),
 		},
 		{
 			name: "GetCardSecrets cardID", refuses: identifiers,
-			sent: with(post + "/cards/private\"" + usual + formBody + "\nform \"cardId\""),
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			sent: endingIn(post + "/cards/private\"" + usual + formBody + "\nform \"cardId\""),
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.GetCardSecrets(ctx, text)
 				return err
 			}),
@@ -329,36 +329,36 @@ func inputs(t *testing.T) []input {
 			sent: func(text string) string {
 				return post + "/cards/adjustAction\"" + usual + formBody + "\nform \"client_transaction_id\" = " + strconv.Quote(text) + "\nform \"type\" = \"cancel\""
 			},
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error { return c.CancelOperation(ctx, text) }),
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error { return c.CancelOperation(ctx, text) }),
 		},
 		{
 			name: "RetryOperation clientTransactionID", refuses: all, benign: uuidText,
 			sent: func(text string) string {
 				return post + "/cards/adjustAction\"" + usual + formBody + "\nform \"client_transaction_id\" = " + strconv.Quote(text) + "\nform \"type\" = \"retry\""
 			},
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error { return c.RetryOperation(ctx, text) }),
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error { return c.RetryOperation(ctx, text) }),
 		},
 		{
 			name: "FreezeCardParams.CardID", refuses: identifiers,
 			sent: func(text string) string {
 				return post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = " + strconv.Quote(text) + "\npart \"clientTransactionId\" = \"f-1\""
 			},
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: text, ClientTransactionID: "f-1"})
 				return err
 			}),
 		},
 		{
 			name: "FreezeCardParams.ClientTransactionID", refuses: references,
-			sent: with(post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = \"c-1\"\npart \"clientTransactionId\""),
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			sent: endingIn(post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = \"c-1\"\npart \"clientTransactionId\""),
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "c-1", ClientTransactionID: text})
 				return err
 			}),
 			without: anyUUID,
 		},
 		{
-			name: "ListCardsParams.SubAccountID", refuses: identifiers, sent: with(askCards + "\nquery \"sub\""), without: askCards,
+			name: "ListCardsParams.SubAccountID", refuses: identifiers, sent: endingIn(askCards + "\nquery \"sub\""), without: askCards,
 			call: func(ctx context.Context, base, text string) error {
 				p := cardwire.DefaultProfile()
 				p.SubAccountParam = "sub"
@@ -366,14 +366,14 @@ func inputs(t *testing.T) []input {
 			},
 		},
 		{
-			name: "ListCardsParams.CardBIN", refuses: all, benign: "493193", sent: with(askCards + "\nquery \"card_bin\""), without: askCards,
+			name: "ListCardsParams.CardBIN", refuses: all, benign: "493193", sent: endingIn(askCards + "\nquery \"card_bin\""), without: askCards,
 			call: func(ctx context.Context, base, text string) error {
 				return listWith(ctx, base, cardwire.DefaultProfile(), cardwire.ListCardsParams{CardBIN: text})
 			},
 		},
 		{
 			name: "UploadImageParams.Filename", refuses: fileNames, sent: func(text string) string { return uploads(text, "image/png") },
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				p := cardwire.ImageBytes("a.png", []byte(image))
 				p.Filename = text
 				_, err := c.UploadImage(ctx, p)
@@ -382,7 +382,7 @@ func inputs(t *testing.T) []input {
 		},
 		{
 			name: "ImageBytes filename", refuses: fileNames, sent: func(text string) string { return uploads(text, "image/png") },
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.UploadImage(ctx, cardwire.ImageBytes(text, []byte(image)))
 				return err
 			}),
@@ -414,7 +414,7 @@ func inputs(t *testing.T) []input {
 		{
 			name: "UploadImageParams.ContentType", refuses: all, although: []string{"a/b"}, benign: `image/x-scan; q="1"`,
 			sent: func(text string) string { return uploads("a.png", text) }, without: uploads("a.png", "image/png"),
-			call: by(func(ctx context.Context, c *cardwire.Client, text string) error {
+			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				p := cardwire.ImageBytes("a.png", []byte(image))
 				p.ContentType = text
 				_, err := c.UploadImage(ctx, p)
@@ -422,13 +422,13 @@ func inputs(t *testing.T) []input {
 			}),
 		},
 		{
-			name: "Request.Op", refuses: references, sent: always(get + "/ask\"" + usual + agent),
+			name: "Request.Op", refuses: references, sent: whatever(get + "/ask\"" + usual + agent),
 			call: requested(func(text string) cardwire.Request {
 				return cardwire.Request{Op: text, Method: "GET", Path: "/ask"}
 			}),
 		},
 		{
-			name: "Request.Method", refuses: all, benign: "GET", sent: always(get + "/ask\"" + usual + agent),
+			name: "Request.Method", refuses: all, benign: "GET", sent: whatever(get + "/ask\"" + usual + agent),
 			call: requested(func(text string) cardwire.Request {
 				return cardwire.Request{Op: "Ask", Method: text, Path: "/ask"}
 			}),
@@ -452,7 +452,7 @@ func inputs(t *testing.T) []input {
 		},
 		{
 			name: "Request.Query, value", refuses: texts, without: get + "/ask\"" + usual + agent + "\nquery \"n\" = \"\"",
-			sent: with(get + "/ask\"" + usual + agent + "\nquery \"n\""),
+			sent: endingIn(get + "/ask\"" + usual + agent + "\nquery \"n\""),
 			call: requested(func(text string) cardwire.Request {
 				return cardwire.Request{Op: "Ask", Method: "GET", Path: "/ask", Query: url.Values{"n": {text}}}
 			}),
@@ -468,7 +468,7 @@ func inputs(t *testing.T) []input {
 		},
 		{
 			name: "Request.Form, value", refuses: texts, without: post + "/ask\"" + usual + formBody + "\nform \"n\" = \"\"",
-			sent: with(post + "/ask\"" + usual + formBody + "\nform \"n\""),
+			sent: endingIn(post + "/ask\"" + usual + formBody + "\nform \"n\""),
 			call: requested(func(text string) cardwire.Request {
 				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Form: url.Values{"n": {text}}}
 			}),
@@ -483,7 +483,7 @@ func inputs(t *testing.T) []input {
 			}),
 		},
 		{
-			name: "Request.Reference", refuses: references, sent: always(post + "/ask\"" + usual + formBody), without: post + "/ask\"" + usual + formBody,
+			name: "Request.Reference", refuses: references, sent: whatever(post + "/ask\"" + usual + formBody), without: post + "/ask\"" + usual + formBody,
 			call: requested(func(text string) cardwire.Request {
 				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Write: true, Reference: text}
 			}),
@@ -502,7 +502,7 @@ func inputs(t *testing.T) []input {
 		},
 		{
 			name: "Profile.RetryAction", refuses: names,
-			sent: with(post + "/cards/adjustAction\"" + usual + formBody + "\nform \"client_transaction_id\" = \"" + uuidText + "\"\nform \"type\""),
+			sent: endingIn(post + "/cards/adjustAction\"" + usual + formBody + "\nform \"client_transaction_id\" = \"" + uuidText + "\"\nform \"type\""),
 			call: func(ctx context.Context, base, text string) error {
 				p := cardwire.DefaultProfile()
 				p.RetryAction = text
@@ -553,7 +553,7 @@ func uploads(filename, contentType string) string {
 }
 
 func transferring(change func(p *cardwire.TransferParams, text string)) func(context.Context, string, string) error {
-	return by(func(ctx context.Context, c *cardwire.Client, text string) error {
+	return callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 		p := cardwire.TransferParams{MerchantOrderNo: "m-1", TransferAmount: decimal.New(105, -1)}
 		change(&p, text)
 		_, err := c.CreateTransfer(ctx, p)
@@ -666,7 +666,7 @@ func TestHostileTexts(t *testing.T) {
 				if h.class&long != 0 && testing.Short() {
 					continue
 				}
-				if !in.takes(h.text, h.class) {
+				if !in.mayHold(h.text, h.class) {
 					assertRefused(t, service, in, h.text)
 					continue
 				}
@@ -687,7 +687,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-func (in *input) takes(text string, c class) bool {
+func (in *input) mayHold(text string, c class) bool {
 	return (c&in.refuses == 0) != slices.Contains(in.although, text)
 }
 
@@ -938,7 +938,7 @@ func TestHostileEnvironment(t *testing.T) {
 		for _, h := range hostile {
 			switch {
 			case strings.Contains(h.text, "\x00"), h.class&long != 0: // no environment holds them
-			case in.takes(h.text, h.class):
+			case in.mayHold(h.text, h.class):
 				assertArrives(t, service, in, h.text, in.sent(h.text))
 			default:
 				assertRefused(t, service, in, h.text)

@@ -91,9 +91,9 @@ func TestWhatIsKnownOfASealedValueTellsNothingOfAnother(t *testing.T) {
 	for i := range 20 {
 		digits := fmt.Sprintf("49173656244017%02d", 10+i)
 		code := fmt.Sprintf("%03d", 100+37*i)
-		full, masked := number(t, digits), number(t, digits[:6]+"******"+digits[12:])
-		other := number(t, "5200000000000007")
-		secret, hidden := cvv(t, code), cvv(t, "***")
+		full, masked := sealedNumber(t, digits), sealedNumber(t, digits[:6]+"******"+digits[12:])
+		other := sealedNumber(t, "5200000000000007")
+		secret, hidden := sealedCVV(t, code), sealedCVV(t, "***")
 		pan, otherPAN := sealPAN([]byte(canaryPAN)), sealPAN([]byte("AAAA"+canaryPAN[4:]))
 		for name, guessed := range map[string]bool{
 			"the CVV, by the BIN beside it":   apply(digits[:3], full.b[:], secret.b[:]) == code,
@@ -161,21 +161,21 @@ func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 
 func TestSealedValuesCompareByWhatTheyHold(t *testing.T) {
 	t.Parallel()
-	a, b := number(t, canaryNumber), number(t, canaryNumber)
+	a, b := sealedNumber(t, canaryNumber), sealedNumber(t, canaryNumber)
 	assert.True(t, a == b)
 	assert.True(t, reflect.DeepEqual(a, b))
 	assert.Equal(t, "found", map[CardNumber]string{a: "found"}[b])
 	for _, other := range []string{"4917365624401736", "491736562440173", "49173656244017350", "491736******1735"} {
-		assert.False(t, a == number(t, other), other)
+		assert.False(t, a == sealedNumber(t, other), other)
 	}
 	assert.False(t, a == CardNumber{})
 
-	v, w := cvv(t, "123"), cvv(t, "123")
+	v, w := sealedCVV(t, "123"), sealedCVV(t, "123")
 	assert.True(t, v == w)
 	assert.True(t, reflect.DeepEqual(v, w))
 	assert.Equal(t, "found", map[CVV]string{v: "found"}[w])
 	for _, other := range []string{"124", "1230", "***"} {
-		assert.False(t, v == cvv(t, other), other)
+		assert.False(t, v == sealedCVV(t, other), other)
 	}
 	assert.False(t, v == CVV{})
 
@@ -277,7 +277,7 @@ func TestEncryptedPANMasks(t *testing.T) {
 // Tables of cards are lined up with widths, which must work on the mask.
 func TestMasksHonourWidthAndPrecision(t *testing.T) {
 	t.Parallel()
-	n, v, p := number(t, "4917365624401735"), cvv(t, "735"), sealPAN([]byte("AAAA"))
+	n, v, p := sealedNumber(t, "4917365624401735"), sealedCVV(t, "735"), sealPAN([]byte("AAAA"))
 	for _, tt := range []struct {
 		format, number, cvv string
 	}{
@@ -683,10 +683,10 @@ func TestMaskingAsCardsAreDecoded(t *testing.T) {
 func TestSealedMembersAsJSON(t *testing.T) {
 	t.Parallel()
 	got := marshalledJSON(t, CardSecrets{
-		Number: number(t, canaryNumber), CVV: cvv(t, canaryCVV), Expiry: Expiry{2028, time.September}, PAN: sealPAN([]byte(canaryPAN)),
+		Number: sealedNumber(t, canaryNumber), CVV: sealedCVV(t, canaryCVV), Expiry: Expiry{2028, time.September}, PAN: sealPAN([]byte(canaryPAN)),
 	})
 	assert.Equal(t, `{"card_no":"491736******1735","cvv":"***","expire_date":"09/2028","pan":"***"}`, got)
-	got = marshalledJSON(t, Card{Number: number(t, canaryNumber), CreateTime: DateTime{Date{2026, time.May, 5}, 6, 7, 8}})
+	got = marshalledJSON(t, Card{Number: sealedNumber(t, canaryNumber), CreateTime: DateTime{Date{2026, time.May, 5}, 6, 7, 8}})
 	for _, want := range []string{
 		`"card_no":"491736******1735"`, `"cvv":""`, `"expire_date":"**/****"`, `"create_time":"2026-05-05 06:07:08"`, `"update_time":""`,
 	} {

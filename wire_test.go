@@ -199,14 +199,14 @@ func driftsOf() (Option, *[]Drift) {
 // dec returns the amount with the scale in which it is written.
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
-func number(t *testing.T, s string) CardNumber {
+func sealedNumber(t *testing.T, s string) CardNumber {
 	t.Helper()
 	n, err := NewCardNumber(s)
 	require.NoError(t, err)
 	return n
 }
 
-func cvv(t *testing.T, s string) CVV {
+func sealedCVV(t *testing.T, s string) CVV {
 	t.Helper()
 	v, err := NewCVV(s)
 	require.NoError(t, err)
