@@ -209,9 +209,12 @@ var _ = []bool{
 	mustCompare[cardwire.Address](), mustCompare[cardwire.RemittanceState](), mustCompare[cardwire.Transfer](),
 }
 
-// The structs have these fields. The variables have the exact types of the
-// fields: unlike a constant, a variable does not take another type on.
-func _() {
+var _ = contractCompiles
+
+// contractCompiles is never called: that it compiles says that the structs have
+// these fields. The variables have the exact types of the fields: unlike a
+// constant, a variable does not take another type on.
+func contractCompiles() {
 	var (
 		text     string
 		truth    bool

@@ -237,7 +237,12 @@ const (
 )
 
 func inputs(t *testing.T) []input {
-	list := []input{
+	return slices.Concat(clientInputs(), cardInputs(), operationInputs(), imageInputs(t), requestInputs(), extraInputs(), transferInputs(), profileInputs(), listInputs())
+}
+
+// clientInputs are those of a client and of the options of a call.
+func clientInputs() []input {
+	return []input{
 		{
 			name: "New baseURL", refuses: paths, although: []string{"/", "a/b", "/etc/passwd", "a?b", "a#b", "a\u00a0b", "..;a=b"},
 			call: func(ctx context.Context, base, text string) error {
@@ -302,6 +307,12 @@ func inputs(t *testing.T) []input {
 			sent:    func(text string) string { return askBINs + "\nX-Trace: " + strconv.Quote(strings.Trim(text, " ")) },
 			without: askBINs + "\nX-Trace: \"\"",
 		},
+	}
+}
+
+// cardInputs are those of the operations that read cards.
+func cardInputs() []input {
+	return []input{
 		{
 			name: "GetCard cardID", refuses: identifiers, sent: endingIn(askCard + "\nquery \"id\""),
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
@@ -324,6 +335,26 @@ func inputs(t *testing.T) []input {
 				return err
 			}),
 		},
+		{
+			name: "ListCardsParams.SubAccountID", refuses: identifiers, sent: endingIn(askCards + "\nquery \"sub\""), without: askCards,
+			call: func(ctx context.Context, base, text string) error {
+				p := cardwire.DefaultProfile()
+				p.SubAccountParam = "sub"
+				return listWith(ctx, base, p, cardwire.ListCardsParams{SubAccountID: text})
+			},
+		},
+		{
+			name: "ListCardsParams.CardBIN", refuses: all, benign: "493193", sent: endingIn(askCards + "\nquery \"card_bin\""), without: askCards,
+			call: func(ctx context.Context, base, text string) error {
+				return listWith(ctx, base, cardwire.DefaultProfile(), cardwire.ListCardsParams{CardBIN: text})
+			},
+		},
+	}
+}
+
+// operationInputs are those of the operations that change cards.
+func operationInputs() []input {
+	return []input{
 		{
 			name: "CancelOperation clientTransactionID", refuses: all, benign: uuidText,
 			sent: func(text string) string {
@@ -357,20 +388,11 @@ func inputs(t *testing.T) []input {
 			}),
 			without: anyUUID,
 		},
-		{
-			name: "ListCardsParams.SubAccountID", refuses: identifiers, sent: endingIn(askCards + "\nquery \"sub\""), without: askCards,
-			call: func(ctx context.Context, base, text string) error {
-				p := cardwire.DefaultProfile()
-				p.SubAccountParam = "sub"
-				return listWith(ctx, base, p, cardwire.ListCardsParams{SubAccountID: text})
-			},
-		},
-		{
-			name: "ListCardsParams.CardBIN", refuses: all, benign: "493193", sent: endingIn(askCards + "\nquery \"card_bin\""), without: askCards,
-			call: func(ctx context.Context, base, text string) error {
-				return listWith(ctx, base, cardwire.DefaultProfile(), cardwire.ListCardsParams{CardBIN: text})
-			},
-		},
+	}
+}
+
+func imageInputs(t *testing.T) []input {
+	return []input{
 		{
 			name: "UploadImageParams.Filename", refuses: fileNames, sent: func(text string) string { return uploads(text, "image/png") },
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
@@ -421,6 +443,12 @@ func inputs(t *testing.T) []input {
 				return err
 			}),
 		},
+	}
+}
+
+// requestInputs are those of Call.
+func requestInputs() []input {
+	return []input{
 		{
 			name: "Request.Op", refuses: references, sent: whatever(get + "/ask\"" + usual + agent),
 			call: requested(func(text string) cardwire.Request {
@@ -488,49 +516,8 @@ func inputs(t *testing.T) []input {
 				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Write: true, Reference: text}
 			}),
 		},
-		{
-			name: "TransferParams.Extra, name", refuses: control | invalid, sent: func(text string) string { return transfers("branch", "x", text, "x") },
-			call: transferring(func(p *cardwire.TransferParams, text string) {
-				p.Extra = map[string]string{"branch": "x", text: "x"}
-			}),
-		},
-		{
-			name: "TransferParams.Extra, value", refuses: texts, sent: func(text string) string { return transfers("branch", text) }, without: transfers(),
-			call: transferring(func(p *cardwire.TransferParams, text string) {
-				p.Extra = map[string]string{"branch": text}
-			}),
-		},
-		{
-			name: "Profile.RetryAction", refuses: names,
-			sent: endingIn(post + "/cards/adjustAction\"" + usual + formBody + "\nform \"client_transaction_id\" = \"" + uuidText + "\"\nform \"type\""),
-			call: func(ctx context.Context, base, text string) error {
-				p := cardwire.DefaultProfile()
-				p.RetryAction = text
-				c, err := matrixClient(base, cardwire.WithProfile(p))
-				if err != nil {
-					return err
-				}
-				return c.RetryOperation(ctx, uuidText)
-			},
-		},
-		{
-			name: "Profile.CardIDParam", refuses: names,
-			sent: func(text string) string { return askCard + "\nquery " + strconv.Quote(text) + " = \"c-1\"" },
-			call: func(ctx context.Context, base, text string) error {
-				p := cardwire.DefaultProfile()
-				p.CardIDParam = text
-				c, err := matrixClient(base, cardwire.WithProfile(p))
-				if err != nil {
-					return err
-				}
-				_, err = c.GetCard(ctx, "c-1")
-				return err
-			},
-		},
 	}
-	return append(append(list, transferInputs()...), profileInputs()...)
 }
-
 func askBINsWith(key string) string {
 	return strings.Replace(askBINs, strconv.Quote("Bearer "+matrixKey), strconv.Quote("Bearer "+key), 1)
 }
@@ -622,8 +609,59 @@ func transferInputs() (list []input) {
 	return list
 }
 
-// profileInputs are the names of the parameters of ListCards.
-func profileInputs() (list []input) {
+// extraInputs are those of the fields that a transfer has beside its own.
+func extraInputs() []input {
+	return []input{
+		{
+			name: "TransferParams.Extra, name", refuses: control | invalid, sent: func(text string) string { return transfers("branch", "x", text, "x") },
+			call: transferring(func(p *cardwire.TransferParams, text string) {
+				p.Extra = map[string]string{"branch": "x", text: "x"}
+			}),
+		},
+		{
+			name: "TransferParams.Extra, value", refuses: texts, sent: func(text string) string { return transfers("branch", text) }, without: transfers(),
+			call: transferring(func(p *cardwire.TransferParams, text string) {
+				p.Extra = map[string]string{"branch": text}
+			}),
+		},
+	}
+}
+
+// profileInputs are what other operations take from the profile.
+func profileInputs() []input {
+	return []input{
+		{
+			name: "Profile.RetryAction", refuses: names,
+			sent: endingIn(post + "/cards/adjustAction\"" + usual + formBody + "\nform \"client_transaction_id\" = \"" + uuidText + "\"\nform \"type\""),
+			call: func(ctx context.Context, base, text string) error {
+				p := cardwire.DefaultProfile()
+				p.RetryAction = text
+				c, err := matrixClient(base, cardwire.WithProfile(p))
+				if err != nil {
+					return err
+				}
+				return c.RetryOperation(ctx, uuidText)
+			},
+		},
+		{
+			name: "Profile.CardIDParam", refuses: names,
+			sent: func(text string) string { return askCard + "\nquery " + strconv.Quote(text) + " = \"c-1\"" },
+			call: func(ctx context.Context, base, text string) error {
+				p := cardwire.DefaultProfile()
+				p.CardIDParam = text
+				c, err := matrixClient(base, cardwire.WithProfile(p))
+				if err != nil {
+					return err
+				}
+				_, err = c.GetCard(ctx, "c-1")
+				return err
+			},
+		},
+	}
+}
+
+// listInputs are the names of the parameters of ListCards.
+func listInputs() (list []input) {
 	active := cardwire.CardActive
 	day := cardwire.Date{Year: 2026, Month: 2, Day: 3}
 	for field, f := range map[string]struct {

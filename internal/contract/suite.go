@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -75,6 +76,10 @@ func (s *step) run(target Target) error {
 }
 
 func steps(ctx context.Context, c *cardwire.Client) []step {
+	return slices.Concat(cardSteps(ctx, c), binSteps(ctx, c), remittanceSteps(ctx, c), repeatedSteps(ctx, c))
+}
+
+func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
 		{name: "ListCards", example: "second", want: wantPage(), call: func(o ...cardwire.CallOption) (any, error) {
 			return c.ListCards(ctx, cardwire.ListCardsParams{
@@ -126,6 +131,12 @@ func steps(ctx context.Context, c *cardwire.Client) []step {
 		{name: "RetryOperation", example: "done", call: func(o ...cardwire.CallOption) (any, error) {
 			return nil, c.RetryOperation(ctx, retriedID, o...)
 		}},
+	}
+}
+
+// binSteps are those of BINs, and of the cards that can still be opened.
+func binSteps(ctx context.Context, c *cardwire.Client) []step {
+	return []step{
 		{name: "ListBINs", example: "bins", want: wantBINs(), call: func(o ...cardwire.CallOption) (any, error) {
 			bins, err := c.ListBINs(ctx, o...)
 			return bins[:min(len(bins), 2)], err
@@ -144,6 +155,11 @@ func steps(ctx context.Context, c *cardwire.Client) []step {
 		{name: "CardCapacity", example: "capacity", want: int64(606), call: func(o ...cardwire.CallOption) (any, error) {
 			return c.CardCapacity(ctx, o...)
 		}},
+	}
+}
+
+func remittanceSteps(ctx context.Context, c *cardwire.Client) []step {
+	return []step{
 		{name: "ListRemittanceStates", example: "states", want: wantStates, call: func(o ...cardwire.CallOption) (any, error) {
 			return c.ListRemittanceStates(ctx, o...)
 		}},
@@ -160,7 +176,12 @@ func steps(ctx context.Context, c *cardwire.Client) []step {
 		{name: "UploadImage", example: "image", msg: "Uploaded", want: wantImage(), call: func(o ...cardwire.CallOption) (any, error) {
 			return c.UploadImage(ctx, cardwire.ImageBytes("id.gif", []byte(image)), o...)
 		}},
-		// What follows repeats an operation, for values of a parameter that are left.
+	}
+}
+
+// repeatedSteps repeat an operation, for values of a parameter that are left.
+func repeatedSteps(ctx context.Context, c *cardwire.Client) []step {
+	return []step{
 		{name: "CancelOperation of every kind", call: func(o ...cardwire.CallOption) (any, error) {
 			for _, other := range otherKinds {
 				if err := c.CancelOperation(ctx, other.id, o...); err != nil {
