@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/signal"
 	"path"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,32 +50,19 @@ func main() {
 }
 
 func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (alive int, err error) {
-	wanted, err := regexp.Compile(pattern)
-	if err != nil {
-		return 0, err
-	}
-	tree, err := mutation.Copy(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, tree.Remove()) }()
-	made, err := makeAll(tree)
-	if err != nil {
-		return 0, err
-	}
-	made = slices.DeleteFunc(made, func(m mutation.Mutant) bool { return !wanted.MatchString(m.Name) })
 	if list {
+		made, err := mutation.List(ctx, pattern, makeAll)
 		for _, m := range made {
 			fmt.Println(m.Name)
 		}
-		return 0, nil
+		return 0, err
 	}
-	plan := mutation.Plan{Mutants: made, Jobs: jobs, Skip: skip, Log: os.Stderr}
+	plan := mutation.Plan{Jobs: jobs, Skip: skip, Log: os.Stderr}
 	if verbose {
 		plan.Report = tell
 	}
 	started := time.Now()
-	results, err := tree.Try(ctx, plan)
+	results, err := mutation.Run(ctx, pattern, makeAll, plan)
 	if err != nil {
 		return 0, err
 	}

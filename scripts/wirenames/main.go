@@ -54,7 +54,7 @@ func main() {
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	survivors, err := run(ctx, *verbose, *list, *pattern, max(*jobs, 1))
+	survivors, err := run(ctx, *verbose, *list, *pattern, *jobs)
 	stop()
 	switch {
 	case err != nil:
@@ -66,34 +66,45 @@ func main() {
 }
 
 func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (survivors int, err error) {
-	wanted, err := regexp.Compile(pattern)
-	if err != nil {
-		return 0, err
-	}
-	tree, err := mutation.Copy(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, tree.Remove()) }()
-	names, err := find(tree.Root)
-	if err != nil {
-		return 0, err
-	}
-	names = slices.DeleteFunc(names, func(n name) bool { return !wanted.MatchString(n.String()) })
 	if list {
-		for _, n := range names {
-			fmt.Println(n)
-		}
-		fmt.Printf("%d names\n", len(names))
-		for constant, reason := range exempt {
-			fmt.Printf("exempt: %s: %s\n", constant, reason)
-		}
-		return 0, nil
+		return 0, show(ctx, pattern)
 	}
-	if len(names) == 0 {
-		return 0, errors.New("there is no name to misspell")
+	plan := mutation.Plan{Jobs: jobs, Log: os.Stdout}
+	plan.Report = func(r mutation.Result) {
+		if verbose || r.Verdict != mutation.Killed {
+			fmt.Printf("%s: %s\n", r.Mutant.Name, r.Verdict)
+		}
 	}
-	return tryAll(ctx, tree, names, jobs, verbose)
+	started := time.Now()
+	results, err := mutation.Run(ctx, pattern, misspellAll, plan)
+	if err != nil {
+		return 0, err
+	}
+	return report(results, time.Since(started))
+}
+
+func show(ctx context.Context, pattern string) error {
+	names, err := mutation.List(ctx, pattern, misspellAll)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		fmt.Println(n.Name)
+	}
+	fmt.Printf("%d names\n", len(names))
+	for constant, reason := range exempt {
+		fmt.Printf("exempt: %s: %s\n", constant, reason)
+	}
+	return nil
+}
+
+func misspellAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
+	names, err := find(tree.Root)
+	mutants := make([]mutation.Mutant, len(names))
+	for i, n := range names {
+		mutants[i] = n.mutant()
+	}
+	return mutants, err
 }
 
 // name is one name of the wire, at one place of the code.
@@ -343,25 +354,6 @@ func (n name) mutant() mutation.Mutant {
 		Edits:    []mutation.Edit{{File: n.file, Start: n.start, End: n.end, Text: strconv.Quote(n.wrong)}},
 		Packages: []string{"."},
 	}
-}
-
-// tryAll tries the names, several at a time, and returns how many survive.
-func tryAll(ctx context.Context, tree *mutation.Tree, names []name, jobs int, verbose bool) (int, error) {
-	plan := mutation.Plan{Jobs: jobs, Log: os.Stdout}
-	for _, n := range names {
-		plan.Mutants = append(plan.Mutants, n.mutant())
-	}
-	plan.Report = func(r mutation.Result) {
-		if verbose || r.Verdict != mutation.Killed {
-			fmt.Printf("%s: %s\n", r.Mutant.Name, r.Verdict)
-		}
-	}
-	started := time.Now()
-	results, err := tree.Try(ctx, plan)
-	if err != nil {
-		return 0, err
-	}
-	return report(results, time.Since(started))
 }
 
 func report(results []mutation.Result, took time.Duration) (survivors int, err error) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,50 @@ func (p *Plan) logf(format string, args ...any) {
 	if p.Log != nil {
 		_, _ = fmt.Fprintf(p.Log, format, args...) // a log has nobody to tell
 	}
+}
+
+// Find finds mutants in a copy of the repository.
+type Find func(*Tree) ([]Mutant, error)
+
+// List returns the mutants whose name matches the pattern, and tries none.
+func List(ctx context.Context, pattern string, find Find) (list []Mutant, err error) {
+	err = inCopy(ctx, pattern, find, func(_ *Tree, mutants []Mutant) error {
+		list = mutants
+		return nil
+	})
+	return list, err
+}
+
+// Run tries the mutants whose name matches the pattern, as the plan says beside
+// its Mutants. It is an error if there is none.
+func Run(ctx context.Context, pattern string, find Find, p Plan) (results []Result, err error) {
+	err = inCopy(ctx, pattern, find, func(t *Tree, mutants []Mutant) error {
+		if len(mutants) == 0 {
+			return errors.New("there is nothing to try")
+		}
+		p.Mutants = mutants
+		results, err = t.Try(ctx, p)
+		return err
+	})
+	return results, err
+}
+
+// inCopy uses a copy of the repository of the current directory, and removes it.
+func inCopy(ctx context.Context, pattern string, find Find, use func(*Tree, []Mutant) error) (err error) {
+	wanted, err := regexp.Compile(pattern)
+	if err != nil {
+		return err
+	}
+	tree, err := Copy(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tree.Remove()) }()
+	mutants, err := find(tree)
+	if err != nil {
+		return err
+	}
+	return use(tree, slices.DeleteFunc(mutants, func(m Mutant) bool { return !wanted.MatchString(m.Name) }))
 }
 
 // Tree is a copy of the repository, as it was when the copy was taken.
