@@ -84,6 +84,11 @@ type reply[T any] struct {
 	id     func(*T) string // the service's identifier of what it did; nil: none
 }
 
+// object reads the data that is one object, in the form v.
+func object[T any](members []wire.Member[T], v wire.Variant) func(*wire.Codec, *T) {
+	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, members, v) }
+}
+
 // rows reads the list that is the whole of data.
 func rows[T any](members []wire.Member[T]) func(*wire.Codec, *[]T) {
 	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, members, wire.Whole) }

@@ -210,7 +210,7 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", looks: 2}
 	op.query, op.invalid = c.listQuery(p)
 	return pointer(do(ctx, c, op, reply[CardPage]{
-		read: readCardPage,
+		read: object(cardPageMembers, wire.Whole),
 		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
@@ -234,7 +234,7 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
 	op := c.getCard("GetCard", "cardID", cardID)
 	return pointer(do(ctx, c, op, reply[Card]{
-		read: readCard,
+		read: object(cardMembers, singleCard),
 		verify: func(card *Card) error {
 			if c.profile().TrustReplies || card.ID == cardID {
 				return nil
@@ -248,7 +248,7 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 // of the answer repeats that, so nothing is compared.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
 	op := c.getCard("GetCardByOrder", "orderID", orderID)
-	return pointer(do(ctx, c, op, reply[Card]{read: readCard}, opts))
+	return pointer(do(ctx, c, op, reply[Card]{read: object(cardMembers, singleCard)}, opts))
 }
 
 func (c *Client) getCard(name, param, id string) operation {
@@ -267,7 +267,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 		class: transport.Secret, body: form, invalid: checked(check.ID("cardID", cardID)),
 	}
 	op.fields.Add("cardId", cardID)
-	return pointer(do(ctx, c, op, reply[CardSecrets]{read: readCardSecrets}, opts))
+	return pointer(do(ctx, c, op, reply[CardSecrets]{read: object(cardSecretsMembers, wire.Whole)}, opts))
 }
 
 // FreezeCard freezes a card. It stands for POST /cards/suspend and is sent once.
@@ -455,12 +455,6 @@ func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, car
 // UnmarshalJSON reads secrets, as strictly as a reply.
 func (v *CardSecrets) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, cardSecretsMembers)
-}
-
-func readCard(c *wire.Codec, v *Card)         { wire.Object(c, v, cardMembers, singleCard) }
-func readCardPage(c *wire.Codec, v *CardPage) { wire.Object(c, v, cardPageMembers, wire.Whole) }
-func readCardSecrets(c *wire.Codec, v *CardSecrets) {
-	wire.Object(c, v, cardSecretsMembers, wire.Whole)
 }
 
 // statusValue does not take null for 0, which is a status: active.

@@ -73,7 +73,7 @@ func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...C
 		invalid: p.valid(), amend: u.explain,
 	}
 	return pointer(do(ctx, c, op, reply[UploadedImage]{
-		read:   func(d *wire.Codec, v *UploadedImage) { wire.Object(d, v, uploadedImageMembers, wire.Whole) },
+		read:   object(uploadedImageMembers, wire.Whole),
 		verify: func(*UploadedImage) error { return u.check() },
 	}, opts))
 }
