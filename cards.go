@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -255,7 +256,7 @@ func (c *Client) getCard(name, param, id string) operation {
 	op := operation{name: name, method: http.MethodGet, path: "/cards/info"}
 	var q query
 	q.add(c.profile().CardIDParam, "CardIDParam", id)
-	op.query, op.invalid = q.fields.Form(), checked(check.ID(param, id), q.err)
+	op.query, op.invalid = q.fields.Form(), cmp.Or(checked(check.ID(param, id)), q.err)
 	return op
 }
 
@@ -310,7 +311,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 	action := c.profile().RetryAction
 	var err error
 	if action == "" {
-		err = errors.New("the service's value for a retry is not known: set Profile.RetryAction")
+		err = invalid("the service's value for a retry is not known: set Profile.RetryAction")
 	}
 	return c.adjust(ctx, "RetryOperation", clientTransactionID, action, err, opts)
 }
@@ -319,7 +320,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, unknown er
 	op := operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction",
 		class: transport.Write, body: form, reference: id,
-		invalid: checked(check.UUID("clientTransactionID", id), unknown),
+		invalid: cmp.Or(checked(check.UUID("clientTransactionID", id)), unknown),
 	}
 	op.fields.Add("client_transaction_id", id)
 	op.fields.Add("type", action)

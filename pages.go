@@ -239,7 +239,7 @@ type query struct {
 
 func (q *query) add(param, field, value string) {
 	if value != "" && param == "" && q.err == nil {
-		q.err = errors.New("the service's name for a parameter is not known: set Profile." + field)
+		q.err = invalid("the service's name for a parameter is not known: set Profile." + field)
 	}
 	q.fields.Add(param, value)
 }
@@ -261,7 +261,7 @@ func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	if err := p.valid(); err != nil {
 		return "", err
 	}
-	return q.fields.Form(), checked(q.err)
+	return q.fields.Form(), q.err
 }
 
 func positive(n int) string {

@@ -3,7 +3,6 @@ package cardwire
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -239,7 +238,7 @@ func (p *TransferParams) fields() (wire.Fields, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		f.Add(name, p.Extra[name])
 	}
-	return f, checked(p.valid(), p.validExtra(own))
+	return f, cmp.Or(p.valid(), p.validExtra(own))
 }
 
 // own returns the fields that TransferParams has, also those that are empty.
@@ -274,7 +273,7 @@ func (p *TransferParams) own(amount string) wire.Fields {
 }
 
 func (p *TransferParams) valid() error {
-	return cmp.Or(
+	return checked(
 		check.Reference("MerchantOrderNo", p.MerchantOrderNo),
 		check.Currency("PayoutCurrency", p.PayoutCurrency),
 		check.Digits("TransferType", p.TransferType),
@@ -306,14 +305,14 @@ func (p *TransferParams) validExtra(own wire.Fields) error {
 	for name, value := range p.Extra {
 		switch {
 		case name == "":
-			return errors.New("Extra holds an empty name")
+			return invalid("Extra holds an empty name")
 		case check.Text("", name) != nil:
-			return errors.New("Extra holds a name with a control character, or that is not valid UTF-8")
+			return invalid("Extra holds a name with a control character, or that is not valid UTF-8")
 		case check.UTF8("", value) != nil:
-			return errors.New("Extra holds a text that is not valid UTF-8")
+			return invalid("Extra holds a text that is not valid UTF-8")
 		}
 		if slices.ContainsFunc(own, func(f wire.Field) bool { return strings.EqualFold(f.Name, name) }) {
-			return errors.New("Extra holds the name of a field that TransferParams has")
+			return invalid("Extra holds the name of a field that TransferParams has")
 		}
 	}
 	return nil
