@@ -46,22 +46,22 @@ func (c *call) Value(key any) any {
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// envelope is the request that go-retryablehttp and its http.Client see. It
+// carrier is the request that go-retryablehttp and its http.Client see. It
 // carries the call and nothing else: each attempt makes its own request.
-func (c *call) envelope() *http.Request {
+func (c *call) carrier() *http.Request {
 	return (&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(c)
 }
 
-// attempts is the RoundTripper below go-retryablehttp: one call of it is one
+// tripper is the RoundTripper below go-retryablehttp: one call of it is one
 // attempt, from the limiter to the last byte of the answer. So a truncated body
 // is a failed attempt like any other, and there is no body left that could be
 // lost, or block the drain. It has no CloseIdleConnections on purpose:
 // go-retryablehttp calls that after each failure.
-type attempts struct{}
+type tripper struct{}
 
 // RoundTrip never fails, and its response is a stub with a status that makes
 // http.Client look no further: what happened is in the call.
-func (attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+func (tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r.Context())
 	if err := c.admit(); err != nil {
 		c.refused = true

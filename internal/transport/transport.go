@@ -77,7 +77,7 @@ type Engine struct {
 	budget  budget
 	buffers sync.Pool // of *buffer
 
-	noHeader http.Header // shared by all envelopes, never written to
+	noHeader http.Header // shared by all carriers, never written to
 }
 
 // New makes an Engine. It does not touch the network.
@@ -90,7 +90,7 @@ func New(cfg Config) *Engine {
 		}
 	}
 	// Not retryablehttp.NewClient, which would log every URL to stderr.
-	e.retrier.HTTPClient = &http.Client{Transport: attempts{}}
+	e.retrier.HTTPClient = &http.Client{Transport: tripper{}}
 	e.retrier.RetryMax = cfg.Policy.MaxRetries
 	e.retrier.CheckRetry = checkRetry
 	e.retrier.Backoff = backoff
@@ -198,7 +198,7 @@ func (e *Engine) Do(ctx context.Context, in *Call) *Reply {
 		c.reply.Err = seal("invalid request", err)
 		return &c.reply
 	}
-	c.wrapped.Request = c.envelope()
+	c.wrapped.Request = c.carrier()
 	// The response is a stub without a body: the answer is in the call. An error
 	// comes only from a wait that the context cut short.
 	if _, err := e.retrier.Do(&c.wrapped); err != nil {
