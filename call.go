@@ -114,7 +114,7 @@ type call struct {
 
 	// Kept here to be one allocation with the call.
 	url      url.URL
-	sent     transport.Call
+	request  transport.Request
 	envelope envelope
 }
 
@@ -213,7 +213,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
-	request, err := k.request(ctx)
+	request, err := k.prepare(ctx)
 	if err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
@@ -229,7 +229,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 	}
 }
 
-func (k *call) look(ctx context.Context, request *transport.Call) *Error {
+func (k *call) look(ctx context.Context, request *transport.Request) *Error {
 	k.last = answer{tries: k.last.tries}
 	r := k.client.engine.Do(ctx, request)
 	defer r.Release()
@@ -262,16 +262,16 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, k.start.Add(k.timeout()))
 }
 
-// request builds what the engine sends.
-func (k *call) request(ctx context.Context) (*transport.Call, error) {
+// prepare builds what the engine sends.
+func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.url = *k.client.base
 	k.url.Path += k.op.path
 	k.url.RawQuery = k.op.query
-	k.sent = transport.Call{
+	k.request = transport.Request{
 		Class: k.op.class, Method: k.op.method, URL: &k.url, Header: k.headers(),
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
 	}
-	r := &k.sent
+	r := &k.request
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)
 	}
@@ -309,7 +309,7 @@ func (k *call) timeout() time.Duration {
 }
 
 // encode gives r its body, and returns the content type, "" for no body.
-func (op *operation) encode(r *transport.Call) (contentType string, err error) {
+func (op *operation) encode(r *transport.Request) (contentType string, err error) {
 	var text []byte
 	switch op.body {
 	case none:

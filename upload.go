@@ -321,7 +321,7 @@ func (r *exactReader) closeFile() {
 }
 
 // encodeMultipart gives r a multipart body, streamed where it holds a file.
-func (op *operation) encodeMultipart(r *transport.Call) (string, error) {
+func (op *operation) encodeMultipart(r *transport.Request) (string, error) {
 	if op.upload == nil {
 		m, err := wire.NewMultipart(op.fields, nil)
 		text := append(m.Head, m.Tail...)

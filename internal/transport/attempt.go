@@ -19,7 +19,7 @@ import (
 type call struct {
 	context.Context // the caller's
 
-	in     Call
+	in     Request
 	engine *Engine
 	reply  Reply
 

@@ -92,7 +92,7 @@ func benchmarkEngine(b *testing.B, e *Engine, target string) {
 	h := http.Header{"Authorization": {"Bearer k"}, "Accept": {"application/json"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		r := e.Do(context.Background(), &Call{Method: http.MethodGet, URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second)})
+		r := e.Do(context.Background(), &Request{Method: http.MethodGet, URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second)})
 		if r.Err != nil || len(r.Body) != len(tinyReply) {
 			b.Fatal(r.Err)
 		}

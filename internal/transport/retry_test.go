@@ -223,12 +223,12 @@ func TestParseRetryAfter(t *testing.T) {
 
 func TestWaitThatOutlastsTheCallIsNotBegun(t *testing.T) {
 	busy := answer(503, "busy", "Retry-After", "20")
-	for name, limit := range map[string]func(context.Context, *Call, time.Duration) (context.Context, context.CancelFunc){
-		"deadline of the call": func(ctx context.Context, in *Call, d time.Duration) (context.Context, context.CancelFunc) {
+	for name, limit := range map[string]func(context.Context, *Request, time.Duration) (context.Context, context.CancelFunc){
+		"deadline of the call": func(ctx context.Context, in *Request, d time.Duration) (context.Context, context.CancelFunc) {
 			in.Deadline = time.Now().Add(d)
 			return ctx, func() {}
 		},
-		"deadline of the context": func(ctx context.Context, in *Call, d time.Duration) (context.Context, context.CancelFunc) {
+		"deadline of the context": func(ctx context.Context, in *Request, d time.Duration) (context.Context, context.CancelFunc) {
 			in.Deadline = time.Now().Add(time.Hour)
 			return context.WithTimeout(ctx, d)
 		},

@@ -121,8 +121,8 @@ type Attempt struct {
 	Wait time.Duration
 }
 
-// Call is one call, of one or more attempts.
-type Call struct {
+// Request is what a call sends, in one attempt or more.
+type Request struct {
 	// Class says how it is carried and repeated.
 	Class Class
 	// Method is the HTTP method.
@@ -191,7 +191,7 @@ var ErrTooLarge = errors.New("transport: the answer is too large")
 
 // Do carries a call to its end. The Reply is never nil, and is the caller's to
 // release.
-func (e *Engine) Do(ctx context.Context, in *Call) *Reply {
+func (e *Engine) Do(ctx context.Context, in *Request) *Reply {
 	c := &call{Context: ctx, in: *in, engine: e}
 	c.reply = Reply{NotSent: true, owner: e}
 	if err := in.validate(); err != nil {

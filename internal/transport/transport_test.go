@@ -98,14 +98,14 @@ func stream(size int64, body io.Reader) step {
 }
 
 // get is a read, and post a call of the given class with the body "a=1".
-func get(t testing.TB, at string) *Call {
+func get(t testing.TB, at string) *Request {
 	t.Helper()
-	return &Call{Method: http.MethodGet, URL: parse(t, at), Header: http.Header{}, MaxBytes: 1 << 20}
+	return &Request{Method: http.MethodGet, URL: parse(t, at), Header: http.Header{}, MaxBytes: 1 << 20}
 }
 
-func post(t testing.TB, at string, class Class) *Call {
+func post(t testing.TB, at string, class Class) *Request {
 	t.Helper()
-	return &Call{
+	return &Request{
 		Class: class, Method: http.MethodPost, URL: parse(t, at), Header: http.Header{}, MaxBytes: 1 << 20,
 		Body: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("a=1")), nil }, BodySize: 3,
 	}
@@ -278,17 +278,17 @@ func TestGrowingClearsWhatItLeaves(t *testing.T) {
 }
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
-	for name, spoil := range map[string]func(*Call){
-		"no URL":          func(c *Call) { c.URL = nil },
-		"no host":         func(c *Call) { c.URL = &url.URL{Scheme: "http", Path: "/x"} },
-		"another scheme":  func(c *Call) { c.URL = parse(t, "ftp://service.test/") },
-		"no method":       func(c *Call) { c.Method = "" },
-		"method":          func(c *Call) { c.Method = "GE T" },
-		"header name":     func(c *Call) { c.Header = http.Header{"A b": {"1"}} },
-		"header value":    func(c *Call) { c.Header = http.Header{"A": {"1\r\nB: 2"}} },
-		"header DEL":      func(c *Call) { c.Header = http.Header{"A": {"\x7f"}} },
-		"size, no body":   func(c *Call) { c.BodySize = 1; c.Body = nil },
-		"a negative size": func(c *Call) { c.BodySize = -1 },
+	for name, spoil := range map[string]func(*Request){
+		"no URL":          func(c *Request) { c.URL = nil },
+		"no host":         func(c *Request) { c.URL = &url.URL{Scheme: "http", Path: "/x"} },
+		"another scheme":  func(c *Request) { c.URL = parse(t, "ftp://service.test/") },
+		"no method":       func(c *Request) { c.Method = "" },
+		"method":          func(c *Request) { c.Method = "GE T" },
+		"header name":     func(c *Request) { c.Header = http.Header{"A b": {"1"}} },
+		"header value":    func(c *Request) { c.Header = http.Header{"A": {"1\r\nB: 2"}} },
+		"header DEL":      func(c *Request) { c.Header = http.Header{"A": {"\x7f"}} },
+		"size, no body":   func(c *Request) { c.BodySize = 1; c.Body = nil },
+		"a negative size": func(c *Request) { c.BodySize = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scripted(answer(200, ""))

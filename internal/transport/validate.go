@@ -7,7 +7,7 @@ import (
 
 // validate refuses what net/http would refuse only after the engine has lost
 // sight of it, so that such a call is known to be unsent. It names no value.
-func (c *Call) validate() error {
+func (c *Request) validate() error {
 	u := c.URL
 	switch {
 	case u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
