@@ -70,11 +70,11 @@ type operation struct {
 type encoding uint8
 
 const (
-	none      encoding = iota
-	form               // application/x-www-form-urlencoded
-	jsonTexts          // application/json, an object of texts
-	rawJSON            // application/json, the one field's value
-	multipart          // multipart/form-data
+	noBody        encoding = iota
+	formBody               // application/x-www-form-urlencoded
+	jsonBody               // application/json, an object of texts
+	rawBody                // application/json, the one field's value
+	multipartBody          // multipart/form-data
 )
 
 // reply says how the data of a success becomes a T.
@@ -131,8 +131,7 @@ func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []
 	k := &call{
 		op: op,
 		read: func(d *wire.Codec) {
-			var fresh T
-			value = fresh
+			value = *new(T) // nothing is left of a first look
 			r.read(d, &value)
 		},
 	}
@@ -312,15 +311,15 @@ func (k *call) timeout() time.Duration {
 func (op *operation) encode(r *transport.Request) (contentType string, err error) {
 	var text []byte
 	switch op.body {
-	case none:
+	case noBody:
 		return "", nil
-	case form:
+	case formBody:
 		text, contentType = []byte(op.fields.Form()), "application/x-www-form-urlencoded"
-	case jsonTexts:
+	case jsonBody:
 		text, contentType = op.fields.JSON(), "application/json"
-	case rawJSON:
+	case rawBody:
 		text, contentType = []byte(op.fields[0].Value), "application/json"
-	case multipart:
+	case multipartBody:
 		return op.encodeMultipart(r)
 	}
 	r.Body, r.BodySize = bytesBody(text), int64(len(text))

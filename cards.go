@@ -265,7 +265,7 @@ func (c *Client) getCard(name, param, id string) operation {
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	op := operation{
 		name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private",
-		class: transport.Secret, body: form, invalid: checked(check.ID("cardID", cardID)),
+		class: transport.Secret, body: formBody, invalid: checked(check.ID("cardID", cardID)),
 	}
 	op.fields.Add("cardId", cardID)
 	return pointer(do(ctx, c, op, reply[CardSecrets]{read: object(cardSecretsMembers, wire.Whole)}, opts))
@@ -280,7 +280,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}
 	op := operation{
 		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend",
-		class: transport.Write, body: multipart, reference: p.ClientTransactionID, unique: true,
+		class: transport.Write, body: multipartBody, reference: p.ClientTransactionID, unique: true,
 		invalid: checked(check.ID("CardID", p.CardID), check.Visible("ClientTransactionID", p.ClientTransactionID)),
 	}
 	op.fields.Add("cardId", p.CardID)
@@ -319,7 +319,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 func (c *Client) adjust(ctx context.Context, name, id, action string, unknown error, opts []CallOption) error {
 	op := operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction",
-		class: transport.Write, body: form, reference: id,
+		class: transport.Write, body: formBody, reference: id,
 		invalid: cmp.Or(checked(check.UUID("clientTransactionID", id)), unknown),
 	}
 	op.fields.Add("client_transaction_id", id)

@@ -172,7 +172,7 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	op := operation{
 		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
-		class: transport.Write, body: jsonTexts, reference: p.MerchantOrderNo, unique: true,
+		class: transport.Write, body: jsonBody, reference: p.MerchantOrderNo, unique: true,
 	}
 	op.fields, op.invalid = p.fields()
 	anothers := false

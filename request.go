@@ -86,14 +86,14 @@ func (r *Request) encode(op *operation) error {
 			return invalid(err.Error())
 		}
 		op.fields = wire.Fields{{Value: string(text)}}
-		op.body = rawJSON
+		op.body = rawBody
 	case r.Form != nil || op.method != http.MethodGet:
 		for _, name := range slices.Sorted(maps.Keys(r.Form)) {
 			for _, v := range r.Form[name] {
 				op.fields = append(op.fields, wire.Field{Name: name, Value: v})
 			}
 		}
-		op.body = form
+		op.body = formBody
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...C
 	defer u.end()
 	op := operation{
 		name: "UploadImage", method: http.MethodPost, path: "/cards/upload",
-		class: transport.Write, body: multipart, upload: u, timeout: defaultUploadTimeout,
+		class: transport.Write, body: multipartBody, upload: u, timeout: defaultUploadTimeout,
 		invalid: p.valid(), amend: u.explain,
 	}
 	return pointer(do(ctx, c, op, reply[UploadedImage]{

@@ -130,7 +130,7 @@ var mutants = []mutant{
 		journalFile, "intentKey{k.op.name, k.op.reference}", "intentKey{\"\", k.op.reference}",
 	}}},
 	{name: "guard that never lets go", edits: []edit{{journalFile, "\t\tdefer k.client.intents.leave(key)\n", ""}}},
-	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: form, reference: id,", "body: form, reference: id, unique: true,"}}},
+	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: formBody, reference: id,", "body: formBody, reference: id, unique: true,"}}},
 
 	// What is told wrongly.
 	{name: "GotConn check dropped", edits: []edit{{attemptFile, " && t.sought.Load() && !t.got.Load()", " && t.sought.Load()"}}},
