@@ -64,17 +64,16 @@ func BenchmarkDecode(b *testing.B) {
 func decode[T any](read func(*wire.Codec, *T)) func([]byte) error {
 	return func(body []byte) error {
 		value := new(T)
-		k := call{client: &core{}, read: func(c *wire.Codec) { read(c, value) }}
 		c := wire.NewReader(body, false)
 		defer c.Release()
-		e := envelope{call: &k, success: true}
+		e := envelope{read: func(c *wire.Codec) { read(c, value) }, success: true}
 		e.decode(c)
 		switch {
 		case c.Err() != nil:
 			return c.Err()
 		case e.mismatch != nil:
 			return e.mismatch
-		case !e.read:
+		case !e.hasData:
 			return ErrUnreadable
 		}
 		return nil

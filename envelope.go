@@ -48,7 +48,7 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
 	defer body.Release()
 	body.Masking = k.client.maskedCards
-	k.envelope = envelope{call: k, success: r.Status >= 200 && r.Status <= 299}
+	k.envelope = envelope{read: k.read, success: r.Status >= 200 && r.Status <= 299}
 	e := &k.envelope
 	e.decode(body)
 	if body.Err() == nil {
@@ -109,14 +109,14 @@ func unreadable(err *wire.Error) error { return &problem{ErrUnreadable, err.Erro
 // envelope is the {code, msg, data} that every reply is wrapped in. It is read
 // in two phases: data is not looked at before the code says success.
 type envelope struct {
-	call     *call
-	success  bool // the HTTP status is one
+	read     func(*wire.Codec) // has the operation read data
+	success  bool              // the HTTP status is one
 	code     int
 	message  string
-	coded    bool        // the code has been read
+	hasCode  bool        // the code has been read
 	data     wire.Mark   // where data stands, if it came before the code
 	deferred bool        // data came before the code
-	read     bool        // data was there, and the code is a success
+	hasData  bool        // data was there, and the code is a success
 	mismatch *wire.Error // data is valid JSON and not what the operation promises
 }
 
@@ -129,7 +129,7 @@ var envelopeMembers = []wire.Member[envelope]{
 func (e *envelope) decode(c *wire.Codec) {
 	wire.Object(c, e, envelopeMembers, wire.Whole)
 	c.End()
-	if c.Err() != nil || !e.succeeded() || e.read {
+	if c.Err() != nil || !e.succeeded() || e.hasData {
 		return
 	}
 	if !e.deferred {
@@ -149,7 +149,7 @@ func (e *envelope) readCode(c *wire.Codec) {
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
 		c.Fail("a code")
 	}
-	e.coded = true
+	e.hasCode = true
 }
 
 // readMessage spares the usual text an allocation.
@@ -168,7 +168,7 @@ const maxRawMessage = 64 << 10
 // reachData reads data if the code was a success, and otherwise checks it and
 // remembers where it stands.
 func (e *envelope) reachData(c *wire.Codec) {
-	if e.coded && e.succeeded() {
+	if e.hasCode && e.succeeded() {
 		e.readData(c)
 		return
 	}
@@ -180,8 +180,8 @@ func (e *envelope) reachData(c *wire.Codec) {
 // rest of the reply must still be sound before the call is said to be executed.
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
-	e.read = true
-	e.call.read(c)
+	e.hasData = true
+	e.read(c)
 	c.Flush()
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err

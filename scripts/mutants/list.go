@@ -340,7 +340,7 @@ var mutants = []mutant{
 	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.Exact(&e.code)\n", "\tc.Int(&e.code)\n"}}},
 	{name: "bytes after the end accepted", edits: []edit{{"internal/wire/reader.go", "\tif c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {\n", "\tif false {\n"}}},
-	{name: "data read before the code says success", edits: []edit{{envelopeFile, "\tif e.coded && e.succeeded() {\n", "\tif e.success && (e.succeeded() || !e.coded) {\n"}}},
+	{name: "data read before the code says success", edits: []edit{{envelopeFile, "\tif e.hasCode && e.succeeded() {\n", "\tif e.success && (e.succeeded() || !e.hasCode) {\n"}}},
 	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
 	{name: "verifyPage off", edits: []edit{{cardsFile, "\t\t\tif err := c.verifyPage(p, page); err != nil {\n", "\t\t\tif err := c.verifyPage(p, page); err != nil && false {\n"}}},
 	{name: "verifyPage without a second look", edits: []edit{{cardsFile, "path: \"/cards\", looks: 2}", "path: \"/cards\"}"}}},
