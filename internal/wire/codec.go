@@ -103,7 +103,7 @@ func reportMissing[T any](c *Codec, members []Member[T], seen uint64, v Variant)
 			c.failAt(m.Name, "to be there")
 			return
 		}
-		if v != Lenient && (m.In == Lenient || m.In&v != 0) {
+		if v != Lenient && (m.In == 0 || m.In&v != 0) {
 			c.driftAt(m.Name, "missing member")
 		}
 	}
