@@ -313,10 +313,13 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		*tiers = append(*tiers, t)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
-		if a.Bounded != b.Bounded {
-			return map[bool]int{true: -1, false: 1}[a.Bounded]
+		switch {
+		case a.Bounded == b.Bounded:
+			return a.Low.Cmp(b.Low)
+		case a.Bounded:
+			return -1
 		}
-		return a.Low.Cmp(b.Low)
+		return 1
 	})
 }
 
