@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -180,7 +179,7 @@ func (u *upload) explain(failure *Error) {
 	if failure.Outcome == OutcomeExecuted && u.check() != nil {
 		failure.Outcome = OutcomeUnknown // what was done was not done with this image
 	}
-	if fault := u.source.fault(); fault != nil && !strings.HasPrefix(failure.err.Error(), fault.Error()) {
+	if fault := u.source.fault(); fault != nil && failure.err != fault { //nolint:errorlint // one that is wrapped has words of its own
 		failure.err = fmt.Errorf("%w: %w", fault, failure.err)
 	}
 }
@@ -261,10 +260,13 @@ func (r *exactReader) Read(p []byte) (int, error) {
 	return n, r.stop(r.unreadable(err))
 }
 
+// maxEmptyReads is how often a source may return nothing where its end should be.
+const maxEmptyReads = 100
+
 // atEnd is reached after the last announced byte: there must be no other.
 func (r *exactReader) atEnd() error {
 	var one [1]byte
-	for range 100 {
+	for range maxEmptyReads {
 		n, err := r.bytes.Read(one[:])
 		switch {
 		case n > 0:
