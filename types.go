@@ -30,7 +30,7 @@ type CVV struct {
 // NewCardNumber returns the number s: 12 to 19 digits, some of which may be
 // asterisks. Its errors do not hold s.
 func NewCardNumber(s string) (CardNumber, error) {
-	if n := len(s); n < 12 || n > 19 || !masked(s, true) {
+	if n := len(s); n < 12 || n > 19 || !digitsOrAsterisks(s) {
 		return CardNumber{}, errors.New("cardwire: a card number has 12 to 19 digits or asterisks")
 	}
 	return sealNumber([]byte(s)), nil
@@ -53,11 +53,9 @@ func (n CardNumber) open() [31]byte {
 	return n.b
 }
 
-// masked says whether s consists of asterisks, and of digits where those are
-// welcome too.
-func masked[T string | []byte](s T, digits bool) bool {
+func digitsOrAsterisks[T string | []byte](s T) bool {
 	for i := range len(s) {
-		if s[i] != '*' && !(digits && s[i] >= '0' && s[i] <= '9') {
+		if s[i] != '*' && (s[i] < '0' || s[i] > '9') {
 			return false
 		}
 	}
@@ -110,10 +108,11 @@ func (n CardNumber) BIN() string {
 // GetCardSecrets. The zero value is not masked.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
 
-// covers says whether n may be the number that m masks; no number masks any.
+// covers says whether n may be the number that m masks. A mask without a digit
+// may be any.
 func (m CardNumber) covers(n CardNumber) bool {
 	mask, digits := m.Reveal(), n.Reveal()
-	if mask == "" || masked(mask, false) {
+	if strings.Trim(mask, "*") == "" {
 		return true
 	}
 	if len(mask) != len(digits) {
@@ -145,7 +144,7 @@ func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) 
 // NewCVV returns the verification value s: 3 or 4 digits, or asterisks. Its
 // errors do not hold s.
 func NewCVV(s string) (CVV, error) {
-	if n := len(s); n < 3 || n > 4 || !masked(s, true) {
+	if n := len(s); n < 3 || n > 4 || !digitsOrAsterisks(s) {
 		return CVV{}, errors.New("cardwire: a CVV has 3 or 4 digits or asterisks")
 	}
 	return sealCVV([]byte(s)), nil
@@ -431,7 +430,7 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		return
 	}
 	text := c.CodeBytes()
-	if len(text) > len(n.b) || !masked(text, true) {
+	if len(text) > len(n.b) || !digitsOrAsterisks(text) {
 		c.Fail("a card number")
 		return
 	}
@@ -447,7 +446,7 @@ func cvvValue(c *wire.Codec, v *CVV) {
 		return
 	}
 	text := c.Bytes()
-	if len(text) > len(v.b) || !masked(text, true) {
+	if len(text) > len(v.b) || !digitsOrAsterisks(text) {
 		c.Fail("a CVV")
 		return
 	}
