@@ -309,7 +309,7 @@ func (c *call) settle(err error, unsent bool) {
 func (c *call) failure(err error) error {
 	done := c.Err()
 	if done == nil {
-		return Cause(err)
+		return cause(err)
 	}
 	return seal(words(done), errors.Join(done, context.Cause(c.Context), err))
 }

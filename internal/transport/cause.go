@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// Cause seals an error: its text is one of a few fixed ones, because those of
+// cause seals an error: its text is one of a few fixed ones, because those of
 // net/http quote URLs and even the bytes of an answer. errors.Is sees through
 // to the error itself; errors.As finds only types that hold nothing of the
-// request or the answer. Cause(nil) is nil.
-func Cause(err error) error {
+// request or the answer. cause(nil) is nil.
+func cause(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -51,15 +51,15 @@ func TestCauseHasFixedWords(t *testing.T) {
 		"certificate not trusted: unknown authority": {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}},
 	} {
 		for _, err := range errs {
-			assert.EqualError(t, Cause(inURL(err)), words)
-			assert.ErrorIs(t, Cause(inURL(err)), err)
+			assert.EqualError(t, cause(inURL(err)), words)
+			assert.ErrorIs(t, cause(inURL(err)), err)
 		}
 	}
-	assert.NoError(t, Cause(nil))
+	assert.NoError(t, cause(nil))
 }
 
 func TestCauseTellsNothingElse(t *testing.T) {
-	sealed := Cause(inURL(fmt.Errorf("malformed HTTP response %q", canary)))
+	sealed := cause(inURL(fmt.Errorf("malformed HTTP response %q", canary)))
 	holder := struct {
 		Err  error
 		list []error
@@ -83,25 +83,25 @@ func TestCauseTellsNothingElse(t *testing.T) {
 
 func TestCauseLetsHarmlessTypesThrough(t *testing.T) {
 	lookup := &net.DNSError{Err: "no such host", Name: "service.test", IsTimeout: true}
-	dns, ok := errors.AsType[*net.DNSError](Cause(inURL(&net.OpError{Op: "dial", Err: lookup})))
+	dns, ok := errors.AsType[*net.DNSError](cause(inURL(&net.OpError{Op: "dial", Err: lookup})))
 	require.True(t, ok)
 	assert.Same(t, lookup, dns)
 
-	untrusted := Cause(inURL(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "service.test"}}))
+	untrusted := cause(inURL(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "service.test"}}))
 	assert.True(t, is[*tls.CertificateVerificationError](untrusted))
 	assert.True(t, is[x509.HostnameError](untrusted))
 	assert.False(t, is[x509.UnknownAuthorityError](untrusted))
-	assert.True(t, is[x509.UnknownAuthorityError](Cause(x509.UnknownAuthorityError{})))
-	assert.True(t, is[x509.CertificateInvalidError](Cause(x509.CertificateInvalidError{})))
-	assert.True(t, is[x509.SystemRootsError](Cause(x509.SystemRootsError{})))
+	assert.True(t, is[x509.UnknownAuthorityError](cause(x509.UnknownAuthorityError{})))
+	assert.True(t, is[x509.CertificateInvalidError](cause(x509.CertificateInvalidError{})))
+	assert.True(t, is[x509.SystemRootsError](cause(x509.SystemRootsError{})))
 
-	errno, ok := errors.AsType[syscall.Errno](Cause(inURL(os.NewSyscallError("read", syscall.ECONNRESET))))
+	errno, ok := errors.AsType[syscall.Errno](cause(inURL(os.NewSyscallError("read", syscall.ECONNRESET))))
 	require.True(t, ok)
 	assert.Equal(t, syscall.ECONNRESET, errno)
 }
 
 func TestCauseHidesEveryOtherType(t *testing.T) {
-	err := Cause(inURL(&net.OpError{Op: "dial", Err: &os.SyscallError{Syscall: canary, Err: syscall.ECONNREFUSED}}))
+	err := cause(inURL(&net.OpError{Op: "dial", Err: &os.SyscallError{Syscall: canary, Err: syscall.ECONNREFUSED}}))
 	assert.False(t, is[*url.Error](err))
 	assert.False(t, is[*net.OpError](err))
 	assert.False(t, is[*os.SyscallError](err))
@@ -111,7 +111,7 @@ func TestCauseIsANetError(t *testing.T) {
 	for err, timeout := range map[error]bool{
 		context.DeadlineExceeded: true, os.ErrDeadlineExceeded: true, io.EOF: false, context.Canceled: false,
 	} {
-		sealed := Cause(inURL(err))
+		sealed := cause(inURL(err))
 		ne, ok := errors.AsType[net.Error](sealed)
 		require.True(t, ok)
 		assert.Same(t, sealed, ne)
@@ -121,10 +121,10 @@ func TestCauseIsANetError(t *testing.T) {
 }
 
 func TestCauseOfASealedErrorIsItself(t *testing.T) {
-	sealed := Cause(io.EOF)
-	assert.Same(t, sealed, Cause(sealed))
+	sealed := cause(io.EOF)
+	assert.Same(t, sealed, cause(sealed))
 
-	again := Cause(inURL(errors.Join(sealed, errBroken)))
+	again := cause(inURL(errors.Join(sealed, errBroken)))
 	require.EqualError(t, again, sealed.Error())
 	require.ErrorIs(t, again, errBroken)
 	require.ErrorIs(t, again, io.EOF)

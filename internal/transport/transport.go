@@ -171,7 +171,8 @@ type Reply struct {
 	RetryAfter time.Duration
 	// Tries is the number of attempts begun.
 	Tries int
-	// Err is nil if the last answer was read to its end. It is sealed: see Cause.
+	// Err is nil if the last answer was read to its end. It is sealed: its text is
+	// one of a few fixed ones, and errors.Is sees through it.
 	Err error
 
 	buf   *buffer
