@@ -135,7 +135,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	engine := transport.New(transport.Config{
-		Doer: cfg.doer, Transport: cfg.proxied(), Policy: transport.Policy(cfg.retry),
+		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		FreshReads: cfg.freshReads, Limit: cfg.limit(),
 	})
 	made := &core{config: cfg, engine: engine}
@@ -173,9 +173,10 @@ func (c *config) complete(baseURL, apiKey string) error {
 	return nil
 }
 
-// proxied returns the caller's transport, without its proxy where the base URL is
-// plain http because it is that of this machine: no proxy is to read the key.
-func (c *config) proxied() *http.Transport {
+// directTransport returns the caller's transport, without its proxy where the
+// base URL is plain http because it is that of this machine: no proxy is to read
+// the key.
+func (c *config) directTransport() *http.Transport {
 	if c.transport == nil || c.base.Scheme != "http" || c.insecureHTTP {
 		return c.transport
 	}

@@ -175,19 +175,19 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 		class: transport.Write, body: jsonBody, reference: p.MerchantOrderNo, unique: true,
 	}
 	op.fields, op.invalid = p.fields()
-	anothers := false
+	otherOrder := false
 	op.amend = func(failure *Error) {
-		if anothers {
+		if otherOrder {
 			failure.Outcome = OutcomeUnknown // whatever else is wrong with the answer
 		}
 	}
 	return pointer(do(ctx, c, op, reply[Transfer]{
 		read: func(d *wire.Codec, t *Transfer) {
-			anothers = answersAnother(d, p.MerchantOrderNo)
+			otherOrder = namesOtherOrder(d, p.MerchantOrderNo)
 			wire.Object(d, t, transferMembers, wire.Whole)
 		},
 		verify: func(*Transfer) error {
-			if anothers {
+			if otherOrder {
 				return &problem{ErrUnreadable, "it is the answer to another order"}
 			}
 			return nil
@@ -196,10 +196,10 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts))
 }
 
-// answersAnother says whether the data that is next names another order than the
+// namesOtherOrder says whether the data that is next names another order than the
 // one sent. It looks before anything else does: an answer whose other members
 // are amiss is no proof of anything either.
-func answersAnother(d *wire.Codec, sent string) (another bool) {
+func namesOtherOrder(d *wire.Codec, sent string) (other bool) {
 	if d.Kind() != '{' {
 		return false
 	}
@@ -208,15 +208,15 @@ func answersAnother(d *wire.Codec, sent string) (another bool) {
 		switch kind := d.Kind(); {
 		case string(name) == merchantOrderNo && kind == '"':
 			number := d.Bytes()
-			another = len(number) > 0 && string(number) != sent
+			other = len(number) > 0 && string(number) != sent
 		case string(name) == merchantOrderNo && (kind == '0' || kind == '-'):
-			another = string(d.Span()) != sent
+			other = string(d.Span()) != sent
 		default:
 			d.Skip()
 		}
 	})
 	d.Rewind(start)
-	return another
+	return other
 }
 
 // fields returns what is sent, in the interface's order, or why it must not be.

@@ -193,10 +193,10 @@ var mutants = []mutant{
 		journalFile, "\tdelete(m.undecided, m.oldest[m.next])\n", "",
 	}}},
 	{name: "echo check off", edits: []edit{{
-		transferFile, "\t\t\tanothers = answersAnother(d, p.MerchantOrderNo)\n", "\t\t\tanothers = anothers && answersAnother(d, p.MerchantOrderNo)\n",
+		transferFile, "\t\t\totherOrder = namesOtherOrder(d, p.MerchantOrderNo)\n", "\t\t\totherOrder = otherOrder && namesOtherOrder(d, p.MerchantOrderNo)\n",
 	}}},
 	{name: "echo check only of what is otherwise whole", edits: []edit{{
-		transferFile, "\t\tif anothers {\n\t\t\tfailure.Outcome", "\t\tif false {\n\t\t\tfailure.Outcome",
+		transferFile, "\t\tif otherOrder {\n\t\t\tfailure.Outcome", "\t\tif false {\n\t\t\tfailure.Outcome",
 	}}},
 	{name: "transfer without api_order_no as success", edits: []edit{{
 		transferFile, "{Name: \"api_order_no\", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(", "{Name: \"api_order_no\", Value: func(c *wire.Codec, v *Transfer) { c.Code(",
