@@ -225,6 +225,9 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 // AllCards iterates over the cards of all pages, from p.Page on. It ends with
 // the service's own last page. After an error it ends; Error.Page is the page
 // to resume from. [WithPrefetch] reads pages ahead.
+//
+// Pages are read at different times: a card that moves to another page meanwhile,
+// because others come or go, may be missed or come twice.
 func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[Card, error] {
 	return func(yield func(Card, error) bool) { newWalk(c, p, opts).all(ctx, yield) }
 }
@@ -272,6 +275,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 }
 
 // FreezeCard freezes a card. It stands for POST /cards/suspend and is sent once.
+// A success means that the service took the order; it may still fail.
 // Whether the card is frozen or suspended afterwards is not shown: see
 // CardStatus.Blocked. After [ErrOutcomeUnknown], read the card.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {

@@ -88,11 +88,16 @@ import (
 // and must not follow redirects; of an *http.Client a copy is used that does not.
 // It must end when the request's context does, and so must the body it returns.
 type Doer interface {
-	Do(*http.Request) (*http.Response, error)
+	// Do sends the request, once, and returns the answer to it.
+	Do(r *http.Request) (*http.Response, error)
 }
 
 // Limiter delays requests. *rate.Limiter of golang.org/x/time/rate is one.
-type Limiter interface{ Wait(context.Context) error }
+type Limiter interface {
+	// Wait returns nil when a request may be sent, and an error where it may not
+	// be, or when the context ends before.
+	Wait(ctx context.Context) error
+}
 
 // Client calls the service. It is immutable after [New], safe for concurrent
 // use, and prints without its key. The zero Client returns an error from every

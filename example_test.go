@@ -398,11 +398,13 @@ func ExampleClient_CreateTransfer() {
 	transfer, err := client.CreateTransfer(context.Background(), payout("order-1"))
 	switch {
 	case err == nil:
-		fmt.Println("sent:", transfer.APIOrderNo, transfer.Status)
-	case errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrRefused):
-		fmt.Println("not sent:", err)
+		fmt.Println("taken:", transfer.APIOrderNo, transfer.Status)
+	case errors.Is(err, cardwire.ErrNotSent):
+		fmt.Println("to be tried again, under the same number:", err)
+	case errors.Is(err, cardwire.ErrRefused):
+		fmt.Println("refused:", err)
 	case errors.Is(err, cardwire.ErrExecuted):
-		fmt.Println("sent, with an unreadable answer")
+		fmt.Println("done, with an unreadable answer")
 	default:
 		fmt.Println("undecided:", err)
 	}

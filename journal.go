@@ -11,17 +11,18 @@ import (
 )
 
 // Journal records what is about to be sent, so that a crash between sending and
-// answer leaves a trace. Begin is called before the first byte of a write that
-// has a reference; it returns a *[DuplicateIntent] where the reference is taken by
-// an intent with the same body, and another error where the body is another. Any
-// error of it means that nothing is sent, but for an undecided one under
-// [Profile].ServerDeduplicates. End is called with the result,
-// on a context that outlives the call; where it fails, the intent stays open,
-// which is the safe direction, and [Observer.JournalError] is told.
-//
-// A Journal must be safe for concurrent use.
+// answer leaves a trace. It must be safe for concurrent use, and must end with
+// its context: the call waits for it.
 type Journal interface {
+	// Begin is called before the first byte of a write that has a reference. Where
+	// the reference is taken it returns a *[DuplicateIntent], and an error that
+	// wraps one where the intent that took it has another body. Any error means
+	// that nothing is sent, but for an undecided *DuplicateIntent under
+	// [Profile].ServerDeduplicates.
 	Begin(ctx context.Context, i Intent) error
+	// End is called with the result, on a context that outlives the call. Where it
+	// fails the intent stays open, which is the safe direction, and
+	// [Observer].JournalError is told.
 	End(ctx context.Context, i Intent, r IntentResult) error
 }
 
@@ -33,8 +34,7 @@ type Intent struct {
 	// client transaction ID or Request.Reference.
 	Reference string
 	// BodySHA256 is a hash, in hex, over the sorted names and values that are
-	// sent. A repeat of a reference with another body is always to be refused, by
-	// an error that is no *DuplicateIntent.
+	// sent. A repeat of a reference with another body is always to be refused.
 	BodySHA256 string
 	// Time is when the call began.
 	Time time.Time
@@ -140,12 +140,10 @@ func (k *call) send(ctx context.Context) (failure *Error) {
 		return k.exchange(ctx)
 	}
 	key := k.intentKey()
-	if k.op.unique {
-		if !k.client.intents.enter(key) {
-			return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
-		}
-		defer k.client.intents.leave(key)
+	if !k.client.intents.enter(key) {
+		return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
 	}
+	defer k.client.intents.leave(key)
 	if failure = k.begin(ctx); failure != nil {
 		k.stick(failure)
 		return failure
@@ -175,16 +173,30 @@ func (k *call) begin(ctx context.Context) *Error {
 		return nil
 	case !errors.As(err, &taken):
 		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
-	case taken == nil || taken.Outcome != OutcomeExecuted && !k.client.profile.ServerDeduplicates:
-		return k.fail(OutcomeUnknown, &DuplicateIntent{})
-	case taken.Outcome != OutcomeExecuted:
-		// The service answers a repeat as it answered the first; whether that
-		// first was executed stays unknown whatever a refusal says now.
-		k.client.intents.remember(k.intentKey())
-		return nil
+	case taken == nil || taken.Outcome != OutcomeExecuted:
+		taken = &DuplicateIntent{}
 	}
-	return k.fail(OutcomeExecuted, taken)
+	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped says that the body is another
+	switch {
+	case !bare:
+		return k.fail(taken.Outcome, &otherIntent{taken, conceal("", err)})
+	case taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates:
+		return k.fail(taken.Outcome, taken)
+	}
+	// The service answers a repeat as it answered the first; whether that first
+	// was executed stays unknown whatever a refusal says now.
+	k.client.intents.remember(k.intentKey())
+	return nil
 }
+
+// otherIntent is a DuplicateIntent that a journal wrapped: what it adds is found
+// by errors.Is, and not shown.
+type otherIntent struct {
+	*DuplicateIntent
+	wrapped error
+}
+
+func (o *otherIntent) Unwrap() []error { return []error{o.DuplicateIntent, o.wrapped} }
 
 // stick keeps an undecided reference undecided: that this call was refused or
 // not sent says nothing of what was sent under it before, and the caller asks

@@ -212,7 +212,9 @@ func WithMaxResponseBytes(n int64) Option {
 }
 
 // WithTimeout bounds a whole call, repeats and waits included, whose context
-// has no deadline. The default is 30 seconds, and 5 minutes for uploads.
+// has no deadline. The default is 30 seconds, and 5 minutes for uploads. It can
+// end no Doer, Limiter, Journal or key source that ignores its context, and
+// recording the result in a Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {

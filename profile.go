@@ -33,11 +33,12 @@ type Profile struct {
 	CardIDParam string
 	// RetryAction is the value of type by which RetryOperation retries. Assumed: "retry".
 	RetryAction string
-	// RefusedCodes are the envelope codes that guarantee that nothing happened.
-	// Assumed: 400 401 403 404 405 413 415 422 429. Any other code than 200 is
-	// OutcomeUnknown.
+	// RefusedCodes are the envelope codes that guarantee that nothing happened,
+	// under an HTTP status of a success. Assumed: 400 401 403 404 405 413 415 422
+	// 429. Any other code than 200 is OutcomeUnknown.
 	RefusedCodes []int
-	// RefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it.
+	// RefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it
+	// whatever the code, but for 200 and 500 to 599, which contradict them.
 	// Assumed: the same numbers.
 	RefusedStatuses []int
 	// TrustReplies switches off the checks behind ErrParameterIgnored.

@@ -75,6 +75,7 @@ var (
 func refund(context.Context, *cardwire.Client, struct{ Number string }) error { return nil }
 func markSent(order struct{ Number string }, serviceNumber string) error      { return nil }
 func markFailed(order struct{ Number string }, err error) error               { return nil }
+func tryAgain(order struct{ Number string }, err error) error                 { return nil }
 func markUndecided(order struct{ Number string }, err error) error            { return nil }
 func use(cardwire.Card)                                                       {}
 `

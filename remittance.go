@@ -163,7 +163,8 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 }
 
 // CreateTransfer sends money. It stands for POST /remittance/transfer and is
-// sent once. No operation of the interface reads a transfer back: after
+// sent once. A success means that the service took the order: Transfer.Status
+// says how it stands. No operation of the interface reads a transfer back: after
 // [ErrOutcomeUnknown] ask the service about the order number, and do not send
 // the money under another. While a call under an order number is in flight,
 // another is refused with [ErrDuplicateIntent]. A later call under the same

@@ -121,15 +121,15 @@ var mutants = []mutant{
 	}}},
 	{name: "idempotency header of the caller's allowed", edits: []edit{{checkFile, "\t\"Idempotency-Key\": true, ", "\t"}}},
 	{name: "guard off", edits: []edit{{
-		journalFile, "\t\tif !k.client.intents.enter(key) {\n", "\t\tif !k.client.intents.enter(key) && false {\n",
+		journalFile, "\tif !k.client.intents.enter(key) {\n", "\tif !k.client.intents.enter(key) && false {\n",
 	}}},
-	{name: "guard off for freezes", edits: []edit{{
+	{name: "uniqueness off for freezes", edits: []edit{{
 		cardsFile, "reference: p.ClientTransactionID, unique: true,", "reference: p.ClientTransactionID,",
 	}}},
 	{name: "guard keyed without the operation", edits: []edit{{
 		journalFile, "intentKey{k.op.name, k.op.reference}", "intentKey{\"\", k.op.reference}",
 	}}},
-	{name: "guard that never lets go", edits: []edit{{journalFile, "\t\tdefer k.client.intents.leave(key)\n", ""}}},
+	{name: "guard that never lets go", edits: []edit{{journalFile, "\tdefer k.client.intents.leave(key)\n", ""}}},
 	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: formBody, reference: id,", "body: formBody, reference: id, unique: true,"}}},
 
 	// What is told wrongly.
@@ -234,14 +234,15 @@ var mutants = []mutant{
 		journalFile, "\t\tk.journalFailed(ctx, err)\n", "\t\tk.journalFailed(ctx, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n",
 	}}},
 	{name: "taken reference sent again", edits: []edit{{
-		journalFile, "taken.Outcome != OutcomeExecuted && !k.client.profile.ServerDeduplicates:", "false:",
+		journalFile, "\tcase taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates:\n", "\tcase false:\n",
 	}}},
 	{name: "ServerDeduplicates lifting executed ones", edits: []edit{{
-		journalFile, "\tcase taken.Outcome != OutcomeExecuted:\n", "\tcase taken.Outcome != OutcomeExecuted || k.client.profile.ServerDeduplicates:\n",
+		journalFile, "\tcase taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates:\n", "\tcase !k.client.profile.ServerDeduplicates:\n",
 	}}},
 	{name: "ServerDeduplicates forgetting the undecided", edits: []edit{{
-		journalFile, "\t\tk.client.intents.remember(k.intentKey())\n\t\treturn nil\n", "\t\treturn nil\n",
+		journalFile, "\tk.client.intents.remember(k.intentKey())\n\treturn nil\n", "\treturn nil\n",
 	}}},
+	{name: "ServerDeduplicates lifting another body", edits: []edit{{journalFile, "\tcase !bare:\n", "\tcase false:\n"}}},
 	{name: "journal digest without the target", edits: []edit{{
 		journalFile, "slices.Concat(k.op.fields, k.op.target).Digest()", "slices.Concat(k.op.fields).Digest()",
 	}}},
