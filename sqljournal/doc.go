@@ -16,8 +16,8 @@
 // # What to do after a crash
 //
 // [Journal.Undecided] lists the intents that nobody knows the end of. Ask the
-// service about each, then tell the journal by [Journal.Resolve]. Until then a
-// repeat of its reference is refused with cardwire.ErrDuplicateIntent. Give
+// service about each, then tell the journal by [Journal.ResolveEntry]. Until then
+// a repeat of its reference is refused with cardwire.ErrDuplicateIntent. Give
 // Undecided a duration longer than any call takes: a younger intent may belong
 // to a call that is still under way, and resolving that lets a second one go.
 //
@@ -52,7 +52,7 @@
 //	not_sent   it did not happen: nothing was sent.         begun again
 //
 // An undecided intent stays so until a result says that it was executed, or
-// Resolve decides it: that a repeat was refused says nothing of the first. An
+// an answer decides it: that a repeat was refused says nothing of the first. An
 // executed one stays executed. With another body, Begin returns [ErrOtherBody]
 // in every state.
 //

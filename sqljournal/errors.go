@@ -10,8 +10,9 @@ var (
 	// ErrNoIntent says that no such intent was begun.
 	ErrNoIntent = errors.New("sqljournal: no such intent was begun: check the operation, the reference and the table")
 	// ErrDecided says that the intent is executed, refused or not sent already, so
-	// that there is nothing to resolve.
-	ErrDecided = errors.New("sqljournal: the intent is decided already: nothing is left to resolve")
+	// that there is nothing to resolve, or that it was begun again since the entry
+	// was read, so that its answer is too old.
+	ErrDecided = errors.New("sqljournal: the intent is decided already, or was begun again: list what is undecided anew")
 )
 
 // failure is a database's failure. Its text leaves the cause out, because a

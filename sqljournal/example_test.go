@@ -69,7 +69,7 @@ func Example() {
 	for _, e := range entries {
 		fmt.Println("undecided:", e.Op, e.Reference)
 		// The service's support says that it was done.
-		if err := journal.Resolve(ctx, e.Op, e.Reference, cardwire.OutcomeExecuted); err != nil {
+		if err := journal.ResolveEntry(ctx, e, cardwire.OutcomeExecuted); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -267,6 +267,9 @@ type Entry struct {
 	BegunAt time.Time
 	// EndedAt is when a result was last told, in UTC; zero: none since BegunAt.
 	EndedAt time.Time
+	// Try tells this try of the intent from a later one, for [Journal.ResolveEntry].
+	// It may be kept and passed on; what it is made of may change.
+	Try string
 }
 
 // Undecided returns the intents that were begun at least olderThan ago and are
@@ -274,7 +277,7 @@ type Entry struct {
 // of them, those of calls that are under way included.
 func (j *Journal) Undecided(ctx context.Context, olderThan time.Duration) ([]Entry, error) {
 	query := `
-SELECT op, reference, body_sha256, exclusive, state = 'open', attempts, service_id, created_at, begun_at, ended_at
+SELECT op, reference, body_sha256, exclusive, state = 'open', attempts, service_id, created_at, begun_at, ended_at, ` + try + `
 FROM cardwire_intents WHERE state IN ('open', 'undecided')`
 	var args []any
 	if olderThan > 0 { // without a limit no difference of clocks hides any
@@ -302,7 +305,7 @@ func (j *Journal) entries(ctx context.Context, query string, args []any) (entrie
 		var e Entry
 		var created, begun, ended moment
 		err := rows.Scan(&e.Op, &e.Reference, &e.BodySHA256, &e.Unique, &e.Open, &e.Attempts, &e.ServiceID,
-			&created, &begun, &ended)
+			&created, &begun, &ended, &e.Try)
 		if err != nil {
 			return nil, err
 		}
@@ -312,22 +315,44 @@ func (j *Journal) entries(ctx context.Context, query string, args []any) (entrie
 	return entries, rows.Err()
 }
 
-// Resolve records what the service said of an open or undecided intent: the
-// outcome is cardwire.OutcomeExecuted, OutcomeRefused or OutcomeNotSent. After
-// the latter two the reference may be begun again, so they must be certain, and
-// no call of it may be under way. Of intents that are not unique it resolves all
-// that are open or undecided under the reference.
+// try is what Entry.Try is in SQL: a row's attempts only ever grow, whenever the
+// reference is begun.
+const try = `id || '-' || attempts`
+
+// ResolveEntry records what the service said of an intent, as [Journal.Undecided]
+// returned it: the outcome is cardwire.OutcomeExecuted, OutcomeRefused or
+// OutcomeNotSent. After the latter two the reference may be begun again, so they
+// must be certain, and the call of the entry must not be under way.
 //
-// It returns [ErrDecided] where none is open or undecided, and [ErrNoIntent]
-// where none was begun.
+// An answer says nothing of a try that came after the question. So ResolveEntry
+// returns [ErrDecided], and leaves the intent as it is, where it is decided or was
+// begun again since. It returns [ErrNoIntent] where none was begun. Of e it needs
+// Op, Reference and Try.
+func (j *Journal) ResolveEntry(ctx context.Context, e Entry, outcome cardwire.Outcome) error {
+	return j.resolve(ctx, e.Op, e.Reference, outcome, ` AND `+try+` = ?5`, e.Try)
+}
+
+// Resolve is [Journal.ResolveEntry] without an entry, for an operator who has
+// just looked. It cannot know which try the answer is about: where the answer is
+// older than the last try, it frees a reference that may be under way, and the
+// next call sends it twice. Prefer ResolveEntry, above all in a program.
+//
+// Of intents that are not unique it resolves all that are open or undecided under
+// the reference. It returns [ErrDecided] where none is.
 func (j *Journal) Resolve(ctx context.Context, op, reference string, outcome cardwire.Outcome) error {
+	return j.resolve(ctx, op, reference, outcome, "")
+}
+
+// resolve decides what is open or undecided, and meets the condition on more.
+func (j *Journal) resolve(ctx context.Context, op, reference string, outcome cardwire.Outcome, condition string, more ...any) error {
 	state := stateOf(outcome)
 	if state == stateUndecided {
 		return errors.New("sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known")
 	}
 	resolved, err := j.exec(ctx, `
 UPDATE cardwire_intents SET state = ?3, ended_at = ?4
-WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`, op, reference, state, j.dialect.time(time.Now()))
+WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`+condition,
+		append([]any{op, reference, state, j.dialect.time(time.Now())}, more...)...)
 	switch {
 	case err != nil:
 		return failed("resolving the intent", err)

@@ -58,10 +58,12 @@ var outcomes = map[string]cardwire.Outcome{
 type story struct {
 	journals map[string]*sqljournal.Journal
 	unique   bool
+	listed   []sqljournal.Entry
 }
 
-// does carries out a step: "A begins", "A begins other", "A ends refused ID" or
-// "resolve refused". A and a are two calls of one process, B is another's.
+// does carries out a step: "A begins", "A begins other", "A ends refused ID",
+// "resolve refused", "B lists" what is undecided, or "answer refused", about the
+// first entry of the list. A and a are two calls of one process, B is another's.
 func (s *story) does(t *testing.T, step string) string {
 	t.Helper()
 	part := strings.Fields(step + " - -")
@@ -80,6 +82,13 @@ func (s *story) does(t *testing.T, step string) string {
 	case "ends":
 		id := strings.Trim(part[3], "-")
 		return word(journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcomes[part[2]], ServiceID: id}))
+	case "lists":
+		var err error
+		s.listed, err = journal.Undecided(t.Context(), 0)
+		return word(err)
+	}
+	if part[0] == "answer" {
+		return word(s.journals["B"].ResolveEntry(t.Context(), s.listed[0], outcomes[part[1]]))
 	}
 	return word(s.journals["A"].Resolve(t.Context(), i.Op, i.Reference, outcomes[part[1]]))
 }
@@ -162,6 +171,23 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"refused cannot be resolved":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"resolve executed", "decided"}}, "refused 1 true"},
 		"not sent cannot be resolved":     {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"resolve notsent", "decided"}}, "not_sent 1 true"},
 		"resolved cannot be so once more": {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"resolve executed", "decided"}}, "not_sent 1 true"},
+
+		"an answer about open":             {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"answer executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
+		"an answer about undecided":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"answer refused", "ok"}, {"A begins", "ok"}}, "open 2 false"},
+		"an answer about open, then ended": {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"A ends unknown", "ok"}, {"answer notsent", "ok"}}, "not_sent 1 true"},
+		"an answer about what was decided": {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"A ends executed", "ok"}, {"answer notsent", "decided"}}, "executed 1 true"},
+		"an answer as another was":         {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"resolve notsent", "ok"}, {"answer notsent", "decided"}}, "not_sent 1 true"},
+		"an old answer about one under way": {
+			steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"resolve refused", "ok"}, {"A begins", "ok"},
+				{"answer refused", "decided"}, {"B begins", unknown}}, "open 2 false"},
+		"an old answer about a later unknown": {
+			steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"resolve refused", "ok"}, {"B begins", "ok"},
+				{"B ends unknown", "ok"}, {"answer refused", "decided"}, {"A begins", unknown}}, "undecided 2 true"},
+		"a new answer about a later unknown": {
+			steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"B lists", "ok"},
+				{"answer refused", "ok"}, {"A begins", "ok"}}, "open 3 false"},
+		"unknown is no answer": {steps{{"A begins", "ok"}, {"B lists", "ok"},
+			{"answer unknown", "sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known"}}, "open 1 false"},
 		"unknown is no resolution": {steps{{"A begins", "ok"},
 			{"resolve unknown", "sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known"}}, "open 1 false"},
 	} {
@@ -170,7 +196,7 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 			eachPlace(t, func(t *testing.T, at place) {
 				db, a := openNew(t, at)
 				_, b := open(t, at)
-				s := &story{map[string]*sqljournal.Journal{"A": a, "B": b}, true}
+				s := &story{journals: map[string]*sqljournal.Journal{"A": a, "B": b}, unique: true}
 				for n, step := range tc.steps {
 					require.Equal(t, step[1], s.does(t, step[0]), "step %d: %s", n+1, step[0])
 				}
@@ -186,7 +212,7 @@ func TestIntentsThatAreNotUniqueStandBesideEachOther(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, a := openNew(t, at)
 		_, b := open(t, at)
-		s := &story{map[string]*sqljournal.Journal{"A": a, "B": b}, false}
+		s := &story{journals: map[string]*sqljournal.Journal{"A": a, "B": b}}
 		for _, step := range [][2]string{
 			{"A begins", "ok"}, {"A begins", "ok"}, {"a begins other", "ok"}, {"B begins", "ok"}, {"B begins", "ok"},
 			{"A ends executed X-1", "ok"}, {"A ends refused", "ok"}, {"B ends unknown", "ok"},
@@ -202,7 +228,7 @@ func TestIntentsThatAreNotUniqueStandBesideEachOther(t *testing.T) {
 			rowsOf(t, db, at.Table), "what is decided stays as it is")
 		assert.Equal(t, "decided", s.does(t, "resolve executed"))
 
-		unique := &story{s.journals, true}
+		unique := &story{journals: s.journals, unique: true}
 		assert.Equal(t, "ok", unique.does(t, "A begins"), "a unique intent is another thing")
 	})
 }
@@ -218,6 +244,8 @@ func TestWhatWasNeverBegunHasNoEnd(t *testing.T) {
 			assert.Same(t, sqljournal.ErrNoIntent, err)
 		}
 		assert.Same(t, sqljournal.ErrNoIntent, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeExecuted))
+		never := sqljournal.Entry{Op: "CreateTransfer", Reference: "M-1", Try: "1-1"}
+		assert.Same(t, sqljournal.ErrNoIntent, journal.ResolveEntry(t.Context(), never, cardwire.OutcomeExecuted))
 		assert.Empty(t, rowsOf(t, db, at.Table))
 	})
 }
@@ -261,6 +289,7 @@ func TestUndecidedTellsWhatIsKnown(t *testing.T) {
 		require.Len(t, all, 3)
 		assert.WithinDuration(t, time.Now(), all[0].EndedAt, time.Minute)
 		all[0].EndedAt = time.Time{}
+		forgetTries(t, all)
 		first := time.Date(2026, 11, 21, 4, 0, 15, 123456000, time.UTC)
 		today := cancel.Time.UTC().Truncate(time.Microsecond)
 		assert.Equal(t, []sqljournal.Entry{
@@ -269,6 +298,30 @@ func TestUndecidedTellsWhatIsKnown(t *testing.T) {
 			{Op: "CreateTransfer", Reference: "M-0", BodySHA256: canaryBody, Unique: true, Open: true, Attempts: 1, CreatedAt: first, BegunAt: first},
 			{Op: "CancelOperation", Reference: "c-1", BodySHA256: "02", Open: true, Attempts: 1, CreatedAt: today, BegunAt: today},
 		}, all)
+	})
+}
+
+// forgetTries takes away what has no meaning outside the journal.
+func forgetTries(t *testing.T, entries []sqljournal.Entry) {
+	t.Helper()
+	seen := map[string]bool{"": true}
+	for n := range entries {
+		require.NotContains(t, seen, entries[n].Try)
+		seen[entries[n].Try], entries[n].Try = true, ""
+	}
+}
+
+// Of intents beside each other, an answer decides the one that was asked about.
+func TestAnAnswerDecidesOneOfSeveralIntents(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		s := &story{journals: map[string]*sqljournal.Journal{"A": journal, "B": journal}}
+		for _, step := range []string{"A begins", "a begins", "B lists", "answer executed"} {
+			require.Equal(t, "ok", s.does(t, step), step)
+		}
+		assert.Equal(t, []string{"executed 1 true", "open 1 false"}, rowsOf(t, db, at.Table))
+		assert.Equal(t, "decided", s.does(t, "answer executed"))
 	})
 }
 
@@ -312,6 +365,7 @@ func TestAnIntentThatIsBegunAgainKeepsItsFirstTime(t *testing.T) {
 
 		entries, err := journal.Undecided(t.Context(), 0)
 		require.NoError(t, err)
+		forgetTries(t, entries)
 		first := time.Date(2026, 11, 21, 4, 0, 15, 123456000, time.UTC)
 		assert.Equal(t, []sqljournal.Entry{{Op: "CreateTransfer", Reference: "M-1", BodySHA256: canaryBody, Unique: true, Open: true,
 			Attempts: 2, CreatedAt: first, BegunAt: first.Add(time.Hour)}}, entries)
@@ -372,6 +426,7 @@ func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {
 		broken := intent(canaryReference + "\xff\x00")
 		_, undecided := missing.Undecided(t.Context(), 0)
 		errs := map[string]error{
+			"another try":     journal.ResolveEntry(t.Context(), sqljournal.Entry{Op: i.Op, Reference: canaryReference, Try: canaryBody}, cardwire.OutcomeExecuted),
 			"taken":           journal.Begin(t.Context(), i),
 			"other body":      journal.Begin(t.Context(), other),
 			"end":             journal.End(t.Context(), other, cardwire.IntentResult{}),

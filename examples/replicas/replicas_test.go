@@ -136,6 +136,19 @@ func TestSettlingTwiceAtOnceIsNoError(t *testing.T) {
 	assert.Equal(t, []string{"young"}, undecided(t, journal))
 }
 
+// An answer that was long in coming frees no order that was begun again.
+func TestAnOldAnswerFreesNothing(t *testing.T) {
+	t.Parallel()
+	journal := journalOfTwo(t)
+	err := settle(t.Context(), journal, 90*time.Minute, func(ctx context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+		// The other replica was told the same, and has sent the order again.
+		again := cardwire.Intent{Op: e.Op, Reference: e.Reference, BodySHA256: e.BodySHA256, Time: time.Now(), Unique: true}
+		return cardwire.OutcomeNotSent, errors.Join(journal.ResolveEntry(ctx, e, cardwire.OutcomeNotSent), journal.Begin(ctx, again))
+	})
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{"M-1", "M-2", "young"}, undecided(t, journal))
+}
+
 func TestAShareIsWhatAllMayDoByTheNumberOfReplicas(t *testing.T) {
 	t.Parallel()
 	assert.InDelta(t, 2.5, limitOf(t, share(10, 4)), 1e-9)

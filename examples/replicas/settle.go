@@ -31,7 +31,7 @@ func settle(ctx context.Context, journal *sqljournal.Journal, olderThan time.Dur
 		case outcome == cardwire.OutcomeUnknown:
 			continue // it is asked again next time
 		}
-		err = journal.Resolve(ctx, e.Op, e.Reference, outcome)
+		err = journal.ResolveEntry(ctx, e, outcome)
 		if err != nil && !errors.Is(err, sqljournal.ErrDecided) { // another replica was faster
 			failed = append(failed, err)
 		}

@@ -386,7 +386,10 @@ var mutants = []mutant{
 		sqlFile, "FROM cardwire_intents WHERE state IN ('open', 'undecided')`", "FROM cardwire_intents WHERE state IN ('undecided')`",
 	}}},
 	{name: "sqljournal: decided intents resolved", dir: "sqljournal", edits: []edit{{
-		sqlFile, "WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`, op,", "WHERE op = ?1 AND reference = ?2`, op,",
+		sqlFile, "WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`+condition,", "WHERE op = ?1 AND reference = ?2`+condition,",
+	}}},
+	{name: "sqljournal: later tries resolved", dir: "sqljournal", edits: []edit{{
+		sqlFile, "const try = `id || '-' || attempts`", "const try = `id || '-'`",
 	}}},
 	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{sqlFile, "\t\tj.release(ctx, i)\n", ""}}},
 }
