@@ -9,8 +9,11 @@
 // BACKOFFICE_PASSWORD_HASH, a hash by bcrypt, which "htpasswd -nBC 12 NAME" prints
 // after the colon.
 //
-// What is sent is recorded first, in SQLite or, with -postgres, in PostgreSQL, so
-// that neither a second click nor a crash sends anything twice.
+// What has a number is recorded before it is sent, in SQLite or, with -postgres,
+// in PostgreSQL, so that neither a second click nor a crash sends a transfer or a
+// freeze twice. A failed operation is retried or cancelled again as often as the
+// service has an answer, but not while it is undecided what came of the last time.
+// An image has no number: two clicks are two uploads.
 package main
 
 import (
@@ -165,13 +168,13 @@ func openJournal(ctx context.Context, s settings) (*sql.DB, *sqljournal.Journal,
 	return db, journal, nil
 }
 
-func connect(journal cardwire.Journal, logger *slog.Logger, fake *cardwiretest.Service) (*cardwire.Client, error) {
+func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretest.Service) (*cardwire.Client, error) {
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-backoffice/1"),
 		// What examples/doctor advises belongs here.
 		cardwire.WithProfile(cardwire.DefaultProfile()),
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
-		cardwire.WithJournal(journal),
+		cardwire.WithJournal(careful{journal}),
 		cardwire.WithLogger(logger),
 		cardwire.WithObserver(cardwire.DriftLogger(logger)),
 		cardwire.WithObserver(failureLogger(logger)),
@@ -184,13 +187,14 @@ func connect(journal cardwire.Journal, logger *slog.Logger, fake *cardwiretest.S
 }
 
 // failureLogger logs what people will ask about: calls that failed, and results
-// that the journal did not take.
+// that the journal did not take. It leaves out a failed call's error: the service's
+// message in it may quote a name or an account.
 func failureLogger(logger *slog.Logger) cardwire.Observer {
 	return cardwire.Observer{
 		CallEnd: func(ctx context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
 			if r.Err != nil {
-				logger.WarnContext(ctx, "call failed", "operation", c.Op, "outcome", r.Outcome.String(),
-					"reference", c.Reference, "duration", r.Duration, "error", r.Err)
+				logger.WarnContext(ctx, "call failed", "operation", c.Op, "reference", c.Reference,
+					"outcome", r.Outcome.String(), "status", r.HTTPStatus, "code", r.Code)
 			}
 		},
 		JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {

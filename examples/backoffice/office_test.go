@@ -184,18 +184,18 @@ func TestWhatBecameOfATransfer(t *testing.T) {
 		executions int
 		undecided  int
 	}{
-		"accepted":              {nil, 200, "The transfer was accepted", 1, 0},
+		"accepted":              {nil, 200, "The transfer was accepted Accepted by the service: status wait_process .", 1, 0},
 		"refused":               {fault(cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422, Message: "no <b>money</b>"}), 422, "The transfer was refused The service said no. Nothing happened. The service says: “no <b>money</b>”", 0, 0},
 		"too many requests":     {fault(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}), 422, "The transfer was refused", 0, 0},
 		"executed and dropped":  {fault(*lost), 502, "The transfer is undecided It may have happened", 1, 1},
 		"dropped":               {fault(cardwiretest.Fault{Kind: cardwiretest.FaultClosed}), 502, "The transfer is undecided It may have happened", 0, 1},
 		"a gateway's page":      {fault(cardwiretest.Fault{Kind: cardwiretest.FaultHTML}), 502, "The transfer is undecided It may have happened", 0, 1},
-		"unreadable":            {fault(cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}), 200, "The transfer was done", 1, 0},
+		"unreadable":            {fault(cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}), 200, "The transfer was accepted The service said yes, but the rest of its answer could not be read. Do not do it again.", 1, 0},
 		"another order's":       {fault(cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer, Executed: true}), 502, "The transfer is undecided", 1, 1},
 		"the second click":      {before(order, nil), 409, "The transfer was done before It was sent once and executed. This second time nothing was sent.", 1, 0},
 		"again while undecided": {before(order, lost), 409, "The transfer is still undecided It was sent before", 1, 1},
 		"for another amount":    {before(strings.Replace(order, "100", "101", 1), nil), 409, "This number stands for something else", 1, 0},
-		"without a journal":     {func(o *testOffice) { _ = o.db.Close() }, 503, "The transfer was not sent Nothing happened.", 0, -1},
+		"without a journal":     {func(o *testOffice) { _ = o.db.Close() }, 503, "The transfer was not sent This time nothing was sent. Send the same form again.", 0, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,10 +221,45 @@ func TestARefusedTransferIsCorrected(t *testing.T) {
 	got := o.post("/transfers", strings.Replace(order, "100.00", "1.00", 1)+"&SenderFirstName=Zo%C3%AB")
 	assert.Equal(t, 422, got.status)
 	assert.Contains(t, got.source, `value="Zoë"`)
-	number := regexp.MustCompile(`name="MerchantOrderNo" type="text" value="(bo-[a-z0-9]{26})"`).FindStringSubmatch(got.source)
+	number := orderNo.FindStringSubmatch(got.source)
+	require.Len(t, number, 2)
+	require.Regexp(t, `^bo-[a-z0-9]{26}$`, number[1])
+	got = o.post("/transfers", strings.Replace(order, "order-1", number[1], 1))
+	assert.Contains(t, got.page, "The transfer was accepted Accepted by the service: status wait_process . Whether it was paid out is not known here. Reference: "+number[1])
+}
+
+// orderNo finds the order number in a form.
+var orderNo = regexp.MustCompile(`name="MerchantOrderNo" type="text" value="([^"]+)"`)
+
+// Where an answer was lost, and the same form then is not sent, its number must
+// not make way for another.
+func TestATransferThatIsNotSentKeepsItsNumber(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	require.Equal(t, 200, o.post("/transfers", order).status)
+	_, err := o.db.ExecContext(t.Context(), "ALTER TABLE cardwire_intents RENAME TO away")
+	require.NoError(t, err)
+	got := o.post("/transfers", order)
+	require.Equal(t, 503, got.status)
+	assert.NotContains(t, got.page, "Nothing happened")
+	_, err = o.db.ExecContext(t.Context(), "ALTER TABLE away RENAME TO cardwire_intents")
+	require.NoError(t, err)
+	number := orderNo.FindStringSubmatch(got.source)
 	require.Len(t, number, 2)
 	got = o.post("/transfers", strings.Replace(order, "order-1", number[1], 1))
-	assert.Contains(t, got.page, "The transfer was accepted The service said yes. Reference: "+number[1])
+	assert.Contains(t, got.page, "The transfer was done before")
+	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", ""), "under any number")
+}
+
+// The service's message is for the page, not for the log.
+func TestTheServicesWordsAreNotLogged(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422, Message: "account 40817810 of Maria Ivanova is closed"}, 1)
+	require.Contains(t, o.post("/transfers", order).page, "account 40817810 of Maria Ivanova is closed")
+	assert.Contains(t, o.log.String(), `msg="call failed" operation=CreateTransfer reference=order-1 outcome=refused status=200 code=422`+"\n")
+	assert.NotContains(t, o.log.String(), "40817810")
+	assert.NotContains(t, o.log.String(), "Ivanova")
 }
 
 // Each field's error stands beside it, and all of them come at once.
@@ -420,6 +455,24 @@ func TestFailedOperations(t *testing.T) {
 	o.fake.Fail("RetryOperation", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 	assert.Contains(t, o.post("/operations", "action=retry&clientTransactionID="+failedFreeze).page, "The retry is undecided")
 	assert.Contains(t, o.get("/undecided").page, "Retry "+failedFreeze+" undecided")
+}
+
+// A retry may fail again and be repeated, but not while its last time is undecided.
+func TestAnUndecidedRetryIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	const form = "action=retry&clientTransactionID="
+	o := signedIn(t)
+	o.fake.Fail("RetryOperation", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	assert.Contains(t, o.post("/operations", form+failedTopUp).page, "The retry is undecided")
+	for _, id := range []string{failedTopUp, strings.ToUpper(failedTopUp)} {
+		got := o.post("/operations", form+id)
+		assert.Equal(t, 409, got.status)
+		assert.Contains(t, got.page, "The retry is still undecided")
+	}
+	assert.Contains(t, o.post("/operations", form+failedFreeze).page, "The retry was accepted", "of another operation")
+	assert.Len(t, o.fake.Requests(), 2)
+	require.NoError(t, o.journal.Resolve(t.Context(), "RetryOperation", failedTopUp, cardwire.OutcomeRefused))
+	assert.Contains(t, o.post("/operations", form+failedTopUp).page, "The retry was accepted")
 }
 
 func TestCards(t *testing.T) {

@@ -17,6 +17,7 @@ type said struct {
 	Kind      string
 	What      string // what it is about, like "The transfer"
 	Service   string // the service's own words; "": none
+	Status    string // the service's, of what it accepted; "": none
 	Reference string // what to ask the service about; "": nothing
 }
 
@@ -74,6 +75,26 @@ func problem(err error) (field, text string) {
 	}
 	field, text, _ = strings.Cut(strings.TrimPrefix(err.Error(), cardwire.ErrInvalidParams.Error()+": "), " ")
 	return field, text
+}
+
+// careful is a journal that also lets nobody retry or cancel a failed operation
+// again of which it is undecided what came of the last time.
+type careful struct{ *sqljournal.Journal }
+
+func (j careful) Begin(ctx context.Context, i cardwire.Intent) error {
+	if i.Unique { // the journal itself sees to that
+		return j.Journal.Begin(ctx, i)
+	}
+	entries, err := j.Undecided(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Op == i.Op && strings.EqualFold(e.Reference, i.Reference) { // the same UUID in either case
+			return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}
+		}
+	}
+	return j.Journal.Begin(ctx, i)
 }
 
 // matter is a write of which nobody knows whether it happened.

@@ -95,17 +95,20 @@ func (o *office) transfer(w http.ResponseWriter, r *http.Request) {
 	}
 	transfer, err := o.client.CreateTransfer(r.Context(), params)
 	if err == nil {
-		o.tell(w, r, http.StatusOK, &said{Kind: "done", What: "The transfer", Reference: transfer.MerchantOrderNo},
-			option{transfer.APIOrderNo, "The service's order number"}, option{string(transfer.Status), "Status"})
+		o.tell(w, r, http.StatusOK, &said{Kind: "done", What: "The transfer", Status: string(transfer.Status), Reference: transfer.MerchantOrderNo},
+			option{transfer.APIOrderNo, "The service's order number"})
 		return
 	}
 	status, s := judge(ofWrites, "The transfer", err)
-	if s.Kind == "refused" || s.Kind == "not-sent" {
+	switch s.Kind {
+	case "refused":
 		form[0].Value = newOrder() // it did not happen, and the journal keeps a number to its first body
 		o.showTransfer(w, r, status, s, form)
-		return
+	case "not-sent": // this time: an earlier click of this form may have sent it, so the number stays
+		o.showTransfer(w, r, status, s, form)
+	default:
+		o.tell(w, r, status, s)
 	}
-	o.tell(w, r, status, s)
 }
 
 // readTransfer reads the form into the fields of the same names, and puts beside
