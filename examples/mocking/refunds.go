@@ -26,12 +26,15 @@ type State string
 
 // The states of a refund.
 const (
-	// Pending says that a try has begun. Where the program ended in its course,
-	// nobody knows how it went: that is as good as Undecided.
+	// Pending says that the refund is still to be sent, under its order number.
 	Pending State = "pending"
-	// Sent says that the money is on its way.
-	Sent State = "sent"
-	// Failed says that nothing happened, and that it may be tried again.
+	// Begun says that a try has begun. Where the program ended in its course,
+	// nobody knows how it went: that is as good as Undecided.
+	Begun State = "begun"
+	// Accepted says that the service has taken the transfer on, not that the money
+	// has arrived.
+	Accepted State = "accepted"
+	// Failed says that the service refused, and that it may be tried again.
 	Failed State = "failed"
 	// Undecided says that it may have happened: the service has to be asked.
 	Undecided State = "undecided"
@@ -52,12 +55,12 @@ type Refund struct {
 // Books keep refunds, in a database as a rule. Books must be safe for concurrent
 // use.
 type Books interface {
-	// Begin makes the refund Pending and returns its order number, which is made
-	// when a refund is first seen and stays the same ever after. It returns an
-	// error where the refund is in another state than Failed.
+	// Begin makes the refund Begun and returns its order number, which is made when
+	// a refund is first seen and stays the same ever after. It returns an error
+	// where the books have the refund in another state than Pending or Failed.
 	Begin(ctx context.Context, r Refund) (orderNo string, err error)
-	// End records how the refund stands. serviceNo is the service's order number,
-	// or "".
+	// End records how the refund stands. serviceNo is the service's order number;
+	// "": none was answered.
 	End(ctx context.Context, r Refund, s State, serviceNo string) error
 }
 
@@ -72,6 +75,10 @@ type Refunds struct {
 // ErrUndecided says that a refund may have been paid. It must be settled with the
 // service, under the number in the books, and is never paid under another.
 var ErrUndecided = errors.New("the refund is undecided")
+
+// ErrNotBlocked says that a freeze may have happened, and that the card was not
+// seen to be blocked. It has to be looked at again.
+var ErrNotBlocked = errors.New("the card is not known to be blocked")
 
 // RefundByTransfer pays a refund. The order number is in the books before the
 // first byte is sent, so that neither a crash nor a second try can pay it twice.
@@ -93,33 +100,35 @@ func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case err == nil:
-		return r.Books.End(ctx, refund, Sent, transfer.APIOrderNo)
+		return r.Books.End(ctx, refund, Accepted, transfer.APIOrderNo)
 	case errors.Is(err, cardwire.ErrExecuted): // only the answer is unreadable
-		return r.Books.End(ctx, refund, Sent, "")
-	case errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrRefused):
+		return r.Books.End(ctx, refund, Accepted, "")
+	case errors.Is(err, cardwire.ErrNotSent): // this call sent nothing: as it was before, and the same number again
+		return errors.Join(fmt.Errorf("refund %s: %w", refund.ID, err), r.Books.End(ctx, refund, Pending, ""))
+	case errors.Is(err, cardwire.ErrRefused): // and Begin takes none that was undecided
 		return errors.Join(fmt.Errorf("refund %s: %w", refund.ID, err), r.Books.End(ctx, refund, Failed, ""))
 	}
 	return errors.Join(fmt.Errorf("refund %s: %w: %w", refund.ID, ErrUndecided, err), r.Books.End(ctx, refund, Undecided, ""))
 }
 
-// FreezeOnSuspicion freezes a card and says whether it is blocked. Unlike a
-// transfer, a freeze can be looked up: where the answer is lost, the card tells.
-// caseID is the merchant's identifier of the suspicion.
+// FreezeOnSuspicion freezes a card and says whether it is blocked, which is for the
+// card to tell, not for the freeze's answer: what was accepted may be carried out
+// later or fail, and what was executed once may have been undone since. Where the
+// freeze may have happened, the card is looked up. blocked is true only where it
+// was seen; err is nil exactly then. caseID is the merchant's identifier of the
+// suspicion.
 func (r *Refunds) FreezeOnSuspicion(ctx context.Context, cardID, caseID string) (blocked bool, err error) {
 	_, err = r.Cards.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: caseID})
-	switch {
-	case err == nil, errors.Is(err, cardwire.ErrExecuted):
-		return true, nil
-	case errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrRefused):
+	if errors.Is(err, cardwire.ErrNotSent) || errors.Is(err, cardwire.ErrRefused) {
 		return false, fmt.Errorf("case %s: %w", caseID, err)
 	}
 	card, lookup := r.Cards.GetCard(ctx, cardID)
 	switch {
 	case lookup != nil:
-		return false, fmt.Errorf("case %s: %w", caseID, errors.Join(err, lookup))
+		return false, fmt.Errorf("case %s: %w: %w", caseID, ErrNotBlocked, errors.Join(err, lookup))
 	case card.Status.Blocked():
 		return true, nil
 	}
-	// It may yet be frozen: the request may still be on its way.
-	return false, fmt.Errorf("case %s: the card is %s: %w", caseID, card.Status, err)
+	// It may yet be frozen: the service may not have come to it.
+	return false, fmt.Errorf("case %s: the card is %s: %w", caseID, card.Status, errors.Join(ErrNotBlocked, err))
 }

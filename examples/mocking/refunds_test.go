@@ -34,13 +34,13 @@ type books struct {
 func (b *books) Begin(_ context.Context, r mocking.Refund) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s, ok := b.states[r.ID]; ok && s != mocking.Failed {
+	if s, ok := b.states[r.ID]; ok && s != mocking.Pending && s != mocking.Failed {
 		return "", errors.New("it is " + string(s))
 	}
 	if b.states == nil {
 		b.states = map[string]mocking.State{}
 	}
-	b.states[r.ID] = mocking.Pending
+	b.states[r.ID] = mocking.Begun
 	return "refund-" + r.ID, nil
 }
 
@@ -94,10 +94,10 @@ func TestStubRefundStandsAsTheOutcomeSays(t *testing.T) {
 		serviceNo string
 		is        error // nil: the refund succeeds
 	}{
-		{"answered", nil, mocking.Sent, "AO1", nil},
-		{"executed, and the answer unreadable", outcome(cardwire.OutcomeExecuted), mocking.Sent, "", nil},
+		{"answered", nil, mocking.Accepted, "AO1", nil},
+		{"executed, and the answer unreadable", outcome(cardwire.OutcomeExecuted), mocking.Accepted, "", nil},
 		{"refused", outcome(cardwire.OutcomeRefused), mocking.Failed, "", cardwire.ErrRefused},
-		{"not sent", outcome(cardwire.OutcomeNotSent), mocking.Failed, "", cardwire.ErrNotSent},
+		{"not sent", outcome(cardwire.OutcomeNotSent), mocking.Pending, "", cardwire.ErrNotSent},
 		{"unknown", outcome(cardwire.OutcomeUnknown), mocking.Undecided, "", mocking.ErrUndecided},
 		{"an error of another kind", errors.New("out of memory"), mocking.Undecided, "", mocking.ErrUndecided},
 	} {
@@ -119,7 +119,7 @@ func TestStubRefundIsInTheBooksBeforeItIsSent(t *testing.T) {
 	var before mocking.State
 	r := mocking.Refunds{Cards: stub{onTransfer: func() { before = b.states["1"] }}, Books: b}
 	require.NoError(t, r.RefundByTransfer(t.Context(), refund))
-	assert.Equal(t, mocking.Pending, before)
+	assert.Equal(t, mocking.Begun, before)
 }
 
 // The result is recorded also where the customer has closed the page.
@@ -129,7 +129,7 @@ func TestStubRefundIsRecordedForACallerWhoHasGone(t *testing.T) {
 	b := &strictBooks{}
 	r := mocking.Refunds{Cards: stub{onTransfer: gone}, Books: b}
 	require.NoError(t, r.RefundByTransfer(ctx, refund))
-	assert.Equal(t, mocking.Sent, b.states["1"])
+	assert.Equal(t, mocking.Accepted, b.states["1"])
 }
 
 // strictBooks do not write for a context that is done, as a database does not.
@@ -142,21 +142,26 @@ func (b *strictBooks) End(ctx context.Context, r mocking.Refund, s mocking.State
 	return b.books.End(ctx, r, s, serviceNo)
 }
 
-func TestStubFreezeIsLookedUpWhereItsAnswerIsLost(t *testing.T) {
+func TestStubFreezeIsLookedUpWhereItMayHaveHappened(t *testing.T) {
 	t.Parallel()
-	unknown := outcome(cardwire.OutcomeUnknown)
+	unknown, executed := outcome(cardwire.OutcomeUnknown), outcome(cardwire.OutcomeExecuted)
+	frozen, active := &cardwire.Card{Status: cardwire.CardFrozen}, &cardwire.Card{Status: cardwire.CardActive}
 	for _, tt := range []struct {
 		name    string
 		cards   stub
 		blocked bool
 		is      error
 	}{
-		{"answered", stub{}, true, nil},
-		{"executed, and the answer unreadable", stub{freeze: outcome(cardwire.OutcomeExecuted)}, true, nil},
+		{"accepted, and frozen", stub{card: frozen}, true, nil},
+		{"accepted, and still active", stub{card: active}, false, mocking.ErrNotBlocked},
+		{"accepted, and no look-up", stub{cardFailure: errors.New("down")}, false, mocking.ErrNotBlocked},
+		{"executed, and frozen", stub{freeze: executed, card: frozen}, true, nil},
+		{"executed, and unfrozen since", stub{freeze: executed, card: active}, false, cardwire.ErrExecuted},
 		{"refused", stub{freeze: outcome(cardwire.OutcomeRefused)}, false, cardwire.ErrRefused},
 		{"unknown, and suspended", stub{freeze: unknown, card: &cardwire.Card{Status: cardwire.CardSuspended}}, true, nil},
-		{"unknown, and still active", stub{freeze: unknown, card: &cardwire.Card{Status: cardwire.CardActive}}, false, cardwire.ErrOutcomeUnknown},
+		{"unknown, and still active", stub{freeze: unknown, card: active}, false, cardwire.ErrOutcomeUnknown},
 		{"unknown, and no look-up", stub{freeze: unknown, cardFailure: errors.New("down")}, false, cardwire.ErrOutcomeUnknown},
+		{"not sent", stub{freeze: outcome(cardwire.OutcomeNotSent)}, false, cardwire.ErrNotSent},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -239,8 +244,21 @@ func TestFakePaysTheCustomerOnceThoughTheAnswerIsLost(t *testing.T) {
 
 	// The service's support says that it knows the number; only then is it sent.
 	require.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))
-	require.NoError(t, b.End(t.Context(), refund, mocking.Sent, service.Ledger()[0].ID))
+	require.NoError(t, b.End(t.Context(), refund, mocking.Accepted, service.Ledger()[0].ID))
 	assert.Equal(t, 1, service.Executions("CreateTransfer", ""), "under any number")
+}
+
+// What was not sent is still to be sent, under the same number.
+func TestFakePaysTheCustomerOnceAfterACallThatSentNothing(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t)
+	r := mocking.Refunds{Cards: client, Books: &books{}}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+
+	require.ErrorIs(t, r.RefundByTransfer(gone, refund), cardwire.ErrNotSent)
+	require.NoError(t, r.RefundByTransfer(t.Context(), refund))
+	assert.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))
 }
 
 // What was refused may be tried again, under the same number.
