@@ -298,7 +298,7 @@ func (d *day) sendMoney(ctx context.Context) error {
 		d.explain(err)
 		return nil
 	}
-	d.say("  order %s is the service's %s: %s", transfer.MerchantOrderNo, transfer.APIOrderNo, transfer.Status)
+	d.say("  order %s is accepted by the service as %s: status %s", transfer.MerchantOrderNo, transfer.APIOrderNo, transfer.Status)
 	return nil
 }
 
@@ -353,10 +353,10 @@ func (d *day) loseAnswer(ctx context.Context) error {
 func (d *day) explain(err error) {
 	d.say("  %s", strings.TrimPrefix(err.Error(), "cardwire: "))
 	switch {
-	case errors.Is(err, cardwire.ErrNotSent):
-		d.say("  In our books: not done. It can be sent again.")
-	case errors.Is(err, cardwire.ErrRefused):
-		d.say("  In our books: not done.")
+	case errors.Is(err, cardwire.ErrNotSent): // this call; an earlier one may have sent it
+		d.say("  In our books: as before. This call sent nothing: call again under the same number.")
+	case errors.Is(err, cardwire.ErrRefused): // and in this day nothing undecided is called again
+		d.say("  In our books: failed.")
 	case errors.Is(err, cardwire.ErrExecuted):
 		d.say("  In our books: done.")
 	default: // cardwire.ErrOutcomeUnknown, and whatever is no answer to the question

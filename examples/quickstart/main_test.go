@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
@@ -62,7 +63,7 @@ func TestDayWithTheFakeService(t *testing.T) {
 		`retry  ` + failedFreeze + `: done`,
 		`front\.png, \d+ bytes: attachment key att/[0-9a-f]+`,
 		`cardwire\.TransferParams\{MerchantOrderNo: order-2025-0001, PayoutCurrency: EUR, TransferAmount: 10\.00, \.\.\.\}`,
-		`order order-2025-0001 is the service's AO[0-9a-f]+: wait_process`,
+		`order order-2025-0001 is accepted by the service as AO[0-9a-f]+: status wait_process`,
 		`CreateTransfer: unknown: .* settle it with the service before doing it again`,
 		`In our books: undecided, until the service has said what became of order-2025-0002\.`,
 		`Times that the service executed order-2025-0002: 1`,
@@ -112,8 +113,22 @@ func TestRefusedWriteIsExplainedAndTheDayGoesOn(t *testing.T) {
 	withServer(t) // knows nothing of the operations
 	account := live(t, "-write")
 	assert.Contains(t, account, "cancel "+failedTopUp+"\n  CancelOperation: refused, HTTP 422, code 422")
-	assert.Contains(t, account, "\n  In our books: not done.\n")
-	assert.Contains(t, account, ": wait_process\n")
+	assert.Contains(t, account, "\n  In our books: failed.\n")
+	assert.Contains(t, account, ": status wait_process\n")
+}
+
+// That this call sent nothing says nothing of one before it.
+func TestWriteThatWasNotSentLeavesTheBooksAsTheyWere(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	d := &day{client: client, orderNo: "order-1", currency: cardwire.RemittanceCurrency{PayoutCurrency: "EUR"}}
+	var out strings.Builder
+	require.NoError(t, d.tell(&out, "Send money", func() error { return d.sendMoney(ctx) }))
+	assert.Contains(t, out.String(), "\n  In our books: as before. This call sent nothing: call again under the same number.\n")
+	assert.NotContains(t, out.String(), "failed")
+	assert.Empty(t, service.Requests())
 }
 
 // A service may identify cards by as many digits as their numbers have.
