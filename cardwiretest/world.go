@@ -327,9 +327,10 @@ func (s *Service) SetCardStatus(id string, status int) {
 
 // AddFailedOperation adds the record of a failed card operation, which can then
 // be cancelled or retried, if it is of kind transfer_in, transfer_out, freeze,
-// unfreeze or close; a space does for the underscore. A record of another kind, or of one that was cancelled or
-// retried, is refused. An identifier that is known fails again. It panics if
-// clientTransactionID is no UUID, which no request could name.
+// unfreeze or close; spaces may stand for underscores. A record of another kind,
+// or of one that was cancelled or retried, is refused. An identifier that is
+// known fails again. It panics if clientTransactionID is no UUID, which no
+// request could name.
 func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	if uuidText(clientTransactionID) != "" {
 		panic("cardwiretest: the client transaction id of a failed operation must be a UUID")

@@ -28,7 +28,7 @@ import (
 
 func main() { os.Exit(status()) }
 
-// contradicted is the exit status that tells a script to look.
+// contradictedStatus is the exit status that tells a script to look.
 const contradictedStatus = 3
 
 func status() int {

@@ -112,15 +112,15 @@ func (d *day) compareProducts(ctx context.Context) error {
 		if slices.Contains(maintained, b.BIN) {
 			state = "under maintenance"
 		}
-		d.say("  %s\t%s\t%s\t%s\t%s\t%s\t%s", b.BIN, b.Name, b.Network, b.Currency, amount(b.CardDepositFee), foreignFee(b), state)
+		d.say("  %s\t%s\t%s\t%s\t%s\t%s\t%s", b.BIN, b.Name, b.Network, b.Currency, exact(b.CardDepositFee), foreignFee(b), state)
 	}
 	d.say("  The account can hold %d cards.", capacity)
 	return nil
 }
 
-// amount writes all digits that were sent: Decimal.String leaves zeros out at the
+// exact writes all digits that were sent: Decimal.String leaves zeros out at the
 // end, and 45000.50 would be 45000.5.
-func amount(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) }
+func exact(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) }
 
 // foreignFee describes the first of the tiers. Whether a rate of 1 is all of the
 // amount or a hundredth is not shown, so nothing is calculated here.
@@ -129,7 +129,7 @@ func foreignFee(b cardwire.BIN) string {
 		return "none"
 	}
 	tier := b.ForeignFees[0]
-	return fmt.Sprintf("%s: %s, rate %s", tier.Range, amount(tier.Fee), tier.FeeRate)
+	return fmt.Sprintf("%s: %s, rate %s", tier.Range, exact(tier.Fee), tier.FeeRate)
 }
 
 // The cards that are counted: real accounts may have very many.
@@ -164,7 +164,7 @@ func (d *day) countCards(ctx context.Context) error {
 		d.say("  %s\t%d", status, cards[status])
 	}
 	for _, currency := range slices.Sorted(maps.Keys(available)) {
-		d.say("  %s %s can be spent.", amount(available[currency]), currency)
+		d.say("  %s %s can be spent.", exact(available[currency]), currency)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (d *day) lookAtCard(ctx context.Context) error {
 	d.say("  card\t%s", card.ID)
 	d.say("  number\t%s", card.Number)
 	d.say("  status\t%s", card.Status)
-	d.say("  available\t%s %s", amount(card.Available), card.Currency)
+	d.say("  available\t%s %s", exact(card.Available), card.Currency)
 	// Nothing has to be hidden here: numbers and secrets hide themselves.
 	d.say("  listed as\t%s, CVV %s, valid until %s", d.card.Number, d.card.CVV, d.card.Expiry)
 	d.say("  secrets\t%s, CVV %s, valid until %s, encrypted number %s", secrets.Number, secrets.CVV, secrets.Expiry, secrets.PAN)
@@ -208,7 +208,7 @@ func (d *day) seeWhereMoneyCanGo(ctx context.Context) error {
 	d.say("  CURRENCY\tCOUNTRY\tBY\tRATE\tFIXED FEE\tFROM\tTO\tSTATES")
 	for _, c := range currencies {
 		d.say("  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%d", c.PayoutCurrency, c.CountryCode, c.PayoutMethod,
-			c.FeeRate, amount(c.FixedFee), amount(c.MinQuota), amount(c.MaxQuota), parts[c.CountryCode])
+			c.FeeRate, exact(c.FixedFee), exact(c.MinQuota), exact(c.MaxQuota), parts[c.CountryCode])
 	}
 	if len(currencies) > 0 {
 		d.currency = currencies[0]
