@@ -75,18 +75,24 @@ const (
 )
 
 // Option configures the observer.
-type Option func(*observer)
+type Option func(*settings)
+
+// settings are what the options choose; nil: the default.
+type settings struct {
+	tracers trace.TracerProvider
+	meters  metric.MeterProvider
+}
 
 // WithTracerProvider has p make the spans; the default is OpenTelemetry's global
 // provider. nil: the default.
 func WithTracerProvider(p trace.TracerProvider) Option {
-	return func(o *observer) { o.tracers = p }
+	return func(s *settings) { s.tracers = p }
 }
 
 // WithMeterProvider has p make the histogram; the default is OpenTelemetry's
 // global provider. nil: the default.
 func WithMeterProvider(p metric.MeterProvider) Option {
-	return func(o *observer) { o.meters = p }
+	return func(s *settings) { s.meters = p }
 }
 
 // buckets are the bounds of the histogram in seconds: the ones that OpenTelemetry
@@ -101,26 +107,25 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // otherwise the outcome. The error is of the meter provider, if that refuses the
 // histogram.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
-	var o observer
+	var s settings
 	for _, opt := range opts {
 		if opt != nil {
-			opt(&o)
+			opt(&s)
 		}
 	}
-	if o.tracers == nil {
-		o.tracers = otel.GetTracerProvider()
+	if s.tracers == nil {
+		s.tracers = otel.GetTracerProvider()
 	}
-	if o.meters == nil {
-		o.meters = otel.GetMeterProvider()
+	if s.meters == nil {
+		s.meters = otel.GetMeterProvider()
 	}
-	var err error
-	o.tracer = o.tracers.Tracer(ScopeName)
-	o.duration, err = o.meters.Meter(ScopeName).Float64Histogram(CallDuration,
+	duration, err := s.meters.Meter(ScopeName).Float64Histogram(CallDuration,
 		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
 		metric.WithExplicitBucketBoundaries(buckets...))
 	if err != nil {
 		return cardwire.Observer{}, err
 	}
+	o := &observer{s.tracers.Tracer(ScopeName), duration}
 	return cardwire.Observer{
 		CallStart: o.start, CallEnd: o.end,
 		Attempt: attempt, Drift: drift, JournalError: journalError,
@@ -128,8 +133,6 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 }
 
 type observer struct {
-	tracers  trace.TracerProvider
-	meters   metric.MeterProvider
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
 }
