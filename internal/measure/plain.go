@@ -23,11 +23,11 @@ type page struct {
 	Data        []listed `json:"data"`
 }
 
-type listed struct {
+// card is what the card of a list and the single one have in common.
+type card struct {
 	ID                     string          `json:"id"`
 	TradeID                string          `json:"trade_id"`
 	Label                  string          `json:"label"`
-	BINID                  int64           `json:"bin_id"`
 	CardBIN                string          `json:"card_bin"`
 	Number                 string          `json:"card_no"`
 	CVV                    string          `json:"cvv"`
@@ -39,15 +39,11 @@ type listed struct {
 	HolderUsername         string          `json:"holder_username"`
 	HolderAddress          json.RawMessage `json:"holder_address"`
 	CreateTime             string          `json:"create_time"`
-	UpdateTime             string          `json:"update_time"`
 	Status                 int             `json:"status"`
-	Remark                 string          `json:"remark"`
 	HolderPhone            string          `json:"holder_phone"`
 	HolderPhoneCode        string          `json:"holder_phone_code"`
 	HolderEmail            string          `json:"holder_email"`
 	Fee                    string          `json:"fee"`
-	DestroyReason          string          `json:"destory_reason"`
-	Nickname               string          `json:"nickname"`
 	Physical               int             `json:"physical"`
 	PhysicalStatus         int             `json:"physical_status"`
 	DeliverStatus          int             `json:"deliver_status"`
@@ -55,33 +51,21 @@ type listed struct {
 	PlatformWaybillCompany string          `json:"platform_waybill_company"`
 }
 
+type listed struct {
+	card
+
+	BINID         int64  `json:"bin_id"`
+	UpdateTime    string `json:"update_time"`
+	Remark        string `json:"remark"`
+	DestroyReason string `json:"destory_reason"`
+	Nickname      string `json:"nickname"`
+}
+
 type single struct {
-	ID                     string          `json:"id"`
-	TradeID                string          `json:"trade_id"`
-	Label                  string          `json:"label"`
-	CardBIN                string          `json:"card_bin"`
-	Number                 string          `json:"card_no"`
-	CVV                    string          `json:"cvv"`
-	Currency               string          `json:"currency"`
-	Available              string          `json:"available"`
-	Pending                float64         `json:"pending"`
-	Frozen                 float64         `json:"frozen"`
-	Expiry                 string          `json:"expire_date"`
-	HolderUsername         string          `json:"holder_username"`
-	HolderAddress          json.RawMessage `json:"holder_address"`
-	CreateTime             string          `json:"create_time"`
-	Status                 int             `json:"status"`
-	HolderPhone            string          `json:"holder_phone"`
-	HolderPhoneCode        string          `json:"holder_phone_code"`
-	HolderEmail            string          `json:"holder_email"`
-	Fee                    string          `json:"fee"`
-	Physical               int             `json:"physical"`
-	PhysicalStatus         int             `json:"physical_status"`
-	DeliverStatus          int             `json:"deliver_status"`
-	PlatformWaybillNumber  string          `json:"platform_waybill_number"`
-	PlatformWaybillCompany string          `json:"platform_waybill_company"`
-	AccountStatus          int             `json:"account_status"`
-	ConsumptionSceneType   int             `json:"consumption_scene_type"`
+	card
+
+	AccountStatus          int `json:"account_status"`
+	ConsumptionSceneType   int `json:"consumption_scene_type"`
 	ConsumptionSceneConfig []struct {
 		Name      string `json:"name"`
 		ChannelID int64  `json:"channel_id"`

@@ -134,33 +134,24 @@ const (
 )
 
 func measureCards(ctx context.Context, r *runner) error {
-	const pages = 1000
-	w, err := r.worker(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.end()
-	base, err := w.serve(ctx, "-pages="+strconv.Itoa(pages))
-	if err != nil {
-		return err
-	}
-	for range pick(r, 5, 15) {
-		plain, err := w.cards(ctx, base, pages, 0)
-		if err != nil {
-			return err
-		}
-		prefetched, err := w.cards(ctx, base, pages, ahead)
-		if err != nil {
-			return err
-		}
+	return r.listCards(ctx, 1000, 0, pick(r, 5, 15), func(plain, prefetched *workerReport) {
 		r.samples.add("cards MiB", plain.peakMiB())
 		r.samples.add("cards ahead MiB", prefetched.peakMiB())
-	}
-	return nil
+	})
 }
 
 func measurePages(ctx context.Context, r *runner) error {
 	pages := pick(r, 200, 1000)
+	least := float64(time.Duration(pages) * latency)
+	return r.listCards(ctx, pages, latency, 3, func(plain, prefetched *workerReport) {
+		r.samples.add("pages", float64(plain.Elapsed)/least)
+		r.samples.add("pages ahead", float64(prefetched.Elapsed)/(least/ahead))
+	})
+}
+
+// listCards lists all cards of a service, several times, once page by page and
+// once with prefetching.
+func (r *runner) listCards(ctx context.Context, pages int, latency time.Duration, times int, note func(plain, prefetched *workerReport)) error {
 	w, err := r.worker(ctx)
 	if err != nil {
 		return err
@@ -170,8 +161,7 @@ func measurePages(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	least := float64(time.Duration(pages) * latency)
-	for range 3 {
+	for range times {
 		plain, err := w.cards(ctx, base, pages, 0)
 		if err != nil {
 			return err
@@ -180,8 +170,7 @@ func measurePages(ctx context.Context, r *runner) error {
 		if err != nil {
 			return err
 		}
-		r.samples.add("pages", float64(plain.Elapsed)/least)
-		r.samples.add("pages ahead", float64(prefetched.Elapsed)/(least/ahead))
+		note(plain, prefetched)
 	}
 	return nil
 }
