@@ -13,7 +13,12 @@ import (
 )
 
 // Field is one named value of a request.
-type Field struct{ Name, Value string }
+type Field struct {
+	// Name is the wire's name.
+	Name string
+	// Value is what is sent under it; "" is sent as such.
+	Value string
+}
 
 // Fields are the values of a request, in the order in which they are written.
 type Fields []Field
@@ -76,12 +81,23 @@ func (f Fields) Digest() string {
 // Multipart is a multipart/form-data body in three parts: Head, the bytes of
 // the file if there is one, and Tail.
 type Multipart struct {
+	// ContentType is the value of that header; it names the boundary.
 	ContentType string
-	Head, Tail  []byte
+	// Head is what stands before the file's bytes.
+	Head []byte
+	// Tail is what stands behind them.
+	Tail []byte
 }
 
 // File describes the file part of a [Multipart]. Its bytes are the caller's.
-type File struct{ Field, Name, ContentType string }
+type File struct {
+	// Field is the wire's name of the part.
+	Field string
+	// Name is the file's name, without a directory.
+	Name string
+	// ContentType is the media type, like "image/png".
+	ContentType string
+}
 
 // NewMultipart writes the fields, and the head of a file part unless file is nil.
 func NewMultipart(f Fields, file *File) (Multipart, error) {

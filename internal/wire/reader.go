@@ -44,13 +44,22 @@ type pendingText struct {
 }
 
 // Drift is a deviation from the interface that was tolerated.
-type Drift struct{ Path, Kind string }
+type Drift struct {
+	// Path is where it is, like "data.data[].fee".
+	Path string
+	// Kind is what it is, like "text for number"; never a value.
+	Kind string
+}
 
 // Error says why a text could not be read. It holds no byte of the text.
 type Error struct {
-	Path      string // "data.data[].fee"; "" for the whole answer, and with Malformed
-	Problem   string
-	Malformed bool // not strict JSON, as against JSON of the wrong kind
+	// Path is where it is, like "data.data[].fee"; "" for the whole answer, and
+	// with Malformed.
+	Path string
+	// Problem is what was wanted there; with Malformed, what is not JSON.
+	Problem string
+	// Malformed says that it is not strict JSON, as against JSON of the wrong kind.
+	Malformed bool
 }
 
 func (e *Error) Error() string {
