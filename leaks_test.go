@@ -58,8 +58,9 @@ type canary struct {
 	alone       *regexp.Regexp // for words so short that addresses hold them; nil: anywhere
 }
 
-// numberCanary looks for what the mask hides, with one digit that it shows.
-func numberCanary() canary { return newCanary("card number", canaryNumber[5:12]) }
+// numberCanary looks for what the mask hides, with three digits that it shows: an
+// address, written in octal or decimal, must not spell it by chance.
+func numberCanary() canary { return newCanary("card number", canaryNumber[4:13]) }
 func cvvCanary() canary    { return newCanary("CVV", canaryCVV) }
 func panCanary() canary    { return newCanary("encrypted PAN", canaryPAN[:8]) }
 func keyCanary() canary    { return newCanary("key", canaryKey) }
