@@ -338,22 +338,33 @@ func TestABrowserThatLeaves(t *testing.T) {
 	assert.Equal(t, 502, o.ask(r).status)
 }
 
+// tried is what the page of what is undecided sends along of a reference.
+func (o *testOffice) tried(reference string) string {
+	o.t.Helper()
+	form := regexp.MustCompile(`name="op" value="([^"]+)">\s*<input type="hidden" name="reference" value="` + reference + `">\s*` +
+		`<input type="hidden" name="try" value="([^"]+)">`).FindStringSubmatch(o.get("/undecided").source)
+	require.Len(o.t, form, 3)
+	return url.Values{"op": {form[1]}, "reference": {reference}, "try": {form[2]}}.Encode()
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	const entry = "op=CreateTransfer&reference=order-1"
 	for name, tc := range map[string]struct {
-		form   string
-		status int
-		says   string
-		left   int
-		again  string
+		from, to string // what is changed in the form
+		answer   string
+		status   int
+		says     string
+		left     int
+		again    string
 	}{
-		"executed":   {entry + "&answer=executed", 200, "Recorded as executed", 0, "The transfer was done before"},
-		"refused":    {entry + "&answer=refused", 200, "Recorded as refused", 0, "The transfer was accepted"},
-		"no answer":  {entry, 422, "Nothing was recorded Say whether it was executed.", 1, "The transfer is still undecided"},
-		"unknown":    {entry + "&answer=unknown", 422, "Nothing was recorded", 1, "The transfer is still undecided"},
-		"no such":    {"op=CreateTransfer&reference=order-2&answer=refused", 409, "Nothing was left to record", 1, "The transfer is still undecided"},
-		"another op": {"op=FreezeCard&reference=order-1&answer=refused", 409, "Nothing was left to record", 1, "The transfer is still undecided"},
+		"executed":    {"", "", "executed", 200, "Recorded as executed", 0, "The transfer was done before"},
+		"refused":     {"", "", "refused", 200, "Recorded as refused", 0, "The transfer was accepted"},
+		"no answer":   {"", "", "", 422, "Nothing was recorded Say whether it was executed.", 1, "The transfer is still undecided"},
+		"unknown":     {"", "", "unknown", 422, "Nothing was recorded", 1, "The transfer is still undecided"},
+		"no such":     {"order-1", "order-2", "refused", 409, "Nothing was recorded It was decided meanwhile, or tried again: look again.", 1, "The transfer is still undecided"},
+		"another op":  {"CreateTransfer", "FreezeCard", "refused", 409, "tried again: look again.", 1, "The transfer is still undecided"},
+		"another try": {"try=", "try=7", "refused", 409, "tried again: look again.", 1, "The transfer is still undecided"},
+		"no try":      {"try=", "it=", "refused", 409, "tried again: look again.", 1, "The transfer is still undecided"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -363,13 +374,34 @@ func TestResolve(t *testing.T) {
 			page := o.get("/undecided").page
 			assert.Contains(t, page, "Transfer order-1 undecided")
 			assert.Contains(t, page, "No operation reads a transfer back: ask the service’s support whether it has this order number.")
-			got := o.post("/undecided", tc.form)
+			got := o.post("/undecided", strings.Replace(o.tried("order-1"), tc.from, tc.to, 1)+"&answer="+tc.answer)
 			assert.Equal(t, tc.status, got.status)
 			assert.Contains(t, got.page, tc.says)
 			assert.Equal(t, tc.left, o.undecided())
 			assert.Contains(t, o.post("/transfers", order).page, tc.again)
 		})
 	}
+}
+
+// One person records truly that the first try was refused; another says so later,
+// from a page of that time, of a second try that was executed.
+func TestAnAnswerDecidesOnlyTheTryThatItIsAbout(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	o.post("/transfers", order)
+	answer := o.tried("order-1") + "&answer=refused"
+	require.Equal(t, 200, o.post("/undecided", answer).status)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	require.Equal(t, 502, o.post("/transfers", order).status)
+
+	got := o.post("/undecided", answer)
+	assert.Equal(t, 409, got.status)
+	assert.Contains(t, got.page, "Nothing was recorded It was decided meanwhile, or tried again: look again.")
+	assert.Contains(t, got.page, "Transfer order-1 undecided")
+	assert.Contains(t, o.post("/transfers", order).page, "The transfer is still undecided")
+	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", "order-1"))
+	assert.Equal(t, 200, o.post("/undecided", o.tried("order-1")+"&answer=executed").status, "of the page as it is now")
 }
 
 // What a call may still be waiting for is not settled by hand; what a crash left
@@ -385,10 +417,13 @@ func TestWhatIsUnderWay(t *testing.T) {
 	assert.Contains(t, page, "Freeze young under way")
 	assert.Contains(t, page, "Freeze old undecided")
 	assert.Contains(t, page, "Look at the card")
-	got := o.post("/undecided", "op=FreezeCard&reference=young&answer=refused")
+	entries, err := o.journal.Undecided(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, "young", entries[1].Reference)
+	got := o.post("/undecided", "op=FreezeCard&reference=young&answer=refused&try="+entries[1].Try)
 	assert.Equal(t, 409, got.status)
 	assert.Contains(t, got.page, "Nothing was recorded yet")
-	assert.Equal(t, 200, o.post("/undecided", "op=FreezeCard&reference=old&answer=refused").status)
+	assert.Equal(t, 200, o.post("/undecided", o.tried("old")+"&answer=refused").status)
 	assert.Equal(t, 1, o.undecided())
 }
 
@@ -471,8 +506,22 @@ func TestAnUndecidedRetryIsNotSentAgain(t *testing.T) {
 	}
 	assert.Contains(t, o.post("/operations", form+failedFreeze).page, "The retry was accepted", "of another operation")
 	assert.Len(t, o.fake.Requests(), 2)
-	require.NoError(t, o.journal.Resolve(t.Context(), "RetryOperation", failedTopUp, cardwire.OutcomeRefused))
+	require.Equal(t, 200, o.post("/undecided", o.tried(failedTopUp)+"&answer=refused").status)
 	assert.Contains(t, o.post("/operations", form+failedTopUp).page, "The retry was accepted")
+}
+
+// Whichever click comes first: the other finds it under way, or undecided.
+func TestTwoClicksOnARetryAreOne(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("RetryOperation", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 2)
+	var clicks sync.WaitGroup
+	for range 2 {
+		clicks.Go(func() { o.post("/operations", "action=retry&clientTransactionID="+failedTopUp) })
+	}
+	clicks.Wait()
+	assert.Len(t, o.fake.Requests(), 1)
+	assert.Equal(t, 1, o.undecided())
 }
 
 func TestCards(t *testing.T) {
@@ -636,7 +685,7 @@ func TestPostgreSQL(t *testing.T) {
 	assert.Contains(t, o.post("/transfers", form).page, "The transfer is undecided")
 	assert.Contains(t, o.post("/transfers", form).page, "The transfer is still undecided")
 	assert.Contains(t, o.get("/undecided").page, "Transfer "+number+" undecided")
-	assert.Contains(t, o.post("/undecided", "op=CreateTransfer&answer=executed&reference="+number).page, "Recorded as executed")
+	assert.Contains(t, o.post("/undecided", o.tried(number)+"&answer=executed").page, "Recorded as executed")
 	assert.Contains(t, o.post("/transfers", form).page, "The transfer was done before")
 	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", number))
 }

@@ -140,42 +140,34 @@ func (o *office) resolve(w http.ResponseWriter, r *http.Request) {
 	if !o.readForm(w, r) {
 		return
 	}
-	op, reference, answer := r.PostForm.Get("op"), r.PostForm.Get("reference"), r.PostForm.Get("answer")
-	status, kind := http.StatusConflict, "resolved-"+answer
-	switch err := o.record(r.Context(), op, reference, answer); {
-	case err == nil:
-		status = http.StatusOK
-	case errors.Is(err, errNoAnswer):
-		status, kind = http.StatusUnprocessableEntity, "no-answer"
-	case errors.Is(err, errUnderWay):
-		kind = "too-early"
-	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent):
-		kind = "decided"
-	default:
-		status, kind = http.StatusServiceUnavailable, "not-recorded"
-	}
-	o.log.InfoContext(r.Context(), "resolve", "operation", op, "reference", reference, "result", kind)
-	o.showUndecided(w, r, status, &said{Kind: kind, Reference: reference})
+	answer := r.PostForm.Get("answer")
+	tried := sqljournal.Entry{Op: r.PostForm.Get("op"), Reference: r.PostForm.Get("reference"), Try: r.PostForm.Get("try")}
+	status, kind := o.record(r.Context(), tried, answer)
+	o.log.InfoContext(r.Context(), "resolve", "operation", tried.Op, "reference", tried.Reference, "try", tried.Try, "result", kind)
+	o.showUndecided(w, r, status, &said{Kind: kind, Reference: tried.Reference})
 }
 
-var (
-	errNoAnswer = errors.New("no answer was given")
-	errUnderWay = errors.New("a call may be under way")
-)
-
-func (o *office) record(ctx context.Context, op, reference, answer string) error {
+// record decides the one try that the page showed: of a later one the answer says
+// nothing.
+func (o *office) record(ctx context.Context, tried sqljournal.Entry, answer string) (status int, kind string) {
 	outcome, ok := answers[answer]
 	if !ok {
-		return errNoAnswer
+		return http.StatusUnprocessableEntity, "no-answer"
 	}
 	matters, err := o.matters(ctx)
-	if err != nil {
-		return err
-	}
 	for _, m := range matters {
-		if m.Op == op && m.Reference == reference && m.UnderWay {
-			return errUnderWay
+		if m.Op == tried.Op && m.Reference == tried.Reference && m.UnderWay {
+			return http.StatusConflict, "too-early"
 		}
 	}
-	return o.journal.Resolve(ctx, op, reference, outcome)
+	if err == nil {
+		err = o.journal.ResolveEntry(ctx, tried, outcome)
+	}
+	switch {
+	case err == nil:
+		return http.StatusOK, "resolved-" + answer
+	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent):
+		return http.StatusConflict, "moved-on"
+	}
+	return http.StatusServiceUnavailable, "not-recorded"
 }
