@@ -510,18 +510,15 @@ func TestAnUndecidedRetryIsNotSentAgain(t *testing.T) {
 	assert.Contains(t, o.post("/operations", form+failedTopUp).page, "The retry was accepted")
 }
 
-// Whichever click comes first: the other finds it under way, or undecided.
-func TestTwoClicksOnARetryAreOne(t *testing.T) {
+// The other half of a second click, where it reaches another process.
+func TestARetryThatIsUnderWayElsewhereIsNotSent(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
-	o.fake.Fail("RetryOperation", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 2)
-	var clicks sync.WaitGroup
-	for range 2 {
-		clicks.Go(func() { o.post("/operations", "action=retry&clientTransactionID="+failedTopUp) })
-	}
-	clicks.Wait()
-	assert.Len(t, o.fake.Requests(), 1)
-	assert.Equal(t, 1, o.undecided())
+	require.NoError(t, o.journal.Begin(t.Context(), cardwire.Intent{Op: "RetryOperation", Reference: failedTopUp, BodySHA256: "00", Time: time.Now()}))
+	got := o.post("/operations", "action=retry&clientTransactionID="+failedTopUp)
+	assert.Equal(t, 409, got.status)
+	assert.Contains(t, got.page, "The retry is still undecided")
+	assert.Empty(t, o.fake.Requests())
 }
 
 func TestCards(t *testing.T) {
