@@ -11,9 +11,9 @@
 //
 // What has a number is recorded before it is sent, in SQLite or, with -postgres,
 // in PostgreSQL, so that neither a second click nor a crash sends a transfer or a
-// freeze twice. A failed operation is retried or cancelled again as often as the
-// service has an answer, but not while it is undecided what came of the last time.
-// An image has no number: two clicks are two uploads.
+// freeze twice. A failed operation may be retried or cancelled again, since it may
+// fail again, but not while it is undecided what came of the last time. An image
+// has no number: two clicks are two uploads.
 package main
 
 import (
