@@ -84,11 +84,11 @@ import (
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
-// Doer sends one request. *http.Client is one. A Doer must not repeat requests
-// and must not follow redirects; of an *http.Client a copy is used that does not.
-// It must end when the request's context does, and so must the body it returns.
+// Doer carries requests. *http.Client is one.
 type Doer interface {
-	// Do sends the request, once, and returns the answer to it.
+	// Do sends one request. It must not repeat requests and must not follow
+	// redirects; an *http.Client's redirects are not followed. It must end when the
+	// request's context does, and so must the body it returns.
 	Do(r *http.Request) (*http.Response, error)
 }
 

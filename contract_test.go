@@ -461,7 +461,7 @@ type Embeds struct {
 	Good
 }
 
-// Two has methods, and Third is one of them.
+// Two has methods; that it names Third explains nothing.
 type Two interface {
 	// First is fine.
 	First()
@@ -469,7 +469,7 @@ type Two interface {
 	Third()
 }
 
-// One is fine: it has one method and says what that does.
+// One has a method.
 type One interface{ Only() }
 
 func (Bare) Method() {}
@@ -508,6 +508,7 @@ var Err, Second error
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"Bare", "Wrong", "Wrong.Bad", "Wrong.Worse", "Wrong.Both", "Wrong.Each", "Embeds.Wrong", "Two.Second",
+		"Two.Third", "One.Only",
 		"Bare.Method", "Bare.Pointer", "Function", "Alone", "Unsaid", "Trailing", "Second",
 	}, undocumented(file))
 }
@@ -550,7 +551,7 @@ func undocumented(file *ast.File) (missing []string) {
 						continue
 					}
 					check(s.Name.Name, s.Name.Name, s.Doc, d.Doc)
-					missing = append(missing, undocumentedMembers(s, s.Doc.Text()+d.Doc.Text())...)
+					missing = append(missing, undocumentedMembers(s)...)
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
 						if name.IsExported() && (group == nil || d.Tok != token.CONST || s.Comment == nil) {
@@ -564,19 +565,14 @@ func undocumented(file *ast.File) (missing []string) {
 	return missing
 }
 
-// undocumentedMembers looks at fields and methods. An interface's methods may be
-// explained together, in the interface's own comment.
-func undocumentedMembers(s *ast.TypeSpec, doc string) (missing []string) {
+// undocumentedMembers looks at fields and at the methods of interfaces.
+func undocumentedMembers(s *ast.TypeSpec) (missing []string) {
 	var fields *ast.FieldList
-	together := ""
 	switch t := s.Type.(type) {
 	case *ast.StructType:
 		fields = t.Fields
 	case *ast.InterfaceType:
-		if t.Methods.NumFields() < 2 {
-			return nil // the interface's comment says it all
-		}
-		fields, together = t.Methods, doc
+		fields = t.Methods
 	default:
 		return nil
 	}
@@ -589,7 +585,7 @@ func undocumentedMembers(s *ast.TypeSpec, doc string) (missing []string) {
 			}
 		}
 		for _, name := range names {
-			explained := len(names) == 1 && beginsWith(field.Doc, name) || holdsWord(together, name)
+			explained := len(names) == 1 && beginsWith(field.Doc, name)
 			if ast.IsExported(name) && !explained {
 				missing = append(missing, s.Name.Name+"."+name)
 			}
@@ -600,10 +596,6 @@ func undocumentedMembers(s *ast.TypeSpec, doc string) (missing []string) {
 
 func beginsWith(doc *ast.CommentGroup, word string) bool {
 	return regexp.MustCompile(`^` + word + `\b`).MatchString(doc.Text())
-}
-
-func holdsWord(text, word string) bool {
-	return regexp.MustCompile(`\b` + word + `\b`).MatchString(text)
 }
 
 // baseName is the name of the type that an expression stands for: of a
