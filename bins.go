@@ -116,7 +116,8 @@ type BIN struct {
 	AuthRequirement AuthRequirement
 }
 
-// FeeTier is the fees for amounts of one range.
+// FeeTier is the fees for amounts of one range. Its JSON does not hold the range,
+// which is the name of the member that a tier is in BIN.ForeignFees.
 type FeeTier struct {
 	// Range is the range as sent, "<low>-<high>".
 	Range string

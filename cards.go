@@ -22,12 +22,18 @@ type CardStatus int
 
 // The statuses that the interface lists. Which transitions there are is not shown.
 const (
-	CardLocked    CardStatus = -1 // locked
-	CardActive    CardStatus = 0  // active
-	CardFrozen    CardStatus = 1  // frozen
-	CardClosed    CardStatus = 2  // closed
-	CardClosing   CardStatus = 3  // being closed
-	CardSuspended CardStatus = 4  // suspended
+	// CardLocked is -1, locked.
+	CardLocked CardStatus = -1
+	// CardActive is 0, active.
+	CardActive CardStatus = 0
+	// CardFrozen is 1, frozen.
+	CardFrozen CardStatus = 1
+	// CardClosed is 2, closed.
+	CardClosed CardStatus = 2
+	// CardClosing is 3, being closed.
+	CardClosing CardStatus = 3
+	// CardSuspended is 4, suspended.
+	CardSuspended CardStatus = 4
 )
 
 // String returns "active", "frozen" and so on, and "CardStatus(9)" for a value

@@ -30,7 +30,8 @@
 //
 //   - [OutcomeNotSent]: no byte of the request left. Call again.
 //   - [OutcomeRefused]: the service said no. Nothing happened; correct it.
-//   - [OutcomeExecuted]: the service said yes, and only its answer is unreadable.
+//   - [OutcomeExecuted]: the service said yes, and only its answer could not be
+//     read or is not what was asked for.
 //   - [OutcomeUnknown]: it may have happened. Settle the matter with the service
 //     before doing it again: no operation reads a transfer back.
 //

@@ -250,7 +250,7 @@ type RetryPolicy struct {
 	// MaxRetryAfter bounds the wait that the service asks for; a longer one is
 	// not begun, and ends the call. 0: any ends it.
 	MaxRetryAfter time.Duration
-	// Attempt is the deadline of one attempt of a read; 0: none.
+	// Attempt is how long one attempt of a read may take; 0: as long as the call.
 	Attempt time.Duration
 }
 

@@ -44,11 +44,13 @@ type RemittanceCurrency struct {
 	ID int64
 	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
 	PayoutCurrency string
-	// TransferTypeID is the code of TransferType: 3 is C2C.
+	// TransferTypeID is the code of TransferType: 3 is C2C. What
+	// TransferParams.TransferType takes is its text, as of strconv.FormatInt.
 	TransferTypeID int64
 	// TransferType is transfer_type_value, like C2C.
 	TransferType string
-	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer.
+	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer. What
+	// TransferParams.PayoutMethod takes is its text, too.
 	PayoutMethodID int64
 	// PayoutMethod is payout_method_value, like Bank Transfer.
 	PayoutMethod string
@@ -79,9 +81,11 @@ type TransferParams struct {
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
-	// TransferType is a numeric code: TransferTypeC2C.
+	// TransferType is a numeric code: TransferTypeC2C, or
+	// strconv.FormatInt(c.TransferTypeID, 10) of a RemittanceCurrency c.
 	TransferType string
-	// PayoutMethod is a numeric code: PayoutMethodBankTransfer.
+	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a
+	// RemittanceCurrency's PayoutMethodID in the same way.
 	PayoutMethod string
 	// SenderBeneficiaryRelationship is a numeric code.
 	SenderBeneficiaryRelationship string

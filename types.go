@@ -13,15 +13,17 @@ import (
 )
 
 // CardNumber is the number of a card, full or masked. Printing, marshalling,
-// logging and diffing show the masked form; only Reveal returns the digits.
-// Values compare with ==. The zero value is no number.
+// logging and diffing show the masked form; only Reveal returns the digits. It
+// does not unmarshal, because a mask is not the number. Values compare with ==.
+// The zero value is no number.
 type CardNumber struct {
 	n uint8
 	b [31]byte // scrambled
 }
 
 // CVV is the verification value of a card. It prints as "***"; only Reveal
-// returns it. Values compare with ==. The zero value is no CVV.
+// returns it. It does not unmarshal, because a mask is not the value. Values
+// compare with ==. The zero value is no CVV.
 type CVV struct {
 	n uint8
 	b [7]byte // scrambled
@@ -341,7 +343,7 @@ func (d Date) exists() bool {
 }
 
 // DateTime is a day and a time of it without a zone: the interface names none.
-// The zero value is an absent one.
+// It is absent where its Date is.
 type DateTime struct {
 	// Date is the day.
 	Date
