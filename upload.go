@@ -39,11 +39,12 @@ type UploadedImage struct {
 	AttachmentKey string
 }
 
-// ImageFile describes the file at path, which is opened for each attempt.
+// ImageFile describes the file at path, which is opened for each attempt. Its
+// errors do not hold the path.
 func ImageFile(path string) (UploadImageParams, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return UploadImageParams{}, err
+		return UploadImageParams{}, conceal("cardwire: the image could not be opened", err)
 	}
 	return UploadImageParams{
 		Filename: filepath.Base(path), Size: info.Size(),

@@ -169,6 +169,7 @@ func TestImageFileOfNoFile(t *testing.T) {
 	t.Parallel()
 	p, err := ImageFile(filepath.Join(t.TempDir(), "front.png"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.EqualError(t, err, "cardwire: the image could not be opened", "the path may hold a name")
 	assert.Zero(t, p)
 }
 
