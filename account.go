@@ -11,7 +11,7 @@ import (
 // service counts it. It stands for GET /account/capacity. An answer that is no
 // integer is [ErrUnreadable].
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
-	return do(ctx, c, operation{
+	return value(do(ctx, c, operation{
 		name: "CardCapacity", method: http.MethodGet, path: "/account/capacity",
-	}, reply[int64]{read: (*wire.Codec).Number}, opts)
+	}, reply[int64]{read: (*wire.Codec).Number}, opts))
 }

@@ -124,43 +124,43 @@ func (k *call) refuse(text string) {
 	}
 }
 
-// do is the one path that every operation takes. Where the error is
-// [ErrParameterIgnored] or [ErrDrift], the value is returned together with it.
-func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (T, error) {
-	var value T
+// do is the one path that every operation takes. The value is nil unless there
+// is one: where the error is [ErrParameterIgnored] or [ErrDrift], it is returned
+// together with it.
+func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (*T, error) {
+	v := new(T)
 	k := &call{
 		op: op,
 		read: func(d *wire.Codec) {
-			value = *new(T) // nothing is left of a first look
-			r.read(d, &value)
+			*v = *new(T) // nothing is left of a first look
+			r.read(d, v)
 		},
 	}
 	if c.made() {
 		k.client = c.core()
 	}
 	if r.verify != nil {
-		k.verify = func() error { return r.verify(&value) }
+		k.verify = func() error { return r.verify(v) }
 	}
 	if r.id != nil {
-		k.serviceID = func() string { return r.id(&value) }
+		k.serviceID = func() string { return r.id(v) }
 	}
-	if err := k.run(ctx, opts); err != nil {
-		if !err.keepsValue() {
-			var none T
-			value = none
-		}
-		return value, err
-	}
-	return value, nil
-}
-
-// pointer turns do's result into that of a method.
-func pointer[T any](v T, err error) (*T, error) {
-	var failure *Error
-	if err != nil && !(errors.As(err, &failure) && failure.keepsValue()) {
+	switch err := k.run(ctx, opts); {
+	case err == nil:
+		return v, nil
+	case err.keepsValue():
+		return v, err
+	default:
 		return nil, err
 	}
-	return &v, err
+}
+
+// value turns do's result into that of a method that returns no pointer.
+func value[T any](v *T, err error) (T, error) {
+	if v == nil {
+		v = new(T)
+	}
+	return *v, err
 }
 
 func (k *call) run(ctx context.Context, opts []CallOption) *Error {

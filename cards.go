@@ -216,7 +216,7 @@ type CardOperation struct {
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", looks: 2}
 	op.query, op.invalid = c.listQuery(p)
-	return pointer(do(ctx, c, op, reply[CardPage]{
+	return do(ctx, c, op, reply[CardPage]{
 		read: object(cardPageMembers, wire.Whole),
 		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
@@ -225,7 +225,7 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 			page.endAfterLast(p.Page)
 			return nil
 		},
-	}, opts))
+	}, opts)
 }
 
 // AllCards iterates over the cards of all pages, from p.Page on. It ends with
@@ -243,7 +243,7 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 // together with [ErrParameterIgnored].
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
 	op := c.getCard("GetCard", "cardID", cardID)
-	return pointer(do(ctx, c, op, reply[Card]{
+	return do(ctx, c, op, reply[Card]{
 		read: object(cardMembers, singleCard),
 		verify: func(card *Card) error {
 			if c.profile().TrustReplies || card.ID == cardID {
@@ -251,14 +251,14 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 			}
 			return &problem{ErrParameterIgnored, "another card was returned: CardIDParam"}
 		},
-	}, opts))
+	}, opts)
 }
 
 // GetCardByOrder is [Client.GetCard] with the identifier of an order. No member
 // of the answer repeats that, so nothing is compared.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
 	op := c.getCard("GetCardByOrder", "orderID", orderID)
-	return pointer(do(ctx, c, op, reply[Card]{read: object(cardMembers, singleCard)}, opts))
+	return do(ctx, c, op, reply[Card]{read: object(cardMembers, singleCard)}, opts)
 }
 
 func (c *Client) getCard(name, param, id string) operation {
@@ -277,7 +277,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 		class: transport.Secret, body: formBody, invalid: checked(check.ID("cardID", cardID)),
 	}
 	op.fields.Add("cardId", cardID)
-	return pointer(do(ctx, c, op, reply[CardSecrets]{read: object(cardSecretsMembers, wire.Whole)}, opts))
+	return do(ctx, c, op, reply[CardSecrets]{read: object(cardSecretsMembers, wire.Whole)}, opts)
 }
 
 // FreezeCard freezes a card. It stands for POST /cards/suspend and is sent once.
@@ -295,13 +295,13 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}
 	op.fields.Add("cardId", p.CardID)
 	op.fields.Add("clientTransactionId", p.ClientTransactionID)
-	return pointer(do(ctx, c, op, reply[CardOperation]{
+	return do(ctx, c, op, reply[CardOperation]{
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			d.ID(&o.ID)
 		},
 		id: func(o *CardOperation) string { return o.ID },
-	}, opts))
+	}, opts)
 }
 
 // cancelAction is the value of type that cancels.

@@ -231,7 +231,8 @@ func WithInsecureHTTP() Option {
 	return func(c *config) error { c.insecureHTTP = true; return nil }
 }
 
-// WithStrictDrift makes drift an error, [ErrDrift], for tests.
+// WithStrictDrift makes drift an error, [ErrDrift], for tests. What was read is
+// returned together with it.
 func WithStrictDrift() Option {
 	return func(c *config) error { c.strictDrift = true; return nil }
 }

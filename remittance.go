@@ -155,15 +155,15 @@ type Transfer struct {
 // ListRemittanceStates returns the countries, and the parts of countries, that
 // the service knows. It stands for GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	return do(ctx, c, operation{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
-		reply[[]RemittanceState]{read: rows(stateMembers)}, opts)
+	return value(do(ctx, c, operation{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
+		reply[[]RemittanceState]{read: rows(stateMembers)}, opts))
 }
 
 // ListRemittanceCurrencies returns the currencies that can be paid out. It
 // stands for GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	return do(ctx, c, operation{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
-		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts)
+	return value(do(ctx, c, operation{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
+		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts))
 }
 
 // CreateTransfer sends money. It stands for POST /remittance/transfer and is
@@ -186,7 +186,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			failure.Outcome = OutcomeUnknown // whatever else is wrong with the answer
 		}
 	}
-	return pointer(do(ctx, c, op, reply[Transfer]{
+	return do(ctx, c, op, reply[Transfer]{
 		read: func(d *wire.Codec, t *Transfer) {
 			otherOrder = namesOtherOrder(d, p.MerchantOrderNo)
 			wire.Object(d, t, transferMembers, wire.Whole)
@@ -198,7 +198,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			return nil
 		},
 		id: func(t *Transfer) string { return t.APIOrderNo },
-	}, opts))
+	}, opts)
 }
 
 // namesOtherOrder says whether the data that is next names another order than the

@@ -50,7 +50,7 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	op.invalid = r.encode(&op)
 	// What a path and a query name belongs to the intent as the body does.
 	op.target = wire.Fields{{Name: op.method + " " + op.path, Value: op.query}}
-	return do(ctx, c, op, reply[T]{read: readAny[T]}, opts)
+	return value(do(ctx, c, op, reply[T]{read: readAny[T]}, opts))
 }
 
 // name keeps an Op that is refused out of the text of the error.

@@ -72,10 +72,10 @@ func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...C
 		class: transport.Write, body: multipartBody, upload: u, timeout: defaultUploadTimeout,
 		invalid: p.valid(), amend: u.explain,
 	}
-	return pointer(do(ctx, c, op, reply[UploadedImage]{
+	return do(ctx, c, op, reply[UploadedImage]{
 		read:   object(uploadedImageMembers, wire.Whole),
 		verify: func(*UploadedImage) error { return u.check() },
-	}, opts))
+	}, opts)
 }
 
 func (p *UploadImageParams) valid() error {
