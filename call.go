@@ -124,7 +124,14 @@ func (k *call) refuse(text string) {
 	}
 }
 
-// do is the one path that every operation takes. The value is nil unless there
+// do is the one path that every operation takes. A GetCard goes through
+//
+//	do        which reads the data as what the operation returns
+//	run       applies the call's options, and tells the observers
+//	send      claims a write's reference, and settles it (in journal.go)
+//	exchange  asks the engine, and has judge say what its answer means
+//
+// and then through Engine.Do and RoundTrip of package transport. The value is nil unless there
 // is one: where the error is [ErrParameterIgnored] or [ErrDrift], it is returned
 // together with it.
 func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (*T, error) {
@@ -217,7 +224,8 @@ func (k *call) exchange(ctx context.Context) *Error {
 		return k.fail(OutcomeNotSent, err)
 	}
 	for look := 1; ; look++ {
-		failure := k.look(ctx, request)
+		k.last = answer{tries: k.last.tries}
+		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil && k.op.amend != nil {
 			k.op.amend(failure)
 		}
@@ -226,16 +234,6 @@ func (k *call) exchange(ctx context.Context) *Error {
 		}
 		k.logLast(ctx, failure)
 	}
-}
-
-func (k *call) look(ctx context.Context, request *transport.Request) *Error {
-	k.last = answer{tries: k.last.tries}
-	r := k.client.engine.Do(ctx, request)
-	defer r.Release()
-	k.last.tries += r.Tries
-	failure := k.judge(ctx, r)
-	k.capture(r)
-	return failure
 }
 
 // authorize gets the Authorization header.

@@ -30,7 +30,11 @@ type answer struct {
 }
 
 // judge is the outcome table: it says whether it happened, from what came back.
+// The reply is released when all that is wanted of it has been taken.
 func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
+	defer r.Release()
+	defer k.capture(r)
+	k.last.tries += r.Tries
 	k.last.status = r.Status
 	k.last.retryAfter = r.RetryAfter
 	k.last.attempts = attempts(r.Attempts)
