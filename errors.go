@@ -247,9 +247,9 @@ func checkDate(name string, d Date) error {
 	return nil
 }
 
-// concealed tells what went wrong in words of our own, because those of the
-// cause, which is a caller's function, may hold anything. The cause is found by
-// errors.Is, and stands behind a closure so that no printing reaches it.
+// concealed is for errors of the caller's functions, and tells what went wrong in
+// words of our own, because those of the cause may hold anything. The cause is
+// found by errors.Is, and stands behind a closure so that no printing reaches it.
 type concealed struct {
 	text string
 	is   func(error) bool
@@ -264,9 +264,9 @@ func conceal(text string, cause error) error {
 func (c *concealed) Error() string        { return c.text }
 func (c *concealed) Is(target error) bool { return c.is(target) }
 
-// foreign is an error of the transport, whose words are safe. A doer or a limiter
-// of the caller's may have wrapped another call's Error in it, and that call's
-// outcome, status and reason are not this one's.
+// foreign is for errors of the transport, which has sealed them: its words are
+// safe. A doer or a limiter of the caller's may have wrapped another call's Error
+// in one, and that call's outcome, status and reason are not this one's.
 type foreign struct{ cause error }
 
 func (f *foreign) Error() string        { return f.cause.Error() }

@@ -14,8 +14,9 @@ var seeds = func() (s [3]maphash.Seed) {
 }()
 
 // scramble makes of the digits of every CardNumber, CVV and EncryptedPAN what a
-// dump of their fields may show. No byte of ASCII is left. Every byte depends on
-// all digits: what the mask shows of them, or another value's, tells no other.
+// dump of their fields may show. What the mask shows of the digits, or another
+// value's, must tell no other digit: so every byte depends on all of them, by a
+// Feistel network. No byte of ASCII is left.
 func scramble(b []byte) {
 	for round := range seeds {
 		mix(b, round)

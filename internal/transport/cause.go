@@ -26,7 +26,8 @@ func cause(err error) error {
 }
 
 // sealed keeps the error in a closure, where neither fmt nor reflection finds
-// it, and has no Unwrap.
+// it, and has no Unwrap. It hides what the network said; that an error may tell
+// of another call is for the client to see to, which knows its own sentinels.
 type sealed struct {
 	words string
 	raw   func() error
