@@ -92,7 +92,8 @@ type Card struct {
 	Fee decimal.Decimal
 	// HolderUsername is the cardholder's display name.
 	HolderUsername string
-	// HolderAddress is the cardholder's address; nil: none.
+	// HolderAddress is the cardholder's address; nil: none. It shares its memory
+	// with those of up to three other cards: copy it to keep it for long.
 	HolderAddress *Address
 	// HolderPhone is the cardholder's number without the country's code; "": none.
 	HolderPhone string
@@ -497,7 +498,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Drift("null for object")
 		c.Null()
 	default:
-		address := wire.New[Address](c)
+		address := wire.Part[Address](c)
 		wire.Object(c, address, addressMembers, wire.Whole)
 		*a = address
 	}

@@ -165,13 +165,13 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 	return out
 }
 
-// maxBlock is how many values New makes at once at most. Each of them keeps its
-// whole block from the collector.
-const maxBlock = 16
+// maxBlock is how many values Part makes at once at most. Each of them keeps its
+// whole block, and the texts in it, from the collector.
+const maxBlock = 4
 
-// New returns a zero T for a part of an element that is a pointer. The parts of
+// Part returns a zero T for a part of an element that is a pointer. The parts of
 // neighbouring elements share an allocation.
-func New[T any](c *Codec) *T {
+func Part[T any](c *Codec) *T {
 	b, ok := c.block.(*block[T])
 	if !ok {
 		b = new(block[T])
@@ -186,7 +186,7 @@ func New[T any](c *Codec) *T {
 	return part
 }
 
-// block is what New has left over.
+// block is what Part has left over.
 type block[T any] struct {
 	rest []T
 	size int
