@@ -13,5 +13,5 @@ import (
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
 	return value(do(ctx, c, operation{
 		name: "CardCapacity", method: http.MethodGet, path: "/account/capacity",
-	}, reply[int64]{read: (*wire.Codec).Number}, opts))
+	}, reply[int64]{read: (*wire.Codec).RequiredInt64}, opts))
 }

@@ -191,7 +191,7 @@ func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOptio
 }
 
 var binMembers = []wire.Member[BIN]{
-	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { c.Number(&v.ID) }},
+	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { c.RequiredInt64(&v.ID) }},
 	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.ID(&v.BIN) }},
 	{Name: "type", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Type) }},
 	{Name: "name", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Name) }},

@@ -149,7 +149,7 @@ func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess 
 // readCode refuses what is too long for a code: it would be shown in errors, and
 // may be a card number.
 func (e *envelope) readCode(c *wire.Codec) {
-	c.Exact(&e.code)
+	c.ExactInt(&e.code)
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
 		c.Fail("a code")
 	}

@@ -350,10 +350,10 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 }
 
 var stateMembers = []wire.Member[RemittanceState]{
-	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Code) }},
-	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Name) }},
-	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.Country) }},
-	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Present(&v.CountryStandardCode) }},
+	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
+	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
+	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
+	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.CountryStandardCode) }},
 }
 
 // MarshalJSON returns the state under the wire's names.

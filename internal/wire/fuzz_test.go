@@ -123,7 +123,7 @@ func FuzzNumber(f *testing.F) {
 		integer := err == nil && integerGrammar.MatchString(text)
 		var exact int
 		if strings.TrimSpace(text) == text {
-			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.Exact(&exact) }))
+			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.ExactInt(&exact) }))
 		}
 		if integer {
 			require.Equal(t, want, int64(exact))
@@ -131,7 +131,7 @@ func FuzzNumber(f *testing.F) {
 		if strings.Trim(text, "-+.eE0123456789") == "" {
 			var fromNumber, fromText int64
 			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.Int64(&fromNumber) }))
-			require.Equal(t, integer, accepted([]byte(`"`+text+`"`), func(c *wire.Codec) { c.Number(&fromText) }))
+			require.Equal(t, integer, accepted([]byte(`"`+text+`"`), func(c *wire.Codec) { c.RequiredInt64(&fromText) }))
 			if integer {
 				require.Equal(t, want, fromNumber)
 				require.Equal(t, want, fromText)
@@ -206,7 +206,7 @@ func thingMembers() []wire.Member[thing] {
 		{Name: "id", Value: func(c *wire.Codec, v *thing) { c.ID(&v.ID) }},
 		{Name: "int", Value: func(c *wire.Codec, v *thing) { c.Int(&v.Int) }},
 		{Name: "count", Value: func(c *wire.Codec, v *thing) { c.Count(&v.Count) }},
-		{Name: "number", Value: func(c *wire.Codec, v *thing) { c.Number(&v.Number) }},
+		{Name: "number", Value: func(c *wire.Codec, v *thing) { c.RequiredInt64(&v.Number) }},
 		{Name: "flag", Value: func(c *wire.Codec, v *thing) { c.Flag(&v.Flag) }},
 		{Name: "bool", Value: func(c *wire.Codec, v *thing) { c.Bool(&v.Bool) }},
 		{Name: "texts", Value: func(c *wire.Codec, v *thing) { c.Texts(&v.Texts) }},

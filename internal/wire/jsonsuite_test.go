@@ -76,7 +76,7 @@ func TestJSONTestSuite(t *testing.T) {
 			}
 
 			var code int
-			assert.Equal(t, f.Name == "y_structure_lonely_int", accepted(f.Text, func(c *wire.Codec) { c.Exact(&code) }), "a code")
+			assert.Equal(t, f.Name == "y_structure_lonely_int", accepted(f.Text, func(c *wire.Codec) { c.ExactInt(&code) }), "a code")
 		})
 	}
 }
@@ -97,6 +97,6 @@ func amount(c *wire.Codec) string {
 
 func integerText(c *wire.Codec) string {
 	var n int64
-	c.Number(&n)
+	c.RequiredInt64(&n)
 	return shown(n)
 }

@@ -28,7 +28,7 @@ type Codec struct {
 	drifts  []Drift
 	cost    int // of the elements so far, in bytes
 	amounts amounts
-	block   any // of New: what is left of it
+	block   any // of Part: what is left of it
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool

@@ -11,8 +11,8 @@ func (c *Codec) NullText(dst *string) { c.textValue(dst, nullIsFine, false) }
 // Code reads or writes an identifier or a code, which as a number is drift.
 func (c *Codec) Code(dst *string) { c.textValue(dst, nullIsDrift, true) }
 
-// Present reads or writes a code that must not be null.
-func (c *Codec) Present(dst *string) { c.textValue(dst, nullFails, true) }
+// RequiredCode reads or writes a code that must not be null.
+func (c *Codec) RequiredCode(dst *string) { c.textValue(dst, nullFails, true) }
 
 // ID reads or writes an identifier that must be neither null nor empty.
 func (c *Codec) ID(dst *string) {
@@ -98,8 +98,8 @@ func (c *Codec) Count(dst *int) {
 	}
 }
 
-// Number is [Codec.Int64] for a number that must be there.
-func (c *Codec) Number(dst *int64) {
+// RequiredInt64 is [Codec.Int64] for a number that must be there.
+func (c *Codec) RequiredInt64(dst *int64) {
 	if c.writing {
 		c.out = appendInt(c.out, *dst)
 		return
@@ -107,9 +107,9 @@ func (c *Codec) Number(dst *int64) {
 	*dst = c.integer(nullFails)
 }
 
-// Exact reads an integer that is nothing but that: no text, no fraction, no
+// ExactInt reads an integer that is nothing but that: no text, no fraction, no
 // exponent, no null.
-func (c *Codec) Exact(dst *int) {
+func (c *Codec) ExactInt(dst *int) {
 	if b := c.peek(); b != '-' && (b < '0' || b > '9') {
 		c.wrong(b, "an integer")
 		return

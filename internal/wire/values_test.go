@@ -169,7 +169,7 @@ var valueTests = []struct {
 		tolerated(`null`, "", "null for text"),
 	}, codeNumbers())},
 
-	{"Present", into("old", (*wire.Codec).Present), join([]form{
+	{"RequiredCode", into("old", (*wire.Codec).RequiredCode), join([]form{
 		documented(`"a1"`, "a1"), documented(`""`, ""),
 		mismatch(`null`, "text"),
 	}, codeNumbers())},
@@ -207,11 +207,11 @@ var valueTests = []struct {
 		tolerated(`"-0"`, 0, "text for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"Number", into(int64(99), (*wire.Codec).Number), join(integers[int64](), integerTexts[int64](), []form{
+	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](), integerTexts[int64](), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"Exact", into(99, (*wire.Codec).Exact), join(integers[int](), []form{
+	{"ExactInt", into(99, (*wire.Codec).ExactInt), join(integers[int](), []form{
 		documented(`200`, 200), documented(`-1`, -1),
 		mismatch(`200.0`, "an integer that fits"), mismatch(`2e2`, "an integer that fits"),
 	}, others("an integer", `"200"`, `""`, `null`, `true`, `false`, `{}`, `[]`))},
