@@ -71,12 +71,29 @@ func TestAServiceThatDeduplicatesDecidesARepeat(t *testing.T) {
 		profile := cardwire.DefaultProfile()
 		profile.ServerDeduplicates = true
 		for _, want := range []string{"unknown", "unknown", "success", "taken-executed"} {
-			client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+			_, journal := open(t, at, sqljournal.WithRepeats())
+			client := server.Client(cardwire.WithProfile(profile), cardwire.WithJournal(journal))
 			require.Equal(t, want, sent(t, client, "M-1"))
 		}
 		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
 		id := server.Ledger()[0].ID
 		assert.Equal(t, []string{"executed 3 true " + id}, rowsOf(t, db, at.Table))
+	})
+}
+
+// What Begin does not record first is not sent.
+func TestWithoutWithRepeatsNothingIsRepeated(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		openNew(t, at)
+		server := cardwiretest.NewServer(t, cardwiretest.WithDeduplication())
+		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+		profile := cardwire.DefaultProfile()
+		profile.ServerDeduplicates = true
+		for _, want := range []string{"unknown", "taken-unknown"} {
+			client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+			require.Equal(t, want, sent(t, client, "M-1"))
+		}
+		assert.Len(t, server.Requests(), 1)
 	})
 }
 
@@ -91,11 +108,12 @@ func TestAnotherBodyIsNotSent(t *testing.T) {
 		client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
 		require.Equal(t, "unknown", sent(t, client, "M-1"))
 
-		fresh, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+		_, journal := open(t, at, sqljournal.WithRepeats())
+		fresh := server.Client(cardwire.WithProfile(profile), cardwire.WithJournal(journal))
 		other := order("M-1")
 		other.SenderAddress = "another street"
 		_, err := fresh.CreateTransfer(t.Context(), other)
-		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		require.Equal(t, "taken-unknown", ending(err), "the order may have been executed")
 		require.ErrorIs(t, err, sqljournal.ErrOtherBody)
 		assert.Len(t, server.Requests(), 1)
 	})

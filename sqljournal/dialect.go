@@ -103,13 +103,24 @@ func (d Dialect) one() string {
 // textTime is how SQLite keeps times, to PostgreSQL's precision.
 const textTime = "2006-01-02T15:04:05.000000Z"
 
-// time is t as a parameter. SQLite's drivers disagree about a time.Time.
-func (d Dialect) time(t time.Time) any {
-	t = t.UTC().Truncate(time.Microsecond)
+// textOf is t as SQLite keeps it. Its drivers disagree about a time.Time.
+func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(textTime) }
+
+// ago is when something of the age ?1 began, by the clock that times are taken
+// from.
+func (d Dialect) ago() string {
 	if d == PostgreSQL {
-		return t
+		return "statement_timestamp() - make_interval(secs => ?1)"
 	}
-	return t.Format(textTime)
+	return "?1"
+}
+
+// age is the parameter of ago.
+func (d Dialect) age(a time.Duration) any {
+	if d == PostgreSQL {
+		return a.Seconds()
+	}
+	return textOf(time.Now().Add(-a))
 }
 
 // moment reads a time of either dialect; null is the zero time.

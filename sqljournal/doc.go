@@ -20,6 +20,8 @@
 // a repeat of its reference is refused with cardwire.ErrDuplicateIntent. Give
 // Undecided a duration longer than any call takes: a younger intent may belong
 // to a call that is still under way, and resolving that lets a second one go.
+// ResolveEntry leaves alone what was begun again since the question; an answer
+// that comes without an entry, by [Journal.Resolve], may be older than it looks.
 //
 // # The table
 //
@@ -29,18 +31,21 @@
 // Rows are never deleted. An executed row that is deleted lets its reference be
 // sent again.
 //
+// Each account and each environment of the service has a table of its own
+// ([WithTable]): in a common one, an order number of the sandbox would stop that
+// of production, and an answer of one account would decide what another sent.
+//
 //	id           the row's number
 //	op           the operation, as in cardwire.Error.Op
 //	reference    the caller's identifier
 //	exclusive    whether the intent is unique
 //	body_sha256  cardwire.Intent.BodySHA256, the same for good
 //	state        see below
-//	holder       who begun it last: this Journal value and the time of the call
-//	attempts     how often it was begun, and how often a call that found it
-//	             undecided went on (Profile.ServerDeduplicates) and told its end
+//	holder       who begun it last: the Journal value, the time and the call
+//	attempts     how often it was begun or repeated ([WithRepeats])
 //	service_id   the service's identifier; empty: none was answered
 //	created_at   when it was first begun, in UTC
-//	begun_at     when it was last begun, in UTC
+//	begun_at     when it was last begun or repeated, in UTC
 //	ended_at     when a result was last told, in UTC; null: none since begun_at
 //
 // The states, and what a Begin of the same reference and body gets:
@@ -54,13 +59,22 @@
 // An undecided intent stays so until a result says that it was executed, or
 // an answer decides it: that a repeat was refused says nothing of the first. An
 // executed one stays executed. With another body, Begin returns [ErrOtherBody]
-// in every state.
+// in every state, and what it would return for the same body with it.
+//
+// A client with cardwire.Profile.ServerDeduplicates repeats what is open or
+// undecided only with [WithRepeats], which records the repeat before it is sent.
+// The intent is then undecided, even if the first call is told a refusal: the
+// repeat may have been executed, and its process may have died.
 //
 // # Several processes
 //
 // Begin is one statement, atomic by a unique index: of any number that begin
 // the same reference at once, in any number of processes, one does. The default
 // isolation level, READ COMMITTED, is enough in PostgreSQL.
+//
+// All times are of PostgreSQL's server, so that its clients' clocks may differ.
+// With SQLite they are of the processes, which have their machine's clock in
+// common; a step of that clock makes intents older or younger than they are.
 //
 // SQLite lets one connection write at a time. The journal waits for its turn as
 // long as the context allows, at most 10 seconds, whatever the driver's busy

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -19,7 +21,9 @@ type Journal struct {
 	db       *sql.DB
 	dialect  Dialect
 	table    string
-	instance string // tells this Journal's intents from those of others
+	repeats  bool
+	instance string        // tells this Journal's intents from those of others
+	begun    atomic.Uint64 // tells one Begin from another
 }
 
 var _ cardwire.Journal = (*Journal)(nil)
@@ -30,13 +34,29 @@ type Option func(*Journal) error
 var tableName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
 
 // WithTable names the table: at most 48 lower-case letters, digits and
-// underscores. The default is [DefaultTable].
+// underscores. The default is [DefaultTable]. Each account and each environment
+// of the service needs a table of its own: a reference of one says nothing of the
+// same reference in another.
 func WithTable(name string) Option {
 	return func(j *Journal) error {
 		if !tableName.MatchString(name) {
 			return errors.New("sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not begin with a digit")
 		}
 		j.table = name
+		return nil
+	}
+}
+
+// WithRepeats is for clients with cardwire.Profile.ServerDeduplicates, which may
+// repeat what is under way or undecided. Begin then records such a repeat before
+// it is sent. From then on a refusal, whichever call is told it, decides the
+// intent no more: only that it was executed, or an answer.
+//
+// Without it Begin refuses every repeat, whatever the profile says. It costs other
+// clients their refusals, so leave it out for them.
+func WithRepeats() Option {
+	return func(j *Journal) error {
+		j.repeats = true
 		return nil
 	}
 }
@@ -130,7 +150,7 @@ func stateOf(o cardwire.Outcome) string {
 const insert = `
 INSERT INTO cardwire_intents AS i
 	(op, reference, exclusive, body_sha256, state, holder, attempts, service_id, created_at, begun_at)
-VALUES (?1, ?2, ?3, ?4, 'open', ?5, 1, '', ?6, ?6)`
+VALUES (?1, ?2, ?3, ?4, 'open', ?5, 1, '', @now, @now)`
 
 // insertUnique is one statement on purpose: the unique index decides who is
 // first, the lock on the row who begins it again, and SQLite takes its lock for
@@ -142,7 +162,9 @@ WHERE i.state IN ('refused', 'not_sent') AND i.body_sha256 = excluded.body_sha25
 
 // Begin implements cardwire.Journal. It returns nil if the intent is on record,
 // a *cardwire.DuplicateIntent if the reference is taken, [ErrOtherBody] if it is
-// another request's, and otherwise the failure of the database.
+// another request's, and otherwise the failure of the database. An ErrOtherBody
+// wraps a *cardwire.DuplicateIntent, unless the other request was refused or not
+// sent. What must not be repeated wraps one too; see [WithRepeats].
 //
 // Where the database fails so that the intent may have been recorded after all,
 // Begin takes another second to mark it as not sent, even if ctx is done: else
@@ -158,10 +180,11 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Unique {
 		query = insertUnique
 	}
-	begun, err := j.exec(ctx, query, i.Op, i.Reference, i.Unique, i.BodySHA256, j.holder(i), j.dialect.time(i.Time))
+	holder := j.holder(i) + strconv.FormatUint(j.begun.Add(1), 36)
+	begun, err := j.execAt(ctx, i.Time, query, i.Op, i.Reference, i.Unique, i.BodySHA256, holder)
 	switch {
 	case err != nil:
-		j.release(ctx, i)
+		j.release(ctx, i, holder)
 		return failed("recording the intent", err)
 	case begun == 0:
 		return j.taken(ctx, i)
@@ -169,27 +192,52 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	return nil
 }
 
-// holder tells the call that began an intent from those that found it taken. A
-// call's intents in Begin and End are the same.
+// holder is how the name begins by which a call holds an intent, as far as both
+// Begin and End know it: their intents are the same. Begin adds what tells two
+// calls of one clock's tick apart, so that one that fails releases no other's.
 func (j *Journal) holder(i cardwire.Intent) string {
-	return j.instance + "-" + strconv.FormatInt(i.Time.UnixNano(), 36)
+	return j.instance + "-" + strconv.FormatInt(i.Time.UnixNano(), 36) + "-"
 }
 
+// heldBy is the pattern of the names that begin so.
+func (j *Journal) heldBy(i cardwire.Intent) string { return j.holder(i) + "%" }
+
+// repeat records that what is open or undecided is about to be sent once more.
+// It counts as begun now, so that it is not too old for [Journal.Undecided] while
+// the repeat is under way.
+const repeat = `
+UPDATE cardwire_intents SET state = 'undecided', attempts = attempts + 1, begun_at = @now, ended_at = NULL
+WHERE op = ?1 AND reference = ?2 AND exclusive AND body_sha256 = ?3 AND state IN ('open', 'undecided')`
+
 // taken says why the reference could not be begun. An intent that has become
-// free meanwhile was taken when it was asked for, which is the safe answer.
+// free meanwhile was taken when it was asked for, which is the safe answer. The
+// client may send it all the same only where that is on record.
 func (j *Journal) taken(ctx context.Context, i cardwire.Intent) error {
+	if j.repeats {
+		recorded, err := j.execAt(ctx, i.Time, repeat, i.Op, i.Reference, i.BodySHA256)
+		switch {
+		case err != nil:
+			return failed("recording the repeat", err)
+		case recorded > 0:
+			return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}
+		}
+	}
 	var state, body string
 	err := j.row(ctx, `SELECT state, body_sha256 FROM cardwire_intents WHERE op = ?1 AND reference = ?2 AND exclusive`,
 		[]any{i.Op, i.Reference}, &state, &body)
 	switch {
 	case err != nil:
 		return failed("reading the earlier intent", err)
-	case body != i.BodySHA256:
-		return ErrOtherBody
-	case state == stateExecuted:
+	case body == i.BodySHA256 && state == stateExecuted:
 		return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}
+	case body == i.BodySHA256:
+		return fmt.Errorf("sqljournal: a repeat is not on record: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
+	case state == stateExecuted:
+		return fmt.Errorf("%w: %w", ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})
+	case state == stateRefused, state == stateNotSent:
+		return ErrOtherBody
 	}
-	return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}
+	return fmt.Errorf("%w: %w", ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 }
 
 // releaseTimeout bounds what a failed Begin adds to its caller's deadline.
@@ -197,13 +245,13 @@ const releaseTimeout = time.Second
 
 // release marks an intent that may have been recorded as not sent. Where that
 // fails too, the intent stays open, which is the safe direction.
-func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
+func (j *Journal) release(ctx context.Context, i cardwire.Intent, holder string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	_, _ = j.exec(ctx, `
-UPDATE cardwire_intents SET state = 'not_sent', ended_at = ?6
+	_, _ = j.execAt(ctx, time.Now(), `
+UPDATE cardwire_intents SET state = 'not_sent', ended_at = @now
 WHERE op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha256 = ?4 AND holder = ?5 AND state = 'open'`,
-		i.Op, i.Reference, i.Unique, i.BodySHA256, j.holder(i), j.dialect.time(time.Now()))
+		i.Op, i.Reference, i.Unique, i.BodySHA256, holder)
 }
 
 // record is what every result does. That it was executed is final. That nobody
@@ -211,30 +259,29 @@ WHERE op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha256 = ?4 AND hol
 // from the call that began the intent, and while no other result is known.
 const record = `
 UPDATE cardwire_intents SET
-	attempts = attempts + CASE WHEN holder = ?5 THEN 0 ELSE 1 END,
 	service_id = CASE WHEN service_id = '' THEN ?7 ELSE service_id END,
-	ended_at = CASE WHEN state = 'executed' THEN ended_at ELSE ?8 END,
+	ended_at = CASE WHEN state = 'executed' THEN ended_at ELSE @now END,
 	state = CASE
 		WHEN state = 'executed' OR ?6 = 'executed' THEN 'executed'
 		WHEN ?6 = 'undecided' THEN 'undecided'
-		WHEN state = 'open' AND holder = ?5 THEN ?6
+		WHEN state = 'open' AND holder LIKE ?5 THEN ?6
 		ELSE state END
 WHERE `
 
 const byReference = `op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha256 = ?4`
 
-// End implements cardwire.Journal. A repeat that went on although the intent was
-// undecided can only show that it was executed. A result that adds nothing is
+// End implements cardwire.Journal. A repeat, or a call that was repeated, can only
+// show that it was executed. A result that adds nothing is
 // no error; one of an intent that was never begun is [ErrNoIntent].
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	where := byReference
 	if !i.Unique {
 		// Of several rows that one clock's tick began, each End takes one.
 		where = `id = (SELECT id FROM cardwire_intents WHERE ` + byReference +
-			` AND holder = ?5 ORDER BY CASE state WHEN 'open' THEN 0 ELSE 1 END, id` + j.dialect.one() + `)`
+			` AND holder LIKE ?5 ORDER BY CASE state WHEN 'open' THEN 0 ELSE 1 END, id` + j.dialect.one() + `)`
 	}
-	found, err := j.exec(ctx, record+where, i.Op, i.Reference, i.Unique, i.BodySHA256, j.holder(i),
-		stateOf(r.Outcome), r.ServiceID, j.dialect.time(time.Now()))
+	found, err := j.execAt(ctx, time.Now(), record+where, i.Op, i.Reference, i.Unique, i.BodySHA256, j.heldBy(i),
+		stateOf(r.Outcome), r.ServiceID)
 	switch {
 	case err != nil:
 		return failed("recording the result", err)
@@ -254,16 +301,17 @@ type Entry struct {
 	BodySHA256 string
 	// Unique says whether the reference stands for one execution.
 	Unique bool
-	// Open says that no result was told since BegunAt: the call is under way, or
-	// its process has died. It is false where the result was that nobody knows.
+	// Open says that no result was told since BegunAt: a call is under way, or its
+	// process has died. It is false where the result was that nobody knows.
 	Open bool
 	// Attempts is how many calls were made, as far as is known; at least 1.
 	Attempts int
 	// ServiceID is the service's identifier; "": none was answered.
 	ServiceID string
-	// CreatedAt is when it was first begun, in UTC.
+	// CreatedAt is when it was first begun, in UTC. All times are by the clock of
+	// the PostgreSQL server, or of the machine with the SQLite file.
 	CreatedAt time.Time
-	// BegunAt is when it was last begun, in UTC.
+	// BegunAt is when it was last begun or repeated, in UTC.
 	BegunAt time.Time
 	// EndedAt is when a result was last told, in UTC; zero: none since BegunAt.
 	EndedAt time.Time
@@ -275,14 +323,18 @@ type Entry struct {
 // Undecided returns the intents that were begun at least olderThan ago and are
 // open or undecided, the oldest first; nil: there is none. With 0 they are all
 // of them, those of calls that are under way included.
+//
+// Give it longer than any call takes. PostgreSQL measures by the server's clock,
+// whatever those of the clients say. SQLite has the clocks of the processes: there
+// it must be longer than any call and any step of the machine's clock together.
 func (j *Journal) Undecided(ctx context.Context, olderThan time.Duration) ([]Entry, error) {
 	query := `
-SELECT op, reference, body_sha256, exclusive, state = 'open', attempts, service_id, created_at, begun_at, ended_at, ` + try + `
+SELECT op, reference, body_sha256, exclusive, state = 'open' OR ended_at IS NULL, attempts, service_id, created_at, begun_at, ended_at, ` + try + `
 FROM cardwire_intents WHERE state IN ('open', 'undecided')`
 	var args []any
 	if olderThan > 0 { // without a limit no difference of clocks hides any
-		query += ` AND begun_at <= ?1`
-		args = append(args, j.dialect.time(time.Now().Add(-olderThan)))
+		query += ` AND begun_at <= ` + j.dialect.ago()
+		args = append(args, j.dialect.age(olderThan))
 	}
 	var entries []Entry
 	err := j.whileBusy(ctx, func() (err error) {
@@ -329,7 +381,7 @@ const try = `id || '-' || attempts`
 // begun again since. It returns [ErrNoIntent] where none was begun. Of e it needs
 // Op, Reference and Try.
 func (j *Journal) ResolveEntry(ctx context.Context, e Entry, outcome cardwire.Outcome) error {
-	return j.resolve(ctx, e.Op, e.Reference, outcome, ` AND `+try+` = ?5`, e.Try)
+	return j.resolve(ctx, e.Op, e.Reference, outcome, ` AND `+try+` = ?4`, e.Try)
 }
 
 // Resolve is [Journal.ResolveEntry] without an entry, for an operator who has
@@ -349,10 +401,10 @@ func (j *Journal) resolve(ctx context.Context, op, reference string, outcome car
 	if state == stateUndecided {
 		return errors.New("sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known")
 	}
-	resolved, err := j.exec(ctx, `
-UPDATE cardwire_intents SET state = ?3, ended_at = ?4
+	resolved, err := j.execAt(ctx, time.Now(), `
+UPDATE cardwire_intents SET state = ?3, ended_at = @now
 WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`+condition,
-		append([]any{op, reference, state, j.dialect.time(time.Now())}, more...)...)
+		append([]any{op, reference, state}, more...)...)
 	switch {
 	case err != nil:
 		return failed("resolving the intent", err)
@@ -387,6 +439,17 @@ func (j *Journal) exec(ctx context.Context, query string, args ...any) (rows int
 		return err
 	})
 	return rows, err
+}
+
+// execAt is exec at a time, which is @now in the query: in PostgreSQL the server's,
+// because the clocks of several machines differ.
+func (j *Journal) execAt(ctx context.Context, at time.Time, query string, args ...any) (rows int64, err error) {
+	now := "statement_timestamp()"
+	if j.dialect == SQLite {
+		args = append(args, textOf(at))
+		now = "?" + strconv.Itoa(len(args))
+	}
+	return j.exec(ctx, strings.ReplaceAll(query, "@now", now), args...)
 }
 
 // row reads the one row that the query finds.

@@ -33,9 +33,14 @@ func intent(reference string) cardwire.Intent {
 // word puts what a journal returned into a word.
 func word(err error) string {
 	var taken *cardwire.DuplicateIntent
+	_, bare := err.(*cardwire.DuplicateIntent) // as the client asks: it sends nothing where it is wrapped
 	switch {
 	case err == nil:
 		return "ok"
+	case bare && errors.As(err, &taken) && taken.Outcome == cardwire.OutcomeUnknown:
+		return "may be repeated"
+	case errors.Is(err, sqljournal.ErrOtherBody) && errors.Is(err, cardwire.ErrDuplicateIntent) && errors.As(err, &taken):
+		return "other body, " + taken.Outcome.String()
 	case errors.As(err, &taken):
 		return "taken, " + taken.Outcome.String()
 	case errors.Is(err, sqljournal.ErrOtherBody):
@@ -114,7 +119,6 @@ func rowsOf(t *testing.T, db *sql.DB, table string) (all []string) {
 func TestTheLifeOfAUniqueIntent(t *testing.T) {
 	t.Parallel()
 	const unknown, executed = "taken, unknown", "taken, executed"
-	type steps [][2]string
 	for name, tc := range map[string]struct {
 		steps steps
 		row   string // state, attempts, whether it ended, service ID
@@ -125,8 +129,6 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"refused":  {steps{{"A begins", "ok"}, {"A ends refused", "ok"}}, "refused 1 true"},
 		"not sent": {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}}, "not_sent 1 true"},
 		"an outcome that does not exist is unknown": {steps{{"A begins", "ok"}, {"A ends strange", "ok"}, {"A begins", unknown}}, "undecided 1 true"},
-		"an unknown one keeps what the service called it": {
-			steps{{"A begins", "ok"}, {"A ends unknown X-1", "ok"}, {"a begins", unknown}, {"a ends executed X-2", "ok"}}, "executed 2 true X-1"},
 
 		"open is taken by the same process":        {steps{{"A begins", "ok"}, {"a begins", unknown}}, "open 1 false"},
 		"open is taken by another":                 {steps{{"A begins", "ok"}, {"B begins", unknown}}, "open 1 false"},
@@ -135,29 +137,16 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"begun again it is taken again":            {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A begins", unknown}}, "open 2 false"},
 		"begun again it is executed":               {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends executed X-2", "ok"}}, "executed 2 true X-2"},
 		"begun again it ends unknown":              {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
-		"begun again, the first says refused late": {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "open 3 true"},
+		"begun again, the first says refused late": {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "open 2 true"},
 
-		"another body while open":      {steps{{"A begins", "ok"}, {"B begins other", "other body"}}, "open 1 false"},
-		"another body while undecided": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body"}}, "undecided 1 true"},
-		"another body when executed":   {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"A begins other", "other body"}}, "executed 1 true"},
+		"another body while open":      {steps{{"A begins", "ok"}, {"B begins other", "other body, unknown"}}, "open 1 false"},
+		"another body while undecided": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body, unknown"}}, "undecided 1 true"},
+		"another body when executed":   {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"A begins other", "other body, executed"}}, "executed 1 true"},
 		"another body when refused":    {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A begins other", "other body"}, {"A begins", "ok"}}, "open 2 false"},
 		"another body when not sent":   {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"B begins other", "other body"}}, "not_sent 1 true"},
 		"the end of another body":      {steps{{"A begins", "ok"}, {"A ends executed other", "no intent"}}, "open 1 false"},
 		"an end without a beginning":   {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A ends executed other", "no intent"}}, "refused 1 true"},
 
-		// As under Profile.ServerDeduplicates.
-		"a repeat of undecided is executed": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}, {"B ends executed X-3", "ok"}, {"A begins", executed}}, "executed 2 true X-3"},
-		"a repeat of undecided is unknown":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}, {"B ends unknown", "ok"}}, "undecided 2 true"},
-		"a repeat of undecided is refused":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}, {"B ends refused", "ok"}, {"B begins", unknown}}, "undecided 2 true"},
-		"a repeat of undecided is not sent": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", unknown}, {"a ends notsent", "ok"}, {"a begins", unknown}}, "undecided 2 true"},
-		"a repeat of open is refused":       {steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends refused", "ok"}, {"B begins", unknown}}, "open 2 true"},
-		"a repeat of open is not sent":      {steps{{"A begins", "ok"}, {"a begins", unknown}, {"a ends notsent", "ok"}, {"B begins", unknown}}, "open 2 true"},
-		"a repeat of open is executed":      {steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends executed X-3", "ok"}, {"A ends refused", "ok"}}, "executed 2 true X-3"},
-		"a repeat of open is unknown, the first refused": {
-			steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends unknown", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
-		"the first refused, a repeat of open is unknown": {
-			steps{{"A begins", "ok"}, {"B begins", unknown}, {"A ends refused", "ok"}, {"B ends unknown", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
-		"a repeat refused, then the first":         {steps{{"A begins", "ok"}, {"B begins", unknown}, {"B ends refused", "ok"}, {"A ends refused", "ok"}}, "refused 2 true"},
 		"executed stays so whatever is told after": {steps{{"A begins", "ok"}, {"A ends executed X-1", "ok"}, {"A ends unknown", "ok"}, {"A ends refused", "ok"}, {"A ends notsent", "ok"}}, "executed 1 true X-1"},
 
 		"open resolved to executed":       {steps{{"A begins", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
@@ -193,17 +182,84 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachPlace(t, func(t *testing.T, at place) {
-				db, a := openNew(t, at)
-				_, b := open(t, at)
-				s := &story{journals: map[string]*sqljournal.Journal{"A": a, "B": b}, unique: true}
-				for n, step := range tc.steps {
-					require.Equal(t, step[1], s.does(t, step[0]), "step %d: %s", n+1, step[0])
-				}
-				assert.Equal(t, []string{tc.row}, rowsOf(t, db, at.Table))
-			})
+			tell(t, tc.steps, tc.row)
 		})
 	}
+}
+
+// steps are those of a story, each with what it must come to.
+type steps [][2]string
+
+// tell tells a story of a unique intent on every database, and compares the row.
+func tell(t *testing.T, steps steps, row string, opts ...sqljournal.Option) {
+	t.Helper()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		_, a := open(t, at, opts...)
+		_, b := open(t, at, opts...)
+		s := &story{journals: map[string]*sqljournal.Journal{"A": a, "B": b}, unique: true}
+		for n, step := range steps {
+			require.Equal(t, step[1], s.does(t, step[0]), "step %d: %s", n+1, step[0])
+		}
+		assert.Equal(t, []string{row}, rowsOf(t, db, at.Table))
+	})
+}
+
+// As under Profile.ServerDeduplicates. A repeat is on record before it is sent, so
+// that from then on no refusal decides, whether or not the repeat has an end.
+func TestTheLifeOfARepeatedIntent(t *testing.T) {
+	t.Parallel()
+	const again, executed = "may be repeated", "taken, executed"
+	for name, tc := range map[string]struct {
+		steps steps
+		row   string
+	}{
+		"of undecided, executed":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A begins", executed}}, "executed 2 true X-3"},
+		"of undecided, unknown":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends unknown", "ok"}}, "undecided 2 true"},
+		"of undecided, refused":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends refused", "ok"}, {"B begins", again}}, "undecided 3 false"},
+		"of undecided, not sent":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", again}, {"a ends notsent", "ok"}}, "undecided 2 true"},
+		"of undecided, crashed":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}}, "undecided 2 false"},
+		"the first identifier stays":   {steps{{"A begins", "ok"}, {"A ends unknown X-1", "ok"}, {"a begins", again}, {"a ends executed X-2", "ok"}}, "executed 2 true X-1"},
+		"of open, executed":            {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A ends refused", "ok"}}, "executed 2 true X-3"},
+		"of open, refused":             {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends refused", "ok"}}, "undecided 2 true"},
+		"of open, crashed":             {steps{{"A begins", "ok"}, {"B begins", again}}, "undecided 2 false"},
+		"crashed, the first executed":  {steps{{"A begins", "ok"}, {"B begins", again}, {"A ends executed X-1", "ok"}, {"B begins", executed}}, "executed 2 true X-1"},
+		"crashed, the first refused":   {steps{{"A begins", "ok"}, {"B begins", again}, {"A ends refused", "ok"}, {"A begins", again}}, "undecided 3 false"},
+		"crashed, the first not sent":  {steps{{"A begins", "ok"}, {"a begins", again}, {"A ends notsent", "ok"}}, "undecided 2 true"},
+		"of the same process, refused": {steps{{"A begins", "ok"}, {"a begins", again}, {"a ends refused", "ok"}, {"A ends refused", "ok"}}, "undecided 2 true"},
+		"of refused is no repeat":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends refused", "ok"}}, "refused 2 true"},
+		"alone, refused":               {steps{{"A begins", "ok"}, {"A ends refused", "ok"}}, "refused 1 true"},
+		"of another body":              {steps{{"A begins", "ok"}, {"B begins other", "other body, unknown"}, {"A ends refused", "ok"}}, "refused 1 true"},
+		"of executed":                  {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"B begins", executed}}, "executed 1 true"},
+		"an answer from before it": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"B begins", again},
+			{"answer refused", "decided"}}, "undecided 2 false"},
+		"an answer from after it": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B lists", "ok"},
+			{"answer refused", "ok"}, {"A begins", "ok"}}, "open 3 false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, tc.steps, tc.row, sqljournal.WithRepeats())
+		})
+	}
+}
+
+// While a repeat may be under way, its intent is as young as the repeat.
+func TestARepeatIsNotTooOldForAnAnswer(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		openNew(t, at)
+		db, journal := open(t, at, sqljournal.WithRepeats())
+		i := intent("M-1")
+		require.NoError(t, journal.Begin(t.Context(), i))
+		date(t, db, at, "M-1", time.Now().Add(-time.Hour))
+		require.Equal(t, []string{"M-1"}, references(t, journal, time.Minute))
+		i.Time = time.Now()
+		require.Equal(t, "may be repeated", word(journal.Begin(t.Context(), i)))
+		assert.Empty(t, references(t, journal, time.Minute))
+		all, err := journal.Undecided(t.Context(), 0)
+		require.NoError(t, err)
+		assert.True(t, all[0].Open, "no result was told since")
+	})
 }
 
 // A record may fail again, so that each cancelling and retrying is its own.
@@ -265,24 +321,57 @@ func TestReferencesAreTakenByOperationAndToTheLetter(t *testing.T) {
 	})
 }
 
-func TestUndecidedTellsWhatIsKnown(t *testing.T) {
+// date makes the intent be begun at another time.
+func date(t *testing.T, db *sql.DB, at place, reference string, begun time.Time) {
+	t.Helper()
+	var parameter any = begun
+	if at.Dialect == sqljournal.SQLite {
+		parameter = begun.UTC().Format("2006-01-02T15:04:05.000000Z")
+	}
+	_, err := db.ExecContext(t.Context(), "UPDATE "+at.Table+" SET created_at = $1, begun_at = $1 WHERE reference = $2", parameter, reference)
+	require.NoError(t, err)
+}
+
+// The clocks of several machines differ: PostgreSQL's alone counts there.
+func TestWhoseClockCounts(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
+		i := intent("M-1")
+		i.Time = time.Now().Add(-time.Hour) // a machine an hour behind
+		require.NoError(t, journal.Begin(t.Context(), i))
+		all, err := journal.Undecided(t.Context(), 0)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Equal(t, all[0].BegunAt, all[0].CreatedAt)
+		if at.Dialect == sqljournal.SQLite {
+			assert.Equal(t, i.Time.UTC().Truncate(time.Microsecond), all[0].BegunAt)
+			return
+		}
+		assert.WithinDuration(t, time.Now(), all[0].BegunAt, time.Minute)
+		assert.Empty(t, references(t, journal, 30*time.Minute), "it has only just begun")
+	})
+}
+
+func TestUndecidedTellsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
 		none, err := journal.Undecided(t.Context(), 0)
 		require.NoError(t, err)
 		assert.Nil(t, none)
 
 		for n, result := range []string{"", "unknown", "executed", "refused", "notsent"} {
 			i := intent(fmt.Sprintf("M-%d", n))
-			i.Time = morning.Add(-time.Duration(n) * time.Minute) // the later in the list, the older
 			require.NoError(t, journal.Begin(t.Context(), i))
+			date(t, db, at, i.Reference, morning.Add(-time.Duration(n)*time.Minute).Truncate(time.Microsecond)) // the later in the list, the older
 			if result != "" {
 				require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcomes[result], ServiceID: "X-9"}))
 			}
 		}
 		cancel := cardwire.Intent{Op: "CancelOperation", Reference: "c-1", BodySHA256: "02", Time: time.Now()}
 		require.NoError(t, journal.Begin(t.Context(), cancel))
+		date(t, db, at, cancel.Reference, cancel.Time.Truncate(time.Microsecond))
 
 		all, err := journal.Undecided(t.Context(), 0)
 		require.NoError(t, err)
@@ -328,11 +417,10 @@ func TestAnAnswerDecidesOneOfSeveralIntents(t *testing.T) {
 func TestUndecidedLeavesOutWhatIsYoung(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
+		db, journal := openNew(t, at)
 		for reference, age := range map[string]time.Duration{"ahead": -time.Hour, "young": 5 * time.Minute, "old": 2 * time.Hour} {
-			i := intent(reference)
-			i.Time = time.Now().Add(-age)
-			require.NoError(t, journal.Begin(t.Context(), i))
+			require.NoError(t, journal.Begin(t.Context(), intent(reference)))
+			date(t, db, at, reference, time.Now().Add(-age))
 		}
 		for olderThan, want := range map[time.Duration][]string{
 			3 * time.Hour: nil, time.Hour: {"old"}, time.Minute: {"old", "young"}, 0: {"old", "young", "ahead"}, -time.Minute: {"old", "young", "ahead"},
@@ -356,19 +444,22 @@ func references(t *testing.T, journal *sqljournal.Journal, olderThan time.Durati
 func TestAnIntentThatIsBegunAgainKeepsItsFirstTime(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
+		db, journal := openNew(t, at)
 		i := intent("M-1")
 		require.NoError(t, journal.Begin(t.Context(), i))
 		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}))
-		i.Time = morning.Add(time.Hour)
+		first := time.Date(2026, 1, 2, 4, 0, 15, 123456000, time.UTC)
+		date(t, db, at, "M-1", first)
+		i.Time = time.Now()
 		require.NoError(t, journal.Begin(t.Context(), i))
 
 		entries, err := journal.Undecided(t.Context(), 0)
 		require.NoError(t, err)
 		forgetTries(t, entries)
-		first := time.Date(2026, 11, 21, 4, 0, 15, 123456000, time.UTC)
+		require.Len(t, entries, 1)
+		require.WithinDuration(t, time.Now(), entries[0].BegunAt, time.Minute)
 		assert.Equal(t, []sqljournal.Entry{{Op: "CreateTransfer", Reference: "M-1", BodySHA256: canaryBody, Unique: true, Open: true,
-			Attempts: 2, CreatedAt: first, BegunAt: first.Add(time.Hour)}}, entries)
+			Attempts: 2, CreatedAt: first, BegunAt: entries[0].BegunAt}}, entries)
 	})
 }
 
@@ -412,6 +503,27 @@ func TestWhenBeginFailsTheReferenceIsFree(t *testing.T) {
 		t.Logf("%d failed, %d begun", failed, begun)
 		assert.Positive(t, failed)
 	})
+}
+
+// Two calls of one journal in one tick of the clock: that the second fails does
+// not take from the first what it holds.
+func TestACallThatFailsReleasesNoOthersIntent(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	db, journal := openNew(t, at)
+	require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+
+	lock, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = lock.ExecContext(t.Context(), "UPDATE "+at.Table+" SET attempts = attempts")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	unlocked := make(chan error, 1)
+	context.AfterFunc(ctx, func() { unlocked <- lock.Rollback() })
+	require.ErrorIs(t, journal.Begin(ctx, intent("M-1")), context.DeadlineExceeded)
+	require.NoError(t, <-unlocked)
+	assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
 }
 
 func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {

@@ -79,12 +79,12 @@ func onPostgreSQL(t *testing.T) place {
 }
 
 // open returns the database and a journal in it. Each stands for a process.
-func open(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
+func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, err := sql.Open(at.Driver, at.Source)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
+	journal, err := sqljournal.New(db, at.Dialect, append(opts, sqljournal.WithTable(at.Table))...)
 	require.NoError(t, err)
 	return db, journal
 }

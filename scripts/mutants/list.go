@@ -377,7 +377,7 @@ var mutants = []mutant{
 		sqlFile, "\t\tWHEN state = 'executed' OR ?6 = 'executed' THEN 'executed'\n", "\t\tWHEN ?6 = 'executed' THEN 'executed'\n",
 	}}},
 	{name: "sqljournal: undecided undone by a repeat", dir: "sqljournal", edits: []edit{{
-		sqlFile, "\t\tWHEN state = 'open' AND holder = ?5 THEN ?6\n", "\t\tWHEN state IN ('open', 'undecided') THEN ?6\n",
+		sqlFile, "\t\tWHEN state = 'open' AND holder LIKE ?5 THEN ?6\n", "\t\tWHEN state IN ('open', 'undecided') THEN ?6\n",
 	}}},
 	{name: "sqljournal: unknown outcome as not sent", dir: "sqljournal", edits: []edit{{
 		sqlFile, "\tdefault: // an outcome that is not known is unknown\n\t\treturn stateUndecided\n", "\tdefault:\n\t\treturn stateNotSent\n",
@@ -391,5 +391,16 @@ var mutants = []mutant{
 	{name: "sqljournal: later tries resolved", dir: "sqljournal", edits: []edit{{
 		sqlFile, "const try = `id || '-' || attempts`", "const try = `id || '-'`",
 	}}},
-	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{sqlFile, "\t\tj.release(ctx, i)\n", ""}}},
+	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{sqlFile, "\t\tj.release(ctx, i, holder)\n", ""}}},
+	{name: "sqljournal: two calls with one holder", dir: "sqljournal", edits: []edit{{sqlFile, "j.begun.Add(1)", "j.begun.Load()"}}},
+	{name: "sqljournal: repeats that leave an intent open", dir: "sqljournal", edits: []edit{{
+		sqlFile, "SET state = 'undecided', attempts = attempts + 1", "SET attempts = attempts + 1",
+	}}},
+	{name: "sqljournal: repeats that are not on record", dir: "sqljournal", edits: []edit{{
+		sqlFile, "return fmt.Errorf(\"sqljournal: a repeat is not on record: %w\", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})",
+		"return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}",
+	}}},
+	{name: "sqljournal: another body without what is known of the first", dir: "sqljournal", edits: []edit{{
+		sqlFile, "return fmt.Errorf(\"%w: %w\", ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})", "return ErrOtherBody",
+	}}},
 }
