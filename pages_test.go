@@ -261,6 +261,21 @@ func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
 	assert.Equal(t, 4, failure(t, err).Page)
 }
 
+// oneASecond is a limiter that lets a request go each second.
+func oneASecond(t *testing.T) Option {
+	t.Helper()
+	tick := time.NewTicker(time.Second)
+	t.Cleanup(tick.Stop)
+	return WithLimiter(limiterFunc(func(ctx context.Context) error {
+		select {
+		case <-tick.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}))
+}
+
 // A call that is begun early waits longer at the limiter, and its own 30 seconds
 // may end there. That is no failure: its turn has come when the page is asked for.
 func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
@@ -270,17 +285,7 @@ func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &shelf{last: 120}
-				tick := time.NewTicker(time.Second)
-				defer tick.Stop()
-				limiter := limiterFunc(func(ctx context.Context) error {
-					select {
-					case <-tick.C:
-						return nil
-					case <-ctx.Done():
-						return ctx.Err()
-					}
-				})
-				ids, err := walked(t.Context(), clientOn(t, s, WithLimiter(limiter)), ListCardsParams{}, WithPrefetch(ahead))
+				ids, err := walked(t.Context(), clientOn(t, s, oneASecond(t)), ListCardsParams{}, WithPrefetch(ahead))
 				require.NoError(t, err)
 				assert.Equal(t, cardsOf(1, 120), ids)
 				assert.Equal(t, numbers(1, 120), s.pagesAsked())
@@ -320,18 +325,8 @@ func TestPrefetchWaitsForTheLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{last: 6}
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		limiter := limiterFunc(func(ctx context.Context) error {
-			select {
-			case <-tick.C:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
 		start := time.Now()
-		ids, err := walked(t.Context(), clientOn(t, s, WithLimiter(limiter)), ListCardsParams{}, WithPrefetch(5))
+		ids, err := walked(t.Context(), clientOn(t, s, oneASecond(t)), ListCardsParams{}, WithPrefetch(5))
 		require.NoError(t, err)
 		assert.Equal(t, cardsOf(1, 6), ids)
 		assert.Equal(t, 6*time.Second, time.Since(start))
