@@ -16,8 +16,9 @@ import (
 type Journal interface {
 	// Begin is called before the first byte of a write that has a reference. Where
 	// the reference is taken it returns a *[DuplicateIntent], and an error that
-	// wraps one where the intent that took it has another body. Any error means
-	// that nothing is sent, but for an undecided *DuplicateIntent under
+	// wraps one where nothing may be sent whatever the Profile says: where the body
+	// is another, or the repeat is not on record. Any error means that nothing is
+	// sent, but for an undecided *DuplicateIntent under
 	// [Profile].ServerDeduplicates.
 	Begin(ctx context.Context, i Intent) error
 	// End is called with the result, on a context that outlives the call. Where it
@@ -176,7 +177,7 @@ func (k *call) begin(ctx context.Context) *Error {
 	case taken == nil || taken.Outcome != OutcomeExecuted:
 		taken = &DuplicateIntent{}
 	}
-	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped says that the body is another
+	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped must not be lifted
 	switch {
 	case !bare:
 		return k.fail(taken.Outcome, &otherIntent{taken, conceal("", err)})

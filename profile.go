@@ -45,7 +45,8 @@ type Profile struct {
 	TrustReplies bool
 	// ServerDeduplicates says that the service executes a reference once however
 	// often it is sent. A caller may then repeat an undecided one despite the
-	// journal. The client itself repeats nothing all the same.
+	// journal, if that records repeats: sqljournal does with WithRepeats. The client
+	// itself repeats nothing all the same.
 	ServerDeduplicates bool
 }
 
