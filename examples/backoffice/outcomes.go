@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,7 +92,8 @@ func (j careful) Begin(ctx context.Context, i cardwire.Intent) error {
 	}
 	for _, e := range entries {
 		if e.Op == i.Op && strings.EqualFold(e.Reference, i.Reference) { // the same UUID in either case
-			return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}
+			// Wrapped, so that it holds whatever the Profile says.
+			return fmt.Errorf("undecided: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 		}
 	}
 	return j.Journal.Begin(ctx, i)
