@@ -266,7 +266,7 @@ func (t *Tree) tryAll(ctx context.Context, p Plan, limit time.Duration) ([]Resul
 			p.logf("... %d of %d in %s\n", done, len(results), time.Since(started).Round(time.Second))
 		}
 	}
-	return results, errors.Join(failures...)
+	return results, cmp.Or(ctx.Err(), errors.Join(failures...))
 }
 
 // work tries mutants in a copy of its own, which keeps the build cache of use:
