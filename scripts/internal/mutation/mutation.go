@@ -186,12 +186,13 @@ func (t *Tree) Replace(file, old, text string) (Edit, error) {
 // then seem to kill whatever they are given.
 func (t *Tree) Try(ctx context.Context, p Plan) ([]Result, error) {
 	p.logf("%d mutants; the tests as they are: ", len(p.Mutants))
-	took, err := t.baseline(ctx, p, firstLimit)
+	started := time.Now()
+	slowest, err := t.baseline(ctx, p, firstLimit)
 	if err != nil {
 		return nil, err
 	}
-	p.logf("passed in %s\n", took.Round(100*time.Millisecond))
-	limit := max(leastLimit, 5*took)
+	p.logf("passed in %s\n", time.Since(started).Round(100*time.Millisecond))
+	limit := max(leastLimit, 5*slowest)
 	results, err := t.tryAll(ctx, p, limit)
 	if err != nil {
 		return results, err
@@ -202,19 +203,19 @@ func (t *Tree) Try(ctx context.Context, p Plan) ([]Result, error) {
 	return results, err
 }
 
-// How long a test may take: as they are, and of a mutant.
+// How long the tests of a package may take: as they are, and at least of a mutant.
 const (
 	firstLimit = 10 * time.Minute
 	leastLimit = 30 * time.Second
 )
 
-// baseline runs all tests of the plan without a mutant.
-func (t *Tree) baseline(ctx context.Context, p Plan, limit time.Duration) (time.Duration, error) {
+// baseline runs all tests of the plan without a mutant, and returns how long the
+// slowest package took.
+func (t *Tree) baseline(ctx context.Context, p Plan, limit time.Duration) (slowest time.Duration, err error) {
 	packages := map[string][]string{}
 	for _, m := range p.Mutants {
 		packages[m.Dir] = append(packages[m.Dir], m.Packages...)
 	}
-	started := time.Now()
 	for dir, patterns := range packages {
 		slices.Sort(patterns)
 		r, err := test(ctx, filepath.Join(t.Root, dir), slices.Compact(patterns), p.Skip, limit)
@@ -224,8 +225,9 @@ func (t *Tree) baseline(ctx context.Context, p Plan, limit time.Duration) (time.
 		if !r.passed {
 			return 0, fmt.Errorf("the tests fail without any mutant: %s\n%s", strings.Join(r.failed, ", "), r.output)
 		}
+		slowest = max(slowest, r.slowest)
 	}
-	return time.Since(started), nil
+	return slowest, nil
 }
 
 // numbered is a result with its place in the plan.
@@ -339,7 +341,8 @@ type run struct {
 	unbuilt  bool
 	timedOut bool
 	failed   []string
-	output   []byte // of what failed
+	slowest  time.Duration // of the packages that passed
+	output   []byte        // of what failed
 }
 
 func (r *run) verdict() Verdict {
@@ -376,7 +379,11 @@ func test(ctx context.Context, dir string, packages []string, skip string, limit
 }
 
 // event is a line of go test -json.
-type event struct{ Action, Package, Test, Output, FailedBuild string }
+type event struct {
+	Action, Package, Test, Output, FailedBuild string
+
+	Elapsed float64 // in seconds
+}
 
 // read reads what go test -json writes.
 func read(lines []byte) (r run) {
@@ -388,6 +395,10 @@ func read(lines []byte) (r run) {
 			continue
 		}
 		switch e.Action {
+		case "pass":
+			if e.Test == "" {
+				r.slowest = max(r.slowest, time.Duration(e.Elapsed*float64(time.Second)))
+			}
 		case "fail":
 			r.unbuilt = r.unbuilt || e.FailedBuild != ""
 			r.add(e.Test)

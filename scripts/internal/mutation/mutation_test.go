@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -80,6 +81,15 @@ func TestWhatTheTestsSay(t *testing.T) {
 			assert.Equal(t, tc.output, string(r.output))
 		})
 	}
+}
+
+func TestHowLongTheSlowestPackageTook(t *testing.T) {
+	t.Parallel()
+	r := read([]byte(`{"Action":"pass","Package":"p/a","Test":"TestA","Elapsed":9}
+{"Action":"pass","Package":"p/a","Elapsed":1.5}
+{"Action":"pass","Package":"p/b","Elapsed":0.25}
+`))
+	assert.Equal(t, 1500*time.Millisecond, r.slowest)
 }
 
 func TestAMutantIsMadeAndUndone(t *testing.T) {
