@@ -71,8 +71,8 @@ func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (ali
 
 // skip are tests that are not asked. Those that count allocations fail for almost
 // any change, and those that compare a setting with itself do not know what it is
-// for. Those that print everything in every way take longer than all others.
-const skip = `Alloc|^TestTheDefaults$|^TestSettingsOfTheEngines$|ShowsASecret$`
+// for.
+const skip = `Alloc|^TestTheDefaults$|^TestSettingsOfTheEngines$|` + mutation.Longest
 
 // makeAll finds the place of every mutant, also of those that are not asked for.
 func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {

@@ -69,7 +69,7 @@ func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (sur
 	if list {
 		return 0, show(ctx, pattern)
 	}
-	plan := mutation.Plan{Jobs: jobs, Log: os.Stdout}
+	plan := mutation.Plan{Jobs: jobs, Skip: mutation.Longest, Log: os.Stdout}
 	plan.Report = func(r mutation.Result) {
 		if verbose || r.Verdict != mutation.Killed {
 			fmt.Printf("%s: %s\n", r.Mutant.Name, r.Verdict)

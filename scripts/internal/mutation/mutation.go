@@ -139,6 +139,10 @@ func inCopy(ctx context.Context, pattern string, find Find, use func(*Tree, []Mu
 	return use(tree, slices.DeleteFunc(mutants, func(m Mutant) bool { return !wanted.MatchString(m.Name) }))
 }
 
+// Longest is a Plan.Skip for the tests that print everything in every way. They
+// take longer than all others, which find what they find.
+const Longest = `ShowsASecret$`
+
 // Tree is a copy of the repository, as it was when the copy was taken.
 type Tree struct {
 	// Root is where the copy stands. It is not to be changed.
