@@ -100,7 +100,11 @@ const maxRequestID = 64
 
 func requestID(h http.Header, key string) string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		if id := sanitise(strings.Map(visible, h.Get(name)), key); id != "" {
+		value := h.Get(name)
+		if value == "" {
+			continue
+		}
+		if id := sanitise(strings.Map(visible, value), key); id != "" {
 			return id[:min(len(id), maxRequestID)]
 		}
 	}

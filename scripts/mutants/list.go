@@ -309,8 +309,8 @@ var mutants = []mutant{
 	{name: "card numbers in messages", edits: []edit{{maskFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
 	{name: "card numbers in groups in messages", edits: []edit{{maskFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
 	{name: "key in messages", edits: []edit{{maskFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
-	{name: "card numbers in request IDs", edits: []edit{{maskFile, "if id := sanitise(strings.Map(visible, h.Get(name)), key); id", "if id := strings.Map(visible, h.Get(name)); id"}}},
-	{name: "key in request IDs", edits: []edit{{maskFile, "sanitise(strings.Map(visible, h.Get(name)), key)", "sanitise(strings.Map(visible, h.Get(name)), \"\")"}}},
+	{name: "card numbers in request IDs", edits: []edit{{maskFile, "if id := sanitise(strings.Map(visible, value), key); id", "if id := strings.Map(visible, value); id"}}},
+	{name: "key in request IDs", edits: []edit{{maskFile, "sanitise(strings.Map(visible, value), key)", "sanitise(strings.Map(visible, value), \"\")"}}},
 	{name: "key in a Response's header", edits: []edit{{
 		maskFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
 	}}},
