@@ -186,7 +186,7 @@ func openJournal(t *testing.T, path string) *sqljournal.Journal {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	db.SetMaxOpenConns(1) // SQLite lets one write at a time
-	journal, err := sqljournal.New(db, sqljournal.SQLite)
+	journal, err := sqljournal.New(db, sqljournal.SQLite, sqljournal.WithRepeats())
 	require.NoError(t, err)
 	require.NoError(t, journal.EnsureSchema(t.Context()))
 	return journal
