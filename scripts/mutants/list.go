@@ -242,7 +242,7 @@ var mutants = []mutant{
 	{name: "ServerDeduplicates forgetting the undecided", edits: []edit{{
 		journalFile, "\tk.client.intents.remember(k.intentKey())\n\treturn nil\n", "\treturn nil\n",
 	}}},
-	{name: "ServerDeduplicates lifting another body", edits: []edit{{journalFile, "\tcase !bare:\n", "\tcase false:\n"}}},
+	{name: "ServerDeduplicates lifting another body", edits: []edit{{journalFile, "\tcase !bare:\n", "\tcase !bare && false:\n"}}},
 	{name: "journal digest without the target", edits: []edit{{
 		journalFile, "slices.Concat(k.op.fields, k.op.target).Digest()", "slices.Concat(k.op.fields).Digest()",
 	}}},
