@@ -16,19 +16,6 @@ import (
 // Each benchmark stands beside its baseline, which is named plain or bare: the
 // program scripts/bench compares the two.
 
-// loop measures op, and the processors' time beside the clock's.
-func loop(b *testing.B, op func() error) {
-	b.Helper()
-	b.ReportAllocs()
-	before := measure.CPU()
-	for b.Loop() {
-		if err := op(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(measure.CPU()-before)/float64(b.N), "cpu-ns/op")
-}
-
 // BenchmarkDecode compares decoding a reply, its envelope and every quirk
 // included, with encoding/json into a plain struct.
 func BenchmarkDecode(b *testing.B) {
@@ -50,11 +37,11 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			b.Run("plain", func(b *testing.B) {
 				b.SetBytes(int64(len(tc.body)))
-				loop(b, func() error { return tc.plain(tc.body) })
+				measure.Loop(b, func() error { return tc.plain(tc.body) })
 			})
 			b.Run("cardwire", func(b *testing.B) {
 				b.SetBytes(int64(len(tc.body)))
-				loop(b, func() error { return tc.ours(tc.body) })
+				measure.Loop(b, func() error { return tc.ours(tc.body) })
 			})
 		})
 	}
@@ -142,11 +129,11 @@ func BenchmarkLoopback(b *testing.B) {
 
 func (w wholeCall) compare(b *testing.B, base string, hc *http.Client, opts ...Option) {
 	b.Run("bare", func(b *testing.B) {
-		loop(b, func() error { return measure.Bare(context.Background(), hc, base+w.path, w.plain) })
+		measure.Loop(b, func() error { return measure.Bare(context.Background(), hc, base+w.path, w.plain) })
 	})
 	b.Run("cardwire", func(b *testing.B) {
 		c := clientAt(b, base, opts...)
-		loop(b, func() error { return w.ours(context.Background(), c) })
+		measure.Loop(b, func() error { return w.ours(context.Background(), c) })
 	})
 }
 

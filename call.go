@@ -131,9 +131,9 @@ func (k *call) refuse(text string) {
 //	send      claims a write's reference, and settles it (in journal.go)
 //	exchange  asks the engine, and has judge say what its answer means
 //
-// and then through Engine.Do and RoundTrip of package transport. The value is nil unless there
-// is one: where the error is [ErrParameterIgnored] or [ErrDrift], it is returned
-// together with it.
+// and then through Engine.Do and RoundTrip of package transport. The value is nil
+// unless there is one: where the error is [ErrParameterIgnored] or [ErrDrift], it
+// is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (*T, error) {
 	v := new(T)
 	k := &call{

@@ -175,32 +175,19 @@ func compare(b *testing.B, subjects []subject) {
 		b.Run(s.name, func(b *testing.B) {
 			hc := &http.Client{Transport: measure.Memory(s.reply)}
 			b.Run("bare", func(b *testing.B) {
-				loop(b, func() error {
+				measure.Loop(b, func() error {
 					return measure.Bare(context.Background(), hc, s.url, s.plain)
 				})
 			})
 			b.Run("client", func(b *testing.B) {
 				call := s.client(b, hc)
-				loop(b, func() error {
+				measure.Loop(b, func() error {
 					_, _, err := call(context.Background())
 					return err
 				})
 			})
 		})
 	}
-}
-
-// loop measures op, and the processors' time beside the clock's.
-func loop(b *testing.B, op func() error) {
-	b.Helper()
-	b.ReportAllocs()
-	before := measure.CPU()
-	for b.Loop() {
-		if err := op(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(measure.CPU()-before)/float64(b.N), "cpu-ns/op")
 }
 
 func TestClientAndBaselineReadWhatIsSent(t *testing.T) {

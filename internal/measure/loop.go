@@ -1,0 +1,16 @@
+package measure
+
+import "testing"
+
+// Loop measures op, and the processors' time beside the clock's.
+func Loop(b *testing.B, op func() error) {
+	b.Helper()
+	b.ReportAllocs()
+	before := CPU()
+	for b.Loop() {
+		if err := op(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(CPU()-before)/float64(b.N), "cpu-ns/op")
+}
