@@ -105,6 +105,7 @@ type call struct {
 	client    *core // nil: New did not make the client
 	op        operation
 	start     time.Time
+	claimed   bool    // the reference is ours until settle
 	intent    *Intent // in the journal; nil: not there
 	bearer    string
 	read      func(*wire.Codec)
@@ -126,14 +127,13 @@ func (k *call) refuse(text string) {
 
 // do is the one path that every operation takes. A GetCard goes through
 //
-//	do        which reads the data as what the operation returns
-//	run       applies the call's options, and tells the observers
-//	send      claims a write's reference, and settles it (in journal.go)
-//	exchange  asks the engine, and has judge say what its answer means
+//	do         begins the call, ends it, and returns what it read
+//	exchange   asks the engine, and has judge say what its answer means
+//	Engine.Do  of package transport hands the call to go-retryablehttp
+//	RoundTrip  of package transport is called back for each attempt
 //
-// and then through Engine.Do and RoundTrip of package transport. The value is nil
-// unless there is one: where the error is [ErrParameterIgnored] or [ErrDrift], it
-// is returned together with it.
+// The value is nil unless there is one: where the error is [ErrParameterIgnored]
+// or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (*T, error) {
 	v := new(T)
 	k := &call{
@@ -152,13 +152,20 @@ func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []
 	if r.id != nil {
 		k.serviceID = func() string { return r.id(v) }
 	}
-	switch err := k.run(ctx, opts); {
-	case err == nil:
+	ctx, failure := k.begin(ctx, opts)
+	defer k.abandon(ctx)
+	if failure == nil {
+		failure = k.exchange(ctx)
+		k.settle(ctx, failure)
+	}
+	k.end(ctx, failure)
+	switch {
+	case failure == nil:
 		return v, nil
-	case err.keepsValue():
-		return v, err
+	case failure.keepsValue():
+		return v, failure
 	default:
-		return nil, err
+		return nil, failure
 	}
 }
 
@@ -170,7 +177,21 @@ func value[T any](v *T, err error) (T, error) {
 	return *v, err
 }
 
-func (k *call) run(ctx context.Context, opts []CallOption) *Error {
+// begin applies the call's options, tells the observers, and claims a write's
+// reference. Where it fails, nothing is sent.
+func (k *call) begin(ctx context.Context, opts []CallOption) (context.Context, *Error) {
+	k.apply(opts)
+	if err := k.ready(ctx); err != nil {
+		failure := k.fail(OutcomeNotSent, err)
+		k.stick(failure)
+		return ctx, failure
+	}
+	k.start = time.Now()
+	ctx = k.started(ctx)
+	return ctx, k.claim(ctx)
+}
+
+func (k *call) apply(opts []CallOption) {
 	for _, opt := range opts {
 		if opt == nil {
 			k.refuse("a call option is nil")
@@ -181,17 +202,6 @@ func (k *call) run(ctx context.Context, opts []CallOption) *Error {
 	if k.response != nil {
 		*k.response = Response{}
 	}
-	if err := k.ready(ctx); err != nil {
-		failure := k.fail(OutcomeNotSent, err)
-		k.stick(failure)
-		return failure
-	}
-	k.start = time.Now()
-	ctx = k.started(ctx)
-	failure := k.send(ctx)
-	k.logLast(ctx, failure)
-	k.ended(ctx, failure)
-	return failure
 }
 
 // ready says why nothing can be sent, if that is so.
@@ -210,6 +220,15 @@ func (k *call) ready(ctx context.Context) error {
 		return conceal("the context was done before the call", errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
+}
+
+// end tells of a call that was told to have started.
+func (k *call) end(ctx context.Context, failure *Error) {
+	if k.start.IsZero() {
+		return
+	}
+	k.logLast(ctx, failure)
+	k.ended(ctx, failure)
 }
 
 // exchange sends the request and judges the answer. What does not answer the

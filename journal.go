@@ -134,30 +134,32 @@ func (m *intents) remember(k intentKey) {
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// send claims the call's reference, in memory and in the journal, before
-// anything is sent, and settles it afterwards.
-func (k *call) send(ctx context.Context) (failure *Error) {
+// claim takes a write's reference, in memory and in the journal, before anything
+// is sent. What is claimed must be settled.
+func (k *call) claim(ctx context.Context) *Error {
 	if k.op.reference == "" || k.op.class != transport.Write {
-		return k.exchange(ctx)
+		return nil
 	}
 	key := k.intentKey()
 	if !k.client.intents.enter(key) {
 		return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
 	}
-	defer k.client.intents.leave(key)
-	if failure = k.begin(ctx); failure != nil {
+	defer func() {
+		if !k.claimed { // also where the journal panicked
+			k.client.intents.leave(key)
+		}
+	}()
+	if failure := k.recordIntent(ctx); failure != nil {
 		k.stick(failure)
 		return failure
 	}
-	failure = k.fail(OutcomeUnknown, nil) // stands where a caller's function panics
-	defer func() { k.settle(ctx, failure) }()
-	failure = k.exchange(ctx)
-	return failure
+	k.claimed = true
+	return nil
 }
 
 func (k *call) intentKey() intentKey { return intentKey{k.op.name, k.op.reference} }
 
-func (k *call) begin(ctx context.Context) *Error {
+func (k *call) recordIntent(ctx context.Context) *Error {
 	if k.client.journal == nil {
 		return nil
 	}
@@ -209,8 +211,14 @@ func (k *call) stick(failure *Error) {
 	}
 }
 
-// settle gives the call its final outcome, in memory and in the journal.
+// settle gives a claimed call its final outcome, in memory and in the journal, and
+// lets go of the reference.
 func (k *call) settle(ctx context.Context, failure *Error) {
+	if !k.claimed {
+		return
+	}
+	k.claimed = false
+	defer k.client.intents.leave(k.intentKey())
 	outcome := OutcomeExecuted
 	if failure != nil {
 		k.stick(failure)
@@ -219,10 +227,21 @@ func (k *call) settle(ctx context.Context, failure *Error) {
 			k.client.intents.remember(k.intentKey())
 		}
 	}
-	if k.intent == nil {
-		return
+	if k.intent != nil {
+		k.recordResult(ctx, outcome)
 	}
-	// The result must be recorded also where the caller has gone.
+}
+
+// abandon settles a call that a panic in a caller's function cut short: what was
+// sent may have happened.
+func (k *call) abandon(ctx context.Context) {
+	if k.claimed {
+		k.settle(ctx, k.fail(OutcomeUnknown, nil))
+	}
+}
+
+// recordResult records also where the caller has gone.
+func (k *call) recordResult(ctx context.Context, outcome Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
 	defer cancel()
 	result := IntentResult{Outcome: outcome}

@@ -129,7 +129,7 @@ var mutants = []mutant{
 	{name: "guard keyed without the operation", edits: []edit{{
 		journalFile, "intentKey{k.op.name, k.op.reference}", "intentKey{\"\", k.op.reference}",
 	}}},
-	{name: "guard that never lets go", edits: []edit{{journalFile, "\tdefer k.client.intents.leave(key)\n", ""}}},
+	{name: "guard that never lets go", edits: []edit{{journalFile, "\tdefer k.client.intents.leave(k.intentKey())\n", ""}}},
 	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: formBody, reference: id,", "body: formBody, reference: id, unique: true,"}}},
 
 	// What is told wrongly.
@@ -224,15 +224,20 @@ var mutants = []mutant{
 		journalFile, "\t\treturn k.fail(OutcomeNotSent, conceal(\"the journal did not record the intent\", err))\n", "\t\treturn nil\n",
 	}}},
 	{name: "journal asked after sending", edits: []edit{
-		{journalFile, "\tif failure = k.begin(ctx); failure != nil {\n\t\tk.stick(failure)\n\t\treturn failure\n\t}\n", ""},
+		{journalFile, "\tif failure := k.recordIntent(ctx); failure != nil {\n\t\tk.stick(failure)\n\t\treturn failure\n\t}\n", ""},
 		{
-			journalFile, "\tfailure = k.exchange(ctx)\n\treturn failure\n",
-			"\tfailure = k.exchange(ctx)\n\tif begun := k.begin(ctx); begun != nil {\n\t\tfailure = begun\n\t}\n\treturn failure\n",
+			callFile, "\t\tfailure = k.exchange(ctx)\n",
+			"\t\tfailure = k.exchange(ctx)\n\t\tif k.claimed {\n\t\t\tif begun := k.recordIntent(ctx); begun != nil {\n\t\t\t\tfailure = begun\n\t\t\t}\n\t\t}\n",
 		},
 	}},
-	{name: "End error fails the call", edits: []edit{{
-		journalFile, "\t\tk.journalFailed(ctx, err)\n", "\t\tk.journalFailed(ctx, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n",
-	}}},
+	{name: "End error fails the call", edits: []edit{
+		{journalFile, "\t\tk.recordResult(ctx, outcome)\n", "\t\tk.recordResult(ctx, outcome, failure)\n"},
+		{journalFile, "recordResult(ctx context.Context, outcome Outcome) {", "recordResult(ctx context.Context, outcome Outcome, failure *Error) {"},
+		{
+			journalFile, "\t\tk.journalFailed(ctx, err)\n",
+			"\t\tk.journalFailed(ctx, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n",
+		},
+	}},
 	{name: "taken reference sent again", edits: []edit{{
 		journalFile, "\tcase taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates:\n", "\tcase false:\n",
 	}}},
@@ -253,8 +258,10 @@ var mutants = []mutant{
 	{name: "journal not told the service's ID", edits: []edit{{
 		journalFile, "\tif outcome == OutcomeExecuted && k.serviceID != nil {\n", "\tif false {\n",
 	}}},
+	{name: "panic settles nothing", edits: []edit{{callFile, "\tdefer k.abandon(ctx)\n", ""}}},
+	{name: "claim kept where the journal panics", edits: []edit{{journalFile, "\t\tif !k.claimed { // also where the journal panicked\n", "\t\tif false {\n"}}},
 	{name: "panic recorded as executed", edits: []edit{{
-		journalFile, "\tfailure = k.fail(OutcomeUnknown, nil) // stands where a caller's function panics\n", "\tfailure = nil\n",
+		journalFile, "\t\tk.settle(ctx, k.fail(OutcomeUnknown, nil))\n", "\t\tk.settle(ctx, nil)\n",
 	}}},
 
 	// What goes on for too long, or too much of it.
