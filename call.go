@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -114,7 +113,6 @@ type call struct {
 	last      answer
 
 	// Kept here to be one allocation with the call.
-	url      url.URL
 	request  transport.Request
 	envelope envelope
 }
@@ -280,11 +278,8 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
-	k.url = *k.client.base
-	k.url.Path += k.op.path
-	k.url.RawQuery = k.op.query
 	k.request = transport.Request{
-		Class: k.op.class, Method: k.op.method, URL: &k.url, Header: k.headers(),
+		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k.headers(),
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
 	}
 	r := &k.request

@@ -99,11 +99,13 @@ func loggable(h http.Header, key string) http.Header {
 const maxRequestID = 64
 
 func requestID(h http.Header, key string) string {
+	// Not by Get, which would make canonical what is so already.
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		value := h.Get(name)
-		if value == "" {
+		values := h[name]
+		if len(values) == 0 {
 			continue
 		}
+		value := values[0]
 		if id := sanitise(strings.Map(visible, value), key); id != "" {
 			return id[:min(len(id), maxRequestID)]
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,7 @@ import (
 type call struct {
 	context.Context // the caller's
 
-	in     Request
+	in     *Request
 	engine *Engine
 	reply  Reply
 
@@ -28,10 +29,21 @@ type call struct {
 	final   bool    // whatever the class, nothing may follow
 	refused bool    // the attempt was not begun
 
-	// Kept here to be one allocation with the call.
+	out     *outgoing // of the attempt under way
 	wrapped retryablehttp.Request
+
+	// Kept here to be one allocation with the call.
+	carried http.Request
 	stub    http.Response
-	first   lazyContext
+	first   outgoing
+}
+
+// outgoing is what an attempt hands out. Whoever it goes to may change it, and
+// may hold it for longer than the attempt takes.
+type outgoing struct {
+	request http.Request
+	url     url.URL
+	ctx     lazyContext
 }
 
 type callKey struct{}
@@ -49,7 +61,8 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 // carrier is the request that go-retryablehttp and its http.Client see. It
 // carries the call and nothing else: each attempt makes its own request.
 func (c *call) carrier() *http.Request {
-	return (&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(c)
+	c.carried = *(&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(c)
+	return &c.carried
 }
 
 // tripper is the RoundTripper below go-retryablehttp: one call of it is one
@@ -133,6 +146,10 @@ func (c *call) begin() {
 		Tries:    c.reply.Tries + 1,
 		owner:    c.engine,
 	}
+	c.out = &c.first
+	if c.reply.Tries > 1 {
+		c.out = new(outgoing)
+	}
 }
 
 // attemptContext bounds the attempt; nil: the caller's context ends first.
@@ -144,10 +161,7 @@ func (c *call) attemptContext() *lazyContext {
 	if d, ok := c.Deadline(); end.IsZero() || ok && !end.Before(d) {
 		return nil
 	}
-	lazy := &c.first
-	if c.reply.Tries > 1 {
-		lazy = new(lazyContext) // something may still hold the one before
-	}
+	lazy := &c.out.ctx
 	lazy.Context, lazy.end = c.Context, end
 	return lazy
 }
@@ -184,21 +198,17 @@ func (c *call) emptyBody() io.ReadCloser {
 // request is a literal because http.NewRequest would parse the URL again and
 // set GetBody, with which net/http sends a body again by itself.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
-	header, url := c.in.Header, c.in.URL
+	header := c.in.Header
 	if header == nil {
 		header = http.Header{}
-	}
-	if c.engine.doer != nil || c.reply.Tries > 1 {
-		// A doer may change it, and must not change what the next attempt sends.
-		own := *url
-		url = &own
 	}
 	if c.reply.Tries > 1 {
 		header = header.Clone() // the attempt before may not have let go of it
 	}
-	return (&http.Request{
+	c.out.url = c.in.address()
+	c.out.request = *(&http.Request{
 		Method:        c.in.Method,
-		URL:           url,
+		URL:           &c.out.url,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
@@ -207,6 +217,7 @@ func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
 		ContentLength: c.in.BodySize,
 		Host:          c.in.URL.Host,
 	}).WithContext(ctx)
+	return &c.out.request
 }
 
 // send carries a request to its answer's head, and follows no redirect.
@@ -282,7 +293,8 @@ func (c *call) strays(answered *http.Request) bool {
 	if _, ok := c.engine.doer.(*http.Client); ok {
 		return followed // its transport may rewrite URLs, as those of tests do
 	}
-	return followed || answered.URL != c.in.URL && (answered.URL == nil || answered.URL.String() != c.in.URL.String())
+	asked := c.in.address() // a doer may have changed the one that it was given
+	return followed || answered.URL == nil || answered.URL.String() != asked.String()
 }
 
 // settle notes how the attempt ended.

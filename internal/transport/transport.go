@@ -127,10 +127,15 @@ type Request struct {
 	Class Class
 	// Method is the HTTP method.
 	Method string
-	// URL is absolute, http or https.
+	// URL is absolute, http or https. It may be shared: it is only copied.
 	URL *url.URL
-	// Header is sent as it is; nil: none. Each call needs one of its own, because
-	// a caller's Doer is handed this very map.
+	// Path follows the path of URL, without escapes; "": nothing does.
+	Path string
+	// Query takes the place of URL's query, encoded; "": that stays.
+	Query string
+	// Header is sent as it is, names and values checked by the caller; nil: none.
+	// Each call needs one of its own, because a caller's Doer is handed this very
+	// map.
 	Header http.Header
 	// Body opens the body, once an attempt; nil: none. What it returns is closed
 	// once, before Do returns, but perhaps while net/http still reads it.
@@ -147,6 +152,16 @@ type Request struct {
 	// OnAttempt is told of each attempt, once it is known whether another
 	// follows; nil: nobody is.
 	OnAttempt func(Attempt)
+}
+
+// address is a URL of an attempt's own.
+func (r *Request) address() url.URL {
+	u := *r.URL
+	u.Path += r.Path
+	if r.Query != "" {
+		u.RawQuery = r.Query
+	}
+	return u
 }
 
 // Reply says what became of a call. Where a limiter, a context or a deadline
@@ -190,10 +205,10 @@ func (r *Reply) Release() {
 // ErrTooLarge says that the body of the answer exceeds MaxBytes.
 var ErrTooLarge = errors.New("transport: the answer is too large")
 
-// Do carries a call to its end. The Reply is never nil, and is the caller's to
-// release.
+// Do carries a call to its end, until when in must not change. The Reply is never
+// nil, and is the caller's to release.
 func (e *Engine) Do(ctx context.Context, in *Request) *Reply {
-	c := &call{Context: ctx, in: *in, engine: e}
+	c := &call{Context: ctx, in: in, engine: e}
 	c.reply = Reply{NotSent: true, owner: e}
 	if err := in.validate(); err != nil {
 		c.reply.Err = seal("invalid request", err)

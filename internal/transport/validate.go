@@ -17,11 +17,6 @@ func (c *Request) validate() error {
 	case c.BodySize < 0 || c.BodySize > 0 && c.Body == nil:
 		return errors.New("transport: the size is not that of the body")
 	}
-	for name, values := range c.Header {
-		if !token(name) || !printable(values) {
-			return errors.New("transport: a header is invalid")
-		}
-	}
 	return nil
 }
 
@@ -36,15 +31,4 @@ func token(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-func printable(values []string) bool {
-	for _, v := range values {
-		for i := range len(v) {
-			if v[i] < ' ' && v[i] != '\t' || v[i] == 0x7f {
-				return false
-			}
-		}
-	}
-	return true
 }
