@@ -24,11 +24,7 @@ func TestCardCapacity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			observe, drift := driftsOf()
-			got, err := answered(t, "GET /shop/api/v1/account/capacity", success(tc.data), observe).CardCapacity(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, got)
-			assert.Equal(t, tc.drift, *drift)
+			readsQuirk(t, "GET /shop/api/v1/account/capacity", success(tc.data), (*Client).CardCapacity, tc.want, tc.drift)
 		})
 	}
 }

@@ -220,21 +220,8 @@ func TestBINQuirks(t *testing.T) {
 			t.Parallel()
 			want := binWanted()
 			tc.change(&want)
-			observe, drift := driftsOf()
-			text := success(`[` + edited(t, binText, tc.old, tc.replacement) + `]`)
-			got, err := answered(t, anything, text, observe).ListBINs(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, []BIN{want}, got)
-			assert.Equal(t, tc.drift, *drift)
-
-			strict, err := answered(t, anything, text, WithStrictDrift()).ListBINs(t.Context())
-			assert.Equal(t, got, strict)
-			if tc.drift == nil {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, ErrDrift)
-			require.ErrorIs(t, err, ErrExecuted)
+			reply := success(`[` + edited(t, binText, tc.old, tc.replacement) + `]`)
+			readsQuirk(t, anything, reply, (*Client).ListBINs, []BIN{want}, tc.drift)
 		})
 	}
 }
@@ -339,11 +326,7 @@ func TestListBINsUnderMaintenance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			observe, drift := driftsOf()
-			got, err := answered(t, "GET /shop/api/v1/bins/maintenance", success(tc.data), observe).ListBINsUnderMaintenance(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, got)
-			assert.Equal(t, tc.drift, *drift)
+			readsQuirk(t, "GET /shop/api/v1/bins/maintenance", success(tc.data), (*Client).ListBINsUnderMaintenance, tc.want, tc.drift)
 		})
 	}
 	for _, data := range []string{`null`, `{}`, `"493193"`, `[null]`, `[["493193"]]`, `[4.5]`, `[true]`} {

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -27,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/syntax"
 )
 
 // Programs outside this repository are compiled against the names below. What
@@ -372,31 +372,13 @@ func underlying(f reflect.Type) string {
 	return reflect.FuncOf(in, out, f.IsVariadic()).String()
 }
 
-// sourceFiles parses what a user of the package gets, comments included.
-func sourceFiles(t *testing.T, dir string) []*ast.File {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var files []*ast.File
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.ParseComments)
-		require.NoError(t, err)
-		files = append(files, file)
-	}
-	require.NotEmpty(t, files)
-	return files
-}
-
 func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 	t.Parallel()
 	packages := publicPackages(t)
 	assert.Subset(t, packages, []string{".", "cardwireotel", "cardwiretest", "sqljournal"})
 	for _, dir := range packages {
 		var missing []string
-		for _, file := range sourceFiles(t, dir) {
+		for _, file := range syntax.Files(t, dir) {
 			missing = append(missing, undocumented(file)...)
 		}
 		assert.Empty(t, missing, dir)
@@ -406,7 +388,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 func TestEveryPublicPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		documented := slices.ContainsFunc(sourceFiles(t, dir), func(file *ast.File) bool {
+		documented := slices.ContainsFunc(syntax.Files(t, dir), func(file *ast.File) bool {
 			return strings.HasPrefix(file.Doc.Text(), "Package "+file.Name.Name+" ")
 		})
 		assert.True(t, documented, dir)
@@ -427,7 +409,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 		}
 		sources, err := filepath.Glob(filepath.Join(path, "*.go"))
 		sources = slices.DeleteFunc(sources, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-		if err == nil && len(sources) > 0 && sourceFiles(t, path)[0].Name.Name != "main" {
+		if err == nil && len(sources) > 0 && syntax.Files(t, path)[0].Name.Name != "main" {
 			dirs = append(dirs, path)
 		}
 		return err

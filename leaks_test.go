@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	htmltemplate "html/template"
 	"io"
 	"io/fs"
@@ -25,7 +23,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -36,6 +33,8 @@ import (
 	"testing"
 	texttemplate "text/template"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/syntax"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -500,14 +499,7 @@ func TestEveryExportedTypeIsExhibited(t *testing.T) {
 
 func exportedTypes(t *testing.T) (names []string) {
 	t.Helper()
-	sources, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, source := range sources {
-		if strings.HasSuffix(source, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
+	for _, file := range syntax.Files(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() {
 				names = append(names, spec.Name.Name)

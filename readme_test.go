@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/syntax"
 )
 
 func readme(t *testing.T) string {
@@ -236,14 +237,7 @@ func exportedNames(t *testing.T) map[string]bool {
 			names[typeName+"."+m.Name] = true
 		}
 	}
-	sources, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, source := range sources {
-		if strings.HasSuffix(source, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
+	for _, file := range syntax.Files(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:

@@ -70,11 +70,8 @@ func TestRemittanceListQuirks(t *testing.T) {
 			t.Parallel()
 			want := stateWanted()
 			tc.change(&want)
-			observe, drift := driftsOf()
-			got, err := answered(t, anything, success(`[`+edited(t, stateText, tc.old, tc.replacement)+`]`), observe).ListRemittanceStates(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, []RemittanceState{want}, got)
-			assert.Equal(t, tc.drift, *drift)
+			reply := success(`[` + edited(t, stateText, tc.old, tc.replacement) + `]`)
+			readsQuirk(t, anything, reply, (*Client).ListRemittanceStates, []RemittanceState{want}, tc.drift)
 		})
 	}
 	for name, tc := range map[string]struct {
@@ -96,12 +93,8 @@ func TestRemittanceListQuirks(t *testing.T) {
 			t.Parallel()
 			want := currencyWanted()
 			tc.change(&want)
-			observe, drift := driftsOf()
-			text := success(`[` + edited(t, currencyText, tc.old, tc.replacement) + `]`)
-			got, err := answered(t, anything, text, observe).ListRemittanceCurrencies(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, []RemittanceCurrency{want}, got)
-			assert.Equal(t, tc.drift, *drift)
+			reply := success(`[` + edited(t, currencyText, tc.old, tc.replacement) + `]`)
+			readsQuirk(t, anything, reply, (*Client).ListRemittanceCurrencies, []RemittanceCurrency{want}, tc.drift)
 		})
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/syntax"
 )
 
 // This file tries hostile texts in everything that a caller hands in as text.
@@ -1035,7 +1036,7 @@ var parameterTypes = map[string]reflect.Type{
 // of parameters, what functions that are handed in return, and the environment.
 func textInputs(t *testing.T) (found []string) {
 	t.Helper()
-	for _, file := range sourceFiles(t, ".") {
+	for _, file := range syntax.Files(t, ".") {
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || !f.Name.IsExported() {

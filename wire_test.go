@@ -196,6 +196,27 @@ func driftsOf() (Option, *[]Drift) {
 	}}), list
 }
 
+// readsQuirk checks that a reply which deviates is read as want, that observers are
+// told of the drift, and that WithStrictDrift makes an error of it which comes
+// together with the same value.
+func readsQuirk[T any](t *testing.T, request, reply string, read func(*Client, context.Context, ...CallOption) (T, error), want T, drift []Drift) {
+	t.Helper()
+	observe, told := driftsOf()
+	got, err := read(answered(t, request, reply, observe), t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	assert.Equal(t, drift, *told)
+
+	got, err = read(answered(t, request, reply, WithStrictDrift()), t.Context())
+	assert.Equal(t, want, got)
+	if drift == nil {
+		require.NoError(t, err)
+		return
+	}
+	require.ErrorIs(t, err, ErrDrift)
+	require.ErrorIs(t, err, ErrExecuted)
+}
+
 // dec returns the amount with the scale in which it is written.
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 

@@ -1,0 +1,33 @@
+// Package syntax parses the project's own source, for the tests that hold it to
+// its rules.
+package syntax
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Files are the files of a package that its users get, comments included.
+func Files(t testing.TB, dir string) []*ast.File {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var files []*ast.File
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.ParseComments)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	require.NotEmpty(t, files)
+	return files
+}
