@@ -658,7 +658,7 @@ func listAll(c *Client, ctx context.Context, opts ...CallOption) (*CardPage, err
 func ofCard[T any](read func(*Client, context.Context, string, ...CallOption) (T, error)) func(*Client, context.Context, ...CallOption) (T, error) {
 	return func(c *Client, ctx context.Context, opts ...CallOption) (T, error) {
 		return read(c, ctx, "card-1", opts...)
-	} //nolint:revive // a method's form
+	}
 }
 
 func TestSingleCardQuirks(t *testing.T) {

@@ -311,9 +311,9 @@ func TestAnUnreadableEarlyAnswerToAWrongImageIsUnknown(t *testing.T) {
 
 // stuck blocks until it is closed, like a pipe that nobody writes to.
 type stuck struct {
+	untilClosed
+
 	reading func() // told of each read
-	closed  chan struct{}
-	once    sync.Once
 }
 
 func (s *stuck) Read([]byte) (int, error) {
@@ -322,8 +322,14 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, os.ErrClosed
 }
 
-func (s *stuck) Close() error {
-	s.once.Do(func() { close(s.closed) })
+// untilClosed tells when it is closed, as often as that may be.
+type untilClosed struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (u *untilClosed) Close() error {
+	u.once.Do(func() { close(u.closed) })
 	return nil
 }
 
@@ -345,7 +351,7 @@ func TestASourceThatBlocksLetsGoWithTheContext(t *testing.T) {
 			t.Parallel()
 			errGone := errors.New("the user has gone")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			s := &stuck{reading: func() { cancel(errGone) }, closed: make(chan struct{})}
+			s := &stuck{reading: func() { cancel(errGone) }, untilClosed: untilClosed{closed: make(chan struct{})}}
 			got, err := tc.client(t).UploadImage(ctx, UploadImageParams{
 				Filename: "front.png", ContentType: tc.contentType, Size: 10,
 				Open: func() (io.ReadCloser, error) { return s, nil },
@@ -372,7 +378,7 @@ func TestASourceThatBlocksLetsGoWhenTheTimeIsOver(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
-				s := &stuck{reading: func() {}, closed: make(chan struct{})}
+				s := &stuck{reading: func() {}, untilClosed: untilClosed{closed: make(chan struct{})}}
 				_, err := clientOn(t, hasty{bytes: 1000}, tc.opts...).UploadImage(t.Context(), UploadImageParams{
 					Filename: "front.png", ContentType: "image/png", Size: 1000,
 					Open: func() (io.ReadCloser, error) { return s, nil },
@@ -600,10 +606,10 @@ func TestUploadOverAConnection(t *testing.T) {
 // lingering is a source that hands out some bytes and then holds on to a read
 // until it is closed, and for a while longer.
 type lingering struct {
+	untilClosed
+
 	first   []byte
 	reading atomic.Bool
-	closed  chan struct{}
-	once    sync.Once
 }
 
 func (l *lingering) Read(p []byte) (int, error) {
@@ -621,16 +627,11 @@ func (l *lingering) Read(p []byte) (int, error) {
 	return 0, os.ErrClosed
 }
 
-func (l *lingering) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
 // What the caller gave is the caller's again when UploadImage returns, also
 // where the service answered before it had been sent everything.
 func TestAfterAnEarlyAnswerNobodyReadsTheSource(t *testing.T) {
 	t.Parallel()
-	source := &lingering{first: make([]byte, 64<<10), closed: make(chan struct{})}
+	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
 	leave := make(chan struct{})
 	server := serveHead(t, func(conn net.Conn) {
 		for !source.reading.Load() {

@@ -69,7 +69,7 @@ func TestNoLeaksFinds(t *testing.T) {
 	s := cardwiretest.New(cardwiretest.WithKey("another-key"), cardwiretest.WithCards(0))
 	s.AddCard(cardwiretest.Card{CardNo: "400000000000", CVV: "5555"})
 	// Numbers and keys are looked for from when a service first holds them.
-	cardwiretest.New().AddCard(fullCard())
+	cardwiretest.New().AddCard(activeCard())
 	for name, test := range map[string]struct {
 		leak func()
 		want string
@@ -105,7 +105,7 @@ func TestNoLeaksFinds(t *testing.T) {
 // Whatever a program makes of what it must not show.
 func TestNoLeaksFindsEverySpelling(t *testing.T) {
 	quiet(t)
-	cardwiretest.New().AddCard(fullCard())
+	cardwiretest.New().AddCard(activeCard())
 	for secret, want := range map[string]string{
 		canary: "a card number reached os.Stdout", cardwiretest.DefaultKey: "an API key reached os.Stdout",
 		`"cvv": "907"`: "a CVV reached os.Stdout",
@@ -142,7 +142,7 @@ func TestNoLeaksCustomLogger(t *testing.T) {
 		log.SetOutput(writer)
 		log.SetFlags(flags)
 	}()
-	cardwiretest.New().AddCard(fullCard())
+	cardwiretest.New().AddCard(activeCard())
 	var out bytes.Buffer
 	mine := slog.New(slog.NewJSONHandler(&out, nil))
 	slog.SetDefault(mine)

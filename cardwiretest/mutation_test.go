@@ -176,6 +176,24 @@ func (y *tally) unrefused(what string) {
 	y.answered = append(y.answered, what)
 }
 
+// tryEach has the changes of each operation's exchanges tried, and tells how many
+// were caught.
+func tryEach(t *testing.T, try func(t *testing.T, op string, exchanges []exchange, y *tally)) *tally {
+	t.Helper()
+	groups := byOp(t, record(t))
+	y := new(tally)
+	t.Run("of", func(t *testing.T) {
+		for op, exchanges := range groups {
+			t.Run(op, func(t *testing.T) {
+				t.Parallel()
+				try(t, op, exchanges, y)
+			})
+		}
+	})
+	y.log(t)
+	return y
+}
+
 func (y *tally) log(t *testing.T) {
 	t.Helper()
 	caught, total := 0, 0
@@ -194,25 +212,18 @@ func (y *tally) log(t *testing.T) {
 // once more for each type that the same member has elsewhere.
 func TestMutationOfReplies(t *testing.T) {
 	t.Parallel()
-	groups := byOp(t, record(t))
-	var y tally
-	t.Run("of", func(t *testing.T) {
-		for op, exchanges := range groups {
-			t.Run(op, func(t *testing.T) {
-				t.Parallel()
-				for _, e := range exchanges {
-					// Written anew, and not changed, it is what it was.
-					same := render(parse(t, e.reply))
-					require.NoError(t, disturbed(t, &tap{op: e.op, target: e.request.target, reply: same}))
-				}
-				for _, m := range replyMutants(t, exchanges) {
-					w := &tap{op: op, target: m.target, reply: m.reply}
-					y.count(m.kind, op+": "+m.what, disturbed(t, w) != nil)
-				}
-			})
+	y := tryEach(t, func(t *testing.T, op string, exchanges []exchange, y *tally) {
+		t.Helper()
+		for _, e := range exchanges {
+			// Written anew, and not changed, it is what it was.
+			same := render(parse(t, e.reply))
+			require.NoError(t, disturbed(t, &tap{op: e.op, target: e.request.target, reply: same}))
+		}
+		for _, m := range replyMutants(t, exchanges) {
+			w := &tap{op: op, target: m.target, reply: m.reply}
+			y.count(m.kind, op+": "+m.what, disturbed(t, w) != nil)
 		}
 	})
-	y.log(t)
 	assert.Empty(t, y.survivors, "what nobody notices")
 }
 
@@ -467,33 +478,26 @@ var noticed = func() map[string]string {
 // listed above.
 func TestMutationOfRequests(t *testing.T) {
 	t.Parallel()
-	groups := byOp(t, record(t))
-	var y tally
-	t.Run("of", func(t *testing.T) {
-		for op, exchanges := range groups {
-			t.Run(op, func(t *testing.T) {
-				t.Parallel()
-				seen := map[string]bool{}
-				for _, e := range exchanges {
-					for _, m := range requestMutants(t, e.request) {
-						w := &tap{op: op, target: e.request.target, request: &m.letter}
-						if m.kind == unchanged { // only written anew
-							require.NoError(t, disturbed(t, w))
-							continue
-						}
-						if what := op + ": " + m.what; !seen[what] {
-							seen[what] = true
-							y.count(m.kind, what, disturbed(t, w) != nil)
-							if w.status < 400 || w.status > 499 {
-								y.unrefused(what)
-							}
-						}
+	y := tryEach(t, func(t *testing.T, op string, exchanges []exchange, y *tally) {
+		t.Helper()
+		seen := map[string]bool{}
+		for _, e := range exchanges {
+			for _, m := range requestMutants(t, e.request) {
+				w := &tap{op: op, target: e.request.target, request: &m.letter}
+				if m.kind == unchanged { // only written anew
+					require.NoError(t, disturbed(t, w))
+					continue
+				}
+				if what := op + ": " + m.what; !seen[what] {
+					seen[what] = true
+					y.count(m.kind, what, disturbed(t, w) != nil)
+					if w.status < 400 || w.status > 499 {
+						y.unrefused(what)
 					}
 				}
-			})
+			}
 		}
 	})
-	y.log(t)
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(accepted)), y.survivors, "what nobody notices")
 	assert.ElementsMatch(t, slices.AppendSeq(slices.Collect(maps.Keys(accepted)), maps.Keys(noticed)), y.answered,
 		"what the service does not refuse")

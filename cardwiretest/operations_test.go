@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/contract"
 )
 
 const (
@@ -19,36 +20,16 @@ const (
 	canary = "4288379977000003"
 )
 
-// fullCard has a value of its own in every field.
-func fullCard() cardwiretest.Card {
-	return cardwiretest.Card{
-		ID: "card-1", TradeID: "trade-1", Label: new("marketing/1"), BINID: 101, CardBIN: "428837",
-		CardNo: canary, CVV: "907", Currency: "USD", Available: "1250.500", Pending: "12.5", Frozen: "0.25",
-		ExpireDate: "09/2028", HolderUsername: "Zoë \"Z\" Ødegård",
-		HolderAddress: &cardwiretest.Address{
-			City: "Oslo", State: "OS", Country: "NO", PostalCode: "0150", AddressLine1: "Karl Johans gate 1", AddressLine2: "H0201",
-		},
-		CreateTime: "2025-01-02 03:04:05", UpdateTime: "2025-02-03 04:05:06", Status: 0, Remark: new("checked"),
-		HolderPhone: "40012345", HolderPhoneCode: "+47", HolderEmail: "zoe@example.no", Fee: "1.50",
-		DestoryReason: new("lost"), Nickname: "travel", Physical: 1, PhysicalStatus: 2, DeliverStatus: 3,
-		PlatformWaybillNumber: new("WB1"), PlatformWaybillCompany: new("DHL"),
-		AccountStatus: 4, ConsumptionSceneType: 5,
-		ConsumptionSceneConfig: []cardwiretest.Scene{{Name: "Ads", ChannelID: 7}},
-		OrderID:                "order-1", SubAccountID: "sub-1", TransactionTimes: []string{"2025-02-01 10:00:00"},
-	}
-}
-
-// emptyCard leaves everything that may be empty so.
-func emptyCard() cardwiretest.Card {
-	return cardwiretest.Card{
-		ID: "card-2", TradeID: "trade-2", BINID: 102, CardBIN: "49387519", CardNo: "4938751977000013", CVV: "917",
-		CreateTime: "2025-03-01 00:00:00", Status: 4,
-	}
+// activeCard has a value of its own in every field.
+func activeCard() cardwiretest.Card {
+	c := contract.FullCard()
+	c.Status = 0
+	return c
 }
 
 func twoCards(s *cardwiretest.Service) {
-	s.AddCard(fullCard())
-	s.AddCard(emptyCard())
+	s.AddCard(activeCard())
+	s.AddCard(contract.EmptyCard())
 }
 
 const listedFull = `{"id":"card-1","trade_id":"trade-1","label":"marketing/1","bin_id":101,"card_bin":"428837",

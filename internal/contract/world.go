@@ -52,7 +52,7 @@ func Prepare(s *cardwiretest.Service) {
 		// The only card that the filters of the suite admit as well.
 		func(c *cardwiretest.Card) { c.ID, c.TradeID, c.OrderID = "card-0", "trade-0", "order-0" },
 		func(*cardwiretest.Card) {},
-		func(c *cardwiretest.Card) { *c = emptyCard() },
+		func(c *cardwiretest.Card) { *c = EmptyCard() },
 		// Each of the others is kept out by one filter alone, which therefore cannot
 		// be left out unnoticed.
 		func(c *cardwiretest.Card) { c.ID, c.SubAccountID = "other-account", "sub-2" },
@@ -63,7 +63,7 @@ func Prepare(s *cardwiretest.Service) {
 		func(c *cardwiretest.Card) { c.ID, c.TransactionTimes = "used-before", []string{"2025-01-31 23:59:59"} },
 		func(c *cardwiretest.Card) { c.ID, c.TransactionTimes = "used-after", []string{"2025-02-02 00:00:00"} },
 	} {
-		c := fullCard()
+		c := FullCard()
 		if change(&c); c.ID != "card-1" && c.OrderID == "order-1" {
 			c.OrderID = c.ID
 		}
@@ -76,9 +76,9 @@ func Prepare(s *cardwiretest.Service) {
 	}
 }
 
-// fullCard has a value of its own in every field. Its status is not active, which
+// FullCard has a value of its own in every field. Its status is not active, which
 // would be 0.
-func fullCard() cardwiretest.Card {
+func FullCard() cardwiretest.Card {
 	return cardwiretest.Card{
 		ID: "card-1", TradeID: "trade-1", Label: new("marketing/1"), BINID: 101, CardBIN: "428837",
 		CardNo: canary, CVV: "907", Currency: "USD", Available: "1250.500", Pending: "12.5", Frozen: "0.25",
@@ -96,8 +96,8 @@ func fullCard() cardwiretest.Card {
 	}
 }
 
-// emptyCard leaves everything that may be empty so.
-func emptyCard() cardwiretest.Card {
+// EmptyCard leaves everything that may be empty so.
+func EmptyCard() cardwiretest.Card {
 	return cardwiretest.Card{
 		ID: "card-2", TradeID: "trade-2", BINID: 102, CardBIN: "49387519", CardNo: "4938751977000013", CVV: "917",
 		CreateTime: "2025-03-01 00:00:00", Status: 4,
