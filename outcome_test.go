@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
 	"io"
 	"log"
 	"net"
@@ -23,6 +24,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/syntax"
 )
 
 // allSentinels are all sentinels: an error is compared with each of them, so
@@ -36,6 +39,23 @@ var allSentinels = []struct {
 	{"InvalidParams", ErrInvalidParams}, {"Unreadable", ErrUnreadable}, {"TooLarge", ErrResponseTooLarge},
 	{"Redirect", ErrRedirect}, {"ParameterIgnored", ErrParameterIgnored}, {"DuplicateIntent", ErrDuplicateIntent},
 	{"Drift", ErrDrift},
+}
+
+func TestTheListOfSentinelsIsComplete(t *testing.T) {
+	t.Parallel()
+	var listed, declared []string
+	for _, s := range allSentinels {
+		listed = append(listed, strconv.Quote(s.err.Error()))
+	}
+	for _, file := range syntax.Files(t, ".") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {
+				declared = append(declared, spec.Values[0].(*ast.CallExpr).Args[0].(*ast.BasicLit).Value)
+			}
+			return true
+		})
+	}
+	assert.ElementsMatch(t, declared, listed)
 }
 
 // facts is all that an error tells a program.
@@ -983,9 +1003,12 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 // which it made by this package too, is not said of this one.
 func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 	t.Parallel()
+	reasons := []error{io.ErrNoProgress}
+	for _, s := range allSentinels {
+		reasons = append(reasons, s.err)
+	}
 	other := &Error{
-		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized,
-		err: errors.Join(ErrDuplicateIntent, ErrInvalidParams, ErrDrift, io.ErrNoProgress),
+		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized, err: errors.Join(reasons...),
 	}
 	for name, tc := range map[string]struct {
 		opt     Option
@@ -1003,13 +1026,9 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 			c := unasked(t, tc.opt)
 			_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec("1")})
 			var matched []error
-			for _, sentinel := range []error{
-				ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted, ErrUnauthorized, ErrNotFound, ErrRateLimited,
-				ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect, ErrParameterIgnored,
-				ErrDuplicateIntent, ErrDrift,
-			} {
-				if errors.Is(err, sentinel) {
-					matched = append(matched, sentinel)
+			for _, s := range allSentinels {
+				if errors.Is(err, s.err) {
+					matched = append(matched, s.err)
 				}
 			}
 			assert.Equal(t, []error{tc.outcome}, matched)
