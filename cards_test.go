@@ -1165,27 +1165,6 @@ func TestAllCardsLeavesTheLastPageInTheResponse(t *testing.T) {
 	assert.Equal(t, http.StatusOK, r.HTTPStatus)
 }
 
-func TestAClientThatNewDidNotMakeReturnsErrors(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]*Client{"nil": nil, "zero": {}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx := t.Context()
-			_, listed := c.ListCards(ctx, ListCardsParams{})
-			_, iterated := walked(ctx, c, ListCardsParams{})
-			_, one := c.GetCard(ctx, "card-1")
-			_, byOrder := c.GetCardByOrder(ctx, "order-1")
-			_, secrets := c.GetCardSecrets(ctx, "card-1")
-			_, frozen := c.FreezeCard(ctx, FreezeCardParams{CardID: "card-1"})
-			cancelled := c.CancelOperation(ctx, operationID)
-			retried := c.RetryOperation(ctx, operationID)
-			for _, err := range []error{listed, iterated, one, byOrder, secrets, frozen, cancelled, retried} {
-				refusedBeforehand(t, err, "the client was not made by New")
-			}
-		})
-	}
-}
-
 const (
 	cardEncoded = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
 		`"card_no":"493193******1234","cvv":"***","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +

@@ -230,7 +230,7 @@ func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
 			t.Parallel()
 			for _, c := range []*Client{nil, {}} {
 				err := call(t.Context(), c)
-				refusedBeforehand(t, err, "")
+				refusedBeforehand(t, err, "the client was not made by New")
 				assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
 			}
 		})
