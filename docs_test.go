@@ -68,6 +68,23 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
+// Whoever changes a nested module has to learn that it has tests of its own.
+func TestCONTRIBUTINGNamesEveryNestedModule(t *testing.T) {
+	t.Parallel()
+	text := document(t, ".github/CONTRIBUTING.md")
+	nested := 0
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != "go.mod" || path == "go.mod" {
+			return err
+		}
+		nested++
+		dir := filepath.ToSlash(filepath.Dir(path))
+		assert.True(t, strings.Contains(text, "`"+dir+"`"), "the module %s is not named", dir)
+		return nil
+	}))
+	assert.Positive(t, nested)
+}
+
 // The command that looks for known flaws is given with its version.
 func TestSECURITYPinsGovulncheck(t *testing.T) {
 	t.Parallel()
