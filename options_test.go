@@ -175,10 +175,7 @@ func allMethods() map[string]func(context.Context, *Client, ...CallOption) error
 			return onlyError(c.ListCards(ctx, ListCardsParams{}, opts...))
 		},
 		"AllCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			for _, err := range c.AllCards(ctx, ListCardsParams{}, opts...) {
-				return err
-			}
-			return nil
+			return onlyError(walked(ctx, c, ListCardsParams{}, opts...))
 		},
 		"GetCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
 			return onlyError(c.GetCard(ctx, "c1", opts...))

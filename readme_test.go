@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,13 +26,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/syntax"
 )
 
-func readme(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	return string(text)
-}
-
 // fences are the blocks of code, with the language of each.
 var fences = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
@@ -41,7 +33,7 @@ var fences = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 func goBlocks(t *testing.T) []string {
 	t.Helper()
 	var blocks []string
-	for _, block := range fences.FindAllStringSubmatch(readme(t), -1) {
+	for _, block := range fences.FindAllStringSubmatch(document(t, "README.md"), -1) {
 		if block[1] == "go" {
 			blocks = append(blocks, block[2])
 		}
@@ -162,7 +154,7 @@ func TestREADMECodeIsFormatted(t *testing.T) {
 func TestREADMEDrawsEveryOutcome(t *testing.T) {
 	t.Parallel()
 	var diagrams []string
-	for _, block := range fences.FindAllStringSubmatch(readme(t), -1) {
+	for _, block := range fences.FindAllStringSubmatch(document(t, "README.md"), -1) {
 		if block[1] == "mermaid" {
 			diagrams = append(diagrams, block[2])
 		}
@@ -181,7 +173,7 @@ func TestREADMEDrawsEveryOutcome(t *testing.T) {
 // The interface says "not shown" 28 times, and each has its row.
 func TestREADMEHasARowForAllThatIsNotShown(t *testing.T) {
 	t.Parallel()
-	_, section, found := strings.Cut(readme(t), "\n## What the interface does not show\n")
+	_, section, found := strings.Cut(document(t, "README.md"), "\n## What the interface does not show\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
 	var numbers []string
@@ -202,81 +194,10 @@ func TestREADMEHasARowForAllThatIsNotShown(t *testing.T) {
 	assert.Equal(t, want, numbers)
 }
 
-func TestREADMENamesProfileFieldsThatExist(t *testing.T) {
-	t.Parallel()
-	named := regexp.MustCompile(`Profile\.([A-Za-z]+)`).FindAllStringSubmatch(readme(t), -1)
-	require.NotEmpty(t, named)
-	for _, name := range named {
-		_, ok := reflect.TypeFor[cardwire.Profile]().FieldByName(name[1])
-		assert.True(t, ok, "Profile has no field %s", name[1])
-	}
-}
-
-// Every name in the prose is one of the package's, so that none outlives its
-// renaming.
-func TestREADMENamesWhatExists(t *testing.T) {
-	t.Parallel()
-	known := exportedNames(t)
-	prose := fences.ReplaceAllString(readme(t), "")
-	for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(prose, -1) {
-		name := quoted[1]
-		if regexp.MustCompile(`^([A-Z][A-Za-z]+\.)?[A-Z][A-Za-z]+$`).MatchString(name) {
-			assert.True(t, known[name], "the README names %s, which is not there", name)
-		}
-	}
-}
-
-// exportedNames returns what the package exports: names, which also stand after a
-// dot, members alone and members with their types.
-func exportedNames(t *testing.T) map[string]bool {
-	t.Helper()
-	names := map[string]bool{}
-	add := func(typeName string, members ...*ast.Ident) {
-		for _, m := range members {
-			names[m.Name] = true
-			names[typeName+"."+m.Name] = true
-		}
-	}
-	for _, file := range syntax.Files(t, ".") {
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				add(receiver(n), n.Name)
-				return false
-			case *ast.ValueSpec:
-				add("", n.Names...)
-			case *ast.TypeSpec:
-				add("", n.Name)
-				if s, ok := n.Type.(*ast.StructType); ok {
-					for _, f := range s.Fields.List {
-						add(n.Name.Name, f.Names...)
-					}
-				}
-			}
-			return true
-		})
-	}
-	return names
-}
-
-func receiver(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return ""
-	}
-	of := f.Recv.List[0].Type
-	if star, ok := of.(*ast.StarExpr); ok {
-		of = star.X
-	}
-	if name, ok := of.(*ast.Ident); ok {
-		return name.Name
-	}
-	return ""
-}
-
 // The table of methods is complete.
 func TestREADMEListsEveryOperation(t *testing.T) {
 	t.Parallel()
-	text := readme(t)
+	text := document(t, "README.md")
 	client := reflect.TypeFor[*cardwire.Client]()
 	operations := 0
 	for m := range client.Methods() {
@@ -291,7 +212,7 @@ func TestREADMEListsEveryOperation(t *testing.T) {
 
 func TestREADMENamesExamplesThatExist(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`examples/[a-z]+`).FindAllString(readme(t), -1)
+	named := regexp.MustCompile(`examples/[a-z]+`).FindAllString(document(t, "README.md"), -1)
 	require.NotEmpty(t, named)
 	for _, name := range named {
 		info, err := fs.Stat(os.DirFS("."), name)
@@ -315,9 +236,11 @@ func TestEveryOperationAndOptionHasAnExample(t *testing.T) {
 			assert.True(t, shown["Client_"+m.Name], "%s has no example", m.Name)
 		}
 	}
-	for name := range exportedNames(t) {
-		if option, ok := strings.CutPrefix(name, ".With"); ok && unicode.IsUpper(rune(option[0])) { // a dot: not a member
-			assert.True(t, shown["With"+option], "With%s has no example", option)
+	for _, file := range syntax.Files(t, ".") {
+		for _, declaration := range file.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "With") {
+				assert.True(t, shown[f.Name.Name], "%s has no example", f.Name.Name)
+			}
 		}
 	}
 }
