@@ -46,12 +46,18 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 		writeObject(c, dst, members)
 		return
 	}
+	readObject(c, dst, members, v, nil)
+}
+
+// readObject takes its guess of what comes next from the object before, if known
+// is not nil.
+func readObject[T any](c *Codec, dst *T, members []Member[T], v Variant, known *order) {
 	if !c.open('{', "object") {
 		return
 	}
 	var seen uint64
 	unknown := nameSet{base: len(c.names)}
-	next := 0
+	last, next := -1, known.after(-1)
 	for first := true; c.more('}', first); first = false {
 		i := next
 		if i == len(members) || !c.take(members[i].Name) {
@@ -63,13 +69,14 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 				c.skipUnknown(&unknown, name)
 				continue
 			}
+			known.learn(last, i)
 		}
 		if seen&(1<<i) != 0 {
 			c.malformed("a member name is repeated")
 			return
 		}
 		seen |= 1 << i
-		next = i + 1
+		last, next = i, known.after(i)
 		c.path[len(c.path)-1] = members[i].Name
 		members[i].Value(c, dst)
 	}
@@ -77,6 +84,25 @@ func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
 		c.close()
 		reportMissing(c, members, seen, v)
 		c.names = c.names[:unknown.base]
+	}
+}
+
+// order says of the elements of a list which member follows which: a service keeps
+// to one order, and that need not be the interface's. Place 0 is for what comes
+// first, and place i+1 for what follows member i, counted from 1; 0: not learnt.
+type order [64]uint8
+
+// after returns what is likely to follow member i; -1 asks for the first.
+func (o *order) after(i int) int {
+	if o == nil || o[i+1] == 0 {
+		return i + 1
+	}
+	return int(o[i+1]) - 1
+}
+
+func (o *order) learn(before, i int) {
+	if o != nil {
+		o[before+1] = uint8(i + 1)
 	}
 }
 
@@ -141,6 +167,7 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 		return nil
 	}
 	out := []T{}
+	var learnt order
 	size := int(reflect.TypeFor[T]().Size())
 	for first := true; c.more(']', first); first = false {
 		if !c.Charge(size) {
@@ -149,7 +176,7 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 		start := c.pos
 		var zero T
 		out = append(out, zero)
-		Object(c, &out[len(out)-1], members, v)
+		readObject(c, &out[len(out)-1], members, v, &learnt)
 		if c.err != nil {
 			return nil
 		}
