@@ -174,8 +174,7 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 			return nil
 		}
 		start := c.pos
-		var zero T
-		out = append(out, zero)
+		out = extended(out)
 		readObject(c, &out[len(out)-1], members, v, &learnt)
 		if c.err != nil {
 			return nil
@@ -190,6 +189,15 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 	}
 	c.close()
 	return out
+}
+
+// extended returns s with one more element, a zero value. Appending one would make
+// it elsewhere and copy it, and a card is half a kilobyte.
+func extended[T any](s []T) []T {
+	if len(s) == cap(s) {
+		s = append(make([]T, 0, max(1, 2*len(s))), s...)
+	}
+	return s[:len(s)+1] // as make left it
 }
 
 // maxBlock is how many values Part makes at once at most. Each of them keeps its
