@@ -59,14 +59,14 @@ func readObject[T any](c *Codec, dst *T, members []Member[T], v Variant, known *
 	unknown := nameSet{base: len(c.names)}
 	last, next := -1, known.after(-1)
 	for first := true; c.more('}', first); first = false {
-		i := next
+		i, name := next, c.pos
 		if i == len(members) || !c.take(members[i].Name) {
-			name := c.memberName()
+			text := c.memberName()
 			if c.err != nil {
 				return
 			}
-			if i = find(members, name, next); i < 0 {
-				c.skipUnknown(&unknown, name)
+			if i = find(members, text, next); i < 0 {
+				c.skipUnknown(&unknown, text)
 				continue
 			}
 			known.learn(last, i)
@@ -77,7 +77,7 @@ func readObject[T any](c *Codec, dst *T, members []Member[T], v Variant, known *
 		}
 		seen |= 1 << i
 		last, next = i, known.after(i)
-		c.path[len(c.path)-1] = members[i].Name
+		c.path[len(c.path)-1] = step(name)
 		members[i].Value(c, dst)
 	}
 	if c.err == nil {
@@ -240,7 +240,7 @@ func (c *Codec) Map(each func(name []byte)) {
 		if c.err != nil || !c.unique(&set, name) {
 			return
 		}
-		c.path[len(c.path)-1] = "*"
+		c.path[len(c.path)-1] = anyName
 		each(name)
 	}
 	if c.err == nil {
@@ -267,7 +267,7 @@ func (c *Codec) skipUnknown(set *nameSet, name []byte) {
 		return
 	}
 	// The name itself is payload too, so nothing reports it.
-	c.path[len(c.path)-1] = "*"
+	c.path[len(c.path)-1] = anyName
 	c.Drift("unknown member")
 	c.Skip()
 }

@@ -136,6 +136,7 @@ func TestPathsLeadToTheMember(t *testing.T) {
 		{"the whole", `[]`, "the answer: want object", nil},
 		{"a member", `{"pet":1}`, "pet: want object", nil},
 		{"a member's member", `{"pet":{"id":"1","name":2}}`, "pet.name: want text", nil},
+		{"names with spaces around and escapes within", `{ "pet" : { "id" : "1" , "n\u0061me" : 2 } }`, "pet.name: want text", nil},
 		{"a required member of a member", `{"pet":{"name":"Rex","chip":"","owner":""}}`, "pet.id: want to be there", nil},
 		{"a row", `{"rows":[1]}`, "rows[]: want object", nil},
 		{"a row's member", `{"rows":[{"id":"1","name":"","race":"","owner":""},{"id":2.5}]}`, "rows[].id: want text", nil},
@@ -199,6 +200,24 @@ func TestRowsAndLists(t *testing.T) {
 }
 
 // Rows grow while they are read; the texts of the rows before must not be lost.
+func TestRowsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	var b box
+	plainly(t, read(t, `{"rows":[{"owner":"a","id":"1","race":"b","name":"c"},{"owner":"d","id":"2","race":"e","name":"f"},`+
+		`{"id":"3","name":"g","race":"h","owner":"i"},{"id":"4","owner":"j","race":"k","name":"l"}]}`, readBox(&b)))
+	assert.Equal(t, []pet{{"1", "c", "b", "", "a"}, {"2", "f", "e", "", "d"}, {"3", "g", "h", "", "i"}, {"4", "l", "k", "", "j"}}, b.Rows)
+
+	const row = `{"owner":"a","id":"1","race":"b","name":"c"}`
+	for _, again := range []string{
+		`{"owner":"a","owner":"a","id":"1","race":"b","name":"c"}`, `{"owner":"a","id":"1","race":"b","name":"c","owner":"a"}`,
+	} {
+		refused(t, notStrict+"a member name is repeated", read(t, `{"rows":[`+row+`,`+again+`]}`, readBox(&box{})))
+	}
+	r := read(t, `{"rows":[`+row+`,{"owner":"a","id":"1","name":"c"}]}`, readBox(&box{}))
+	require.Empty(t, r.err)
+	assert.Equal(t, []wire.Drift{{Path: "rows[].race", Kind: "missing member"}}, r.drifts)
+}
+
 func TestTextsSurviveTheGrowthOfRows(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -1,10 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -20,7 +20,7 @@ const (
 type Codec struct {
 	buf     []byte
 	pos     int
-	path    []string // one entry an open container: a member's name, "*" or "[]"
+	path    []step   // one entry an open container
 	names   [][]byte // of open objects whose names are not known beforehand
 	scratch []byte   // the current text, unescaped
 	slab    []byte   // the texts of the current element, to become one string
@@ -37,6 +37,17 @@ type Codec struct {
 	writing bool
 	out     []byte
 }
+
+// step is where in an open container the Codec is: at an element, or at a member,
+// by the place of its name in the text. It is no string because it is set once a
+// member, and a pointer that is set costs most where the collector runs.
+type step int
+
+const (
+	nowhere step = -1 - iota // before the first member
+	element
+	anyName // a member whose name is payload
+)
 
 type pendingText struct {
 	dst *string
@@ -131,7 +142,7 @@ func (c *Codec) Kind() byte {
 // Mark is a place to return to with [Codec.Rewind].
 type Mark struct {
 	pos, path, names int
-	member           string
+	member           step
 }
 
 // Mark returns the current place, which is within a container. The texts read
@@ -149,12 +160,15 @@ func (c *Codec) Rewind(m Mark) {
 }
 
 // Drift reports a tolerated deviation at the current member.
-func (c *Codec) Drift(kind string) {
+func (c *Codec) Drift(kind string) { c.driftAt("", kind) }
+
+// driftAt is Drift for a member that is not there.
+func (c *Codec) driftAt(missing, kind string) {
 	if !c.observe || c.err != nil || len(c.drifts) == maxDrifts {
 		return
 	}
 	var room [256]byte
-	path := appendPath(room[:0], c.path)
+	path := c.appendPath(room[:0], missing)
 	for i := range c.drifts {
 		if c.drifts[i].Kind == kind && c.drifts[i].Path == string(path) {
 			return
@@ -163,25 +177,14 @@ func (c *Codec) Drift(kind string) {
 	c.drifts = append(c.drifts, Drift{Path: string(path), Kind: kind})
 }
 
-func (c *Codec) driftAt(name, kind string) {
-	if c.observe {
-		c.path = append(c.path, name)
-		c.Drift(kind)
-		c.path = c.path[:len(c.path)-1]
-	}
-}
-
 // Fail says that the current value is not what was wanted.
-func (c *Codec) Fail(want string) {
-	if c.err == nil {
-		c.err = &Error{Path: string(appendPath(nil, c.path)), Problem: want}
-	}
-}
+func (c *Codec) Fail(want string) { c.failAt("", want) }
 
-func (c *Codec) failAt(name, want string) {
-	c.path = append(c.path, name)
-	c.Fail(want)
-	c.path = c.path[:len(c.path)-1]
+// failAt is Fail for a member that is not there.
+func (c *Codec) failAt(missing, want string) {
+	if c.err == nil {
+		c.err = &Error{Path: string(c.appendPath(nil, missing)), Problem: want}
+	}
 }
 
 func (c *Codec) malformed(problem string) {
@@ -190,14 +193,39 @@ func (c *Codec) malformed(problem string) {
 	}
 }
 
-func appendPath(dst []byte, path []string) []byte {
-	for _, p := range path {
-		if len(dst) > 0 && !strings.HasPrefix(p, "[") {
-			dst = append(dst, '.')
+// appendPath writes where the Codec is, and there the member that is missing, if
+// it is not "".
+func (c *Codec) appendPath(dst []byte, missing string) []byte {
+	for _, p := range c.path {
+		switch p {
+		case nowhere:
+		case element:
+			dst = append(dst, "[]"...)
+		case anyName:
+			dst = append(withDot(dst), '*')
+		default:
+			dst = append(withDot(dst), c.nameAt(p)...)
 		}
-		dst = append(dst, p...)
+	}
+	if missing != "" {
+		dst = append(withDot(dst), missing...)
 	}
 	return dst
+}
+
+// nameAt reads a name once more that is known, and so holds no quote.
+func (c *Codec) nameAt(p step) []byte {
+	_, name, _ := bytes.Cut(c.buf[p:], []byte{'"'})
+	name, _, _ = bytes.Cut(name, []byte{'"'})
+	name, _ = appendUnescaped(nil, name)
+	return name
+}
+
+func withDot(path []byte) []byte {
+	if len(path) == 0 {
+		return path
+	}
+	return append(path, '.')
 }
 
 // What a text may cost in memory: some times its own length, and an allowance
@@ -272,9 +300,9 @@ func (c *Codec) open(bracket byte, what string) bool {
 		return false
 	}
 	c.pos++
-	place := ""
+	place := nowhere
 	if bracket == '[' {
-		place = "[]"
+		place = element
 	}
 	c.path = append(c.path, place)
 	return true

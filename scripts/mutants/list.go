@@ -336,7 +336,7 @@ var mutants = []mutant{
 		observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int",
 	}}},
 	{name: "name of an unknown member in drift", edits: []edit{{
-		"internal/wire/codec.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = \"*\"\n", "\tc.path[len(c.path)-1] = string(name)\n",
+		"internal/wire/codec.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
 	{name: "TLS 1.0 spoken", edits: []edit{{engineFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},
 	{name: "anybody's certificate trusted", edits: []edit{{optionsFile, "\t\tcase trustsAnybody(t.TLSClientConfig):\n", "\t\tcase false:\n"}}},
