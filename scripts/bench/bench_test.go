@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -125,6 +126,126 @@ func TestBarsAreDistinctAndMeasured(t *testing.T) {
 			assert.True(t, seen[row.id], "the chart shows %s, which is no bar", row.id)
 		}
 	}
+	for _, id := range chief {
+		assert.True(t, seen[id], "the README shows %s, which is no bar", id)
+	}
+}
+
+// What the repository shows, and the figures that it was made of.
+const (
+	root     = "../../"
+	measured = root + "docs/speed.json"
+)
+
+// A bar that is new or changed wants another measurement.
+func TestPublishedFiguresAreOfAllBars(t *testing.T) {
+	t.Parallel()
+	published, err := load(measured)
+	require.NoError(t, err)
+	want := make([]row, len(bars))
+	for i, b := range bars {
+		want[i] = row{ID: b.id, Text: b.text, Unit: b.unit, Bar: b.limit, AtLeast: b.atLeast}
+	}
+	got := make([]row, len(published.Rows))
+	for i, r := range published.Rows {
+		got[i] = row{ID: r.ID, Text: r.Text, Unit: r.Unit, Bar: r.Bar, AtLeast: r.AtLeast}
+	}
+	assert.Equal(t, want, got)
+}
+
+// Writing the documents again, from the same figures, changes nothing.
+func TestDocumentsShowTheFiguresAsTheyWereMeasured(t *testing.T) {
+	t.Parallel()
+	published, err := load(measured)
+	require.NoError(t, err)
+	for name, write := range map[string]func(file string) error{
+		"README.md":      func(file string) error { return publish(file, published.brief()) },
+		"docs/speed.md":  func(file string) error { return publish(file, published.whole()) },
+		"docs/speed.svg": func(file string) error { return draw(file, published) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shown := content(t, root+name)
+			again := filepath.Join(t.TempDir(), filepath.Base(name))
+			require.NoError(t, os.WriteFile(again, []byte(shown), 0o600))
+			require.NoError(t, write(again))
+			assert.Equal(t, content(t, again), shown)
+		})
+	}
+}
+
+// The README's section has no figure but those of rows that docs/speed.md has.
+func TestREADMEShowsTenRowsAtMost(t *testing.T) {
+	t.Parallel()
+	_, speed, found := strings.Cut(content(t, root+"README.md"), "\n## Speed\n")
+	require.True(t, found)
+	speed, _, _ = strings.Cut(speed, "\n## ")
+	shown := cells(speed)
+	require.NotEmpty(t, shown)
+	assert.LessOrEqual(t, len(shown), 1+10, "rows, after the head")
+	assert.Subset(t, cells(content(t, root+"docs/speed.md")), shown)
+}
+
+// What the prose says in words of the first row.
+func TestREADMESaysAQuarter(t *testing.T) {
+	t.Parallel()
+	published, err := load(measured)
+	require.NoError(t, err)
+	value, ok := published.value("page-100-time")
+	require.True(t, ok)
+	assert.InDelta(t, 0.25, value, 0.05, "it is no longer about a quarter: change the README's words, and these")
+	assert.Contains(t, strings.Join(strings.Fields(content(t, root+"README.md")), " "), "Reading a page of cards takes about a quarter of the time")
+}
+
+func TestPublishLeavesWhatStandsAroundTheFigures(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "document.md")
+	const before, after = "# Speed\n\n<!-- figures: written by scripts/bench -->\n", "<!-- end of figures -->\n\nLess is better.\n"
+	require.NoError(t, os.WriteFile(file, []byte(before+"old\n"+after), 0o600))
+	require.NoError(t, publish(file, drawn.brief()))
+	assert.Equal(t, before+`
+| measure                 |   bar | measured |      |
+|-------------------------|------:|---------:|------|
+| page of 100 cards, time |  0.22 |    0.205 | pass |
+| tiny call               |  1.00 |    0.820 | pass |
+| upload                  | 2 MiB | 1.61 MiB | pass |
+
+`+after, content(t, file))
+}
+
+func TestPublishNeedsAPlaceForFigures(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no beginning": "<!-- end of figures -->\n",
+		"no end":       "<!-- figures: written by scripts/bench -->\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "document.md")
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			require.ErrorContains(t, publish(file, "figures"), "document.md has no place for figures")
+			assert.Equal(t, text, content(t, file))
+		})
+	}
+}
+
+func content(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// cells returns the rows of the tables in a document, without the blanks that
+// align them and without the rules below the heads.
+func cells(document string) (rows []string) {
+	for line := range strings.Lines(document) {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|-") {
+			continue
+		}
+		rows = append(rows, strings.Join(strings.Fields(line), " "))
+	}
+	return rows
 }
 
 var drawn = &result{

@@ -84,17 +84,13 @@ func (r *result) short() (n int) {
 func (r *result) text(all bool) string {
 	w := new(strings.Builder)
 	fmt.Fprintf(w, "%s, GOMAXPROCS=%d\n\n", r.machine(), r.Procs)
-	lines := [][]string{{"measure", "bar", "measured", ""}}
-	for _, row := range r.Rows {
-		lines = append(lines, []string{row.Text, row.bar(), row.show(row.Value), row.verdict()})
-	}
-	table(w, lines)
+	table(w, verdicts(r.Rows))
 	if !all {
 		return w.String()
 	}
 	fmt.Fprintln(w, "\nThe times again, for a machine that has other things to do:")
 	fmt.Fprintln(w)
-	lines = [][]string{{"measure", "bar", "by CPU time", "of the best rounds"}}
+	lines := [][]string{{"measure", "bar", "by CPU time", "of the best rounds"}}
 	for _, row := range r.Rows {
 		if row.CPU != 0 {
 			lines = append(lines, []string{row.Text, row.bar(), row.show(row.CPU), row.show(row.Best)})
@@ -106,6 +102,15 @@ func (r *result) text(all bool) string {
 		fmt.Fprintf(w, "%-45s %14.6g\n", name, r.Medians[name])
 	}
 	return w.String()
+}
+
+// verdicts are the lines of a table that says what each row is held to.
+func verdicts(rows []row) [][]string {
+	lines := [][]string{{"measure", "bar", "measured", ""}}
+	for _, row := range rows {
+		lines = append(lines, []string{row.Text, row.bar(), row.show(row.Value), row.verdict()})
+	}
+	return lines
 }
 
 // machine leaves out the processor where no benchmark told its name.
