@@ -36,65 +36,17 @@ const (
 const faultMessage = "card " + faultNumber + ", key " + faultKey
 
 // faultyCalls are calls of every operation by its name in the fake.
-func faultyCalls() map[string]func(context.Context, *cardwire.Client, cardwire.CallOption) error {
-	return map[string]func(context.Context, *cardwire.Client, cardwire.CallOption) error{
-		"ListCards": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.ListCards(ctx, cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)}, o)
-			return err
-		},
-		"GetCard": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.GetCard(ctx, faultQuery, o)
-			return err
-		},
-		"GetCardByOrder": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.GetCardByOrder(ctx, faultQuery, o)
-			return err
-		},
-		"GetCardSecrets": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.GetCardSecrets(ctx, faultQuery, o)
-			return err
-		},
-		"FreezeCard": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: faultQuery, ClientTransactionID: "F-1"}, o)
-			return err
-		},
-		"CancelOperation": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			return c.CancelOperation(ctx, faultUUID, o)
-		},
-		"RetryOperation": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			return c.RetryOperation(ctx, faultUUID, o)
-		},
-		"ListBINs": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.ListBINs(ctx, o)
-			return err
-		},
-		"ListBINsUnderMaintenance": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.ListBINsUnderMaintenance(ctx, o)
-			return err
-		},
-		"CardCapacity": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.CardCapacity(ctx, o)
-			return err
-		},
-		"ListRemittanceStates": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.ListRemittanceStates(ctx, o)
-			return err
-		},
-		"ListRemittanceCurrencies": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.ListRemittanceCurrencies(ctx, o)
-			return err
-		},
-		"CreateTransfer": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			p := payout("M-1")
-			p.SenderAddress, p.ReceiverBankAccountNumber = faultBody, faultBody
-			_, err := c.CreateTransfer(ctx, p, o)
-			return err
-		},
-		"UploadImage": func(ctx context.Context, c *cardwire.Client, o cardwire.CallOption) error {
-			_, err := c.UploadImage(ctx, cardwire.ImageBytes("id.png", []byte(faultBody)), o)
-			return err
-		},
-	}
+func faultyCalls() map[string]cardwire.Method {
+	transfer := payout("M-1")
+	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = faultBody, faultBody
+	calls := cardwire.MethodsGiven(cardwire.Given{
+		Card: faultQuery, Order: faultQuery, Freeze: "F-1", Operation: faultUUID,
+		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)},
+		Transfer: transfer, Image: []byte(faultBody),
+	})
+	delete(calls, "AllCards") // ListCards, to the fake
+	delete(calls, "Call")     // what it is made to call
+	return calls
 }
 
 // faultyCarriers are the ways to the fake. Each returns the client's base URL
@@ -193,9 +145,7 @@ func TestNoErrorOfAFaultShowsASecret(t *testing.T) {
 }
 
 // strike makes one call that meets the fault, and searches all that it leaves.
-func strike(t *testing.T, s *cardwiretest.Service, base string, opts []cardwire.Option, op string, f cardwiretest.Fault,
-	call func(context.Context, *cardwire.Client, cardwire.CallOption) error,
-) (errs, texts int) {
+func strike(t *testing.T, s *cardwiretest.Service, base string, opts []cardwire.Option, op string, f cardwiretest.Fault, call cardwire.Method) (errs, texts int) {
 	t.Helper()
 	var told bytes.Buffer
 	c := provide(t, s, base, &told, opts)

@@ -358,7 +358,7 @@ type spoils struct {
 	infos            []CallInfo
 	results          []CallResult
 	drifts           []Drift
-	journal          recordingJournal
+	journal          scriptedJournal
 }
 
 // canaryCardText is a card that the service lists.
@@ -391,8 +391,8 @@ func plunder(t *testing.T) *spoils {
 	for i := range s.results {
 		s.results[i].Duration = time.Second // one that happens to hold a CVV is no leak
 	}
-	for i := range s.journal.intents {
-		s.journal.intents[i].Time = time.Time{}
+	for i := range s.journal.begun {
+		s.journal.begun[i].Time = time.Time{}
 	}
 	require.Equal(t, canaryNumber, s.page.Cards[0].Number.Reveal(), "the canaries are there to be shown")
 	require.Equal(t, canaryCVV, s.page.Cards[0].CVV.Reveal())
@@ -464,7 +464,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"Expiry":             exhibitKeyOf(card.Expiry, Expiry{}),
 		"FeeTier":            exhibitOf(FeeTier{Range: "0-1", High: amount}, FeeTier{}),
 		"FreezeCardParams":   exhibitKeyOf(FreezeCardParams{CardID: "card-1"}, FreezeCardParams{}),
-		"Intent":             exhibitKeyOf(s.journal.intents[0], Intent{}),
+		"Intent":             exhibitKeyOf(s.journal.begun[0], Intent{}),
 		"IntentResult":       exhibitKeyOf(s.journal.results[0], IntentResult{}),
 		"Journal":            exhibitOf(Journal(&s.journal), nil),
 		"Limiter":            exhibitOf(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
@@ -808,7 +808,7 @@ func canaryReplies() map[string]string {
 
 // hostileCalls are calls of every method, one of them into a type that has
 // places for hardly anything.
-func hostileCalls() map[string]func(context.Context, *Client, ...CallOption) error {
+func hostileCalls() map[string]Method {
 	calls := allMethods()
 	calls["Call"] = func(ctx context.Context, c *Client, opts ...CallOption) error {
 		return onlyError(Call[struct {

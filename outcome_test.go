@@ -92,7 +92,7 @@ type writeOp struct {
 	op        string
 	reference string
 	data      string // of a success
-	call      func(context.Context, *Client, ...CallOption) error
+	call      Method
 }
 
 const testUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
@@ -106,48 +106,20 @@ type closingTicket struct {
 }
 
 func allWrites() []writeOp {
+	methods := allMethods()
 	return []writeOp{
-		{
-			"CreateTransfer", "M-1", `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`,
-			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				_, err := c.CreateTransfer(ctx, smallTransfer("M-1"), opts...)
-				return err
-			},
-		},
-		{
-			"FreezeCard", "F-1", `"` + testUUID + `"`,
-			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: "c1", ClientTransactionID: "F-1"}, opts...)
-				return err
-			},
-		},
-		{
-			"CancelOperation", testUUID, `true`,
-			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				return c.CancelOperation(ctx, testUUID, opts...)
-			},
-		},
-		{
-			"RetryOperation", testUUID, `true`,
-			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				return c.RetryOperation(ctx, testUUID, opts...)
-			},
-		},
-		{
-			"UploadImage", "", `{"attachment_key":"k-1"}`,
-			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				_, err := c.UploadImage(ctx, ImageBytes("id.png", []byte("\x89PNG\r\n\x1a\nimage")), opts...)
-				return err
-			},
-		},
+		{"CreateTransfer", "M-1", transferData, methods["CreateTransfer"]},
+		{"FreezeCard", "F-1", `"` + testUUID + `"`, methods["FreezeCard"]},
+		{"CancelOperation", testUUID, `true`, methods["CancelOperation"]},
+		{"RetryOperation", testUUID, `true`, methods["RetryOperation"]},
+		{"UploadImage", "", `{"attachment_key":"k-1"}`, methods["UploadImage"]},
 		{
 			"CloseCard", "C-1", `{"ticket":"T-9"}`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				_, err := Call[closingTicket](ctx, c, Request{
+				return onlyError(Call[closingTicket](ctx, c, Request{
 					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
 					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
-				}, opts...)
-				return err
+				}, opts...))
 			},
 		},
 	}

@@ -286,90 +286,47 @@ func TestZeroFieldsAreFoundAtAnyDepth(t *testing.T) {
 	assert.Equal(t, []string{"Amount", "Pointer.B", "List[].A", "Empty", "None", "Flag"}, zeroFields(reflect.ValueOf(v), ""))
 }
 
-// recordingJournal keeps what writes were recorded and how they ended.
-type recordingJournal struct {
-	intents []Intent
-	results []IntentResult
-}
-
-func (j *recordingJournal) Begin(_ context.Context, i Intent) error {
-	j.intents = append(j.intents, i)
-	return nil
-}
-
-func (j *recordingJournal) End(_ context.Context, _ Intent, r IntentResult) error {
-	j.results = append(j.results, r)
-	return nil
-}
-
-// What observers and the journal are told of each operation, in full: reads and
-// uploads are not recorded, and only what moves money or freezes is unique.
+// What observers are told of each operation, in full. Only writes under a
+// reference are recorded.
 func TestHowEachOperationIsAnnounced(t *testing.T) {
 	t.Parallel()
-	transfer := TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")}
-	executed := func(id string) *IntentResult { return &IntentResult{Outcome: OutcomeExecuted, ServiceID: id} }
-	for _, tc := range []struct {
-		call   func(context.Context, *Client) error
-		data   string
-		want   CallInfo
-		unique bool
-		result *IntentResult // nil: not recorded
+	const page = `{"total":0,"per_page":1,"current_page":1,"last_page":1,"data":[]}`
+	card := shortCard("c1", "")
+	wanted := map[string]struct {
+		data string
+		info CallInfo
 	}{
-		{func(ctx context.Context, c *Client) error { _, err := c.ListCards(ctx, ListCardsParams{}); return err },
-			`{"total":0,"per_page":1,"current_page":1,"last_page":1,"data":[]}`, CallInfo{"ListCards", "GET", "/cards", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := walked(ctx, c, ListCardsParams{}); return err },
-			`{"total":0,"per_page":1,"current_page":1,"last_page":1,"data":[]}`, CallInfo{"ListCards", "GET", "/cards", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.GetCard(ctx, "card-1"); return err },
-			singleCardText, CallInfo{"GetCard", "GET", "/cards/info", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.GetCardByOrder(ctx, "order-1"); return err },
-			singleCardText, CallInfo{"GetCardByOrder", "GET", "/cards/info", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.GetCardSecrets(ctx, "card-1"); return err },
-			secretsText, CallInfo{"GetCardSecrets", "POST", "/cards/private", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error {
-			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: "card-1", ClientTransactionID: "f-1"})
-			return err
-		}, `"` + operationID + `"`, CallInfo{"FreezeCard", "POST", "/cards/suspend", "f-1", true}, true, executed(operationID)},
-		{func(ctx context.Context, c *Client) error { return c.CancelOperation(ctx, operationID) },
-			`true`, CallInfo{"CancelOperation", "POST", "/cards/adjustAction", operationID, true}, false, executed("")},
-		{func(ctx context.Context, c *Client) error { return c.RetryOperation(ctx, operationID) },
-			`true`, CallInfo{"RetryOperation", "POST", "/cards/adjustAction", operationID, true}, false, executed("")},
-		{func(ctx context.Context, c *Client) error { _, err := c.ListBINs(ctx); return err },
-			`[]`, CallInfo{"ListBINs", "GET", "/bins", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.ListBINsUnderMaintenance(ctx); return err },
-			`[]`, CallInfo{"ListBINsUnderMaintenance", "GET", "/bins/maintenance", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.CardCapacity(ctx); return err },
-			`1`, CallInfo{"CardCapacity", "GET", "/account/capacity", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.ListRemittanceStates(ctx); return err },
-			`[]`, CallInfo{"ListRemittanceStates", "GET", "/remittance/states", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.ListRemittanceCurrencies(ctx); return err },
-			`[]`, CallInfo{"ListRemittanceCurrencies", "GET", "/remittance/currency", "", false}, false, nil},
-		{func(ctx context.Context, c *Client) error { _, err := c.CreateTransfer(ctx, transfer); return err },
-			transferText, CallInfo{"CreateTransfer", "POST", "/remittance/transfer", "order-1", true}, true, executed("api-9")},
-		{func(ctx context.Context, c *Client) error {
-			_, err := c.UploadImage(ctx, ImageBytes("front.png", []byte("image")))
-			return err
-		}, `{"attachment_key":"att/7f.png"}`, CallInfo{"UploadImage", "POST", "/cards/upload", "", true}, false, nil},
-	} {
-		t.Run(tc.want.Op, func(t *testing.T) {
+		"ListBINs":                 {`[]`, CallInfo{"ListBINs", "GET", "/bins", "", false}},
+		"ListBINsUnderMaintenance": {`[]`, CallInfo{"ListBINsUnderMaintenance", "GET", "/bins/maintenance", "", false}},
+		"ListCards":                {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
+		"AllCards":                 {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
+		"GetCard":                  {card, CallInfo{"GetCard", "GET", "/cards/info", "", false}},
+		"GetCardByOrder":           {card, CallInfo{"GetCardByOrder", "GET", "/cards/info", "", false}},
+		"GetCardSecrets":           {secretsText, CallInfo{"GetCardSecrets", "POST", "/cards/private", "", false}},
+		"FreezeCard":               {`"` + testUUID + `"`, CallInfo{"FreezeCard", "POST", "/cards/suspend", "F-1", true}},
+		"CancelOperation":          {`true`, CallInfo{"CancelOperation", "POST", "/cards/adjustAction", testUUID, true}},
+		"RetryOperation":           {`true`, CallInfo{"RetryOperation", "POST", "/cards/adjustAction", testUUID, true}},
+		"CardCapacity":             {`1`, CallInfo{"CardCapacity", "GET", "/account/capacity", "", false}},
+		"ListRemittanceStates":     {`[]`, CallInfo{"ListRemittanceStates", "GET", "/remittance/states", "", false}},
+		"ListRemittanceCurrencies": {`[]`, CallInfo{"ListRemittanceCurrencies", "GET", "/remittance/currency", "", false}},
+		"CreateTransfer":           {transferData, CallInfo{"CreateTransfer", "POST", "/remittance/transfer", "M-1", true}},
+		"UploadImage":              {`{"attachment_key":"k-1"}`, CallInfo{"UploadImage", "POST", "/cards/upload", "", true}},
+		"Call":                     {`null`, CallInfo{"Ping", "GET", "/ping", "", false}},
+	}
+	for op, call := range allMethods() {
+		t.Run(op, func(t *testing.T) {
 			t.Parallel()
+			want := wanted[op]
 			var told []CallInfo
-			journal := &recordingJournal{}
+			journal := new(scriptedJournal)
 			observer := Observer{CallStart: func(ctx context.Context, i CallInfo) context.Context {
 				told = append(told, i)
 				return ctx
 			}}
-			c := answered(t, anything, success(tc.data), WithObserver(observer), WithJournal(journal))
-			require.NoError(t, tc.call(t.Context(), c))
-			assert.Equal(t, []CallInfo{tc.want}, told)
-			if tc.result == nil {
-				assert.Empty(t, journal.intents)
-				return
-			}
-			require.Len(t, journal.intents, 1)
-			assert.Equal(t, tc.want.Op, journal.intents[0].Op)
-			assert.Equal(t, tc.want.Reference, journal.intents[0].Reference)
-			assert.Equal(t, tc.unique, journal.intents[0].Unique)
-			assert.Equal(t, []IntentResult{*tc.result}, journal.results)
+			c := answered(t, anything, success(want.data), WithObserver(observer), WithJournal(journal))
+			require.NoError(t, call(t.Context(), c))
+			assert.Equal(t, []CallInfo{want.info}, told)
+			assert.Equal(t, want.info.Write && want.info.Reference != "", len(journal.begun) == 1)
 		})
 	}
 }
