@@ -7,9 +7,9 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardCapacity returns the number of cards that the account can hold, as the
-// service counts it. It stands for GET /account/capacity. An answer that is no
-// integer is [ErrUnreadable].
+// CardCapacity returns the account's capacity of cards. It calls GET
+// /account/capacity. Whether the number is a total or what is left is not shown.
+// An answer that is no integer is [ErrUnreadable].
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
 	return value(do(ctx, c, operation{
 		name: "CardCapacity", method: http.MethodGet, path: "/account/capacity",

@@ -42,13 +42,13 @@ type BIN struct {
 	LifetimePurchaseLimit decimal.Decimal
 	// Maintain says whether the BIN is under maintenance.
 	Maintain bool
-	// Status says whether the BIN is in use.
+	// Status is a flag whose meaning is not shown.
 	Status bool
 	// API is a flag whose meaning is not shown.
 	API bool
 	// Physical says whether there are physical cards.
 	Physical bool
-	// Weight orders BINs; the wire spells it weigh.
+	// Weight is a number whose meaning is not shown; the wire spells it weigh.
 	Weight int64
 	// ForeignFees are the fees by amount, foreign_fee_config, in the order of
 	// Low; those whose Range could not be split come last. nil: none.
@@ -177,14 +177,14 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 	return missing
 }
 
-// ListBINs returns the BINs that the caller may use. It stands for GET /bins.
+// ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
 	return value(do(ctx, c, operation{name: "ListBINs", method: http.MethodGet, path: "/bins"},
 		reply[[]BIN]{read: rows(binMembers)}, opts))
 }
 
 // ListBINsUnderMaintenance returns the digits of the BINs that are under
-// maintenance, as in BIN.BIN. It stands for GET /bins/maintenance.
+// maintenance, as in BIN.BIN. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
 	return value(do(ctx, c, operation{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
 		reply[[]string]{read: (*wire.Codec).Codes}, opts))

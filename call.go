@@ -59,7 +59,7 @@ type operation struct {
 	reference          string      // the caller's identifier of a write; "": none
 	unique             bool        // the reference stands for one execution
 	target             wire.Fields // what identifies the intent beside the body; nil: nothing
-	looks              int         // how often a reply that fails its check is asked for; 0: once
+	looksTwice         bool        // a reply that fails its check is asked for once more
 	timeout            time.Duration
 	amend              func(*Error) // puts into the error what only the operation knows; nil: nothing
 	invalid            error        // why it must not be sent
@@ -215,7 +215,7 @@ func (k *call) ready(ctx context.Context) error {
 		return k.op.invalid
 	}
 	if err := ctx.Err(); err != nil {
-		return conceal("the context was done before the call", errors.Join(err, context.Cause(ctx)))
+		return conceal("the context had ended before the call", errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }
@@ -240,13 +240,13 @@ func (k *call) exchange(ctx context.Context) *Error {
 	if err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
-	for look := 1; ; look++ {
+	for again := k.op.looksTwice && !k.noRetry; ; again = false {
 		k.last = answer{tries: k.last.tries}
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil && k.op.amend != nil {
 			k.op.amend(failure)
 		}
-		if failure == nil || look >= k.op.looks || k.noRetry || !errors.Is(failure.err, ErrParameterIgnored) {
+		if failure == nil || !again || !errors.Is(failure.err, ErrParameterIgnored) {
 			return failure
 		}
 		k.logLast(ctx, failure)

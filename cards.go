@@ -95,11 +95,11 @@ type Card struct {
 	// HolderAddress is the cardholder's address; nil: none. It shares its memory
 	// with those of up to three other cards: copy it to keep it for long.
 	HolderAddress *Address
-	// HolderPhone is the cardholder's number without the country's code; "": none.
+	// HolderPhone is the cardholder's telephone number, as sent; "": none.
 	HolderPhone string
 	// HolderPhoneCode is the calling code as sent, with or without "+"; "": none.
 	HolderPhoneCode string
-	// HolderEmail is the cardholder's address for mail; "": none.
+	// HolderEmail is the cardholder's email address; "": none.
 	HolderEmail string
 	// CreateTime is when the card was created, in a zone that is not shown.
 	CreateTime DateTime
@@ -210,12 +210,12 @@ type CardOperation struct {
 	ClientTransactionID string
 }
 
-// ListCards returns one page of the cards that p selects. It stands for GET
-// /cards. A page that contradicts p is asked for once more; if it still does,
-// it is returned together with [ErrParameterIgnored]. A page beyond the last
-// one is empty, and no error.
+// ListCards returns one page of the cards that p selects. It calls GET /cards. A
+// page that contradicts p is asked for once more; if it still does, it is returned
+// together with [ErrParameterIgnored]. A page beyond the last one is empty, and no
+// error.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
-	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", looks: 2}
+	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", looksTwice: true}
 	op.query, op.invalid = c.listQuery(p)
 	return do(ctx, c, op, reply[CardPage]{
 		read: object(cardPageMembers, wire.Whole),
@@ -239,9 +239,9 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 	return func(yield func(Card, error) bool) { newWalk(c, p, opts).all(ctx, yield) }
 }
 
-// GetCard returns a card, with number, CVV and expiry masked. It stands for GET
-// /cards/info. Where the service returns another card, that is returned
-// together with [ErrParameterIgnored].
+// GetCard returns a card, with number, CVV and expiry masked. It calls GET
+// /cards/info. Where the service returns another card, that is returned together
+// with [ErrParameterIgnored].
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
 	op := c.getCard("GetCard", "cardID", cardID)
 	return do(ctx, c, op, reply[Card]{
@@ -250,7 +250,7 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 			if c.profile().TrustReplies || card.ID == cardID {
 				return nil
 			}
-			return &problem{ErrParameterIgnored, "another card was returned: CardIDParam"}
+			return ignored("another card was returned", "CardIDParam")
 		},
 	}, opts)
 }
@@ -271,7 +271,7 @@ func (c *Client) getCard(name, param, id string) operation {
 }
 
 // GetCardSecrets returns the masked values of a card and the ciphertext of its
-// number. It stands for POST /cards/private. It is repeated once at most.
+// number. It calls POST /cards/private. It is repeated once at most.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	op := operation{
 		name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private",
@@ -281,7 +281,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 	return do(ctx, c, op, reply[CardSecrets]{read: object(cardSecretsMembers, wire.Whole)}, opts)
 }
 
-// FreezeCard freezes a card. It stands for POST /cards/suspend and is sent once.
+// FreezeCard freezes a card. It calls POST /cards/suspend and is sent once.
 // A success means that the service took the order; it may still fail.
 // Whether the card is frozen or suspended afterwards is not shown: see
 // CardStatus.Blocked. After [ErrOutcomeUnknown], read the card.
@@ -309,29 +309,27 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 const cancelAction = "cancel"
 
 // CancelOperation cancels a failed card operation, which clientTransactionID, a
-// UUID, identifies. It stands for POST /cards/adjustAction and is sent once.
+// UUID, identifies. It calls POST /cards/adjustAction and is sent once.
 // Only failed transfers in and out, freezes, unfreezes and closes can be cancelled.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, nil, opts)
+	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
 
 // RetryOperation has the service try a failed card operation again. It is
 // otherwise as [Client.CancelOperation]. The value that selects it is not
 // shown: see Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	action := c.profile().RetryAction
-	var err error
-	if action == "" {
-		err = invalid("the service's value for a retry is not known: set Profile.RetryAction")
-	}
-	return c.adjust(ctx, "RetryOperation", clientTransactionID, action, err, opts)
+	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.profile().RetryAction, opts)
 }
 
-func (c *Client) adjust(ctx context.Context, name, id, action string, unknown error, opts []CallOption) error {
+func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
 	op := operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction",
 		class: transport.Write, body: formBody, reference: id,
-		invalid: cmp.Or(checked(check.UUID("clientTransactionID", id)), unknown),
+		invalid: checked(check.UUID("clientTransactionID", id)),
+	}
+	if action == "" {
+		op.invalid = cmp.Or(op.invalid, invalid("the service's value for a retry is not known: set Profile.RetryAction"))
 	}
 	op.fields.Add("client_transaction_id", id)
 	op.fields.Add("type", action)

@@ -4,7 +4,7 @@
 // freezes it, cancels or retries a failed card operation, uploads identity
 // images and sends bank transfers. It is made once and shared: every method is
 // safe for concurrent use, takes a context first and call options last, and
-// stands for one operation of the service. [Call] is for operations that the
+// calls one operation of the service. [Call] is for operations that the
 // interface names but does not specify.
 //
 // # A first program
@@ -58,7 +58,8 @@
 //
 // Card numbers, CVVs and keys are sealed values: printing, logging, marshalling
 // and diffing show a mask. Methods whose names begin with Reveal return what they
-// hold. [WithMaskedCards] is for programs that must never hold them.
+// hold, and [EncryptedPAN.Ciphertext] the encrypted number. [WithMaskedCards] is for
+// programs that must never hold them.
 //
 // # Testing
 //
@@ -70,7 +71,7 @@
 //
 // [Profile] names every assumption, and is where to correct it. Replies that
 // deviate from the interface where no value is lost are read all the same and
-// told to [Observer].Drift; all others are [ErrUnreadable].
+// reported to [Observer].Drift; all others are [ErrUnreadable].
 package cardwire
 
 import (
@@ -80,6 +81,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -118,7 +120,8 @@ type core struct {
 
 // New returns a Client for the service at baseURL, which is the service's
 // origin followed by /api/v1. It must be https, except for this machine. New
-// checks its parameters, and does not touch the network.
+// checks its parameters, and does not touch the network: its errors match
+// [ErrInvalidParams] and are no [*Error].
 //
 // Without options the environment's proxy is used, reads are repeated twice,
 // and a call ends after 30 seconds, an upload after 5 minutes.
@@ -162,7 +165,7 @@ func NewFromEnv(opts ...Option) (*Client, error) {
 func (c *config) complete(baseURL, apiKey string) error {
 	base, err := check.BaseURL(baseURL, c.insecureHTTP)
 	if err != nil {
-		return invalid(err.Error())
+		return checked(err)
 	}
 	c.base = base
 	if c.doer != nil && (c.transport != nil || c.freshReads) {
@@ -171,9 +174,12 @@ func (c *config) complete(baseURL, apiKey string) error {
 	if c.asksForKey {
 		return nil
 	}
+	if apiKey == "" {
+		return invalid("the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+	}
 	header, err := bearer(apiKey)
 	if err != nil {
-		return invalid(err.Error())
+		return checked(err)
 	}
 	c.bearer = func(context.Context) (string, error) { return header, nil }
 	return nil
@@ -252,7 +258,7 @@ func versionIn(info *debug.BuildInfo) string {
 	if info == nil {
 		return "devel"
 	}
-	for _, m := range append(info.Deps, &info.Main) {
+	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
 		if m.Path != module {
 			continue
 		}

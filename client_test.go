@@ -241,7 +241,7 @@ func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	c := answered(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
 	_, err = Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
 	assert.Equal(t, unreadable, factsOf(t, err))
-	assert.ErrorContains(t, err, "data: want to be there")
+	assert.ErrorContains(t, err, "data: want it to be there")
 }
 
 // The envelope is as strict as that of any other operation, and so is data: what

@@ -144,7 +144,7 @@ func (e *Error) Error() string {
 	if e.Code != 0 {
 		b.WriteString(", code " + strconv.Itoa(e.Code))
 	}
-	if e.Message != "" {
+	if e.Message != "" && e.Message != messageSuccess { // a yes is not what failed
 		b.WriteString(", " + strconv.Quote(e.Message))
 	}
 	if e.RequestID != "" {
@@ -174,6 +174,8 @@ func (e *Error) advice() string {
 		return "correct it and call again; nothing was sent"
 	case e.Outcome == OutcomeNotSent:
 		return "nothing was sent; it is safe to call again"
+	case e.Outcome == OutcomeRefused && e.has(http.StatusTooManyRequests) && e.RetryAfter > 0:
+		return "nothing happened; wait " + e.RetryAfter.String() + " and call again"
 	case e.Outcome == OutcomeRefused && e.has(http.StatusTooManyRequests):
 		return "nothing happened; wait and call again"
 	case e.Outcome == OutcomeRefused && e.has(http.StatusUnauthorized):
@@ -181,7 +183,7 @@ func (e *Error) advice() string {
 	case e.Outcome == OutcomeRefused:
 		return "nothing happened; correct the request before calling again"
 	case e.read && errors.Is(e.err, ErrParameterIgnored):
-		return "set the parameter's name in the Profile, or do without it"
+		return "correct it there, or do without the parameter"
 	case e.read:
 		return "nothing was changed; calling again is safe"
 	case e.Outcome == OutcomeExecuted:
@@ -229,20 +231,18 @@ type problem struct {
 func (p *problem) Error() string { return p.kind.Error() + ": " + p.text }
 func (p *problem) Unwrap() error { return p.kind }
 
+// ignored says what shows that the service did not honour a parameter, and which
+// field of Profile may hold a wrong name for it.
+func ignored(what, field string) error {
+	return &problem{ErrParameterIgnored, what + ": see Profile." + field}
+}
+
 func invalid(text string) error { return &problem{ErrInvalidParams, text} }
 
 // checked returns the first error as an invalid parameter, or nil.
 func checked(errs ...error) error {
 	if err := cmp.Or(errs...); err != nil {
 		return invalid(err.Error())
-	}
-	return nil
-}
-
-// checkDate refuses a date that does not exist; an absent one is fine.
-func checkDate(name string, d Date) error {
-	if !d.IsZero() && !d.exists() {
-		return errors.New(name + " is not a day that exists")
 	}
 	return nil
 }

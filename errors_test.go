@@ -81,7 +81,7 @@ func TestErrorTexts(t *testing.T) {
 		},
 		{
 			"too many requests", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 429, RetryAfter: time.Second},
-			"cardwire: CreateTransfer: refused, HTTP 429: nothing happened; wait and call again",
+			"cardwire: CreateTransfer: refused, HTTP 429: nothing happened; wait 1s and call again",
 		},
 		{
 			"too many requests by code", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 429},
@@ -89,15 +89,15 @@ func TestErrorTexts(t *testing.T) {
 		},
 		{
 			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", err: &problem{ErrUnreadable, "data: want object"}},
-			`cardwire: CreateTransfer: executed, HTTP 200, code 200, "success": the answer is unreadable: data: want object: it was done; do not call again to do it`,
+			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the answer is unreadable: data: want object: it was done; do not call again to do it`,
 		},
 		{
 			"unreadable read", Error{Op: "GetCard", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, err: &problem{ErrUnreadable, "data.id: want text"}},
 			"cardwire: GetCard: executed, HTTP 200, code 200: the answer is unreadable: data.id: want text: nothing was changed; calling again is safe",
 		},
 		{
-			"ignored parameter", Error{Op: "ListCards", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", err: &problem{ErrParameterIgnored, "another page was returned: PageParam"}},
-			"cardwire: ListCards: executed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: PageParam: set the parameter's name in the Profile, or do without it",
+			"ignored parameter", Error{Op: "ListCards", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", err: ignored("another page was returned", "PageParam")},
+			"cardwire: ListCards: executed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct it there, or do without the parameter",
 		},
 		{
 			"reference in flight", Error{Op: "CreateTransfer", Reference: "order-7", err: &problem{ErrDuplicateIntent, "a call under it is in flight"}},

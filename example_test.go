@@ -426,7 +426,7 @@ func ExampleTransferParams() {
 	// {Transfer:cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: EUR, TransferAmount: 125.00, ...}}
 }
 
-// ImageFile does the same for a file.
+// ImageBytes describes an image in memory; ImageFile one on the disk.
 func ExampleClient_UploadImage() {
 	service := cardwiretest.New()
 	client := connect(service)

@@ -170,20 +170,26 @@ func (k *call) recordIntent(ctx context.Context) *Error {
 	ctx, stop := k.bounded(ctx)
 	defer stop()
 	err := k.client.journal.Begin(ctx, *k.intent)
-	var taken *DuplicateIntent
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case !errors.As(err, &taken):
-		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
-	case taken == nil || taken.Outcome != OutcomeExecuted:
-		taken = &DuplicateIntent{}
 	}
-	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped must not be lifted
-	switch {
-	case !bare:
+	var taken *DuplicateIntent
+	if !errors.As(err, &taken) {
+		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
+	}
+	return k.onRecord(taken, err)
+}
+
+// onRecord says what it means for this call that its reference is taken; nil: it
+// is sent all the same.
+func (k *call) onRecord(taken *DuplicateIntent, err error) *Error {
+	if taken == nil || taken.Outcome != OutcomeExecuted {
+		taken = &DuplicateIntent{} // whatever a journal calls it
+	}
+	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // one that is wrapped must not be lifted
 		return k.fail(taken.Outcome, &otherIntent{taken, conceal("", err)})
-	case taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates:
+	}
+	if taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates {
 		return k.fail(taken.Outcome, taken)
 	}
 	// The service answers a repeat as it answered the first; whether that first

@@ -14,8 +14,8 @@ import (
 // called on the caller's goroutine, or one of the call's own, and must be safe
 // for concurrent use and quick.
 type Observer struct {
-	// CallStart is told before anything is sent or recorded; the context that it returns is
-	// the call's from then on.
+	// CallStart is told before anything is sent or recorded; the context that it
+	// returns is the call's from then on.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is told last.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)

@@ -48,7 +48,7 @@ const (
 // WithHTTPClient sends every request through d instead of the client's own
 // engines. An *http.Client is used as it is at each call, but for redirects,
 // which are never followed. That nothing was sent is then claimed only for what
-// fails before d is asked, and whom TLS trusts is the matter of d.
+// fails before d is asked, and d decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if d == nil || d == Doer((*http.Client)(nil)) {
@@ -98,7 +98,11 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 			if err != nil {
 				return "", conceal("the key source failed", err)
 			}
-			return bearer(key)
+			header, err := bearer(key)
+			if err != nil {
+				return "", invalid("the key source: " + err.Error())
+			}
+			return header, nil
 		}
 		return nil
 	}
@@ -128,9 +132,9 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs one line at debug level for each attempt and one at warning
-// level for each repeat, with the operation, outcome, status, code and duration
-// and nothing else.
+// WithLogger logs one line at debug level for each attempt, and one at warning
+// level for each repeat and for each result that a Journal did not record, with
+// the operation, outcome, status, code and duration and nothing else.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -212,8 +216,8 @@ func WithMaxResponseBytes(n int64) Option {
 }
 
 // WithTimeout bounds a whole call, repeats and waits included, whose context
-// has no deadline. The default is 30 seconds, and 5 minutes for uploads. It can
-// end no Doer, Limiter, Journal or key source that ignores its context, and
+// has no deadline. The default is 30 seconds, and 5 minutes for uploads. It
+// cannot end a Doer, Limiter, Journal or key source that ignores its context, and
 // recording the result in a Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {

@@ -53,7 +53,7 @@ func TestWhatNewRefuses(t *testing.T) {
 		"a query":            {"https://api.example.com/api/v1?key=secret", testKey, nil, "the base URL holds a query or a fragment"},
 		"an empty query":     {"https://api.example.com/api/v1?", testKey, nil, "the base URL holds a query or a fragment"},
 		"a fragment":         {"https://api.example.com/api/v1#secret", testKey, nil, "the base URL holds a query or a fragment"},
-		"no key":             {testBase, "", nil, "the API key is empty"},
+		"no key":             {testBase, "", nil, "the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource"},
 		"a key with a space": {testBase, "sk secret", nil, "the API key holds a character that is not visible ASCII"},
 		"a key with a line":  {testBase, "sk-secret\r\nX: y", nil, "the API key holds a character that is not visible ASCII"},
 		"a key beyond ASCII": {testBase, "sk-sécret", nil, "the API key holds a character that is not visible ASCII"},
@@ -81,7 +81,7 @@ func TestWhatNewRefuses(t *testing.T) {
 		"no time":           {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration is not above zero"},
 		"less than no time": {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration is not above zero"},
 		"no bytes":          {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound is not above zero"},
-		"no product":        {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is not visible ASCII"},
+		"no product":        {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is empty"},
 		"a product's line":  {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
 		"one name for two": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.SubAccountParam = "page" })},
@@ -159,7 +159,7 @@ func TestNewFromEnv(t *testing.T) {
 
 	t.Setenv("CARDWIRE_API_KEY", "")
 	_, err = NewFromEnv()
-	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty")
+	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 }
 
 // Method is a call of a method that asks the service.
@@ -285,7 +285,7 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, ErrNotSent)
 			assert.NotErrorIs(t, err, ErrInvalidParams)
-			assert.Contains(t, err.Error(), "the context was done before the call")
+			assert.Contains(t, err.Error(), "the context had ended before the call")
 		})
 	}
 }
@@ -301,7 +301,7 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 	_, err := unasked(t).ListBINs(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, earlier)
-	assert.Contains(t, err.Error(), "the context was done before the call")
+	assert.Contains(t, err.Error(), "the context had ended before the call")
 }
 
 func TestWithHeader(t *testing.T) {
@@ -427,9 +427,9 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		want string
 	}{
 		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: nothing was sent; it is safe to call again"},
-		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: the API key is empty: nothing was sent; it is safe to call again"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: the API key holds a character that is not visible ASCII: nothing was sent; it is safe to call again"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: the API key holds a character that is not visible ASCII: nothing was sent; it is safe to call again"},
+		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key is empty: correct it and call again; nothing was sent"},
+		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key holds a character that is not visible ASCII: correct it and call again; nothing was sent"},
+		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key holds a character that is not visible ASCII: correct it and call again; nothing was sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

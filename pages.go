@@ -110,7 +110,7 @@ func (w *walk) step(ctx context.Context) ([]Card, error) {
 		if page, ids, err = w.page(ctx); err == nil && w.repeats(ids) {
 			err = &Error{
 				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, read: true,
-				err: &problem{ErrParameterIgnored, "the same page came twice: PageParam"},
+				err: ignored("the same page came twice", "PageParam"),
 			}
 		}
 	}
@@ -307,13 +307,13 @@ func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
 	}
 	switch {
 	case p.Page >= 1 && p.Page <= page.LastPage && page.CurrentPage != p.Page:
-		return &problem{ErrParameterIgnored, "another page was returned: PageParam"}
+		return ignored("another page was returned", "PageParam")
 	case p.Limit > 0 && len(page.Cards) > p.Limit:
-		return &problem{ErrParameterIgnored, "more cards than Limit were returned: LimitParam"}
+		return ignored("more cards than Limit were returned", "LimitParam")
 	}
 	for i := range page.Cards {
 		if field := p.contradicted(&page.Cards[i]); field != "" {
-			return &problem{ErrParameterIgnored, "a card outside the filter was returned: " + field}
+			return ignored("a card outside the filter was returned", field)
 		}
 	}
 	return nil

@@ -62,7 +62,8 @@ func DefaultProfile() Profile {
 
 // valid refuses a profile that would send one thing for another.
 func (p *Profile) valid() error {
-	names := []struct{ field, name string }{
+	type param struct{ field, name string }
+	ofListCards := []param{
 		{"LimitParam", p.LimitParam},
 		{"PageParam", p.PageParam},
 		{"StatusParam", p.StatusParam},
@@ -72,16 +73,15 @@ func (p *Profile) valid() error {
 		{"CreatedToParam", p.CreatedToParam},
 		{"TransactedFromParam", p.TransactedFromParam},
 		{"TransactedToParam", p.TransactedToParam},
-		{"CardIDParam", p.CardIDParam},
-		{"RetryAction", p.RetryAction},
 	}
-	const ofListCards = 9
-	for i, n := range names {
+	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
 		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
 			return invalid("WithProfile: " + n.field + " holds a control character, a space at an end, or is not valid UTF-8")
 		}
-		for _, other := range names[:min(i, ofListCards)] {
-			if i < ofListCards && n.name != "" && n.name == other.name {
+	}
+	for i, n := range ofListCards {
+		for _, other := range ofListCards[:i] {
+			if n.name != "" && n.name == other.name {
 				return invalid("WithProfile: " + other.field + " and " + n.field + " are the same name")
 			}
 		}

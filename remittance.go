@@ -3,6 +3,7 @@ package cardwire
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -153,20 +154,20 @@ type Transfer struct {
 }
 
 // ListRemittanceStates returns the countries, and the parts of countries, that
-// the service knows. It stands for GET /remittance/states.
+// the service knows. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
 	return value(do(ctx, c, operation{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
 		reply[[]RemittanceState]{read: rows(stateMembers)}, opts))
 }
 
-// ListRemittanceCurrencies returns the currencies that can be paid out. It
-// stands for GET /remittance/currency.
+// ListRemittanceCurrencies returns the currencies that can be paid out. It calls
+// GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
 	return value(do(ctx, c, operation{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
 		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts))
 }
 
-// CreateTransfer sends money. It stands for POST /remittance/transfer and is
+// CreateTransfer sends money. It calls POST /remittance/transfer and is
 // sent once. A success means that the service took the order: Transfer.Status
 // says how it stands. No operation of the interface reads a transfer back: after
 // [ErrOutcomeUnknown] ask the service about the order number, and do not send
@@ -226,15 +227,7 @@ func namesOtherOrder(d *wire.Codec, sent string) (other bool) {
 
 // fields returns what is sent, in the interface's order, or why it must not be.
 func (p *TransferParams) fields() (wire.Fields, error) {
-	amount, exact := wire.Cents(p.TransferAmount)
-	switch {
-	case p.MerchantOrderNo == "":
-		return nil, invalid("MerchantOrderNo is empty")
-	case p.TransferAmount.Sign() <= 0:
-		return nil, invalid("TransferAmount is not above zero")
-	case !exact:
-		return nil, invalid("TransferAmount is not exact in two fraction digits")
-	}
+	amount, _ := wire.Cents(p.TransferAmount)
 	var f wire.Fields
 	own := p.own(amount)
 	for _, field := range own {
@@ -279,11 +272,12 @@ func (p *TransferParams) own(amount string) wire.Fields {
 
 func (p *TransferParams) valid() error {
 	return checked(
-		check.Reference("MerchantOrderNo", p.MerchantOrderNo),
+		check.Given("MerchantOrderNo", p.MerchantOrderNo),
 		check.Currency("PayoutCurrency", p.PayoutCurrency),
 		check.Digits("TransferType", p.TransferType),
 		check.Digits("PayoutMethod", p.PayoutMethod),
 		check.Digits("SenderBeneficiaryRelationship", p.SenderBeneficiaryRelationship),
+		checkAmount("TransferAmount", p.TransferAmount),
 		check.Digits("SenderSourceOfFund", p.SenderSourceOfFund),
 		check.Digits("PurposeOfRemittance", p.PurposeOfRemittance),
 		check.UTF8("SenderFirstName", p.SenderFirstName),
@@ -306,14 +300,25 @@ func (p *TransferParams) valid() error {
 	)
 }
 
+// checkAmount refuses what could only be sent rounded, and what is no payment.
+func checkAmount(name string, v decimal.Decimal) error {
+	if v.Sign() <= 0 {
+		return errors.New(name + " is not above zero")
+	}
+	if _, exact := wire.Cents(v); !exact {
+		return errors.New(name + " is not exact in two fraction digits")
+	}
+	return nil
+}
+
 func (p *TransferParams) validExtra(own wire.Fields) error {
-	for name, value := range p.Extra {
+	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		switch {
 		case name == "":
 			return invalid("Extra holds an empty name")
 		case check.Text("", name) != nil:
 			return invalid("Extra holds a name with a control character, or that is not valid UTF-8")
-		case check.UTF8("", value) != nil:
+		case check.UTF8("", p.Extra[name]) != nil:
 			return invalid("Extra holds a text that is not valid UTF-8")
 		}
 		if slices.ContainsFunc(own, func(f wire.Field) bool { return strings.EqualFold(f.Name, name) }) {

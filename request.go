@@ -55,7 +55,7 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 
 // name keeps an Op that is refused out of the text of the error.
 func (r *Request) name() string {
-	if check.Reference("Op", r.Op) != nil {
+	if check.Given("Op", r.Op) != nil {
 		return "Call"
 	}
 	return r.Op
@@ -82,8 +82,8 @@ func (r *Request) encode(op *operation) error {
 		if err != nil {
 			return invalid("JSON cannot be encoded")
 		}
-		if err := check.JSON("JSON", r.JSON); err != nil {
-			return invalid(err.Error())
+		if err := checked(check.JSON("JSON", r.JSON)); err != nil {
+			return err
 		}
 		op.fields = wire.Fields{{Value: string(text)}}
 		op.body = rawBody
@@ -102,8 +102,6 @@ func (r *Request) valid() error {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	get := r.Method == http.MethodGet
 	switch {
-	case r.Op == "":
-		return invalid("Op is empty")
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method is none of GET, POST, PUT, PATCH and DELETE")
 	case r.Write && get:
@@ -118,7 +116,7 @@ func (r *Request) valid() error {
 		return invalid("Reference belongs to a write")
 	}
 	return checked(
-		check.Visible("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
+		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	)
 }

@@ -13,10 +13,10 @@ var seeds = func() (s [3]maphash.Seed) {
 	return s
 }()
 
-// scramble makes of the digits of every CardNumber, CVV and EncryptedPAN what a
-// dump of their fields may show. What the mask shows of the digits, or another
+// scramble encodes the digits of a CardNumber, CVV or EncryptedPAN in place, so that
+// a dump of its fields shows none. What the mask shows of the digits, or another
 // value's, must tell no other digit: so every byte depends on all of them, by a
-// Feistel network. No byte of ASCII is left.
+// Feistel network. None is ASCII.
 func scramble(b []byte) {
 	for round := range seeds {
 		mix(b, round)

@@ -342,6 +342,14 @@ func (d Date) exists() bool {
 	return ok
 }
 
+// checkDate refuses a date that does not exist; an absent one is fine.
+func checkDate(name string, d Date) error {
+	if !d.IsZero() && !d.exists() {
+		return errors.New(name + " is not a day that exists")
+	}
+	return nil
+}
+
 // DateTime is a day and a time of it without a zone: the interface names none.
 // It is absent where its Date is.
 type DateTime struct {

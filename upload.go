@@ -62,7 +62,7 @@ func ImageBytes(filename string, b []byte) UploadImageParams {
 }
 
 // UploadImage uploads an identity image, streamed and with its length known. It
-// stands for POST /cards/upload and is sent once. A source that yields more or
+// calls POST /cards/upload and is sent once. A source that yields more or
 // fewer bytes than Size is an error, and never OutcomeExecuted.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	u := &upload{params: p, ctx: ctx}

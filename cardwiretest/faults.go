@@ -2,6 +2,7 @@ package cardwiretest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -350,7 +351,7 @@ func (s *Service) faulty(in *request, f Fault) answer {
 	switch f.Kind {
 	case FaultTruncated:
 		a := s.answerWith(s.outcome(in, f))
-		a.delivery, a.keep = cut, max(0, min(or(f.Bytes, len(a.body)/2), len(a.body)-1))
+		a.delivery, a.keep = cut, max(0, min(cmp.Or(f.Bytes, len(a.body)/2), len(a.body)-1))
 		return a
 	case FaultRepeatedPage, FaultIgnoredPage, FaultIgnoredFilter, FaultOtherAnswer:
 		in.twist = twists[f.Kind].twist
@@ -376,11 +377,11 @@ func (s *Service) plain(in *request, f Fault) answer {
 	case FaultHTML:
 		return page(f)
 	case FaultCode:
-		f.Status, f.Code = http.StatusOK, or(f.Code, 500)
+		f.Status, f.Code = http.StatusOK, cmp.Or(f.Code, 500)
 		return s.answerWith(failure(f))
 	case FaultRateLimited:
-		f.Status = or(f.Status, http.StatusTooManyRequests)
-		f.RetryAfter = or(f.RetryAfter, "1")
+		f.Status = cmp.Or(f.Status, http.StatusTooManyRequests)
+		f.RetryAfter = cmp.Or(f.RetryAfter, "1")
 		return s.answerWith(failure(f))
 	case FaultReset:
 		return answer{delivery: reset}
@@ -389,7 +390,7 @@ func (s *Service) plain(in *request, f Fault) answer {
 	case FaultNotHTTP:
 		return answer{delivery: notHTTP, body: []byte("SSH-2.0-OpenSSH_9.6\r\n")}
 	case FaultGarbage:
-		return answer{status: 200, header: http.Header{"Content-Type": {mediaJSON}}, body: garbage(max(0, or(f.Bytes, 512)))}
+		return answer{status: 200, header: http.Header{"Content-Type": {mediaJSON}}, body: garbage(max(0, cmp.Or(f.Bytes, 512)))}
 	case FaultEmpty:
 		return answer{status: 200, header: http.Header{"Content-Type": {mediaJSON}}}
 	case FaultRedirectSelf, FaultRedirectElsewhere, FaultRedirectDead:
@@ -398,18 +399,10 @@ func (s *Service) plain(in *request, f Fault) answer {
 	return s.answerWith(failure(f))
 }
 
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
 func failure(f Fault) result {
-	status := or(f.Status, http.StatusInternalServerError)
-	r := *refusal(status, or(f.Message, "the service failed"))
-	r.code = or(f.Code, status)
+	status := cmp.Or(f.Status, http.StatusInternalServerError)
+	r := *refusal(status, cmp.Or(f.Message, "the service failed"))
+	r.code = cmp.Or(f.Code, status)
 	if f.RetryAfter != "" {
 		r.header = http.Header{"Retry-After": {f.RetryAfter}}
 	}
@@ -432,7 +425,7 @@ func (s *Service) honest(in *request, f Fault) result {
 }
 
 func page(f Fault) answer {
-	status := or(f.Status, http.StatusBadGateway)
+	status := cmp.Or(f.Status, http.StatusBadGateway)
 	text := http.StatusText(status)
 	return answer{
 		status: status, header: http.Header{"Content-Type": {"text/html"}},
@@ -450,7 +443,7 @@ func garbage(n int) []byte {
 
 func (s *Service) dripped(in *request, f Fault) answer {
 	a := s.answerWith(s.execute(in))
-	a.delivery, a.piece, a.pause = drip, max(1, or(f.Bytes, 64)), or(f.Delay, 10*time.Millisecond)
+	a.delivery, a.piece, a.pause = drip, max(1, cmp.Or(f.Bytes, 64)), cmp.Or(f.Delay, 10*time.Millisecond)
 	return a
 }
 
@@ -470,7 +463,7 @@ func (s *Service) duplicated(in *request, f Fault) answer {
 	r := s.outcome(in, f)
 	a := s.answerWith(r)
 	if r.code == 200 {
-		a.body = fmt.Appendf(a.body[:len(a.body)-1], `,"code":%d}`, or(f.Code, 500))
+		a.body = fmt.Appendf(a.body[:len(a.body)-1], `,"code":%d}`, cmp.Or(f.Code, 500))
 	}
 	return a
 }
@@ -491,7 +484,7 @@ func (s *Service) oversize(in *request, f Fault) answer {
 	r := s.honest(in, f)
 	a := s.answerWith(r)
 	var b bytes.Buffer
-	s.padded(&b, r, or(f.Bytes, 16<<20))
+	s.padded(&b, r, cmp.Or(f.Bytes, 16<<20))
 	a.body = b.Bytes()
 	return a
 }
@@ -501,7 +494,7 @@ func (s *Service) gzipBomb(in *request, f Fault) answer {
 	a := s.answerWith(r)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	s.padded(z, r, or(f.Bytes, 64<<20))
+	s.padded(z, r, cmp.Or(f.Bytes, 64<<20))
 	_ = z.Close()
 	a.body = b.Bytes()
 	a.header.Set("Content-Encoding", "gzip")
@@ -511,7 +504,7 @@ func (s *Service) gzipBomb(in *request, f Fault) answer {
 func (s *Service) headerFlood(in *request, f Fault) answer {
 	a := s.answerWith(s.honest(in, f))
 	value := strings.Repeat("x", 1000)
-	for i := range or(f.Bytes, 1<<20)/len(value) + 1 {
+	for i := range cmp.Or(f.Bytes, 1<<20)/len(value) + 1 {
 		a.header.Set(fmt.Sprintf("X-Flood-%d", i), value)
 	}
 	return a
@@ -524,7 +517,7 @@ const (
 )
 
 func redirect(r *http.Request, f Fault) answer {
-	u := url.URL{Scheme: "https", Host: or(r.Host, r.URL.Host), Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+	u := url.URL{Scheme: "https", Host: cmp.Or(r.Host, r.URL.Host), Path: r.URL.Path, RawQuery: r.URL.RawQuery}
 	if r.URL.Scheme != "" { // a client's request
 		u.Scheme = r.URL.Scheme
 	} else if r.TLS == nil {
@@ -537,7 +530,7 @@ func redirect(r *http.Request, f Fault) answer {
 		u.Scheme, u.Host = "http", deadHost
 	}
 	return answer{
-		status: or(f.Status, http.StatusTemporaryRedirect),
+		status: cmp.Or(f.Status, http.StatusTemporaryRedirect),
 		header: http.Header{"Location": {u.String()}, "Content-Type": {"text/html"}},
 	}
 }

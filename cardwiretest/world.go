@@ -1,6 +1,7 @@
 package cardwiretest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -278,7 +279,7 @@ func (s *Service) AddCard(c Card) {
 	known.AddCVV(c.CVV)
 	if c.CardBIN == "" || c.BINID == 0 {
 		bin := w.findBIN(c.BINID, c.CardBIN)
-		c.BINID, c.CardBIN = bin.ID, or(c.CardBIN, bin.BIN)
+		c.BINID, c.CardBIN = bin.ID, cmp.Or(c.CardBIN, bin.BIN)
 	}
 	defaults := []struct {
 		field *string

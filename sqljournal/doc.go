@@ -25,11 +25,10 @@
 //
 // # The table
 //
-// [SchemaSQLite] and [SchemaPostgreSQL] are the statements, for who manages
-// schemas otherwise than by [Journal.EnsureSchema]. A unique intent is one row
-// for good; others, such as cancelling and retrying, have a row for each Begin.
-// Rows are never deleted. An executed row that is deleted lets its reference be
-// sent again.
+// [SchemaSQLite] and [SchemaPostgreSQL] are the statements, for those who manage
+// schemas otherwise than by [Journal.EnsureSchema]. A unique intent is one row for
+// good; others, such as cancelling and retrying, have a row for each Begin. Rows are
+// never deleted. An executed row that is deleted lets its reference be sent again.
 //
 // Each account and each environment of the service has a table of its own
 // ([WithTable]): in a common one, an order number of the sandbox would stop that
@@ -41,7 +40,7 @@
 //	exclusive    whether the intent is unique
 //	body_sha256  cardwire.Intent.BodySHA256, the same for good
 //	state        see below
-//	holder       who begun it last: the Journal value, the time and the call
+//	holder       who began it last: the Journal value, the time and the call
 //	attempts     how often it was begun or repeated ([WithRepeats])
 //	service_id   the service's identifier; empty: none was answered
 //	created_at   when it was first begun, in UTC

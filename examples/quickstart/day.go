@@ -114,7 +114,7 @@ func (d *day) compareProducts(ctx context.Context) error {
 		}
 		d.say("  %s\t%s\t%s\t%s\t%s\t%s\t%s", b.BIN, b.Name, b.Network, b.Currency, exact(b.CardDepositFee), foreignFee(b), state)
 	}
-	d.say("  The account can hold %d cards.", capacity)
+	d.say("  The account's capacity is %d cards.", capacity)
 	return nil
 }
 

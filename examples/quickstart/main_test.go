@@ -50,7 +50,7 @@ func TestDayWithTheFakeService(t *testing.T) {
 		`BIN +PRODUCT +NETWORK +CURRENCY +DEPOSIT FEE +FOREIGN FEE +STATE`,
 		`49387519 +Prepaid Plus +Visa +GBP +0\.01 +0-100: 0\.5, rate 0\.015 +open`,
 		`65312478 +.* +under maintenance`,
-		`The account can hold \d+ cards\.`,
+		`The account's capacity is \d+ cards\.`,
 		`25 cards, on 3 pages of 10\. The first 25 by status:`,
 		`suspended +2`,
 		`number +428837\*{6}\d{4}`,

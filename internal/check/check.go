@@ -72,8 +72,8 @@ func Values(name string, v url.Values) error {
 	return nil
 }
 
-// Reference is [Visible] for an identifier that must be given.
-func Reference(name, v string) error {
+// Given is [Visible] for an identifier that must be given.
+func Given(name, v string) error {
 	if v == "" {
 		return errors.New(name + " is empty")
 	}
@@ -168,7 +168,10 @@ func Key(v string) error {
 
 // Product wants a product name for the User-Agent header.
 func Product(v string) error {
-	if strings.TrimSpace(v) == "" || !visible(v, " ") {
+	if strings.TrimSpace(v) == "" {
+		return errors.New("the product is empty")
+	}
+	if !visible(v, " ") {
 		return errors.New("the product is not visible ASCII")
 	}
 	return nil

@@ -128,9 +128,9 @@ func TestVisible(t *testing.T) {
 	})
 }
 
-func TestReference(t *testing.T) {
+func TestGiven(t *testing.T) {
 	t.Parallel()
-	checks(t, named(check.Reference), map[string]string{
+	checks(t, named(check.Given), map[string]string{
 		"m-1":                    "",
 		"":                       "CardID is empty",
 		" ":                      "CardID begins or ends with white space",
@@ -331,8 +331,8 @@ func TestProduct(t *testing.T) {
 	checks(t, check.Product, map[string]string{
 		"shop/1.0":            "",
 		"shop/1.0 (linux)":    "",
-		"":                    problem,
-		"   ":                 problem,
+		"":                    "the product is empty",
+		"   ":                 "the product is empty",
 		canary + "\r\nX: y":   problem,
 		canary + "\n":         problem,
 		canary + "\t":         problem,

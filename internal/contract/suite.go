@@ -134,7 +134,7 @@ func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 	}
 }
 
-// binSteps are those of BINs, and of the cards that can still be opened.
+// binSteps are those of BINs, and of the capacity of cards.
 func binSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
 		{name: "ListBINs", example: "bins", want: wantBINs(), call: func(o ...cardwire.CallOption) (any, error) {

@@ -126,7 +126,7 @@ func reportMissing[T any](c *Codec, members []Member[T], seen uint64, v Variant)
 	for missing := ^seen & (1<<len(members) - 1); missing != 0; missing &= missing - 1 {
 		m := &members[bits.TrailingZeros64(missing)]
 		if m.Required {
-			c.failAt(m.Name, "to be there")
+			c.failAt(m.Name, "it to be there")
 			return
 		}
 		if v != Lenient && (m.In == 0 || m.In&v != 0) {

@@ -109,7 +109,7 @@ func TestUnmarshalLeavesAloneWhatItDoesNotFill(t *testing.T) {
 		{`{"id":"1"}`, pet{ID: "1"}, ""}, // nothing of the old pet is mixed into the new one
 		{`{"id":"1","name":null,"x":1}`, pet{ID: "1"}, ""},
 		{`{"id":"1","name":7}`, old, "name: want text"},
-		{`{"name":"Rex"}`, old, "id: want to be there"},
+		{`{"name":"Rex"}`, old, "id: want it to be there"},
 		{`[]`, old, "the answer: want object"},
 		{`nul`, old, notStrict + "a value is misspelt"},
 		{`null null`, old, notStrict + "bytes follow the end"},
