@@ -27,6 +27,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cardwire/cardwire-go/scripts/internal/repo"
 )
 
 func main() {
@@ -48,8 +50,12 @@ func main() {
 // run writes the lists, or says whether they are what the code says.
 func run(ctx context.Context, check bool) (same bool, err error) {
 	const dir = "api"
-	if _, err := os.Stat(dir); err != nil {
-		return false, fmt.Errorf("run it in the root of the repository: %w", err)
+	root, err := repo.Root(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := os.Chdir(root); err != nil {
+		return false, err
 	}
 	lists, err := listAll(ctx)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/scripts/internal/work"
 )
 
 // group is what is measured together, and can be chosen by -only.
@@ -120,30 +122,29 @@ func measureUpload(ctx context.Context, r *runner) error {
 		if err != nil {
 			return err
 		}
-		r.samples.add("idle MiB", idle.peakMiB())
-		r.samples.add("upload MiB", upload.peakMiB())
+		r.samples.add("idle MiB", idle.PeakMiB())
+		r.samples.add("upload MiB", upload.PeakMiB())
 	}
 	return nil
 }
 
-// What is measured of pages: 100 cards each, and 20 ms where it takes time.
+// What is measured of pages: 20 ms each, where they take time, and eight ahead.
 const (
-	perPage = 100
 	latency = 20 * time.Millisecond
 	ahead   = 8
 )
 
 func measureCards(ctx context.Context, r *runner) error {
-	return r.listCards(ctx, 1000, 0, pick(r, 5, 15), func(plain, prefetched *workerReport) {
-		r.samples.add("cards MiB", plain.peakMiB())
-		r.samples.add("cards ahead MiB", prefetched.peakMiB())
+	return r.listCards(ctx, 1000, 0, pick(r, 5, 15), func(plain, prefetched *work.Report) {
+		r.samples.add("cards MiB", plain.PeakMiB())
+		r.samples.add("cards ahead MiB", prefetched.PeakMiB())
 	})
 }
 
 func measurePages(ctx context.Context, r *runner) error {
 	pages := pick(r, 200, 1000)
 	least := float64(time.Duration(pages) * latency)
-	return r.listCards(ctx, pages, latency, 3, func(plain, prefetched *workerReport) {
+	return r.listCards(ctx, pages, latency, 3, func(plain, prefetched *work.Report) {
 		r.samples.add("pages", float64(plain.Elapsed)/least)
 		r.samples.add("pages ahead", float64(prefetched.Elapsed)/(least/ahead))
 	})
@@ -151,7 +152,7 @@ func measurePages(ctx context.Context, r *runner) error {
 
 // listCards lists all cards of a service, several times, once page by page and
 // once with prefetching.
-func (r *runner) listCards(ctx context.Context, pages int, latency time.Duration, times int, note func(plain, prefetched *workerReport)) error {
+func (r *runner) listCards(ctx context.Context, pages int, latency time.Duration, times int, note func(plain, prefetched *work.Report)) error {
 	w, err := r.worker(ctx)
 	if err != nil {
 		return err
@@ -213,29 +214,20 @@ func (w *worker) end() {
 	}
 }
 
-// workerReport is what a worker prints.
-type workerReport struct {
-	Peak    int64
-	Elapsed time.Duration
-	Cards   int
-}
-
-func (r *workerReport) peakMiB() float64 { return float64(r.Peak) / (1 << 20) }
-
-func (w *worker) run(ctx context.Context, args ...string) (*workerReport, error) {
+func (w *worker) run(ctx context.Context, args ...string) (*work.Report, error) {
 	cmd := exec.CommandContext(ctx, w.program, args...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, complaint.Bytes())
 	}
-	report := new(workerReport)
+	report := new(work.Report)
 	return report, json.Unmarshal(out.Bytes(), report)
 }
 
-func (w *worker) cards(ctx context.Context, base string, pages, prefetch int) (*workerReport, error) {
+func (w *worker) cards(ctx context.Context, base string, pages, prefetch int) (*work.Report, error) {
 	report, err := w.run(ctx, "cards", "-base="+base, "-prefetch="+strconv.Itoa(prefetch))
-	if err == nil && report.Cards != pages*perPage {
+	if err == nil && report.Cards != pages*work.PerPage {
 		err = fmt.Errorf("%d cards arrived", report.Cards)
 	}
 	return report, err

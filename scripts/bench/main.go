@@ -31,6 +31,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/scripts/internal/repo"
 )
 
 type options struct {
@@ -103,7 +105,7 @@ func figures(ctx context.Context, o options) (_ *result, err error) {
 	if o.from != "" {
 		return load(o.from)
 	}
-	root, err := moduleRoot(ctx)
+	root, err := repo.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +131,6 @@ func figures(ctx context.Context, o options) (_ *result, err error) {
 		return nil, fmt.Errorf("nothing was measured of: %s", strings.Join(missing, ", "))
 	}
 	return result, nil
-}
-
-// moduleRoot is the directory of this module.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/cardwire/cardwire-go").Output()
-	if err != nil {
-		return "", fmt.Errorf("run it inside the repository: go list: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // runner measures, and keeps what it measured.

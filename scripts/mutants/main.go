@@ -13,14 +13,10 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -30,43 +26,7 @@ import (
 )
 
 func main() {
-	var (
-		verbose = flag.Bool("v", false, "tell of each mutant as it is tried, with all tests that failed")
-		list    = flag.Bool("list", false, "list the mutants, say whether they fit the code, and run nothing")
-		pattern = flag.String("run", "", "try only mutants whose name matches this `regexp`")
-		jobs    = flag.Int("jobs", runtime.GOMAXPROCS(0), "try `n` mutants at a time")
-	)
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	alive, err := run(ctx, *verbose, *list, *pattern, *jobs)
-	stop()
-	switch {
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(2)
-	case alive > 0:
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (alive int, err error) {
-	if list {
-		made, err := mutation.List(ctx, pattern, makeAll)
-		for _, m := range made {
-			fmt.Println(m.Name)
-		}
-		return 0, err
-	}
-	plan := mutation.Plan{Jobs: jobs, Skip: skip, Log: os.Stderr}
-	if verbose {
-		plan.Report = tell
-	}
-	started := time.Now()
-	results, err := mutation.Run(ctx, pattern, makeAll, plan)
-	if err != nil {
-		return 0, err
-	}
-	return report(results, time.Since(started))
+	mutation.Program{Name: "mutants", Find: makeAll, Skip: skip, Tell: tell, Report: report}.Main()
 }
 
 // skip are tests that are not asked. Those that count allocations fail for almost
@@ -110,7 +70,10 @@ func (m *mutant) packages() []string {
 	return packages
 }
 
-func tell(r mutation.Result) {
+func tell(r mutation.Result, verbose bool) {
+	if !verbose {
+		return
+	}
 	fmt.Printf("%s: %s in %.1f s\n", r.Mutant.Name, r.Verdict, r.Took.Seconds())
 	for _, test := range r.Failed {
 		fmt.Printf("\t%s\n", test)

@@ -25,18 +25,13 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,56 +41,9 @@ import (
 )
 
 func main() {
-	var (
-		verbose = flag.Bool("v", false, "report every name, not only those that survive")
-		list    = flag.Bool("list", false, "list the names and run nothing")
-		pattern = flag.String("run", "", "try only names whose line in -list matches this `regexp`")
-		jobs    = flag.Int("jobs", runtime.GOMAXPROCS(0), "try `n` names at a time")
-	)
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	survivors, err := run(ctx, *verbose, *list, *pattern, *jobs)
-	stop()
-	switch {
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "wirenames:", err)
-		os.Exit(2)
-	case survivors > 0:
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, verbose, list bool, pattern string, jobs int) (survivors int, err error) {
-	if list {
-		return 0, show(ctx, pattern)
-	}
-	plan := mutation.Plan{Jobs: jobs, Skip: mutation.Longest, Log: os.Stdout}
-	plan.Report = func(r mutation.Result) {
-		if verbose || r.Verdict != mutation.Killed {
-			fmt.Printf("%s: %s\n", r.Mutant.Name, r.Verdict)
-		}
-	}
-	started := time.Now()
-	results, err := mutation.Run(ctx, pattern, misspellAll, plan)
-	if err != nil {
-		return 0, err
-	}
-	return report(results, time.Since(started))
-}
-
-func show(ctx context.Context, pattern string) error {
-	names, err := mutation.List(ctx, pattern, misspellAll)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		fmt.Println(n.Name)
-	}
-	fmt.Printf("%d names\n", len(names))
-	for constant, reason := range exempt {
-		fmt.Printf("exempt: %s: %s\n", constant, reason)
-	}
-	return nil
+	mutation.Program{
+		Name: "wirenames", Find: misspellAll, Exempt: exempt, Skip: mutation.Longest, Tell: tell, Report: report,
+	}.Main()
 }
 
 func misspellAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
@@ -353,6 +301,13 @@ func (n name) mutant() mutation.Mutant {
 		Name:     n.String(),
 		Edits:    []mutation.Edit{{File: n.file, Start: n.start, End: n.end, Text: strconv.Quote(n.wrong)}},
 		Packages: []string{"."},
+	}
+}
+
+// tell leaves out the names that the tests know, unless all are wanted.
+func tell(r mutation.Result, verbose bool) {
+	if verbose || r.Verdict != mutation.Killed {
+		fmt.Printf("%s: %s\n", r.Mutant.Name, r.Verdict)
 	}
 }
 

@@ -7,7 +7,7 @@
 //	worker upload -base URL -bytes 268435456  uploads that many bytes
 //	worker cards  -base URL -prefetch 8       iterates over all cards
 //
-// All but the first print one Report as JSON.
+// All but the first print one work.Report as JSON.
 package main
 
 import (
@@ -26,20 +26,8 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/scripts/internal/work"
 )
-
-// Report is what a worker says of itself.
-type Report struct {
-	// Peak is the most memory that was resident, in bytes.
-	Peak int64
-	// Elapsed is how long the work took.
-	Elapsed time.Duration
-	// Cards is how many arrived.
-	Cards int
-}
-
-// perPage is how many cards a page has.
-const perPage = 100
 
 func main() {
 	flags := flag.NewFlagSet("worker", flag.ExitOnError)
@@ -75,13 +63,13 @@ func main() {
 	}
 }
 
-func report(base string, work func(*cardwire.Client) (int, error)) error {
+func report(base string, do func(*cardwire.Client) (int, error)) error {
 	client, err := cardwire.New(base, measure.Key)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	n, err := work(client)
+	n, err := do(client)
 	elapsed := time.Since(start)
 	if err != nil {
 		return err
@@ -90,7 +78,7 @@ func report(base string, work func(*cardwire.Client) (int, error)) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(Report{Peak: peak, Elapsed: elapsed, Cards: n})
+	return json.NewEncoder(os.Stdout).Encode(work.Report{Peak: peak, Elapsed: elapsed, Cards: n})
 }
 
 func upload(ctx context.Context, c *cardwire.Client, size int64) error {
@@ -109,7 +97,7 @@ func (zeros) Read(p []byte) (int, error) {
 }
 
 func cards(ctx context.Context, c *cardwire.Client, prefetch int) (n int, err error) {
-	all := c.AllCards(ctx, cardwire.ListCardsParams{Limit: perPage}, cardwire.WithPrefetch(prefetch))
+	all := c.AllCards(ctx, cardwire.ListCardsParams{Limit: work.PerPage}, cardwire.WithPrefetch(prefetch))
 	for card, err := range all {
 		if err != nil {
 			return n, err
@@ -172,7 +160,7 @@ func service(pages int, latency time.Duration) http.Handler {
 func pagesOf(pages int, latency time.Duration) http.HandlerFunc {
 	bodies := make([][]byte, pages)
 	for i := range bodies {
-		bodies[i] = measure.CardPage(measure.UTF8, i+1, pages, perPage)
+		bodies[i] = measure.CardPage(measure.UTF8, i+1, pages, work.PerPage)
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		due := time.NewTimer(latency)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/scripts/internal/work"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +35,7 @@ func TestAllCardsArrive(t *testing.T) {
 			t.Parallel()
 			n, err := cards(t.Context(), clientOf(t, service(5, time.Millisecond)), prefetch)
 			require.NoError(t, err)
-			assert.Equal(t, 5*perPage, n)
+			assert.Equal(t, 5*work.PerPage, n)
 		})
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go/scripts/internal/repo"
 )
 
 // Mutant is a defect, and the tests that are to notice it.
@@ -153,7 +155,7 @@ type Tree struct {
 
 // Copy takes a copy of the repository of the current directory.
 func Copy(ctx context.Context) (*Tree, error) {
-	root, err := moduleRoot(ctx)
+	root, err := repo.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -432,19 +434,6 @@ func (r *run) add(test string) {
 	if test != "" && !slices.ContainsFunc(r.failed, func(f string) bool { return strings.HasPrefix(f, test+"/") }) {
 		r.failed = append(r.failed, test)
 	}
-}
-
-// moduleRoot is where the go.mod of the current directory stands.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", fmt.Errorf("go env: %w", err)
-	}
-	file := strings.TrimSpace(string(out))
-	if filepath.Base(file) != "go.mod" {
-		return "", errors.New("run it inside the repository")
-	}
-	return filepath.Dir(file), nil
 }
 
 // withoutGit hides the history, which no test needs.

@@ -1,0 +1,20 @@
+// Package work is what the program bench and the worker that it measures agree on.
+package work
+
+import "time"
+
+// PerPage is how many cards a page has.
+const PerPage = 100
+
+// Report is what a worker says of itself. It is printed as JSON.
+type Report struct {
+	// Peak is the most memory that was resident, in bytes.
+	Peak int64
+	// Elapsed is how long the work took.
+	Elapsed time.Duration
+	// Cards is how many arrived; 0 where the work has nothing to do with cards.
+	Cards int
+}
+
+// PeakMiB is Peak in MiB.
+func (r *Report) PeakMiB() float64 { return float64(r.Peak) / (1 << 20) }
