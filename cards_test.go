@@ -1378,17 +1378,3 @@ func TestWithoutRetryNoPageIsAskedForTwice(t *testing.T) {
 	require.ErrorIs(t, err, ErrParameterIgnored)
 	assert.Equal(t, 1, page.CurrentPage)
 }
-
-func TestWhatIsSaidOfAnAmount(t *testing.T) {
-	t.Parallel()
-	for amount, want := range map[string]string{
-		"0":     "TransferAmount is not above zero",
-		"-1":    "TransferAmount is not above zero",
-		"1.005": "TransferAmount is not exact in two fraction digits",
-	} {
-		_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec(amount)})
-		require.ErrorContains(t, err, want+": ")
-	}
-	_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{})
-	require.ErrorContains(t, err, "MerchantOrderNo is empty")
-}

@@ -203,7 +203,7 @@ func TestTransferParamsEncodeAsWhatIsSent(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidParams)
 }
 
-// plain has the fields of TransferParams and none of its methods.
+// plainTransfer has the fields of TransferParams and none of its methods.
 type plainTransfer TransferParams
 
 func TestTransferParamsPrintNoIdentity(t *testing.T) {
@@ -303,15 +303,30 @@ func TestTransferAmountsAreSentWithTwoFractionDigits(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	for name, amount := range map[string]decimal.Decimal{
-		"none": {}, "zero": dec("0"), "zero with a scale": dec("0.00"), "below zero": dec("-1"),
-		"three digits": dec("12.345"), "a thousandth": dec("0.001"), "just above": dec("12.340000001"),
-		"too large": decimal.New(1, 38), "far too large": decimal.New(1, 1<<30), "far too small": decimal.New(1, -1<<30),
+}
+
+func TestTransferAmountsThatAreNotSent(t *testing.T) {
+	t.Parallel()
+	const notAbove, inexact = "TransferAmount is not above zero", "TransferAmount is not exact in two fraction digits"
+	for name, tc := range map[string]struct {
+		amount decimal.Decimal
+		want   string
+	}{
+		"none":              {decimal.Decimal{}, notAbove},
+		"zero":              {dec("0"), notAbove},
+		"zero with a scale": {dec("0.00"), notAbove},
+		"below zero":        {dec("-1"), notAbove},
+		"three digits":      {dec("12.345"), inexact},
+		"a thousandth":      {dec("0.001"), inexact},
+		"just above":        {dec("12.340000001"), inexact},
+		"too large":         {decimal.New(1, 38), inexact},
+		"far too large":     {decimal.New(1, 1<<30), inexact},
+		"far too small":     {decimal.New(1, -1<<30), inexact},
 	} {
-		t.Run("refused: "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: amount})
-			refusedBeforehand(t, err, "TransferAmount")
+			_, err := unasked(t).CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "order-1", TransferAmount: tc.amount})
+			refusedBeforehand(t, err, tc.want)
 		})
 	}
 }
@@ -320,44 +335,44 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*TransferParams)
-		names  string
+		want   string
 	}{
-		"no order number":             {func(p *TransferParams) { p.MerchantOrderNo = "" }, "MerchantOrderNo"},
-		"spaces for an order number":  {func(p *TransferParams) { p.MerchantOrderNo = "  " }, "MerchantOrderNo"},
-		"space behind order number":   {func(p *TransferParams) { p.MerchantOrderNo = "order-1 " }, "MerchantOrderNo"},
-		"control in order number":     {func(p *TransferParams) { p.MerchantOrderNo = "order\x001" }, "MerchantOrderNo"},
-		"order number too long":       {func(p *TransferParams) { p.MerchantOrderNo = strings.Repeat("1", 129) }, "MerchantOrderNo"},
-		"currency with a space":       {func(p *TransferParams) { p.PayoutCurrency = "P P" }, "PayoutCurrency"},
-		"currency too short":          {func(p *TransferParams) { p.PayoutCurrency = "PH" }, "PayoutCurrency"},
-		"transfer type by name":       {func(p *TransferParams) { p.TransferType = "C2C" }, "TransferType"},
-		"payout method by name":       {func(p *TransferParams) { p.PayoutMethod = "Bank Transfer" }, "PayoutMethod"},
-		"relationship by name":        {func(p *TransferParams) { p.SenderBeneficiaryRelationship = "brother" }, "SenderBeneficiaryRelationship"},
-		"source of fund by name":      {func(p *TransferParams) { p.SenderSourceOfFund = "salary" }, "SenderSourceOfFund"},
-		"purpose below zero":          {func(p *TransferParams) { p.PurposeOfRemittance = "-1" }, "PurposeOfRemittance"},
-		"sender's id type by name":    {func(p *TransferParams) { p.SenderIDType = "passport" }, "SenderIDType"},
-		"date of birth not there":     {func(p *TransferParams) { p.SenderDateOfBirth = Date{1990, 2, 30} }, "SenderDateOfBirth"},
-		"date of birth, half of it":   {func(p *TransferParams) { p.SenderDateOfBirth = Date{Year: 1990} }, "SenderDateOfBirth"},
-		"nationality of three":        {func(p *TransferParams) { p.SenderNationality = "PRT" }, "SenderNationality"},
-		"nationality in digits":       {func(p *TransferParams) { p.SenderNationality = "62" }, "SenderNationality"},
-		"issue country in letters":    {func(p *TransferParams) { p.SenderIDIssueCountry = "PT" }, "SenderIDIssueCountry"},
-		"country of one letter":       {func(p *TransferParams) { p.SenderCountry = "P" }, "SenderCountry"},
-		"country in another script":   {func(p *TransferParams) { p.SenderCountry = "é" }, "SenderCountry"},
-		"receiver's id type by name":  {func(p *TransferParams) { p.ReceiverIDType = "1a" }, "ReceiverIDType"},
-		"extra without a name":        {func(p *TransferParams) { p.Extra = map[string]string{"": "x"} }, "Extra"},
-		"extra with a control":        {func(p *TransferParams) { p.Extra = map[string]string{"a\nb": "x"} }, "Extra"},
-		"extra name invalid UTF-8":    {func(p *TransferParams) { p.Extra = map[string]string{"a\xff": "x"} }, "Extra"},
-		"extra value invalid UTF-8":   {func(p *TransferParams) { p.Extra = map[string]string{"a": "x\xff"} }, "Extra"},
-		"extra shadows a field":       {func(p *TransferParams) { p.Extra = map[string]string{"transferAmount": "1"} }, "Extra"},
-		"extra shadows, letter case":  {func(p *TransferParams) { p.Extra = map[string]string{"TRANSFERAMOUNT": "1"} }, "Extra"},
-		"extra shadows an empty one":  {func(p *TransferParams) { p.SenderGender = ""; p.Extra = map[string]string{"senderGender": "M"} }, "Extra"},
-		"extra shadows with no value": {func(p *TransferParams) { p.Extra = map[string]string{"merchantorderno": ""} }, "Extra"},
+		"no order number":             {func(p *TransferParams) { p.MerchantOrderNo = "" }, "MerchantOrderNo is empty"},
+		"spaces for an order number":  {func(p *TransferParams) { p.MerchantOrderNo = "  " }, "MerchantOrderNo begins or ends with white space"},
+		"space behind order number":   {func(p *TransferParams) { p.MerchantOrderNo = "order-1 " }, "MerchantOrderNo begins or ends with white space"},
+		"control in order number":     {func(p *TransferParams) { p.MerchantOrderNo = "order\x001" }, "MerchantOrderNo holds a control character"},
+		"order number too long":       {func(p *TransferParams) { p.MerchantOrderNo = strings.Repeat("1", 129) }, "MerchantOrderNo is longer than 128 bytes"},
+		"currency with a space":       {func(p *TransferParams) { p.PayoutCurrency = "P P" }, "PayoutCurrency is not a currency code"},
+		"currency too short":          {func(p *TransferParams) { p.PayoutCurrency = "PH" }, "PayoutCurrency is not a currency code"},
+		"transfer type by name":       {func(p *TransferParams) { p.TransferType = "C2C" }, "TransferType is not a numeric code"},
+		"payout method by name":       {func(p *TransferParams) { p.PayoutMethod = "Bank Transfer" }, "PayoutMethod is not a numeric code"},
+		"relationship by name":        {func(p *TransferParams) { p.SenderBeneficiaryRelationship = "brother" }, "SenderBeneficiaryRelationship is not a numeric code"},
+		"source of fund by name":      {func(p *TransferParams) { p.SenderSourceOfFund = "salary" }, "SenderSourceOfFund is not a numeric code"},
+		"purpose below zero":          {func(p *TransferParams) { p.PurposeOfRemittance = "-1" }, "PurposeOfRemittance is not a numeric code"},
+		"sender's id type by name":    {func(p *TransferParams) { p.SenderIDType = "passport" }, "SenderIDType is not a numeric code"},
+		"date of birth not there":     {func(p *TransferParams) { p.SenderDateOfBirth = Date{1990, 2, 30} }, "SenderDateOfBirth is not a day that exists"},
+		"date of birth, half of it":   {func(p *TransferParams) { p.SenderDateOfBirth = Date{Year: 1990} }, "SenderDateOfBirth is not a day that exists"},
+		"nationality of three":        {func(p *TransferParams) { p.SenderNationality = "PRT" }, "SenderNationality is not a country code of two letters"},
+		"nationality in digits":       {func(p *TransferParams) { p.SenderNationality = "62" }, "SenderNationality is not a country code of two letters"},
+		"issue country in letters":    {func(p *TransferParams) { p.SenderIDIssueCountry = "PT" }, "SenderIDIssueCountry is not a numeric code"},
+		"country of one letter":       {func(p *TransferParams) { p.SenderCountry = "P" }, "SenderCountry is not a country code of two letters"},
+		"country in another script":   {func(p *TransferParams) { p.SenderCountry = "é" }, "SenderCountry is not a country code of two letters"},
+		"receiver's id type by name":  {func(p *TransferParams) { p.ReceiverIDType = "1a" }, "ReceiverIDType is not a numeric code"},
+		"extra without a name":        {func(p *TransferParams) { p.Extra = map[string]string{"": "x"} }, "Extra holds an empty name"},
+		"extra with a control":        {func(p *TransferParams) { p.Extra = map[string]string{"a\nb": "x"} }, "Extra holds a name with a control character, or that is not valid UTF-8"},
+		"extra name invalid UTF-8":    {func(p *TransferParams) { p.Extra = map[string]string{"a\xff": "x"} }, "Extra holds a name with a control character, or that is not valid UTF-8"},
+		"extra value invalid UTF-8":   {func(p *TransferParams) { p.Extra = map[string]string{"a": "x\xff"} }, "Extra holds a text that is not valid UTF-8"},
+		"extra shadows a field":       {func(p *TransferParams) { p.Extra = map[string]string{"transferAmount": "1"} }, "Extra holds the name of a field that TransferParams has"},
+		"extra shadows, letter case":  {func(p *TransferParams) { p.Extra = map[string]string{"TRANSFERAMOUNT": "1"} }, "Extra holds the name of a field that TransferParams has"},
+		"extra shadows an empty one":  {func(p *TransferParams) { p.SenderGender = ""; p.Extra = map[string]string{"senderGender": "M"} }, "Extra holds the name of a field that TransferParams has"},
+		"extra shadows with no value": {func(p *TransferParams) { p.Extra = map[string]string{"merchantorderno": ""} }, "Extra holds the name of a field that TransferParams has"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := fullTransfer()
 			tc.change(&p)
 			_, err := unasked(t).CreateTransfer(t.Context(), p)
-			refusedBeforehand(t, err, tc.names)
+			refusedBeforehand(t, err, tc.want)
 			_, encoded := p.MarshalJSON()
 			require.ErrorIs(t, encoded, ErrInvalidParams)
 		})
