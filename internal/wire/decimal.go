@@ -52,6 +52,9 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	if c.err != nil {
 		return
 	}
+	if c.amounts == nil {
+		c.amounts = new(amounts)
+	}
 	d, ok := c.amounts.parse(lit, !text)
 	switch {
 	case !ok:
@@ -73,7 +76,10 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 // amounts are some of the amounts that one text has held. Zeros, limits and fees
 // repeat on a page, a Decimal is two allocations, and nothing changes it once it
 // is made, so that many can share one. nil remembers none.
-type amounts [32]amount
+type amounts struct {
+	places [32]amount
+	used   bool // one of them is taken
+}
 
 type amount struct {
 	coefficient int64
@@ -110,11 +116,19 @@ func (a *amounts) parse(lit []byte, exponent bool) (decimal.Decimal, bool) {
 // shared returns a Decimal that may be another amount's too.
 func (a *amounts) shared(coefficient int64, exp int32) decimal.Decimal {
 	const spread = 0x9E3779B97F4A7C15 // takes near numbers to places far apart
-	place := &a[(uint64(coefficient)^uint64(uint32(exp))<<32)*spread>>59]
+	place := &a.places[(uint64(coefficient)^uint64(uint32(exp))<<32)*spread>>59]
 	if place.coefficient != coefficient || place.value.Exponent() != exp || place.value == (decimal.Decimal{}) {
 		*place = amount{coefficient, decimal.New(coefficient, exp)}
+		a.used = true
 	}
 	return place.value
+}
+
+// forget spares texts without amounts the clearing.
+func (a *amounts) forget() {
+	if a != nil && a.used {
+		*a = amounts{}
+	}
 }
 
 // mantissa measures -?digits(.digits)? without needless leading zeros.

@@ -3,9 +3,11 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -61,6 +63,19 @@ func TestReleaseLeavesNothingOfWhatWasHandedOut(t *testing.T) {
 	assert.Equal(t, make([]byte, len(slab)), slab)
 	assert.Equal(t, make([]byte, len(scratch)), scratch)
 	assert.Equal(t, make([]pendingText, len(pending)), pending)
+}
+
+// Amounts are payload too, and the next reader is not to know them.
+func TestReleaseForgetsAmounts(t *testing.T) {
+	c := NewReader([]byte(`"12.34"`), false)
+	var sum decimal.Decimal
+	c.MoneyText(&sum)
+	known := c.amounts
+	require.True(t, slices.ContainsFunc(known.places[:], func(a amount) bool { return a.coefficient == 1234 }))
+	c.Release()
+
+	assert.Zero(t, *known)
+	assert.Equal(t, "12.34", sum.String())
 }
 
 // A reader that comes out of the pool reads as a new one does, whatever it was

@@ -26,9 +26,9 @@ type Codec struct {
 	slab    []byte   // the texts of the current element, to become one string
 	pending []pendingText
 	drifts  []Drift
-	cost    int // of the elements so far, in bytes
-	amounts amounts
-	block   any // of Part: what is left of it
+	cost    int      // of the elements so far, in bytes
+	amounts *amounts // nil: there was none yet
+	block   any      // of Part: what is left of it
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool
@@ -97,9 +97,10 @@ func NewReader(body []byte, observe bool) *Codec {
 // back. What an extraordinary text made grow is left to the collector: cleared
 // each time, it would cost every later one.
 func (c *Codec) Release() {
+	c.amounts.forget()
 	*c = Codec{
 		path: c.path[:0], names: emptied(c.names), scratch: emptied(c.scratch),
-		slab: emptied(c.slab), pending: emptied(c.pending),
+		slab: emptied(c.slab), pending: emptied(c.pending), amounts: c.amounts,
 	}
 	codecs.Put(c)
 }
