@@ -34,7 +34,6 @@ type call struct {
 
 	// Kept here to be one allocation with the call.
 	carried http.Request
-	stub    http.Response
 	first   outgoing
 }
 
@@ -82,8 +81,12 @@ func (tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		c.try()
 	}
-	c.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}
-	return &c.stub, nil
+	if !c.repeatable() {
+		return &c.engine.stub, nil // backoff will not ask whose it is
+	}
+	stub := c.engine.stub
+	stub.Request = r
+	return &stub, nil
 }
 
 // admit waits for the limiter and says whether an attempt may begin.

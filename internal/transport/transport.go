@@ -77,12 +77,15 @@ type Engine struct {
 	budget  budget
 	buffers sync.Pool // of *buffer
 
-	noHeader http.Header // shared by all carriers, never written to
+	// Shared by all calls, and never written to.
+	noHeader http.Header
+	stub     http.Response
 }
 
 // New makes an Engine. It does not touch the network.
 func New(cfg Config) *Engine {
 	e := &Engine{doer: cfg.Doer, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
+	e.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
 		if cfg.FreshReads {
