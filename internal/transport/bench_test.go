@@ -3,114 +3,87 @@ package transport
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"io"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/measure"
 )
 
-const tinyReply = `{"code":200,"msg":"ok","data":{"id":"c-1","status":"active"}}`
+// What the engine costs by itself, beside a bare http.Client; neither decodes what
+// it reads. The program scripts/bench compares whole calls.
 
-// memory answers in memory, as cheaply as a RoundTripper can.
-type memory struct{}
+// capacity is the smallest reply that there is.
+var capacity = measure.Capacity()
 
-type memoryBody struct{ strings.Reader }
+const benchmarkURL = "http://service.test/api/v1/account/capacity"
 
-func (*memoryBody) Close() error { return nil }
-
-func (memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := new(memoryBody)
-	body.Reset(tinyReply)
-	return &http.Response{
-		StatusCode: http.StatusOK, Request: r, ContentLength: int64(len(tinyReply)), Body: body,
-		Header: http.Header{"Content-Type": {"application/json"}},
-	}, nil
-}
+var benchmarkPolicy = Policy{MaxRetries: 2, Attempt: 10 * time.Second}
 
 func BenchmarkMemory(b *testing.B) {
-	target := "http://service.test/api/v1/cards/c-1"
-	b.Run("bare", func(b *testing.B) {
-		hc := &http.Client{Transport: memory{}}
-		b.ReportAllocs()
-		for b.Loop() {
-			req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, target, nil)
-			req.Header.Set("Authorization", "Bearer k")
-			req.Header.Set("Accept", "application/json")
-			resp, err := hc.Do(req)
-			if err != nil {
-				b.Fatal(err)
-			}
-			data, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			var v struct {
-				Code int                         `json:"code"`
-				Data struct{ ID, Status string } `json:"data"`
-			}
-			if err := json.Unmarshal(data, &v); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	hc := &http.Client{Transport: measure.Memory(capacity)}
+	b.Run("bare", func(b *testing.B) { benchmarkBare(b, hc) })
 	b.Run("engine", func(b *testing.B) {
-		benchmarkEngine(b, New(Config{Doer: &http.Client{Transport: memory{}}, Policy: Policy{MaxRetries: 2, Attempt: 10 * time.Second}}), target)
+		benchmarkEngine(b, New(Config{Doer: hc, Policy: benchmarkPolicy}))
 	})
 	b.Run("engine-no-deadline", func(b *testing.B) {
-		benchmarkEngine(b, New(Config{Doer: &http.Client{Transport: memory{}}, Policy: Policy{MaxRetries: 2}}), target)
+		benchmarkEngine(b, New(Config{Doer: hc, Policy: Policy{MaxRetries: benchmarkPolicy.MaxRetries}}))
 	})
 }
 
 func BenchmarkDialled(b *testing.B) {
-	target := "http://service.test/api/v1/cards/c-1"
 	b.Run("bare", func(b *testing.B) {
-		tr := &http.Transport{DialContext: pipeTo(serveTiny)}
-		hc := &http.Client{Transport: tr}
-		defer tr.CloseIdleConnections()
-		b.ReportAllocs()
-		for b.Loop() {
-			req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, target, nil)
-			resp, err := hc.Do(req)
-			if err != nil {
-				b.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-		}
+		hc := &http.Client{Transport: &http.Transport{DialContext: pipeTo(serveCapacity)}}
+		defer hc.CloseIdleConnections()
+		benchmarkBare(b, hc)
 	})
 	b.Run("engine", func(b *testing.B) {
-		e := New(Config{Transport: &http.Transport{DialContext: pipeTo(serveTiny)}, Policy: Policy{MaxRetries: 2, Attempt: 10 * time.Second}})
+		e := New(Config{Transport: &http.Transport{DialContext: pipeTo(serveCapacity)}, Policy: benchmarkPolicy})
 		defer e.CloseIdleConnections()
-		benchmarkEngine(b, e, target)
+		benchmarkEngine(b, e)
 	})
 }
 
-func benchmarkEngine(b *testing.B, e *Engine, target string) {
-	u, _ := url.Parse(target)
-	h := http.Header{"Authorization": {"Bearer k"}, "Accept": {"application/json"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		r := e.Do(context.Background(), &Request{Method: http.MethodGet, URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second)})
-		if r.Err != nil || len(r.Body) != len(tinyReply) {
-			b.Fatal(r.Err)
+func benchmarkBare(b *testing.B, hc *http.Client) {
+	b.Helper()
+	measure.Loop(b, func() error {
+		return measure.Bare(context.Background(), hc, benchmarkURL, isCapacity)
+	})
+}
+
+func benchmarkEngine(b *testing.B, e *Engine) {
+	b.Helper()
+	u, err := url.Parse(benchmarkURL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := http.Header{"Authorization": {"Bearer " + measure.Key}, "Accept": {"application/json"}}
+	measure.Loop(b, func() error {
+		r := e.Do(context.Background(), &Request{
+			Method: http.MethodGet, URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
+		})
+		if r.Err != nil {
+			return r.Err
 		}
-		r.Release()
-	}
+		defer r.Release()
+		return isCapacity(r.Body)
+	})
 }
 
-func serveTiny(conn net.Conn) {
+func isCapacity(body []byte) error {
+	if len(body) != len(capacity) {
+		return fmt.Errorf("%d bytes instead of %d", len(body), len(capacity))
+	}
+	return nil
+}
+
+func serveCapacity(conn net.Conn) {
 	defer hangUp(conn)
+	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(capacity), capacity)
 	for in := bufio.NewReader(conn); readRequest(in); {
-		say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 61\r\n\r\n"+tinyReply)
-	}
-}
-
-func pipeTo(serve func(net.Conn)) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe()
-		go serve(server)
-		return client, nil
+		say(conn, reply)
 	}
 }
