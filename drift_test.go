@@ -82,11 +82,11 @@ func createTime(ctx context.Context, c *Client) (any, error) {
 // what was sent is read in any case.
 func TestEveryKindOfDrift(t *testing.T) {
 	t.Parallel()
-	for kind, tt := range driftKinds(t) {
+	for kind, tc := range driftKinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				io.WriteString(w, tt.reply)
+				io.WriteString(w, tc.reply)
 			}))
 			t.Cleanup(server.Close)
 			client := func(opts ...Option) *Client {
@@ -96,23 +96,23 @@ func TestEveryKindOfDrift(t *testing.T) {
 				return c
 			}
 
-			got, err := tt.read(t.Context(), client())
+			got, err := tc.read(t.Context(), client())
 			require.NoError(t, err, "with nobody to tell")
-			assert.Equal(t, tt.want, got)
+			assert.Equal(t, tc.want, got)
 
 			heard, drifts := driftsOf()
 			var log bytes.Buffer
-			got, err = tt.read(t.Context(), client(heard, WithObserver(DriftLogger(slog.New(slog.NewTextHandler(&log, nil))))))
+			got, err = tc.read(t.Context(), client(heard, WithObserver(DriftLogger(slog.New(slog.NewTextHandler(&log, nil))))))
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, got)
-			assert.Equal(t, []Drift{{tt.path, kind}}, *drifts)
+			assert.Equal(t, tc.want, got)
+			assert.Equal(t, []Drift{{tc.path, kind}}, *drifts)
 			assert.Regexp(t, `^time=\S+ level=WARN msg="cardwire: the answer deviates from the interface" operation=(ListBINs|GetCard) `+
-				regexp.QuoteMeta(`path=`+tt.path+` kind=`+strconv.Quote(kind))+`\n$`, log.String())
+				regexp.QuoteMeta(`path=`+tc.path+` kind=`+strconv.Quote(kind))+`\n$`, log.String())
 
-			got, err = tt.read(t.Context(), client(WithStrictDrift()))
+			got, err = tc.read(t.Context(), client(WithStrictDrift()))
 			assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200, Message: "success"}, factsOf(t, err))
-			require.ErrorContains(t, err, tt.path+": "+kind)
-			assert.Equal(t, tt.want, got, "it is returned together with the error")
+			require.ErrorContains(t, err, tc.path+": "+kind)
+			assert.Equal(t, tc.want, got, "it is returned together with the error")
 		})
 	}
 }

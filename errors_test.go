@@ -38,7 +38,7 @@ func TestOutcomeTexts(t *testing.T) {
 
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for _, tc := range []struct {
 		name string
 		err  Error
 		want string
@@ -108,7 +108,7 @@ func TestErrorTexts(t *testing.T) {
 			"cardwire: CreateTransfer: executed: the reference is taken: the journal holds it: it was done before; this call sent nothing",
 		},
 	} {
-		assert.Equal(t, tt.want, tt.err.Error(), tt.name)
+		assert.Equal(t, tc.want, tc.err.Error(), tc.name)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestErrorInLogs(t *testing.T) {
 
 func TestSanitise(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, msg, key, want string }{
+	for _, tc := range []struct{ name, msg, key, want string }{
 		{"nothing to do", "no such card", "", "no such card"},
 		{"empty", "", "k3y", ""},
 		{"other scripts", "número inválido: 金額 ✓ 👍", "", "número inválido: 金額 ✓ 👍"},
@@ -307,14 +307,14 @@ func TestSanitise(t *testing.T) {
 		{"key that the control characters split", "k\x003\x00y", "k3y", "k 3 y"},
 		{"key that its own removal would make", "kk3y3y", "k3y", "k***3y"},
 	} {
-		assert.Equal(t, tt.want, sanitise(tt.msg, tt.key), tt.name)
+		assert.Equal(t, tc.want, sanitise(tc.msg, tc.key), tc.name)
 	}
 }
 
 func TestSanitiseCutsAt256Bytes(t *testing.T) {
 	t.Parallel()
 	a := func(n int) string { return strings.Repeat("a", n) }
-	for _, tt := range []struct{ name, msg, want string }{
+	for _, tc := range []struct{ name, msg, want string }{
 		{"as long as may be", a(256), a(256)},
 		{"one more", a(257), a(256)},
 		{"very long", a(1 << 20), a(256)},
@@ -328,7 +328,7 @@ func TestSanitiseCutsAt256Bytes(t *testing.T) {
 		{"before the end of the key", a(254) + "k3y", a(254) + "**"},
 		{"after a key that is longer than its mask", strings.Repeat("a-key-of-18-bytes-", 100), strings.Repeat("a-key-of-18-bytes-", 15)[:256]},
 	} {
-		assert.Equal(t, tt.want, sanitise(tt.msg, "k3y"), tt.name)
+		assert.Equal(t, tc.want, sanitise(tc.msg, "k3y"), tc.name)
 	}
 	const long = "a-key-of-18-bytes-"
 	assert.Equal(t, strings.Repeat("*", 256), sanitise(strings.Repeat(long, 100), long))
@@ -366,7 +366,7 @@ func FuzzSanitise(f *testing.F) {
 
 func TestRequestID(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for _, tc := range []struct {
 		name   string
 		header http.Header
 		want   string
@@ -390,7 +390,7 @@ func TestRequestID(t *testing.T) {
 		{"65 bytes", http.Header{"X-Request-Id": {strings.Repeat("r", 65)}}, strings.Repeat("r", 64)},
 		{"very long", http.Header{"X-Request-Id": {strings.Repeat("r", 1<<16)}}, strings.Repeat("r", 64)},
 	} {
-		assert.Equal(t, tt.want, requestID(tt.header, "k3y"), tt.name)
+		assert.Equal(t, tc.want, requestID(tc.header, "k3y"), tc.name)
 	}
 }
 

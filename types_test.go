@@ -181,7 +181,7 @@ func TestSealedValuesCompareByWhatTheyHold(t *testing.T) {
 
 func TestCardNumberMasks(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for _, tc := range []struct {
 		number, masked, bin, last4 string
 		isMasked                   bool
 	}{
@@ -198,16 +198,16 @@ func TestCardNumberMasks(t *testing.T) {
 		{"4917********1735", "4917**" + "******1735", "4917**", "1735", true},
 		{strings.Repeat("7", 31), "777777" + strings.Repeat("*", 21) + "7777", "777777", "7777", false},
 	} {
-		n := sealNumber([]byte(tt.number))
-		assert.Equal(t, tt.number, n.Reveal())
-		assert.Equal(t, tt.masked, n.Masked(), tt.number)
-		assert.Equal(t, tt.masked, n.String(), tt.number)
-		assert.Equal(t, tt.masked, n.LogValue().String(), tt.number)
-		assert.Equal(t, tt.bin, n.BIN(), tt.number)
-		assert.Equal(t, tt.last4, n.Last4(), tt.number)
-		assert.Equal(t, tt.isMasked, n.IsMasked(), tt.number)
-		assert.Equal(t, tt.masked, marshalledText(t, n), tt.number)
-		assert.Equal(t, `"`+tt.masked+`"`, marshalledJSON(t, n), tt.number)
+		n := sealNumber([]byte(tc.number))
+		assert.Equal(t, tc.number, n.Reveal())
+		assert.Equal(t, tc.masked, n.Masked(), tc.number)
+		assert.Equal(t, tc.masked, n.String(), tc.number)
+		assert.Equal(t, tc.masked, n.LogValue().String(), tc.number)
+		assert.Equal(t, tc.bin, n.BIN(), tc.number)
+		assert.Equal(t, tc.last4, n.Last4(), tc.number)
+		assert.Equal(t, tc.isMasked, n.IsMasked(), tc.number)
+		assert.Equal(t, tc.masked, marshalledText(t, n), tc.number)
+		assert.Equal(t, `"`+tc.masked+`"`, marshalledJSON(t, n), tc.number)
 	}
 	assert.Equal(t, sealNumber(nil), CardNumber{})
 }
@@ -230,7 +230,7 @@ func marshalledJSON(t *testing.T, v any) string {
 
 func TestCVVMasks(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for _, tc := range []struct {
 		cvv, masked string
 		isMasked    bool
 	}{
@@ -241,13 +241,13 @@ func TestCVVMasks(t *testing.T) {
 		{"****", "***", true},
 		{"1**", "***", true},
 	} {
-		v := sealCVV([]byte(tt.cvv))
-		assert.Equal(t, tt.cvv, v.Reveal())
-		assert.Equal(t, tt.masked, v.String(), tt.cvv)
-		assert.Equal(t, tt.masked, v.LogValue().String(), tt.cvv)
-		assert.Equal(t, tt.isMasked, v.IsMasked(), tt.cvv)
-		assert.Equal(t, tt.masked, marshalledText(t, v), tt.cvv)
-		assert.Equal(t, `"`+tt.masked+`"`, marshalledJSON(t, v), tt.cvv)
+		v := sealCVV([]byte(tc.cvv))
+		assert.Equal(t, tc.cvv, v.Reveal())
+		assert.Equal(t, tc.masked, v.String(), tc.cvv)
+		assert.Equal(t, tc.masked, v.LogValue().String(), tc.cvv)
+		assert.Equal(t, tc.isMasked, v.IsMasked(), tc.cvv)
+		assert.Equal(t, tc.masked, marshalledText(t, v), tc.cvv)
+		assert.Equal(t, `"`+tc.masked+`"`, marshalledJSON(t, v), tc.cvv)
 	}
 	assert.Equal(t, sealCVV(nil), CVV{})
 }
@@ -273,7 +273,7 @@ func TestEncryptedPANMasks(t *testing.T) {
 func TestMasksHonourWidthAndPrecision(t *testing.T) {
 	t.Parallel()
 	n, v, p := sealedNumber(t, "4917365624401735"), sealedCVV(t, "735"), sealPAN([]byte("AAAA"))
-	for _, tt := range []struct {
+	for _, tc := range []struct {
 		format, number, cvv string
 	}{
 		{"%s", "491736******1735", "***"},
@@ -287,9 +287,9 @@ func TestMasksHonourWidthAndPrecision(t *testing.T) {
 		{"%#v", "491736******1735", "***"},
 		{"%+v", "491736******1735", "***"},
 	} {
-		assert.Equal(t, tt.number, fmt.Sprintf(tt.format, n), tt.format)
-		assert.Equal(t, tt.cvv, fmt.Sprintf(tt.format, v), tt.format)
-		assert.Equal(t, tt.cvv, fmt.Sprintf(tt.format, p), tt.format)
+		assert.Equal(t, tc.number, fmt.Sprintf(tc.format, n), tc.format)
+		assert.Equal(t, tc.cvv, fmt.Sprintf(tc.format, v), tc.format)
+		assert.Equal(t, tc.cvv, fmt.Sprintf(tc.format, p), tc.format)
 	}
 	assert.Equal(t, "[] [] []", fmt.Sprintf("[%v] [%v] [%v]", CardNumber{}, CVV{}, EncryptedPAN{}))
 }
@@ -331,7 +331,7 @@ func TestNewCVV(t *testing.T) {
 
 func TestCiphertext(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for _, tc := range []struct {
 		name, text string
 		want       []byte
 	}{
@@ -343,9 +343,9 @@ func TestCiphertext(t *testing.T) {
 		{"no padding needed", "+/8B", []byte{0xfb, 0xff, 0x01}},
 		{"one byte", "AA==", []byte{0}},
 	} {
-		got, err := sealPAN([]byte(tt.text)).Ciphertext()
-		require.NoError(t, err, tt.name)
-		assert.Equal(t, tt.want, got, tt.name)
+		got, err := sealPAN([]byte(tc.text)).Ciphertext()
+		require.NoError(t, err, tc.name)
+		assert.Equal(t, tc.want, got, tc.name)
 	}
 	for _, text := range []string{
 		"", "=", "====", "\n", "A", "AAAAA", "AA=A", "AB==", "A A=", "AAA.", "735197351973519*", "ÄÄÄÄ", "\x00\x00\x00\x00",
@@ -563,7 +563,7 @@ func TestAddressAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text), &got))
 	assert.Equal(t, want, got)
 
-	for name, tt := range map[string]struct {
+	for name, tc := range map[string]struct {
 		text string
 		want Address
 	}{
@@ -573,8 +573,8 @@ func TestAddressAsJSON(t *testing.T) {
 		"members that are unknown":  {`{"City":"no","zip":"1"}`, Address{}},
 	} {
 		got := Address{City: "Porto"}
-		require.NoError(t, json.Unmarshal([]byte(tt.text), &got), name)
-		assert.Equal(t, tt.want, got, name)
+		require.NoError(t, json.Unmarshal([]byte(tc.text), &got), name)
+		assert.Equal(t, tc.want, got, name)
 	}
 	for name, text := range map[string]string{
 		"repeated member": `{"city":"Porto","city":"Lisbon"}`,
@@ -595,7 +595,7 @@ func cardWith(member string) string {
 
 func TestSealedMembersOfACard(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ member, number, cvv string }{
+	for _, tc := range []struct{ member, number, cvv string }{
 		{`"card_no":"4917365624401735","cvv":"7351"`, "4917365624401735", "7351"},
 		{`"card_no":"491736******1735","cvv":"***"`, "491736******1735", "***"},
 		{`"card_no":"\u0034917365624401735","cvv":"\u003735"`, "4917365624401735", "735"},
@@ -605,9 +605,9 @@ func TestSealedMembersOfACard(t *testing.T) {
 		{`"card_no":null,"cvv":null`, "", ""},
 	} {
 		var card Card
-		require.NoError(t, json.Unmarshal([]byte(cardWith(tt.member)), &card), tt.member)
-		assert.Equal(t, tt.number, card.Number.Reveal(), tt.member)
-		assert.Equal(t, tt.cvv, card.CVV.Reveal(), tt.member)
+		require.NoError(t, json.Unmarshal([]byte(cardWith(tc.member)), &card), tc.member)
+		assert.Equal(t, tc.number, card.Number.Reveal(), tc.member)
+		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.member)
 	}
 	for member, want := range map[string]string{
 		`"card_no":"77777777777777777777777777777777"`: "card_no: want a card number",
@@ -658,20 +658,20 @@ func TestEmptyTimesAreDrift(t *testing.T) {
 
 func TestMaskingAsCardsAreDecoded(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ member, number, cvv string }{
+	for _, tc := range []struct{ member, number, cvv string }{
 		{`"card_no":"4917365624401735","cvv":"7351"`, "491736******1735", "***"},
 		{`"card_no":"411111111111","cvv":"735"`, "************", "***"},
 		{`"card_no":"491736******1735","cvv":"***"`, "491736******1735", "***"},
 		{`"card_no":"","cvv":""`, "", ""},
 	} {
-		c := wire.NewReader([]byte(cardWith(tt.member)), false)
+		c := wire.NewReader([]byte(cardWith(tc.member)), false)
 		c.Masking = true
 		var card Card
 		wire.Object(c, &card, cardMembers, wire.Lenient)
 		require.Nil(t, c.Err())
 		c.Release()
-		assert.Equal(t, tt.number, card.Number.Reveal(), tt.member)
-		assert.Equal(t, tt.cvv, card.CVV.Reveal(), tt.member)
+		assert.Equal(t, tc.number, card.Number.Reveal(), tc.member)
+		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.member)
 	}
 }
 

@@ -91,9 +91,15 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// renamed is a profile in which nothing has its usual name.
+var renamed = cardwire.Profile{
+	LimitParam: "size", PageParam: "no", SubAccountParam: "sub", StatusParam: "state", CardBINParam: "bin",
+	CreatedFromParam: "made_from", CreatedToParam: "made_to", TransactedFromParam: "used_from", TransactedToParam: "used_to",
+	CardIDParam: "which", RetryAction: "again",
+}
+
 func TestClientProfile(t *testing.T) {
-	names := profileOf("size", "no", "sub", "state", "bin", "made_from", "made_to", "used_from", "used_to", "which", "again")
-	client, service := cardwiretest.NewClient(t, cardwiretest.WithProfile(names))
+	client, service := cardwiretest.NewClient(t, cardwiretest.WithProfile(renamed))
 	page, err := client.ListCards(t.Context(), cardwire.ListCardsParams{
 		Limit: 3, SubAccountID: "sub-1", CreatedFrom: cardwire.Date{Year: 2024, Month: 1, Day: 1},
 		CreatedTo: cardwire.Date{Year: 2026, Month: 1, Day: 1}, TransactedFrom: cardwire.Date{Year: 2024, Month: 1, Day: 1},
@@ -106,7 +112,7 @@ func TestClientProfile(t *testing.T) {
 	if err := client.RetryOperation(t.Context(), failedID); err != nil {
 		t.Error(err)
 	}
-	server := cardwiretest.NewServer(t, cardwiretest.WithProfile(names), cardwiretest.WithKey("another-key"))
+	server := cardwiretest.NewServer(t, cardwiretest.WithProfile(renamed), cardwiretest.WithKey("another-key"))
 	if server.Key != "another-key" {
 		t.Error("another key")
 	}

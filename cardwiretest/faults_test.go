@@ -81,7 +81,7 @@ const done = `{"code":200,"msg":"success","data":{"merchant_order_no":"order-1",
 func (v seen) isSuccess() bool { return v.status == 200 && strings.HasPrefix(v.body, done) }
 
 func TestFaults(t *testing.T) {
-	for name, test := range map[string]struct {
+	for name, tc := range map[string]struct {
 		fault  cardwiretest.Fault
 		right  func(v seen) bool
 		always bool // executes whatever Executed says
@@ -162,12 +162,12 @@ func TestFaults(t *testing.T) {
 		for _, executed := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " after", false: " before"}[executed], func(t *testing.T) {
 				bothLines(t, func(t *testing.T, l line) {
-					test.fault.Executed = executed
-					l.Fail("CreateTransfer", test.fault, 1)
-					if v := l.send(t.Context(), t, transfer); !test.right(v) {
+					tc.fault.Executed = executed
+					l.Fail("CreateTransfer", tc.fault, 1)
+					if v := l.send(t.Context(), t, transfer); !tc.right(v) {
 						t.Errorf("saw %+v", v)
 					}
-					want := map[bool]int{true: 1, false: 0}[executed || test.always]
+					want := map[bool]int{true: 1, false: 0}[executed || tc.always]
 					if n := l.Executions("CreateTransfer", "order-1"); n != want {
 						t.Errorf("executed %d times", n)
 					}

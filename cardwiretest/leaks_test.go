@@ -70,7 +70,7 @@ func TestNoLeaksFinds(t *testing.T) {
 	s.AddCard(cardwiretest.Card{CardNo: "400000000000", CVV: "5555"})
 	// Numbers and keys are looked for from when a service first holds them.
 	cardwiretest.New().AddCard(activeCard())
-	for name, test := range map[string]struct {
+	for name, tc := range map[string]struct {
 		leak func()
 		want string
 	}{
@@ -95,8 +95,8 @@ func TestNoLeaksFinds(t *testing.T) {
 		"other number":     {func() { fmt.Print("4111111111111111 1700000000000000 907") }, ""},
 		"nothing":          {func() {}, ""},
 	} {
-		got := strings.Join(during(test.leak), "; ")
-		if want := strings.TrimSuffix("cardwiretest: "+test.want, "cardwiretest: "); got != want {
+		got := strings.Join(during(tc.leak), "; ")
+		if want := strings.TrimSuffix("cardwiretest: "+tc.want, "cardwiretest: "); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}

@@ -67,11 +67,10 @@ func TestListCards(t *testing.T) {
 }
 
 func TestListCardsFilters(t *testing.T) {
-	names := profileOf("size", "no", "sub", "state", "bin", "made_from", "made_to", "used_from", "used_to", "which", "again")
-	s := cardwiretest.New(cardwiretest.WithCards(0), cardwiretest.WithProfile(names), cardwiretest.WithMaxPageSize(1))
+	s := cardwiretest.New(cardwiretest.WithCards(0), cardwiretest.WithProfile(renamed), cardwiretest.WithMaxPageSize(1))
 	twoCards(s)
 	ask := inProcess(s)
-	for _, test := range []struct {
+	for _, tc := range []struct {
 		query string
 		ids   []string
 	}{
@@ -89,9 +88,9 @@ func TestListCardsFilters(t *testing.T) {
 		{"used_from=2025-02-02", nil},
 		{"used_to=2025-01-31", nil},
 	} {
-		got := ask(t, "GET /cards?"+test.query)
-		if ids := idsOf(t, got); strings.Join(ids, " ") != strings.Join(test.ids, " ") {
-			t.Errorf("%s: got %v, want %v", test.query, ids, test.ids)
+		got := ask(t, "GET /cards?"+tc.query)
+		if ids := idsOf(t, got); strings.Join(ids, " ") != strings.Join(tc.ids, " ") {
+			t.Errorf("%s: got %v, want %v", tc.query, ids, tc.ids)
 		}
 	}
 	expect(t, ask(t, "GET /cards?limit=1"), 422, `{"code":422,"msg":"the parameter limit is unknown","data":null}`)

@@ -1,9 +1,11 @@
 package cardwiretest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
@@ -23,7 +25,7 @@ func TestRefusals(t *testing.T) {
 		end       = "--xx--\n"
 	)
 	card := part("cardId", "card-1")
-	for name, test := range map[string]struct {
+	for name, tc := range map[string]struct {
 		request string
 		status  int
 		msg     string
@@ -83,8 +85,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bothWays(t, nil, func(t *testing.T, s *cardwiretest.Service, ask talk) {
-				got := ask(t, test.request)
-				expect(t, got, test.status, `{"code":`+itoa(test.status)+`,"msg":"`+test.msg+`","data":null}`)
+				got := ask(t, tc.request)
+				expect(t, got, tc.status, `{"code":`+itoa(tc.status)+`,"msg":"`+tc.msg+`","data":null}`)
 				if strings.Contains(got.body, secret) || len(s.Ledger()) > 0 {
 					t.Errorf("got %s, ledger %v", got.body, s.Ledger())
 				}
@@ -100,7 +102,7 @@ func itoa(n int) string {
 func TestTransferRefusals(t *testing.T) {
 	s := cardwiretest.New()
 	ask := inProcess(s)
-	for name, test := range map[string]struct {
+	for name, tc := range map[string]struct {
 		old, new string
 		status   int
 		msg      string
@@ -139,11 +141,11 @@ func TestTransferRefusals(t *testing.T) {
 		"nationality":      {`"senderNationality":"GB"`, `"senderNationality":"4 "`, 422, "the field senderNationality must be a country code of two letters"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(transfer, test.old) {
-				t.Fatal("the request does not hold", test.old)
+			if !strings.Contains(transfer, tc.old) {
+				t.Fatal("the request does not hold", tc.old)
 			}
-			got := ask(t, strings.Replace(transfer, test.old, test.new, 1))
-			expect(t, got, test.status, `{"code":`+itoa(test.status)+`,"msg":"`+test.msg+`","data":null}`)
+			got := ask(t, strings.Replace(transfer, tc.old, tc.new, 1))
+			expect(t, got, tc.status, `{"code":`+itoa(tc.status)+`,"msg":"`+tc.msg+`","data":null}`)
 		})
 	}
 	if len(s.Ledger()) != 0 {
@@ -163,7 +165,7 @@ func TestAllow(t *testing.T) {
 }
 
 func TestUnnamed(t *testing.T) {
-	s := cardwiretest.New(cardwiretest.WithProfile(profileOf("", "", "", "", "", "", "", "", "", "", "")))
+	s := cardwiretest.New(cardwiretest.WithProfile(cardwire.Profile{}))
 	s.AddFailedOperation(failedID, "close")
 	ask := inProcess(s)
 	expect(t, ask(t, "GET /cards/info?id=1"), 422, `{"code":422,"msg":"the parameter id is unknown","data":null}`)
@@ -203,7 +205,7 @@ func TestRequests(t *testing.T) {
 		t.Fatalf("got %d records", len(got))
 	}
 	for i := range want {
-		if g, w := sprint(got[i]), sprint(want[i]); g != w {
+		if g, w := fmt.Sprintf("%+v", got[i]), fmt.Sprintf("%+v", want[i]); g != w {
 			t.Errorf("got  %s\nwant %s", g, w)
 		}
 	}

@@ -76,7 +76,7 @@ func TestRequestBody(t *testing.T) {
 	s := cardwiretest.New()
 	_, text, _ := strings.Cut(transfer, "\n\n")
 	broken := errors.New("broken")
-	for name, test := range map[string]struct {
+	for name, tc := range map[string]struct {
 		body   io.Reader
 		length int64
 		err    error
@@ -88,18 +88,18 @@ func TestRequestBody(t *testing.T) {
 		"short":           {strings.NewReader(text), int64(len(text)) + 1, errors.New("cardwiretest: the body has another length than announced")},
 	} {
 		before := len(s.Ledger())
-		w := &watched{Reader: test.body}
+		w := &watched{Reader: tc.body}
 		r := post(t, t.Context(), w)
-		r.ContentLength = test.length
+		r.ContentLength = tc.length
 		response, err := s.RoundTrip(r)
 		switch {
-		case test.err != nil && (err == nil || err.Error() != test.err.Error()):
+		case tc.err != nil && (err == nil || err.Error() != tc.err.Error()):
 			t.Errorf("%s: got %v", name, err)
-		case test.err == nil && (err != nil || response.StatusCode != 200):
+		case tc.err == nil && (err != nil || response.StatusCode != 200):
 			t.Errorf("%s: got %v, %v", name, response, err)
 		case !w.closed:
 			t.Errorf("%s: the body was not closed", name)
-		case test.err != nil && len(s.Ledger()) != before:
+		case tc.err != nil && len(s.Ledger()) != before:
 			t.Errorf("%s: executed", name)
 		}
 	}
