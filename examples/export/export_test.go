@@ -230,6 +230,81 @@ func TestACrashAtTheEndIsNothingToResume(t *testing.T) {
 	assert.NoFileExists(t, s.out+".part.json")
 }
 
+// modeOf returns who may read and write the file.
+func modeOf(t *testing.T, name string) os.FileMode {
+	t.Helper()
+	info, err := os.Lstat(name)
+	require.NoError(t, err)
+	return info.Mode()
+}
+
+// What stood in the place of the part does not say who may read full numbers.
+func TestAFreshFileIsTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	for name, stand := range map[string]func(t *testing.T, part string){
+		"a file for all": func(t *testing.T, part string) {
+			require.NoError(t, os.WriteFile(part, nil, 0o600))
+			require.NoError(t, os.Chmod(part, 0o644))
+		},
+		"a link": func(t *testing.T, part string) {
+			elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+			require.NoError(t, os.WriteFile(elsewhere, nil, 0o600))
+			require.NoError(t, os.Symlink(elsewhere, part))
+			t.Cleanup(func() { assert.Empty(t, text(t, elsewhere)) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := place(t)
+			s.reveal = true
+			stand(t, s.out+".part")
+			_, err := exported(t, s, carrier(twoCards))
+			require.NoError(t, err)
+			assert.Contains(t, text(t, s.out), "4000001234560018")
+			assert.Equal(t, os.FileMode(0o600), modeOf(t, s.out))
+		})
+	}
+}
+
+// A part is the owner's alone from before its first new row on.
+func TestAResumedFileIsTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	s := place(t)
+	service := cardwiretest.New(cardwiretest.WithCards(30))
+	_, err := exported(t, s, service, pagesUntil(1, func() error { return errors.New("down") }))
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	require.NoError(t, os.Chmod(s.out+".part", 0o644))
+
+	var meanwhile os.FileMode
+	_, err = exported(t, s, service, pagesUntil(0, func() error {
+		meanwhile = modeOf(t, s.out+".part")
+		return nil
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), meanwhile)
+	assert.Equal(t, os.FileMode(0o600), modeOf(t, s.out))
+}
+
+// What is not a file of its own is not gone on with.
+func TestALinkIsNotResumed(t *testing.T) {
+	t.Parallel()
+	s := place(t)
+	service := cardwiretest.New(cardwiretest.WithCards(30))
+	_, err := exported(t, s, service, pagesUntil(1, func() error { return errors.New("down") }))
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	require.NoError(t, os.Rename(s.out+".part", elsewhere))
+	require.NoError(t, os.Symlink(elsewhere, s.out+".part"))
+	require.NoError(t, os.Chmod(elsewhere, 0o644))
+	before := text(t, elsewhere)
+
+	_, err = exported(t, s, service)
+	require.EqualError(t, err, s.out+".part is not a regular file: remove it to begin anew")
+	assert.Equal(t, before, text(t, elsewhere))
+	assert.Equal(t, os.FileMode(0o644), modeOf(t, elsewhere))
+	assert.NoFileExists(t, s.out)
+}
+
 // The program as a whole, on a server and on its own fake service. Nothing of a
 // card goes to its outputs.
 func TestTheProgram(t *testing.T) {

@@ -90,8 +90,12 @@ func openPart(s settings) (*part, error) {
 
 func (f *part) begin() error {
 	f.state = state{Reveal: f.settings.reveal, Limit: f.settings.limit, NextPage: 1}
-	// Whoever may not read card data must not read the file.
-	file, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	// Whoever may not read card data must not read the file: what stands there would
+	// keep its mode, its owner, and who has it open.
+	if err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, partMode)
 	if err != nil {
 		return err
 	}
@@ -103,6 +107,9 @@ func (f *part) begin() error {
 	return f.rows.Write(header)
 }
 
+// partMode lets nobody but the owner read what may be card data.
+const partMode = 0o600
+
 // resume reads what is there: the totals must be those of all cards.
 func (f *part) resume() error {
 	file, err := os.OpenFile(f.name(), os.O_RDWR, 0)
@@ -110,6 +117,9 @@ func (f *part) resume() error {
 		return err
 	}
 	f.file = file
+	if err := f.protect(); err != nil {
+		return err
+	}
 	rows := csv.NewReader(io.LimitReader(file, f.state.Bytes))
 	if _, err := rows.Read(); err != nil {
 		return fmt.Errorf("%s is damaged: remove it and %s to begin anew", f.name(), f.stateName())
@@ -135,6 +145,23 @@ func (f *part) resume() error {
 	}
 	f.rows = csv.NewWriter(file)
 	return nil
+}
+
+// protect makes the file that was opened the owner's alone. A link could lead to
+// another file than the one that becomes FILE.
+func (f *part) protect() error {
+	named, err := os.Lstat(f.name())
+	if err != nil {
+		return err
+	}
+	opened, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !named.Mode().IsRegular() || !os.SameFile(named, opened) {
+		return fmt.Errorf("%s is not a regular file: remove it to begin anew", f.name())
+	}
+	return f.file.Chmod(partMode)
 }
 
 // write appends a card, unless it was on a page before.

@@ -339,6 +339,13 @@ var mutants = []mutant{
 	{name: "name of an unknown member in drift", edits: []edit{{
 		"internal/wire/codec.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
+	{name: "export: full numbers in a file for all", dir: "examples/export", edits: []edit{{
+		"examples/export/part.go", "\treturn f.file.Chmod(partMode)\n", "\treturn nil\n",
+	}}},
+	{name: "export: full numbers in what stood there", dir: "examples/export", edits: []edit{{
+		"examples/export/part.go", "\tif err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {\n\t\treturn err\n\t}\n\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, partMode)",
+		"\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, partMode)",
+	}}},
 	{name: "TLS 1.0 spoken", edits: []edit{{engineFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},
 	{name: "anybody's certificate trusted", edits: []edit{{optionsFile, "\t\tcase trustsAnybody(t.TLSClientConfig):\n", "\t\tcase false:\n"}}},
 	{name: "plain http through a proxy", edits: []edit{{clientFile, "\tdirect.Proxy = nil\n", ""}}},
