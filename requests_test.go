@@ -55,6 +55,7 @@ const (
 	quote                       // a quotation mark
 	separator                   // another character that is none of a token's
 	long                        // a million bytes
+	hidden                      // a character that does not show
 )
 
 // hostile are the texts. One of several classes is refused where any of them is.
@@ -118,14 +119,15 @@ var hostile = []struct {
 	{"a\u2029b", control},
 	{"\u202egnp.exe", control},
 	{"a\u2066b", control},
-	{"\u2024\u2024", wide}, // one dot leaders
-	{"\uff0e\uff0e", wide}, // fullwidth dots
-	{"a\u2215b", wide},     // a division slash
-	{"a\uff0fb", wide},     // a fullwidth slash
-	{"\u560d\u560a", wide}, // whose low bytes end a line
-	{"\ufeffa", wide},      // a byte order mark
-	{"a\u200bb", wide},
-	{"e\u0301", wide}, // not composed
+	{"\u2024\u2024", wide},     // one dot leaders
+	{"\uff0e\uff0e", wide},     // fullwidth dots
+	{"a\u2215b", wide},         // a division slash
+	{"a\uff0fb", wide},         // a fullwidth slash
+	{"\u560d\u560a", wide},     // whose low bytes end a line
+	{"\ufeffa", wide | hidden}, // a byte order mark
+	{"a\u200bb", wide | hidden},
+	{"10\u00ad01", wide | hidden}, // a soft hyphen
+	{"e\u0301", wide},             // not composed
 	{"\u00e9", wide},
 	{"\u0661", wide}, // a digit of another script
 	{"\U0001f600", wide},
@@ -164,8 +166,8 @@ type input struct {
 }
 
 const (
-	identifiers = control | invalid | place | long
-	references  = control | invalid | spaced | long
+	identifiers = control | invalid | place | long | hidden
+	references  = control | invalid | spaced | long | hidden
 	names       = control | invalid | spaced // of parameters
 	texts       = invalid
 	paths       = control | invalid | place | spaced | space | escape

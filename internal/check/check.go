@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -28,7 +29,7 @@ func ID(name, v string) error {
 	case strings.ContainsAny(v, `/\`):
 		return errors.New(name + " holds a slash or a backslash")
 	}
-	return Text(name, v)
+	return shown(name, v)
 }
 
 // UUID wants the usual form of 36 characters, in any letter case.
@@ -51,7 +52,19 @@ func Visible(name, v string) error {
 	if len(v) > maxID {
 		return errors.New(name + " is longer than 128 bytes")
 	}
-	return Text(name, v)
+	return shown(name, v)
+}
+
+// shown is [Text] for what tells one thing from another: two that look like one
+// would be two.
+func shown(name, v string) error {
+	if err := Text(name, v); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(v, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) {
+		return errors.New(name + " holds a character that does not show")
+	}
+	return nil
 }
 
 // UTF8 refuses invalid UTF-8, which would arrive as another text.

@@ -57,6 +57,11 @@ var hostileIDs = map[string]string{
 	"\u202a" + canary:              "CardID holds a control character",
 	"\u2066" + canary:              "CardID holds a control character",
 	"\u2069" + canary:              "CardID holds a control character",
+	"\u200b" + canary:              "CardID holds a character that does not show",
+	canary + "\ufeff":              "CardID holds a character that does not show",
+	"a\u00adb" + canary:            "CardID holds a character that does not show",
+	"\u200f" + canary:              "CardID holds a character that does not show",
+	canary + "\U000e0041":          "CardID holds a character that does not show",
 	"\xff" + canary:                "CardID is not valid UTF-8",
 	"a\xc0\xaf" + canary:           "CardID is not valid UTF-8",
 	"\xed\xa0\x80" + canary:        "CardID is not valid UTF-8",
@@ -124,6 +129,10 @@ func TestVisible(t *testing.T) {
 		canary + "\x00":          "CardID holds a control character",
 		"a\n" + canary:           "CardID holds a control character",
 		canary + "\u202e":        "CardID holds a control character",
+		canary + "\u200b":        "CardID holds a character that does not show",
+		"\ufeff" + canary:        "CardID holds a character that does not show",
+		"10\u00ad01" + canary:    "CardID holds a character that does not show",
+		"\u2060" + canary:        "CardID holds a character that does not show",
 		canary + "\xff":          "CardID is not valid UTF-8",
 	})
 }
@@ -138,6 +147,7 @@ func TestGiven(t *testing.T) {
 		strings.Repeat("a", 129): "CardID is longer than 128 bytes",
 		canary + "\r":            "CardID begins or ends with white space",
 		"a\rb" + canary:          "CardID holds a control character",
+		"m\u200b-1" + canary:     "CardID holds a character that does not show",
 	})
 }
 
@@ -149,6 +159,7 @@ func TestText(t *testing.T) {
 		"é中😀 / \\ \"":         "",
 		"\u00a0":              "",
 		"\ufffd":              "",
+		"\u200d\ufeff\u00ad":  "", // of a name in some scripts it is a part
 		canary + "\x1f":       "CardID holds a control character",
 		canary + "\u0080":     "CardID holds a control character",
 		canary + "\xf0\x9f":   "CardID is not valid UTF-8",

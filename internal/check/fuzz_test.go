@@ -34,6 +34,7 @@ func FuzzID(f *testing.F) {
 		require.NotContains(t, id, "/")
 		require.NotContains(t, id, `\`)
 		require.False(t, strings.ContainsFunc(id, unicode.IsControl))
+		require.False(t, strings.ContainsFunc(id, func(r rune) bool { return unicode.Is(unicode.Cf, r) }))
 		require.LessOrEqual(t, len(id), 128)
 		// It arrives as it was given, in a query and as a segment of a path.
 		got, err := url.ParseQuery(wire.Fields{{Name: "id", Value: id}}.Form())

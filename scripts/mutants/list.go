@@ -373,6 +373,7 @@ var mutants = []mutant{
 		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
 	{name: "inexact amount sent", edits: []edit{{transferFile, "; !exact {", "; !exact && name == \"\" {"}}},
+	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.Is(unicode.Cf, r)", "false"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.Name, name)", "strings.EqualFold(f.Name, name) && f.Name == name"}}},
 
 	// What the journal in a table holds.
