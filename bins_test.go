@@ -230,7 +230,7 @@ func TestBINQuirks(t *testing.T) {
 func TestRawFeeConfigsOutliveTheReply(t *testing.T) {
 	t.Parallel()
 	other := edited(t, edited(t, binText, `{"fee": 1}`, `{"eef": 9}`), `{"rate": 0.01}`, `{"etar": 99.9}`)
-	c, _ := converse(t, []exchange{{want: anything, reply: success(`[` + binText + `]`)}, {want: anything, reply: success(`[` + other + `]`)}})
+	c := converse(t, []exchange{{want: anything, reply: success(`[` + binText + `]`)}, {want: anything, reply: success(`[` + other + `]`)}})
 	first, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	_, err = c.ListBINs(t.Context())

@@ -15,7 +15,7 @@ import (
 func TestThePathOfARequest(t *testing.T) {
 	t.Parallel()
 	var frames []string
-	c := clientOn(t, nil, WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, nil, WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
 		frames = framesOfOurs()
 		return httpReply(r, http.StatusOK, `{"code":200,"msg":"success","data":7}`), nil
 	})))

@@ -200,7 +200,8 @@ const uuid4 = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 func TestFreezeCardMakesAReference(t *testing.T) {
 	t.Parallel()
 	reply := exchange{want: anything, reply: success(`"` + operationID + `"`)}
-	c, s := converse(t, []exchange{reply, reply})
+	s := script(t, reply, reply)
+	c := clientOn(t, s)
 	first, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
 	require.NoError(t, err)
 	second, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
@@ -214,7 +215,8 @@ func TestFreezeCardMakesAReference(t *testing.T) {
 
 func TestFreezeCardReturnsTheReferenceOfAFailure(t *testing.T) {
 	t.Parallel()
-	c, s := converse(t, []exchange{{want: anything, status: 500, reply: "down"}})
+	s := script(t, exchange{want: anything, status: 500, reply: "down"})
+	c := clientOn(t, s)
 	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
 	assert.Nil(t, got)
 	require.ErrorIs(t, err, ErrOutcomeUnknown)
@@ -884,7 +886,8 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 			t.Run("both times", func(t *testing.T) {
 				t.Parallel()
 				looks := []exchange{{want: anything, reply: tc.reply}, {want: anything, reply: tc.reply}}
-				c, s := converse(t, looks, WithProfile(namedProfile()))
+				s := script(t, looks...)
+				c := clientOn(t, s, WithProfile(namedProfile()))
 				page, err := c.ListCards(t.Context(), tc.params)
 				require.ErrorIs(t, err, ErrParameterIgnored)
 				require.ErrorContains(t, err, tc.names)
@@ -910,7 +913,7 @@ func TestASecondLookSettlesAContradiction(t *testing.T) {
 	t.Parallel()
 	frozen := CardFrozen
 	const want = "GET /shop/api/v1/cards?status=1"
-	c, _ := converse(t, []exchange{
+	c := converse(t, []exchange{
 		{want: want, reply: shortPage(1, 1, shortCard("a", `,"status":1`), shortCard("b", `,"status":0`))},
 		{want: want, reply: shortPage(1, 1, shortCard("c", `,"status":1`))},
 	})
@@ -923,7 +926,7 @@ func TestASecondLookSettlesAContradiction(t *testing.T) {
 func TestASecondLookThatFailsReturnsNoPage(t *testing.T) {
 	t.Parallel()
 	frozen := CardFrozen
-	c, _ := converse(t, []exchange{
+	c := converse(t, []exchange{
 		{want: anything, reply: shortPage(1, 1, shortCard("b", `,"status":0`))},
 		{want: anything, status: 404, reply: `{"code":404,"msg":"gone","data":null}`},
 	})
@@ -1016,7 +1019,7 @@ func TestAllCards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, ahead := range []int{0, 1} {
-				client, _ := converse(t, tc.exchanges)
+				client := converse(t, tc.exchanges)
 				ids, err := walked(t.Context(), client, tc.params, WithPrefetch(ahead))
 				require.NoError(t, err)
 				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
@@ -1030,7 +1033,7 @@ func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 	first := exchange{want: pageRequest(1), reply: shortPage(1, 2, shortCard("a", ""), shortCard("b", ""))}
 	again := exchange{want: pageRequest(2), reply: shortPage(2, 2, shortCard("a", ""), shortCard("b", ""))}
 	pages := func(t *testing.T, exchanges []exchange, opts ...Option) *Client {
-		c, _ := converse(t, exchanges, opts...)
+		c := converse(t, exchanges, opts...)
 		return c
 	}
 	t.Run("looked at once more", func(t *testing.T) {
@@ -1109,7 +1112,7 @@ func TestAllCardsSaysWhereToResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, ahead := range []int{0, 1} {
-				c, _ := converse(t, tc.exchanges, WithProfile(tc.profile))
+				c := converse(t, tc.exchanges, WithProfile(tc.profile))
 				ids, err := walked(t.Context(), c, tc.params, WithPrefetch(ahead))
 				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
 				require.ErrorIs(t, err, tc.cause)
@@ -1137,7 +1140,7 @@ func TestAllCardsAsksForNothingBeforeItIsRead(t *testing.T) {
 func TestAllCardsStartsAnewEachTime(t *testing.T) {
 	t.Parallel()
 	page := exchange{want: pageRequest(1), reply: shortPage(1, 1, shortCard("a", ""))}
-	c, _ := converse(t, []exchange{page, page})
+	c := converse(t, []exchange{page, page})
 	cards := c.AllCards(t.Context(), ListCardsParams{})
 	for range 2 {
 		n := 0
@@ -1153,7 +1156,7 @@ func TestAllCardsStartsAnewEachTime(t *testing.T) {
 func TestAllCardsLeavesTheLastPageInTheResponse(t *testing.T) {
 	t.Parallel()
 	last := shortPage(2, 2, shortCard("b", ""))
-	c, _ := converse(t, []exchange{
+	c := converse(t, []exchange{
 		{want: pageRequest(1), reply: shortPage(1, 2, shortCard("a", ""))},
 		{want: pageRequest(2), reply: last},
 	})

@@ -269,7 +269,7 @@ func TestCallRevealsTheBody(t *testing.T) {
 
 func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{refusedReply}})
+	c := converse(t, []exchange{refusal("DELETE /shop/api/v1/cards/c1\napplication/x-www-form-urlencoded\n\n")})
 	_, err := Call[any](t.Context(), c, Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Write: true, Reference: "r-1"})
 	e := failure(t, err)
 	assert.Equal(t, "CloseCard", e.Op)
@@ -317,7 +317,7 @@ func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
 			var got *http.Request
-			c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 				got = r
 				return httpReply(r, 200, success(w.data)), nil
 			}))

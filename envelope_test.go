@@ -85,7 +85,7 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 	} {
 		t.Run(body[:min(len(body), 90)], func(t *testing.T) {
 			t.Parallel()
-			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}})
+			c := answered(t, asksTransfer("M-1"), body)
 			transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 			assert.Nil(t, transfer)
 			assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, factsOf(t, err))
@@ -115,7 +115,7 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			heard, drifts := driftsOf()
-			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: tc.body}}}, heard)
+			c := answered(t, asksTransfer("M-1"), tc.body, heard)
 			transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 			require.NoError(t, err)
 			assert.Equal(t, &Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: TransferWaitProcess}, transfer)
@@ -146,7 +146,7 @@ func TestDataOfAFailureIsNotRead(t *testing.T) {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			heard, drifts := driftsOf()
-			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}}, heard)
+			c := answered(t, asksTransfer("M-1"), body, heard)
 			_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 			assert.Equal(t, want, factsOf(t, err))
 			assert.Empty(t, *drifts, "drift is told of successes")
@@ -160,7 +160,8 @@ func TestDriftIsToldOnceAPlace(t *testing.T) {
 	reply := success(`[{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT","zip":"1","zap":"2"},` +
 		`{"code":2,"name":"Porto","country":"PT","countryStandardCode":"PRT","zip":"1"},` +
 		`{"code":3,"name":"Faro","country":"PT","countryStandardCode":"PRT","zip":"1"}]`)
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: reply}}}, heard)
+	states := exchange{want: "GET /shop/api/v1/remittance/states", reply: reply}
+	c := converse(t, []exchange{states, states}, heard)
 	for range 2 {
 		*drifts = nil
 		states, err := c.ListRemittanceStates(t.Context())
@@ -191,7 +192,7 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 				reply := httpReply(r, 422, "")
 				reply.Header = tc.header
 				return reply, nil
@@ -205,7 +206,7 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 func TestTheServicesMessageIsMaskedAlsoOfTheKey(t *testing.T) {
 	t.Parallel()
 	body := `{"code":401,"msg":"key ` + testKey + ` is not good for 4111111111111111\u0007","data":null}`
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}})
+	c := answered(t, "GET /shop/api/v1/bins", body)
 	var r Response
 	_, err := c.ListBINs(t.Context(), WithResponse(&r))
 	const want = "key *** is not good for **************** "
@@ -220,7 +221,7 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 		"X-Debug": {"asked with " + testKey}, "X-Cards": {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
 		"X-4111111111111111": {"1"},
 	}
-	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		reply := httpReply(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
 		reply.Header = header
 		return reply, nil
@@ -250,7 +251,7 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 
 func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		reply := httpReply(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
 		reply.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
 		return reply, nil
@@ -264,7 +265,8 @@ func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
 // The body that is kept is not the buffer that the next call reads into.
 func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(`["493193"]`)}, {body: success(`["555555"]`)}}})
+	const asked = "GET /shop/api/v1/bins/maintenance"
+	c := converse(t, []exchange{{want: asked, reply: success(`["493193"]`)}, {want: asked, reply: success(`["555555"]`)}})
 	var first, second Response
 	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&first))
 	require.NoError(t, err)
@@ -276,11 +278,12 @@ func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 
 func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{
-		{status: 404, header: "X-A: b", body: `{"code":1404,"msg":"no such card","data":null}`},
-		{status: 502, body: "<h1>Bad Gateway</h1>"},
-		{err: errBrokenNetwork},
-	}}, WithRetry(RetryPolicy{}))
+	const asked = "GET /shop/api/v1/cards/info?id=c1"
+	c := converse(t, []exchange{
+		{want: asked, status: 404, header: "X-A: b", reply: `{"code":1404,"msg":"no such card","data":null}`},
+		{want: asked, status: 502, reply: "<h1>Bad Gateway</h1>"},
+		{want: asked, err: errBrokenNetwork},
+	}, WithRetry(RetryPolicy{}))
 	var r Response
 	_, err := c.GetCard(t.Context(), "c1", WithResponse(&r))
 	require.ErrorIs(t, err, ErrNotFound)
@@ -328,7 +331,7 @@ func TestACodeOfMoreThan32BitsIsUnreadable(t *testing.T) {
 		"2147483647":        {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 2147483647},
 		"-2147483648":       {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: -2147483648},
 	} {
-		c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: `{"code":` + code + `,"data":` + transferData + `}`}}})
+		c := answered(t, asksTransfer("M-1"), `{"code":`+code+`,"data":`+transferData+`}`)
 		var r Response
 		_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"), WithResponse(&r))
 		assert.Equal(t, want, factsOf(t, err), code)

@@ -43,7 +43,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n uint16, body []byte) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
-			c := clientOn(t, &scriptedService{replies: []*scriptedReply{{status: status, body: string(body)}}}, WithRetry(RetryPolicy{}))
+			c := clientOn(t, always(status, string(body)), WithRetry(RetryPolicy{}))
 			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", Write: write})
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {

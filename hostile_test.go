@@ -275,7 +275,9 @@ func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 // What the hostile replies are made of is a success without what is wrong with them.
 func TestHostileRepliesAreNearlyGood(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(hostilePage)}, {body: success(transferData)}}}, WithStrictDrift())
+	c := converse(t, []exchange{
+		{want: "GET /shop/api/v1/cards", reply: success(hostilePage)}, {want: asksTransfer("M-1"), reply: success(transferData)},
+	}, WithStrictDrift())
 	page, err := c.ListCards(t.Context(), ListCardsParams{})
 	require.NoError(t, err)
 	assert.Len(t, page.Cards, 1)

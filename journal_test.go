@@ -21,13 +21,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The replies that tests of references need.
+// What the service says to smallTransfer("M-1") in tests of references.
 var (
-	doneReply    = &scriptedReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)}
-	refusedReply = &scriptedReply{status: 422, body: `{"code":422,"msg":"order exists","data":null}`}
-	noReply      = &scriptedReply{err: errBrokenNetwork}
-	strangeReply = &scriptedReply{body: success(`{"merchant_order_no":"M-1","api_order_no":"A-7","status":[]}`)}
+	transferDone       = exchange{want: asksTransfer("M-1"), reply: success(transferData)}
+	transferRefused    = refusal(asksTransfer("M-1"))
+	transferUnanswered = exchange{want: asksTransfer("M-1"), err: errBrokenNetwork}
+	transferStrange    = exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-1","api_order_no":"A-7","status":[]}`)}
 )
+
+// asksTransfer is the request that smallTransfer makes.
+func asksTransfer(orderNo string) string {
+	return transferRequest(`{"merchantOrderNo":"` + orderNo + `","payoutCurrency":"EUR","transferAmount":"10.50"}`)
+}
+
+const orderExists = `{"code":422,"msg":"order exists","data":null}`
+
+func refusal(want string) exchange { return exchange{want: want, status: 422, reply: orderExists} }
 
 // scriptedJournal notes what it is told.
 type scriptedJournal struct {
@@ -83,7 +92,7 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var requests atomic.Int32
 				proceed := make(chan struct{})
-				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+				c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 					requests.Add(1)
 					<-proceed
 					return httpReply(r, 200, success(w.data)), nil
@@ -113,17 +122,12 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 	}
 }
 
-// tripFunc is a function as a carrier.
-type tripFunc func(*http.Request) (*http.Response, error)
-
-func (f tripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var requests atomic.Int32
 		proceed := make(chan struct{})
-		c := clientOn(t, tripFunc(func(*http.Request) (*http.Response, error) {
+		c := clientOn(t, carrier(func(*http.Request) (*http.Response, error) {
 			requests.Add(1)
 			<-proceed
 			return nil, errBrokenNetwork
@@ -145,53 +149,49 @@ func TestAReferenceIsFreeAfterEachEnding(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		first *scriptedReply
+		asked []exchange
 		opts  func(calls *int) []Option
 		panic bool
 	}{
-		"success":    {first: doneReply},
-		"refusal":    {first: refusedReply},
-		"unknown":    {first: noReply},
-		"unreadable": {first: strangeReply},
-		"the journal refuses": {opts: func(calls *int) []Option {
+		"success":    {asked: []exchange{transferDone, transferDone}},
+		"refusal":    {asked: []exchange{transferRefused, transferDone}},
+		"unknown":    {asked: []exchange{transferUnanswered, transferDone}},
+		"unreadable": {asked: []exchange{transferStrange, transferDone}},
+		"the journal refuses": {asked: []exchange{transferDone}, opts: func(calls *int) []Option {
 			return []Option{WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error { return errAtFirst(calls, broken) }})}
 		}},
-		"the journal says that it is taken": {opts: func(calls *int) []Option {
+		"the journal says that it is taken": {asked: []exchange{transferDone}, opts: func(calls *int) []Option {
 			return []Option{WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error {
 				return errAtFirst(calls, &DuplicateIntent{Outcome: OutcomeExecuted})
 			}})}
 		}},
-		"the journal does not record the end": {first: doneReply, opts: func(calls *int) []Option {
+		"the journal does not record the end": {asked: []exchange{transferDone, transferDone}, opts: func(calls *int) []Option {
 			return []Option{WithJournal(&scriptedJournal{end: func(context.Context, Intent, IntentResult) error { return errAtFirst(calls, broken) }})}
 		}},
-		"the limiter refuses": {opts: func(calls *int) []Option {
+		"the limiter refuses": {asked: []exchange{transferDone}, opts: func(calls *int) []Option {
 			return []Option{WithLimiter(limiterFunc(func(context.Context) error { return errAtFirst(calls, broken) }))}
 		}},
-		"the journal panics": {panic: true, opts: func(calls *int) []Option {
+		"the journal panics": {asked: []exchange{transferDone}, panic: true, opts: func(calls *int) []Option {
 			return []Option{WithJournal(&scriptedJournal{begin: func(context.Context, Intent) error { panicAtFirst(calls); return nil }})}
 		}},
-		"the limiter panics": {panic: true, opts: func(calls *int) []Option {
+		"the limiter panics": {asked: []exchange{transferDone}, panic: true, opts: func(calls *int) []Option {
 			return []Option{WithLimiter(limiterFunc(func(context.Context) error { panicAtFirst(calls); return nil }))}
 		}},
 		"the doer panics": {panic: true, opts: func(calls *int) []Option {
-			return []Option{WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
+			return []Option{WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
 				panicAtFirst(calls)
-				return httpReply(r, 200, doneReply.body), nil
+				return httpReply(r, 200, success(transferData)), nil
 			}))}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			calls := 0
-			s := &scriptedService{replies: []*scriptedReply{doneReply}}
-			if tc.first != nil {
-				s.replies = []*scriptedReply{tc.first, doneReply}
-			}
 			var opts []Option
 			if tc.opts != nil {
 				opts = tc.opts(&calls)
 			}
-			c := clientOn(t, s, opts...)
+			c := converse(t, tc.asked, opts...)
 			if tc.panic {
 				assert.PanicsWithValue(t, "a panic of the caller's", func() { transferOutcome(t, c, "M-1") })
 			} else {
@@ -222,9 +222,9 @@ func TestAPanicLeavesTheReferenceUndecided(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	journal := new(scriptedJournal)
-	c := clientOn(t, nil, WithJournal(journal), WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, nil, WithJournal(journal), WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
 		panicAtFirst(&calls)
-		return httpReply(r, refusedReply.status, refusedReply.body), nil
+		return httpReply(r, 422, orderExists), nil
 	})))
 	assert.Panics(t, func() { transferOutcome(t, c, "M-1") })
 	assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)
@@ -233,7 +233,9 @@ func TestAPanicLeavesTheReferenceUndecided(t *testing.T) {
 
 func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, refusedReply}})
+	c := converse(t, []exchange{
+		transferUnanswered, transferRefused, transferRefused, refusal(asksTransfer("M-2")), refusal(freezeRequest("c1", "M-1")),
+	})
 	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 
 	_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
@@ -250,7 +252,7 @@ func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
 
 func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, doneReply}})
+	c := converse(t, []exchange{transferUnanswered, transferDone})
 	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.NoError(t, err)
@@ -262,7 +264,7 @@ func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
 func TestNoRefusalDecidesAnUndecidedReference(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 404, 429} {
-		c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, {status: status}}})
+		c := converse(t, []exchange{transferUnanswered, {want: asksTransfer("M-1"), status: status}})
 		require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 		_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 		require.ErrorIs(t, err, ErrOutcomeUnknown)
@@ -273,9 +275,9 @@ func TestNoRefusalDecidesAnUndecidedReference(t *testing.T) {
 func TestTheLast4096UndecidedReferencesAreRemembered(t *testing.T) {
 	t.Parallel()
 	refuse := false
-	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		if refuse {
-			return httpReply(r, refusedReply.status, refusedReply.body), nil
+			return httpReply(r, 422, orderExists), nil
 		}
 		return nil, errBrokenNetwork
 	}))
@@ -344,7 +346,7 @@ func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
 					begin: func(context.Context, Intent) error { events = append(events, "begin"); return nil },
 					end:   func(context.Context, Intent, IntentResult) error { events = append(events, "end"); return nil },
 				}
-				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+				c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 					events = append(events, "request")
 					time.Sleep(time.Second)
 					return httpReply(r, 200, success(w.data)), nil
@@ -372,27 +374,27 @@ func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
 func TestWhatAJournalIsToldOfEachEnding(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reply *scriptedReply
+		asked exchange
 		want  IntentResult
 	}{
-		"success":                          {doneReply, IntentResult{OutcomeExecuted, "A-1"}},
-		"refusal":                          {refusedReply, IntentResult{OutcomeRefused, ""}},
-		"no answer":                        {noReply, IntentResult{OutcomeUnknown, ""}},
-		"an answer that is half readable":  {strangeReply, IntentResult{OutcomeExecuted, "A-7"}},
-		"an answer without the identifier": {&scriptedReply{body: success(`{}`)}, IntentResult{OutcomeExecuted, ""}},
+		"success":                          {transferDone, IntentResult{OutcomeExecuted, "A-1"}},
+		"refusal":                          {transferRefused, IntentResult{OutcomeRefused, ""}},
+		"no answer":                        {transferUnanswered, IntentResult{OutcomeUnknown, ""}},
+		"an answer that is half readable":  {transferStrange, IntentResult{OutcomeExecuted, "A-7"}},
+		"an answer without the identifier": {exchange{want: asksTransfer("M-1"), reply: success(`{}`)}, IntentResult{OutcomeExecuted, ""}},
 		"the answer to another order": {
-			&scriptedReply{body: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
+			exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
 			IntentResult{OutcomeUnknown, ""},
 		},
 		"the answer to another order, without the identifier": {
-			&scriptedReply{body: success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
+			exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
 			IntentResult{OutcomeUnknown, ""},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			journal := new(scriptedJournal)
-			c := clientOn(t, &scriptedService{replies: []*scriptedReply{tc.reply}}, WithJournal(journal))
+			c := converse(t, []exchange{tc.asked}, WithJournal(journal))
 			assert.Equal(t, tc.want.Outcome, transferOutcome(t, c, "M-1"))
 			assert.Equal(t, []IntentResult{tc.want}, journal.results)
 		})
@@ -409,16 +411,8 @@ func TestAJournalIsToldOfWhatWasNotSentAfterItWasAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			journal := new(scriptedJournal)
-			s := new(scriptedService)
-			key := testKey
-			if name == "the key source" {
-				key = ""
-			}
-			c, err := New(testBase, key, WithHTTPClient(&http.Client{Transport: s}), WithJournal(journal), opt)
-			require.NoError(t, err)
-			assert.Equal(t, OutcomeNotSent, transferOutcome(t, c, "M-1"))
+			assert.Equal(t, OutcomeNotSent, transferOutcome(t, unasked(t, WithJournal(journal), opt), "M-1"))
 			assert.Equal(t, []IntentResult{{Outcome: OutcomeNotSent}}, journal.results)
-			assert.Zero(t, s.requests)
 		})
 	}
 }
@@ -437,7 +431,13 @@ func TestAJournalIsNotToldOfWhatIsRefusedForItsParameters(t *testing.T) {
 func TestReadsAndWritesWithoutAReferenceAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	journal := new(scriptedJournal)
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(`[]`)}}}, WithJournal(journal))
+	const form = "\napplication/x-www-form-urlencoded\n\n"
+	c := converse(t, []exchange{
+		{want: "GET /shop/api/v1/bins/maintenance", reply: success(`[]`)},
+		{want: "POST /shop/api/v1/read" + form, reply: success(`[]`)},
+		{want: "POST /shop/api/v1/write" + form, reply: success(`[]`)},
+		{want: "POST /shop/api/v1/cards/private" + form + "cardId=c1", reply: success(`[]`)},
+	}, WithJournal(journal))
 	_, err := c.ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	_, err = Call[[]string](t.Context(), c, Request{Op: "Read", Method: "POST", Path: "/read"})
@@ -493,13 +493,13 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 	p.ServerDeduplicates = true
 	for name, tc := range map[string]struct {
 		taken    error
-		reply    *scriptedReply
+		asked    []exchange
 		want     Outcome
 		recorded []IntentResult
 	}{
-		"undecided, then done":       {&DuplicateIntent{}, doneReply, OutcomeExecuted, []IntentResult{{OutcomeExecuted, "A-1"}}},
-		"undecided, then refused":    {&DuplicateIntent{}, refusedReply, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
-		"undecided, then no answer":  {&DuplicateIntent{}, noReply, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"undecided, then done":       {&DuplicateIntent{}, []exchange{transferDone}, OutcomeExecuted, []IntentResult{{OutcomeExecuted, "A-1"}}},
+		"undecided, then refused":    {&DuplicateIntent{}, []exchange{transferRefused}, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"undecided, then no answer":  {&DuplicateIntent{}, []exchange{transferUnanswered}, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
 		"executed":                   {&DuplicateIntent{Outcome: OutcomeExecuted}, nil, OutcomeExecuted, nil},
 		"undecided, another body":    {fmt.Errorf("another body: %w", &DuplicateIntent{}), nil, OutcomeUnknown, nil},
 		"a journal that is not well": {errors.New("down"), nil, OutcomeNotSent, nil},
@@ -507,11 +507,9 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			journal := &scriptedJournal{begin: func(context.Context, Intent) error { return tc.taken }}
-			s := &scriptedService{replies: []*scriptedReply{tc.reply}}
-			c := clientOn(t, s, WithJournal(journal), WithProfile(p))
+			c := converse(t, tc.asked, WithJournal(journal), WithProfile(p))
 			assert.Equal(t, tc.want, transferOutcome(t, c, "M-1"))
 			assert.Equal(t, tc.recorded, journal.results)
-			assert.Equal(t, len(tc.recorded), s.requests)
 		})
 	}
 }
@@ -544,7 +542,7 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 			assert.Equal(t, 5*time.Second, time.Until(end))
 			return nil
 		}}
-		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 			cancel()
 			return nil, r.Context().Err()
 		}), WithJournal(journal))
@@ -560,7 +558,7 @@ func TestAResultThatIsNotRecordedLeavesTheCallAsItWas(t *testing.T) {
 	var told []error
 	var infos []CallInfo
 	var log bytes.Buffer
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{doneReply, refusedReply}},
+	c := converse(t, []exchange{transferDone, refusal(asksTransfer("M-2"))},
 		WithJournal(&scriptedJournal{end: func(context.Context, Intent, IntentResult) error { return down }}),
 		WithObserver(Observer{}),
 		WithObserver(Observer{JournalError: func(_ context.Context, i CallInfo, err error) {
@@ -586,7 +584,7 @@ func TestAResultThatIsNotRecordedLeavesTheCallAsItWas(t *testing.T) {
 func TestTheHashOfABodyTellsBodiesApart(t *testing.T) {
 	t.Parallel()
 	journal := new(scriptedJournal)
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{refusedReply}}, WithJournal(journal))
+	c := clientOn(t, always(422, orderExists), WithJournal(journal))
 	freeze := func(card, reference string) string {
 		t.Helper()
 		_, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: card, ClientTransactionID: reference})
@@ -660,12 +658,10 @@ func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
 			return err
 		},
 	} {
-		s := &scriptedService{replies: []*scriptedReply{noReply}}
-		c := clientOn(t, s)
+		c := converse(t, []exchange{transferUnanswered}) // nothing is sent again
 		require.Equal(t, OutcomeNotSent, failure(t, again(c)).Outcome, name)
 		require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 		assert.Equal(t, OutcomeUnknown, failure(t, again(c)).Outcome, name)
-		assert.Equal(t, 1, s.requests, "nothing was sent again")
 	}
 }
 

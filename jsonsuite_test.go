@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func suiteAccepts(f jsonsuite.File) bool {
 // suiteCall has the service answer a call with body.
 func suiteCall[T any](t *testing.T, body string) (T, error) {
 	t.Helper()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: body}}})
+	c := answered(t, "GET /shop/api/v1/ask", body)
 	return Call[T](t.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})
 }
 
@@ -145,8 +144,7 @@ func TestJSONTestSuiteAsTheDataOfEachOperation(t *testing.T) {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			for _, f := range files {
-				c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(string(f.Text))}}},
-					changedProfile(func(p *Profile) { p.RetryAction = "retry" }))
+				c := clientOn(t, always(200, success(string(f.Text))), changedProfile(func(p *Profile) { p.RetryAction = "retry" }))
 				err := call(t.Context(), c)
 				switch fits := suiteFits[op]; {
 				case !suiteAccepts(f) && len(f.Text) > maxWriteReplyBytes && errors.Is(err, ErrResponseTooLarge):
@@ -183,8 +181,7 @@ func BenchmarkJSONTestSuite(b *testing.B) {
 	}
 	for b.Loop() {
 		for i, f := range files {
-			script := &scriptedService{replies: []*scriptedReply{{body: success(string(f.Text))}}}
-			c, err := New(testBase, testKey, WithHTTPClient(&http.Client{Transport: script}))
+			c, err := New(testBase, testKey, WithHTTPClient(always(200, success(string(f.Text)))))
 			require.NoError(b, err)
 			nanoseconds, allocated := measured(func() {
 				_, _ = Call[json.RawMessage](b.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})

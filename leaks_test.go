@@ -375,7 +375,7 @@ func plunder(t *testing.T) *spoils {
 	s := &spoils{}
 	var err error
 	s.client, err = New(testBase, canaryKey,
-		WithHTTPClient(&http.Client{Transport: tripFunc(canaryReply)}), WithJournal(&s.journal), WithRetry(quickPolicy),
+		WithHTTPClient(&http.Client{Transport: carrier(canaryReply)}), WithJournal(&s.journal), WithRetry(quickPolicy),
 		WithObserver(Observer{
 			CallStart: func(ctx context.Context, i CallInfo) context.Context { s.infos = append(s.infos, i); return ctx },
 			CallEnd:   func(_ context.Context, _ CallInfo, r CallResult) { s.results = append(s.results, r) },
@@ -432,7 +432,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 	amount := dec("1.50")
 	key := canaryKey
 	options := []Option{
-		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: tripFunc(canaryReply)}),
+		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: carrier(canaryReply)}),
 		WithJournal(&s.journal), WithMaskedCards(), WithLogger(slog.New(slog.DiscardHandler)),
 	}
 	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "answered", HTTPStatus: 503, Wait: time.Second}
@@ -456,7 +456,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"ConsumptionScene":   exhibitKeyOf(ConsumptionScene{Name: "Ads", ChannelID: 7}, ConsumptionScene{}),
 		"Date":               exhibitKeyOf(Date{2026, time.May, 5}, Date{}),
 		"DateTime":           exhibitKeyOf(card.CreateTime, DateTime{}),
-		"Doer":               exhibitOf(Doer(doerFunc(canaryReply)), nil),
+		"Doer":               exhibitOf(Doer(carrier(canaryReply)), nil),
 		"Drift":              exhibitKeyOf(s.drifts[0], Drift{}),
 		"DuplicateIntent":    {places: errorPlaces(&DuplicateIntent{OutcomeExecuted}, &DuplicateIntent{})},
 		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, sealPAN([]byte("AAAA"))),
@@ -831,7 +831,7 @@ func (l *listener) client(t *testing.T, opts ...Option) *Client {
 	t.Helper()
 	note := func(v ...any) { fmt.Fprintln(&l.told, v...) }
 	c, err := New(testBase, canaryKey, append(opts,
-		WithHTTPClient(&http.Client{Transport: tripFunc(func(r *http.Request) (*http.Response, error) {
+		WithHTTPClient(&http.Client{Transport: carrier(func(r *http.Request) (*http.Response, error) {
 			return httpReply(r, 200, l.body), nil
 		})}),
 		WithLogger(slog.New(slog.NewTextHandler(&l.told, timeless))),

@@ -141,7 +141,7 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 // returns what that was read as.
 func amountRead(t *testing.T, old, member string, of func(*Card) decimal.Decimal) string {
 	t.Helper()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: success(edited(t, singleCardText, old, member))}}})
+	c := answered(t, "GET /shop/api/v1/cards/info?id=card-1", success(edited(t, singleCardText, old, member)))
 	card, err := c.GetCard(t.Context(), "card-1")
 	if err == nil {
 		return exactText(of(card))
@@ -196,13 +196,14 @@ func conversationOfMoney(t *testing.T) money {
 		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferAmount: decimal.New(2_505_000, -4),
 		Extra: map[string]string{"branch": "Makati"},
 	}
-	c, s := converse(t, []exchange{
-		{want: anything, reply: success(transferText)},
-		{want: anything, reply: pageText(edited(t, listedCardText, "123.450", "123.45000"))},
-		{want: anything, reply: success(singleCardText)},
-		{want: anything, reply: success(`[` + edited(t, binText, `1000.5,`, `10005e-1,`) + `]`)},
-		{want: anything, reply: success(`[` + currencyText + `]`)},
-	})
+	s := script(t,
+		exchange{want: anything, reply: success(transferText)},
+		exchange{want: anything, reply: pageText(edited(t, listedCardText, "123.450", "123.45000"))},
+		exchange{want: anything, reply: success(singleCardText)},
+		exchange{want: anything, reply: success(`[` + edited(t, binText, `1000.5,`, `10005e-1,`) + `]`)},
+		exchange{want: anything, reply: success(`[` + currencyText + `]`)},
+	)
+	c := clientOn(t, s)
 	m := money{printed: fmt.Sprintf("%v %s %+v %#v", p, p, &p, []TransferParams{p}) + p.LogValue().String()}
 	ctx := context.WithoutCancel(t.Context())
 	_, err := c.CreateTransfer(ctx, p)

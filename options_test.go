@@ -148,7 +148,7 @@ func TestNewFromEnv(t *testing.T) {
 	t.Setenv("CARDWIRE_BASE_URL", "https://env.example.com/api/v1")
 	t.Setenv("CARDWIRE_API_KEY", "sk-env")
 	var got string
-	c, err := NewFromEnv(WithHTTPClient(doerFunc(func(r *http.Request) (*http.Response, error) {
+	c, err := NewFromEnv(WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
 		got = r.Header.Get("Authorization") + " to " + r.URL.String()
 		return httpReply(r, 200, success(`[]`)), nil
 	})))
@@ -307,7 +307,7 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		got = r.Header
 		return httpReply(r, 200, success(`[]`)), nil
 	}))
@@ -351,7 +351,7 @@ func TestWithHeaderRefuses(t *testing.T) {
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	var got string
-	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		got = r.Header.Get("User-Agent")
 		return httpReply(r, 200, success(`[]`)), nil
 	}), WithUserAgent("shop/1.2 (test)"))
@@ -386,31 +386,24 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 	}
 }
 
-// keyedClient is a client whose key comes from a function.
-func keyedClient(t *testing.T, carrier http.RoundTripper, f func(context.Context) (string, error), opts ...Option) *Client {
-	t.Helper()
-	c, err := New(testBase, "", append([]Option{WithKeySource(f), WithHTTPClient(&http.Client{Transport: carrier})}, opts...)...)
-	require.NoError(t, err)
-	return c
-}
-
 func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	asked := 0
-	c := keyedClient(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c, err := New(testBase, "", WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
 		sent = append(sent, r.Header.Get("Authorization"))
 		if len(sent) == 1 {
 			return httpReply(r, 503, ""), nil
 		}
 		return httpReply(r, 401, `{"code":401,"msg":"key-2 is old","data":null}`), nil
-	}), func(ctx context.Context) (string, error) {
+	})), WithKeySource(func(ctx context.Context) (string, error) {
 		asked++
 		assert.Equal(t, "kept", ctx.Value(contextKey{}))
 		return fmt.Sprint("key-", asked), nil
-	}, WithRetry(quickPolicy))
+	}), WithRetry(quickPolicy))
+	require.NoError(t, err)
 	ctx := context.WithValue(t.Context(), contextKey{}, "kept")
-	_, err := c.ListBINs(ctx)
+	_, err = c.ListBINs(ctx)
 	require.ErrorIs(t, err, ErrUnauthorized)
 	_, err = c.CreateTransfer(ctx, smallTransfer("M-1"))
 	require.ErrorIs(t, err, ErrUnauthorized)
@@ -433,8 +426,7 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := new(scriptedService)
-			c := keyedClient(t, s, func(context.Context) (string, error) { return tc.key, tc.err })
+			c := unasked(t, WithKeySource(func(context.Context) (string, error) { return tc.key, tc.err }))
 			_, err := c.ListBINs(t.Context())
 			require.EqualError(t, err, tc.want)
 			require.ErrorIs(t, err, ErrNotSent)
@@ -442,7 +434,6 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 				require.ErrorIs(t, err, tc.err)
 			}
 			assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
-			assert.Zero(t, s.requests)
 		})
 	}
 }
@@ -451,10 +442,10 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := keyedClient(t, new(scriptedService), func(ctx context.Context) (string, error) {
+		c := unasked(t, WithKeySource(func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
-		})
+		}))
 		start := time.Now()
 		_, err := c.ListBINs(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -466,7 +457,7 @@ func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 	t.Parallel()
 	var events []string
-	c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		events = append(events, "request")
 		if len(events) < 6 {
 			return httpReply(r, 503, ""), nil
@@ -498,8 +489,7 @@ func TestALimiterThatFails(t *testing.T) {
 	t.Run("before a repeat", func(t *testing.T) {
 		t.Parallel()
 		waits := 0
-		s := &scriptedService{replies: []*scriptedReply{{status: 503}}}
-		c := clientOn(t, s, WithRetry(quickPolicy), WithLimiter(limiterFunc(func(context.Context) error {
+		c := converse(t, []exchange{{want: "GET /shop/api/v1/bins", status: 503}}, WithRetry(quickPolicy), WithLimiter(limiterFunc(func(context.Context) error {
 			if waits++; waits == 2 {
 				return full
 			}
@@ -508,7 +498,6 @@ func TestALimiterThatFails(t *testing.T) {
 		_, err := c.ListBINs(t.Context())
 		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "answered"}, factsOf(t, err))
 		require.ErrorIs(t, err, full)
-		assert.Equal(t, 1, s.requests)
 	})
 }
 
@@ -517,33 +506,37 @@ func TestALimiterThatFails(t *testing.T) {
 func TestWhatIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		replies []*scriptedReply
-		call    func(context.Context, *Client) error
-		want    string
+		asked []exchange
+		call  func(context.Context, *Client) error
+		want  string
 	}{
 		"a success": {
-			[]*scriptedReply{{body: success(`[]`)}},
+			[]exchange{{want: "GET /shop/api/v1/bins", reply: success(`[]`)}},
 			func(ctx context.Context, c *Client) error { return onlyError(c.ListBINs(ctx)) },
 			"level=DEBUG msg=\"cardwire: attempt\" operation=ListBINs status=200 duration=1s code=200\n",
 		},
 		"a refusal": {
-			[]*scriptedReply{{status: 422, body: `{"code":1422,"msg":"4111111111111111","data":null}`}},
+			[]exchange{{want: asksTransfer("M-1"), status: 422, reply: `{"code":1422,"msg":"4111111111111111","data":null}`}},
 			func(ctx context.Context, c *Client) error {
 				return onlyError(c.CreateTransfer(ctx, smallTransfer("M-1")))
 			},
 			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n",
 		},
 		"a repeat": {
-			[]*scriptedReply{{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"no","data":null}`}, {err: errBrokenNetwork}},
+			[]exchange{
+				{want: "GET /shop/api/v1/cards/info?id=o1", status: 429, header: "Retry-After: 7", reply: `{"code":429,"msg":"no","data":null}`},
+				{want: "GET /shop/api/v1/cards/info?id=o1", err: errBrokenNetwork},
+			},
 			func(ctx context.Context, c *Client) error { return onlyError(c.GetCardByOrder(ctx, "o1")) },
 			"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=429 duration=1s\n" +
 				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=GetCardByOrder status=429 duration=1s\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=0 duration=1s outcome=unknown\n",
 		},
 		"a page that is read once more": {
-			[]*scriptedReply{
-				{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}, {status: 503},
-				{body: success(`{"total":9,"per_page":1,"current_page":2,"last_page":9,"data":[]}`)},
+			[]exchange{
+				{want: pageRequest(2), reply: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)},
+				{want: pageRequest(2), status: 503},
+				{want: pageRequest(2), reply: success(`{"total":9,"per_page":1,"current_page":2,"last_page":9,"data":[]}`)},
 			},
 			func(ctx context.Context, c *Client) error {
 				return onlyError(c.ListCards(ctx, ListCardsParams{Page: 2}))
@@ -572,8 +565,8 @@ func TestWhatIsLogged(t *testing.T) {
 						return a
 					},
 				}))
-				s := &scriptedService{replies: tc.replies}
-				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+				s := script(t, tc.asked...)
+				c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 					time.Sleep(time.Second)
 					return s.RoundTrip(r)
 				}), WithLogger(logger), WithRetry(RetryPolicy{MaxRetries: 1, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}))
@@ -588,7 +581,7 @@ func TestWhatIsLogged(t *testing.T) {
 func TestTheLogTellsTheOutcomeOfTheReference(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{noReply, refusedReply}},
+	c := converse(t, []exchange{transferUnanswered, transferRefused},
 		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 	transferOutcome(t, c, "M-1")
 	log.Reset()
@@ -601,7 +594,7 @@ func TestALimiterThatStopsARepeatLeavesNoAttemptInTheLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	waits := 0
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{status: 503}}}, WithRetry(quickPolicy),
+	c := converse(t, []exchange{{want: "GET /shop/api/v1/bins", status: 503}}, WithRetry(quickPolicy),
 		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 		WithLimiter(limiterFunc(func(context.Context) error {
 			if waits++; waits == 2 {
@@ -617,7 +610,7 @@ func TestALimiterThatStopsARepeatLeavesNoAttemptInTheLog(t *testing.T) {
 func TestWarningsAreLoggedWithoutDebug(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{status: 503}, {body: success(`[]`)}}},
+	c := converse(t, []exchange{{want: "GET /shop/api/v1/bins", status: 503}, {want: "GET /shop/api/v1/bins", reply: success(`[]`)}},
 		WithRetry(quickPolicy), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
@@ -650,7 +643,7 @@ func TestObserversAreToldInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var events []string
-		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 			events = append(events, fmt.Sprint("request ", r.Context().Value(contextKey{})))
 			time.Sleep(time.Second)
 			if len(events) < 6 {
@@ -684,20 +677,20 @@ func TestObserversAreToldInOrder(t *testing.T) {
 func TestObserversAreToldHowAWriteEnded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reply *scriptedReply
+		asked exchange
 		want  CallResult
 	}{
-		"success":   {doneReply, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
-		"refused":   {refusedReply, CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: OutcomeRefused}},
-		"no answer": {noReply, CallResult{Attempts: 1}},
-		"executed":  {strangeReply, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: OutcomeExecuted}},
+		"success":   {transferDone, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
+		"refused":   {transferRefused, CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: OutcomeRefused}},
+		"no answer": {transferUnanswered, CallResult{Attempts: 1}},
+		"executed":  {transferStrange, CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: OutcomeExecuted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var infos []CallInfo
 				var results []CallResult
-				c := clientOn(t, &scriptedService{replies: []*scriptedReply{tc.reply}}, WithObserver(Observer{
+				c := converse(t, []exchange{tc.asked}, WithObserver(Observer{
 					CallStart: func(context.Context, CallInfo) context.Context { return nil }, // is no context: the caller's stays
 					CallEnd: func(_ context.Context, i CallInfo, r CallResult) {
 						infos, results = append(infos, i), append(results, r)
@@ -718,14 +711,13 @@ func TestObserversAreToldHowAWriteEnded(t *testing.T) {
 func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	t.Parallel()
 	var results []CallResult
-	s := &scriptedService{replies: []*scriptedReply{{body: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}}}
-	c := clientOn(t, s, WithObserver(Observer{
+	first := exchange{want: pageRequest(2), reply: success(`{"total":9,"per_page":1,"current_page":1,"last_page":9,"data":[]}`)}
+	c := converse(t, []exchange{first, first}, WithObserver(Observer{
 		CallEnd: func(_ context.Context, _ CallInfo, r CallResult) { results = append(results, r) },
 	}))
 	page, err := c.ListCards(t.Context(), ListCardsParams{Page: 2})
 	assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed ParameterIgnored", HTTPStatus: 200, Code: 200, Message: "success"}, factsOf(t, err))
 	assert.Equal(t, 1, page.CurrentPage)
-	assert.Equal(t, 2, s.requests)
 	require.Len(t, results, 1)
 	assert.Equal(t, 2, results[0].Attempts)
 	assert.Equal(t, OutcomeExecuted, results[0].Outcome)
@@ -735,7 +727,7 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 // The envelope's drift counts as that of data does.
 func TestWithStrictDrift(t *testing.T) {
 	t.Parallel()
-	c, _ := converse(t, []exchange{
+	c := converse(t, []exchange{
 		{want: anything, reply: `{"code":200,"data":` + transferData + `}`},
 		{want: anything, reply: success(`["493193"]`)},
 	}, WithStrictDrift())
@@ -814,19 +806,19 @@ func TestCloseIdleConnections(t *testing.T) {
 func TestWithMaxResponseBytes(t *testing.T) {
 	t.Parallel()
 	reply := success(`["493193"]`)
-	s := &scriptedService{replies: []*scriptedReply{{body: reply}}}
-	bins, err := clientOn(t, s, WithMaxResponseBytes(int64(len(reply)))).ListBINsUnderMaintenance(t.Context())
+	const asked = "GET /shop/api/v1/bins/maintenance"
+	bins, err := answered(t, asked, reply, WithMaxResponseBytes(int64(len(reply)))).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"493193"}, bins)
 
-	short := clientOn(t, s, WithMaxResponseBytes(int64(len(reply))-1), WithRetry(quickPolicy))
+	short := converse(t, []exchange{{want: asked, reply: reply}, {want: asksTransfer("M-1"), reply: reply}},
+		WithMaxResponseBytes(int64(len(reply))-1), WithRetry(quickPolicy))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
 	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}, factsOf(t, err))
 	_, err = short.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.ErrorIs(t, err, ErrResponseTooLarge, "the bound of writes is the lower one")
 
-	large := &scriptedService{replies: []*scriptedReply{{body: success(`["` + strings.Repeat("4", 100<<10) + `"]`)}}}
-	_, err = clientOn(t, large).ListBINsUnderMaintenance(t.Context())
+	_, err = answered(t, asked, success(`["`+strings.Repeat("4", 100<<10)+`"]`)).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err, "64 KiB bound writes only")
 }
 
@@ -856,7 +848,7 @@ func TestHowLongACallMayTake(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, tc.limit)
 					defer cancel()
 				}
-				c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+				c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
 				}), append(tc.opts, WithRetry(RetryPolicy{}))...)
@@ -874,7 +866,7 @@ func TestHowLongACallMayTake(t *testing.T) {
 func TestTheTimeOfACallIncludesItsRepeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}), WithRetry(RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}))
@@ -914,12 +906,12 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 // A mock that is installed in an http.Client after New must carry the calls.
 func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 	t.Parallel()
-	own := &http.Client{Transport: tripFunc(func(*http.Request) (*http.Response, error) { return nil, errBrokenNetwork })}
+	own := &http.Client{Transport: carrier(func(*http.Request) (*http.Response, error) { return nil, errBrokenNetwork })}
 	c, err := New(testBase, testKey, WithHTTPClient(own), WithRetry(RetryPolicy{}))
 	require.NoError(t, err)
 	_, err = c.ListBINs(t.Context())
 	require.ErrorIs(t, err, errBrokenNetwork)
-	own.Transport = &scriptedService{replies: []*scriptedReply{{body: success(`[]`)}}}
+	own.Transport = script(t, exchange{want: "GET /shop/api/v1/bins", reply: success(`[]`)})
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
 }
@@ -927,7 +919,7 @@ func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
 	p := DefaultProfile()
-	c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: `{"code":422,"msg":"no","data":null}`}}}, WithProfile(p))
+	c := answered(t, asksTransfer("M-1"), `{"code":422,"msg":"no","data":null}`, WithProfile(p))
 	for i := range p.RefusedCodes {
 		p.RefusedCodes[i] = 0
 	}

@@ -685,114 +685,79 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 	}
 }
 
-// scriptedService is a carrier that gives one reply after the other, the last for ever.
-type scriptedService struct {
-	replies  []*scriptedReply
-	requests int
-}
-
-type scriptedReply struct {
-	status int
-	header string // "Name: value"; "": none
-	body   string
-	err    error
-}
-
-func (s *scriptedService) RoundTrip(r *http.Request) (*http.Response, error) {
-	reply := s.replies[min(s.requests, len(s.replies)-1)]
-	s.requests++
-	if reply.err != nil {
-		return nil, reply.err
-	}
-	answer := httpReply(r, reply.status, reply.body)
-	if name, value, ok := strings.Cut(reply.header, ": "); ok {
-		answer.Header.Set(name, value)
-	}
-	return answer, nil
-}
-
 var errBrokenNetwork = errors.New("the network of 4111111111111111 is broken")
 
 func TestWhatIsToldOfARead(t *testing.T) {
 	t.Parallel()
-	down := &scriptedReply{status: 503, body: "<h1>down</h1>"}
-	busy := &scriptedReply{status: 429, header: "Retry-After: 7", body: `{"code":429,"msg":"slow down","data":null}`}
-	broken := &scriptedReply{err: errBrokenNetwork}
-	good := &scriptedReply{status: 200, body: `{"code":200,"msg":"success","data":["493193"]}`}
+	const asked = "GET /shop/api/v1/bins/maintenance"
+	down := exchange{want: asked, status: 503, reply: "<h1>down</h1>"}
+	busy := exchange{want: asked, status: 429, header: "Retry-After: 7", reply: `{"code":429,"msg":"slow down","data":null}`}
+	broken := exchange{want: asked, err: errBrokenNetwork}
+	good := exchange{want: asked, reply: `{"code":200,"msg":"success","data":["493193"]}`}
 	for name, tc := range map[string]struct {
-		replies  []*scriptedReply
+		replies  []exchange
 		opts     []CallOption
 		want     facts // zero: success
 		attempts []int // statuses of the attempts that are told
 		waited   time.Duration
-		requests int
 	}{
-		"one repeat helps":   {replies: []*scriptedReply{down, good}, attempts: []int{503, 200}, requests: 2},
-		"two repeats help":   {replies: []*scriptedReply{broken, down, good}, attempts: []int{0, 503, 200}, requests: 3},
-		"a clean first try":  {replies: []*scriptedReply{good}, requests: 1},
-		"the wait asked for": {replies: []*scriptedReply{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second, requests: 2},
+		"one repeat helps":   {replies: []exchange{down, good}, attempts: []int{503, 200}},
+		"two repeats help":   {replies: []exchange{broken, down, good}, attempts: []int{0, 503, 200}},
+		"a clean first try":  {replies: []exchange{good}},
+		"the wait asked for": {replies: []exchange{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second},
 		"the last answer is told": {
-			replies: []*scriptedReply{broken, busy, {status: 500, body: `{"code":500,"msg":"database","data":null}`}},
+			replies: []exchange{broken, busy, {want: asked, status: 500, reply: `{"code":500,"msg":"database","data":null}`}},
 			want: facts{
 				Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent answered answered",
 			},
-			attempts: []int{0, 429, 500}, waited: 7 * time.Second, requests: 3,
+			attempts: []int{0, 429, 500}, waited: 7 * time.Second,
 		},
 		"nothing of an answer before the last is told": {
-			replies:  []*scriptedReply{busy, broken},
+			replies:  []exchange{busy, broken, broken},
 			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "answered sent sent"},
-			attempts: []int{429, 0, 0}, waited: 7 * time.Second, requests: 3,
+			attempts: []int{429, 0, 0}, waited: 7 * time.Second,
 		},
 		"without repeats": {
-			replies: []*scriptedReply{busy}, opts: []CallOption{WithoutRetry()},
+			replies: []exchange{busy}, opts: []CallOption{WithoutRetry()},
 			want: facts{
 				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 7 * time.Second,
 			},
-			requests: 1,
 		},
 		"too long a wait": {
-			replies: []*scriptedReply{{status: 429, header: "Retry-After: 61", body: `{"code":429,"msg":"slow down","data":null}`}},
+			replies: []exchange{{want: asked, status: 429, header: "Retry-After: 61", reply: `{"code":429,"msg":"slow down","data":null}`}},
 			want: facts{
 				Outcome: OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 61 * time.Second,
 			},
-			requests: 1,
 		},
 		"a refusal is not repeated": {
-			replies:  []*scriptedReply{{status: 401, body: `{"code":401,"msg":"bad key","data":null}`}},
-			want:     facts{Outcome: OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
-			requests: 1,
+			replies: []exchange{{want: asked, status: 401, reply: `{"code":401,"msg":"bad key","data":null}`}},
+			want:    facts{Outcome: OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
 		},
 		"another code is not repeated": {
-			replies:  []*scriptedReply{{status: 200, body: `{"code":500,"msg":"hm","data":null}`}},
-			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
-			requests: 1,
+			replies: []exchange{{want: asked, status: 200, reply: `{"code":500,"msg":"hm","data":null}`}},
+			want:    facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
 		},
 		"data of the wrong kind": {
-			replies:  []*scriptedReply{{status: 200, body: `{"code":200,"msg":"success","data":{}}`}},
-			want:     facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
-			requests: 1,
+			replies: []exchange{{want: asked, status: 200, reply: `{"code":200,"msg":"success","data":{}}`}},
+			want:    facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
 		},
 		"not the envelope": {
-			replies:  []*scriptedReply{{status: 200, body: `<html>`}},
-			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
-			requests: 1,
+			replies: []exchange{{want: asked, status: 200, reply: `<html>`}},
+			want:    facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		},
 		"a redirect": {
-			replies:  []*scriptedReply{{status: 302, header: "Location: /elsewhere"}},
-			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
-			requests: 1,
+			replies: []exchange{{want: asked, status: 302, header: "Location: /elsewhere"}},
+			want:    facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &scriptedService{replies: tc.replies}
 				var r Response
 				start := time.Now()
-				c := clientOn(t, s, WithRetry(quickPolicy))
+				c := converse(t, tc.replies, WithRetry(quickPolicy))
 				bins, err := c.ListBINsUnderMaintenance(t.Context(), append(tc.opts, WithResponse(&r))...)
 				assert.Equal(t, tc.waited, time.Since(start).Round(time.Second))
-				assert.Equal(t, tc.requests, s.requests)
 				var statuses []int
 				for i, a := range r.Attempts {
 					statuses = append(statuses, a.HTTPStatus)
@@ -832,11 +797,6 @@ func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
 	assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, factsOf(t, err))
 }
 
-// doerFunc is a caller's way of sending.
-type doerFunc func(*http.Request) (*http.Response, error)
-
-func (d doerFunc) Do(r *http.Request) (*http.Response, error) { return d(r) }
-
 // closeRecorder notes whether a body was closed.
 type closeRecorder struct {
 	io.Reader
@@ -872,7 +832,7 @@ func TestWhatIsToldOfAWriteByACallersDoer(t *testing.T) {
 			fresh(), closed, facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
 		},
 		"the answer to another request": {
-			doerFunc(func(r *http.Request) (*http.Response, error) {
+			carrier(func(r *http.Request) (*http.Response, error) {
 				other := r.Clone(r.Context())
 				other.Method, other.URL = "GET", &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/done"}
 				return httpReply(other, 200, `{"code":422,"msg":"no","data":null}`), nil
@@ -880,23 +840,23 @@ func TestWhatIsToldOfAWriteByACallersDoer(t *testing.T) {
 			facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200},
 		},
 		"neither an answer nor an error": {
-			doerFunc(func(*http.Request) (*http.Response, error) { return nil, nil }), testBase,
+			carrier(func(*http.Request) (*http.Response, error) { return nil, nil }), testBase,
 			facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
 		},
 		"an answer and an error": {
-			doerFunc(func(r *http.Request) (*http.Response, error) {
+			carrier(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 422, Body: body, Request: r}, errBrokenNetwork
 			}), testBase,
 			facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"},
 		},
 		"an answer without a body": {
-			doerFunc(func(r *http.Request) (*http.Response, error) {
+			carrier(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Request: r}, nil
 			}), testBase,
 			facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		},
 		"one that says that it could not connect, this time": {
-			doerFunc(func(*http.Request) (*http.Response, error) {
+			carrier(func(*http.Request) (*http.Response, error) {
 				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 			}), testBase,
 			facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "connect"},
@@ -924,7 +884,7 @@ func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
 		sayAndClose(replyText("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)))(conn)
 	})
 	following := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	_, err := clientOver(t, s.base, WithHTTPClient(doerFunc(following.Do))).CreateTransfer(t.Context(), smallTransfer("M-1"))
+	_, err := clientOver(t, s.base, WithHTTPClient(carrier(following.Do))).CreateTransfer(t.Context(), smallTransfer("M-1"))
 	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200}, factsOf(t, err))
 	assert.EqualValues(t, 2, s.requests.Load())
 }
@@ -933,7 +893,7 @@ func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
 // as not sent.
 func TestNotSentIsClaimedOfWhatFailsBeforeTheDoer(t *testing.T) {
 	t.Parallel()
-	asked := doerFunc(func(*http.Request) (*http.Response, error) {
+	asked := carrier(func(*http.Request) (*http.Response, error) {
 		t.Error("the doer was asked")
 		return nil, errBrokenNetwork
 	})
@@ -987,7 +947,7 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 		outcome error
 	}{
 		"a doer": {
-			WithHTTPClient(doerFunc(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
+			WithHTTPClient(carrier(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
 			ErrOutcomeUnknown,
 		},
 		"a limiter":    {WithLimiter(limiterFunc(func(context.Context) error { return other })), ErrNotSent},

@@ -301,7 +301,7 @@ func TestAllCardsKeepsItsFilter(t *testing.T) {
 	for _, ahead := range []int{0, 2} {
 		var asked []string
 		var mu sync.Mutex
-		c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, r.URL.Query().Get("status"))

@@ -34,7 +34,9 @@ const anything = "*"
 type exchange struct {
 	want   string // see requestText
 	status int    // 0: 200
+	header string // "Name: value"; "": none
 	reply  string
+	err    error // instead of a reply
 }
 
 // conversation is a service that answers from a script, in order.
@@ -45,34 +47,37 @@ type conversation struct {
 	requests  []string // what was asked, as text
 }
 
-// converse returns a client and the conversation that it must have to its end.
-func converse(t *testing.T, exchanges []exchange, opts ...Option) (*Client, *conversation) {
+// converse returns a client that must have the conversation to its end.
+func converse(t *testing.T, exchanges []exchange, opts ...Option) *Client {
+	t.Helper()
+	return clientOn(t, script(t, exchanges...), opts...)
+}
+
+// script returns a conversation that must be had to its end.
+func script(t *testing.T, exchanges ...exchange) *conversation {
 	t.Helper()
 	s := &conversation{t: t, exchanges: exchanges}
-	c := clientOn(t, s, opts...)
 	t.Cleanup(func() {
 		assert.Len(t, s.requests, len(exchanges), "the number of requests")
 	})
-	return c, s
+	return s
 }
 
 // answered is converse for one request that is answered with status 200.
 func answered(t *testing.T, want, reply string, opts ...Option) *Client {
 	t.Helper()
-	c, _ := converse(t, []exchange{{want: want, reply: reply}}, opts...)
-	return c
+	return converse(t, []exchange{{want: want, reply: reply}}, opts...)
 }
 
 // unasked returns a client that must not send anything.
 func unasked(t *testing.T, opts ...Option) *Client {
 	t.Helper()
-	c, _ := converse(t, nil, opts...)
-	return c
+	return converse(t, nil, opts...)
 }
 
-func clientOn(t *testing.T, carrier http.RoundTripper, opts ...Option) *Client {
+func clientOn(t *testing.T, way http.RoundTripper, opts ...Option) *Client {
 	t.Helper()
-	c, err := New(testBase, testKey, append([]Option{WithHTTPClient(&http.Client{Transport: carrier})}, opts...)...)
+	c, err := New(testBase, testKey, append([]Option{WithHTTPClient(&http.Client{Transport: way})}, opts...)...)
 	require.NoError(t, err)
 	return c
 }
@@ -90,7 +95,25 @@ func (s *conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 	if e.want != anything {
 		assert.Equal(s.t, e.want, text)
 	}
-	return httpReply(r, e.status, e.reply), nil
+	if e.err != nil {
+		return nil, e.err
+	}
+	answer := httpReply(r, e.status, e.reply)
+	if name, value, ok := strings.Cut(e.header, ": "); ok {
+		answer.Header.Set(name, value)
+	}
+	return answer, nil
+}
+
+// carrier is a function as the way to the service, in either form.
+type carrier func(*http.Request) (*http.Response, error)
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
+func (c carrier) Do(r *http.Request) (*http.Response, error)        { return c(r) }
+
+// always is the way to a service that says the same for ever.
+func always(status int, reply string) carrier {
+	return func(r *http.Request) (*http.Response, error) { return httpReply(r, status, reply), nil }
 }
 
 func httpReply(r *http.Request, status int, body string) *http.Response {
