@@ -258,7 +258,8 @@ func (c *Codec) Flush() {
 		*p.dst = all[start:p.end]
 		start = p.end
 	}
-	c.slab, c.pending = c.slab[:0], c.pending[:0]
+	c.slab = c.slab[:0]
+	c.pending = c.pending[:0]
 }
 
 func (c *Codec) keep(dst *string, text []byte) {
@@ -266,7 +267,13 @@ func (c *Codec) keep(dst *string, text []byte) {
 		*dst = ""
 		return
 	}
-	c.slab = append(c.slab, text...)
+	// Not by append alone, which stores the slice's pointer each time: see step.
+	if len(text) > cap(c.slab)-len(c.slab) {
+		c.slab = slices.Grow(c.slab, len(text))
+	}
+	start := len(c.slab)
+	c.slab = c.slab[:start+len(text)]
+	copy(c.slab[start:], text)
 	c.pending = append(c.pending, pendingText{dst, len(c.slab)})
 }
 
