@@ -71,7 +71,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 }
 
 // An Op that cannot be a name does not get into the text of the error either.
-func TestTheErrorOfAnOpThatIsRefused(t *testing.T) {
+func TestCallKeepsAnOpThatIsRefusedOutOfTheError(t *testing.T) {
 	t.Parallel()
 	for op, problem := range map[string]string{
 		"": "Op is empty", "a\nb": "Op holds a control character", "a\xff": "Op is not valid UTF-8",
@@ -81,7 +81,7 @@ func TestTheErrorOfAnOpThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatCallSends(t *testing.T) {
+func TestCallSends(t *testing.T) {
 	t.Parallel()
 	const formType = "application/x-www-form-urlencoded"
 	for name, tc := range map[string]struct {
@@ -278,7 +278,7 @@ func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 }
 
 // How often Call asks is the matter of what it is asked to do.
-func TestHowOftenCallAsks(t *testing.T) {
+func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		request Request

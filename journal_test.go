@@ -310,7 +310,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
+func TestJournalIsToldOfEachWrite(t *testing.T) {
 	t.Parallel()
 	want := map[string]struct {
 		intents []Intent
@@ -371,7 +371,7 @@ func TestWhatAJournalIsToldOfEachWrite(t *testing.T) {
 	}
 }
 
-func TestWhatAJournalIsToldOfEachEnding(t *testing.T) {
+func TestJournalIsToldOfEachEnding(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		asked exchange

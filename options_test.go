@@ -35,7 +35,7 @@ func changedProfile(change func(*Profile)) Option {
 	return WithProfile(p)
 }
 
-func TestWhatNewRefuses(t *testing.T) {
+func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	var noClient *http.Client
 	for name, tc := range map[string]struct {
@@ -123,7 +123,7 @@ func TestWhatNewRefuses(t *testing.T) {
 	}
 }
 
-func TestWhatNewAcceptsWithoutTheNetwork(t *testing.T) {
+func TestNewAcceptsWithoutTheNetwork(t *testing.T) {
 	t.Parallel()
 	offline := WithTransport(&http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -503,7 +503,7 @@ func TestALimiterThatFails(t *testing.T) {
 
 // The log, as text, is all that is written of a call: no address, key, reference
 // or number.
-func TestWhatIsLogged(t *testing.T) {
+func TestLogger(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		asked []exchange
@@ -578,7 +578,7 @@ func TestWhatIsLogged(t *testing.T) {
 }
 
 // The outcome that is logged is the one that the caller is told.
-func TestTheLogTellsTheOutcomeOfTheReference(t *testing.T) {
+func TestLoggerTellsTheOutcomeOfTheReference(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	c := converse(t, []exchange{transferUnanswered, transferRefused},
@@ -590,7 +590,7 @@ func TestTheLogTellsTheOutcomeOfTheReference(t *testing.T) {
 }
 
 // What is not repeated after all, because the limiter says no, is logged once.
-func TestALimiterThatStopsARepeatLeavesNoAttemptInTheLog(t *testing.T) {
+func TestLoggerHearsOfNoRepeatThatTheLimiterStops(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	waits := 0
@@ -607,7 +607,7 @@ func TestALimiterThatStopsARepeatLeavesNoAttemptInTheLog(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.String(), `msg="cardwire: attempt"`), log.String())
 }
 
-func TestWarningsAreLoggedWithoutDebug(t *testing.T) {
+func TestLoggerOfWarningsOnly(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	c := converse(t, []exchange{{want: "GET /shop/api/v1/bins", status: 503}, {want: "GET /shop/api/v1/bins", reply: success(`[]`)}},
@@ -741,27 +741,6 @@ func TestWithStrictDrift(t *testing.T) {
 	assert.Equal(t, []string{"493193"}, bins)
 }
 
-// An image that cannot be read was not sent, whatever the reason.
-func TestAnImageThatCannotBeOpenedIsNotSent(t *testing.T) {
-	t.Parallel()
-	lost := errors.New("open 4111111111111111.png: no such file")
-	c := unasked(t)
-	_, err := c.UploadImage(t.Context(), UploadImageParams{Filename: "id.png", Size: 3})
-	refusedBeforehand(t, err, "Open is nil")
-	_, err = c.UploadImage(t.Context(), UploadImageParams{
-		Filename: "id.png", Size: 3, Open: func() (io.ReadCloser, error) { return nil, nil },
-	})
-	refusedBeforehand(t, err, "Open returned nil")
-	for _, contentType := range []string{"", "image/png"} {
-		_, err = c.UploadImage(t.Context(), UploadImageParams{
-			Filename: "id.png", ContentType: contentType, Size: 3, Open: func() (io.ReadCloser, error) { return nil, lost },
-		})
-		assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
-		require.ErrorIs(t, err, lost)
-		assert.NotContains(t, err.Error(), "4111")
-	}
-}
-
 // countingServer is a server that answers each read, and counts connections.
 func countingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 	t.Helper()
@@ -822,7 +801,7 @@ func TestWithMaxResponseBytes(t *testing.T) {
 	require.NoError(t, err, "64 KiB bound writes only")
 }
 
-func TestHowLongACallMayTake(t *testing.T) {
+func TestTimeoutOfACall(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		opts  []Option
@@ -863,7 +842,7 @@ func TestHowLongACallMayTake(t *testing.T) {
 }
 
 // Repeats and waits count as well.
-func TestTheTimeOfACallIncludesItsRepeats(t *testing.T) {
+func TestTimeoutIncludesRepeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {

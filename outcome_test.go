@@ -422,7 +422,7 @@ func statusReplies() []replyCase {
 	return cases
 }
 
-func TestWhatIsToldOfAWrite(t *testing.T) {
+func TestOutcomeOfAWrite(t *testing.T) {
 	t.Parallel()
 	cases := slices.Concat(brokenReplies(), redirectReplies(), codeReplies(), statusReplies())
 	for _, w := range allWrites() {
@@ -448,7 +448,7 @@ func TestWhatIsToldOfAWrite(t *testing.T) {
 }
 
 // The service said yes, and what it said of the details is not what it promises.
-func TestWhatIsToldOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
+func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 	t.Parallel()
 	executed := facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	unknown := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
@@ -500,7 +500,7 @@ func TestWhatIsToldOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 	}
 }
 
-func TestWhatASuccessfulWriteLooksLikeOnTheWire(t *testing.T) {
+func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 	t.Parallel()
 	for _, w := range allWrites() {
 		for name, reply := range map[string]string{
@@ -687,7 +687,7 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 
 var errBrokenNetwork = errors.New("the network of 4111111111111111 is broken")
 
-func TestWhatIsToldOfARead(t *testing.T) {
+func TestOutcomeOfARead(t *testing.T) {
 	t.Parallel()
 	const asked = "GET /shop/api/v1/bins/maintenance"
 	down := exchange{want: asked, status: 503, reply: "<h1>down</h1>"}
@@ -806,7 +806,7 @@ type closeRecorder struct {
 func (c *closeRecorder) Close() error { c.closed = true; return nil }
 
 // With a caller's own doer nothing can prove that nothing was sent, once it was asked.
-func TestWhatIsToldOfAWriteByACallersDoer(t *testing.T) {
+func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 	t.Parallel()
 	closed := closedPort(t)
 	s := serveReplies(t, func(conn net.Conn) {

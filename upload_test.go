@@ -101,7 +101,7 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 		change func(*UploadImageParams)
 		names  string
 	}{
-		"no source":                 {func(p *UploadImageParams) { p.Open = nil }, "Open"},
+		"no source":                 {func(p *UploadImageParams) { p.Open = nil }, "Open is nil"},
 		"no size":                   {func(p *UploadImageParams) { p.Size = 0 }, "Size"},
 		"size below zero":           {func(p *UploadImageParams) { p.Size = -1 }, "Size"},
 		"no name":                   {func(p *UploadImageParams) { p.Filename = "" }, "Filename"},
@@ -132,7 +132,7 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
-func TestNoImageIsAnEmptyImage(t *testing.T) {
+func TestUploadOfAnEmptyImage(t *testing.T) {
 	t.Parallel()
 	_, err := unasked(t).UploadImage(t.Context(), ImageBytes("front.png", nil))
 	refusedBeforehand(t, err, "an empty file cannot be uploaded")
@@ -173,7 +173,7 @@ func TestImageFileOfNoFile(t *testing.T) {
 	assert.Zero(t, p)
 }
 
-func TestADirectoryIsNoImage(t *testing.T) {
+func TestUploadOfADirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := UploadImageParams{Filename: "front.png", Size: 10, Open: func() (io.ReadCloser, error) { return os.Open(dir) }}
@@ -243,7 +243,7 @@ func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // An answer that comes before the source has been read to its end says nothing
 // about the source.
-func TestAnEarlyAnswerIsNoProofOfTheImage(t *testing.T) {
+func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	errRead := errors.New("disk on fire in /home/maria")
 	content := pngHead + strings.Repeat("p", 5000)
@@ -295,7 +295,7 @@ type endless struct{}
 func (endless) Read([]byte) (int, error) { return 0, nil }
 
 // What the service says it did was not done with the image that was meant.
-func TestAnUnreadableEarlyAnswerToAWrongImageIsUnknown(t *testing.T) {
+func TestUploadOfAWrongImageWithAnUnreadableEarlyAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	carrier := hasty{reply: success(`{}`)}
 	content := pngHead + "pixels"
@@ -334,7 +334,7 @@ func (u *untilClosed) Close() error {
 }
 
 // net/http waits for a read under way even where the context is done.
-func TestASourceThatBlocksLetsGoWithTheContext(t *testing.T) {
+func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 	t.Parallel()
 	connected := func(t *testing.T) *Client { return uploadServer(t, nil) }
 	early := func(t *testing.T) *Client { return clientOn(t, hasty{}) }
@@ -365,7 +365,7 @@ func TestASourceThatBlocksLetsGoWithTheContext(t *testing.T) {
 	}
 }
 
-func TestASourceThatBlocksLetsGoWhenTheTimeIsOver(t *testing.T) {
+func TestUploadEndsASourceThatBlocksWhenTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		opts []Option
@@ -403,7 +403,7 @@ func (k keeper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return httpReply(r, http.StatusOK, uploaded), nil
 }
 
-func TestTheTransportMayReadOnWhileTheAnswerIsJudged(t *testing.T) {
+func TestUploadMayBeReadOnWhileTheAnswerIsJudged(t *testing.T) {
 	t.Parallel()
 	content := pngHead + strings.Repeat("p", 100_000)
 	for name, tc := range map[string]struct {
@@ -426,7 +426,7 @@ func TestTheTransportMayReadOnWhileTheAnswerIsJudged(t *testing.T) {
 	}
 }
 
-func TestSourcesThatCannotBeOpened(t *testing.T) {
+func TestUploadOfSourcesThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	errOpen := errors.New("no such file: /home/maria/front.png")
 	for _, contentType := range []string{"", "image/png"} {
@@ -452,7 +452,7 @@ func TestSourcesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-func TestSourcesThatFailBeforeTheTypeIsTold(t *testing.T) {
+func TestUploadOfSourcesThatFailBeforeTheTypeIsTold(t *testing.T) {
 	t.Parallel()
 	errRead := errors.New("disk on fire")
 	for name, tc := range map[string]struct {
@@ -481,7 +481,7 @@ type failing struct{ err error }
 
 func (f failing) Wait(context.Context) error { return f.err }
 
-func TestTheSourceIsClosedWhateverHappens(t *testing.T) {
+func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("no")
 	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errOwn }}
@@ -518,7 +518,7 @@ func TestTheSourceIsClosedWhateverHappens(t *testing.T) {
 }
 
 // A source may open once and not again.
-func TestASourceThatCannotBeOpenedAgain(t *testing.T) {
+func TestUploadOfASourceThatCannotBeOpenedAgain(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("no")
 	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errOwn }}
@@ -629,7 +629,7 @@ func (l *lingering) Read(p []byte) (int, error) {
 
 // What the caller gave is the caller's again when UploadImage returns, also
 // where the service answered before it had been sent everything.
-func TestAfterAnEarlyAnswerNobodyReadsTheSource(t *testing.T) {
+func TestUploadReadsNothingAfterAnEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
 	leave := make(chan struct{})

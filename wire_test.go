@@ -311,7 +311,7 @@ func TestZeroFieldsAreFoundAtAnyDepth(t *testing.T) {
 
 // What observers are told of each operation, in full. Only writes under a
 // reference are recorded.
-func TestHowEachOperationIsAnnounced(t *testing.T) {
+func TestObserversAreToldOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const page = `{"total":0,"per_page":1,"current_page":1,"last_page":1,"data":[]}`
 	card := shortCard("c1", "")
