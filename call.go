@@ -180,9 +180,7 @@ func value[T any](v *T, err error) (T, error) {
 func (k *call) begin(ctx context.Context, opts []CallOption) (context.Context, *Error) {
 	k.apply(opts)
 	if err := k.ready(ctx); err != nil {
-		failure := k.fail(OutcomeNotSent, err)
-		k.stick(failure)
-		return ctx, failure
+		return ctx, k.unready(err)
 	}
 	k.start = time.Now()
 	ctx = k.started(ctx)

@@ -174,7 +174,7 @@ var _ = []*error{
 	&cardwire.ErrOutcomeUnknown, &cardwire.ErrNotSent, &cardwire.ErrRefused, &cardwire.ErrExecuted,
 	&cardwire.ErrUnauthorized, &cardwire.ErrNotFound, &cardwire.ErrRateLimited,
 	&cardwire.ErrInvalidParams, &cardwire.ErrUnreadable, &cardwire.ErrResponseTooLarge, &cardwire.ErrRedirect,
-	&cardwire.ErrParameterIgnored, &cardwire.ErrDuplicateIntent, &cardwire.ErrDrift,
+	&cardwire.ErrParameterIgnored, &cardwire.ErrDuplicateIntent, &cardwire.ErrOtherBody, &cardwire.ErrDrift,
 }
 
 // exactly has the exact type of its argument, where an untyped constant would fit

@@ -80,6 +80,12 @@ var (
 	// ErrDuplicateIntent says that the reference is in flight or taken, and that
 	// this call sent nothing. The Outcome is that of the reference.
 	ErrDuplicateIntent = errors.New("cardwire: the reference is taken")
+	// ErrOtherBody says that the journal has the reference with another body, and
+	// that this call sent nothing. What is meant now needs a reference of its own;
+	// if it is meant in place of the first, only once that is known not to have
+	// happened. Unless it is known so, the error is also an ErrDuplicateIntent, and
+	// the Outcome is unknown even where the first was executed: this was not it.
+	ErrOtherBody = errors.New("cardwire: the reference stands for another body")
 	// ErrDrift says, under WithStrictDrift, that the answer deviates from the
 	// interface in a way that is tolerated otherwise.
 	ErrDrift = errors.New("cardwire: the answer deviates from the interface")
@@ -164,6 +170,10 @@ func (e *Error) Error() string {
 // cause may make what is unknown sound undone.
 func (e *Error) advice() string {
 	switch taken := errors.Is(e.err, ErrDuplicateIntent); {
+	case taken && errors.Is(e.err, ErrOtherBody):
+		return "settle what it stands for, and give this a reference of its own; this call sent nothing"
+	case errors.Is(e.err, ErrOtherBody):
+		return "give this a reference of its own; nothing was sent"
 	case taken && e.Outcome == OutcomeExecuted:
 		return "it was done before; this call sent nothing"
 	case taken:
@@ -279,6 +289,6 @@ func isSentinel(target error) bool {
 		ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted,
 		ErrUnauthorized, ErrNotFound, ErrRateLimited,
 		ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect,
-		ErrParameterIgnored, ErrDuplicateIntent, ErrDrift,
+		ErrParameterIgnored, ErrDuplicateIntent, ErrOtherBody, ErrDrift,
 	}, target)
 }

@@ -16,10 +16,11 @@ import (
 type Journal interface {
 	// Begin is called before the first byte of a write that has a reference. Where
 	// the reference is taken it returns a *[DuplicateIntent], and an error that
-	// wraps one where nothing may be sent whatever the Profile says: where the body
-	// is another, or the repeat is not on record. Any error means that nothing is
-	// sent, but for an undecided *DuplicateIntent under
-	// [Profile].ServerDeduplicates.
+	// wraps one where nothing may be sent whatever the Profile says, as where the
+	// repeat is not on record. Where the body is another, it returns an error that
+	// wraps [ErrOtherBody], together with a DuplicateIntent unless the first is known
+	// not to have happened. Any error means that nothing is sent, but for an
+	// undecided *DuplicateIntent under [Profile].ServerDeduplicates.
 	Begin(ctx context.Context, i Intent) error
 	// End is called with the result, on a context that outlives the call. Where it
 	// fails the intent stays open, which is the safe direction, and
@@ -57,7 +58,8 @@ type IntentResult struct {
 // DuplicateIntent is what a [Journal] returns where a reference is taken.
 type DuplicateIntent struct {
 	// Outcome is OutcomeUnknown where the earlier intent is open or undecided,
-	// OutcomeExecuted where it is done.
+	// OutcomeExecuted where it is done. The Error's is the same, unless it is an
+	// ErrOtherBody: then that is OutcomeUnknown.
 	Outcome Outcome
 }
 
@@ -105,6 +107,13 @@ func (m *intents) leave(k intentKey) {
 	delete(m.inFlight, k)
 }
 
+func (m *intents) isInFlight(k intentKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.inFlight[k]
+	return ok
+}
+
 func (m *intents) isUndecided(k intentKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,12 +146,12 @@ const journalTimeout = 5 * time.Second
 // claim takes a write's reference, in memory and in the journal, before anything
 // is sent. What is claimed must be settled.
 func (k *call) claim(ctx context.Context) *Error {
-	if k.op.reference == "" || k.op.class != transport.Write {
+	if !k.needsClaim() {
 		return nil
 	}
 	key := k.intentKey()
 	if !k.client.intents.enter(key) {
-		return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
+		return k.inFlight()
 	}
 	defer func() {
 		if !k.claimed { // also where the journal panicked
@@ -155,6 +164,12 @@ func (k *call) claim(ctx context.Context) *Error {
 	}
 	k.claimed = true
 	return nil
+}
+
+func (k *call) needsClaim() bool { return k.op.class == transport.Write && k.op.reference != "" }
+
+func (k *call) inFlight() *Error {
+	return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
 }
 
 func (k *call) intentKey() intentKey { return intentKey{k.op.name, k.op.reference} }
@@ -174,10 +189,14 @@ func (k *call) recordIntent(ctx context.Context) *Error {
 		return nil
 	}
 	var taken *DuplicateIntent
-	if !errors.As(err, &taken) {
+	switch duplicate := errors.As(err, &taken); {
+	case duplicate:
+		return k.onRecord(taken, err)
+	case errors.Is(err, ErrOtherBody):
+		return k.fail(OutcomeNotSent, &journalRefusal{ErrOtherBody, conceal("", err)})
+	default:
 		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
 	}
-	return k.onRecord(taken, err)
 }
 
 // onRecord says what it means for this call that its reference is taken; nil: it
@@ -186,8 +205,12 @@ func (k *call) onRecord(taken *DuplicateIntent, err error) *Error {
 	if taken == nil || taken.Outcome != OutcomeExecuted {
 		taken = &DuplicateIntent{} // whatever a journal calls it
 	}
+	if errors.Is(err, ErrOtherBody) {
+		// Not that of the first: who is told "executed" books this as paid.
+		return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(taken, conceal("", err))})
+	}
 	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // one that is wrapped must not be lifted
-		return k.fail(taken.Outcome, &otherIntent{taken, conceal("", err)})
+		return k.fail(taken.Outcome, &journalRefusal{taken, conceal("", err)})
 	}
 	if taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates {
 		return k.fail(taken.Outcome, taken)
@@ -198,14 +221,26 @@ func (k *call) onRecord(taken *DuplicateIntent, err error) *Error {
 	return nil
 }
 
-// otherIntent is a DuplicateIntent that a journal wrapped: what it adds is found
-// by errors.Is, and not shown.
-type otherIntent struct {
-	*DuplicateIntent
+// journalRefusal is why a journal refused a reference, and what it wrapped: that is
+// found by errors.Is, and not shown.
+type journalRefusal struct {
+	error
 	wrapped error
 }
 
-func (o *otherIntent) Unwrap() []error { return []error{o.DuplicateIntent, o.wrapped} }
+func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
+
+// unready is the error of a call that cannot be sent. Where another call under its
+// reference is in flight, "not sent" would be true of this call and not of what
+// the caller asks about.
+func (k *call) unready(err error) *Error {
+	if k.client != nil && k.needsClaim() && k.client.intents.isInFlight(k.intentKey()) {
+		return k.inFlight()
+	}
+	failure := k.fail(OutcomeNotSent, err)
+	k.stick(failure)
+	return failure
+}
 
 // stick keeps an undecided reference undecided: that this call was refused or
 // not sent says nothing of what was sent under it before, and the caller asks

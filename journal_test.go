@@ -456,12 +456,11 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 		err  error
 		want facts
 	}{
-		"an error":  {down, facts{Outcome: OutcomeNotSent, Is: "NotSent"}},
-		"undecided": {&DuplicateIntent{}, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
-		"executed":  {&DuplicateIntent{Outcome: OutcomeExecuted}, facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		// Another body under a reference that is taken: what is known of the reference.
-		"another body, executed":  {fmt.Errorf("4111111111111111: %w", &DuplicateIntent{Outcome: OutcomeExecuted}), facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		"another body, undecided": {fmt.Errorf("%w: %w", down, &DuplicateIntent{}), facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+		"an error":           {down, facts{Outcome: OutcomeNotSent, Is: "NotSent"}},
+		"undecided":          {&DuplicateIntent{}, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+		"executed":           {&DuplicateIntent{Outcome: OutcomeExecuted}, facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"wrapped, executed":  {fmt.Errorf("4111111111111111: %w", &DuplicateIntent{Outcome: OutcomeExecuted}), facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"wrapped, undecided": {fmt.Errorf("%w: %w", down, &DuplicateIntent{}), facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -485,6 +484,87 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 	}
 }
 
+// What was executed under the reference was not this: told "executed", a caller
+// would book it as paid.
+func TestAnotherBodyUnderAReference(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		first error // what else is known of the first; nil: it did not happen
+		want  facts
+		says  string
+	}{
+		"the first did not happen": {
+			nil, facts{Outcome: OutcomeNotSent, Is: "NotSent OtherBody"},
+			"cardwire: CreateTransfer: not sent: the reference stands for another body: give this a reference of its own; nothing was sent",
+		},
+		"the first is undecided": {
+			&DuplicateIntent{}, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
+			"cardwire: CreateTransfer: unknown: the reference stands for another body: settle what it stands for, and give this a reference of its own; this call sent nothing",
+		},
+		"the first was executed": {
+			&DuplicateIntent{Outcome: OutcomeExecuted}, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
+			"cardwire: CreateTransfer: unknown: the reference stands for another body: settle what it stands for, and give this a reference of its own; this call sent nothing",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := DefaultProfile()
+			p.ServerDeduplicates = true // lifts nothing of it
+			journal := &scriptedJournal{begin: func(context.Context, Intent) error {
+				return fmt.Errorf("4111111111111111: %w", errors.Join(ErrOtherBody, tc.first))
+			}}
+			_, err := unasked(t, WithJournal(journal), WithProfile(p)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+			assert.Equal(t, tc.want, factsOf(t, err))
+			require.EqualError(t, err, tc.says)
+			assert.Empty(t, journal.ended, "what was not begun does not end")
+			if tc.first != nil {
+				var taken *DuplicateIntent
+				require.ErrorAs(t, err, &taken)
+				assert.Equal(t, tc.first, taken, "how the first stands is found")
+			}
+		})
+	}
+}
+
+// Told "not sent" of a number that is in flight, its caller would send it again.
+func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
+	t.Parallel()
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	inexact := smallTransfer("M-1")
+	inexact.TransferAmount = dec("10.005")
+	for name, again := range map[string]func(ctx context.Context, c *Client) error{
+		"a context that has ended": func(_ context.Context, c *Client) error {
+			_, err := c.CreateTransfer(done, smallTransfer("M-1"))
+			return err
+		},
+		"a parameter": func(ctx context.Context, c *Client) error {
+			_, err := c.CreateTransfer(ctx, inexact)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reached, proceed := make(chan struct{}), make(chan struct{})
+			c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+				close(reached)
+				<-proceed
+				return httpReply(r, http.StatusOK, doneReply.body), nil
+			}))
+			first := make(chan error, 1)
+			go func() {
+				_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+				first <- err
+			}()
+			<-reached
+			assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, factsOf(t, again(t.Context(), c)))
+			close(proceed)
+			require.NoError(t, <-first)
+			assert.Equal(t, OutcomeNotSent, failure(t, again(t.Context(), c)).Outcome, "of a reference that is not in flight")
+		})
+	}
+}
+
 // Where the service deduplicates, a caller may repeat an undecided reference,
 // and nothing but that.
 func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
@@ -501,7 +581,7 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 		"undecided, then refused":    {&DuplicateIntent{}, []exchange{transferRefused}, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
 		"undecided, then no answer":  {&DuplicateIntent{}, []exchange{transferUnanswered}, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
 		"executed":                   {&DuplicateIntent{Outcome: OutcomeExecuted}, nil, OutcomeExecuted, nil},
-		"undecided, another body":    {fmt.Errorf("another body: %w", &DuplicateIntent{}), nil, OutcomeUnknown, nil},
+		"undecided, wrapped":         {fmt.Errorf("not on record: %w", &DuplicateIntent{}), nil, OutcomeUnknown, nil},
 		"a journal that is not well": {errors.New("down"), nil, OutcomeNotSent, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ var allSentinels = []struct {
 	{"Unauthorized", ErrUnauthorized}, {"NotFound", ErrNotFound}, {"RateLimited", ErrRateLimited},
 	{"InvalidParams", ErrInvalidParams}, {"Unreadable", ErrUnreadable}, {"TooLarge", ErrResponseTooLarge},
 	{"Redirect", ErrRedirect}, {"ParameterIgnored", ErrParameterIgnored}, {"DuplicateIntent", ErrDuplicateIntent},
-	{"Drift", ErrDrift},
+	{"OtherBody", ErrOtherBody}, {"Drift", ErrDrift},
 }
 
 func TestTheListOfSentinelsIsComplete(t *testing.T) {

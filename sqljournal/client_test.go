@@ -114,7 +114,7 @@ func TestAnotherBodyIsNotSent(t *testing.T) {
 		other.SenderAddress = "another street"
 		_, err := fresh.CreateTransfer(t.Context(), other)
 		require.Equal(t, "taken-unknown", ending(err), "the order may have been executed")
-		require.ErrorIs(t, err, sqljournal.ErrOtherBody)
+		require.ErrorIs(t, err, cardwire.ErrOtherBody)
 		assert.Len(t, server.Requests(), 1)
 	})
 }

@@ -57,8 +57,8 @@
 //
 // An undecided intent stays so until a result says that it was executed, or
 // an answer decides it: that a repeat was refused says nothing of the first. An
-// executed one stays executed. With another body, Begin returns [ErrOtherBody]
-// in every state, and what it would return for the same body with it.
+// executed one stays executed. With another body, Begin returns
+// [cardwire.ErrOtherBody] in every state, and what it would return for the same body with it.
 //
 // A client with cardwire.Profile.ServerDeduplicates repeats what is open or
 // undecided only with [WithRepeats], which records the repeat before it is sent.

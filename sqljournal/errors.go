@@ -1,15 +1,15 @@
 package sqljournal
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/cardwire/cardwire-go"
+)
 
 // What the journal says no to. None of the texts holds a reference or a hash.
 var (
-	// ErrOtherBody says that the reference was begun before with another body. It
-	// stands for that one for good: what is meant now needs a reference of its own,
-	// and, if it is meant in place of the first, only once that is known not to have
-	// happened. Unless it was refused or not sent, the error is also a
-	// cardwire.ErrDuplicateIntent, and errors.As finds the outcome.
-	ErrOtherBody = errors.New("sqljournal: the reference was begun with another body: a new reference is right once the first is known not to have happened")
+	// ErrOtherBody is [cardwire.ErrOtherBody].
+	ErrOtherBody = cardwire.ErrOtherBody
 	// ErrNoIntent says that no such intent was begun.
 	ErrNoIntent = errors.New("sqljournal: no such intent was begun: check the operation, the reference and the table")
 	// ErrDecided says that the intent is executed, refused or not sent already, so

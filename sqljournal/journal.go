@@ -161,10 +161,10 @@ SET state = 'open', holder = excluded.holder, attempts = i.attempts + 1, begun_a
 WHERE i.state IN ('refused', 'not_sent') AND i.body_sha256 = excluded.body_sha256`
 
 // Begin implements cardwire.Journal. It returns nil if the intent is on record,
-// a *cardwire.DuplicateIntent if the reference is taken, [ErrOtherBody] if it is
-// another request's, and otherwise the failure of the database. An ErrOtherBody
-// wraps a *cardwire.DuplicateIntent, unless the other request was refused or not
-// sent. What must not be repeated wraps one too; see [WithRepeats].
+// a *cardwire.DuplicateIntent if the reference is taken, [cardwire.ErrOtherBody] if
+// it is another request's, and otherwise the failure of the database. With an
+// ErrOtherBody comes a *cardwire.DuplicateIntent, unless the other request was
+// refused or not sent. What must not be repeated wraps one too; see [WithRepeats].
 //
 // Where the database fails so that the intent may have been recorded after all,
 // Begin takes another second to mark it as not sent, even if ctx is done: else
@@ -233,11 +233,11 @@ func (j *Journal) taken(ctx context.Context, i cardwire.Intent) error {
 	case body == i.BodySHA256:
 		return fmt.Errorf("sqljournal: a repeat is not on record: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 	case state == stateExecuted:
-		return fmt.Errorf("%w: %w", ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})
+		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})
 	case state == stateRefused, state == stateNotSent:
-		return ErrOtherBody
+		return cardwire.ErrOtherBody
 	}
-	return fmt.Errorf("%w: %w", ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
+	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 }
 
 // releaseTimeout bounds what a failed Begin adds to its caller's deadline.

@@ -39,11 +39,11 @@ func word(err error) string {
 		return "ok"
 	case bare && errors.As(err, &taken) && taken.Outcome == cardwire.OutcomeUnknown:
 		return "may be repeated"
-	case errors.Is(err, sqljournal.ErrOtherBody) && errors.Is(err, cardwire.ErrDuplicateIntent) && errors.As(err, &taken):
+	case errors.Is(err, cardwire.ErrOtherBody) && errors.Is(err, cardwire.ErrDuplicateIntent) && errors.As(err, &taken):
 		return "other body, " + taken.Outcome.String()
 	case errors.As(err, &taken):
 		return "taken, " + taken.Outcome.String()
-	case errors.Is(err, sqljournal.ErrOtherBody):
+	case errors.Is(err, cardwire.ErrOtherBody):
 		return "other body"
 	case errors.Is(err, sqljournal.ErrNoIntent):
 		return "no intent"

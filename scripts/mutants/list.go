@@ -248,6 +248,12 @@ var mutants = []mutant{
 	{name: "ServerDeduplicates forgetting the undecided", edits: []edit{{
 		journalFile, "\tk.client.intents.remember(k.intentKey())\n\treturn nil\n", "\treturn nil\n",
 	}}},
+	{name: "another body told as executed", edits: []edit{{
+		journalFile, "return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return k.fail(taken.Outcome, &journalRefusal{ErrOtherBody",
+	}}},
+	{name: "not sent beside one in flight", edits: []edit{{
+		journalFile, "k.needsClaim() && k.client.intents.isInFlight(k.intentKey())", "false",
+	}}},
 	{name: "ServerDeduplicates lifting another body", edits: []edit{{journalFile, "; !bare {", "; !bare && false {"}}},
 	{name: "journal digest without the target", edits: []edit{{
 		journalFile, "slices.Concat(k.op.fields, k.op.target).Digest()", "slices.Concat(k.op.fields).Digest()",
@@ -417,6 +423,6 @@ var mutants = []mutant{
 		"return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}",
 	}}},
 	{name: "sqljournal: another body without what is known of the first", dir: "sqljournal", edits: []edit{{
-		sqlFile, "return fmt.Errorf(\"%w: %w\", ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})", "return ErrOtherBody",
+		sqlFile, "return fmt.Errorf(\"%w: %w\", cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})", "return cardwire.ErrOtherBody",
 	}}},
 }
