@@ -28,7 +28,8 @@
 //
 // Every failed call returns an [*Error] whose Outcome answers that:
 //
-//   - [OutcomeNotSent]: no byte of the request left. Call again.
+//   - [OutcomeNotSent]: no byte of this call left. Leave the order's state as it
+//     was, and call again.
 //   - [OutcomeRefused]: the service said no. Nothing happened; correct it.
 //   - [OutcomeExecuted]: the service said yes, and only its answer could not be
 //     read or is not what was asked for.

@@ -6,10 +6,11 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// codeSuccess is the only code of a success, and messageSuccess its usual text.
+// codeSuccess is the only code of a success, and the messages are its texts.
 const (
-	codeSuccess    = 200
-	messageSuccess = "success"
+	codeSuccess     = 200
+	messageSuccess  = "success"
+	messageUploaded = "Uploaded"
 )
 
 // envelope is the {code, msg, data} that every reply is wrapped in. It is read
@@ -47,6 +48,10 @@ func (e *envelope) decode(c *wire.Codec) {
 }
 
 func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
+
+// meansYes says whether a message is that of a success. One that is missing is
+// not: it means nothing.
+func meansYes(message string) bool { return message == messageSuccess || message == messageUploaded }
 
 // readCode refuses what is too long for a code: it would be shown in errors, and
 // may be a card number.

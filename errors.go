@@ -19,7 +19,8 @@ const (
 	// OutcomeUnknown says that it may have happened. Settle it with the service
 	// before sending anything that would do it again.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent says that it did not happen: no byte of the request left.
+	// OutcomeNotSent says that this call did nothing: no byte of its request left.
+	// What else is known of its reference stays as it was.
 	OutcomeNotSent
 	// OutcomeRefused says that it did not happen: the service said no.
 	OutcomeRefused
@@ -150,7 +151,7 @@ func (e *Error) Error() string {
 	if e.Code != 0 {
 		b.WriteString(", code " + strconv.Itoa(e.Code))
 	}
-	if e.Message != "" && e.Message != messageSuccess { // a yes is not what failed
+	if e.Message != "" && !meansYes(e.Message) { // a yes is not what failed
 		b.WriteString(", " + strconv.Quote(e.Message))
 	}
 	if e.RequestID != "" {

@@ -78,7 +78,11 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 		return k.fail(OutcomeUnknown, nil)
 	}
 	drift := k.drifted(ctx, body.Drifts())
-	if e.mismatch != nil {
+	switch {
+	case e.mismatch != nil && e.message != "" && !meansYes(e.message):
+		// Its code and its words contradict each other, and its data proves neither.
+		return k.fail(OutcomeUnknown, unreadable(e.mismatch))
+	case e.mismatch != nil:
 		return k.fail(OutcomeExecuted, unreadable(e.mismatch))
 	}
 	if k.verify != nil {

@@ -625,6 +625,29 @@ func (e *endingContext) Err() error {
 	}
 }
 
+// "Executed" is claimed of an answer without readable data only where its words do
+// not contradict its code.
+func TestASuccessWhoseMessageSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	for msg, want := range map[string]Outcome{
+		`"msg":"success",`:              OutcomeExecuted,
+		`"msg":"Uploaded",`:             OutcomeExecuted,
+		`"msg":"",`:                     OutcomeExecuted,
+		``:                              OutcomeExecuted,
+		`"msg":"insufficient balance",`: OutcomeUnknown,
+	} {
+		for _, data := range []string{`"data":null`, `"data":[]`, `"data":{"merchant_order_no":"M-1","api_order_no":"","status":"failed"}`} {
+			t.Run(msg+data, func(t *testing.T) {
+				t.Parallel()
+				c := clientOn(t, &scriptedService{replies: []*scriptedReply{{body: `{"code":200,` + msg + data + `}`}}})
+				_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+				require.ErrorIs(t, err, ErrUnreadable)
+				assert.Equal(t, want, failure(t, err).Outcome)
+			})
+		}
+	}
+}
+
 func TestAWriteWhoseContextEndsWhileItWaitsForTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, w := range allWrites() {

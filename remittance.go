@@ -91,7 +91,8 @@ type TransferParams struct {
 	// SenderBeneficiaryRelationship is a numeric code.
 	SenderBeneficiaryRelationship string
 	// TransferAmount is the amount in whole units, above zero and exact in two
-	// fraction digits: it is never rounded.
+	// fraction digits: it is never rounded. Of which currency it is, that of the
+	// payout or of the wallet, is not shown: ask before the first transfer.
 	TransferAmount decimal.Decimal
 	// SenderSourceOfFund is a numeric code.
 	SenderSourceOfFund string

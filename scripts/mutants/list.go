@@ -248,6 +248,9 @@ var mutants = []mutant{
 	{name: "ServerDeduplicates forgetting the undecided", edits: []edit{{
 		journalFile, "\tk.client.intents.remember(k.intentKey())\n\treturn nil\n", "\treturn nil\n",
 	}}},
+	{name: "executed whatever the message", edits: []edit{{
+		outcomeFile, "\tcase e.mismatch != nil && e.message != \"\" && !meansYes(e.message):\n", "\tcase false:\n",
+	}}},
 	{name: "another body told as executed", edits: []edit{{
 		journalFile, "return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return k.fail(taken.Outcome, &journalRefusal{ErrOtherBody",
 	}}},
