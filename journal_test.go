@@ -546,10 +546,10 @@ func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reached, proceed := make(chan struct{}), make(chan struct{})
-			c := clientOn(t, tripFunc(func(r *http.Request) (*http.Response, error) {
+			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 				close(reached)
 				<-proceed
-				return httpReply(r, http.StatusOK, doneReply.body), nil
+				return httpReply(r, http.StatusOK, success(transferData)), nil
 			}))
 			first := make(chan error, 1)
 			go func() {

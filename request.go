@@ -39,9 +39,10 @@ type Request struct {
 }
 
 // Call sends r and decodes data with encoding/json into a T, which matches names
-// in any letter case, and makes a float64 of a number in an any. Everything else, errors too, is as for a named operation:
-// data that does not fit T is [ErrUnreadable]. Null fits only a T that can be nil:
-// where an operation answers nothing, let T be any.
+// in any letter case, and makes a float64 of a number in an any. Everything else,
+// errors too, is as for a named operation: data that does not fit T is
+// [ErrUnreadable]. Null fits only a T that can be nil: where an operation answers
+// nothing, let T be any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	op := operation{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
