@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
 // Outcome answers one question about a failed call: did it happen? Its zero
@@ -139,6 +141,17 @@ type Attempt struct {
 	HTTPStatus int
 	// Wait is the pause before the next attempt; 0: there was none.
 	Wait time.Duration
+}
+
+func attempts(list []transport.Attempt) []Attempt {
+	if list == nil {
+		return nil
+	}
+	out := make([]Attempt, len(list))
+	for i, a := range list {
+		out[i] = Attempt(a)
+	}
+	return out
 }
 
 // Error says what failed, whether it happened and what to do next.

@@ -50,14 +50,3 @@ func (k *call) capture(r *transport.Reply) {
 		k.response.body = func() []byte { return bytes.Clone(body) }
 	}
 }
-
-func attempts(list []transport.Attempt) []Attempt {
-	if list == nil {
-		return nil
-	}
-	out := make([]Attempt, len(list))
-	for i, a := range list {
-		out[i] = Attempt(a)
-	}
-	return out
-}
