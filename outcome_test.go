@@ -522,13 +522,17 @@ func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 	}
 }
 
-// closedPort is the base URL of a service that is not there.
+// closedPort is the base URL of a service that is not there. The port is that of a
+// connection: once free, it might become that of the next server.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return "http://" + listener.Addr().String() + "/api/v1"
+	t.Cleanup(func() { listener.Close() })
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return "http://" + conn.LocalAddr().String() + "/api/v1"
 }
 
 func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {

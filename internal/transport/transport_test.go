@@ -200,13 +200,17 @@ func pipeTo(serve func(net.Conn)) func(context.Context, string, string) (net.Con
 	}
 }
 
-// closedPort is the URL of a port on which nobody listens.
+// closedPort is the URL of a port on which nobody listens, and nobody will: it is
+// that of a connection.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return "http://" + l.Addr().String()
+	t.Cleanup(func() { l.Close() })
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return "http://" + conn.LocalAddr().String()
 }
 
 // pause waits in the time of a synctest bubble.
