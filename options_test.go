@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -160,92 +159,6 @@ func TestNewFromEnv(t *testing.T) {
 	t.Setenv("CARDWIRE_API_KEY", "")
 	_, err = NewFromEnv()
 	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
-}
-
-// Method is a call of a method that asks the service.
-type Method = func(context.Context, *Client, ...CallOption) error
-
-// Given is what such calls hand in.
-type Given struct {
-	Card, Order, Freeze, Operation string // identifiers
-	List                           ListCardsParams
-	Transfer                       TransferParams
-	Image                          []byte
-}
-
-// MethodsGiven are calls of every method that asks the service, by its name. It
-// is for the tests of package cardwire_test too.
-func MethodsGiven(g Given) map[string]Method {
-	return map[string]Method{
-		"ListBINs": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.ListBINs(ctx, opts...))
-		},
-		"ListBINsUnderMaintenance": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.ListBINsUnderMaintenance(ctx, opts...))
-		},
-		"ListCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.ListCards(ctx, g.List, opts...))
-		},
-		"AllCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(walked(ctx, c, g.List, opts...))
-		},
-		"GetCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.GetCard(ctx, g.Card, opts...))
-		},
-		"GetCardByOrder": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.GetCardByOrder(ctx, g.Order, opts...))
-		},
-		"GetCardSecrets": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.GetCardSecrets(ctx, g.Card, opts...))
-		},
-		"FreezeCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.FreezeCard(ctx, FreezeCardParams{CardID: g.Card, ClientTransactionID: g.Freeze}, opts...))
-		},
-		"CancelOperation": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return c.CancelOperation(ctx, g.Operation, opts...)
-		},
-		"RetryOperation": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return c.RetryOperation(ctx, g.Operation, opts...)
-		},
-		"CardCapacity": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.CardCapacity(ctx, opts...))
-		},
-		"ListRemittanceStates": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.ListRemittanceStates(ctx, opts...))
-		},
-		"ListRemittanceCurrencies": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.ListRemittanceCurrencies(ctx, opts...))
-		},
-		"CreateTransfer": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.CreateTransfer(ctx, g.Transfer, opts...))
-		},
-		"UploadImage": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(c.UploadImage(ctx, ImageBytes("id.png", g.Image), opts...))
-		},
-		"Call": func(ctx context.Context, c *Client, opts ...CallOption) error {
-			return onlyError(Call[any](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
-		},
-	}
-}
-
-func allMethods() map[string]Method {
-	return MethodsGiven(Given{
-		Card: "c1", Order: "o1", Freeze: "F-1", Operation: testUUID,
-		Transfer: smallTransfer("M-1"), Image: []byte("\x89PNG\r\n\x1a\nimage"),
-	})
-}
-
-func onlyError[T any](_ T, err error) error { return err }
-
-// A method that is added must be added to the list above as well.
-func TestTheListOfMethodsIsComplete(t *testing.T) {
-	t.Parallel()
-	local := map[string]bool{"CloseIdleConnections": true, "Format": true, "LogValue": true}
-	client, methods := reflect.TypeFor[*Client](), allMethods()
-	for i := range client.NumMethod() {
-		name := client.Method(i).Name
-		assert.True(t, local[name] || methods[name] != nil, "%s is not in the list", name)
-	}
 }
 
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {

@@ -87,44 +87,6 @@ func factsOf(t *testing.T, err error) facts {
 	}
 }
 
-// writeOp is one operation that changes something.
-type writeOp struct {
-	op        string
-	reference string
-	data      string // of a success
-	call      Method
-}
-
-const testUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
-
-func smallTransfer(orderNo string) TransferParams {
-	return TransferParams{MerchantOrderNo: orderNo, PayoutCurrency: "EUR", TransferAmount: dec("10.50")}
-}
-
-type closingTicket struct {
-	Ticket string `json:"ticket"`
-}
-
-func allWrites() []writeOp {
-	methods := allMethods()
-	return []writeOp{
-		{"CreateTransfer", "M-1", transferData, methods["CreateTransfer"]},
-		{"FreezeCard", "F-1", `"` + testUUID + `"`, methods["FreezeCard"]},
-		{"CancelOperation", testUUID, `true`, methods["CancelOperation"]},
-		{"RetryOperation", testUUID, `true`, methods["RetryOperation"]},
-		{"UploadImage", "", `{"attachment_key":"k-1"}`, methods["UploadImage"]},
-		{
-			"CloseCard", "C-1", `{"ticket":"T-9"}`,
-			func(ctx context.Context, c *Client, opts ...CallOption) error {
-				return onlyError(Call[closingTicket](ctx, c, Request{
-					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
-					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
-				}, opts...))
-			},
-		},
-	}
-}
-
 // loopbackService is a service on loopback. It reads each request to its last byte,
 // counts it, and does with the connection what the test says.
 type loopbackService struct {

@@ -1,0 +1,134 @@
+package cardwire
+
+import (
+	"context"
+	"net/url"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Method is a call of a method that asks the service.
+type Method = func(context.Context, *Client, ...CallOption) error
+
+// Given is what such calls hand in.
+type Given struct {
+	Card, Order, Freeze, Operation string // identifiers
+	List                           ListCardsParams
+	Transfer                       TransferParams
+	Image                          []byte
+}
+
+// MethodsGiven are calls of every method that asks the service, by its name. It
+// is for the tests of package cardwire_test too.
+func MethodsGiven(g Given) map[string]Method {
+	return map[string]Method{
+		"ListBINs": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.ListBINs(ctx, opts...))
+		},
+		"ListBINsUnderMaintenance": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.ListBINsUnderMaintenance(ctx, opts...))
+		},
+		"ListCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.ListCards(ctx, g.List, opts...))
+		},
+		"AllCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(walked(ctx, c, g.List, opts...))
+		},
+		"GetCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.GetCard(ctx, g.Card, opts...))
+		},
+		"GetCardByOrder": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.GetCardByOrder(ctx, g.Order, opts...))
+		},
+		"GetCardSecrets": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.GetCardSecrets(ctx, g.Card, opts...))
+		},
+		"FreezeCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.FreezeCard(ctx, FreezeCardParams{CardID: g.Card, ClientTransactionID: g.Freeze}, opts...))
+		},
+		"CancelOperation": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return c.CancelOperation(ctx, g.Operation, opts...)
+		},
+		"RetryOperation": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return c.RetryOperation(ctx, g.Operation, opts...)
+		},
+		"CardCapacity": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.CardCapacity(ctx, opts...))
+		},
+		"ListRemittanceStates": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.ListRemittanceStates(ctx, opts...))
+		},
+		"ListRemittanceCurrencies": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.ListRemittanceCurrencies(ctx, opts...))
+		},
+		"CreateTransfer": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.CreateTransfer(ctx, g.Transfer, opts...))
+		},
+		"UploadImage": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(c.UploadImage(ctx, ImageBytes("id.png", g.Image), opts...))
+		},
+		"Call": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			return onlyError(Call[any](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+		},
+	}
+}
+
+func allMethods() map[string]Method {
+	return MethodsGiven(Given{
+		Card: "c1", Order: "o1", Freeze: "F-1", Operation: testUUID,
+		Transfer: smallTransfer("M-1"), Image: []byte("\x89PNG\r\n\x1a\nimage"),
+	})
+}
+
+func onlyError[T any](_ T, err error) error { return err }
+
+// A method that is added must be added to the list above as well.
+func TestTheListOfMethodsIsComplete(t *testing.T) {
+	t.Parallel()
+	local := map[string]bool{"CloseIdleConnections": true, "Format": true, "LogValue": true}
+	client, methods := reflect.TypeFor[*Client](), allMethods()
+	for i := range client.NumMethod() {
+		name := client.Method(i).Name
+		assert.True(t, local[name] || methods[name] != nil, "%s is not in the list", name)
+	}
+}
+
+// writeOp is one operation that changes something.
+type writeOp struct {
+	op        string
+	reference string
+	data      string // of a success
+	call      Method
+}
+
+func allWrites() []writeOp {
+	methods := allMethods()
+	return []writeOp{
+		{"CreateTransfer", "M-1", transferData, methods["CreateTransfer"]},
+		{"FreezeCard", "F-1", `"` + testUUID + `"`, methods["FreezeCard"]},
+		{"CancelOperation", testUUID, `true`, methods["CancelOperation"]},
+		{"RetryOperation", testUUID, `true`, methods["RetryOperation"]},
+		{"UploadImage", "", `{"attachment_key":"k-1"}`, methods["UploadImage"]},
+		{
+			"CloseCard", "C-1", `{"ticket":"T-9"}`,
+			func(ctx context.Context, c *Client, opts ...CallOption) error {
+				return onlyError(Call[closingTicket](ctx, c, Request{
+					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
+					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
+				}, opts...))
+			},
+		},
+	}
+}
+
+type closingTicket struct {
+	Ticket string `json:"ticket"`
+}
+
+const testUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
+
+func smallTransfer(orderNo string) TransferParams {
+	return TransferParams{MerchantOrderNo: orderNo, PayoutCurrency: "EUR", TransferAmount: dec("10.50")}
+}
