@@ -27,6 +27,8 @@ const (
 	testKey  = "sk-test-7f3a"
 )
 
+var errBrokenNetwork = errors.New("the network of 4111111111111111 is broken")
+
 // anything stands for a request that the test compares itself.
 const anything = "*"
 

@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -85,85 +83,6 @@ func factsOf(t *testing.T, err error) facts {
 		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
 		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
 	}
-}
-
-// loopbackService is a service on loopback. It reads each request to its last byte,
-// counts it, and does with the connection what the test says.
-type loopbackService struct {
-	base     string
-	requests atomic.Int32
-
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func serveReplies(t *testing.T, reply func(net.Conn)) *loopbackService {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &loopbackService{base: "http://" + listener.Addr().String() + "/api/v1"}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed by the test's end
-			}
-			s.mu.Lock()
-			s.conns = append(s.conns, conn)
-			s.mu.Unlock()
-			running.Go(func() {
-				defer conn.Close()
-				r, err := http.ReadRequest(bufio.NewReader(conn))
-				if err != nil {
-					return
-				}
-				if _, err := io.Copy(io.Discard, r.Body); err != nil {
-					return
-				}
-				s.requests.Add(1)
-				reply(conn)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		s.mu.Lock()
-		for _, conn := range s.conns {
-			_ = conn.Close()
-		}
-		s.mu.Unlock()
-		running.Wait()
-	})
-	return s
-}
-
-// sayAndClose writes text, and closes the connection.
-func sayAndClose(text string) func(net.Conn) {
-	return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
-}
-
-// resetConn ends the connection so that the client sees a reset.
-func resetConn(conn net.Conn) {
-	_ = conn.(*net.TCPConn).SetLinger(0)
-	_ = conn.Close()
-}
-
-// replyText is the text of a reply: a status line's end, further header lines, a body.
-func replyText(status, header, body string) string {
-	return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n" + header +
-		"Content-Length: " + strconv.Itoa(len(body)) + "\r\nConnection: close\r\n\r\n" + body
-}
-
-// quickPolicy repeats as the default does, without the waits.
-var quickPolicy = RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
-
-func clientOver(t *testing.T, base string, opts ...Option) *Client {
-	t.Helper()
-	c, err := New(base, testKey, append([]Option{WithRetry(quickPolicy)}, opts...)...)
-	require.NoError(t, err)
-	t.Cleanup(c.CloseIdleConnections)
-	return c
 }
 
 // replyCase is a reply, and what is told of it to one who sent a write.
@@ -484,19 +403,6 @@ func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 	}
 }
 
-// closedPort is the base URL of a service that is not there. The port is that of a
-// connection: once free, it might become that of the next server.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return "http://" + conn.LocalAddr().String() + "/api/v1"
-}
-
 func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 	t.Parallel()
 	base := closedPort(t)
@@ -673,8 +579,6 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 		})
 	}
 }
-
-var errBrokenNetwork = errors.New("the network of 4111111111111111 is broken")
 
 func TestOutcomeOfARead(t *testing.T) {
 	t.Parallel()
