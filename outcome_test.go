@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"io"
 	"log"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,68 +20,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/cardwire/cardwire-go/internal/syntax"
 )
-
-// allSentinels are all sentinels: an error is compared with each of them, so
-// that one which matches too much is found as well.
-var allSentinels = []struct {
-	name string
-	err  error
-}{
-	{"Unknown", ErrOutcomeUnknown}, {"NotSent", ErrNotSent}, {"Refused", ErrRefused}, {"Executed", ErrExecuted},
-	{"Unauthorized", ErrUnauthorized}, {"NotFound", ErrNotFound}, {"RateLimited", ErrRateLimited},
-	{"InvalidParams", ErrInvalidParams}, {"Unreadable", ErrUnreadable}, {"TooLarge", ErrResponseTooLarge},
-	{"Redirect", ErrRedirect}, {"ParameterIgnored", ErrParameterIgnored}, {"DuplicateIntent", ErrDuplicateIntent},
-	{"OtherBody", ErrOtherBody}, {"Drift", ErrDrift},
-}
-
-func TestTheListOfSentinelsIsComplete(t *testing.T) {
-	t.Parallel()
-	var listed, declared []string
-	for _, s := range allSentinels {
-		listed = append(listed, strconv.Quote(s.err.Error()))
-	}
-	for _, file := range syntax.Files(t, ".") {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {
-				declared = append(declared, spec.Values[0].(*ast.CallExpr).Args[0].(*ast.BasicLit).Value)
-			}
-			return true
-		})
-	}
-	assert.ElementsMatch(t, declared, listed)
-}
-
-// facts is all that an error tells a program.
-type facts struct {
-	Outcome    Outcome
-	Is         string // the sentinels that it matches, without "Err"
-	HTTPStatus int
-	Code       int
-	Message    string
-	RetryAfter time.Duration
-	Phases     string // of the attempts, one after the other
-}
-
-func factsOf(t *testing.T, err error) facts {
-	t.Helper()
-	e := failure(t, err)
-	var is, phases []string
-	for _, s := range allSentinels {
-		if errors.Is(err, s.err) {
-			is = append(is, s.name)
-		}
-	}
-	for _, a := range e.Attempts {
-		phases = append(phases, a.Phase)
-	}
-	return facts{
-		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
-		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
-	}
-}
 
 // replyCase is a reply, and what is told of it to one who sent a write.
 type replyCase struct {
@@ -403,6 +340,29 @@ func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 	}
 }
 
+// "Executed" is claimed of an answer without readable data only where its words do
+// not contradict its code.
+func TestASuccessWhoseMessageSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	for msg, want := range map[string]Outcome{
+		`"msg":"success",`:              OutcomeExecuted,
+		`"msg":"Uploaded",`:             OutcomeExecuted,
+		`"msg":"",`:                     OutcomeExecuted,
+		``:                              OutcomeExecuted,
+		`"msg":"insufficient balance",`: OutcomeUnknown,
+	} {
+		for _, data := range []string{`"data":null`, `"data":[]`, `"data":{"merchant_order_no":"M-1","api_order_no":"","status":"failed"}`} {
+			t.Run(msg+data, func(t *testing.T) {
+				t.Parallel()
+				c := answered(t, anything, `{"code":200,`+msg+data+`}`)
+				_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+				require.ErrorIs(t, err, ErrUnreadable)
+				assert.Equal(t, want, failure(t, err).Outcome)
+			})
+		}
+	}
+}
+
 func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 	t.Parallel()
 	base := closedPort(t)
@@ -494,29 +454,6 @@ func (e *endingContext) Err() error {
 		return e.err
 	default:
 		return nil
-	}
-}
-
-// "Executed" is claimed of an answer without readable data only where its words do
-// not contradict its code.
-func TestASuccessWhoseMessageSaysOtherwise(t *testing.T) {
-	t.Parallel()
-	for msg, want := range map[string]Outcome{
-		`"msg":"success",`:              OutcomeExecuted,
-		`"msg":"Uploaded",`:             OutcomeExecuted,
-		`"msg":"",`:                     OutcomeExecuted,
-		``:                              OutcomeExecuted,
-		`"msg":"insufficient balance",`: OutcomeUnknown,
-	} {
-		for _, data := range []string{`"data":null`, `"data":[]`, `"data":{"merchant_order_no":"M-1","api_order_no":"","status":"failed"}`} {
-			t.Run(msg+data, func(t *testing.T) {
-				t.Parallel()
-				c := answered(t, anything, `{"code":200,`+msg+data+`}`)
-				_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
-				require.ErrorIs(t, err, ErrUnreadable)
-				assert.Equal(t, want, failure(t, err).Outcome)
-			})
-		}
 	}
 }
 
@@ -822,44 +759,4 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	assert.Equal(t, 101, failure(t, err).HTTPStatus)
 	_, err = c.CardCapacity(t.Context())
 	assert.Equal(t, 101, failure(t, err).HTTPStatus)
-}
-
-// What a doer, a limiter or a key source of the caller's says of another call,
-// which it made by this package too, is not said of this one.
-func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
-	t.Parallel()
-	reasons := []error{io.ErrNoProgress}
-	for _, s := range allSentinels {
-		reasons = append(reasons, s.err)
-	}
-	other := &Error{
-		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized, err: errors.Join(reasons...),
-	}
-	for name, tc := range map[string]struct {
-		opt     Option
-		outcome error
-	}{
-		"a doer": {
-			WithHTTPClient(carrier(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
-			ErrOutcomeUnknown,
-		},
-		"a limiter":    {WithLimiter(limiterFunc(func(context.Context) error { return other })), ErrNotSent},
-		"a key source": {WithKeySource(func(context.Context) (string, error) { return "", other }), ErrNotSent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := unasked(t, tc.opt)
-			_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec("1")})
-			var matched []error
-			for _, s := range allSentinels {
-				if errors.Is(err, s.err) {
-					matched = append(matched, s.err)
-				}
-			}
-			assert.Equal(t, []error{tc.outcome}, matched)
-			require.ErrorIs(t, err, io.ErrNoProgress, "what is not of this package is found")
-			assert.NotContains(t, err.Error(), "this call sent nothing")
-			assert.NotContains(t, err.Error(), "correct it")
-		})
-	}
 }

@@ -3,7 +3,6 @@ package cardwire
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -687,13 +686,4 @@ func TestSealedMembersAsJSON(t *testing.T) {
 	} {
 		assert.Contains(t, got, want)
 	}
-}
-
-func TestCheckedReturnsTheFirstError(t *testing.T) {
-	t.Parallel()
-	assert.NoError(t, checked())
-	assert.NoError(t, checked(nil, nil))
-	err := checked(nil, errors.New("CardID is empty"), errors.New("another"))
-	assert.ErrorIs(t, err, ErrInvalidParams)
-	assert.EqualError(t, err, "cardwire: invalid parameters: CardID is empty")
 }
