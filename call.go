@@ -51,18 +51,20 @@ func WithoutRetry() CallOption { return func(k *call) { k.noRetry = true } }
 // one call and another.
 type operation struct {
 	name, method, path string
-	class              transport.Class
 	query              string
 	fields             wire.Fields // of the body
-	body               encoding
 	upload             *upload     // the file of a multipart body; nil: none
 	reference          string      // the caller's identifier of a write; "": none
-	unique             bool        // the reference stands for one execution
 	target             wire.Fields // what identifies the intent beside the body; nil: nothing
-	looksTwice         bool        // a reply that fails its check is asked for once more
 	timeout            time.Duration
 	amend              func(*Error) // puts into the error what only the operation knows; nil: nothing
 	invalid            error        // why it must not be sent
+
+	// Together, since each alone takes eight bytes, and calls are made often.
+	class      transport.Class
+	body       encoding
+	unique     bool // the reference stands for one execution
+	looksTwice bool // a reply that fails its check is asked for once more
 }
 
 // encoding is how an operation's fields become a body.

@@ -17,14 +17,14 @@ const (
 // in two phases: data is not looked at before the code says success.
 type envelope struct {
 	read     func(*wire.Codec) // has the operation read data
-	success  bool              // the HTTP status is one
 	code     int
 	message  string
-	hasCode  bool        // the code has been read
 	data     wire.Mark   // where data stands, if it came before the code
+	mismatch *wire.Error // data is valid JSON and not what the operation promises
+	success  bool        // the HTTP status is one
+	hasCode  bool        // the code has been read
 	deferred bool        // data came before the code
 	hasData  bool        // data was there, and the code is a success
-	mismatch *wire.Error // data is valid JSON and not what the operation promises
 }
 
 var envelopeMembers = []wire.Member[envelope]{

@@ -223,5 +223,6 @@ func (e *Engine) Do(ctx context.Context, in *Request) *Reply {
 	if _, err := e.retrier.Do(&c.wrapped); err != nil {
 		c.reply.Err = c.failure(err)
 	}
+	c.in = nil // who keeps a request is not to keep what in is part of
 	return &c.reply
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -336,6 +338,19 @@ func TestContextOrDeadlineAlreadyOver(t *testing.T) {
 		assert.Nil(t, r.Attempts)
 		assert.Zero(t, s.requests())
 	}
+}
+
+// A recorder may keep the requests that it saw: what the reply was read into is
+// not to stay in memory with them.
+func TestARequestThatIsKeptDoesNotKeepTheCall(t *testing.T) {
+	s := scripted(answer(200, ""))
+	in := get(t, service)
+	call := weak.Make(in)
+	New(Config{Doer: s.client()}).Do(t.Context(), in).Release()
+
+	runtime.GC()
+	assert.Nil(t, call.Value())
+	assert.Len(t, s.seen, 1)
 }
 
 func TestRequestAsADoerSeesIt(t *testing.T) {
