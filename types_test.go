@@ -1,10 +1,8 @@
 package cardwire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,30 +13,6 @@ import (
 
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
-
-func TestAClientPrintsItsBaseURL(t *testing.T) {
-	t.Parallel()
-	c, err := New("https://api.example.com/api/v1/", canaryKey)
-	require.NoError(t, err)
-	const want = "cardwire.Client(https://api.example.com/api/v1)"
-	type holder struct{ client *Client }
-	type copied struct{ client Client }
-	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		assert.Equal(t, want, fmt.Sprintf(format, *c), format)
-		assert.Equal(t, want, fmt.Sprintf(format, c), format)
-		assert.Equal(t, "cardwire.Client()", fmt.Sprintf(format, Client{}), format)
-		assert.NotPanics(t, func() { assert.Contains(t, fmt.Sprintf(format, (*Client)(nil)), "<nil>", format) })
-		for _, v := range []any{holder{c}, copied{*c}} {
-			text := fmt.Sprintf(format, v)
-			assert.NotContains(t, text, canaryKey, format)
-			assert.NotContains(t, text, fmt.Sprintf("%x", canaryKey), format)
-		}
-	}
-	assert.Equal(t, want, c.LogValue().String())
-	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("made", "client", c)
-	assert.Contains(t, log.String(), `"client":"`+want+`"`)
-}
 
 func TestNilTransferParamsPrint(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,224 @@
+package cardwire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	var noClient *http.Client
+	for name, tc := range map[string]struct {
+		base, key string
+		opts      []Option
+		want      string // after "cardwire: invalid parameters: "
+	}{
+		"no base URL":        {"", testKey, nil, "the base URL is not like https://host/api/v1"},
+		"no host":            {"https:///api/v1", testKey, nil, "the base URL is not like https://host/api/v1"},
+		"no scheme":          {"api.example.com/api/v1", testKey, nil, "the base URL is not like https://host/api/v1"},
+		"another scheme":     {"ftp://api.example.com", testKey, nil, "the base URL is not https"},
+		"plain http":         {"http://api.example.com/api/v1", testKey, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
+		"nearly this host":   {"http://localhost.example.com", testKey, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
+		"a user":             {"https://me:secret@api.example.com", testKey, nil, "the base URL holds a user name: the key is a parameter of its own"},
+		"a query":            {"https://api.example.com/api/v1?key=secret", testKey, nil, "the base URL holds a query or a fragment"},
+		"an empty query":     {"https://api.example.com/api/v1?", testKey, nil, "the base URL holds a query or a fragment"},
+		"a fragment":         {"https://api.example.com/api/v1#secret", testKey, nil, "the base URL holds a query or a fragment"},
+		"no key":             {testBase, "", nil, "the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource"},
+		"a key with a space": {testBase, "sk secret", nil, "the API key holds a character that is not visible ASCII"},
+		"a key with a line":  {testBase, "sk-secret\r\nX: y", nil, "the API key holds a character that is not visible ASCII"},
+		"a key beyond ASCII": {testBase, "sk-sécret", nil, "the API key holds a character that is not visible ASCII"},
+		"a nil option":       {testBase, testKey, []Option{nil}, "an option is nil"},
+		"a nil client":       {testBase, testKey, []Option{WithHTTPClient(nil)}, "WithHTTPClient: the client is nil"},
+		"a typed nil client": {testBase, testKey, []Option{WithHTTPClient(noClient)}, "WithHTTPClient: the client is nil"},
+		"a nil transport":    {testBase, testKey, []Option{WithTransport(nil)}, "WithTransport: the transport is nil"},
+		"client and transport": {
+			testBase, testKey, []Option{WithHTTPClient(http.DefaultClient), WithTransport(&http.Transport{})},
+			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
+		},
+		"client and fresh connections": {
+			testBase, testKey, []Option{WithFreshConnections(), WithHTTPClient(http.DefaultClient)},
+			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
+		},
+		"a nil key source":  {testBase, "", []Option{WithKeySource(nil)}, "WithKeySource: the function is nil"},
+		"a nil limiter":     {testBase, testKey, []Option{WithLimiter(nil)}, "WithLimiter: the limiter is nil"},
+		"a nil logger":      {testBase, testKey, []Option{WithLogger(nil)}, "WithLogger: the logger is nil"},
+		"a nil journal":     {testBase, testKey, []Option{WithJournal(nil)}, "WithJournal: the journal is nil"},
+		"negative repeats":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetries: -1})}, "WithRetry: a value is negative"},
+		"a negative scale":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MinDelay: -1})}, "WithRetry: a value is negative"},
+		"a negative bound":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxDelay: -1})}, "WithRetry: a value is negative"},
+		"a negative wait":   {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: a value is negative"},
+		"a negative length": {testBase, testKey, []Option{WithRetry(RetryPolicy{Attempt: -1})}, "WithRetry: a value is negative"},
+		"no time":           {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration is not above zero"},
+		"less than no time": {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration is not above zero"},
+		"no bytes":          {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound is not above zero"},
+		"no product":        {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is empty"},
+		"a product's line":  {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
+		"one name for two": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.SubAccountParam = "page" })},
+			"WithProfile: PageParam and SubAccountParam are the same name",
+		},
+		"a name with a line": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.CardIDParam = "id\n" })},
+			"WithProfile: CardIDParam holds a control character, a space at an end, or is not valid UTF-8",
+		},
+		"a name with a space": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RetryAction = " retry" })},
+			"WithProfile: RetryAction holds a control character, a space at an end, or is not valid UTF-8",
+		},
+		"a retry that cancels": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RetryAction = "cancel" })},
+			"WithProfile: RetryAction is the value that cancels",
+		},
+		"a success that refuses": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedCodes = []int{422, 200} })},
+			"WithProfile: 200 is the code of success",
+		},
+		"a status below 400": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{399} })},
+			"WithProfile: a refused status is not from 400 to 499",
+		},
+		"a status above 499": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{500} })},
+			"WithProfile: a refused status is not from 400 to 499",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := New(tc.base, tc.key, tc.opts...)
+			assert.Nil(t, c)
+			require.EqualError(t, err, "cardwire: invalid parameters: "+tc.want)
+			require.ErrorIs(t, err, ErrInvalidParams)
+			assert.NotContains(t, err.Error(), "secret@")
+		})
+	}
+}
+
+func TestNewAcceptsWithoutTheNetwork(t *testing.T) {
+	t.Parallel()
+	offline := WithTransport(&http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			t.Error("New touched the network")
+			return nil, errBrokenNetwork
+		},
+	})
+	for base, opts := range map[string][]Option{
+		"https://api.example.com":         nil,
+		"https://api.example.com/api/v1/": nil,
+		"http://localhost:8080/api/v1":    nil,
+		"http://127.0.0.1:8080":           nil,
+		"http://[::1]:8080/api/v1":        nil,
+		"http://api.example.com":          {WithInsecureHTTP()},
+	} {
+		_, err := New(base, testKey, append(opts, offline)...)
+		require.NoError(t, err, base)
+	}
+}
+
+func TestNewFromEnv(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "https://env.example.com/api/v1")
+	t.Setenv("CARDWIRE_API_KEY", "sk-env")
+	var got string
+	c, err := NewFromEnv(WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
+		got = r.Header.Get("Authorization") + " to " + r.URL.String()
+		return httpReply(r, 200, success(`[]`)), nil
+	})))
+	require.NoError(t, err)
+	_, err = c.ListBINs(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "Bearer sk-env to https://env.example.com/api/v1/bins", got)
+
+	t.Setenv("CARDWIRE_API_KEY", "")
+	_, err = NewFromEnv()
+	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+}
+
+func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
+	t.Parallel()
+	for name, call := range allMethods() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range []*Client{nil, {}} {
+				err := call(t.Context(), c)
+				refusedBeforehand(t, err, "the client was not made by New")
+				assert.Equal(t, OutcomeNotSent, failure(t, err).Outcome)
+			}
+		})
+	}
+	assert.NotPanics(t, func() {
+		(*Client)(nil).CloseIdleConnections()
+		new(Client).CloseIdleConnections()
+	})
+	assert.Equal(t, "cardwire.Client()", fmt.Sprint(Client{}))
+}
+
+func TestAClientPrintsItsBaseURL(t *testing.T) {
+	t.Parallel()
+	c, err := New("https://api.example.com/api/v1/", canaryKey)
+	require.NoError(t, err)
+	const want = "cardwire.Client(https://api.example.com/api/v1)"
+	type holder struct{ client *Client }
+	type copied struct{ client Client }
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		assert.Equal(t, want, fmt.Sprintf(format, *c), format)
+		assert.Equal(t, want, fmt.Sprintf(format, c), format)
+		assert.Equal(t, "cardwire.Client()", fmt.Sprintf(format, Client{}), format)
+		assert.NotPanics(t, func() { assert.Contains(t, fmt.Sprintf(format, (*Client)(nil)), "<nil>", format) })
+		for _, v := range []any{holder{c}, copied{*c}} {
+			text := fmt.Sprintf(format, v)
+			assert.NotContains(t, text, canaryKey, format)
+			assert.NotContains(t, text, fmt.Sprintf("%x", canaryKey), format)
+		}
+	}
+	assert.Equal(t, want, c.LogValue().String())
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("made", "client", c)
+	assert.Contains(t, log.String(), `"client":"`+want+`"`)
+}
+
+func TestCloseIdleConnections(t *testing.T) {
+	t.Parallel()
+	var connections atomic.Int32
+	c := clientOver(t, countingServer(t, &connections).URL)
+	for range 2 {
+		_, err := c.ListBINs(t.Context())
+		require.NoError(t, err)
+		c.CloseIdleConnections()
+	}
+	assert.EqualValues(t, 2, connections.Load())
+}
+
+func TestTheVersionIsThatOfTheBuild(t *testing.T) {
+	t.Parallel()
+	const module = "github.com/cardwire/cardwire-go"
+	another := &debug.Module{Path: "example.com/shop", Version: "v9.9.9"}
+	dependency := func(version string, replace *debug.Module) *debug.BuildInfo {
+		nested := &debug.Module{Path: module + "/sqljournal", Version: "v0.7.0"}
+		return &debug.BuildInfo{Main: *another, Deps: []*debug.Module{nested, {Path: module, Version: version, Replace: replace}}}
+	}
+	for name, tc := range map[string]struct {
+		info *debug.BuildInfo
+		want string
+	}{
+		"a dependency":              {dependency("v1.2.3", nil), "v1.2.3"},
+		"a commit":                  {dependency("v0.0.0-20261121153000-0123456789ab", nil), "v0.0.0-20261121153000-0123456789ab"},
+		"replaced by a fork":        {dependency("v1.2.3", &debug.Module{Path: "example.com/fork", Version: "v1.9.0"}), "v1.9.0"},
+		"replaced by a directory":   {dependency("v1.2.3", &debug.Module{Path: "../cardwire-go"}), "devel"},
+		"a program of this module":  {&debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.4+dirty"}}, "v1.2.4+dirty"},
+		"its working tree":          {&debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}}, "devel"},
+		"a workspace":               {dependency("", nil), "devel"},
+		"a build without this":      {&debug.BuildInfo{Main: *another}, "devel"},
+		"a build that does not say": {nil, "devel"},
+	} {
+		assert.Equal(t, tc.want, versionIn(tc.info), name)
+	}
+}
