@@ -1,6 +1,8 @@
 package cardwire
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"path"
 	"runtime"
@@ -54,4 +56,64 @@ func framesOfOurs() (list []string) {
 		}
 	}
 	return list
+}
+
+func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
+	t.Parallel()
+	for name, call := range allMethods() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := unasked(t)
+			var none context.Context
+			refusedBeforehand(t, call(none, c), "the context is nil")
+			refusedBeforehand(t, call(t.Context(), c, nil), "a call option is nil")
+			refusedBeforehand(t, call(t.Context(), c, WithResponse(nil)), "WithResponse: the response is nil")
+			refusedBeforehand(t, call(t.Context(), c, WithHeader("Authorization", "x")), "WithHeader: the header is not a caller's to set")
+
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			err := call(ctx, c)
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, ErrNotSent)
+			assert.NotErrorIs(t, err, ErrInvalidParams)
+			assert.Contains(t, err.Error(), "the context had ended before the call")
+		})
+	}
+}
+
+// A cause that is itself an error of this package, as errgroup sets it, does not
+// hide that the context was cancelled.
+func TestAContextCancelledByAnotherCallsError(t *testing.T) {
+	t.Parallel()
+	_, earlier := clientOver(t, closedPort(t)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+	require.ErrorIs(t, earlier, ErrNotSent)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(earlier)
+	_, err := unasked(t).ListBINs(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, earlier)
+	assert.Contains(t, err.Error(), "the context had ended before the call")
+}
+
+// Nothing that makes net/http send a request twice is ever in a request, and
+// nothing but what the interface asks for.
+func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
+	t.Parallel()
+	for _, w := range allWrites() {
+		t.Run(w.op, func(t *testing.T) {
+			t.Parallel()
+			var got *http.Request
+			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+				got = r
+				return httpReply(r, 200, success(w.data)), nil
+			}))
+			require.NoError(t, w.call(t.Context(), c))
+			assert.Nil(t, got.GetBody)
+			assert.Equal(t, "api.example.com", got.Host)
+			for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Cookie"} {
+				assert.NotContains(t, got.Header, name)
+			}
+			assert.Equal(t, "Bearer "+testKey, fmt.Sprint(got.Header.Get("Authorization")))
+		})
+	}
 }

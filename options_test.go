@@ -33,43 +33,6 @@ func changedProfile(change func(*Profile)) Option {
 	return WithProfile(p)
 }
 
-func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
-	t.Parallel()
-	for name, call := range allMethods() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := unasked(t)
-			var none context.Context
-			refusedBeforehand(t, call(none, c), "the context is nil")
-			refusedBeforehand(t, call(t.Context(), c, nil), "a call option is nil")
-			refusedBeforehand(t, call(t.Context(), c, WithResponse(nil)), "WithResponse: the response is nil")
-			refusedBeforehand(t, call(t.Context(), c, WithHeader("Authorization", "x")), "WithHeader: the header is not a caller's to set")
-
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			err := call(ctx, c)
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, ErrNotSent)
-			assert.NotErrorIs(t, err, ErrInvalidParams)
-			assert.Contains(t, err.Error(), "the context had ended before the call")
-		})
-	}
-}
-
-// A cause that is itself an error of this package, as errgroup sets it, does not
-// hide that the context was cancelled.
-func TestAContextCancelledByAnotherCallsError(t *testing.T) {
-	t.Parallel()
-	_, earlier := clientOver(t, closedPort(t)).CreateTransfer(t.Context(), smallTransfer("M-1"))
-	require.ErrorIs(t, earlier, ErrNotSent)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(earlier)
-	_, err := unasked(t).ListBINs(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, earlier)
-	assert.Contains(t, err.Error(), "the context had ended before the call")
-}
-
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	var got http.Header

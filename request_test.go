@@ -2,9 +2,7 @@ package cardwire
 
 import (
 	"encoding/json"
-	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -305,29 +303,6 @@ func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 			_, err := Call[any](t.Context(), clientOver(t, s.base), tc.request)
 			require.ErrorIs(t, err, tc.want)
 			assert.Equal(t, tc.asked, s.requests.Load())
-		})
-	}
-}
-
-// Nothing that makes net/http send a request twice is ever in a request, and
-// nothing but what the interface asks for.
-func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
-	t.Parallel()
-	for _, w := range allWrites() {
-		t.Run(w.op, func(t *testing.T) {
-			t.Parallel()
-			var got *http.Request
-			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
-				got = r
-				return httpReply(r, 200, success(w.data)), nil
-			}))
-			require.NoError(t, w.call(t.Context(), c))
-			assert.Nil(t, got.GetBody)
-			assert.Equal(t, "api.example.com", got.Host)
-			for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Cookie"} {
-				assert.NotContains(t, got.Header, name)
-			}
-			assert.Equal(t, "Bearer "+testKey, fmt.Sprint(got.Header.Get("Authorization")))
 		})
 	}
 }
