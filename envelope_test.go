@@ -154,23 +154,6 @@ func TestDataOfAFailureIsNotRead(t *testing.T) {
 	}
 }
 
-func TestDriftIsToldOnceAPlace(t *testing.T) {
-	t.Parallel()
-	heard, drifts := driftsOf()
-	reply := success(`[{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT","zip":"1","zap":"2"},` +
-		`{"code":2,"name":"Porto","country":"PT","countryStandardCode":"PRT","zip":"1"},` +
-		`{"code":3,"name":"Faro","country":"PT","countryStandardCode":"PRT","zip":"1"}]`)
-	states := exchange{want: "GET /shop/api/v1/remittance/states", reply: reply}
-	c := converse(t, []exchange{states, states}, heard)
-	for range 2 {
-		*drifts = nil
-		states, err := c.ListRemittanceStates(t.Context())
-		require.NoError(t, err)
-		assert.Len(t, states, 3)
-		assert.Equal(t, []Drift{{"data[].*", "unknown member"}, {"data[].code", "number for text"}}, *drifts)
-	}
-}
-
 func TestWithResponseTellsWhatCameBack(t *testing.T) {
 	t.Parallel()
 	header := http.Header{
