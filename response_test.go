@@ -1,0 +1,136 @@
+package cardwire
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWithResponseTellsWhatCameBack(t *testing.T) {
+	t.Parallel()
+	header := http.Header{
+		"X-Request-Id": {"r-1"}, "Set-Cookie": {"session=1"}, "Authorization": {"Bearer x"},
+		"X-Debug": {"asked with " + testKey}, "X-Cards": {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
+		"X-4111111111111111": {"1"},
+	}
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+		reply := httpReply(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
+		reply.Header = header
+		return reply, nil
+	}))
+	var r Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, 201, r.HTTPStatus)
+	assert.Equal(t, 200, r.Code)
+	assert.Equal(t, "sent to ****************", r.Message)
+	assert.Equal(t, http.Header{
+		"X-Request-Id": {"r-1"}, "X-Cards": {"none", "of **************** and **** **** **** ****"},
+	}, r.Header)
+	assert.Len(t, header, 6, "the doer's own header is left alone")
+	assert.Equal(t, "of 4111111111111111 and 4111 1111 1111 1111", header["X-Cards"][1])
+	assert.Nil(t, r.Attempts, "a clean first try")
+
+	const body = `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`
+	revealed := r.RevealBody()
+	assert.Equal(t, body, string(revealed))
+	clear(revealed)
+	assert.Equal(t, body, string(r.RevealBody()), "each is a copy")
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		assert.NotContains(t, fmt.Sprintf(verb, r), "4111")
+	}
+}
+
+func TestWithResponseTellsOfFailuresToo(t *testing.T) {
+	t.Parallel()
+	const asked = "GET /shop/api/v1/cards/info?id=c1"
+	c := converse(t, []exchange{
+		{want: asked, status: 404, header: "X-A: b", reply: `{"code":1404,"msg":"no such card","data":null}`},
+		{want: asked, status: 502, reply: "<h1>Bad Gateway</h1>"},
+		{want: asked, err: errBrokenNetwork},
+	}, WithRetry(RetryPolicy{}))
+	var r Response
+	_, err := c.GetCard(t.Context(), "c1", WithResponse(&r))
+	require.ErrorIs(t, err, ErrNotFound)
+	assert.Equal(t, 404, r.HTTPStatus)
+	assert.Equal(t, 1404, r.Code)
+	assert.Equal(t, "no such card", r.Message)
+	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
+	assert.Equal(t, `{"code":1404,"msg":"no such card","data":null}`, string(r.RevealBody()))
+
+	_, err = c.GetCard(t.Context(), "c1", WithResponse(&r))
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	assert.Equal(t, 502, r.HTTPStatus)
+	assert.Zero(t, r.Code, "nothing of the call before")
+	assert.Empty(t, r.Message)
+	assert.Equal(t, "<h1>Bad Gateway</h1>", string(r.RevealBody()))
+
+	_, err = c.GetCard(t.Context(), "c1", WithResponse(&r))
+	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	require.Len(t, r.Attempts, 1)
+	assert.Equal(t, "sent", r.Attempts[0].Phase)
+	r.Attempts = nil
+	assert.Equal(t, Response{}, r, "there was no answer")
+	assert.Nil(t, r.RevealBody())
+
+	r.HTTPStatus = 200
+	_, err = c.GetCard(t.Context(), "", WithResponse(&r))
+	refusedBeforehand(t, err, "cardID")
+	assert.Equal(t, Response{}, r, "a call that is refused resets it as well")
+}
+
+func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
+	t.Parallel()
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+		reply := httpReply(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
+		reply.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
+		return reply, nil
+	}))
+	var r Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
+}
+
+func TestRevealBodyOfNothingIsNil(t *testing.T) {
+	t.Parallel()
+	var none *Response
+	assert.Nil(t, none.RevealBody())
+	assert.Nil(t, new(Response).RevealBody())
+}
+
+// The body that is kept is not the buffer that the next call reads into.
+func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
+	t.Parallel()
+	const asked = "GET /shop/api/v1/bins/maintenance"
+	c := converse(t, []exchange{{want: asked, reply: success(`["493193"]`)}, {want: asked, reply: success(`["555555"]`)}})
+	var first, second Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), WithResponse(&first))
+	require.NoError(t, err)
+	_, err = c.ListBINsUnderMaintenance(t.Context(), WithResponse(&second))
+	require.NoError(t, err)
+	assert.Equal(t, success(`["493193"]`), string(first.RevealBody()))
+	assert.Equal(t, success(`["555555"]`), string(second.RevealBody()))
+}
+
+// Each call of RevealBody gives a copy, and so do the copies of a Response.
+func TestARevealedBodyIsACopy(t *testing.T) {
+	t.Parallel()
+	l := &listener{}
+	c := l.client(t)
+	for _, l.body = range []string{
+		success(`{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}`),
+		`{"code":422,"msg":"no","data":` + canaryCardText + `}`, "<h1>" + canaryNumber + "</h1>",
+	} {
+		var r Response
+		_, _ = c.ListCards(t.Context(), ListCardsParams{}, WithResponse(&r))
+		copied := r
+		clear(r.RevealBody())
+		clear(copied.RevealBody())
+		assert.Equal(t, l.body, string(r.RevealBody()))
+		assert.Equal(t, l.body, string(copied.RevealBody()))
+	}
+}
