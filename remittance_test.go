@@ -227,6 +227,15 @@ func TestTransferParamsPrintNoIdentity(t *testing.T) {
 	assert.Contains(t, log.String(), "transfer.MerchantOrderNo=order-1 transfer.PayoutCurrency=PHP transfer.TransferAmount=250.5\n")
 }
 
+func TestNilTransferParamsPrint(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
+		assert.NotPanics(t, func() {
+			assert.Equal(t, "<nil>", fmt.Sprintf(format, (*TransferParams)(nil)), format)
+		})
+	}
+}
+
 func TestTransferAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -14,15 +14,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-func TestNilTransferParamsPrint(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
-		assert.NotPanics(t, func() {
-			assert.Equal(t, "<nil>", fmt.Sprintf(format, (*TransferParams)(nil)), format)
-		})
-	}
-}
-
 func TestNoSealedByteIsADigit(t *testing.T) {
 	t.Parallel()
 	const all = "0123456789*0123456789*012345678"
