@@ -43,6 +43,7 @@ const (
 // testOffice is everything but the program around it, over a service of its own.
 type testOffice struct {
 	t       *testing.T
+	office  *office
 	handler http.Handler
 	fake    *cardwiretest.Service
 	journal *sqljournal.Journal
@@ -79,12 +80,12 @@ func testAccount(t *testing.T) account {
 
 func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 	t.Helper()
-	return testOfficeWith(t, fake, settings{journal: filepath.Join(t.TempDir(), "journal.db")})
+	return testOfficeWith(t, fake, filepath.Join(t.TempDir(), "journal.db"), "")
 }
 
-func testOfficeWith(t *testing.T, fake *cardwiretest.Service, s settings) *testOffice {
+func testOfficeWith(t *testing.T, fake *cardwiretest.Service, file, postgres string) *testOffice {
 	t.Helper()
-	db, journal, err := openJournal(t.Context(), s)
+	db, journal, err := openJournal(t.Context(), file, postgres)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
@@ -94,7 +95,8 @@ func testOfficeWith(t *testing.T, fake *cardwiretest.Service, s settings) *testO
 	client, err := connect(journal, logger, fake)
 	require.NoError(t, err)
 	o.client = client
-	o.handler = (&office{client: client, journal: journal, log: logger, door: newDoor(testAccount(t), false), fake: true}).handler()
+	o.office = &office{client: client, journal: journal, log: logger, account: testAccount(t), fake: true, strangers: newVisitor()}
+	o.handler = o.office.routes()
 	return o
 }
 
@@ -149,7 +151,23 @@ func (o *testOffice) post(path, form string) answer {
 	r := httptest.NewRequestWithContext(o.t.Context(), http.MethodPost, path, strings.NewReader(form))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return o.ask(r)
+	return o.follow(o.ask(r))
+}
+
+// follow looks at what came of a write, on the page that its answer leads to. To
+// load that again shows the same, and sends nothing.
+func (o *testOffice) follow(a answer) answer {
+	o.t.Helper()
+	to := a.header.Get("Location")
+	if !strings.Contains(to, "?said=") {
+		return a
+	}
+	require.Equal(o.t, http.StatusSeeOther, a.status)
+	sent := len(o.fake.Requests())
+	result := o.get(to)
+	assert.Equal(o.t, result.page, o.get(to).page)
+	assert.Len(o.t, o.fake.Requests(), sent)
+	return result
 }
 
 // undecided is how much of the journal is.
@@ -251,6 +269,27 @@ func TestATransferThatIsNotSentKeepsItsNumber(t *testing.T) {
 	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", ""), "under any number")
 }
 
+// What came of a write is for those who are signed in, and only as long as it is known.
+func TestResults(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/transfers", strings.NewReader(order))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	sent := o.ask(r)
+	assert.Equal(t, 303, sent.status)
+	address := sent.header.Get("Location")
+	assert.Regexp(t, `^/result\?said=[A-Z2-7]{26}$`, address)
+	assert.Contains(t, o.get(address).page, "The transfer was accepted")
+	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", ""), "after looking at its result")
+	for _, other := range []string{"/result", "/result?said=x"} {
+		got := o.get(other)
+		assert.Equal(t, 404, got.status, other)
+		assert.Contains(t, got.page, "This result is not kept any more", other)
+	}
+	o.cookie = nil
+	assert.Equal(t, "/login", o.get(address).header.Get("Location"))
+}
+
 // The service's message is for the page, not for the log.
 func TestTheServicesWordsAreNotLogged(t *testing.T) {
 	t.Parallel()
@@ -333,7 +372,7 @@ func TestABrowserThatLeaves(t *testing.T) {
 	leave()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/transfers", strings.NewReader(order))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	assert.Contains(t, o.ask(r).page, "The transfer was accepted")
+	assert.Contains(t, o.follow(o.ask(r)).page, "The transfer was accepted")
 	r = httptest.NewRequestWithContext(ctx, http.MethodGet, "/cards", nil)
 	assert.Equal(t, 502, o.ask(r).status)
 }
@@ -526,7 +565,7 @@ func TestCards(t *testing.T) {
 	o := signedIn(t)
 	assert.Contains(t, o.get("/cards").page, "30 cards, page 1 of 3")
 	got := o.get("/cards?Status=0&page=2")
-	assert.Contains(t, got.source, `rel="prev" href="/cards?Status=0&amp;page=1"`)
+	assert.Contains(t, got.source, `rel="prev" href="/cards?Status=0&amp;CardBIN=&amp;page=1"`)
 	assert.NotContains(t, got.source, `rel="next"`)
 	requests := o.fake.Requests()
 	assert.Equal(t, "limit=***&page=***&status=***", requests[len(requests)-1].Query)
@@ -536,7 +575,7 @@ func TestCards(t *testing.T) {
 		"CardBIN=x": "BIN is not a numeric code.",
 	} {
 		got = o.get("/cards?" + query)
-		assert.Equal(t, 400, got.status, query)
+		assert.Equal(t, 422, got.status, query)
 		assert.Contains(t, got.source, want, query)
 	}
 	o.fake.Fail("ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultIgnoredFilter}, 2)
@@ -574,28 +613,28 @@ func TestImages(t *testing.T) {
 		require.NoError(t, form.Close())
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/images", &b)
 		r.Header.Set("Content-Type", form.FormDataContentType())
-		return o.ask(r)
+		return o.follow(o.ask(r))
 	}
-	got := upload("File", "front.png", 3*imageMemory)
+	got := upload("File", "front.png", 768<<10)
 	assert.Contains(t, got.page, "The upload was accepted")
 	require.Len(t, o.fake.Ledger(), 1)
-	assert.Equal(t, int64(3*imageMemory), o.fake.Ledger()[0].Size)
+	assert.Equal(t, int64(768<<10), o.fake.Ledger()[0].Size)
 	assert.Contains(t, got.page, "Attachment key "+o.fake.Ledger()[0].ID)
 	for _, tc := range []struct {
 		field, name string
 		size        int
 		says        string
 	}{
-		{"File", "front.png", 0, "Size is not above zero"},
-		{"File", `a"b.png`, 10, "Filename holds a quotation mark."},
-		{"Other", "front.png", 10, "Choose an image."},
-		{"File", "front.png", maxImage, "The image is larger than 10 MB."},
+		{"File", "front.png", 0, "Image was not taken: its size is not above zero"},
+		{"File", `a"b.png`, 10, "Image was not taken: its filename holds a quotation mark."},
+		{"Other", "front.png", 10, "Image did not arrive: choose one of at most 10 MB."},
+		{"File", "front.png", maxImage, "Image did not arrive: choose one of at most 10 MB."},
 	} {
 		got := upload(tc.field, tc.name, tc.size)
 		assert.Equal(t, 422, got.status, tc.says)
 		assert.Contains(t, got.page, tc.says)
 	}
-	assert.Contains(t, o.post("/images", "File=x").page, "did not arrive whole")
+	assert.Contains(t, o.post("/images", "File=x").page, "Image did not arrive")
 	o.fake.Fail("UploadImage", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 	assert.Contains(t, upload("File", "front.png", 10).page, "The upload is undecided")
 	assert.Len(t, o.fake.Ledger(), 1)
@@ -674,7 +713,7 @@ func TestPostgreSQL(t *testing.T) {
 	if source == "" {
 		t.Skip(postgresVariable + " is not set; scripts/postgres starts a server")
 	}
-	o := testOfficeWith(t, cardwiretest.New(), settings{postgres: source})
+	o := testOfficeWith(t, cardwiretest.New(), "", source)
 	o.signIn()
 	number := newOrder()
 	form := strings.Replace(order, "order-1", number, 1)
@@ -759,6 +798,10 @@ func TestTheDoor(t *testing.T) {
 	assert.Equal(t, 200, o.get("/").status)
 	assert.Equal(t, 303, o.post("/logout", "").status)
 	assert.Equal(t, 303, o.get("/").status, "the session of the first has ended")
+	for range 5 {
+		assert.Equal(t, 403, o.post("/login", "user=amelia&password=wrong").status, "a browser that has signed in before is no stranger")
+	}
+	assert.Equal(t, 429, o.post("/login", "user=amelia&password=wrong").status, "nor may it guess for ever")
 	o.cookie = second
 	assert.Equal(t, 200, o.get("/").status, "that of the second has not")
 	assert.NotContains(t, o.log.String(), "nobody")
@@ -768,35 +811,27 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	who := testAccount(t)
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(who, true)
-		enter := func() *http.Request {
-			w := httptest.NewRecorder()
-			d.enter(w)
+		o := &office{account: who, https: true, strangers: newVisitor(), log: slog.New(slog.DiscardHandler)}
+		test := &testOffice{t: t, handler: o.routes()}
+		test.signIn()
+		assert.True(t, test.cookie.Secure)
+		for _, step := range []struct {
+			pass           time.Duration
+			known, visitor bool
+		}{{sessionTime - time.Second, true, true}, {2 * time.Second, false, true}, {visitorTime, false, false}} {
+			time.Sleep(step.pass)
+			synctest.Wait()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-			cookie := w.Result().Cookies()[0]
-			assert.True(t, cookie.Secure)
-			r.AddCookie(cookie)
-			return r
+			r.AddCookie(test.cookie)
+			assert.Equal(t, step.known, o.visitor(r).signedIn.Load(), step.pass)
+			assert.Equal(t, step.visitor, o.visitor(r) != o.strangers, step.pass)
 		}
-		r := enter()
-		assert.True(t, d.knows(r))
-		time.Sleep(sessionTime - time.Second)
-		assert.True(t, d.knows(r))
-		time.Sleep(2 * time.Second)
-		assert.False(t, d.knows(r))
-		enter()
-		assert.Len(t, d.sessions, 1, "what has ended is forgotten")
 	})
 }
 
-func TestWords(t *testing.T) {
+func TestAmounts(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{
-		"SenderIDNumber": "Sender ID number", "SenderIDIssueCountry": "Sender ID issue country", "Status": "Status",
-		"ReceiverNativeFirstName": "Receiver native first name", "CardBIN": "Card BIN",
-	} {
-		assert.Equal(t, want, words(name))
-	}
+	amount := functions["amount"].(func(decimal.Decimal) string)
 	assert.Equal(t, "12.500", amount(decimal.RequireFromString("12.500")))
 	assert.Equal(t, "1000", amount(decimal.New(1, 3)))
 }

@@ -3,68 +3,88 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
 	"embed"
+	"errors"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path"
+	"os"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shopspring/decimal"
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-//go:embed templates static
-var files embed.FS
+// How long a page may take, with its calls to the service. An upload has to arrive
+// first.
+const (
+	readTimeout   = 15 * time.Second
+	writeTimeout  = 30 * time.Second
+	bodyTimeout   = 2 * time.Minute
+	uploadTimeout = bodyTimeout + 2*time.Minute
+
+	maxForm  = 64 << 10 // more than any other form here holds
+	maxImage = 10 << 20
+)
 
 // office is what the pages need.
 type office struct {
 	client  *cardwire.Client
 	journal *sqljournal.Journal
 	log     *slog.Logger
-	door    *door
-	fake    bool // the service is
+
+	account   account
+	https     bool // browsers come by it
+	fake      bool // the service is
+	strangers *visitor
+	visitors  memory[visitor] // by their cookies
+	results   memory[said]    // what came of writes
 }
 
-var pages = parsePages()
+func (o *office) routes() http.Handler {
+	mux := http.NewServeMux()
+	read := func(path string, handle handler) { mux.Handle("GET "+path, o.answer(readTimeout, 0, handle)) }
+	write := func(path string, handle handler) { mux.Handle("POST "+path, o.answer(writeTimeout, maxForm, handle)) }
+	read("/{$}", o.overview)
+	read("/cards", o.cards)
+	read("/cards/{id}", o.card)
+	read("/cards/{id}/freeze", o.freezeForm)
+	write("/cards/{id}/freeze", o.freeze)
+	read("/operations", func(*http.Request) (page, error) { return page{name: "operations"}, nil })
+	write("/operations", o.settleOperation)
+	read("/bins", o.bins)
+	read("/transfers", o.transferForm)
+	write("/transfers", o.transfer)
+	read("/undecided", o.undecided)
+	write("/undecided", o.resolve)
+	read("/images", func(*http.Request) (page, error) { return page{name: "images"}, nil })
+	mux.Handle("POST /images", o.answer(uploadTimeout, maxImage, o.uploadImage))
+	read("/result", o.result)
+	read("/", func(*http.Request) (page, error) { return notice("no-page", http.StatusNotFound), nil })
 
-func (o *office) handler() http.Handler {
-	inside := http.NewServeMux()
-	inside.HandleFunc("GET /{$}", o.overview)
-	inside.HandleFunc("GET /cards", o.cards)
-	inside.HandleFunc("GET /cards/{id}", o.card)
-	inside.HandleFunc("GET /cards/{id}/freeze", o.freezeForm)
-	inside.HandleFunc("POST /cards/{id}/freeze", o.freeze)
-	inside.HandleFunc("GET /operations", o.operationForm)
-	inside.HandleFunc("POST /operations", o.settleOperation)
-	inside.HandleFunc("GET /bins", o.bins)
-	inside.HandleFunc("GET /transfers", o.transferForm)
-	inside.HandleFunc("POST /transfers", o.transfer)
-	inside.HandleFunc("GET /undecided", o.undecided)
-	inside.HandleFunc("POST /undecided", o.resolve)
-	inside.HandleFunc("GET /images", o.imageForm)
-	inside.HandleFunc("POST /images", o.uploadImage)
-	inside.HandleFunc("POST /logout", o.logout)
-	inside.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		o.tell(w, r, http.StatusNotFound, &said{Kind: "no-page"})
-	})
-
-	all := http.NewServeMux()
-	all.Handle("GET /static/", http.FileServerFS(files))
-	all.HandleFunc("GET /login", o.loginForm)
-	all.HandleFunc("POST /login", o.login)
-	all.Handle("/", o.door.guard(timed(inside)))
+	// These are for everybody.
+	mux.Handle("GET /static/", http.FileServerFS(files))
+	mux.HandleFunc("GET /login", o.login)
+	mux.HandleFunc("POST /login", o.login)
+	mux.HandleFunc("POST /logout", o.logout)
 
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		o.tell(w, r, http.StatusForbidden, &said{Kind: "foreign"})
+		o.show(w, r, notice("foreign", http.StatusForbidden))
 	}))
-	return secured(sameOrigin.Handler(all))
+	return secured(sameOrigin.Handler(mux))
 }
 
 // secured keeps browsers from doing what no page here needs.
@@ -82,145 +102,210 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// How long a page may take. An upload has to arrive first.
-const (
-	readTimeout   = 15 * time.Second
-	writeTimeout  = 30 * time.Second
-	uploadTimeout = bodyTimeout + 2*time.Minute
-)
+// page is what a template is given.
+type page struct {
+	name string // of the template
+	to   string // the page that is to show Said instead of this one; "": none
 
-// timed bounds what a page asks of the service. A page that only reads ends with
-// the browser. One that writes does not: a browser that leaves must not turn what
-// is being done into something of which nobody knows whether it was done.
-func timed(next http.Handler) http.Handler {
+	Said   *said
+	Form   url.Values        // what was put in
+	Faults map[string]string // what is wrong with it, so that it follows the input's label
+	Data   any
+
+	// The same for all pages: where and to whom it is shown, and of which service.
+	Path         string
+	Public, Fake bool
+}
+
+func notice(kind string, status int) page {
+	return page{name: "result", Said: &said{Kind: kind, status: status}}
+}
+
+// handler returns the page that answers a request. Its error is that of a read: of a
+// write the page says what came.
+type handler func(r *http.Request) (page, error)
+
+// answer lets nobody through who is not signed in. It shows what came of a write on
+// a page of its own address: to load that again sends nothing. A browser that leaves
+// ends a read, but not a write, which must not turn into something of which nobody
+// knows whether it was done.
+func (o *office) answer(limit time.Duration, size int64, handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, limit := r.Context(), readTimeout
-		if r.Method == http.MethodPost {
-			ctx, limit = context.WithoutCancel(ctx), writeTimeout
+		if !o.visitor(r).signedIn.Load() {
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
 		}
-		if r.URL.Path == "/images" {
-			limit = uploadTimeout
+		ctx := r.Context()
+		if r.Method == http.MethodPost {
+			ctx = context.WithoutCancel(ctx)
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		r.Body = http.MaxBytesReader(w, r.Body, size)
+		if err := r.ParseForm(); err != nil {
+			o.show(w, r, notice("bad-form", http.StatusBadRequest))
+			return
+		}
+		p, err := handle(r)
+		if err != nil {
+			p = page{name: "result", Said: judge(ofReads, "", err)}
+		}
+		if p.to == "" {
+			o.show(w, r, p)
+			return
+		}
+		http.Redirect(w, r, p.to+"?said="+o.results.keep(p.Said, sessionTime), http.StatusSeeOther)
 	})
 }
 
-// page is what every template is given.
-type page struct {
-	Title  string
-	Nav    string // the entry of the menu that it belongs to
-	Public bool   // whoever sees it is not signed in
-	Fake   bool
-	Said   *said
-	Inputs []*input
-	Data   any
+// result shows what came of a write as long as it is known.
+func (o *office) result(r *http.Request) (page, error) {
+	if s := o.results.find(r.Form.Get("said")); s != nil {
+		return page{name: "result", Said: s}, nil
+	}
+	return notice("forgotten", http.StatusNotFound), nil
 }
 
-// Faults are the inputs that need to be corrected.
-func (p page) Faults() (faults []*input) {
-	for _, in := range p.Inputs {
-		if in.Error != "" {
-			faults = append(faults, in)
-		}
-	}
-	return faults
-}
+//go:embed templates static
+var files embed.FS
 
 var functions = template.FuncMap{
-	"amount":  amount,
-	"prefix":  strings.HasPrefix,
-	"segment": url.PathEscape,
-	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"add": func(a, b int) int { return a + b },
+	// All digits that were sent: Decimal.String leaves zeros out at the end.
+	"amount":   func(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) },
+	"failed":   func() []string { return []string{failedTopUp, failedFreeze} },
+	"dict":     dict,
+	"list":     func(v ...any) []any { return v },
+	"prefix":   strings.HasPrefix,
+	"segment":  url.PathEscape,
+	"underWay": underWay,
 }
 
-// amount writes all digits that were sent: Decimal.String leaves zeros out at the end.
-func amount(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) }
-
-// parsePages reads every page together with the layout around it.
-func parsePages() map[string]*template.Template {
-	around := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html", "templates/said.html"))
-	names, err := fs.Glob(files, "templates/*.html")
-	if err != nil {
-		panic(err) // the pattern is above
+// dict makes a map of pairs, so that a template can be given more than one value.
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for pair := range slices.Chunk(pairs, 2) {
+		m[pair[0].(string)] = pair[1]
 	}
-	pages := map[string]*template.Template{}
-	for _, name := range names {
-		page := template.Must(template.Must(around.Clone()).ParseFS(files, name))
-		pages[strings.TrimSuffix(path.Base(name), ".html")] = page
-	}
-	return pages
+	return m
 }
+
+var pages = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
 
 // show writes a page when it is whole, and none if it cannot be.
-func (o *office) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
-	p.Fake = o.fake
+func (o *office) show(w http.ResponseWriter, r *http.Request, p page) {
+	p.Path, p.Public, p.Fake = r.URL.Path, !o.visitor(r).signedIn.Load(), o.fake
 	var b bytes.Buffer
-	if err := pages[name].Execute(&b, p); err != nil {
-		o.log.ErrorContext(r.Context(), "page not rendered", "page", name, "error", err)
+	if err := pages.ExecuteTemplate(&b, p.name+".html", p); err != nil {
+		o.log.ErrorContext(r.Context(), "page not rendered", "page", p.name, "error", err)
 		http.Error(w, "This page could not be shown.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
+	switch {
+	case p.Said != nil:
+		w.WriteHeader(p.Said.status)
+	case len(p.Faults) > 0:
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	}
 	_, _ = b.WriteTo(w) // a browser that left is its own affair
 }
 
-// tell shows what came of something, and with facts what is now known.
-func (o *office) tell(w http.ResponseWriter, r *http.Request, status int, s *said, facts ...option) {
-	o.show(w, r, status, "result", page{Title: "Result", Public: !o.door.knows(r), Said: s, Data: facts})
+// account is the one user.
+type account struct {
+	name string
+	hash []byte // of the password, by bcrypt
 }
 
-// unread says why nothing could be read.
-func (o *office) unread(w http.ResponseWriter, r *http.Request, err error) {
-	status, s := judge(ofReads, "", err)
-	o.tell(w, r, status, s)
-}
-
-// unwritten says what came of a write that did not simply succeed.
-func (o *office) unwritten(w http.ResponseWriter, r *http.Request, what string, err error) {
-	status, s := judge(ofWrites, what, err)
-	o.tell(w, r, status, s)
-}
-
-type figures struct {
-	Capacity  int64
-	Cards     int
-	Undecided int
-}
-
-func (o *office) overview(w http.ResponseWriter, r *http.Request) {
-	d, err := o.count(r.Context())
-	if err != nil {
-		o.unread(w, r, err)
-		return
+func accountFromEnv() (account, error) {
+	a := account{os.Getenv("BACKOFFICE_USER"), []byte(os.Getenv("BACKOFFICE_PASSWORD_HASH"))}
+	if a.name == "" {
+		return a, errors.New("BACKOFFICE_USER is not set: name who may sign in")
 	}
-	o.show(w, r, http.StatusOK, "overview", page{Title: "Overview", Nav: "overview", Data: d})
+	if cost, err := bcrypt.Cost(a.hash); err != nil || cost < bcrypt.DefaultCost {
+		return a, errors.New("BACKOFFICE_PASSWORD_HASH is not a hash by bcrypt, of cost 10 or more")
+	}
+	return a, nil
 }
 
-func (o *office) count(ctx context.Context) (d figures, err error) {
-	if d.Capacity, err = o.client.CardCapacity(ctx); err != nil {
-		return d, err
-	}
-	cards, err := o.client.ListCards(ctx, cardwire.ListCardsParams{Limit: 1})
-	if err != nil {
-		return d, err
-	}
-	entries, err := o.journal.Undecided(ctx, 0)
-	d.Cards, d.Undecided = cards.Total, len(entries)
-	return d, err
+// admits compares the password also where the name is wrong: the time that it takes
+// does not tell.
+func (a account) admits(name, password string) bool {
+	wrong := bcrypt.CompareHashAndPassword(a.hash, []byte(password))
+	return subtle.ConstantTimeCompare([]byte(name), []byte(a.name)) == 1 && wrong == nil
 }
 
-// maxForm is more than any form here holds, but for images.
-const maxForm = 64 << 10
+const (
+	cookieName  = "backoffice"
+	sessionTime = 8 * time.Hour
+	visitorTime = 30 * 24 * time.Hour
+)
 
-// readForm reads a form, or says that it cannot.
-func (o *office) readForm(w http.ResponseWriter, r *http.Request) bool {
+// visitor is a browser that has signed in. It is known for longer than its session
+// lasts, and has a bound of its own for tries to sign in. Strangers are one visitor:
+// there is one account to guess at, and behind a proxy all have one address. So who
+// guesses all the time keeps out other strangers, but nobody who works here.
+type visitor struct {
+	signedIn atomic.Bool
+	tries    *rate.Limiter
+}
+
+func newVisitor() *visitor { return &visitor{tries: rate.NewLimiter(rate.Every(10*time.Second), 5)} }
+
+func (o *office) visitor(r *http.Request) *visitor {
+	if c, err := r.Cookie(cookieName); err == nil {
+		if v := o.visitors.find(c.Value); v != nil {
+			return v
+		}
+	}
+	return o.strangers
+}
+
+func (o *office) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		o.tell(w, r, http.StatusBadRequest, &said{Kind: "bad-form"})
-		return false
+	switch {
+	case r.Method != http.MethodPost:
+		o.show(w, r, page{name: "login"})
+	case !o.visitor(r).tries.Allow():
+		w.Header().Set("Retry-After", "10")
+		o.show(w, r, page{name: "login", Said: &said{Kind: "too-many-tries", status: http.StatusTooManyRequests}})
+	case !o.account.admits(r.PostFormValue("user"), r.PostFormValue("password")):
+		o.log.WarnContext(r.Context(), "sign-in refused") // without the name: it may be a password
+		o.show(w, r, page{name: "login", Said: &said{Kind: "wrong-password", status: http.StatusForbidden}})
+	default:
+		o.log.InfoContext(r.Context(), "signed in")
+		v := newVisitor()
+		v.signedIn.Store(true)
+		time.AfterFunc(sessionTime, func() { v.signedIn.Store(false) })
+		http.SetCookie(w, &http.Cookie{
+			Name: cookieName, Value: o.visitors.keep(v, visitorTime), Path: "/", MaxAge: int(visitorTime.Seconds()),
+			HttpOnly: true, Secure: o.https, SameSite: http.SameSiteStrictMode,
+		})
+		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
-	return true
+}
+
+func (o *office) logout(w http.ResponseWriter, r *http.Request) {
+	o.visitor(r).signedIn.Store(false)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// memory keeps values for a while, under tokens that nobody can guess and of which
+// it knows only the hashes. It forgets all of them when the program ends.
+type memory[T any] struct{ values sync.Map }
+
+func (m *memory[T]) keep(v *T, while time.Duration) (token string) {
+	token = rand.Text()
+	key := sha256.Sum256([]byte(token))
+	m.values.Store(key, v)
+	time.AfterFunc(while, func() { m.values.Delete(key) })
+	return token
+}
+
+// find returns nil where nothing is kept.
+func (m *memory[T]) find(token string) *T {
+	found, _ := m.values.Load(sha256.Sum256([]byte(token)))
+	v, _ := found.(*T)
+	return v
 }

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func (o *office) overview(r *http.Request) (page, error) {
+	capacity, err := o.client.CardCapacity(r.Context())
+	if err != nil {
+		return page{}, err
+	}
+	cards, err := o.client.ListCards(r.Context(), cardwire.ListCardsParams{Limit: 1})
+	if err != nil {
+		return page{}, err
+	}
+	entries, err := o.journal.Undecided(r.Context(), 0)
+	return page{name: "overview", Data: map[string]any{
+		"Capacity": capacity, "Cards": cards.Total, "Undecided": len(entries),
+	}}, err
+}
+
+// cards lists a page of cards. The SDK checks the filter, and also that the
+// service honoured it.
+func (o *office) cards(r *http.Request) (page, error) {
+	number, _ := strconv.Atoi(r.Form.Get("page")) // what is no number is the first
+	params := cardwire.ListCardsParams{Page: max(number, 1), Limit: 12, CardBIN: strings.TrimSpace(r.Form.Get("CardBIN"))}
+	if text := r.Form.Get("Status"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			n = int(cardwire.CardLocked) - 1 // none of the six, which is the SDK's to say
+		}
+		params.Status = new(cardwire.CardStatus(n))
+	}
+	found, err := o.client.ListCards(r.Context(), params)
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		field, text := problem(err)
+		return page{name: "cards", Form: r.Form, Faults: map[string]string{field: text}}, nil
+	}
+	return page{name: "cards", Form: r.Form, Data: found}, err
+}
+
+func (o *office) card(r *http.Request) (page, error) {
+	card, err := o.client.GetCard(r.Context(), r.PathValue("id"))
+	return page{name: "card", Data: card}, err
+}
+
+// freezeForm asks whether it is meant. The number is made with the form, so that
+// two clicks are one freeze.
+func (o *office) freezeForm(r *http.Request) (page, error) {
+	card, err := o.client.GetCard(r.Context(), r.PathValue("id"))
+	return page{name: "freeze", Data: map[string]any{"Card": card, "Number": uuid.NewString()}}, err
+}
+
+func (o *office) freeze(r *http.Request) (page, error) {
+	operation, err := o.client.FreezeCard(r.Context(), cardwire.FreezeCardParams{
+		CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID"),
+	})
+	s := judge(ofWrites, "The freeze", err)
+	if err == nil {
+		s.Reference, s.ServiceID = operation.ClientTransactionID, operation.ID
+	}
+	return page{to: "/result", Said: s}, nil
+}
+
+// The operations that failed, as far as the fake service is concerned.
+const (
+	failedTopUp  = "0c5b7a1e-2f4d-4c8a-9b3e-6d1f8a7c2e50"
+	failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
+)
+
+// settleOperation does what the button says.
+func (o *office) settleOperation(r *http.Request) (page, error) {
+	settle, what := o.client.RetryOperation, "The retry"
+	if r.PostForm.Get("action") == "cancel" {
+		settle, what = o.client.CancelOperation, "The cancellation"
+	}
+	err := settle(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		field, text := problem(err)
+		return page{name: "operations", Form: r.PostForm, Faults: map[string]string{field: text}}, nil
+	}
+	return page{to: "/result", Said: judge(ofWrites, what, err)}, nil
+}
+
+func (o *office) bins(r *http.Request) (page, error) {
+	bins, err := o.client.ListBINs(r.Context())
+	if err != nil {
+		return page{}, err
+	}
+	maintained, err := o.client.ListBINsUnderMaintenance(r.Context())
+	for i := range bins { // the service says it in two places
+		bins[i].Maintain = bins[i].Maintain || slices.Contains(maintained, bins[i].BIN)
+	}
+	return page{name: "bins", Data: bins}, err
+}
+
+// uploadImage keeps the image in memory: the service must be told the size before
+// the first byte, and a browser does not tell it.
+func (o *office) uploadImage(r *http.Request) (page, error) {
+	_, image, err := r.FormFile("File")
+	if err != nil {
+		return page{name: "images", Faults: map[string]string{"File": "did not arrive: choose one of at most 10 MB"}}, nil
+	}
+	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
+		Filename: image.Filename, Size: image.Size,
+		Open: func() (io.ReadCloser, error) { return image.Open() },
+	})
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		field, text := problem(err)
+		return page{name: "images", Faults: map[string]string{"File": "was not taken: its " + strings.ToLower(field) + " " + text}}, nil
+	}
+	s := judge(ofWrites, "The upload", err)
+	if err == nil {
+		s.ServiceID = uploaded.AttachmentKey
+	}
+	return page{to: "/result", Said: s}, nil
+}
+
+// transferForm makes an order number with each form. It comes back with it, so
+// that a form that is sent twice is still one order.
+func (o *office) transferForm(r *http.Request) (page, error) {
+	return o.transferPage(r.Context(), page{Form: url.Values{
+		"MerchantOrderNo": {newOrder()},
+		"TransferType":    {cardwire.TransferTypeC2C}, "PayoutMethod": {cardwire.PayoutMethodBankTransfer},
+	}})
+}
+
+func newOrder() string { return "bo-" + strings.ToLower(rand.Text()) }
+
+// transferPage shows the form, also where the service's currencies cannot be
+// read: what was put in must not be lost.
+func (o *office) transferPage(ctx context.Context, p page) (page, error) {
+	currencies, err := o.client.ListRemittanceCurrencies(ctx)
+	if err != nil && p.Said == nil {
+		p.Said = judge(ofReads, "", err)
+	}
+	p.name, p.Data = "transfer", map[string]any{
+		"Currencies": currencies, "C2C": cardwire.TransferTypeC2C, "BankTransfer": cardwire.PayoutMethodBankTransfer,
+	}
+	return p, nil
+}
+
+func (o *office) transfer(r *http.Request) (page, error) {
+	params, faults := readTransfer(r.PostForm)
+	again := page{Form: r.PostForm, Faults: faults}
+	if len(faults) > 0 {
+		return o.transferPage(r.Context(), again)
+	}
+	transfer, err := o.client.CreateTransfer(r.Context(), params)
+	s := judge(ofWrites, "The transfer", err)
+	again.Said = s
+	switch s.Kind {
+	case "done":
+		s.Status, s.Reference, s.ServiceID = string(transfer.Status), transfer.MerchantOrderNo, transfer.APIOrderNo
+	case "refused":
+		again.Form.Set("MerchantOrderNo", newOrder()) // it did not happen, and the journal keeps a number to its first body
+		return o.transferPage(r.Context(), again)
+	case "not-sent": // this time: an earlier click of this form may have sent it, so the number stays
+		return o.transferPage(r.Context(), again)
+	}
+	return page{to: "/result", Said: s}, nil
+}
+
+// readTransfer reads the form into the fields of the same names. Whether one can be
+// sent is the SDK's to say, which names one at a time: so each is asked about alone,
+// beside harmless values of those that must not be empty.
+func readTransfer(form url.Values) (p cardwire.TransferParams, faults map[string]string) {
+	faults = map[string]string{}
+	fields := reflect.ValueOf(&p).Elem()
+	for i := range fields.NumField() {
+		alone := cardwire.TransferParams{MerchantOrderNo: "x", TransferAmount: decimal.NewFromInt(1)}
+		name := fields.Type().Field(i).Name
+		err := set(fields.Field(i).Addr().Interface(), strings.TrimSpace(form.Get(name)))
+		if err == nil {
+			reflect.ValueOf(&alone).Elem().Field(i).Set(fields.Field(i))
+			_, err = alone.MarshalJSON()
+		}
+		if err != nil {
+			_, faults[name] = problem(err)
+		}
+	}
+	return p, faults
+}
+
+// set reads one field; Extra, which is of another type than these, stays empty.
+func set(field any, text string) (err error) {
+	switch field := field.(type) {
+	case *string:
+		*field = text
+	case *decimal.Decimal:
+		if *field, err = decimal.NewFromString(text); err != nil || strings.ContainsAny(text, "eE") { // it takes 1e9
+			return errors.New("TransferAmount is not an amount like 1250.00")
+		}
+	case *cardwire.Date:
+		if *field, err = cardwire.ParseDate(text); err != nil && text != "" {
+			return errors.New("SenderDateOfBirth is not a day like 1990-05-17")
+		}
+	}
+	return nil
+}
+
+// said is what came of something; templates/said.html has the words for each kind.
+type said struct {
+	Kind      string
+	What      string // what it is about, like "The transfer"
+	Service   string // the service's own words; "": none
+	Status    string // the service's, of what it accepted; "": none
+	Reference string // what to ask the service about; "": nothing
+	ServiceID string // what the service calls it; "": not known
+	status    int    // of the page that says it
+}
+
+// verdict says what an error comes to that is all of these.
+type verdict struct {
+	kind   string
+	status int
+	is     []error
+}
+
+// ofWrites decides first whether it happened, and only then why not. The last
+// takes whatever is left: what nobody decided may have happened.
+var ofWrites = []verdict{
+	{"done", http.StatusOK, []error{nil}},
+	{"other-body", http.StatusConflict, []error{sqljournal.ErrOtherBody}},
+	{"done-before", http.StatusConflict, []error{cardwire.ErrDuplicateIntent, cardwire.ErrExecuted}},
+	{"still-unknown", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
+	{"invalid", http.StatusUnprocessableEntity, []error{cardwire.ErrNotSent, cardwire.ErrInvalidParams}},
+	{"not-sent", http.StatusServiceUnavailable, []error{cardwire.ErrNotSent}},
+	{"refused", http.StatusUnprocessableEntity, []error{cardwire.ErrRefused}},
+	{"executed", http.StatusOK, []error{cardwire.ErrExecuted}},
+	{"unknown", http.StatusBadGateway, nil},
+}
+
+// ofReads is simpler: whatever went wrong, nothing was changed.
+var ofReads = []verdict{
+	{"invalid", http.StatusBadRequest, []error{cardwire.ErrInvalidParams}},
+	{"ignored", http.StatusBadGateway, []error{cardwire.ErrParameterIgnored}},
+	{"not-found", http.StatusNotFound, []error{cardwire.ErrNotFound}},
+	{"wrong-key", http.StatusBadGateway, []error{cardwire.ErrUnauthorized}},
+	{"busy", http.StatusServiceUnavailable, []error{cardwire.ErrRateLimited}},
+	{"unreadable", http.StatusBadGateway, nil},
+}
+
+// ofAnswers says whether it was recorded what the service said of a write.
+var ofAnswers = []verdict{
+	{"recorded", http.StatusOK, []error{nil}},
+	{"too-early", http.StatusConflict, []error{errTooEarly}},
+	{"no-answer", http.StatusUnprocessableEntity, []error{errNoAnswer}},
+	{"moved-on", http.StatusConflict, []error{sqljournal.ErrDecided}},
+	{"moved-on", http.StatusConflict, []error{sqljournal.ErrNoIntent}},
+	{"not-recorded", http.StatusServiceUnavailable, nil},
+}
+
+func judge(verdicts []verdict, what string, err error) *said {
+	s := &said{What: what}
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		s.Service, s.Reference = failure.Message, failure.Reference
+	}
+	i := slices.IndexFunc(verdicts, func(v verdict) bool {
+		return !slices.ContainsFunc(v.is, func(target error) bool { return !errors.Is(err, target) })
+	})
+	s.Kind, s.status = verdicts[i].kind, verdicts[i].status
+	return s
+}
+
+// problem is what the SDK says of a parameter: the name of its field in Go, and
+// what is wrong with it.
+func problem(err error) (field, text string) {
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		err = failure.Unwrap()
+	}
+	field, text, _ = strings.Cut(strings.TrimPrefix(err.Error(), cardwire.ErrInvalidParams.Error()+": "), " ")
+	return field, text
+}
+
+// careful is a journal that also lets nobody retry or cancel a failed operation
+// again of which it is undecided what came of the last time.
+type careful struct{ *sqljournal.Journal }
+
+func (j careful) Begin(ctx context.Context, i cardwire.Intent) error {
+	if i.Unique { // the journal itself sees to that
+		return j.Journal.Begin(ctx, i)
+	}
+	entries, err := j.Undecided(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Op == i.Op && strings.EqualFold(e.Reference, i.Reference) { // the same UUID in either case
+			// Wrapped, so that it holds whatever the Profile says.
+			return fmt.Errorf("undecided: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
+		}
+	}
+	return j.Journal.Begin(ctx, i)
+}
+
+// underWay says that a call may still be waiting for its answer: to settle it now
+// could let a second one go. No call that has a reference takes longer.
+func underWay(e sqljournal.Entry) bool {
+	return e.Open && time.Since(e.BegunAt) < writeTimeout+30*time.Second
+}
+
+func (o *office) undecided(r *http.Request) (page, error) {
+	entries, err := o.journal.Undecided(r.Context(), 0)
+	if err != nil {
+		o.log.ErrorContext(r.Context(), "the journal could not be read", "error", err)
+		return notice("no-journal", http.StatusServiceUnavailable), nil
+	}
+	return page{name: "undecided", Said: o.results.find(r.Form.Get("said")), Data: entries}, nil
+}
+
+// answers are what the service may have said.
+var (
+	answers     = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
+	errNoAnswer = errors.New("neither executed nor refused")
+	errTooEarly = errors.New("a call may be under way")
+)
+
+// resolve records what the service said of the one try that the page showed: of a
+// later one that says nothing. It is the one page that can let something be sent
+// again, and leaves a trace in the log.
+func (o *office) resolve(r *http.Request) (page, error) {
+	entries, err := o.journal.Undecided(r.Context(), 0)
+	form := r.PostForm
+	tried := sqljournal.Entry{Op: form.Get("op"), Reference: form.Get("reference"), Try: form.Get("try")}
+	early := slices.ContainsFunc(entries, func(e sqljournal.Entry) bool {
+		return e.Op == tried.Op && e.Reference == tried.Reference && underWay(e)
+	})
+	outcome, ok := answers[form.Get("answer")]
+	switch {
+	case err != nil:
+	case early:
+		err = errTooEarly
+	case !ok:
+		err = errNoAnswer
+	default:
+		err = o.journal.ResolveEntry(r.Context(), tried, outcome)
+	}
+	s := judge(ofAnswers, outcome.String(), err)
+	s.Reference = tried.Reference
+	o.log.InfoContext(r.Context(), "resolve", "operation", tried.Op, "reference", tried.Reference, "try", tried.Try,
+		"answer", s.What, "result", s.Kind)
+	return page{to: "/undecided", Said: s}, nil
+}
