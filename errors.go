@@ -12,40 +12,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
-// Outcome answers one question about a failed call: did it happen? Its zero
-// value is OutcomeUnknown, so that what nobody decided is never taken for done
-// or undone.
-type Outcome int
-
-const (
-	// OutcomeUnknown says that it may have happened. Settle it with the service
-	// before sending anything that would do it again.
-	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent says that this call did nothing: no byte of its request left.
-	// What else is known of its reference stays as it was.
-	OutcomeNotSent
-	// OutcomeRefused says that it did not happen: the service said no.
-	OutcomeRefused
-	// OutcomeExecuted says that it did happen: the service said yes, and only
-	// its answer could not be read or is not what was asked for.
-	OutcomeExecuted
-)
-
-// String returns "unknown", "not sent", "refused" or "executed".
-func (o Outcome) String() string {
-	switch o {
-	case OutcomeUnknown:
-		return "unknown"
-	case OutcomeNotSent:
-		return "not sent"
-	case OutcomeRefused:
-		return "refused"
-	case OutcomeExecuted:
-		return "executed"
-	}
-	return "Outcome(" + strconv.Itoa(int(o)) + ")"
-}
-
 // The sentinels of this package are only for use with [errors.Is].
 var (
 	// ErrOutcomeUnknown matches an [Error] with OutcomeUnknown.
