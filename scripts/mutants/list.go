@@ -29,6 +29,7 @@ const (
 	outcomeFile  = "outcome.go"
 	optionsFile  = "options.go"
 	pagesFile    = "pages.go"
+	queryFile    = "query.go"
 	profileFile  = "profile.go"
 	responseFile = "response.go"
 	transferFile = "remittance.go"
@@ -369,7 +370,7 @@ var mutants = []mutant{
 	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
 	{name: "verifyPage off", edits: []edit{{cardsFile, "\t\t\tif err := c.verifyPage(p, page); err != nil {\n", "\t\t\tif err := c.verifyPage(p, page); err != nil && false {\n"}}},
 	{name: "verifyPage without a second look", edits: []edit{{cardsFile, "path: \"/cards\", looksTwice: true}", "path: \"/cards\"}"}}},
-	{name: "verifyPage without slack for zones", edits: []edit{{pagesFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
+	{name: "verifyPage without slack for zones", edits: []edit{{queryFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
 	{name: "endAfterLast off", edits: []edit{{cardsFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
 	{name: "walk loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
 	{name: "page to resume from not told", edits: []edit{{pagesFile, "\tresumable.Page = page\n", ""}}},
