@@ -316,6 +316,7 @@ func driftKinds(t *testing.T) map[string]driftCase {
 		"empty object for array":  {card(addressText, `{}`), "data.holder_address", holderAddress, (*Address)(nil)},
 		"null for object":         {card(addressText, `null`), "data.holder_address", holderAddress, (*Address)(nil)},
 		"empty text":              {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
+		"zero date":               {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, DateTime{}},
 	}
 }
 

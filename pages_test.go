@@ -193,6 +193,7 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 		"26 h after the last day":   {ListCardsParams{CreatedTo: day}, created("2026-03-12 02:00:00"), ""},
 		"later than that":           {ListCardsParams{CreatedTo: day}, created("2026-03-12 02:00:01"), "CreatedToParam"},
 		"no time of creation":       {ListCardsParams{CreatedFrom: day, CreatedTo: day}, shortPage(1, 1, shortCard("a", "")), ""},
+		"a time of creation of 0":   {ListCardsParams{CreatedFrom: day, CreatedTo: day}, created("0000-00-00 00:00:00"), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

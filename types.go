@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -351,7 +352,7 @@ func checkDate(name string, d Date) error {
 }
 
 // DateTime is a day and a time of it without a zone: the interface names none.
-// It is absent where its Date is.
+// It is absent where its Date is; a service that sends 0000-00-00 means the same.
 type DateTime struct {
 	// Date is the day.
 	Date
@@ -483,7 +484,7 @@ func expiryValue(c *wire.Codec, e *Expiry) {
 }
 
 func dateTimeValue(c *wire.Codec, t *DateTime) {
-	textValue(c, t, "a date and time like 2026-02-28 23:59:59")
+	textValue(c, t, "a date and time like 2026-02-28 23:59:59", "0000-00-00 00:00:00", "0000-00-00")
 }
 
 // textual is a value that reads and writes itself as text.
@@ -492,7 +493,9 @@ type textual interface {
 	UnmarshalText([]byte) error
 }
 
-func textValue[T textual](c *wire.Codec, v T, want string) {
+// textValue reads zeros, by which some databases write that a date is absent, as
+// an absent value.
+func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
 	if c.Writing() {
 		c.AppendText(v.String())
 		return
@@ -505,7 +508,11 @@ func textValue[T textual](c *wire.Codec, v T, want string) {
 		c.Drift("empty text")
 		return
 	}
-	if v.UnmarshalText(text) != nil {
+	switch {
+	case v.UnmarshalText(text) == nil:
+	case slices.Contains(zeros, string(text)):
+		c.Drift("zero date")
+	default:
 		c.Fail(want)
 	}
 }

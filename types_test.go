@@ -454,7 +454,14 @@ func TestSealedMembersOfACard(t *testing.T) {
 		`"cvv":735`:                                    "cvv: want text",
 		`"expire_date":"9/2028"`:                       "expire_date: want a month like 09/2028 or **/****",
 		`"expire_date":92028`:                          "expire_date: want text",
+		`"expire_date":"00/0000"`:                      "expire_date: want a month like 09/2028 or **/****",
+		`"expire_date":"0000-00-00"`:                   "expire_date: want a month like 09/2028 or **/****",
 		`"create_time":"2026-02-29 00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
+		`"create_time":"0000-00-00 00:00:01"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
+		`"create_time":"0000-00-00T00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
+		`"create_time":"0000-01-00 00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
+		`"update_time":"2026-00-00 00:00:00"`:          "update_time: want a date and time like 2026-02-28 23:59:59",
+		`"update_time":"0000-00"`:                      "update_time: want a date and time like 2026-02-28 23:59:59",
 	} {
 		var card Card
 		err := json.Unmarshal([]byte(cardWith(member)), &card)
@@ -488,6 +495,19 @@ func TestEmptyTimesAreDrift(t *testing.T) {
 	assert.Equal(t, []wire.Drift{
 		{Path: "expire_date", Kind: "empty text"}, {Path: "create_time", Kind: "empty text"}, {Path: "update_time", Kind: "null for text"},
 	}, c.Drifts())
+}
+
+// A service in PHP has them from a database that knows no absent date.
+func TestZeroDatesAreAbsentDates(t *testing.T) {
+	t.Parallel()
+	c := wire.NewReader([]byte(cardWith(`"create_time":"0000-00-00","update_time":"0000-00-00 00:00:00"`)), true)
+	defer c.Release()
+	var card Card
+	wire.Object(c, &card, cardMembers, wire.Lenient)
+	require.Nil(t, c.Err())
+	assert.Zero(t, card.CreateTime)
+	assert.Zero(t, card.UpdateTime)
+	assert.Equal(t, []wire.Drift{{Path: "create_time", Kind: "zero date"}, {Path: "update_time", Kind: "zero date"}}, c.Drifts())
 }
 
 func TestMaskingAsCardsAreDecoded(t *testing.T) {

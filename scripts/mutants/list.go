@@ -365,6 +365,8 @@ var mutants = []mutant{
 	{name: "second code accepted", edits: []edit{{"internal/wire/codec.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
 	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
+	{name: "zero dates unreadable", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "false"}}},
+	{name: "any date that cannot be read is absent", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "len(zeros) > 0"}}},
 	{name: "bytes after the end accepted", edits: []edit{{"internal/wire/reader.go", "\tif c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {\n", "\tif false {\n"}}},
 	{name: "data read before the code says success", edits: []edit{{envelopeFile, "\tif e.hasCode && e.succeeded() {\n", "\tif e.success && (e.succeeded() || !e.hasCode) {\n"}}},
 	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
