@@ -204,7 +204,7 @@ type FreezeCardParams struct {
 
 // CardOperation is the record of an operation on a card.
 type CardOperation struct {
-	// ID is the service's identifier of the record.
+	// ID is the service's identifier of the record: a UUID. Another form is drift.
 	ID string
 	// ClientTransactionID is the identifier that was sent.
 	ClientTransactionID string
@@ -300,6 +300,10 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			d.ID(&o.ID)
+			d.Flush()
+			if check.UUID("", o.ID) != nil {
+				d.Drift("identifier of another form")
+			}
 		},
 		id: func(o *CardOperation) string { return o.ID },
 	}, opts)

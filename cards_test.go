@@ -606,6 +606,7 @@ func TestUnreadableCards(t *testing.T) {
 		"card without id":         {`"id":"card-1",`, ``, "data.data[].id"},
 		"null id":                 {`"id":"card-1"`, `"id":null`, "data.data[].id"},
 		"empty id":                {`"id":"card-1"`, `"id":""`, "data.data[].id"},
+		"id blank":                {`"id":"card-1"`, `"id":" "`, "data.data[].id"},
 		"id true":                 {`"id":"card-1"`, `"id":true`, "data.data[].id"},
 		"id 1.5":                  {`"id":"card-1"`, `"id":1.5`, "data.data[].id"},
 		"available missing":       {`"available":"123.450",`, ``, "data.data[].available"},

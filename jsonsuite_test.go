@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -114,7 +115,7 @@ var suiteFits = map[string]func(data any) bool{
 		return ok && !slices.ContainsFunc(list, func(e any) bool { return !suiteCode(e) })
 	},
 	"CardCapacity":    func(data any) bool { return data == json.Number("42") },
-	"FreezeCard":      func(data any) bool { return data != "" && suiteCode(data) },
+	"FreezeCard":      func(data any) bool { return suiteCode(data) && strings.TrimSpace(fmt.Sprint(data)) != "" },
 	"CancelOperation": func(data any) bool { return data == true },
 	"RetryOperation":  func(data any) bool { return data == true },
 	"Call": func(data any) bool {

@@ -299,24 +299,25 @@ func driftKinds(t *testing.T) map[string]driftCase {
 	card := func(old, replacement string) string { return success(edited(t, singleCardText, old, replacement)) }
 	const addressText = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
 	return map[string]driftCase{
-		"unknown member":          {bin(`"maintain":true`, `"maintain":true,"Maintain":false`), "data[].*", binOf(maintained), true},
-		"missing member":          {bin(`"maintain":true,`, ``), "data[].maintain", binOf(maintained), false},
-		"text for number":         {bin(`1000.5`, `"1000.50"`), "data[].day_purchase_limit", binOf(func(b *BIN) any { return b.DayPurchaseLimit }), dec("1000.50")},
-		"number for text":         {bin(`"bin":"493193"`, `"bin":493193`), "data[].bin", binOf(func(b *BIN) any { return b.BIN }), "493193"},
-		"null for text":           {bin(`"Travel"`, `null`), "data[].name", binOf(func(b *BIN) any { return b.Name }), ""},
-		"null for number":         {bin(`"weigh":8`, `"weigh":null`), "data[].weigh", binOf(func(b *BIN) any { return b.Weight }), int64(0)},
-		"null for boolean":        {bin(`"maintain":true`, `"maintain":null`), "data[].maintain", binOf(maintained), false},
-		"null for array":          {bin(`["ads","travel"]`, `null`), "data[].scenes", binOf(func(b *BIN) any { return b.Scenes }), []string(nil)},
-		"number for boolean":      {bin(`"maintain":true`, `"maintain":1`), "data[].maintain", binOf(maintained), true},
-		"text for boolean":        {bin(`"maintain":true`, `"maintain":"1"`), "data[].maintain", binOf(maintained), true},
-		"boolean for number":      {bin(`"3ds":1`, `"3ds":true`), "data[].3ds", binOf(func(b *BIN) any { return b.ThreeDS }), true},
-		"flag other than 0 and 1": {bin(`"avs":1`, `"avs":2`), "data[].avs", binOf(func(b *BIN) any { return b.AVS }), true},
-		"empty array for object":  {bin(foreignFeesText, `[]`), "data[].foreign_fee_config", binOf(func(b *BIN) any { return b.ForeignFees }), []FeeTier(nil)},
-		"range of another form":   {bin(`"10-99.99"`, `"rest"`), "data[].foreign_fee_config.*", binOf(func(b *BIN) any { return b.ForeignFees[0].Range }), "rest"},
-		"empty object for array":  {card(addressText, `{}`), "data.holder_address", holderAddress, (*Address)(nil)},
-		"null for object":         {card(addressText, `null`), "data.holder_address", holderAddress, (*Address)(nil)},
-		"empty text":              {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
-		"zero date":               {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, DateTime{}},
+		"unknown member":             {bin(`"maintain":true`, `"maintain":true,"Maintain":false`), "data[].*", binOf(maintained), true},
+		"missing member":             {bin(`"maintain":true,`, ``), "data[].maintain", binOf(maintained), false},
+		"text for number":            {bin(`1000.5`, `"1000.50"`), "data[].day_purchase_limit", binOf(func(b *BIN) any { return b.DayPurchaseLimit }), dec("1000.50")},
+		"number for text":            {bin(`"bin":"493193"`, `"bin":493193`), "data[].bin", binOf(func(b *BIN) any { return b.BIN }), "493193"},
+		"null for text":              {bin(`"Travel"`, `null`), "data[].name", binOf(func(b *BIN) any { return b.Name }), ""},
+		"null for number":            {bin(`"weigh":8`, `"weigh":null`), "data[].weigh", binOf(func(b *BIN) any { return b.Weight }), int64(0)},
+		"null for boolean":           {bin(`"maintain":true`, `"maintain":null`), "data[].maintain", binOf(maintained), false},
+		"null for array":             {bin(`["ads","travel"]`, `null`), "data[].scenes", binOf(func(b *BIN) any { return b.Scenes }), []string(nil)},
+		"number for boolean":         {bin(`"maintain":true`, `"maintain":1`), "data[].maintain", binOf(maintained), true},
+		"text for boolean":           {bin(`"maintain":true`, `"maintain":"1"`), "data[].maintain", binOf(maintained), true},
+		"boolean for number":         {bin(`"3ds":1`, `"3ds":true`), "data[].3ds", binOf(func(b *BIN) any { return b.ThreeDS }), true},
+		"flag other than 0 and 1":    {bin(`"avs":1`, `"avs":2`), "data[].avs", binOf(func(b *BIN) any { return b.AVS }), true},
+		"empty array for object":     {bin(foreignFeesText, `[]`), "data[].foreign_fee_config", binOf(func(b *BIN) any { return b.ForeignFees }), []FeeTier(nil)},
+		"range of another form":      {bin(`"10-99.99"`, `"rest"`), "data[].foreign_fee_config.*", binOf(func(b *BIN) any { return b.ForeignFees[0].Range }), "rest"},
+		"empty object for array":     {card(addressText, `{}`), "data.holder_address", holderAddress, (*Address)(nil)},
+		"null for object":            {card(addressText, `null`), "data.holder_address", holderAddress, (*Address)(nil)},
+		"empty text":                 {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
+		"zero date":                  {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, DateTime{}},
+		"identifier of another form": {success(`"op-1"`), "data", frozenBy, "op-1"},
 	}
 }
 
@@ -350,6 +351,11 @@ func createTime(ctx context.Context, c *Client) (any, error) {
 	return card.CreateTime, err
 }
 
+func frozenBy(ctx context.Context, c *Client) (any, error) {
+	operation, err := c.FreezeCard(ctx, FreezeCardParams{CardID: "card-1"})
+	return operation.ID, err
+}
+
 // Each kind is told to observers, logged, and an error under WithStrictDrift;
 // what was sent is read in any case.
 func TestEveryKindOfDrift(t *testing.T) {
@@ -378,7 +384,7 @@ func TestEveryKindOfDrift(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 			assert.Equal(t, []Drift{{tc.path, kind}}, *drifts)
-			assert.Regexp(t, `^time=\S+ level=WARN msg="cardwire: the answer deviates from the interface" operation=(ListBINs|GetCard) `+
+			assert.Regexp(t, `^time=\S+ level=WARN msg="cardwire: the answer deviates from the interface" operation=(ListBINs|GetCard|FreezeCard) `+
 				regexp.QuoteMeta(`path=`+tc.path+` kind=`+strconv.Quote(kind))+`\n$`, log.String())
 
 			got, err = tc.read(t.Context(), client(WithStrictDrift()))

@@ -276,6 +276,7 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 			`{"merchant_order_no":"M-1","status":"wait_process"}`:                         executed,
 			`{"merchant_order_no":"M-1","api_order_no":null,"status":"wait_process"}`:     executed,
 			`{"merchant_order_no":"M-1","api_order_no":"","status":"wait_process"}`:       executed,
+			`{"merchant_order_no":"M-1","api_order_no":" ","status":"wait_process"}`:      executed,
 			`{"merchant_order_no":"M-1","api_order_no":{},"status":"wait_process"}`:       executed,
 			`{"merchant_order_no":"M-1","api_order_no":"A-1","status":5}`:                 executed,
 			`{"merchant_order_no":"M-2","api_order_no":"A-1","status":"wait_process"}`:    unknown,
@@ -285,7 +286,7 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 			`{"merchant_order_no":"M-10","api_order_no":"A-1","status":"wait_process"}`:   unknown,
 			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_proce"}`: unknown,
 		},
-		"FreezeCard": {`{}`: executed, `[]`: executed, `""`: executed, `null`: executed, `true`: executed, `1.5`: executed},
+		"FreezeCard": {`{}`: executed, `[]`: executed, `""`: executed, `" \t"`: executed, `null`: executed, `true`: executed, `1.5`: executed},
 		"CancelOperation": {
 			`{}`: executed, `[]`: executed, `"yes"`: executed, `""`: executed, `2`: executed, `null`: executed,
 			`false`: unknown, `0`: unknown, `"0"`: unknown,
@@ -293,7 +294,7 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 		"RetryOperation": {`"done"`: executed, `null`: executed, `false`: unknown},
 		"UploadImage": {
 			`"k-1"`: executed, `null`: executed, `[]`: executed, `{}`: executed,
-			`{"attachment_key":null}`: executed, `{"attachment_key":""}`: executed, `{"attachment_key":["k"]}`: executed,
+			`{"attachment_key":null}`: executed, `{"attachment_key":""}`: executed, `{"attachment_key":" "}`: executed, `{"attachment_key":["k"]}`: executed,
 		},
 		"CloseCard": {`"T-9"`: executed, `[]`: executed, `null`: executed, `{"ticket":9}`: executed},
 	}

@@ -80,6 +80,13 @@ var policies = []policy{
 		name: "an identifier is not empty", text: `{"id":""}`, v1: "{}", v2: "{}",
 		when: func(name string, v any) bool { return name == "id" && v == "" },
 	},
+	{
+		name: "an identifier is not blank", text: `{"id":"\u00a0 \n"}`, v1: "{id:\u00a0 \n}", v2: "{id:\u00a0 \n}",
+		when: func(name string, v any) bool {
+			text, ok := v.(string)
+			return ok && name == "id" && text != "" && strings.TrimSpace(text) == ""
+		},
+	},
 
 	// Of null.
 	{

@@ -1,6 +1,9 @@
 package wire
 
-import "math"
+import (
+	"bytes"
+	"math"
+)
 
 // Text reads or writes a text. Null is drift and reads as "".
 func (c *Codec) Text(dst *string) { c.textValue(dst, nullIsDrift, false) }
@@ -14,12 +17,18 @@ func (c *Codec) Code(dst *string) { c.textValue(dst, nullIsDrift, true) }
 // RequiredCode reads or writes a code that must not be null.
 func (c *Codec) RequiredCode(dst *string) { c.textValue(dst, nullFails, true) }
 
-// ID reads or writes an identifier that must be neither null nor empty.
+// ID reads or writes an identifier that must be neither null nor blank.
 func (c *Codec) ID(dst *string) {
-	before := len(c.pending)
-	c.textValue(dst, nullFails, true)
-	if !c.writing && len(c.pending) == before {
+	if c.writing {
+		c.out = AppendText(c.out, *dst)
+		return
+	}
+	b := c.textBytes(nullFails, true)
+	if len(bytes.TrimSpace(b)) == 0 {
 		c.Fail("an identifier")
+	}
+	if c.err == nil {
+		c.keep(dst, b)
 	}
 }
 

@@ -175,8 +175,9 @@ var valueTests = []struct {
 	}, codeNumbers())},
 
 	{"ID", into("old", (*wire.Codec).ID), join([]form{
-		documented(`"a1"`, "a1"), documented(`"\u0061"`, "a"),
-		mismatch(`""`, "an identifier"), mismatch(`null`, "text"),
+		documented(`"a1"`, "a1"), documented(`"\u0061"`, "a"), documented(`" a "`, " a "),
+		mismatch(`""`, "an identifier"), mismatch(`" "`, "an identifier"), mismatch(`"\u00a0\n"`, "an identifier"),
+		mismatch(`null`, "text"),
 	}, codeNumbers())},
 
 	{"Bytes", borrowed((*wire.Codec).Bytes), join([]form{

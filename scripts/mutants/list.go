@@ -365,6 +365,8 @@ var mutants = []mutant{
 	{name: "second code accepted", edits: []edit{{"internal/wire/codec.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
 	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
+	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(b) == 0 {"}}},
+	{name: "any text as the record of a freeze", edits: []edit{{cardsFile, "if check.UUID(\"\", o.ID) != nil {", "if false {"}}},
 	{name: "zero dates unreadable", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "false"}}},
 	{name: "any date that cannot be read is absent", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "len(zeros) > 0"}}},
 	{name: "bytes after the end accepted", edits: []edit{{"internal/wire/reader.go", "\tif c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {\n", "\tif false {\n"}}},
