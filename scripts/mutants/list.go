@@ -365,10 +365,10 @@ var mutants = []mutant{
 	{name: "second code accepted", edits: []edit{{"internal/wire/codec.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
 	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
-	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(b) == 0 {"}}},
+	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(bytes.TrimSpace(b)) == 0 && len(b) == 0 {"}}},
 	{name: "any text as the record of a freeze", edits: []edit{{cardsFile, "if check.UUID(\"\", o.ID) != nil {", "if false {"}}},
-	{name: "zero dates unreadable", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "false"}}},
-	{name: "any date that cannot be read is absent", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "len(zeros) > 0"}}},
+	{name: "zero dates unreadable", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "slices.Contains(zeros, \"no \"+string(text))"}}},
+	{name: "any date that cannot be read is absent", edits: []edit{{"types.go", "slices.Contains(zeros, string(text))", "(slices.Contains(zeros, string(text)) || len(zeros) > 0)"}}},
 	{name: "bytes after the end accepted", edits: []edit{{"internal/wire/reader.go", "\tif c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {\n", "\tif false {\n"}}},
 	{name: "data read before the code says success", edits: []edit{{envelopeFile, "\tif e.hasCode && e.succeeded() {\n", "\tif e.success && (e.succeeded() || !e.hasCode) {\n"}}},
 	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
@@ -387,7 +387,7 @@ var mutants = []mutant{
 		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
 	{name: "inexact amount sent", edits: []edit{{transferFile, "; !exact {", "; !exact && name == \"\" {"}}},
-	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.Is(unicode.Cf, r)", "false"}}},
+	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.Is(unicode.Cf, r)", "unicode.Is(unicode.Cs, r)"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.Name, name)", "strings.EqualFold(f.Name, name) && f.Name == name"}}},
 
 	// What the journal in a table holds.
