@@ -40,7 +40,8 @@
 //	exclusive    whether the intent is unique
 //	body_sha256  cardwire.Intent.BodySHA256, the same for good
 //	state        see below
-//	holder       who began it last: the Journal value, the time and the call
+//	holder       who began it last: the Journal value, the time and the call;
+//	             where it is not unique, then the call that ended it
 //	attempts     how often it was begun or repeated ([WithRepeats])
 //	service_id   the service's identifier; empty: none was answered
 //	created_at   when it was first begun, in UTC
@@ -69,7 +70,9 @@
 //
 // Begin is one statement, atomic by a unique index: of any number that begin
 // the same reference at once, in any number of processes, one does. The default
-// isolation level, READ COMMITTED, is enough in PostgreSQL.
+// isolation level, READ COMMITTED, is enough in PostgreSQL. Under SERIALIZABLE a
+// Begin now and then fails for no fault, also beside other references, and its call
+// sends nothing.
 //
 // All times are of PostgreSQL's server, so that its clients' clocks may differ.
 // With SQLite they are of the processes, which have their machine's clock in
@@ -81,6 +84,19 @@
 // and journal_mode=WAL lets it be shorter. A private database (:memory:) is
 // another one on each connection, and a network file system does not lock as
 // SQLite needs it: neither will do.
+//
+// # What the journal does when the database fails
+//
+// A Begin that fails means that nothing is sent. It is not repeated: the caller
+// still waits for the call itself. As it may have been recorded all the same, the
+// journal tries for another second to mark it as not sent.
+//
+// An End comes when the order is paid, and what it cannot record stays open, for
+// somebody to ask about. So it is repeated, after pauses of up to 50 milliseconds,
+// until it succeeds or its context ends: the client gives it 5 seconds, which is
+// longer than a server needs to restart, and a context without a deadline 10. To be
+// told twice changes nothing. A database that was closed is not asked again, nor
+// one without the table or the permission to write it.
 //
 // # Durability
 //

@@ -23,7 +23,7 @@ type Journal struct {
 	table    string
 	repeats  bool
 	instance string        // tells this Journal's intents from those of others
-	begun    atomic.Uint64 // tells one Begin from another
+	calls    atomic.Uint64 // tells one Begin from another, and one End
 }
 
 var _ cardwire.Journal = (*Journal)(nil)
@@ -180,7 +180,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Unique {
 		query = insertUnique
 	}
-	holder := j.holder(i) + strconv.FormatUint(j.begun.Add(1), 36)
+	holder := j.holder(i) + j.call()
 	begun, err := j.execAt(ctx, i.Time, query, i.Op, i.Reference, i.Unique, i.BodySHA256, holder)
 	switch {
 	case err != nil:
@@ -201,6 +201,13 @@ func (j *Journal) holder(i cardwire.Intent) string {
 
 // heldBy is the pattern of the names that begin so.
 func (j *Journal) heldBy(i cardwire.Intent) string { return j.holder(i) + "%" }
+
+// ender is what an End adds to the name in a row that is not the only one of its
+// reference, so that it finds it again.
+func (j *Journal) ender() string { return "/" + j.call() + "/" }
+
+// call returns what tells a call from all others of this Journal.
+func (j *Journal) call() string { return strconv.FormatUint(j.calls.Add(1), 36) }
 
 // repeat records that what is open or undecided is about to be sent once more.
 // It counts as begun now, so that it is not too old for [Journal.Undecided] while
@@ -243,12 +250,13 @@ func (j *Journal) taken(ctx context.Context, i cardwire.Intent) error {
 // releaseTimeout bounds what a failed Begin adds to its caller's deadline.
 const releaseTimeout = time.Second
 
-// release marks an intent that may have been recorded as not sent. Where that
-// fails too, the intent stays open, which is the safe direction.
+// release marks an intent that may have been recorded as not sent, again and again
+// until it has. Where that fails too, the intent stays open, which is the safe
+// direction.
 func (j *Journal) release(ctx context.Context, i cardwire.Intent, holder string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	_, _ = j.execAt(ctx, time.Now(), `
+	_, _ = j.persist(ctx, time.Now(), `
 UPDATE cardwire_intents SET state = 'not_sent', ended_at = @now
 WHERE op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha256 = ?4 AND holder = ?5 AND state = 'open'`,
 		i.Op, i.Reference, i.Unique, i.BodySHA256, holder)
@@ -261,6 +269,7 @@ const record = `
 UPDATE cardwire_intents SET
 	service_id = CASE WHEN service_id = '' THEN ?7 ELSE service_id END,
 	ended_at = CASE WHEN state = 'executed' THEN ended_at ELSE @now END,
+	holder = CASE WHEN exclusive OR holder LIKE '%' || ?8 || '%' THEN holder ELSE holder || ?8 END,
 	state = CASE
 		WHEN state = 'executed' OR ?6 = 'executed' THEN 'executed'
 		WHEN ?6 = 'undecided' THEN 'undecided'
@@ -273,15 +282,20 @@ const byReference = `op = ?1 AND reference = ?2 AND exclusive = ?3 AND body_sha2
 // End implements cardwire.Journal. A repeat, or a call that was repeated, can only
 // show that it was executed. A result that adds nothing is
 // no error; one of an intent that was never begun is [ErrNoIntent].
+//
+// Where the database fails, End tries again until ctx is done, for at most 10
+// seconds: an intent that is left open is an order that somebody must ask about. It
+// gives up at once where the database is closed or refuses the statement itself.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	where := byReference
 	if !i.Unique {
-		// Of several rows that one clock's tick began, each End takes one.
-		where = `id = (SELECT id FROM cardwire_intents WHERE ` + byReference +
-			` AND holder LIKE ?5 ORDER BY CASE state WHEN 'open' THEN 0 ELSE 1 END, id` + j.dialect.one() + `)`
+		// Of several rows that one clock's tick began, each End takes one: its own, if
+		// it has taken it and was not told.
+		where = `id = (SELECT id FROM cardwire_intents WHERE ` + byReference + ` AND holder LIKE ?5
+ORDER BY CASE WHEN holder LIKE '%' || ?8 || '%' THEN 0 WHEN state = 'open' THEN 1 ELSE 2 END, id` + j.dialect.one() + `)`
 	}
-	found, err := j.execAt(ctx, time.Now(), record+where, i.Op, i.Reference, i.Unique, i.BodySHA256, j.heldBy(i),
-		stateOf(r.Outcome), r.ServiceID)
+	found, err := j.persist(ctx, time.Now(), record+where, i.Op, i.Reference, i.Unique, i.BodySHA256, j.heldBy(i),
+		stateOf(r.Outcome), r.ServiceID, j.ender())
 	switch {
 	case err != nil:
 		return failed("recording the result", err)
@@ -337,7 +351,7 @@ FROM cardwire_intents WHERE state IN ('open', 'undecided')`
 		args = append(args, j.dialect.age(olderThan))
 	}
 	var entries []Entry
-	err := j.whileBusy(ctx, func() (err error) {
+	err := repeated(ctx, j.busy, func() (err error) {
 		entries, err = j.entries(ctx, query+` ORDER BY begun_at, id`, args)
 		return err
 	})
@@ -427,10 +441,39 @@ func (j *Journal) unresolvable(ctx context.Context, op, reference string) error 
 }
 
 // exec executes one statement, which is a transaction of its own, and returns
-// how many rows it wrote.
+// how many rows it wrote. It waits for locks.
 func (j *Journal) exec(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	return j.execWhile(ctx, j.busy, query, args)
+}
+
+// execAt is exec at a time, which is @now in the query.
+func (j *Journal) execAt(ctx context.Context, at time.Time, query string, args ...any) (rows int64, err error) {
+	query, args = j.now(at, query, args)
+	return j.execWhile(ctx, j.busy, query, args)
+}
+
+// persist is execAt for a statement that does no more when it is repeated: it
+// outlasts whatever passes, also what kept the database from telling that it was
+// executed.
+func (j *Journal) persist(ctx context.Context, at time.Time, query string, args ...any) (rows int64, err error) {
+	query, args = j.now(at, query, args)
+	return j.execWhile(ctx, j.passes, query, args)
+}
+
+// now puts the time in the place of @now: in PostgreSQL the server's, because the
+// clocks of several machines differ.
+func (j *Journal) now(at time.Time, query string, args []any) (string, []any) {
+	now := "statement_timestamp()"
+	if j.dialect == SQLite {
+		args = append(args, textOf(at))
+		now = "?" + strconv.Itoa(len(args))
+	}
+	return strings.ReplaceAll(query, "@now", now), args
+}
+
+func (j *Journal) execWhile(ctx context.Context, passes func(error) bool, query string, args []any) (rows int64, err error) {
 	query = j.dialect.query(query, j.table)
-	err = j.whileBusy(ctx, func() error {
+	err = repeated(ctx, passes, func() error {
 		result, err := j.db.ExecContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -441,52 +484,42 @@ func (j *Journal) exec(ctx context.Context, query string, args ...any) (rows int
 	return rows, err
 }
 
-// execAt is exec at a time, which is @now in the query: in PostgreSQL the server's,
-// because the clocks of several machines differ.
-func (j *Journal) execAt(ctx context.Context, at time.Time, query string, args ...any) (rows int64, err error) {
-	now := "statement_timestamp()"
-	if j.dialect == SQLite {
-		args = append(args, textOf(at))
-		now = "?" + strconv.Itoa(len(args))
-	}
-	return j.exec(ctx, strings.ReplaceAll(query, "@now", now), args...)
-}
-
 // row reads the one row that the query finds.
 func (j *Journal) row(ctx context.Context, query string, args []any, into ...any) error {
 	query = j.dialect.query(query, j.table)
-	return j.whileBusy(ctx, func() error {
+	return repeated(ctx, j.busy, func() error {
 		return j.db.QueryRowContext(ctx, query, args...).Scan(into...)
 	})
 }
 
-// How long the journal waits for SQLite's lock, and how long between two tries.
+// How long the journal tries again where its caller's context does not end before,
+// and how long it waits between two tries.
 const (
-	busyTimeout = 10 * time.Second
-	busyWait    = time.Millisecond
-	busyMaxWait = 50 * time.Millisecond
+	repeatTimeout = 10 * time.Second
+	repeatWait    = time.Millisecond
+	repeatMaxWait = 50 * time.Millisecond
 )
 
-// whileBusy repeats what another connection's lock kept from happening.
-func (j *Journal) whileBusy(ctx context.Context, try func() error) error {
+// repeated repeats what failed for a reason that passes.
+func repeated(ctx context.Context, passes func(error) bool, try func() error) error {
 	err := try()
-	if !j.busy(err) {
+	if !passes(err) {
 		return err
 	}
-	limit := time.NewTimer(busyTimeout)
+	limit := time.NewTimer(repeatTimeout)
 	defer limit.Stop()
-	for wait := busyWait; ; wait = min(2*wait, busyMaxWait) {
+	for wait := repeatWait; ; wait = min(2*wait, repeatMaxWait) {
 		pause := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			pause.Stop()
-			return ctx.Err()
+			return errors.Join(ctx.Err(), err)
 		case <-limit.C:
 			pause.Stop()
 			return err
 		case <-pause.C:
 		}
-		if err = try(); !j.busy(err) {
+		if err = try(); !passes(err) {
 			return err
 		}
 	}
@@ -497,4 +530,24 @@ func (j *Journal) whileBusy(ctx context.Context, try func() error) error {
 func (j *Journal) busy(err error) bool {
 	return j.dialect == SQLite && err != nil &&
 		(strings.Contains(err.Error(), "database is locked") || strings.Contains(err.Error(), "database table is locked"))
+}
+
+// passes says whether what failed may succeed later, as after a restart of the
+// database. What is not known to last may pass.
+func (j *Journal) passes(err error) bool {
+	return err != nil && err.Error() != closedDatabase && !j.misunderstood(err)
+}
+
+// closedDatabase is what database/sql says of a database that was closed.
+const closedDatabase = "sql: database is closed"
+
+// misunderstood says whether the database refuses the statement itself: there is
+// no such table, or no permission to write it. The drivers of PostgreSQL tell the
+// SQLSTATE, whose class is then 42; of SQLite there are only its own words.
+func (j *Journal) misunderstood(err error) bool {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return strings.HasPrefix(state.SQLState(), "42")
+	}
+	return j.dialect == SQLite && strings.Contains(err.Error(), "no such table")
 }

@@ -422,7 +422,16 @@ var mutants = []mutant{
 		sqlFile, "const try = `id || '-' || attempts`", "const try = `id || '-'`",
 	}}},
 	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{sqlFile, "\t\tj.release(ctx, i, holder)\n", ""}}},
-	{name: "sqljournal: two calls with one holder", dir: "sqljournal", edits: []edit{{sqlFile, "j.begun.Add(1)", "j.begun.Load()"}}},
+	{name: "sqljournal: two calls with one holder", dir: "sqljournal", edits: []edit{{sqlFile, "j.calls.Add(1)", "j.calls.Load()"}}},
+	{name: "sqljournal: an end that is tried once", dir: "sqljournal", edits: []edit{{
+		sqlFile, "return j.execWhile(ctx, j.passes, query, args)", "return j.execWhile(ctx, j.busy, query, args)",
+	}}},
+	{name: "sqljournal: an end that is told again takes another row", dir: "sqljournal", edits: []edit{{
+		sqlFile, "ORDER BY CASE WHEN holder LIKE '%' || ?8 || '%' THEN 0 WHEN state = 'open' THEN 1", "ORDER BY CASE WHEN state = 'open' THEN 1",
+	}}},
+	{name: "sqljournal: a failure that lasts is tried again", dir: "sqljournal", edits: []edit{{
+		sqlFile, "err.Error() != closedDatabase && !j.misunderstood(err)", "(err.Error() != closedDatabase && !j.misunderstood(err) || true)",
+	}}},
 	{name: "sqljournal: repeats that leave an intent open", dir: "sqljournal", edits: []edit{{
 		sqlFile, "SET state = 'undecided', attempts = attempts + 1", "SET attempts = attempts + 1",
 	}}},

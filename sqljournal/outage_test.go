@@ -1,0 +1,260 @@
+package sqljournal_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// outage is a way to a database on which statements fail while it lasts.
+type outage struct {
+	driver driver.Driver
+	source string
+	cause  error        // of the failures
+	lost   atomic.Int64 // statements to come that are executed, and fail all the same
+	failed atomic.Int64 // statements to come after those that fail
+	asked  atomic.Int64 // statements so far
+}
+
+// during returns a journal at a place that has its schema, and the outage on the
+// way there, which is over as yet.
+func during(t *testing.T, at place, cause error) (*sqljournal.Journal, *outage) {
+	t.Helper()
+	direct, _ := open(t, at)
+	o := &outage{driver: direct.Driver(), source: at.Source, cause: cause}
+	db := sql.OpenDB(o)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
+	require.NoError(t, err)
+	return journal, o
+}
+
+func (o *outage) Driver() driver.Driver { return o.driver }
+
+func (o *outage) Connect(context.Context) (driver.Conn, error) {
+	conn, err := o.driver.Open(o.source)
+	return &unsteady{conn, o}, err
+}
+
+// unsteady is a connection during an outage.
+type unsteady struct {
+	driver.Conn
+	outage *outage
+}
+
+func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	u.outage.asked.Add(1)
+	switch {
+	case u.outage.lost.Add(-1) >= 0:
+		if _, err := u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args); err != nil {
+			return nil, err
+		}
+		return nil, u.outage.cause
+	case u.outage.failed.Add(-1) >= 0:
+		return nil, u.outage.cause
+	}
+	return u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+func (u *unsteady) CheckNamedValue(v *driver.NamedValue) error {
+	if own, ok := u.Conn.(driver.NamedValueChecker); ok {
+		return own.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// sqlState is an error as drivers of PostgreSQL have it.
+type sqlState string
+
+func (s sqlState) Error() string    { return "the server said no" }
+func (s sqlState) SQLState() string { return string(s) }
+
+func TestEndOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{
+		"a connection that is cut":  io.ErrUnexpectedEOF,
+		"a server that shuts down":  sqlState("57P01"),
+		"a server that starts":      sqlState("57P03"),
+		"transactions that collide": sqlState("40001"),
+		"a standby":                 sqlState("25006"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				db, _ := openNew(t, at)
+				journal, outage := during(t, at, cause)
+				require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+				outage.failed.Store(4)
+				require.NoError(t, journal.End(t.Context(), intent("M-1"), cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "X-1"}))
+				assert.Equal(t, []string{"executed 1 true X-1"}, rowsOf(t, db, at.Table))
+				assert.EqualValues(t, 1+4+1, outage.asked.Load())
+			})
+		})
+	}
+}
+
+// An End whose acknowledgement is lost is told again, and that changes nothing:
+// neither what it recorded, nor what another call of the same tick did.
+func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		unique  bool
+		outcome cardwire.Outcome
+		rows    []string
+	}{
+		"unique, executed":     {true, cardwire.OutcomeExecuted, []string{"executed 1 true X-1"}},
+		"unique, refused":      {true, cardwire.OutcomeRefused, []string{"refused 1 true X-1"}},
+		"unique, unknown":      {true, cardwire.OutcomeUnknown, []string{"undecided 1 true X-1"}},
+		"not unique, executed": {false, cardwire.OutcomeExecuted, []string{"executed 1 true X-1", "open 1 false"}},
+		"not unique, refused":  {false, cardwire.OutcomeRefused, []string{"refused 1 true X-1", "open 1 false"}},
+		"not unique, unknown":  {false, cardwire.OutcomeUnknown, []string{"undecided 1 true X-1", "open 1 false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				db, _ := openNew(t, at)
+				journal, outage := during(t, at, io.ErrUnexpectedEOF)
+				i := intent("M-1")
+				i.Unique = tc.unique
+				for range tc.rows {
+					require.NoError(t, journal.Begin(t.Context(), i))
+				}
+				outage.lost.Store(3)
+				require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: tc.outcome, ServiceID: "X-1"}))
+				assert.Equal(t, tc.rows, rowsOf(t, db, at.Table))
+			})
+		})
+	}
+}
+
+// Each of several rows of one tick has its own End, whichever was lost.
+func TestEachEndHasARowOfItsOwn(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, io.ErrUnexpectedEOF)
+		i := intent("M-1")
+		i.Unique = false
+		results := []cardwire.Outcome{cardwire.OutcomeRefused, cardwire.OutcomeExecuted, cardwire.OutcomeUnknown}
+		for range results {
+			require.NoError(t, journal.Begin(t.Context(), i))
+		}
+		for _, outcome := range results {
+			outage.lost.Store(2)
+			require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcome}))
+		}
+		assert.Equal(t, []string{"refused 1 true", "executed 1 true", "undecided 1 true"}, rowsOf(t, db, at.Table))
+	})
+}
+
+// A Begin that was recorded and not acknowledged sent nothing: that is put right
+// as soon as the database is back.
+func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, io.ErrUnexpectedEOF)
+		outage.lost.Store(1)
+		outage.failed.Store(3)
+		require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), io.ErrUnexpectedEOF)
+		assert.Equal(t, []string{"not_sent 1 true"}, rowsOf(t, db, at.Table))
+		assert.EqualValues(t, 1+3+1, outage.asked.Load())
+	})
+}
+
+func TestEndDoesNotRepeatWhatLasts(t *testing.T) {
+	t.Parallel()
+	executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}
+	t.Run("no table", func(t *testing.T) {
+		t.Parallel()
+		eachPlace(t, func(t *testing.T, at place) {
+			journal, outage := during(t, at, nil)
+			require.ErrorContains(t, journal.End(t.Context(), intent("M-1"), executed), "recording the result failed")
+			assert.EqualValues(t, 1, outage.asked.Load())
+		})
+	})
+	t.Run("no permission", func(t *testing.T) {
+		t.Parallel()
+		eachPlace(t, func(t *testing.T, at place) {
+			journal, outage := during(t, at, sqlState("42501"))
+			outage.failed.Store(1)
+			require.ErrorIs(t, journal.End(t.Context(), intent("M-1"), executed), sqlState("42501"))
+			assert.EqualValues(t, 1, outage.asked.Load())
+		})
+	})
+	t.Run("a closed database", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			db := sql.OpenDB(nowhere{})
+			require.NoError(t, db.Close())
+			start := time.Now()
+			require.Error(t, journalIn(t, db).End(t.Context(), intent("M-1"), executed))
+			assert.Equal(t, start, time.Now(), "nothing was waited for")
+		})
+	})
+}
+
+var errNowhere = errors.New("nobody listens")
+
+// nowhere is where no database can be reached.
+type nowhere struct{}
+
+func (nowhere) Connect(context.Context) (driver.Conn, error) { return nil, errNowhere }
+func (nowhere) Driver() driver.Driver                        { return nil }
+
+func journalIn(t *testing.T, db *sql.DB) *sqljournal.Journal {
+	t.Helper()
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	require.NoError(t, err)
+	return journal
+}
+
+// Without a deadline an End ends by itself; with one it uses it.
+func TestEndGivesUpInTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		deadline, want time.Duration
+		is             []error
+	}{
+		"no deadline":    {0, 10 * time.Second, []error{errNowhere}},
+		"the client's":   {5 * time.Second, 5 * time.Second, []error{errNowhere, context.DeadlineExceeded}},
+		"a distant one":  {time.Hour, 10 * time.Second, []error{errNowhere}},
+		"one that is up": {-1, 0, []error{context.DeadlineExceeded}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := sql.OpenDB(nowhere{})
+				defer db.Close()
+				ctx := t.Context()
+				if tc.deadline != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tc.deadline)
+					defer cancel()
+				}
+				start := time.Now()
+				err := journalIn(t, db).End(ctx, intent("M-1"), cardwire.IntentResult{})
+				assert.Equal(t, tc.want, time.Since(start))
+				for _, cause := range tc.is {
+					require.ErrorIs(t, err, cause)
+				}
+			})
+		})
+	}
+}
