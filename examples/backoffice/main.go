@@ -130,29 +130,11 @@ func openJournal(ctx context.Context, file, postgres string) (*sql.DB, *sqljourn
 	return db, journal, nil
 }
 
+// connect makes the client. It logs what people will ask about: calls that failed,
+// and results that the journal did not take. It leaves out a failed call's error: the
+// service's message in it may quote a name or an account.
 func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretest.Service) (*cardwire.Client, error) {
-	opts := []cardwire.Option{
-		cardwire.WithUserAgent("cardwire-backoffice/1"),
-		// What examples/doctor advises belongs here.
-		cardwire.WithProfile(cardwire.DefaultProfile()),
-		cardwire.WithMaskedCards(), // no page and no log can show what is not here
-		cardwire.WithJournal(careful{journal}),
-		cardwire.WithLogger(logger),
-		cardwire.WithObserver(cardwire.DriftLogger(logger)),
-		cardwire.WithObserver(failureLogger(logger)),
-	}
-	if fake == nil {
-		return cardwire.NewFromEnv(opts...)
-	}
-	opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: fake}))
-	return cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
-}
-
-// failureLogger logs what people will ask about: calls that failed, and results
-// that the journal did not take. It leaves out a failed call's error: the service's
-// message in it may quote a name or an account.
-func failureLogger(logger *slog.Logger) cardwire.Observer {
-	return cardwire.Observer{
+	failures := cardwire.Observer{
 		CallEnd: func(ctx context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
 			if r.Err != nil {
 				logger.WarnContext(ctx, "call failed", "operation", c.Op, "reference", c.Reference,
@@ -164,6 +146,21 @@ func failureLogger(logger *slog.Logger) cardwire.Observer {
 				"operation", c.Op, "reference", c.Reference, "error", err)
 		},
 	}
+	opts := []cardwire.Option{
+		cardwire.WithUserAgent("cardwire-backoffice/1"),
+		// What examples/doctor advises belongs here.
+		cardwire.WithProfile(cardwire.DefaultProfile()),
+		cardwire.WithMaskedCards(), // no page and no log can show what is not here
+		cardwire.WithJournal(careful{journal}),
+		cardwire.WithLogger(logger),
+		cardwire.WithObserver(cardwire.DriftLogger(logger)),
+		cardwire.WithObserver(failures),
+	}
+	if fake == nil {
+		return cardwire.NewFromEnv(opts...)
+	}
+	opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: fake}))
+	return cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
 }
 
 // serve serves until ctx is done. What is being sent then may come to its end.

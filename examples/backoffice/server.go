@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -161,10 +162,8 @@ func (o *office) answer(limit time.Duration, size int64, handle handler) http.Ha
 
 // result shows what came of a write as long as it is known.
 func (o *office) result(r *http.Request) (page, error) {
-	if s := o.results.find(r.Form.Get("said")); s != nil {
-		return page{name: "result", Said: s}, nil
-	}
-	return notice("forgotten", http.StatusNotFound), nil
+	known := o.results.find(r.Form.Get("said"))
+	return page{name: "result", Said: cmp.Or(known, &said{Kind: "forgotten", status: http.StatusNotFound})}, nil
 }
 
 //go:embed templates static
