@@ -625,8 +625,8 @@ func TestImages(t *testing.T) {
 		size        int
 		says        string
 	}{
-		{"File", "front.png", 0, "Image was not taken: its size is not above zero"},
-		{"File", `a"b.png`, 10, "Image was not taken: its filename holds a quotation mark."},
+		{"File", "front.png", 0, "Size is not above zero"},
+		{"File", `a"b.png`, 10, "Filename holds a quotation mark."},
 		{"Other", "front.png", 10, "Image did not arrive: choose one of at most 10 MB."},
 		{"File", "front.png", maxImage, "Image did not arrive: choose one of at most 10 MB."},
 	} {

@@ -49,10 +49,6 @@ func (o *office) cards(r *http.Request) (page, error) {
 		params.Status = new(cardwire.CardStatus(n))
 	}
 	found, err := o.client.ListCards(r.Context(), params)
-	if errors.Is(err, cardwire.ErrInvalidParams) {
-		field, text := problem(err)
-		return page{name: "cards", Form: r.Form, Faults: map[string]string{field: text}}, nil
-	}
 	return page{name: "cards", Form: r.Form, Data: found}, err
 }
 
@@ -93,8 +89,7 @@ func (o *office) settleOperation(r *http.Request) (page, error) {
 	}
 	err := settle(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
 	if errors.Is(err, cardwire.ErrInvalidParams) {
-		field, text := problem(err)
-		return page{name: "operations", Form: r.PostForm, Faults: map[string]string{field: text}}, nil
+		return page{name: "operations", Form: r.PostForm}, err
 	}
 	return page{to: "/result", Said: judge(ofWrites, what, err)}, nil
 }
@@ -123,8 +118,7 @@ func (o *office) uploadImage(r *http.Request) (page, error) {
 		Open: func() (io.ReadCloser, error) { return image.Open() },
 	})
 	if errors.Is(err, cardwire.ErrInvalidParams) {
-		field, text := problem(err)
-		return page{name: "images", Faults: map[string]string{"File": "was not taken: its " + strings.ToLower(field) + " " + text}}, nil
+		return page{name: "images", Form: r.PostForm}, err
 	}
 	s := judge(ofWrites, "The upload", err)
 	if err == nil {

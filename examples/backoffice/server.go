@@ -122,8 +122,8 @@ func notice(kind string, status int) page {
 	return page{name: "result", Said: &said{Kind: kind, status: status}}
 }
 
-// handler returns the page that answers a request. Its error is that of a read: of a
-// write the page says what came.
+// handler returns the page that answers a request. Its error is that of a read, or
+// what the SDK refused of the page's form: what came of a write the page says.
 type handler func(r *http.Request) (page, error)
 
 // answer lets nobody through who is not signed in. It shows what came of a write on
@@ -149,14 +149,17 @@ func (o *office) answer(limit time.Duration, size int64, handle handler) http.Ha
 			return
 		}
 		p, err := handle(r)
-		if err != nil {
+		switch {
+		case errors.Is(err, cardwire.ErrInvalidParams) && p.Form != nil:
+			field, text := problem(err)
+			p.Faults = map[string]string{field: text}
+		case err != nil:
 			p = page{name: "result", Said: judge(ofReads, "", err)}
-		}
-		if p.to == "" {
-			o.show(w, r, p)
+		case p.to != "":
+			http.Redirect(w, r, p.to+"?said="+o.results.keep(p.Said, sessionTime), http.StatusSeeOther)
 			return
 		}
-		http.Redirect(w, r, p.to+"?said="+o.results.keep(p.Said, sessionTime), http.StatusSeeOther)
+		o.show(w, r, p)
 	})
 }
 
