@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,6 +37,8 @@ func TestTheProgram(t *testing.T) {
 			t.Setenv("CARDWIRE_API_KEY", tc.key)
 			t.Setenv("BACKOFFICE_USER", testUser)
 			t.Setenv("BACKOFFICE_PASSWORD_HASH", string(hash))
+			temp := t.TempDir()
+			t.Setenv("TMPDIR", temp)
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			r, w := io.Pipe()
@@ -73,11 +76,19 @@ func TestTheProgram(t *testing.T) {
 			assert.Equal(t, tc.base == "", strings.Contains(string(page), "fake service"))
 			end()
 			require.NoError(t, <-ended)
+			assert.Empty(t, filesIn(t, temp))
 			assert.Contains(t, log.String(), "operation=CardCapacity")
 			assert.NotContains(t, log.String(), password)
 			assert.NotContains(t, log.String(), server.Key)
 		})
 	}
+}
+
+func filesIn(t *testing.T, dir string) []os.DirEntry {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	return entries
 }
 
 func TestWhatItDoesNotStartWith(t *testing.T) {

@@ -335,6 +335,21 @@ func TestFieldsOfATransfer(t *testing.T) {
 	assert.Zero(t, o.undecided())
 }
 
+// Where the service's currencies cannot be read, what was put in is not lost.
+func TestWithoutCurrencies(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("ListRemittanceCurrencies", cardwiretest.Fault{Status: 500}, -1)
+	got := o.get("/transfers")
+	assert.Equal(t, 502, got.status)
+	assert.Contains(t, got.page, "The service could not be read")
+	got = o.post("/transfers", order+"&SenderCountry=GBR")
+	assert.Contains(t, got.page, "Sender country is not a country code of two letters.")
+	assert.Contains(t, got.source, `<option selected>EUR</option>`)
+	assert.Contains(t, got.source, `value="100.00"`)
+	assert.Empty(t, o.fake.Ledger())
+}
+
 // All fields reach the service under their own names.
 func TestAllFieldsOfATransferAreSent(t *testing.T) {
 	t.Parallel()
@@ -466,6 +481,22 @@ func TestWhatIsUnderWay(t *testing.T) {
 	assert.Equal(t, 1, o.undecided())
 }
 
+// What is under way cannot be told where the journal is not read: then it is not
+// written to either.
+func TestAJournalThatIsNotReadIsNotWritten(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	o.post("/transfers", order)
+	answer := o.tried("order-1") + "&answer=refused"
+	_, err := o.db.ExecContext(t.Context(), "ALTER TABLE cardwire_intents RENAME COLUMN service_id TO away") // which only reading needs
+	require.NoError(t, err)
+	assert.Equal(t, 503, o.post("/undecided", answer).status)
+	_, err = o.db.ExecContext(t.Context(), "ALTER TABLE cardwire_intents RENAME COLUMN away TO service_id")
+	require.NoError(t, err)
+	assert.Equal(t, 1, o.undecided())
+}
+
 func TestWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
@@ -570,6 +601,7 @@ func TestCards(t *testing.T) {
 	requests := o.fake.Requests()
 	assert.Equal(t, "limit=***&page=***&status=***", requests[len(requests)-1].Query)
 	assert.Contains(t, o.get("/cards?page=9").page, "No card fits.")
+	assert.Contains(t, o.get("/cards?page=-1").page, "30 cards, page 1 of 3")
 	for query, want := range map[string]string{
 		"Status=7": "Status is none of the interface&#39;s six.", "Status=x": "Status is none of the interface&#39;s six.",
 		"CardBIN=x": "BIN is not a numeric code.",
