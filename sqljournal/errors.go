@@ -1,15 +1,9 @@
 package sqljournal
 
-import (
-	"errors"
-
-	"github.com/cardwire/cardwire-go"
-)
+import "errors"
 
 // What the journal says no to. None of the texts holds a reference or a hash.
 var (
-	// ErrOtherBody is [cardwire.ErrOtherBody].
-	ErrOtherBody = cardwire.ErrOtherBody
 	// ErrNoIntent says that no such intent was begun.
 	ErrNoIntent = errors.New("sqljournal: no such intent was begun: check the operation, the reference and the table")
 	// ErrDecided says that the intent is executed, refused or not sent already, so

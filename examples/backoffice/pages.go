@@ -232,7 +232,7 @@ type verdict struct {
 // takes whatever is left: what nobody decided may have happened.
 var ofWrites = []verdict{
 	{"done", http.StatusOK, []error{nil}},
-	{"other-body", http.StatusConflict, []error{sqljournal.ErrOtherBody}},
+	{"other-body", http.StatusConflict, []error{cardwire.ErrOtherBody}},
 	{"done-before", http.StatusConflict, []error{cardwire.ErrDuplicateIntent, cardwire.ErrExecuted}},
 	{"still-unknown", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
 	{"invalid", http.StatusUnprocessableEntity, []error{cardwire.ErrNotSent, cardwire.ErrInvalidParams}},
