@@ -37,6 +37,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add(uint16(222), []byte(`{"code":200,"msg":"success","data":null}`))
 	f.Add(uint16(222), []byte(`{"code":500,"msg":"no","data":null}`))
 	f.Add(uint16(302), []byte(`{"code":200,"msg":"success","data":null}`))
+	f.Add(uint16(71), []byte(`{"code":200,"msg":"no"}`))
 	for _, text := range jsonsuite.Seeds(f, 12) {
 		f.Add(uint16(0), []byte(success(string(text))))
 	}
@@ -62,9 +63,11 @@ const succeeded Outcome = 255
 
 // outcomeOf judges an answer by the table of outcomes, with encoding/json only.
 func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
-	code, data, readable := envelopeOf(body)
+	code, message, data, readable := envelopeOf(body)
 	switch {
 	case status < 300 && !readable:
+		return OutcomeUnknown, ""
+	case status < 300 && code == "200" && data == "" && !slices.Contains([]string{"", "success", "Uploaded"}, message):
 		return OutcomeUnknown, ""
 	case status < 300 && code == "200" && data == "":
 		return OutcomeExecuted, ""
@@ -89,21 +92,20 @@ var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // envelopeOf reads an envelope with encoding/json, after a look at what that
 // does not mind.
-func envelopeOf(body []byte) (code, data string, ok bool) {
+func envelopeOf(body []byte) (code, message, data string, ok bool) {
 	var members map[string]json.RawMessage
 	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &members) != nil || members == nil {
-		return "", "", false
+		return "", "", "", false
 	}
-	var message *string
 	if text, there := members["msg"]; there && json.Unmarshal(text, &message) != nil {
-		return "", "", false
+		return "", "", "", false
 	}
 	var n int64
 	code = string(members["code"])
 	if !integerText.MatchString(code) || json.Unmarshal(members["code"], &n) != nil {
-		return "", "", false
+		return "", "", "", false
 	}
-	return code, string(members["data"]), true
+	return code, message, string(members["data"]), true
 }
 
 // model is a value of a type that decodes itself.
