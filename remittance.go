@@ -306,7 +306,10 @@ func checkAmount(name string, v decimal.Decimal) error {
 	if v.Sign() <= 0 {
 		return errors.New(name + " is not above zero")
 	}
-	if _, exact := wire.Cents(v); !exact {
+	switch _, exact := wire.Cents(v); {
+	case !exact && v.Exponent() >= -2:
+		return errors.New(name + " is too large")
+	case !exact:
 		return errors.New(name + " is not exact in two fraction digits")
 	}
 	return nil

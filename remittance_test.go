@@ -328,8 +328,8 @@ func TestTransferAmountsThatAreNotSent(t *testing.T) {
 		"three digits":      {dec("12.345"), inexact},
 		"a thousandth":      {dec("0.001"), inexact},
 		"just above":        {dec("12.340000001"), inexact},
-		"too large":         {decimal.New(1, 38), inexact},
-		"far too large":     {decimal.New(1, 1<<30), inexact},
+		"too large":         {decimal.New(1, 38), "TransferAmount is too large"},
+		"far too large":     {decimal.New(1, 1<<30), "TransferAmount is too large"},
 		"far too small":     {decimal.New(1, -1<<30), inexact},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -386,7 +386,7 @@ var mutants = []mutant{
 	{name: "Cents rounding", edits: []edit{{
 		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
-	{name: "inexact amount sent", edits: []edit{{transferFile, "; !exact {", "; !exact && name == \"\" {"}}},
+	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && name == \"\":\n"}}},
 	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.Is(unicode.Cf, r)", "unicode.Is(unicode.Cs, r)"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.Name, name)", "strings.EqualFold(f.Name, name) && f.Name == name"}}},
 
