@@ -136,6 +136,12 @@ type contractSealed interface {
 
 var _ = []contractSealed{cardwire.CardNumber{}, cardwire.CVV{}, cardwire.EncryptedPAN{}}
 
+// A transfer can be kept before it is sent, and read again.
+var (
+	_ json.Marshaler   = cardwire.TransferParams{}
+	_ json.Unmarshaler = (*cardwire.TransferParams)(nil)
+)
+
 // The interfaces have these methods, no more and no fewer: each can be
 // assigned to the other.
 func _() {

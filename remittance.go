@@ -75,7 +75,7 @@ type RemittanceCurrency struct {
 // TransferParams describes a transfer. Fields that are empty are not sent;
 // which of them the service requires is not shown. Numeric codes are digits in
 // text, from lists of the service. fmt and slog show the order number, the
-// currency and the amount only; its JSON is what is sent.
+// currency and the amount only; its JSON is what is sent, and is read again.
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, and must be given. Use one
 	// for each transfer that is meant, and the same one for each try of it.
@@ -228,11 +228,10 @@ func namesOtherOrder(d *wire.Codec, sent string) (other bool) {
 
 // fields returns what is sent, in the interface's order, or why it must not be.
 func (p *TransferParams) fields() (wire.Fields, error) {
-	amount, _ := wire.Cents(p.TransferAmount)
-	var f wire.Fields
-	own := p.own(amount)
+	own := p.own()
+	f := make(wire.Fields, 0, len(own)+len(p.Extra))
 	for _, field := range own {
-		f.Add(field.Name, field.Value)
+		f.Add(field.name, field.value.String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		f.Add(name, p.Extra[name])
@@ -240,35 +239,69 @@ func (p *TransferParams) fields() (wire.Fields, error) {
 	return f, cmp.Or(p.valid(), p.validExtra(own))
 }
 
+// transferField is a field that TransferParams has: its name on the wire, and where
+// its value is, which writes and reads itself as it is sent.
+type transferField struct {
+	name  string
+	value textual
+}
+
 // own returns the fields that TransferParams has, also those that are empty.
-func (p *TransferParams) own(amount string) wire.Fields {
-	return wire.Fields{
-		{Name: "merchantOrderNo", Value: p.MerchantOrderNo},
-		{Name: "payoutCurrency", Value: p.PayoutCurrency},
-		{Name: "transferType", Value: p.TransferType},
-		{Name: "payoutMethod", Value: p.PayoutMethod},
-		{Name: "senderBeneficiaryRelationship", Value: p.SenderBeneficiaryRelationship},
-		{Name: "transferAmount", Value: amount},
-		{Name: "senderSourceOfFund", Value: p.SenderSourceOfFund},
-		{Name: "purposeOfRemittance", Value: p.PurposeOfRemittance},
-		{Name: "senderFirstName", Value: p.SenderFirstName},
-		{Name: "senderLastName", Value: p.SenderLastName},
-		{Name: "senderGender", Value: p.SenderGender},
-		{Name: "senderMobileNumber", Value: p.SenderMobileNumber},
-		{Name: "senderIdType", Value: p.SenderIDType},
-		{Name: "senderIdNumber", Value: p.SenderIDNumber},
-		{Name: "senderDateOfBirth", Value: p.SenderDateOfBirth.String()},
-		{Name: "senderNationality", Value: p.SenderNationality},
-		{Name: "senderIdIssueCountry", Value: p.SenderIDIssueCountry},
-		{Name: "senderCountry", Value: p.SenderCountry},
-		{Name: "senderAddress", Value: p.SenderAddress},
-		{Name: "receiverNativeFirstName", Value: p.ReceiverNativeFirstName},
-		{Name: "receiverNativeLastName", Value: p.ReceiverNativeLastName},
-		{Name: "receiverIdType", Value: p.ReceiverIDType},
-		{Name: "receiverIdNumber", Value: p.ReceiverIDNumber},
-		{Name: "receiverMobileNumber", Value: p.ReceiverMobileNumber},
-		{Name: "receiverBankAccountNumber", Value: p.ReceiverBankAccountNumber},
+func (p *TransferParams) own() []transferField {
+	return []transferField{
+		{"merchantOrderNo", (*plain)(&p.MerchantOrderNo)},
+		{"payoutCurrency", (*plain)(&p.PayoutCurrency)},
+		{"transferType", (*plain)(&p.TransferType)},
+		{"payoutMethod", (*plain)(&p.PayoutMethod)},
+		{"senderBeneficiaryRelationship", (*plain)(&p.SenderBeneficiaryRelationship)},
+		{"transferAmount", (*cents)(&p.TransferAmount)},
+		{"senderSourceOfFund", (*plain)(&p.SenderSourceOfFund)},
+		{"purposeOfRemittance", (*plain)(&p.PurposeOfRemittance)},
+		{"senderFirstName", (*plain)(&p.SenderFirstName)},
+		{"senderLastName", (*plain)(&p.SenderLastName)},
+		{"senderGender", (*plain)(&p.SenderGender)},
+		{"senderMobileNumber", (*plain)(&p.SenderMobileNumber)},
+		{"senderIdType", (*plain)(&p.SenderIDType)},
+		{"senderIdNumber", (*plain)(&p.SenderIDNumber)},
+		{"senderDateOfBirth", &p.SenderDateOfBirth},
+		{"senderNationality", (*plain)(&p.SenderNationality)},
+		{"senderIdIssueCountry", (*plain)(&p.SenderIDIssueCountry)},
+		{"senderCountry", (*plain)(&p.SenderCountry)},
+		{"senderAddress", (*plain)(&p.SenderAddress)},
+		{"receiverNativeFirstName", (*plain)(&p.ReceiverNativeFirstName)},
+		{"receiverNativeLastName", (*plain)(&p.ReceiverNativeLastName)},
+		{"receiverIdType", (*plain)(&p.ReceiverIDType)},
+		{"receiverIdNumber", (*plain)(&p.ReceiverIDNumber)},
+		{"receiverMobileNumber", (*plain)(&p.ReceiverMobileNumber)},
+		{"receiverBankAccountNumber", (*plain)(&p.ReceiverBankAccountNumber)},
 	}
+}
+
+// plain is a text that is sent as it is.
+type plain string
+
+func (s *plain) String() string { return string(*s) }
+
+func (s *plain) UnmarshalText(text []byte) error {
+	*s = plain(text)
+	return nil
+}
+
+// cents is an amount that is sent with two fraction digits, or "" if it cannot be.
+type cents decimal.Decimal
+
+func (a *cents) String() string {
+	text, _ := wire.Cents(decimal.Decimal(*a))
+	return text
+}
+
+func (a *cents) UnmarshalText(text []byte) error {
+	amount, ok := wire.ParseDecimal(text, false)
+	if sent, exact := wire.Cents(amount); !ok || !exact || sent != string(text) {
+		return errors.New("an amount is like 12.50")
+	}
+	*a = cents(amount)
+	return nil
 }
 
 func (p *TransferParams) valid() error {
@@ -315,7 +348,7 @@ func checkAmount(name string, v decimal.Decimal) error {
 	return nil
 }
 
-func (p *TransferParams) validExtra(own wire.Fields) error {
+func (p *TransferParams) validExtra(own []transferField) error {
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		switch {
 		case name == "":
@@ -325,7 +358,7 @@ func (p *TransferParams) validExtra(own wire.Fields) error {
 		case check.UTF8("", p.Extra[name]) != nil:
 			return invalid("Extra holds a text that is not valid UTF-8")
 		}
-		if slices.ContainsFunc(own, func(f wire.Field) bool { return strings.EqualFold(f.Name, name) }) {
+		if slices.ContainsFunc(own, func(f transferField) bool { return strings.EqualFold(f.name, name) }) {
 			return invalid("Extra holds the name of a field that TransferParams has")
 		}
 	}
@@ -356,6 +389,58 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return f.JSON(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON returns, with its members in any order, so
+// that a transfer can be kept before it is sent: a name that TransferParams has no
+// field for becomes one of Extra. Nothing of an earlier value is left, unless the
+// text is null. What MarshalJSON would not have written is [ErrUnreadable], or
+// [ErrInvalidParams] where CreateTransfer refuses it.
+func (p *TransferParams) UnmarshalJSON(text []byte) error {
+	c := wire.NewReader(text, false)
+	defer c.Release()
+	var fresh TransferParams
+	null := c.Null() // which leaves p as it is, as encoding/json asks
+	if !null {
+		own := fresh.own()
+		c.Map(func(name []byte) { fresh.read(c, own, name) })
+	}
+	c.End()
+	if err := c.Err(); err != nil {
+		return &problem{ErrUnreadable, err.Error()}
+	}
+	if null {
+		return nil
+	}
+	if _, err := fresh.fields(); err != nil {
+		return err
+	}
+	*p = fresh
+	return nil
+}
+
+// read reads the value of one member. An empty one is not sent, and so not written.
+func (p *TransferParams) read(c *wire.Codec, own []transferField, member []byte) {
+	name := string(member)
+	if c.Kind() != '"' {
+		c.Fail("text")
+		return
+	}
+	text := c.Bytes()
+	if len(text) == 0 {
+		c.Fail("a text that is not empty")
+		return
+	}
+	if i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name }); i >= 0 {
+		if own[i].value.UnmarshalText(text) != nil {
+			c.Fail(name + " as it is sent")
+		}
+		return
+	}
+	if p.Extra == nil {
+		p.Extra = map[string]string{}
+	}
+	p.Extra[name] = string(text)
 }
 
 var stateMembers = []wire.Member[RemittanceState]{

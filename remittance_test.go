@@ -203,6 +203,107 @@ func TestTransferParamsEncodeAsWhatIsSent(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidParams)
 }
 
+// What was kept is what was to be sent, further fields included.
+func TestTransferParamsAreReadAsTheyWereSent(t *testing.T) {
+	t.Parallel()
+	want := fullTransfer()
+	want.TransferAmount = dec("250.50")
+	want.Extra = map[string]string{"swiftCode": "BNORPHMM", "branch": "Makati"} // an empty field is not sent
+	least := TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1.00")}
+	for name, tc := range map[string]struct {
+		text string
+		want TransferParams
+	}{
+		"all fields":          {transferSent, want},
+		"as HTML may hold it": {strings.ReplaceAll(transferSent, "+", `\u002b`), want},
+		"no fields but two":   {`{"merchantOrderNo":"order-1","transferAmount":"1.00"}`, least},
+		"another order":       {" {\n \"transferAmount\": \"1.00\",\t\"merchantOrderNo\": \"\\u006frder-1\" } ", least},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := fullTransfer() // nothing of which is left
+			got.Extra = map[string]string{"of": "before"}
+			require.NoError(t, json.Unmarshal([]byte(tc.text), &got))
+			assert.Equal(t, tc.want, got)
+
+			sent, err := json.Marshal(got)
+			require.NoError(t, err)
+			assert.JSONEq(t, tc.text, string(sent))
+		})
+	}
+}
+
+func TestTransferParamsInALargerText(t *testing.T) {
+	t.Parallel()
+	var outbox struct {
+		ID       int
+		Transfer TransferParams
+		None     *TransferParams
+	}
+	require.NoError(t, json.Unmarshal([]byte(`{"ID":7,"Transfer":`+transferSent+`,"None":null}`), &outbox))
+	assert.Equal(t, map[string]string{"swiftCode": "BNORPHMM", "branch": "Makati"}, outbox.Transfer.Extra)
+	assert.Nil(t, outbox.None)
+
+	_, err := answered(t, transferRequest(transferSent), success(transferText)).CreateTransfer(t.Context(), outbox.Transfer)
+	require.NoError(t, err)
+
+	require.NoError(t, json.Unmarshal([]byte(`{"Transfer":null}`), &outbox))
+	assert.Equal(t, "order-1", outbox.Transfer.MerchantOrderNo, "null leaves a value as it is")
+}
+
+// What is never written is not read: it was written by somebody else, or changed
+// since.
+func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
+	t.Parallel()
+	const secret = "CANARY77"
+	with := func(more string) string {
+		return `{"merchantOrderNo":"order-1","transferAmount":"1.00",` + more + `}`
+	}
+	for name, tc := range map[string]struct {
+		text string
+		is   error
+		want string
+	}{
+		"another kind":               {`["` + secret + `"]`, ErrUnreadable, "the answer: want object"},
+		"text":                       {`"` + secret + `"`, ErrUnreadable, "the answer: want object"},
+		"a number for an amount":     {`{"merchantOrderNo":"order-1","transferAmount":7702}`, ErrUnreadable, "*: want text"},
+		"an amount without cents":    {`{"merchantOrderNo":"order-1","transferAmount":"7702"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
+		"an amount of three digits":  {`{"merchantOrderNo":"order-1","transferAmount":"7702.000"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
+		"an amount in the exponent":  {`{"merchantOrderNo":"order-1","transferAmount":"7702e0"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
+		"an amount of 0":             {`{"merchantOrderNo":"order-1","transferAmount":"0.00"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
+		"an amount below 0":          {`{"merchantOrderNo":"order-1","transferAmount":"-7702.00"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
+		"a leading zero":             {`{"merchantOrderNo":"order-1","transferAmount":"07702.00"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
+		"no such day":                {with(`"senderDateOfBirth":"1977-02-30"`), ErrUnreadable, "*: want senderDateOfBirth as it is sent"},
+		"a null":                     {with(`"senderLastName":null`), ErrUnreadable, "*: want text"},
+		"a null beside":              {with(`"` + secret + `":null`), ErrUnreadable, "*: want text"},
+		"a number beside":            {with(`"` + secret + `":77`), ErrUnreadable, "*: want text"},
+		"an object beside":           {with(`"` + secret + `":{"a":"` + secret + `"}`), ErrUnreadable, "*: want text"},
+		"an empty text":              {with(`"senderLastName":""`), ErrUnreadable, "*: want a text that is not empty"},
+		"an empty text beside":       {with(`"` + secret + `":""`), ErrUnreadable, "*: want a text that is not empty"},
+		"a field twice":              {with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`), ErrUnreadable, "the answer is not strict JSON: a member name is repeated"},
+		"a name twice":               {with(`"` + secret + `":"a","` + secret + `":"b"`), ErrUnreadable, "the answer is not strict JSON: a member name is repeated"},
+		"text behind it":             {transferSent + `"` + secret + `"`, ErrUnreadable, "the answer is not strict JSON: bytes follow the end"},
+		"text behind null":           {`null "` + secret + `"`, ErrUnreadable, "the answer is not strict JSON: bytes follow the end"},
+		"half of it":                 {transferSent[:200], ErrUnreadable, "the answer is not strict JSON: a colon is missing"},
+		"not UTF-8":                  {with(`"senderLastName":"` + secret + "\xff\""), ErrUnreadable, "the answer is not strict JSON: a text is not valid UTF-8"},
+		"no order number":            {`{"transferAmount":"7702.00"}`, ErrInvalidParams, "MerchantOrderNo is empty"},
+		"no amount":                  {`{"merchantOrderNo":"` + secret + `"}`, ErrInvalidParams, "TransferAmount is not above zero"},
+		"a code that is none":        {with(`"transferType":"` + secret + `"`), ErrInvalidParams, "TransferType is not a numeric code"},
+		"a name in other letters":    {with(`"MerchantOrderNo":"` + secret + `"`), ErrInvalidParams, "Extra holds the name of a field that TransferParams has"},
+		"a name that does not exist": {with(`"":"` + secret + `"`), ErrInvalidParams, "Extra holds an empty name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := fullTransfer()
+			err := got.UnmarshalJSON([]byte(tc.text))
+			require.EqualError(t, err, tc.is.Error()+": "+tc.want)
+			require.ErrorIs(t, err, tc.is)
+			assert.Equal(t, fullTransfer(), got, "it is as it was")
+			assert.NotRegexp(t, "CANARY|77", tc.want)
+		})
+	}
+}
+
 // plainTransfer has the fields of TransferParams and none of its methods.
 type plainTransfer TransferParams
 

@@ -388,7 +388,11 @@ var mutants = []mutant{
 	}}},
 	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && name == \"\":\n"}}},
 	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.Is(unicode.Cf, r)", "unicode.Is(unicode.Cs, r)"}}},
-	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.Name, name)", "strings.EqualFold(f.Name, name) && f.Name == name"}}},
+	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.name, name)", "strings.EqualFold(f.name, name) && f.name == name"}}},
+
+	{name: "further fields of a kept transfer lost", edits: []edit{{transferFile, "\tp.Extra[name] = string(text)\n", ""}}},
+	{name: "kept transfer mixed with an earlier one", edits: []edit{{transferFile, "\tvar fresh TransferParams\n", "\tfresh := *p\n"}}},
+	{name: "kept amount of another form", edits: []edit{{transferFile, "!ok || !exact || sent != string(text)", "!ok || !exact || sent == \"\""}}},
 
 	// What the journal in a table holds.
 	{name: "sqljournal: open intents begun again", dir: "sqljournal", edits: []edit{{

@@ -16,6 +16,7 @@
 //
 //   - the members of replies: the Name of each wire.Member
 //   - the fields of requests: x.Add("name", ...), wire.Field, wire.Fields, wire.File
+//     and the list of a transfer's
 //   - the segments of each operation's path
 //   - what DefaultProfile assumes, and the string constants of the package
 //   - header names, media types and the scheme of the Authorization header
@@ -175,6 +176,8 @@ func (f *finder) composite(n *ast.CompositeLit) {
 	case "wire.Field":
 		f.whole("field", element(n, "Name", 0))
 	case "wire.Fields":
+		f.elements("field", n)
+	case "[]transferField":
 		f.elements("field", n)
 	case "[]wire.Member":
 		f.elements("member", n)
