@@ -48,9 +48,10 @@ func (c *call) pause() time.Duration {
 		return 0
 	}
 	wait := c.engine.policy.delay(c.reply.Tries - 1)
-	if after := c.reply.RetryAfter; after > c.engine.policy.MaxRetryAfter {
+	switch after := c.reply.RetryAfter; {
+	case after > c.engine.policy.MaxRetryAfter:
 		return 0
-	} else if after > 0 {
+	case after > 0:
 		wait = after
 	}
 	if !c.outlasts(wait) || !c.engine.budget.spend() {
@@ -96,7 +97,8 @@ func repeatableStatus(class Class, status int) bool {
 	return false
 }
 
-// delay is full jitter: clients that failed together do not come back together.
+// delay is full jitter: clients that failed together do not come back together. It
+// is never 0, which would say that there is no repeat.
 func (p Policy) delay(retry int) time.Duration {
 	bound := p.MaxDelay
 	if bound <= 0 {

@@ -13,9 +13,9 @@ type edit struct{ file, old, text string }
 // The files that most mutants are made in.
 const (
 	attemptFile  = "internal/transport/attempt.go"
-	bodyFile     = "internal/transport/body.go"
+	bufferFile   = "internal/transport/buffer.go"
 	causeFile    = "internal/transport/cause.go"
-	engineFile   = "internal/transport/engine.go"
+	hardenFile   = "internal/transport/harden.go"
 	retryFile    = "internal/transport/retry.go"
 	checkFile    = "internal/check/check.go"
 	callFile     = "call.go"
@@ -100,16 +100,16 @@ var mutants = []mutant{
 	{name: "redirect of a caller's client with cookies followed", edits: []edit{{
 		attemptFile, "\t\tsingle.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }\n", "",
 	}}},
-	{name: "keep-alive for writes", edits: []edit{{engineFile, "\tfresh.DisableKeepAlives = true\n", ""}}},
+	{name: "keep-alive for writes", edits: []edit{{hardenFile, "\tfresh.DisableKeepAlives = true\n", ""}}},
 	{name: "HTTP/2 for writes", edits: []edit{{
-		engineFile, "\tfresh.DisableKeepAlives = true\n",
+		hardenFile, "\tfresh.DisableKeepAlives = true\n",
 		"\tfresh.DisableKeepAlives = true\n\tfresh.Protocols.SetHTTP2(true)\n\tfresh.ForceAttemptHTTP2 = true\n" +
 			"\tfresh.TLSNextProto = nil\n\tfresh.TLSClientConfig.NextProtos = []string{\"h2\", \"http/1.1\"}\n",
 	}}},
 	{name: "HTTP/2 for reads", edits: []edit{
-		{engineFile, "\tt.Protocols.SetHTTP1(true)\n", "\tt.Protocols.SetHTTP1(true)\n\tt.Protocols.SetHTTP2(true)\n"},
-		{engineFile, "\tt.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}\n", "\tt.TLSNextProto = nil\n"},
-		{engineFile, "\tc.NextProtos = []string{\"http/1.1\"}\n", "\tc.NextProtos = []string{\"h2\", \"http/1.1\"}\n"},
+		{hardenFile, "\tt.Protocols.SetHTTP1(true)\n", "\tt.Protocols.SetHTTP1(true)\n\tt.Protocols.SetHTTP2(true)\n"},
+		{hardenFile, "\tt.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}\n", "\tt.TLSNextProto = nil\n"},
+		{hardenFile, "\tc.NextProtos = []string{\"http/1.1\"}\n", "\tc.NextProtos = []string{\"h2\", \"http/1.1\"}\n"},
 	}},
 	{name: "GetBody left", edits: []edit{{
 		attemptFile, "\t\tBody:          body,\n", "\t\tBody:          body,\n\t\tGetBody:       c.openBody,\n",
@@ -278,14 +278,14 @@ var mutants = []mutant{
 	// What goes on for too long, or too much of it.
 	// The cap is not taken away but raised, because tests give bodies without end.
 	{name: "body cap off", edits: []edit{{
-		bodyFile, "\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n", "\tlimit += 1 << 26\n\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n",
+		bufferFile, "\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n", "\tlimit += 1 << 26\n\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n",
 	}}},
 	{name: "body cap of writes off", edits: []edit{{
 		callFile, "\t\tr.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)\n", "\t\tr.MaxBytes = max(r.MaxBytes, maxWriteReplyBytes)\n",
 	}}},
-	{name: "Content-Length believed", edits: []edit{{bodyFile, "min(size, limit, maxFirst)", "min(size, limit, 1<<28)"}}},
-	{name: "header cap off", edits: []edit{{engineFile, "\tmaxHeaderBytes   = 64 << 10\n", "\tmaxHeaderBytes   = 10 << 20\n"}}},
-	{name: "decompression by net/http", edits: []edit{{engineFile, "\tt.DisableCompression = true\n", "\tt.DisableCompression = false\n"}}},
+	{name: "Content-Length believed", edits: []edit{{bufferFile, "min(size, limit, maxFirst)", "min(size, limit, 1<<28)"}}},
+	{name: "header cap off", edits: []edit{{hardenFile, "\tmaxHeaderBytes   = 64 << 10\n", "\tmaxHeaderBytes   = 10 << 20\n"}}},
+	{name: "decompression by net/http", edits: []edit{{hardenFile, "\tt.DisableCompression = true\n", "\tt.DisableCompression = false\n"}}},
 	{name: "Retry-After cap off", edits: []edit{{
 		retryFile, "after > c.engine.policy.MaxRetryAfter {\n\t\treturn 0\n", "false {\n\t\treturn 0\n",
 	}}},
@@ -305,7 +305,7 @@ var mutants = []mutant{
 	}},
 	{name: "drain of another protocol", edits: []edit{{attemptFile, "\tif resp.Body == nil || resp.StatusCode < http.StatusOK {\n", "\tif resp.Body == nil {\n"}}},
 	{name: "body that ignores the deadline", edits: []edit{{
-		bodyFile, "\t\tcase int64(len(b.b)) != size && ctx.Err() != nil:\n", "\t\tcase false:\n",
+		bufferFile, "\t\tcase int64(len(b.b)) != size && ctx.Err() != nil:\n", "\t\tcase false:\n",
 	}}},
 	{name: "deadline of the call off", edits: []edit{{callFile, "\t\tr.Deadline = k.start.Add(k.timeout())\n", ""}}},
 	{name: "deadline of an attempt off", edits: []edit{{
@@ -319,8 +319,8 @@ var mutants = []mutant{
 	{name: "WithFreshConnections ignored", edits: []edit{{"internal/transport/transport.go", "\t\tif cfg.FreshReads {\n", "\t\tif false {\n"}}},
 
 	// What is shown.
-	{name: "Release not clearing the buffer", edits: []edit{{bodyFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
-	{name: "growing not clearing the buffer", edits: []edit{{bodyFile, "\tclear(old)\n", ""}}},
+	{name: "Release not clearing the buffer", edits: []edit{{bufferFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
+	{name: "growing not clearing the buffer", edits: []edit{{bufferFile, "\tclear(old)\n", ""}}},
 	{name: "Codec not cleared", edits: []edit{{"internal/wire/reader.go", "\tclear(s[:cap(s)])\n", ""}}},
 	{name: "RevealBody under WithMaskedCards", edits: []edit{{responseFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
 	{name: "WithMaskedCards off", edits: []edit{{outcomeFile, "\tbody.Masking = k.client.maskedCards\n", ""}}},
@@ -341,13 +341,13 @@ var mutants = []mutant{
 		errorsFile, "\treturn &concealed{text, func", "\treturn &concealed{text + \": \" + cause.Error(), func",
 	}}},
 	{name: "proxy's words in errors", edits: []edit{{
-		engineFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
+		hardenFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
 	}}},
 	{name: "reference in the log", edits: []edit{{
 		observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int",
 	}}},
 	{name: "name of an unknown member in drift", edits: []edit{{
-		"internal/wire/codec.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
+		"internal/wire/object.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
 	{name: "export: full numbers in a file for all", dir: "examples/export", edits: []edit{{
 		"examples/export/part.go", "\treturn f.file.Chmod(partMode)\n", "\treturn nil\n",
@@ -356,13 +356,13 @@ var mutants = []mutant{
 		"examples/export/part.go", "\tif err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {\n\t\treturn err\n\t}\n\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, partMode)",
 		"\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, partMode)",
 	}}},
-	{name: "TLS 1.0 spoken", edits: []edit{{engineFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},
+	{name: "TLS 1.0 spoken", edits: []edit{{hardenFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},
 	{name: "anybody's certificate trusted", edits: []edit{{optionsFile, "\t\tcase trustsAnybody(t.TLSClientConfig):\n", "\t\tcase false:\n"}}},
 	{name: "plain http through a proxy", edits: []edit{{clientFile, "\tdirect.Proxy = nil\n", ""}}},
 	{name: "plain http to any host", edits: []edit{{checkFile, "\tcase u.Scheme == \"http\" && !insecure && !loopback(u.Hostname()):\n", "\tcase false:\n"}}},
 
 	// What is read, and believed.
-	{name: "second code accepted", edits: []edit{{"internal/wire/codec.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
+	{name: "second code accepted", edits: []edit{{"internal/wire/object.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
 	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
 	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(bytes.TrimSpace(b)) == 0 && len(b) == 0 {"}}},
