@@ -287,7 +287,7 @@ var mutants = []mutant{
 	{name: "header cap off", edits: []edit{{hardenFile, "\tmaxHeaderBytes   = 64 << 10\n", "\tmaxHeaderBytes   = 10 << 20\n"}}},
 	{name: "decompression by net/http", edits: []edit{{hardenFile, "\tt.DisableCompression = true\n", "\tt.DisableCompression = false\n"}}},
 	{name: "Retry-After cap off", edits: []edit{{
-		retryFile, "after > c.engine.policy.MaxRetryAfter {\n\t\treturn 0\n", "false {\n\t\treturn 0\n",
+		retryFile, "after > c.engine.policy.MaxRetryAfter:\n\t\treturn 0\n", "false:\n\t\treturn 0\n",
 	}}},
 	{name: "Retry-After ignored", edits: []edit{{retryFile, "\t\twait = after\n", ""}}},
 	{name: "budget off", edits: []edit{{retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.outlasts(wait) {\n"}}},
