@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,16 +104,17 @@ type call struct {
 	prefetch int
 	invalid  error
 
-	client    *core // nil: New did not make the client
-	op        operation
-	start     time.Time
-	claimed   bool    // the reference is ours until settle
-	intent    *Intent // in the journal; nil: not there
-	bearer    string
-	read      func(*wire.Codec)
-	verify    func() error
-	serviceID func() string
-	last      answer
+	client      *core // nil: New did not make the client
+	op          operation
+	start       time.Time
+	claimed     bool    // the reference is ours until settle
+	intent      *Intent // in the journal; nil: not there
+	bearer      string
+	contentType string // of the body; "": there is none
+	read        func(*wire.Codec)
+	verify      func() error
+	serviceID   func() string
+	last        answer
 
 	// Kept here to be one allocation with the call.
 	request  transport.Request
@@ -279,7 +281,7 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
-		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k.headers(),
+		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k.headers,
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
 	}
 	r := &k.request
@@ -289,23 +291,24 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		r.Deadline = k.start.Add(k.timeout())
 	}
-	contentType, err := k.op.encode(r)
-	if contentType != "" {
-		r.Header["Content-Type"] = []string{contentType}
-	}
+	var err error
+	k.contentType, err = k.op.encode(r)
 	return r, err
 }
 
-// headers gives each call values of its own, in one allocation: a doer of the
-// caller's may change them in place.
+// headers are those of one attempt. Their values are its own too, in one
+// allocation: a doer of the caller's may change them in place.
 func (k *call) headers() http.Header {
 	h := make(http.Header, 4+len(k.header))
-	values := []string{"application/json", k.client.userAgent, k.bearer}
+	values := []string{"application/json", k.client.userAgent, k.bearer, k.contentType}
 	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]
 	for name, v := range k.header {
-		h[name] = v
+		h[name] = slices.Clone(v)
 	}
 	h["Authorization"] = values[2:3:3]
+	if k.contentType != "" {
+		h["Content-Type"] = values[3:4:4]
+	}
 	return h
 }
 

@@ -117,3 +117,29 @@ func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 		})
 	}
 }
+
+// A doer may sign or redact the header that it is handed, and keep it: no other
+// attempt knows of that, nor does the second look at a page.
+func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
+	t.Parallel()
+	want := http.Header{
+		"Accept": {"application/json"}, "Authorization": {"Bearer " + testKey}, "User-Agent": {userAgent()}, "X-Shop": {"7"},
+	}
+	replies := []string{"", pageText(listedCardText), pageText(listedCardText)}
+	asked := 0
+	c := clientOn(t, nil, WithRetry(RetryPolicy{MaxRetries: 1}), WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
+		assert.Equal(t, want, r.Header, "attempt %d", asked)
+		for _, values := range r.Header {
+			values[0] = "redacted"
+		}
+		r.Header.Add("X-Signature", "s")
+		reply := replies[asked]
+		if asked++; reply == "" {
+			return httpReply(r, http.StatusServiceUnavailable, ""), nil
+		}
+		return httpReply(r, http.StatusOK, reply), nil
+	})))
+	_, err := c.ListCards(t.Context(), ListCardsParams{Page: 2}, WithHeader("X-Shop", "7"))
+	require.ErrorIs(t, err, ErrParameterIgnored)
+	assert.Equal(t, len(replies), asked)
+}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
@@ -313,8 +314,9 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 const cancelAction = "cancel"
 
 // CancelOperation cancels a failed card operation, which clientTransactionID, a
-// UUID, identifies. It calls POST /cards/adjustAction and is sent once.
-// Only failed transfers in and out, freezes, unfreezes and closes can be cancelled.
+// UUID, identifies. It calls POST /cards/adjustAction and is sent once. Only failed
+// transfers in and out, freezes, unfreezes and closes can be cancelled. The UUID is
+// sent as it is given; in errors and the journal it is in small letters.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
@@ -329,7 +331,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
 	op := operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction",
-		class: transport.Write, body: formBody, reference: id,
+		class: transport.Write, body: formBody, reference: strings.ToLower(id),
 		invalid: checked(check.UUID("clientTransactionID", id)),
 	}
 	if action == "" {
@@ -337,8 +339,15 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	}
 	op.fields.Add("client_transaction_id", id)
 	op.fields.Add("type", action)
+	saidNo := false
+	op.amend = func(failure *Error) {
+		if saidNo && failure.Outcome == OutcomeExecuted {
+			failure.Outcome = OutcomeUnknown
+		}
+	}
 	_, err := do(ctx, c, op, reply[bool]{
 		read: func(d *wire.Codec, done *bool) {
+			saidNo = meansFalse(d)
 			if d.Kind() == 'n' {
 				d.Fail("a boolean")
 				return
@@ -353,6 +362,19 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 		},
 	}, opts)
 	return err
+}
+
+// meansFalse says whether the data that is next is false in a form that is not read
+// as a boolean.
+func meansFalse(d *wire.Codec) bool {
+	defer d.Rewind(d.Mark())
+	switch d.Kind() {
+	case '"':
+		return strings.EqualFold(string(d.Bytes()), "false")
+	case '0', '-':
+		return strings.Trim(string(d.Span()), "-0.") == ""
+	}
+	return false
 }
 
 // DecryptPAN has decrypt, which knows the cipher and the key, turn the

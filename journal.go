@@ -159,7 +159,9 @@ func (k *call) claim(ctx context.Context) *Error {
 		}
 	}()
 	if failure := k.recordIntent(ctx); failure != nil {
-		k.stick(failure)
+		if !errors.Is(failure.err, ErrOtherBody) { // of which the journal knows more than we do
+			k.stick(failure)
+		}
 		return failure
 	}
 	k.claimed = true

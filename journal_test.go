@@ -526,6 +526,38 @@ func TestAnotherBodyUnderAReference(t *testing.T) {
 	}
 }
 
+// A UUID is the same in capital letters.
+func TestAnOperationIsUndecidedInEitherCase(t *testing.T) {
+	t.Parallel()
+	const upper = "6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B"
+	journal := new(scriptedJournal)
+	c := converse(t, []exchange{
+		{want: anything, err: errBrokenNetwork},
+		{want: "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\nclient_transaction_id=" + upper + "&type=cancel", status: 422, reply: `{"code":422,"msg":"no such operation"}`},
+	}, WithJournal(journal))
+	require.ErrorIs(t, c.CancelOperation(t.Context(), testUUID), ErrOutcomeUnknown)
+	err := c.CancelOperation(t.Context(), upper)
+	require.ErrorIs(t, err, ErrOutcomeUnknown, "the refusal may be the echo of the first")
+	assert.Equal(t, testUUID, failure(t, err).Reference)
+	require.Len(t, journal.begun, 2)
+	assert.Equal(t, testUUID, journal.begun[1].Reference)
+}
+
+// What a journal knows of a reference is more than the client remembers.
+func TestAnotherBodyUnderAReferenceThatWasSettledSince(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	journal := &scriptedJournal{begin: func(context.Context, Intent) error {
+		if calls++; calls == 1 {
+			return nil
+		}
+		return ErrOtherBody // the first was found not to have happened
+	}}
+	c := converse(t, []exchange{{want: anything, err: errBrokenNetwork}}, WithJournal(journal))
+	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
+	assert.Equal(t, OutcomeNotSent, transferOutcome(t, c, "M-1"))
+}
+
 // Told "not sent" of a number that is in flight, its caller would send it again.
 func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,8 @@
 // somebody to ask about. So it is repeated, after pauses of up to 50 milliseconds,
 // until it succeeds or its context ends: the client gives it 5 seconds, which is
 // longer than a server needs to restart, and a context without a deadline 10. To be
-// told twice changes nothing. A database that was closed is not asked again, nor
+// told twice changes no outcome, but that an unknown one, told again, takes back what
+// somebody resolved in between. A database that was closed is not asked again, nor
 // one without the table or the permission to write it.
 //
 // # Durability

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -542,12 +543,13 @@ func (j *Journal) passes(err error) bool {
 const closedDatabase = "sql: database is closed"
 
 // misunderstood says whether the database refuses the statement itself: there is
-// no such table, or no permission to write it. The drivers of PostgreSQL tell the
-// SQLSTATE, whose class is then 42; of SQLite there are only its own words.
+// no such table or column, or no permission to write it. The drivers of PostgreSQL
+// tell the SQLSTATE, whose class is then 42; of SQLite there are only its own words.
 func (j *Journal) misunderstood(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
 		return strings.HasPrefix(state.SQLState(), "42")
 	}
-	return j.dialect == SQLite && strings.Contains(err.Error(), "no such table")
+	return j.dialect == SQLite && slices.ContainsFunc([]string{"no such table", "no such column", "has no column", "readonly database"},
+		func(words string) bool { return strings.Contains(err.Error(), words) })
 }

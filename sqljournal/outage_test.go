@@ -198,6 +198,16 @@ func TestEndDoesNotRepeatWhatLasts(t *testing.T) {
 			assert.EqualValues(t, 1, outage.asked.Load())
 		})
 	})
+	for _, words := range []string{"attempt to write a readonly database (8)", "no such column: holder (1)"} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			at := onSQLite(t, "")
+			journal, outage := during(t, at, errors.New(words))
+			outage.failed.Store(1)
+			require.Error(t, journal.End(t.Context(), intent("M-1"), executed))
+			assert.EqualValues(t, 1, outage.asked.Load())
+		})
+	}
 	t.Run("a closed database", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -61,10 +61,15 @@ func shown(name, v string) error {
 	if err := Text(name, v); err != nil {
 		return err
 	}
-	if strings.ContainsFunc(v, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) {
+	if strings.ContainsFunc(v, hidden) {
 		return errors.New(name + " holds a character that does not show")
 	}
 	return nil
+}
+
+func hidden(r rune) bool {
+	const brailleBlank = '\u2800'
+	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // UTF8 refuses invalid UTF-8, which would arrive as another text.

@@ -62,6 +62,10 @@ var hostileIDs = map[string]string{
 	"a\u00adb" + canary:            "CardID holds a character that does not show",
 	"\u200f" + canary:              "CardID holds a character that does not show",
 	canary + "\U000e0041":          "CardID holds a character that does not show",
+	canary + "\ufe0f":              "CardID holds a character that does not show",
+	"\u3164" + canary:              "CardID holds a character that does not show",
+	"a\u2065b" + canary:            "CardID holds a character that does not show",
+	"a\u2800b" + canary:            "CardID holds a character that does not show",
 	"\xff" + canary:                "CardID is not valid UTF-8",
 	"a\xc0\xaf" + canary:           "CardID is not valid UTF-8",
 	"\xed\xa0\x80" + canary:        "CardID is not valid UTF-8",
@@ -79,7 +83,7 @@ var hostileIDs = map[string]string{
 	"a?b#c&d=e":                    "",
 	"é中😀":                          "",
 	"\u00a0":                       "",
-	"\u2027\u202f\u2065":           "", // neighbours of what is refused
+	"\u2027\u202f":                 "", // neighbours of what is refused
 	"~":                            "",
 }
 

@@ -201,12 +201,9 @@ func (c *call) emptyBody() io.ReadCloser {
 // request is a literal because http.NewRequest would parse the URL again and
 // set GetBody, with which net/http sends a body again by itself.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
-	header := c.in.Header
-	if header == nil {
-		header = http.Header{}
-	}
-	if c.reply.Tries > 1 {
-		header = header.Clone() // the attempt before may not have let go of it
+	header := http.Header{}
+	if c.in.Header != nil {
+		header = c.in.Header()
 	}
 	c.out.url = c.in.address()
 	c.out.request = *(&http.Request{

@@ -63,7 +63,7 @@ func benchmarkEngine(b *testing.B, e *Engine) {
 	h := http.Header{"Authorization": {"Bearer " + measure.Key}, "Accept": {"application/json"}}
 	measure.Loop(b, func() error {
 		r := e.Do(context.Background(), &Request{
-			Method: http.MethodGet, URL: u, Header: h, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
+			Method: http.MethodGet, URL: u, Header: func() http.Header { return h }, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
 		})
 		if r.Err != nil {
 			return r.Err

@@ -136,10 +136,10 @@ type Request struct {
 	Path string
 	// Query takes the place of URL's query, encoded; "": that stays.
 	Query string
-	// Header is sent as it is, names and values checked by the caller; nil: none.
-	// Each call needs one of its own, because a caller's Doer is handed this very
-	// map.
-	Header http.Header
+	// Header makes the header of an attempt, names and values checked; nil: none.
+	// Each attempt needs one of its own: a caller's Doer may change it, and keep it
+	// for longer than the attempt takes.
+	Header func() http.Header
 	// Body opens the body, once an attempt; nil: none. What it returns is closed
 	// once, before Do returns, but perhaps while net/http still reads it.
 	Body func() (io.ReadCloser, error)

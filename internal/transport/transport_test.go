@@ -104,13 +104,13 @@ func stream(size int64, body io.Reader) step {
 // get is a read, and post a call of the given class with the body "a=1".
 func get(t testing.TB, at string) *Request {
 	t.Helper()
-	return &Request{Method: http.MethodGet, URL: parse(t, at), Header: http.Header{}, MaxBytes: 1 << 20}
+	return &Request{Method: http.MethodGet, URL: parse(t, at), MaxBytes: 1 << 20}
 }
 
 func post(t testing.TB, at string, class Class) *Request {
 	t.Helper()
 	return &Request{
-		Class: class, Method: http.MethodPost, URL: parse(t, at), Header: http.Header{}, MaxBytes: 1 << 20,
+		Class: class, Method: http.MethodPost, URL: parse(t, at), MaxBytes: 1 << 20,
 		Body: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("a=1")), nil }, BodySize: 3,
 	}
 }
@@ -357,7 +357,7 @@ func TestRequestAsADoerSeesIt(t *testing.T) {
 	s := scripted(answer(200, ""))
 	in := post(t, service+"?old=1", Write)
 	in.Path, in.Query = "/a b", "page=1"
-	in.Header = http.Header{"Accept": {"application/json"}}
+	in.Header = http.Header{"Accept": {"application/json"}}.Clone
 	New(Config{Doer: s.client()}).Do(t.Context(), in)
 
 	sent := s.seen[0]
@@ -584,7 +584,6 @@ func TestClientWithCookies(t *testing.T) {
 	require.Equal(t, 2, s.requests(), "redirects are not followed on this path either")
 	assert.Equal(t, "a=1", s.seen[1].Header.Get("Cookie"), "and cookies do not pile up")
 	assert.Equal(t, "c", j.set[0].Name)
-	assert.Empty(t, in.Header)
 	assert.Nil(t, hc.CheckRedirect, "the caller's client stays as it is")
 }
 

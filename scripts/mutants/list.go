@@ -252,6 +252,10 @@ var mutants = []mutant{
 	{name: "executed whatever the message", edits: []edit{{
 		outcomeFile, "\tcase e.mismatch != nil && e.message != \"\" && !meansYes(e.message):\n", "\tcase false:\n",
 	}}},
+	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: strings.ToLower(id)", "reference: strings.Clone(id)"}}},
+	{name: "false in another form as executed", edits: []edit{{cardsFile, "\t\tif saidNo && failure.Outcome", "\t\tif false && saidNo && failure.Outcome"}}},
+	{name: "headers shared between attempts", edits: []edit{{attemptFile, "\t\theader = c.in.Header()\n", "\t\tif c.carried.Form == nil {\n\t\t\tc.carried.Form = url.Values(c.in.Header())\n\t\t}\n\t\theader = http.Header(c.carried.Form)\n"}}},
+	{name: "settled reference remembered beside another body", edits: []edit{{journalFile, "if !errors.Is(failure.err, ErrOtherBody) {", "if failure != nil {"}}},
 	{name: "another body told as executed", edits: []edit{{
 		journalFile, "return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return k.fail(taken.Outcome, &journalRefusal{ErrOtherBody",
 	}}},
@@ -387,7 +391,7 @@ var mutants = []mutant{
 		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
 	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && name == \"\":\n"}}},
-	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.Is(unicode.Cf, r)", "unicode.Is(unicode.Cs, r)"}}},
+	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.In(r, unicode.Cf, unicode.Other", "unicode.In(r, unicode.Cs, unicode.Other"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.name, name)", "strings.EqualFold(f.name, name) && f.name == name"}}},
 
 	{name: "further fields of a kept transfer lost", edits: []edit{{transferFile, "\tp.Extra[name] = string(text)\n", ""}}},
