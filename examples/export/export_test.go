@@ -192,6 +192,26 @@ func TestWhatIsThereTwiceIsWrittenOnce(t *testing.T) {
 	assert.Equal(t, text(t, undisturbed.out), text(t, s.out))
 }
 
+// A card is known again also where its ID does not stand in the file as it was sent.
+func TestAnIDThatLooksLikeAFormulaIsWrittenOnce(t *testing.T) {
+	cards := strings.NewReplacer(`"id":"c1"`, `"id":"-c1"`, `"id":"c2"`, `"id":"@c2"`).Replace(twoCards)
+	undisturbed, s := place(t), place(t)
+	_, err := exported(t, undisturbed, carrier(cards))
+	require.NoError(t, err)
+	want := text(t, undisturbed.out)
+	require.Contains(t, want, "\n'-c1,t1,")
+	require.Contains(t, want, "\n'@c2,t2,")
+
+	// The run before ended after the page that comes once more now.
+	require.NoError(t, os.WriteFile(s.out+".part", []byte(want), 0o600))
+	state := fmt.Sprintf(`{"reveal":false,"limit":10,"next_page":1,"bytes":%d}`, len(want))
+	require.NoError(t, os.WriteFile(s.out+".part.json", []byte(state), 0o600))
+	totals, err := exported(t, s, carrier(cards))
+	require.NoError(t, err)
+	assert.Equal(t, want, text(t, s.out))
+	assert.Equal(t, 2, totals.cards)
+}
+
 func TestWhatCannotBeResumed(t *testing.T) {
 	s := place(t)
 	_, err := exported(t, s, cardwiretest.New(), pagesUntil(1, func() error { return errors.New("down") }))
@@ -204,9 +224,11 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	}{
 		"other flags":     {true, part, state, "was begun with other flags"},
 		"no state":        {false, part, "{", ".part.json is damaged"},
-		"no rows":         {false, "", state, ".part is damaged"},
+		"no rows":         {false, part, `{"reveal":false,"limit":10,"next_page":2,"bytes":0}`, ".part is damaged"},
 		"an amount":       {false, strings.Replace(part, ",USD,", ",USD,x", 1), state, ".part is damaged"},
-		"too few columns": {false, part[:strings.LastIndex(part, ",")] + "\n", state, ".part is damaged"},
+		"too few columns": {false, part[:strings.LastIndex(part, ",")] + ";" + part[strings.LastIndex(part, ",")+1:], state, ".part is damaged"},
+		"a row less":      {false, part[:strings.LastIndex(strings.TrimSpace(part), "\n")+1], state, ".part has lost rows: remove it and "},
+		"an empty file":   {false, "", state, ".part has lost rows: remove it and "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := place(t)
@@ -215,6 +237,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 			require.NoError(t, os.WriteFile(s.out+".part.json", []byte(tc.state), 0o600))
 			_, err := exported(t, s, cardwiretest.New())
 			require.ErrorContains(t, err, tc.want)
+			assert.Equal(t, tc.part, text(t, s.out+".part"))
 			assert.NoFileExists(t, s.out)
 		})
 	}

@@ -54,7 +54,7 @@ type part struct {
 	totals   *totals
 	file     *os.File
 	rows     *csv.Writer
-	seen     map[string]struct{} // cards move between pages while pages are read
+	seen     map[string]struct{} // IDs as they stand in rows: cards move between pages while pages are read
 }
 
 // state is what an unfinished export leaves.
@@ -120,6 +120,13 @@ func (f *part) resume() error {
 	if err := f.protect(); err != nil {
 		return err
 	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < f.state.Bytes {
+		return fmt.Errorf("%s has lost rows: remove it and %s to begin anew", f.name(), f.stateName())
+	}
 	rows := csv.NewReader(io.LimitReader(file, f.state.Bytes))
 	if _, err := rows.Read(); err != nil {
 		return fmt.Errorf("%s is damaged: remove it and %s to begin anew", f.name(), f.stateName())
@@ -166,10 +173,11 @@ func (f *part) protect() error {
 
 // write appends a card, unless it was on a page before.
 func (f *part) write(c *cardwire.Card) error {
-	if _, seen := f.seen[c.ID]; seen {
+	id := harmless(c.ID)
+	if _, seen := f.seen[id]; seen {
 		return nil
 	}
-	f.seen[c.ID] = struct{}{}
+	f.seen[id] = struct{}{}
 	f.totals.add(c.Status.String(), c.Currency, c.Available, c.Pending, c.Frozen)
 	row := make([]string, len(columns))
 	for i, column := range columns {
