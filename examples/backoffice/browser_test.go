@@ -306,6 +306,10 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, 422, b.press("Send the transfer"))
 		assert.Contains(t, b.text(), "The transfer was refused")
 		assert.Contains(t, b.text(), "transferAmount is outside min_quota and max_quota")
+		order, sent := get(b, chromedp.Value(named("MerchantOrderNo"))), office.writes()
+		assert.Equal(t, 422, b.arrive(chromedp.Reload()))
+		assert.Equal(t, order, get(b, chromedp.Value(named("MerchantOrderNo"))))
+		assert.Equal(t, sent, office.writes(), "after the page was loaded again")
 		b.look("transfer-refused")
 	})
 	step("a transfer whose answer was lost", func(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"html"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,11 +165,16 @@ func (o *testOffice) follow(a answer) answer {
 		return a
 	}
 	require.Equal(o.t, http.StatusSeeOther, a.status)
-	sent := len(o.fake.Requests())
+	sent := o.writes()
 	result := o.get(to)
-	assert.Equal(o.t, result.page, o.get(to).page)
-	assert.Len(o.t, o.fake.Requests(), sent)
+	assert.Equal(o.t, result.source, o.get(to).source)
+	assert.Equal(o.t, sent, o.writes())
 	return result
+}
+
+// writes is how many requests were not only to read.
+func (o *testOffice) writes() int {
+	return len(slices.DeleteFunc(o.fake.Requests(), func(r cardwiretest.RequestRecord) bool { return r.Method == http.MethodGet }))
 }
 
 // undecided is how much of the journal is.
@@ -249,6 +256,31 @@ func TestARefusedTransferIsCorrected(t *testing.T) {
 // orderNo finds the order number in a form.
 var orderNo = regexp.MustCompile(`name="MerchantOrderNo" type="text" value="([^"]+)"`)
 
+// The page that says no has an address of its own: to load it again sends nothing,
+// and offers the same number.
+func TestARefusalIsLoadedAgain(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422}, 1)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/transfers", strings.NewReader(order))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	sent := o.ask(r)
+	require.Equal(t, 303, sent.status)
+	address := sent.header.Get("Location")
+	require.Regexp(t, `^/transfers\?said=[A-Z2-7]{26}$`, address)
+	offered := o.get(address)
+	assert.Equal(t, 422, offered.status)
+	assert.Contains(t, offered.page, "What you entered is below, under a new order number.")
+	number := orderNo.FindStringSubmatch(offered.source)
+	require.Len(t, number, 2)
+	again := strings.Replace(order, "order-1", number[1], 1)
+	require.Contains(t, o.post("/transfers", again).page, "The transfer was accepted")
+
+	assert.Equal(t, offered.source, o.get(address).source)
+	assert.Contains(t, o.post("/transfers", again).page, "The transfer was done before")
+	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", ""), "under any number")
+}
+
 // Where an answer was lost, and the same form then is not sent, its number must
 // not make way for another.
 func TestATransferThatIsNotSentKeepsItsNumber(t *testing.T) {
@@ -278,10 +310,10 @@ func TestResults(t *testing.T) {
 	sent := o.ask(r)
 	assert.Equal(t, 303, sent.status)
 	address := sent.header.Get("Location")
-	assert.Regexp(t, `^/result\?said=[A-Z2-7]{26}$`, address)
+	assert.Regexp(t, `^/transfers\?said=[A-Z2-7]{26}$`, address)
 	assert.Contains(t, o.get(address).page, "The transfer was accepted")
 	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", ""), "after looking at its result")
-	for _, other := range []string{"/result", "/result?said=x"} {
+	for _, other := range []string{"/result", "/result?said=x", "/transfers?said=x"} {
 		got := o.get(other)
 		assert.Equal(t, 404, got.status, other)
 		assert.Contains(t, got.page, "This result is not kept any more", other)
@@ -501,10 +533,13 @@ func TestWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
 	require.NoError(t, o.db.Close())
-	got := o.get("/undecided")
-	assert.Equal(t, 503, got.status)
-	assert.Contains(t, got.page, "Whether anything is undecided is not known.")
-	got = o.post("/undecided", "op=CreateTransfer&reference=order-1&answer=refused")
+	for _, path := range []string{"/undecided", "/"} {
+		got := o.get(path)
+		assert.Equal(t, 503, got.status, path)
+		assert.Contains(t, got.page, "Whether anything is undecided is not known.", path)
+	}
+	assert.Contains(t, o.log.String(), `msg="the journal could not be read" error=`)
+	got := o.post("/undecided", "op=CreateTransfer&reference=order-1&answer=refused")
 	assert.Equal(t, 503, got.status)
 }
 
@@ -572,12 +607,56 @@ func TestAnUndecidedRetryIsNotSentAgain(t *testing.T) {
 	for _, id := range []string{failedTopUp, strings.ToUpper(failedTopUp)} {
 		got := o.post("/operations", form+id)
 		assert.Equal(t, 409, got.status)
-		assert.Contains(t, got.page, "The retry is still undecided")
+		assert.Contains(t, got.page, "The operation is still undecided")
 	}
 	assert.Contains(t, o.post("/operations", form+failedFreeze).page, "The retry was accepted", "of another operation")
 	assert.Len(t, o.fake.Requests(), 2)
 	require.Equal(t, 200, o.post("/undecided", o.tried(failedTopUp)+"&answer=refused").status)
 	assert.Contains(t, o.post("/operations", form+failedTopUp).page, "The retry was accepted")
+}
+
+// A retry and a cancellation contradict each other: neither is sent while it is
+// undecided what came of the other.
+func TestAnOperationIsRetriedOrCancelled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ first, op, then string }{
+		"a cancellation after a retry": {"retry", "RetryOperation", "cancel"},
+		"a retry after a cancellation": {"cancel", "CancelOperation", "retry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := signedIn(t)
+			o.fake.Fail(tc.op, cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+			require.Equal(t, 502, o.post("/operations", "action="+tc.first+"&clientTransactionID="+failedTopUp).status)
+			got := o.post("/operations", "action="+tc.then+"&clientTransactionID="+strings.ToUpper(failedTopUp))
+			assert.Equal(t, 409, got.status)
+			assert.Contains(t, got.page, "The operation is still undecided It was retried or cancelled before, and how that ended is not known. This time nothing was sent.")
+			assert.Equal(t, 1, o.writes())
+			require.Equal(t, 200, o.post("/undecided", o.tried(failedTopUp)+"&answer=refused").status)
+			assert.Equal(t, 200, o.post("/operations", "action="+tc.then+"&clientTransactionID="+failedTopUp).status)
+		})
+	}
+}
+
+// What became of a freeze its own retry does not wait for.
+func TestAnUndecidedFreezeMayBeRetried(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	require.NoError(t, o.journal.Begin(t.Context(), cardwire.Intent{Op: "FreezeCard", Reference: failedFreeze, BodySHA256: "00", Unique: true, Time: time.Now()}))
+	assert.Contains(t, o.post("/operations", "action=retry&clientTransactionID="+failedFreeze).page, "The retry was accepted")
+}
+
+// A form without a button's word asks for nothing.
+func TestAnOperationWithoutAnAction(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	for _, action := range []string{"", "action=&", "action=delete&"} {
+		got := o.post("/operations", action+"clientTransactionID="+failedTopUp)
+		assert.Equal(t, 422, got.status, action)
+		assert.Contains(t, got.page, "The form could not be read Nothing was sent.", action)
+	}
+	assert.Empty(t, o.fake.Requests())
+	assert.Zero(t, o.undecided())
 }
 
 // The other half of a second click, where it reaches another process.
@@ -587,7 +666,7 @@ func TestARetryThatIsUnderWayElsewhereIsNotSent(t *testing.T) {
 	require.NoError(t, o.journal.Begin(t.Context(), cardwire.Intent{Op: "RetryOperation", Reference: failedTopUp, BodySHA256: "00", Time: time.Now()}))
 	got := o.post("/operations", "action=retry&clientTransactionID="+failedTopUp)
 	assert.Equal(t, 409, got.status)
-	assert.Contains(t, got.page, "The retry is still undecided")
+	assert.Contains(t, got.page, "The operation is still undecided")
 	assert.Empty(t, o.fake.Requests())
 }
 
@@ -601,7 +680,9 @@ func TestCards(t *testing.T) {
 	requests := o.fake.Requests()
 	assert.Equal(t, "limit=***&page=***&status=***", requests[len(requests)-1].Query)
 	assert.Contains(t, o.get("/cards?page=9").page, "No card fits.")
-	assert.Contains(t, o.get("/cards?page=-1").page, "30 cards, page 1 of 3")
+	for _, number := range []string{"-1", "0", "x", "2147483648", "99999999999999999999"} {
+		assert.Contains(t, o.get("/cards?page="+number).page, "30 cards, page 1 of 3", number)
+	}
 	for query, want := range map[string]string{
 		"Status=7": "Status is none of the interface&#39;s six.", "Status=x": "Status is none of the interface&#39;s six.",
 		"CardBIN=x": "BIN is not a numeric code.",
@@ -739,14 +820,25 @@ func TestAResultThatIsNotRecorded(t *testing.T) {
 // postgresVariable holds how to connect to a PostgreSQL server for tests.
 const postgresVariable = "CARDWIRE_TEST_POSTGRES"
 
-func TestPostgreSQL(t *testing.T) {
-	t.Parallel()
-	source := os.Getenv(postgresVariable)
-	if source == "" {
+// postgresOffice is a signed-in office with its journal in these schemas of PostgreSQL.
+func postgresOffice(t *testing.T, searchPath string) *testOffice {
+	t.Helper()
+	if os.Getenv(postgresVariable) == "" {
 		t.Skip(postgresVariable + " is not set; scripts/postgres starts a server")
 	}
-	o := testOfficeWith(t, cardwiretest.New(), "", source)
+	source, err := url.Parse(os.Getenv(postgresVariable))
+	require.NoError(t, err)
+	parameters := source.Query()
+	parameters.Set("search_path", searchPath)
+	source.RawQuery = parameters.Encode()
+	o := testOfficeWith(t, cardwiretest.New(), "", source.String())
 	o.signIn()
+	return o
+}
+
+func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
+	o := postgresOffice(t, "public")
 	number := newOrder()
 	form := strings.Replace(order, "order-1", number, 1)
 	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
@@ -756,6 +848,43 @@ func TestPostgreSQL(t *testing.T) {
 	assert.Contains(t, o.post("/undecided", o.tried(number)+"&answer=executed").page, "Recorded as executed")
 	assert.Contains(t, o.post("/transfers", form).page, "The transfer was done before")
 	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", number))
+}
+
+// Whether a call may still be under way the journal's clock says, not the one here.
+func TestTheClockOfTheJournal(t *testing.T) {
+	t.Parallel()
+	for name, offset := range map[string]string{"behind": "-1 hour", "ahead": "1 hour"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			schema := "clock_" + strings.ToLower(rand.Text())
+			admin := postgresOffice(t, "public").db
+			for _, statement := range []string{
+				"CREATE SCHEMA " + schema,
+				"CREATE FUNCTION " + schema + ".statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE " +
+					"AS $$SELECT pg_catalog.statement_timestamp() + interval '" + offset + "'$$",
+			} {
+				_, err := admin.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			t.Cleanup(func() { _, _ = admin.ExecContext(context.Background(), "DROP SCHEMA "+schema+" CASCADE") })
+			o := postgresOffice(t, schema+",pg_catalog")
+			for _, reference := range []string{"old", "young"} {
+				require.NoError(t, o.journal.Begin(t.Context(), cardwire.Intent{Op: "FreezeCard", Reference: reference, BodySHA256: "00", Unique: true, Time: time.Now()}))
+			}
+			_, err := o.db.ExecContext(t.Context(), "UPDATE cardwire_intents SET begun_at = begun_at - interval '61 seconds' WHERE reference = 'old'")
+			require.NoError(t, err)
+
+			page := o.get("/undecided").page
+			assert.Contains(t, page, "Freeze old undecided")
+			assert.Contains(t, page, "Freeze young under way")
+			entries, err := o.journal.Undecided(t.Context(), 0)
+			require.NoError(t, err)
+			require.Equal(t, "young", entries[1].Reference)
+			got := o.post("/undecided", "op=FreezeCard&reference=young&answer=refused&try="+entries[1].Try)
+			assert.Contains(t, got.page, "Nothing was recorded yet")
+			assert.Equal(t, 200, o.post("/undecided", o.tried("old")+"&answer=refused").status)
+		})
+	}
 }
 
 func TestHeaders(t *testing.T) {
@@ -825,6 +954,7 @@ func TestTheDoor(t *testing.T) {
 	got := o.post("/login", "user=amelia&password=correct+horse+battery")
 	assert.Equal(t, 429, got.status, "the sixth try at once")
 	assert.Equal(t, "10", got.header.Get("Retry-After"))
+	assert.Contains(t, got.page, "Too many tries Wait ten seconds, then sign in again.")
 
 	o.cookie = first
 	assert.Equal(t, 200, o.get("/").status)
@@ -837,6 +967,17 @@ func TestTheDoor(t *testing.T) {
 	o.cookie = second
 	assert.Equal(t, 200, o.get("/").status, "that of the second has not")
 	assert.NotContains(t, o.log.String(), "nobody")
+}
+
+// A browser has one session: to sign in again ends the one before.
+func TestSigningInAgain(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	before := o.cookie
+	o.signIn()
+	assert.Equal(t, 200, o.get("/").status)
+	o.cookie = before
+	assert.Equal(t, "/login", o.get("/").header.Get("Location"))
 }
 
 func TestSessionsEnd(t *testing.T) {

@@ -30,17 +30,17 @@ func (o *office) overview(r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	entries, err := o.journal.Undecided(r.Context(), 0)
-	return page{name: "overview", Data: map[string]any{
-		"Capacity": capacity, "Cards": cards.Total, "Undecided": len(entries),
-	}}, err
+	entries, _, err := o.unsettled(r.Context())
+	return page{name: "overview", Data: map[string]any{"Capacity": capacity, "Cards": cards.Total, "Undecided": len(entries)}}, err
 }
 
 // cards lists a page of cards. The SDK checks the filter, and also that the
 // service honoured it.
 func (o *office) cards(r *http.Request) (page, error) {
-	number, _ := strconv.Atoi(r.Form.Get("page")) // what is no number is the first
-	params := cardwire.ListCardsParams{Page: max(number, 1), Limit: 12, CardBIN: strings.TrimSpace(r.Form.Get("CardBIN"))}
+	params := cardwire.ListCardsParams{Limit: 12, CardBIN: strings.TrimSpace(r.Form.Get("CardBIN"))}
+	if number, err := strconv.ParseUint(r.Form.Get("page"), 10, 31); err == nil { // else the first
+		params.Page = int(number)
+	}
 	if text := r.Form.Get("Status"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -65,9 +65,8 @@ func (o *office) freezeForm(r *http.Request) (page, error) {
 }
 
 func (o *office) freeze(r *http.Request) (page, error) {
-	operation, err := o.client.FreezeCard(r.Context(), cardwire.FreezeCardParams{
-		CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID"),
-	})
+	params := cardwire.FreezeCardParams{CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID")}
+	operation, err := o.client.FreezeCard(r.Context(), params)
 	s := judge(ofWrites, "The freeze", err)
 	if err == nil {
 		s.Reference, s.ServiceID = operation.ClientTransactionID, operation.ID
@@ -84,8 +83,11 @@ const (
 // settleOperation does what the button says.
 func (o *office) settleOperation(r *http.Request) (page, error) {
 	settle, what := o.client.RetryOperation, "The retry"
-	if r.PostForm.Get("action") == "cancel" {
+	switch action := r.PostForm.Get("action"); {
+	case action == "cancel":
 		settle, what = o.client.CancelOperation, "The cancellation"
+	case action != "retry":
+		return notice("bad-form", http.StatusUnprocessableEntity), nil
 	}
 	err := settle(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
 	if errors.Is(err, cardwire.ErrInvalidParams) {
@@ -114,8 +116,7 @@ func (o *office) uploadImage(r *http.Request) (page, error) {
 		return page{name: "images", Faults: map[string]string{"File": "did not arrive: choose one of at most 10 MB"}}, nil
 	}
 	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
-		Filename: image.Filename, Size: image.Size,
-		Open: func() (io.ReadCloser, error) { return image.Open() },
+		Filename: image.Filename, Size: image.Size, Open: func() (io.ReadCloser, error) { return image.Open() },
 	})
 	if errors.Is(err, cardwire.ErrInvalidParams) {
 		return page{name: "images", Form: r.PostForm}, err
@@ -130,9 +131,11 @@ func (o *office) uploadImage(r *http.Request) (page, error) {
 // transferForm makes an order number with each form. It comes back with it, so
 // that a form that is sent twice is still one order.
 func (o *office) transferForm(r *http.Request) (page, error) {
+	if r.Form.Has("said") {
+		return o.result(r)
+	}
 	return o.transferPage(r.Context(), page{Form: url.Values{
-		"MerchantOrderNo": {newOrder()},
-		"TransferType":    {cardwire.TransferTypeC2C}, "PayoutMethod": {cardwire.PayoutMethodBankTransfer},
+		"MerchantOrderNo": {newOrder()}, "TransferType": {cardwire.TransferTypeC2C}, "PayoutMethod": {cardwire.PayoutMethodBankTransfer},
 	}})
 }
 
@@ -145,31 +148,28 @@ func (o *office) transferPage(ctx context.Context, p page) (page, error) {
 	if err != nil && p.Said == nil {
 		p.Said = judge(ofReads, "", err)
 	}
-	p.name, p.Data = "transfer", map[string]any{
-		"Currencies": currencies, "C2C": cardwire.TransferTypeC2C, "BankTransfer": cardwire.PayoutMethodBankTransfer,
-	}
+	p.name = "transfer"
+	p.Data = map[string]any{"Currencies": currencies, "C2C": cardwire.TransferTypeC2C, "BankTransfer": cardwire.PayoutMethodBankTransfer}
 	return p, nil
 }
 
 func (o *office) transfer(r *http.Request) (page, error) {
 	params, faults := readTransfer(r.PostForm)
-	again := page{Form: r.PostForm, Faults: faults}
 	if len(faults) > 0 {
-		return o.transferPage(r.Context(), again)
+		return o.transferPage(r.Context(), page{Form: r.PostForm, Faults: faults})
 	}
 	transfer, err := o.client.CreateTransfer(r.Context(), params)
 	s := judge(ofWrites, "The transfer", err)
-	again.Said = s
 	switch s.Kind {
 	case "done":
 		s.Status, s.Reference, s.ServiceID = string(transfer.Status), transfer.MerchantOrderNo, transfer.APIOrderNo
 	case "refused":
-		again.Form.Set("MerchantOrderNo", newOrder()) // it did not happen, and the journal keeps a number to its first body
-		return o.transferPage(r.Context(), again)
+		s.Form = r.PostForm
+		s.Form.Set("MerchantOrderNo", newOrder()) // it did not happen, and the journal keeps a number to its first body
 	case "not-sent": // this time: an earlier click of this form may have sent it, so the number stays
-		return o.transferPage(r.Context(), again)
+		s.Form = r.PostForm
 	}
-	return page{to: "/result", Said: s}, nil
+	return page{to: "/transfers", Said: s}, nil
 }
 
 // readTransfer reads the form into the fields of the same names. Whether one can be
@@ -213,12 +213,13 @@ func set(field any, text string) (err error) {
 // said is what came of something; templates/said.html has the words for each kind.
 type said struct {
 	Kind      string
-	What      string // what it is about, like "The transfer"
-	Service   string // the service's own words; "": none
-	Status    string // the service's, of what it accepted; "": none
-	Reference string // what to ask the service about; "": nothing
-	ServiceID string // what the service calls it; "": not known
-	status    int    // of the page that says it
+	What      string     // what it is about, like "The transfer"
+	Service   string     // the service's own words; "": none
+	Status    string     // the service's, of what it accepted; "": none
+	Reference string     // what to ask the service about; "": nothing
+	ServiceID string     // what the service calls it; "": not known
+	status    int        // of the page that says it
+	Form      url.Values // what was put in, to be sent again; nil: nothing
 }
 
 // verdict says what an error comes to that is all of these.
@@ -249,6 +250,7 @@ var ofReads = []verdict{
 	{"not-found", http.StatusNotFound, []error{cardwire.ErrNotFound}},
 	{"wrong-key", http.StatusBadGateway, []error{cardwire.ErrUnauthorized}},
 	{"busy", http.StatusServiceUnavailable, []error{cardwire.ErrRateLimited}},
+	{"no-journal", http.StatusServiceUnavailable, []error{errNoJournal}},
 	{"unreadable", http.StatusBadGateway, nil},
 }
 
@@ -264,8 +266,7 @@ var ofAnswers = []verdict{
 
 func judge(verdicts []verdict, what string, err error) *said {
 	s := &said{What: what}
-	var failure *cardwire.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		s.Service, s.Reference = failure.Message, failure.Reference
 	}
 	i := slices.IndexFunc(verdicts, func(v verdict) bool {
@@ -278,16 +279,15 @@ func judge(verdicts []verdict, what string, err error) *said {
 // problem is what the SDK says of a parameter: the name of its field in Go, and
 // what is wrong with it.
 func problem(err error) (field, text string) {
-	var failure *cardwire.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		err = failure.Unwrap()
 	}
 	field, text, _ = strings.Cut(strings.TrimPrefix(err.Error(), cardwire.ErrInvalidParams.Error()+": "), " ")
 	return field, text
 }
 
-// careful is a journal that also lets nobody retry or cancel a failed operation
-// again of which it is undecided what came of the last time.
+// careful is a journal that also lets nobody retry or cancel a failed operation while
+// it is undecided what came of its last retry or cancellation.
 type careful struct{ *sqljournal.Journal }
 
 func (j careful) Begin(ctx context.Context, i cardwire.Intent) error {
@@ -298,51 +298,56 @@ func (j careful) Begin(ctx context.Context, i cardwire.Intent) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Op == i.Op && strings.EqualFold(e.Reference, i.Reference) { // the same UUID in either case
-			// Wrapped, so that it holds whatever the Profile says.
-			return fmt.Errorf("undecided: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
-		}
+	same := func(e sqljournal.Entry) bool { return !e.Unique && strings.EqualFold(e.Reference, i.Reference) } // a UUID in either case
+	if slices.ContainsFunc(entries, same) {
+		// Wrapped, so that it holds whatever the Profile says.
+		return fmt.Errorf("undecided: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 	}
 	return j.Journal.Begin(ctx, i)
 }
 
-// underWay says that a call may still be waiting for its answer: to settle it now
-// could let a second one go. No call that has a reference takes longer.
-func underWay(e sqljournal.Entry) bool {
-	return e.Open && time.Since(e.BegunAt) < writeTimeout+30*time.Second
+// unsettled returns what is undecided, and the tries whose calls may still be waiting
+// for their answers: to settle one now could let a second one go. No call that has
+// a reference takes longer, by the journal's clock, which may differ from the one here.
+func (o *office) unsettled(ctx context.Context) ([]sqljournal.Entry, map[string]bool, error) {
+	old, err := o.journal.Undecided(ctx, writeTimeout+30*time.Second)
+	entries, err2 := o.journal.Undecided(ctx, 0)
+	if err = errors.Join(err, err2); err != nil {
+		o.log.ErrorContext(ctx, errNoJournal.Error(), "error", err)
+		return nil, nil, errNoJournal
+	}
+	underWay := map[string]bool{}
+	for _, e := range entries {
+		underWay[e.Try] = e.Open && !slices.ContainsFunc(old, func(o sqljournal.Entry) bool { return o.Try == e.Try })
+	}
+	return entries, underWay, nil
 }
 
 func (o *office) undecided(r *http.Request) (page, error) {
-	entries, err := o.journal.Undecided(r.Context(), 0)
-	if err != nil {
-		o.log.ErrorContext(r.Context(), "the journal could not be read", "error", err)
-		return notice("no-journal", http.StatusServiceUnavailable), nil
-	}
-	return page{name: "undecided", Said: o.results.find(r.Form.Get("said")), Data: entries}, nil
+	entries, underWay, err := o.unsettled(r.Context())
+	data := map[string]any{"Entries": entries, "UnderWay": underWay}
+	return page{name: "undecided", Said: o.results.find(r.Form.Get("said")), Data: data}, err
 }
 
 // answers are what the service may have said.
 var (
-	answers     = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
-	errNoAnswer = errors.New("neither executed nor refused")
-	errTooEarly = errors.New("a call may be under way")
+	answers      = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
+	errNoAnswer  = errors.New("neither executed nor refused")
+	errTooEarly  = errors.New("a call may be under way")
+	errNoJournal = errors.New("the journal could not be read")
 )
 
 // resolve records what the service said of the one try that the page showed: of a
 // later one that says nothing. It is the one page that can let something be sent
 // again, and leaves a trace in the log.
 func (o *office) resolve(r *http.Request) (page, error) {
-	entries, err := o.journal.Undecided(r.Context(), 0)
+	_, underWay, err := o.unsettled(r.Context())
 	form := r.PostForm
 	tried := sqljournal.Entry{Op: form.Get("op"), Reference: form.Get("reference"), Try: form.Get("try")}
-	early := slices.ContainsFunc(entries, func(e sqljournal.Entry) bool {
-		return e.Op == tried.Op && e.Reference == tried.Reference && underWay(e)
-	})
 	outcome, ok := answers[form.Get("answer")]
 	switch {
 	case err != nil:
-	case early:
+	case underWay[tried.Try]:
 		err = errTooEarly
 	case !ok:
 		err = errNoAnswer

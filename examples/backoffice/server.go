@@ -163,10 +163,14 @@ func (o *office) answer(limit time.Duration, size int64, handle handler) http.Ha
 	})
 }
 
-// result shows what came of a write as long as it is known.
+// result shows what came of a write as long as it is known. What is to be sent again
+// comes back in its form.
 func (o *office) result(r *http.Request) (page, error) {
-	known := o.results.find(r.Form.Get("said"))
-	return page{name: "result", Said: cmp.Or(known, &said{Kind: "forgotten", status: http.StatusNotFound})}, nil
+	s := cmp.Or(o.results.find(r.Form.Get("said")), &said{Kind: "forgotten", status: http.StatusNotFound})
+	if s.Form != nil {
+		return o.transferPage(r.Context(), page{Said: s, Form: s.Form})
+	}
+	return page{name: "result", Said: s}, nil
 }
 
 //go:embed templates static
@@ -175,13 +179,12 @@ var files embed.FS
 var functions = template.FuncMap{
 	"add": func(a, b int) int { return a + b },
 	// All digits that were sent: Decimal.String leaves zeros out at the end.
-	"amount":   func(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) },
-	"failed":   func() []string { return []string{failedTopUp, failedFreeze} },
-	"dict":     dict,
-	"list":     func(v ...any) []any { return v },
-	"prefix":   strings.HasPrefix,
-	"segment":  url.PathEscape,
-	"underWay": underWay,
+	"amount":  func(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) },
+	"failed":  func() []string { return []string{failedTopUp, failedFreeze} },
+	"dict":    dict,
+	"list":    func(v ...any) []any { return v },
+	"prefix":  strings.HasPrefix,
+	"segment": url.PathEscape,
 }
 
 // dict makes a map of pairs, so that a template can be given more than one value.
@@ -256,12 +259,11 @@ type visitor struct {
 func newVisitor() *visitor { return &visitor{tries: rate.NewLimiter(rate.Every(10*time.Second), 5)} }
 
 func (o *office) visitor(r *http.Request) *visitor {
-	if c, err := r.Cookie(cookieName); err == nil {
-		if v := o.visitors.find(c.Value); v != nil {
-			return v
-		}
+	c, err := r.Cookie(cookieName)
+	if err != nil {
+		return o.strangers
 	}
-	return o.strangers
+	return cmp.Or(o.visitors.find(c.Value), o.strangers)
 }
 
 func (o *office) login(w http.ResponseWriter, r *http.Request) {
@@ -277,6 +279,7 @@ func (o *office) login(w http.ResponseWriter, r *http.Request) {
 		o.show(w, r, page{name: "login", Said: &said{Kind: "wrong-password", status: http.StatusForbidden}})
 	default:
 		o.log.InfoContext(r.Context(), "signed in")
+		o.visitor(r).signedIn.Store(false) // one browser, one session
 		v := newVisitor()
 		v.signedIn.Store(true)
 		time.AfterFunc(sessionTime, func() { v.signedIn.Store(false) })
