@@ -201,10 +201,6 @@ func (c *call) emptyBody() io.ReadCloser {
 // request is a literal because http.NewRequest would parse the URL again and
 // set GetBody, with which net/http sends a body again by itself.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
-	header := http.Header{}
-	if c.in.Header != nil {
-		header = c.in.Header()
-	}
 	c.out.url = c.in.address()
 	c.out.request = *(&http.Request{
 		Method:        c.in.Method,
@@ -212,7 +208,7 @@ func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        header,
+		Header:        c.in.header(),
 		Body:          body,
 		ContentLength: c.in.BodySize,
 		Host:          c.in.URL.Host,

@@ -157,6 +157,13 @@ type Request struct {
 	OnAttempt func(Attempt)
 }
 
+func (r *Request) header() http.Header {
+	if r.Header == nil {
+		return http.Header{}
+	}
+	return r.Header()
+}
+
 // address is a URL of an attempt's own.
 func (r *Request) address() url.URL {
 	u := *r.URL

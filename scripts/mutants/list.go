@@ -254,7 +254,13 @@ var mutants = []mutant{
 	}}},
 	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: strings.ToLower(id)", "reference: strings.Clone(id)"}}},
 	{name: "false in another form as executed", edits: []edit{{cardsFile, "\t\tif saidNo && failure.Outcome", "\t\tif false && saidNo && failure.Outcome"}}},
-	{name: "headers shared between attempts", edits: []edit{{attemptFile, "\t\theader = c.in.Header()\n", "\t\tif c.carried.Form == nil {\n\t\t\tc.carried.Form = url.Values(c.in.Header())\n\t\t}\n\t\theader = http.Header(c.carried.Form)\n"}}},
+	{name: "headers shared between attempts", edits: []edit{
+		{
+			attemptFile, "\tc.out.url = c.in.address()\n",
+			"\tif c.carried.Form == nil {\n\t\tc.carried.Form = url.Values(c.in.header())\n\t}\n\tc.out.url = c.in.address()\n",
+		},
+		{attemptFile, "c.in.header(),", "http.Header(c.carried.Form),"},
+	}},
 	{name: "settled reference remembered beside another body", edits: []edit{{journalFile, "if !errors.Is(failure.err, ErrOtherBody) {", "if failure != nil {"}}},
 	{name: "another body told as executed", edits: []edit{{
 		journalFile, "return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return k.fail(taken.Outcome, &journalRefusal{ErrOtherBody",
