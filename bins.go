@@ -246,7 +246,7 @@ var binMembers = []wire.Member[BIN]{
 // MarshalJSON returns the BIN under the wire's names.
 func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binMembers) }
 
-// UnmarshalJSON reads a BIN, as strictly as a reply.
+// UnmarshalJSON reads a BIN, as strictly as an answer.
 func (v *BIN) UnmarshalJSON(text []byte) error { return unmarshal(text, v, binMembers) }
 
 var feeTierMembers = []wire.Member[FeeTier]{
@@ -259,7 +259,7 @@ var feeTierMembers = []wire.Member[FeeTier]{
 // MarshalJSON returns the fees under the wire's names, which do not hold the range.
 func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierMembers) }
 
-// UnmarshalJSON reads fees, as strictly as a reply; the range is not among them.
+// UnmarshalJSON reads fees, as strictly as an answer; the range is not among them.
 func (v *FeeTier) UnmarshalJSON(text []byte) error { return unmarshal(text, v, feeTierMembers) }
 
 var authRequirementMembers = []wire.Member[AuthRequirement]{
@@ -272,7 +272,7 @@ func (r AuthRequirement) MarshalJSON() ([]byte, error) {
 	return wire.Marshal(&r, authRequirementMembers)
 }
 
-// UnmarshalJSON reads a requirement, as strictly as a reply.
+// UnmarshalJSON reads a requirement, as strictly as an answer.
 func (r *AuthRequirement) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, r, authRequirementMembers)
 }
@@ -286,7 +286,7 @@ var authFieldMembers = []wire.Member[AuthField]{
 // MarshalJSON returns the field under the wire's names.
 func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldMembers) }
 
-// UnmarshalJSON reads a field, as strictly as a reply.
+// UnmarshalJSON reads a field, as strictly as an answer.
 func (f *AuthField) UnmarshalJSON(text []byte) error { return unmarshal(text, f, authFieldMembers) }
 
 // feeTiersValue is an object whose names are ranges of amounts. PHP writes an

@@ -450,7 +450,7 @@ var cardMembers = []wire.Member[Card]{
 // number and CVV masked.
 func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardMembers) }
 
-// UnmarshalJSON reads a card in either form, as strictly as a reply.
+// UnmarshalJSON reads a card in either form, as strictly as an answer.
 func (v *Card) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardMembers) }
 
 var sceneMembers = []wire.Member[ConsumptionScene]{
@@ -461,7 +461,7 @@ var sceneMembers = []wire.Member[ConsumptionScene]{
 // MarshalJSON returns the scene under the wire's names.
 func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneMembers) }
 
-// UnmarshalJSON reads a scene, as strictly as a reply.
+// UnmarshalJSON reads a scene, as strictly as an answer.
 func (v *ConsumptionScene) UnmarshalJSON(text []byte) error { return unmarshal(text, v, sceneMembers) }
 
 var cardPageMembers = []wire.Member[CardPage]{
@@ -475,7 +475,7 @@ var cardPageMembers = []wire.Member[CardPage]{
 // MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
 func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
 
-// UnmarshalJSON reads a page, as strictly as a reply.
+// UnmarshalJSON reads a page, as strictly as an answer.
 func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
 
 var cardSecretsMembers = []wire.Member[CardSecrets]{
@@ -488,7 +488,7 @@ var cardSecretsMembers = []wire.Member[CardSecrets]{
 // MarshalJSON returns the secrets under the wire's names, all of them masked.
 func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsMembers) }
 
-// UnmarshalJSON reads secrets, as strictly as a reply.
+// UnmarshalJSON reads secrets, as strictly as an answer.
 func (v *CardSecrets) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, cardSecretsMembers)
 }

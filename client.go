@@ -45,7 +45,7 @@
 // # Pages
 //
 // [Client.AllCards] goes through all pages, with [WithPrefetch] several at a
-// time. After an error, Error.Page is where to resume. Replies prove that what
+// time. After an error, Error.Page is where to resume. Answers prove that what
 // was asked for was honoured: a page or a card outside the filter is
 // [ErrParameterIgnored], never data that is taken for right.
 //
@@ -70,7 +70,7 @@
 //
 // # What the interface does not show
 //
-// [Profile] names every assumption, and is where to correct it. Replies that
+// [Profile] names every assumption, and is where to correct it. Answers that
 // deviate from the interface where no value is lost are read all the same and
 // reported to [Observer].Drift; all others are [ErrUnreadable].
 package cardwire

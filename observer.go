@@ -21,7 +21,7 @@ type Observer struct {
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
 	// Attempt is told after each request.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
-	// Drift is told of each kind of deviation in a reply, once a place.
+	// Drift is told of each kind of deviation in an answer, once a place.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
 	// JournalError is told where Journal.End failed and the intent stays open.
 	JournalError func(ctx context.Context, c CallInfo, err error)

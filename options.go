@@ -176,7 +176,7 @@ func WithProfile(p Profile) Option {
 	}
 }
 
-// WithMaskedCards masks the card numbers and CVVs of replies as they are
+// WithMaskedCards masks the card numbers and CVVs of answers as they are
 // decoded, for programs that must never hold them. Response.RevealBody is then
 // nil. What [Call] decodes is up to its type.
 func WithMaskedCards() Option {
@@ -202,8 +202,8 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxResponseBytes bounds the body of a reply; a larger one is
-// [ErrResponseTooLarge]. The default is 8 MiB. Replies to writes are bounded by
+// WithMaxResponseBytes bounds the body of an answer; a larger one is
+// [ErrResponseTooLarge]. The default is 8 MiB. Answers to writes are bounded by
 // 64 KiB as well.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) error {

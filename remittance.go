@@ -453,7 +453,7 @@ var stateMembers = []wire.Member[RemittanceState]{
 // MarshalJSON returns the state under the wire's names.
 func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateMembers) }
 
-// UnmarshalJSON reads a state, as strictly as a reply.
+// UnmarshalJSON reads a state, as strictly as an answer.
 func (v *RemittanceState) UnmarshalJSON(text []byte) error { return unmarshal(text, v, stateMembers) }
 
 var currencyMembers = []wire.Member[RemittanceCurrency]{
@@ -477,7 +477,7 @@ var currencyMembers = []wire.Member[RemittanceCurrency]{
 // MarshalJSON returns the entry under the wire's names.
 func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyMembers) }
 
-// UnmarshalJSON reads an entry, as strictly as a reply.
+// UnmarshalJSON reads an entry, as strictly as an answer.
 func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, currencyMembers)
 }
@@ -494,5 +494,5 @@ var transferMembers = []wire.Member[Transfer]{
 // MarshalJSON returns the transfer under the wire's names.
 func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transferMembers) }
 
-// UnmarshalJSON reads a transfer, as strictly as a reply.
+// UnmarshalJSON reads a transfer, as strictly as an answer.
 func (v *Transfer) UnmarshalJSON(text []byte) error { return unmarshal(text, v, transferMembers) }

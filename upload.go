@@ -99,7 +99,7 @@ var uploadedImageMembers = []wire.Member[UploadedImage]{
 // MarshalJSON returns the image under the wire's names.
 func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, uploadedImageMembers) }
 
-// UnmarshalJSON reads an image, as strictly as a reply.
+// UnmarshalJSON reads an image, as strictly as an answer.
 func (v *UploadedImage) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, uploadedImageMembers)
 }
