@@ -316,7 +316,8 @@ const cancelAction = "cancel"
 // CancelOperation cancels a failed card operation, which clientTransactionID, a
 // UUID, identifies. It calls POST /cards/adjustAction and is sent once. Only failed
 // transfers in and out, freezes, unfreezes and closes can be cancelled. The UUID is
-// sent as it is given; in errors and the journal it is in small letters.
+// sent as it is given; in errors, to observers and in the journal it is in small
+// letters.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
@@ -370,11 +371,18 @@ func meansFalse(d *wire.Codec) bool {
 	defer d.Rewind(d.Mark())
 	switch d.Kind() {
 	case '"':
-		return strings.EqualFold(string(d.Bytes()), "false")
+		text := strings.TrimSpace(string(d.Bytes()))
+		return strings.EqualFold(text, "false") || isZero(text)
 	case '0', '-':
-		return strings.Trim(string(d.Span()), "-0.") == ""
+		return isZero(string(d.Span()))
 	}
 	return false
+}
+
+// isZero says whether a number is zero, whatever its sign, scale and exponent.
+func isZero(number string) bool {
+	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
+	return digits != "" && strings.Trim(digits, "-0.") == ""
 }
 
 // DecryptPAN has decrypt, which knows the cipher and the key, turn the

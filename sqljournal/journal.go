@@ -550,6 +550,6 @@ func (j *Journal) misunderstood(err error) bool {
 	if errors.As(err, &state) {
 		return strings.HasPrefix(state.SQLState(), "42")
 	}
-	return j.dialect == SQLite && slices.ContainsFunc([]string{"no such table", "no such column", "has no column", "readonly database"},
+	return j.dialect == SQLite && slices.ContainsFunc([]string{"no such table", "no such column", "has no column", "readonly database", "not a database"},
 		func(words string) bool { return strings.Contains(err.Error(), words) })
 }

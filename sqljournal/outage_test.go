@@ -198,7 +198,7 @@ func TestEndDoesNotRepeatWhatLasts(t *testing.T) {
 			assert.EqualValues(t, 1, outage.asked.Load())
 		})
 	})
-	for _, words := range []string{"attempt to write a readonly database (8)", "no such column: holder (1)"} {
+	for _, words := range []string{"attempt to write a readonly database (8)", "no such column: holder (1)", "file is not a database (26)"} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
 			at := onSQLite(t, "")

@@ -151,7 +151,7 @@ func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretes
 		// What examples/doctor advises belongs here.
 		cardwire.WithProfile(cardwire.DefaultProfile()),
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
-		cardwire.WithJournal(careful{journal}),
+		cardwire.WithJournal(&careful{Journal: journal}),
 		cardwire.WithLogger(logger),
 		cardwire.WithObserver(cardwire.DriftLogger(logger)),
 		cardwire.WithObserver(failures),

@@ -638,6 +638,25 @@ func TestAnOperationIsRetriedOrCancelled(t *testing.T) {
 	}
 }
 
+func TestAnOperationIsNotRetriedAndCancelledAtOnce(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	journal := &careful{Journal: o.journal}
+	for range 30 {
+		intent := cardwire.Intent{Reference: uuid.NewString(), BodySHA256: "00", Time: time.Now()}
+		begun := make(chan error)
+		for _, op := range []string{"RetryOperation", "CancelOperation"} {
+			go func() {
+				i := intent
+				i.Op = op
+				begun <- journal.Begin(t.Context(), i)
+			}()
+		}
+		one, other := <-begun, <-begun
+		assert.True(t, (one == nil) != (other == nil), "one of them is begun: %v, %v", one, other)
+	}
+}
+
 // What became of a freeze its own retry does not wait for.
 func TestAnUndecidedFreezeMayBeRetried(t *testing.T) {
 	t.Parallel()

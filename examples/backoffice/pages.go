@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -287,13 +288,18 @@ func problem(err error) (field, text string) {
 }
 
 // careful is a journal that also lets nobody retry or cancel a failed operation while
-// it is undecided what came of its last retry or cancellation.
-type careful struct{ *sqljournal.Journal }
+// it is undecided what came of its last retry or cancellation in this program.
+type careful struct {
+	*sqljournal.Journal
+	looking sync.Mutex // until what was begun can be seen
+}
 
-func (j careful) Begin(ctx context.Context, i cardwire.Intent) error {
+func (j *careful) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Unique { // the journal itself sees to that
 		return j.Journal.Begin(ctx, i)
 	}
+	j.looking.Lock()
+	defer j.looking.Unlock()
 	entries, err := j.Undecided(ctx, 0)
 	if err != nil {
 		return err

@@ -212,6 +212,16 @@ func TestAnIDThatLooksLikeAFormulaIsWrittenOnce(t *testing.T) {
 	assert.Equal(t, 2, totals.cards)
 }
 
+func TestIDsThatDifferByAQuoteAreTwoCards(t *testing.T) {
+	s := place(t)
+	cards := strings.NewReplacer(`"id":"c1"`, `"id":"-c1"`, `"id":"c2"`, `"id":"'-c1"`).Replace(twoCards)
+	totals, err := exported(t, s, carrier(cards))
+	require.NoError(t, err)
+	assert.Equal(t, 2, totals.cards)
+	assert.Contains(t, text(t, s.out), "\n'-c1,t1,")
+	assert.Contains(t, text(t, s.out), "\n''-c1,t2,")
+}
+
 func TestWhatCannotBeResumed(t *testing.T) {
 	s := place(t)
 	_, err := exported(t, s, cardwiretest.New(), pagesUntil(1, func() error { return errors.New("down") }))

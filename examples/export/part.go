@@ -186,9 +186,10 @@ func (f *part) write(c *cardwire.Card) error {
 	return f.rows.Write(row)
 }
 
-// harmless keeps spreadsheets from taking a cardholder's text for a formula.
+// harmless keeps spreadsheets from taking a cardholder's text for a formula. No two
+// texts become one.
 func harmless(text string) string {
-	if text == "" || !strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	if text == "" || !strings.ContainsRune("'=+-@\t\r", rune(text[0])) {
 		return text
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
