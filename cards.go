@@ -341,11 +341,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	op.fields.Add("client_transaction_id", id)
 	op.fields.Add("type", action)
 	saidNo := false
-	op.amend = func(failure *Error) {
-		if saidNo && failure.Outcome == OutcomeExecuted {
-			failure.Outcome = OutcomeUnknown
-		}
-	}
+	op.amend = unknownIf(&saidNo)
 	_, err := do(ctx, c, op, reply[bool]{
 		read: func(d *wire.Codec, done *bool) {
 			saidNo = meansFalse(d)

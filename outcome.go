@@ -140,4 +140,14 @@ func verdict(err error) Outcome {
 	return OutcomeUnknown
 }
 
+// unknownIf is the amendment of an operation whose data may contradict the code of
+// a success: whatever else is wrong with the answer, it proves nothing.
+func unknownIf(contradicted *bool) func(*Error) {
+	return func(failure *Error) {
+		if *contradicted {
+			failure.Outcome = OutcomeUnknown
+		}
+	}
+}
+
 func unreadable(err *wire.Error) error { return &problem{ErrUnreadable, err.Error()} }

@@ -183,11 +183,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}
 	op.fields, op.invalid = p.fields()
 	otherOrder := false
-	op.amend = func(failure *Error) {
-		if otherOrder {
-			failure.Outcome = OutcomeUnknown // whatever else is wrong with the answer
-		}
-	}
+	op.amend = unknownIf(&otherOrder)
 	return do(ctx, c, op, reply[Transfer]{
 		read: func(d *wire.Codec, t *Transfer) {
 			otherOrder = namesOtherOrder(d, p.MerchantOrderNo)
