@@ -148,12 +148,18 @@ func (o *testOffice) get(path string) answer {
 	return o.ask(httptest.NewRequestWithContext(o.t.Context(), http.MethodGet, path, nil))
 }
 
+// post sends a form, and looks at what came of it.
 func (o *testOffice) post(path, form string) answer {
+	o.t.Helper()
+	return o.follow(o.send(path, form))
+}
+
+func (o *testOffice) send(path, form string) answer {
 	o.t.Helper()
 	r := httptest.NewRequestWithContext(o.t.Context(), http.MethodPost, path, strings.NewReader(form))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return o.follow(o.ask(r))
+	return o.ask(r)
 }
 
 // follow looks at what came of a write, on the page that its answer leads to. To
@@ -262,9 +268,7 @@ func TestARefusalIsLoadedAgain(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
 	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422}, 1)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/transfers", strings.NewReader(order))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	sent := o.ask(r)
+	sent := o.send("/transfers", order)
 	require.Equal(t, 303, sent.status)
 	address := sent.header.Get("Location")
 	require.Regexp(t, `^/transfers\?said=[A-Z2-7]{26}$`, address)
@@ -305,9 +309,7 @@ func TestATransferThatIsNotSentKeepsItsNumber(t *testing.T) {
 func TestResults(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/transfers", strings.NewReader(order))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	sent := o.ask(r)
+	sent := o.send("/transfers", order)
 	assert.Equal(t, 303, sent.status)
 	address := sent.header.Get("Location")
 	assert.Regexp(t, `^/transfers\?said=[A-Z2-7]{26}$`, address)

@@ -117,19 +117,16 @@ func (f *part) resume() error {
 		return err
 	}
 	f.file = file
-	if err := f.protect(); err != nil {
-		return err
-	}
-	info, err := file.Stat()
+	size, err := f.protect()
 	if err != nil {
 		return err
 	}
-	if info.Size() < f.state.Bytes {
-		return fmt.Errorf("%s has lost rows: remove it and %s to begin anew", f.name(), f.stateName())
+	if size < f.state.Bytes {
+		return f.useless("has lost rows")
 	}
 	rows := csv.NewReader(io.LimitReader(file, f.state.Bytes))
 	if _, err := rows.Read(); err != nil {
-		return fmt.Errorf("%s is damaged: remove it and %s to begin anew", f.name(), f.stateName())
+		return f.useless("is damaged")
 	}
 	for {
 		row, err := rows.Read()
@@ -140,7 +137,7 @@ func (f *part) resume() error {
 			err = f.totals.addRow(row)
 		}
 		if err != nil {
-			return fmt.Errorf("%s is damaged: remove it and %s to begin anew", f.name(), f.stateName())
+			return f.useless("is damaged")
 		}
 		f.seen[row[0]] = struct{}{}
 	}
@@ -154,21 +151,26 @@ func (f *part) resume() error {
 	return nil
 }
 
-// protect makes the file that was opened the owner's alone. A link could lead to
-// another file than the one that becomes FILE.
-func (f *part) protect() error {
+// useless says why FILE.part cannot be gone on with.
+func (f *part) useless(why string) error {
+	return fmt.Errorf("%s %s: remove it and %s to begin anew", f.name(), why, f.stateName())
+}
+
+// protect makes the file that was opened the owner's alone, and returns its size. A
+// link could lead to another file than the one that becomes FILE.
+func (f *part) protect() (size int64, err error) {
 	named, err := os.Lstat(f.name())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	opened, err := f.file.Stat()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !named.Mode().IsRegular() || !os.SameFile(named, opened) {
-		return fmt.Errorf("%s is not a regular file: remove it to begin anew", f.name())
+		return 0, fmt.Errorf("%s is not a regular file: remove it to begin anew", f.name())
 	}
-	return f.file.Chmod(partMode)
+	return opened.Size(), f.file.Chmod(partMode)
 }
 
 // write appends a card, unless it was on a page before.
