@@ -253,7 +253,7 @@ var mutants = []mutant{
 		outcomeFile, "\tcase e.mismatch != nil && e.message != \"\" && !meansYes(e.message):\n", "\tcase false:\n",
 	}}},
 	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: strings.ToLower(id)", "reference: strings.Clone(id)"}}},
-	{name: "false in another form as executed", edits: []edit{{cardsFile, "unknownIf(&saidNo)", "unknownIf(new(bool))"}}},
+	{name: "false in another form as executed", edits: []edit{{cardsFile, "unknownIf(&saidNo)", "unknownIf(new(saidNo && false))"}}},
 	{name: "headers shared between attempts", edits: []edit{
 		{
 			attemptFile, "\tc.out.url = c.in.address()\n",
