@@ -28,6 +28,14 @@ type Journal interface {
 	End(ctx context.Context, i Intent, r IntentResult) error
 }
 
+// Looker is optional for a [Journal]. It is asked about references whose call has
+// invalid parameters: a paid order must not be failed because it is called again
+// with a broken request.
+type Looker interface {
+	// Look returns nil if the reference is free, and what Begin would return if not.
+	Look(ctx context.Context, op, reference string) error
+}
+
 // Intent is a write that is about to be sent.
 type Intent struct {
 	// Op is the operation, as in Error.Op.
@@ -38,8 +46,15 @@ type Intent struct {
 	// BodySHA256 is a hash, in hex, over the sorted names and values that are
 	// sent. A repeat of a reference with another body is always to be refused.
 	BodySHA256 string
+	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
+	// It contains no personal data and no account number; "": nothing.
+	Summary string
 	// Time is when the call began.
 	Time time.Time
+	// SendBy is the deadline after which no write of this call begins: the client's
+	// own connections refuse it. Bytes that were handed over before may arrive
+	// later. A caller-supplied Doer is outside this promise.
+	SendBy time.Time
 	// Unique says that a reference stands for one execution: while an intent of
 	// it is open, undecided or executed, another must not begin. It is false for
 	// cancelling and retrying, since a record may fail again.
@@ -51,21 +66,42 @@ type IntentResult struct {
 	// Outcome is OutcomeExecuted also for a success.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it did, api_order_no or the
-	// operation's ID; "": none was answered.
+	// operation's ID; "": none was returned.
+	ServiceID string
+	// Final reports that NextStep of the call's error is StepFail: the reference
+	// must never be granted again.
+	Final bool
+}
+
+// DuplicateIntent is why a reference cannot be sent: another call has it, or it is
+// closed. A [Journal] returns it, and a client without one where it remembers.
+type DuplicateIntent struct {
+	// Outcome is what is known of the reference: OutcomeUnknown where the earlier
+	// call is in progress or its outcome is unknown, OutcomeExecuted where it was
+	// executed, OutcomeRefused or OutcomeNotSent where it is closed for good, by a
+	// final refusal or by being voided. The Error's Outcome is the same, unless it is
+	// an ErrOtherBody.
+	Outcome Outcome
+	// InProgress reports that the earlier call has begun, has not ended, and may
+	// still send: now is before its SendBy. The Outcome is then OutcomeUnknown.
+	InProgress bool
+	// Remaining is the time left until SendBy while InProgress; 0 otherwise.
+	Remaining time.Duration
+	// ServiceID is the service's identifier of what was executed; "": not known.
 	ServiceID string
 }
 
-// DuplicateIntent is what a [Journal] returns where a reference is taken.
-type DuplicateIntent struct {
-	// Outcome is OutcomeUnknown where the earlier intent is open or undecided,
-	// OutcomeExecuted where it is done. The Error's is the same, unless it is an
-	// ErrOtherBody: then that is OutcomeUnknown.
-	Outcome Outcome
-}
-
-// Error says how the earlier intent stands.
+// Error reports what is known of the reference.
 func (d *DuplicateIntent) Error() string {
-	return "cardwire: the reference is taken by an intent whose outcome is " + d.Outcome.String()
+	switch {
+	case d.InProgress:
+		return "cardwire: another call with this reference is in progress"
+	case d.Outcome == OutcomeExecuted:
+		return "cardwire: this reference was executed before"
+	case d.Outcome == OutcomeRefused, d.Outcome == OutcomeNotSent:
+		return "cardwire: this reference is closed"
+	}
+	return "cardwire: the outcome of an earlier call with this reference is unknown"
 }
 
 // Is matches [ErrDuplicateIntent].
