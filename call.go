@@ -18,8 +18,8 @@ import (
 // CallOption configures one call.
 type CallOption func(*call)
 
-// WithResponse fills r with what came back. r is reset by each call; after
-// AllCards it holds the last page read.
+// WithResponse fills r with the response. r is reset by each call; after
+// AllCards it is that of the last page read.
 func WithResponse(r *Response) CallOption {
 	return func(k *call) {
 		if r == nil {
@@ -48,24 +48,27 @@ func WithHeader(name, value string) CallOption {
 // WithoutRetry sends one request at most.
 func WithoutRetry() CallOption { return func(k *call) { k.noRetry = true } }
 
-// operation describes one operation of the interface: all that differs between
-// one call and another.
+// operation describes one operation of the API: all that differs between one call
+// and another.
 type operation struct {
 	name, method, path string
 	query              string
 	fields             wire.Fields // of the body
 	upload             *upload     // the file of a multipart body; nil: none
 	reference          string      // the caller's identifier of a write; "": none
-	target             wire.Fields // what identifies the intent beside the body; nil: nothing
+	record             string      // calls with one reference of one record exclude each other; "": name
+	intent             wire.Fields // what makes two requests the same; nil: fields
+	summary            string      // Intent.Summary
 	timeout            time.Duration
-	amend              func(*Error) // puts into the error what only the operation knows; nil: nothing
-	invalid            error        // why it must not be sent
+	proves             func(*wire.Codec) bool // unreadable data proves execution; nil: never
+	amend              func(*Error)           // puts into the error what only the operation knows; nil: nothing
+	invalid            error                  // why it must not be sent
 
 	// Together, since each alone takes eight bytes, and calls are made often.
-	class      transport.Class
-	body       encoding
-	unique     bool // the reference stands for one execution
-	looksTwice bool // a reply that fails its check is asked for once more
+	class   transport.Class
+	body    encoding
+	unique  bool // the reference is that of one execution
+	recheck bool // a response that fails its check is asked for once more
 }
 
 // encoding is how an operation's fields become a body.
@@ -74,15 +77,15 @@ type encoding uint8
 const (
 	noBody        encoding = iota
 	formBody               // application/x-www-form-urlencoded
-	jsonBody               // application/json, an object of texts
+	jsonBody               // application/json, an object of strings
 	rawBody                // application/json, the one field's value
 	multipartBody          // multipart/form-data
 )
 
-// reply says how the data of a success becomes a T.
+// reply is how the data of a success becomes a T.
 type reply[T any] struct {
 	read   func(*wire.Codec, *T)
-	verify func(*T) error  // does it answer what was asked? nil: nothing to compare
+	verify func(*T) error  // is it what was asked for? nil: nothing to compare
 	id     func(*T) string // the service's identifier of what it did; nil: none
 }
 
@@ -107,30 +110,32 @@ type call struct {
 	client      *core // nil: New did not make the client
 	op          operation
 	start       time.Time
-	claimed     bool    // the reference is ours until settle
-	intent      *Intent // in the journal; nil: not there
+	deadline    time.Time // of the whole call; zero: the context's alone
+	claimed     bool      // the reference is this call's until settle
+	intent      Intent    // of a write with a reference
+	journaled   bool      // the intent is in the journal
 	bearer      string
 	contentType string // of the body; "": there is none
 	read        func(*wire.Codec)
 	verify      func() error
 	serviceID   func() string
-	last        answer
+	last        response
 
 	// Kept here to be one allocation with the call.
 	request  transport.Request
 	envelope envelope
 }
 
-func (k *call) refuse(text string) {
+func (k *call) refuse(message string) {
 	if k.invalid == nil {
-		k.invalid = invalid(text)
+		k.invalid = badSetup(message)
 	}
 }
 
 // do is the one path that every operation takes. A GetCard goes through
 //
 //	do         begins the call, ends it, and returns what it read
-//	exchange   asks the engine, and has judge say what its answer means
+//	exchange   asks the engine, and has judge say what its response means
 //	Engine.Do  of package transport hands the call to go-retryablehttp
 //	RoundTrip  of package transport is called back for each attempt
 //
@@ -145,7 +150,7 @@ func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []
 			r.read(d, v)
 		},
 	}
-	if c.made() {
+	if c.initialized() {
 		k.client = c.core()
 	}
 	if r.verify != nil {
@@ -155,7 +160,7 @@ func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []
 		k.serviceID = func() string { return r.id(v) }
 	}
 	ctx, failure := k.begin(ctx, opts)
-	defer k.abandon(ctx)
+	defer k.settleAfterPanic(ctx)
 	if failure == nil {
 		failure = k.exchange(ctx)
 		k.settle(ctx, failure)
@@ -184,11 +189,25 @@ func value[T any](v *T, err error) (T, error) {
 func (k *call) begin(ctx context.Context, opts []CallOption) (context.Context, *Error) {
 	k.apply(opts)
 	if err := k.ready(ctx); err != nil {
-		return ctx, k.unready(err)
+		return ctx, k.unready(ctx, err)
 	}
 	k.start = time.Now()
+	k.deadline = k.endOf(ctx)
 	ctx = k.started(ctx)
 	return ctx, k.claim(ctx)
+}
+
+// endOf returns when the call must be over, by which a write with a reference has
+// begun its last write whatever the context allows; zero: when the context ends.
+func (k *call) endOf(ctx context.Context) time.Time {
+	own := k.start.Add(k.timeout())
+	switch d, ok := ctx.Deadline(); {
+	case !ok, k.needsClaim() && own.Before(d):
+		return own
+	case k.needsClaim():
+		return d
+	}
+	return time.Time{}
 }
 
 func (k *call) apply(opts []CallOption) {
@@ -204,20 +223,20 @@ func (k *call) apply(opts []CallOption) {
 	}
 }
 
-// ready says why nothing can be sent, if that is so.
+// ready returns why nothing can be sent, if so.
 func (k *call) ready(ctx context.Context) error {
 	switch {
 	case k.client == nil:
-		return invalid("the client was not made by New")
+		return badSetup("the client was not made by New")
 	case ctx == nil:
-		return invalid("the context is nil")
+		return badSetup("the context is nil")
 	case k.invalid != nil:
 		return k.invalid
 	case k.op.invalid != nil:
 		return k.op.invalid
 	}
 	if err := ctx.Err(); err != nil {
-		return conceal("the context had ended before the call", errors.Join(err, context.Cause(ctx)))
+		return hideCause("the context had ended before the call", errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }
@@ -231,9 +250,9 @@ func (k *call) end(ctx context.Context, failure *Error) {
 	k.ended(ctx, failure)
 }
 
-// exchange sends the request and judges the answer. What does not answer the
-// question is asked for once more where the operation allows it: a card's
-// status, say, may change while a page is read.
+// exchange sends the request and judges the response. One that fails its check is
+// asked for once more where the operation allows it: a card's status, say, may
+// change while a page is read.
 func (k *call) exchange(ctx context.Context) *Error {
 	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
@@ -242,13 +261,13 @@ func (k *call) exchange(ctx context.Context) *Error {
 	if err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
-	for again := k.op.looksTwice && !k.noRetry; ; again = false {
-		k.last = answer{tries: k.last.tries}
+	for again := k.op.recheck && !k.noRetry; ; again = false {
+		k.last = response{tries: k.last.tries}
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil && k.op.amend != nil {
 			k.op.amend(failure)
 		}
-		if failure == nil || !again || !errors.Is(failure.err, ErrParameterIgnored) {
+		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
 		}
 		k.logLast(ctx, failure)
@@ -269,27 +288,24 @@ func (k *call) authorize(ctx context.Context) (err error) {
 // key is the API key of this call.
 func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
 
-// bounded gives ctx the call's own deadline if it has none, for the caller's
-// functions that are asked before the request is sent.
+// bounded gives ctx the call's own deadline, for caller code that is asked before
+// the request is sent.
 func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
+	if k.deadline.IsZero() {
 		return ctx, func() {}
 	}
-	return context.WithDeadline(ctx, k.start.Add(k.timeout()))
+	return context.WithDeadline(ctx, k.deadline)
 }
 
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
 		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k.headers,
-		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx),
+		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
 	}
 	r := &k.request
 	if k.op.class == transport.Write {
-		r.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)
-	}
-	if _, ok := ctx.Deadline(); !ok {
-		r.Deadline = k.start.Add(k.timeout())
+		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
 	var err error
 	k.contentType, err = k.op.encode(r)
@@ -345,12 +361,12 @@ func bytesBody(text []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 }
 
-// fail builds the call's error from the last answer.
+// fail builds the call's error from the last response.
 func (k *call) fail(outcome Outcome, cause error) *Error {
 	return &Error{
 		Op: k.op.name, Outcome: outcome, HTTPStatus: k.last.status, Code: k.last.code,
 		Message: k.last.message, RequestID: k.last.requestID, Reference: k.op.reference,
 		RetryAfter: k.last.retryAfter, Attempts: k.last.attempts,
-		read: k.op.class != transport.Write, err: cause,
+		ReadOnly: k.op.class != transport.Write, Err: cause, codeSent: k.last.codeSent,
 	}
 }

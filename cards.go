@@ -197,9 +197,9 @@ type CardSecrets struct {
 type FreezeCardParams struct {
 	// CardID is the card's identifier.
 	CardID string
-	// ClientTransactionID is the caller's identifier of the freeze, which must be
-	// used for one freeze only. "": a random UUID is made; CardOperation and
-	// Error.Reference return it.
+	// ClientTransactionID is the caller's identifier of the freeze: a UUID, which must
+	// be used for one freeze only, and by which CancelOperation and RetryOperation find
+	// it. "": a random one is made; CardOperation and Error.Reference return it.
 	ClientTransactionID string
 }
 
@@ -216,7 +216,7 @@ type CardOperation struct {
 // together with [ErrParameterIgnored]. A page beyond the last one is empty, and no
 // error.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
-	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", looksTwice: true}
+	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", recheck: true}
 	op.query, op.invalid = c.listQuery(p)
 	return do(ctx, c, op, reply[CardPage]{
 		read: object(cardPageMembers, wire.Whole),
@@ -283,20 +283,23 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 }
 
 // FreezeCard freezes a card. It calls POST /cards/suspend and is sent once.
-// A success means that the service took the order; it may still fail.
-// Whether the card is frozen or suspended afterwards is not shown: see
-// CardStatus.Blocked. After [ErrOutcomeUnknown], read the card.
+// A success means that the service accepted the operation; it may still fail.
+// Whether the card is frozen or suspended afterwards is undocumented: see
+// CardStatus.Blocked. After [ErrOutcomeUnknown], read the card. The UUID is sent as
+// it is given; in errors, to observers and in the journal it is in lower case.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()
 	}
 	op := operation{
 		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend",
-		class: transport.Write, body: multipartBody, reference: p.ClientTransactionID, unique: true,
-		invalid: checked(check.ID("CardID", p.CardID), check.Visible("ClientTransactionID", p.ClientTransactionID)),
+		class: transport.Write, body: multipartBody,
+		reference: strings.ToLower(p.ClientTransactionID), record: cardOperationRecord, unique: true,
+		invalid: checked(check.ID("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
 	}
 	op.fields.Add("cardId", p.CardID)
 	op.fields.Add("clientTransactionId", p.ClientTransactionID)
+	op.intent = wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: op.reference}}
 	return do(ctx, c, op, reply[CardOperation]{
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
@@ -310,14 +313,18 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}, opts)
 }
 
+// cardOperationRecord is the record that freezing, cancelling and retrying with one
+// client transaction ID are about: of two at once, one is sent.
+const cardOperationRecord = "card operation"
+
 // cancelAction is the value of type that cancels.
 const cancelAction = "cancel"
 
 // CancelOperation cancels a failed card operation, which clientTransactionID, a
 // UUID, identifies. It calls POST /cards/adjustAction and is sent once. Only failed
 // transfers in and out, freezes, unfreezes and closes can be cancelled. The UUID is
-// sent as it is given; in errors, to observers and in the journal it is in small
-// letters.
+// sent as it is given; in errors, to observers and in the journal it is in lower
+// case.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
@@ -332,53 +339,24 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
 	op := operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction",
-		class: transport.Write, body: formBody, reference: strings.ToLower(id),
+		class: transport.Write, body: formBody, reference: strings.ToLower(id), record: cardOperationRecord,
 		invalid: checked(check.UUID("clientTransactionID", id)),
 	}
 	if action == "" {
-		op.invalid = cmp.Or(op.invalid, invalid("the service's value for a retry is not known: set Profile.RetryAction"))
+		op.invalid = cmp.Or(op.invalid, badSetup("the service's value for a retry is not known: set Profile.RetryAction"))
 	}
 	op.fields.Add("client_transaction_id", id)
 	op.fields.Add("type", action)
-	saidNo := false
-	op.amend = unknownIf(&saidNo)
 	_, err := do(ctx, c, op, reply[bool]{
-		read: func(d *wire.Codec, done *bool) {
-			saidNo = meansFalse(d)
-			if d.Kind() == 'n' {
-				d.Fail("a boolean")
-				return
-			}
-			d.Bool(done)
-		},
+		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {
 			if *done {
 				return nil
 			}
-			return &problem{ErrUnreadable, "the service answered false, which may mean that it was done before"}
+			return &detailError{ErrUnreadable, "data is not true, which may mean that it was done before"}
 		},
 	}, opts)
 	return err
-}
-
-// meansFalse says whether the data that is next is false in a form that is not read
-// as a boolean.
-func meansFalse(d *wire.Codec) bool {
-	defer d.Rewind(d.Mark())
-	switch d.Kind() {
-	case '"':
-		text := strings.TrimSpace(string(d.Bytes()))
-		return strings.EqualFold(text, "false") || isZero(text)
-	case '0', '-':
-		return isZero(string(d.Span()))
-	}
-	return false
-}
-
-// isZero says whether a number is zero, whatever its sign, scale and exponent.
-func isZero(number string) bool {
-	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
-	return digits != "" && strings.Trim(digits, "-0.") == ""
 }
 
 // DecryptPAN has decrypt, which knows the cipher and the key, turn the
@@ -395,7 +373,7 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 	pan, err := decrypt(ciphertext)
 	defer clear(pan)
 	if err != nil {
-		return CardNumber{}, conceal("cardwire: the PAN could not be decrypted", err)
+		return CardNumber{}, hideCause("cardwire: the PAN could not be decrypted", err)
 	}
 	n, err := NewCardNumber(string(pan))
 	if err != nil || n.IsMasked() {

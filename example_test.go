@@ -243,7 +243,7 @@ func ExampleClient_FreezeCard() {
 	client := connect(service)
 	ctx := context.Background()
 
-	operation, err := client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze-1"})
+	operation, err := client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -460,7 +460,7 @@ func ExampleCall() {
 	// The fake service knows only what the interface specifies.
 	_, err = cardwire.Call[any](context.Background(), connect(cardwiretest.New()), cardwire.Request{
 		Op: "Withdraw", Method: http.MethodPost, Path: "/wallet/withdraw",
-		JSON: map[string]string{"amount": "12.50"}, Write: true, Reference: "withdrawal-1",
+		JSON: map[string]string{"amount": "12.50"}, Reference: "withdrawal-1",
 	})
 	var failure *cardwire.Error
 	if errors.As(err, &failure) {
@@ -729,7 +729,7 @@ func ExampleWithProfile() {
 	profile := cardwire.DefaultProfile()
 	profile.PageParam = "pageNo"
 	service := cardwiretest.New(cardwiretest.WithProfile(profile))
-	client := connect(service, cardwire.WithProfile(profile))
+	client := connect(service, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
 	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Page: 2})
 	if err != nil {
 		fmt.Println(err)

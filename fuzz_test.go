@@ -46,7 +46,7 @@ func FuzzEnvelope(f *testing.F) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
 			c := clientOn(t, always(status, string(body)), WithRetry(RetryPolicy{}))
-			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", Write: write})
+			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write})
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {
 				require.NoError(t, err)

@@ -1,30 +1,33 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
 // Journal records what is about to be sent, so that a crash between sending and
-// answer leaves a trace. It must be safe for concurrent use, and must end with
-// its context: the call waits for it.
+// response leaves a trace. It must be safe for concurrent use, and must end with
+// its context: the call waits for it. Package cardwiretest has a test of what every
+// journal must keep.
 type Journal interface {
-	// Begin is called before the first byte of a write that has a reference. Where
-	// the reference is taken it returns a *[DuplicateIntent], and an error that
-	// wraps one where nothing may be sent whatever the Profile says, as where the
-	// repeat is not on record. Where the body is another, it returns an error that
-	// wraps [ErrOtherBody], together with a DuplicateIntent unless the first is known
-	// not to have happened. Any error means that nothing is sent, but for an
-	// undecided *DuplicateIntent under [Profile].ServerDeduplicates.
+	// Begin is called before the first byte of a write that has a reference. It
+	// returns nil only if the reference is free: never begun, or ended as not sent or
+	// refused and not Final, with the same body. Otherwise it returns a
+	// *[DuplicateIntent], or an error that wraps one where nothing may be sent whatever
+	// the Profile says, as where a retry is not recorded. Where the body is another,
+	// it returns an error that wraps [ErrOtherBody], together with a DuplicateIntent
+	// unless the first is known not to have happened. Any error means that nothing is
+	// sent, but for an unknown *DuplicateIntent under [Profile].ServerDeduplicates.
 	Begin(ctx context.Context, i Intent) error
 	// End is called with the result, on a context that outlives the call. Where it
 	// fails the intent stays open, which is the safe direction, and
-	// [Observer].JournalError is told.
+	// [Observer].JournalError is called.
 	End(ctx context.Context, i Intent, r IntentResult) error
 }
 
@@ -44,7 +47,7 @@ type Intent struct {
 	// client transaction ID or Request.Reference.
 	Reference string
 	// BodySHA256 is a hash, in hex, over the sorted names and values that are
-	// sent. A repeat of a reference with another body is always to be refused.
+	// sent. A retry of a reference with another body is always to be refused.
 	BodySHA256 string
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
 	// It contains no personal data and no account number; "": nothing.
@@ -55,8 +58,8 @@ type Intent struct {
 	// own connections refuse it. Bytes that were handed over before may arrive
 	// later. A caller-supplied Doer is outside this promise.
 	SendBy time.Time
-	// Unique says that a reference stands for one execution: while an intent of
-	// it is open, undecided or executed, another must not begin. It is false for
+	// Unique reports that a reference is that of one execution: while an intent of
+	// it is open, unknown or executed, another must not begin. It is false for
 	// cancelling and retrying, since a record may fail again.
 	Unique bool
 }
@@ -107,75 +110,6 @@ func (d *DuplicateIntent) Error() string {
 // Is matches [ErrDuplicateIntent].
 func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateIntent }
 
-// maxUndecided bounds the client's memory of references that ended unknown.
-const maxUndecided = 4096
-
-// intents is the client's own memory of references: those in flight, and those
-// that once ended unknown and stay so, because a later refusal ("this order
-// exists") may be the echo of the first having been executed.
-type intents struct {
-	mu        sync.Mutex
-	inFlight  map[intentKey]struct{}
-	undecided map[intentKey]struct{}
-	oldest    []intentKey // a ring, once it is full
-	next      int
-}
-
-type intentKey struct{ op, reference string }
-
-// enter claims the reference, and reports false where it is in flight.
-func (m *intents) enter(k intentKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, taken := m.inFlight[k]; taken {
-		return false
-	}
-	if m.inFlight == nil {
-		m.inFlight = map[intentKey]struct{}{}
-	}
-	m.inFlight[k] = struct{}{}
-	return true
-}
-
-func (m *intents) leave(k intentKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.inFlight, k)
-}
-
-func (m *intents) isInFlight(k intentKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.inFlight[k]
-	return ok
-}
-
-func (m *intents) isUndecided(k intentKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.undecided[k]
-	return ok
-}
-
-func (m *intents) remember(k intentKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.undecided[k]; ok {
-		return
-	}
-	if m.undecided == nil {
-		m.undecided = map[intentKey]struct{}{}
-	}
-	m.undecided[k] = struct{}{}
-	if len(m.oldest) < maxUndecided {
-		m.oldest = append(m.oldest, k)
-		return
-	}
-	delete(m.undecided, m.oldest[m.next])
-	m.oldest[m.next] = k
-	m.next = (m.next + 1) % maxUndecided
-}
-
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
@@ -185,82 +119,150 @@ func (k *call) claim(ctx context.Context) *Error {
 	if !k.needsClaim() {
 		return nil
 	}
-	key := k.intentKey()
-	if !k.client.intents.enter(key) {
-		return k.inFlight()
+	if until, ok := k.client.memory.Enter(k.guard(), k.deadline); !ok {
+		return k.inProgress(until)
 	}
 	defer func() {
 		if !k.claimed { // also where the journal panicked
-			k.client.intents.leave(key)
+			k.client.memory.Leave(k.guard())
 		}
 	}()
-	if failure := k.recordIntent(ctx); failure != nil {
-		if !errors.Is(failure.err, ErrOtherBody) { // of which the journal knows more than we do
-			k.stick(failure)
-		}
-		return failure
+	k.intent = k.newIntent()
+	var failure *Error
+	if k.client.journal == nil {
+		failure = k.recall()
+	} else {
+		failure = k.recordIntent(ctx)
 	}
-	k.claimed = true
-	return nil
+	k.claimed = failure == nil
+	return failure
 }
 
 func (k *call) needsClaim() bool { return k.op.class == transport.Write && k.op.reference != "" }
 
-func (k *call) inFlight() *Error {
-	return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
+// key is what the reference is remembered by.
+func (k *call) referenceKey() inflight.Key {
+	return inflight.Key{Op: k.op.name, Reference: k.op.reference}
 }
 
-func (k *call) intentKey() intentKey { return intentKey{k.op.name, k.op.reference} }
+// guard is what no other call may be in progress with.
+func (k *call) guard() inflight.Key {
+	return inflight.Key{Op: cmp.Or(k.op.record, k.op.name), Reference: k.op.reference}
+}
 
-func (k *call) recordIntent(ctx context.Context) *Error {
-	if k.client.journal == nil {
+func (k *call) newIntent() Intent {
+	fields := k.op.intent
+	if fields == nil {
+		fields = k.op.fields
+	}
+	return Intent{
+		Op: k.op.name, Reference: k.op.reference, BodySHA256: fields.Digest(), Summary: k.op.summary,
+		Time: k.start, SendBy: k.deadline, Unique: k.op.unique,
+	}
+}
+
+// inProgress is the error of a call whose reference another call has, which may
+// send until then.
+func (k *call) inProgress(until time.Time) *Error {
+	remaining := time.Until(until)
+	return k.duplicate(&DuplicateIntent{InProgress: remaining > 0, Remaining: max(remaining, 0)})
+}
+
+func (k *call) duplicate(d *DuplicateIntent) *Error {
+	failure := k.fail(d.Outcome, d)
+	failure.RetryAfter = d.Remaining
+	return failure
+}
+
+// otherBody is the error of a call whose reference is that of another request, whose
+// outcome is not this one's: the caller would book this one as paid.
+func (k *call) otherBody(d *DuplicateIntent, cause error) *Error {
+	return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, cause)})
+}
+
+// recall asks the client's memory about the reference, where there is no journal;
+// nil: it may be sent.
+func (k *call) recall() *Error {
+	known := k.client.memory.Known(k.referenceKey())
+	if !k.op.unique || known.State == inflight.Free {
 		return nil
 	}
-	k.intent = &Intent{
-		Op: k.op.name, Reference: k.op.reference, BodySHA256: slices.Concat(k.op.fields, k.op.target).Digest(),
-		Time: k.start, Unique: k.op.unique,
+	d := duplicateOf(known)
+	switch {
+	case known.Body != inflight.Digest(k.intent.BodySHA256):
+		return k.otherBody(d, nil)
+	case known.State == inflight.Executed && !k.client.profile.ServerDeduplicates:
+		return k.duplicate(d)
 	}
+	return nil // to send again what is unknown is the caller's decision
+}
+
+func duplicateOf(known inflight.Record) *DuplicateIntent {
+	if known.State == inflight.Executed {
+		return &DuplicateIntent{Outcome: OutcomeExecuted, ServiceID: known.ServiceID}
+	}
+	return &DuplicateIntent{}
+}
+
+// recordIntent has the journal record the intent. The journal alone decides: a
+// reference that it grants is free, whatever this client saw of it.
+func (k *call) recordIntent(ctx context.Context) *Error {
 	ctx, stop := k.bounded(ctx)
 	defer stop()
-	err := k.client.journal.Begin(ctx, *k.intent)
-	if err == nil {
-		return nil
+	if err := k.client.journal.Begin(ctx, k.intent); err != nil {
+		return k.onRecord(err)
 	}
-	var taken *DuplicateIntent
-	switch duplicate := errors.As(err, &taken); {
-	case duplicate:
-		return k.onRecord(taken, err)
-	case errors.Is(err, ErrOtherBody):
-		return k.fail(OutcomeNotSent, &journalRefusal{ErrOtherBody, conceal("", err)})
-	default:
-		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
+	k.journaled = true
+	if k.op.unique { // of others it records everything
+		k.client.memory.Remember(k.referenceKey(), inflight.Record{})
 	}
-}
-
-// onRecord says what it means for this call that its reference is taken; nil: it
-// is sent all the same.
-func (k *call) onRecord(taken *DuplicateIntent, err error) *Error {
-	if taken == nil || taken.Outcome != OutcomeExecuted {
-		taken = &DuplicateIntent{} // whatever a journal calls it
-	}
-	if errors.Is(err, ErrOtherBody) {
-		// Not that of the first: who is told "executed" books this as paid.
-		return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(taken, conceal("", err))})
-	}
-	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // one that is wrapped must not be lifted
-		return k.fail(taken.Outcome, &journalRefusal{taken, conceal("", err)})
-	}
-	if taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates {
-		return k.fail(taken.Outcome, taken)
-	}
-	// The service answers a repeat as it answered the first; whether that first
-	// was executed stays unknown whatever a refusal says now.
-	k.client.intents.remember(k.intentKey())
 	return nil
 }
 
-// journalRefusal is why a journal refused a reference, and what it wrapped: that is
-// found by errors.Is, and not shown.
+// onRecord is what it means for this call that its journal did not grant the
+// reference; nil: it is sent all the same.
+func (k *call) onRecord(err error) *Error {
+	var d *DuplicateIntent
+	if !errors.As(err, &d) {
+		if errors.Is(err, ErrOtherBody) {
+			return k.fail(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
+		}
+		return k.fail(OutcomeNotSent, hideCause("the journal did not record the intent", err))
+	}
+	d = d.sound()
+	if errors.Is(err, ErrOtherBody) {
+		return k.otherBody(d, hideCause("", err))
+	}
+	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // one that is wrapped must not be lifted
+		failure := k.duplicate(d)
+		failure.Err = &journalRefusal{d, hideCause("", err)}
+		return failure
+	}
+	if d.Outcome != OutcomeUnknown || !k.client.profile.ServerDeduplicates {
+		return k.duplicate(d)
+	}
+	// The service responds to a retry as it did to the first attempt; whether that
+	// one was executed stays unknown whatever a refusal says now.
+	k.remember(inflight.Unknown, "")
+	k.journaled = true
+	return nil
+}
+
+// sound returns d without what contradicts itself, whatever a journal returned.
+func (d *DuplicateIntent) sound() *DuplicateIntent {
+	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted || d.InProgress && d.Outcome != OutcomeUnknown {
+		return &DuplicateIntent{}
+	}
+	sound := *d
+	sound.Remaining = max(sound.Remaining, 0)
+	if !sound.InProgress {
+		sound.Remaining = 0
+	}
+	return &sound
+}
+
+// journalRefusal is why a reference was refused, and what the refusal wrapped:
+// errors.Is finds that, and it is not printed.
 type journalRefusal struct {
 	error
 	wrapped error
@@ -268,24 +270,59 @@ type journalRefusal struct {
 
 func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 
-// unready is the error of a call that cannot be sent. Where another call under its
-// reference is in flight, "not sent" would be true of this call and not of what
-// the caller asks about.
-func (k *call) unready(err error) *Error {
-	if k.client != nil && k.needsClaim() && k.client.intents.isInFlight(k.intentKey()) {
-		return k.inFlight()
-	}
+// unready is the error of a call that cannot be sent. Where its reference is not
+// free, "not sent" would be true of this call and not of what the caller asks about.
+func (k *call) unready(ctx context.Context, err error) *Error {
 	failure := k.fail(OutcomeNotSent, err)
-	k.stick(failure)
+	if k.client == nil || !k.needsClaim() || check.Given("", k.op.reference) != nil {
+		return failure // such a reference was never sent
+	}
+	if until, ok := k.client.memory.InProgress(k.guard()); ok {
+		return k.inProgress(until)
+	}
+	if k.client.journal != nil && errors.Is(err, ErrInvalidParams) && !errors.Is(err, ErrSetup) {
+		return cmp.Or(k.look(ctx), failure)
+	}
+	known := k.client.memory.Known(k.referenceKey())
+	switch {
+	case known.State == inflight.Executed:
+		return k.duplicate(duplicateOf(known))
+	case known.State == inflight.Unknown:
+		failure.Outcome = OutcomeUnknown
+	}
 	return failure
 }
 
-// stick keeps an undecided reference undecided: that this call was refused or
-// not sent says nothing of what was sent under it before, and the caller asks
-// about the reference.
-func (k *call) stick(failure *Error) {
-	nothing := failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent
-	if nothing && k.client != nil && k.client.intents.isUndecided(k.intentKey()) {
+// look asks the journal about a reference whose call cannot be sent as it is: with
+// "not sent" an order would be failed that may be paid. nil: it is free.
+func (k *call) look(ctx context.Context) *Error {
+	looker, ok := k.client.journal.(Looker)
+	if !ok {
+		return k.fail(OutcomeUnknown, k.op.invalid)
+	}
+	ctx, stop := context.WithTimeout(ctx, k.timeout())
+	defer stop()
+	err := looker.Look(ctx, k.op.name, k.op.reference)
+	if err == nil {
+		return nil
+	}
+	var d *DuplicateIntent
+	switch duplicate := errors.As(err, &d); {
+	case duplicate && errors.Is(err, ErrOtherBody):
+		return k.otherBody(d.sound(), hideCause("", err))
+	case duplicate:
+		return k.duplicate(d.sound())
+	}
+	return k.fail(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+}
+
+// keepKnown keeps what is known of the reference: a later refusal proves nothing
+// about the first attempt.
+func (k *call) keepKnown(failure *Error) {
+	switch known := k.client.memory.Known(k.referenceKey()); {
+	case known.State == inflight.Executed:
+		failure.Outcome = OutcomeExecuted
+	case known.State == inflight.Unknown && (failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent):
 		failure.Outcome = OutcomeUnknown
 	}
 }
@@ -297,37 +334,54 @@ func (k *call) settle(ctx context.Context, failure *Error) {
 		return
 	}
 	k.claimed = false
-	defer k.client.intents.leave(k.intentKey())
-	outcome := OutcomeExecuted
+	defer k.client.memory.Leave(k.guard())
+	result := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
-		k.stick(failure)
-		outcome = failure.Outcome
-		if outcome == OutcomeUnknown {
-			k.client.intents.remember(k.intentKey())
-		}
+		k.keepKnown(failure)
+		result = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
 	}
-	if k.intent != nil {
-		k.recordResult(ctx, outcome)
+	switch result.Outcome {
+	case OutcomeExecuted:
+		if k.serviceID != nil {
+			result.ServiceID = k.serviceID()
+		}
+		k.rememberExecuted(result.ServiceID)
+	case OutcomeUnknown:
+		k.remember(inflight.Unknown, "")
+	}
+	if k.journaled {
+		k.recordResult(ctx, result)
 	}
 }
 
-// abandon settles a call that a panic in a caller's function cut short: what was
+// rememberExecuted ends what was unknown. That it is executed is for the journal to
+// know where there is one, and stands in the way of no other execution where the
+// reference is not unique.
+func (k *call) rememberExecuted(serviceID string) {
+	if k.journaled || !k.op.unique {
+		k.remember(inflight.Free, "")
+		return
+	}
+	k.remember(inflight.Executed, serviceID)
+}
+
+func (k *call) remember(s inflight.State, serviceID string) {
+	k.client.memory.Remember(k.referenceKey(), inflight.Record{State: s, Body: inflight.Digest(k.intent.BodySHA256), ServiceID: serviceID})
+}
+
+// settleAfterPanic resolves a call that a panic in caller code cut short: what was
 // sent may have happened.
-func (k *call) abandon(ctx context.Context) {
+func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.claimed {
 		k.settle(ctx, k.fail(OutcomeUnknown, nil))
 	}
 }
 
 // recordResult records also where the caller has gone.
-func (k *call) recordResult(ctx context.Context, outcome Outcome) {
+func (k *call) recordResult(ctx context.Context, r IntentResult) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
 	defer cancel()
-	result := IntentResult{Outcome: outcome}
-	if outcome == OutcomeExecuted && k.serviceID != nil {
-		result.ServiceID = k.serviceID()
-	}
-	if err := k.client.journal.End(ctx, *k.intent, result); err != nil {
+	if err := k.client.journal.End(ctx, k.intent, r); err != nil {
 		k.journalFailed(ctx, err)
 	}
 }

@@ -246,7 +246,7 @@ func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
 	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"), "and the one after that")
 
 	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-2"), "another reference")
-	_, err = c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "M-1"})
+	_, err = c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome, "another operation under the same reference")
 }
 
@@ -377,18 +377,18 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 		asked exchange
 		want  IntentResult
 	}{
-		"success":                          {transferDone, IntentResult{OutcomeExecuted, "A-1"}},
-		"refusal":                          {transferRefused, IntentResult{OutcomeRefused, ""}},
-		"no answer":                        {transferUnanswered, IntentResult{OutcomeUnknown, ""}},
-		"an answer that is half readable":  {transferStrange, IntentResult{OutcomeExecuted, "A-7"}},
-		"an answer without the identifier": {exchange{want: asksTransfer("M-1"), reply: success(`{}`)}, IntentResult{OutcomeExecuted, ""}},
+		"success":                          {transferDone, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-1"}},
+		"refusal":                          {transferRefused, IntentResult{Outcome: OutcomeRefused}},
+		"no answer":                        {transferUnanswered, IntentResult{Outcome: OutcomeUnknown}},
+		"an answer that is half readable":  {transferStrange, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-7"}},
+		"an answer without the identifier": {exchange{want: asksTransfer("M-1"), reply: success(`{}`)}, IntentResult{Outcome: OutcomeExecuted}},
 		"the answer to another order": {
 			exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
-			IntentResult{OutcomeUnknown, ""},
+			IntentResult{Outcome: OutcomeUnknown},
 		},
 		"the answer to another order, without the identifier": {
 			exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
-			IntentResult{OutcomeUnknown, ""},
+			IntentResult{Outcome: OutcomeUnknown},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -442,7 +442,7 @@ func TestReadsAndWritesWithoutAReferenceAreNotRecorded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Call[[]string](t.Context(), c, Request{Op: "Read", Method: "POST", Path: "/read"})
 	require.NoError(t, err)
-	_, err = Call[[]string](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write", Write: true})
+	_, err = Call[[]string](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write"})
 	require.NoError(t, err)
 	_, err = c.GetCardSecrets(t.Context(), "c1")
 	require.ErrorIs(t, err, ErrUnreadable)
@@ -513,7 +513,7 @@ func TestAnotherBodyUnderAReference(t *testing.T) {
 			journal := &scriptedJournal{begin: func(context.Context, Intent) error {
 				return fmt.Errorf("4111111111111111: %w", errors.Join(ErrOtherBody, tc.first))
 			}}
-			_, err := unasked(t, WithJournal(journal), WithProfile(p)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+			_, err := unasked(t, WithJournal(journal), WithProfile(func(own *Profile) { *own = p })).CreateTransfer(t.Context(), smallTransfer("M-1"))
 			assert.Equal(t, tc.want, factsOf(t, err))
 			require.EqualError(t, err, tc.says)
 			assert.Empty(t, journal.ended, "what was not begun does not end")
@@ -609,9 +609,9 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 		want     Outcome
 		recorded []IntentResult
 	}{
-		"undecided, then done":       {&DuplicateIntent{}, []exchange{transferDone}, OutcomeExecuted, []IntentResult{{OutcomeExecuted, "A-1"}}},
-		"undecided, then refused":    {&DuplicateIntent{}, []exchange{transferRefused}, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
-		"undecided, then no answer":  {&DuplicateIntent{}, []exchange{transferUnanswered}, OutcomeUnknown, []IntentResult{{OutcomeUnknown, ""}}},
+		"undecided, then done":       {&DuplicateIntent{}, []exchange{transferDone}, OutcomeExecuted, []IntentResult{{Outcome: OutcomeExecuted, ServiceID: "A-1"}}},
+		"undecided, then refused":    {&DuplicateIntent{}, []exchange{transferRefused}, OutcomeUnknown, []IntentResult{{Outcome: OutcomeUnknown}}},
+		"undecided, then no answer":  {&DuplicateIntent{}, []exchange{transferUnanswered}, OutcomeUnknown, []IntentResult{{Outcome: OutcomeUnknown}}},
 		"executed":                   {&DuplicateIntent{Outcome: OutcomeExecuted}, nil, OutcomeExecuted, nil},
 		"undecided, wrapped":         {fmt.Errorf("not on record: %w", &DuplicateIntent{}), nil, OutcomeUnknown, nil},
 		"a journal that is not well": {errors.New("down"), nil, OutcomeNotSent, nil},
@@ -619,7 +619,7 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			journal := &scriptedJournal{begin: func(context.Context, Intent) error { return tc.taken }}
-			c := converse(t, tc.asked, WithJournal(journal), WithProfile(p))
+			c := converse(t, tc.asked, WithJournal(journal), WithProfile(func(own *Profile) { *own = p }))
 			assert.Equal(t, tc.want, transferOutcome(t, c, "M-1"))
 			assert.Equal(t, tc.recorded, journal.results)
 		})
@@ -633,7 +633,7 @@ func TestARepeatThatWasNotSentLeavesTheIntentUndecided(t *testing.T) {
 	p := DefaultProfile()
 	p.ServerDeduplicates = true
 	journal := &scriptedJournal{begin: func(context.Context, Intent) error { return &DuplicateIntent{} }}
-	c := unasked(t, WithJournal(journal), WithProfile(p),
+	c := unasked(t, WithJournal(journal), WithProfile(func(own *Profile) { *own = p }),
 		WithLimiter(limiterFunc(func(context.Context) error { return errors.New("no") })))
 	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
 	assert.Equal(t, []IntentResult{{Outcome: OutcomeUnknown}}, journal.results)

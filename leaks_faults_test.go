@@ -78,7 +78,7 @@ func provide(t *testing.T, s *cardwiretest.Service, base string, told *bytes.Buf
 	profile := cardwire.DefaultProfile()
 	profile.SubAccountParam = "sub"
 	c, err := cardwire.New(base, faultKey, append(opts,
-		cardwire.WithProfile(profile), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
 		cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}),
 		cardwire.WithLogger(slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 		cardwire.WithObserver(cardwire.Observer{CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {

@@ -447,7 +447,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"CallResult":         exhibitKeyOf(s.results[2], CallResult{}),
 		"Card":               exhibitOf(card, other),
 		"CardNumber":         exhibitKeyOf(card.Number, other.Number),
-		"CardOperation":      exhibitKeyOf(CardOperation{ID: "o-1", ClientTransactionID: "F-1"}, CardOperation{}),
+		"CardOperation":      exhibitKeyOf(CardOperation{ID: "o-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}, CardOperation{}),
 		"CardPage":           exhibitOf(*s.page, CardPage{Cards: []Card{other}}),
 		"CardSecrets":        exhibitKeyOf(CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}, CardSecrets{}),
 		"CardStatus":         exhibitKeyOf(CardFrozen, CardActive),
@@ -759,7 +759,7 @@ func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"in its text":      errors.New("pan=" + canaryNumber),
-		"in what it wraps": &Error{Op: "GetCard", err: &problem{ErrUnreadable, canaryNumber}},
+		"in what it wraps": &Error{Op: "GetCard", err: &detailError{ErrUnreadable, canaryNumber}},
 		"in what it joins": errors.Join(io.EOF, fmt.Errorf("%x", canaryNumber)),
 		"in a field":       &Error{Op: "GetCard", Message: canaryNumber},
 		"in a hidden one":  &loud{hidden: canaryNumber},
@@ -1043,7 +1043,7 @@ func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
 			assert.Equal(t, "491736******1735", page.Cards[0].Number.Reveal(), name)
 			assert.Equal(t, "***", page.Cards[0].CVV.Reveal(), name)
 		}
-		_, err := Call[any](t.Context(), c, Request{Op: "Ping", Method: "POST", Path: "/ping", Write: true}, WithResponse(&r))
+		_, err := Call[any](t.Context(), c, Request{Op: "Ping", Method: "POST", Path: "/ping"}, WithResponse(&r))
 		assert.Nil(t, r.RevealBody(), "%s: %v", name, err)
 	}
 }

@@ -164,7 +164,7 @@ func (k *call) log(ctx context.Context, level slog.Level, text string, a transpo
 }
 
 func (k *call) journalFailed(ctx context.Context, err error) {
-	err = conceal("the journal did not record the result: the intent stays open", err)
+	err = hideCause("the journal did not record the result: the intent stays open", err)
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
 			o.JournalError(ctx, k.info(), err)
@@ -185,7 +185,7 @@ func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
 		}
 	}
 	if k.client.strictDrift && len(drifts) > 0 {
-		return &problem{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
+		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil
 }

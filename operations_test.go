@@ -115,7 +115,7 @@ func allWrites() []writeOp {
 			"CloseCard", "C-1", `{"ticket":"T-9"}`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
 				return onlyError(Call[closingTicket](ctx, c, Request{
-					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
+					Op: "CloseCard", Method: "POST", Path: "/cards/close",
 					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
 				}, opts...))
 			},

@@ -28,7 +28,7 @@ func (l limiterFunc) Wait(ctx context.Context) error { return l(ctx) }
 func changedProfile(change func(*Profile)) Option {
 	p := DefaultProfile()
 	change(&p)
-	return WithProfile(p)
+	return WithProfile(func(own *Profile) { *own = p })
 }
 
 func TestWithHeader(t *testing.T) {
@@ -325,7 +325,7 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errBrokenNetwork }
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
-	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write", Write: true})
+	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
 	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
@@ -347,7 +347,7 @@ func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
 	p := DefaultProfile()
-	c := answered(t, asksTransfer("M-1"), `{"code":422,"msg":"no","data":null}`, WithProfile(p))
+	c := answered(t, asksTransfer("M-1"), `{"code":422,"msg":"no","data":null}`, WithProfile(func(own *Profile) { *own = p }))
 	for i := range p.RefusedCodes {
 		p.RefusedCodes[i] = 0
 	}

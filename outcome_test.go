@@ -512,7 +512,7 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 		t.Run(reply, func(t *testing.T) {
 			t.Parallel()
 			s := serveReplies(t, sayAndClose(reply))
-			_, err := clientOver(t, s.base, WithProfile(p)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+			_, err := clientOver(t, s.base, WithProfile(func(own *Profile) { *own = p })).CreateTransfer(t.Context(), smallTransfer("M-1"))
 			assert.Equal(t, want, factsOf(t, err))
 		})
 	}

@@ -103,8 +103,8 @@ func (w *walk) step(ctx context.Context) ([]Card, error) {
 		// Like every contradiction it is looked at once more.
 		if page, ids, err = w.page(ctx); err == nil && w.repeats(ids) {
 			err = &Error{
-				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, read: true,
-				err: ignored("the same page came twice", "PageParam"),
+				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
+				Err: ignored("the same page came twice", "PageParam"),
 			}
 		}
 	}
@@ -194,8 +194,8 @@ func (w *walk) readAhead(ctx context.Context, last int) {
 // endedEarly stands where a function of the caller's ended its goroutine.
 func endedEarly() error {
 	return &Error{
-		Op: "ListCards", Outcome: OutcomeUnknown, read: true,
-		err: errors.New("a function of the program's own ended the goroutine that read the page"),
+		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
+		Err: errors.New("a function of the program's own ended the goroutine that read the page"),
 	}
 }
 

@@ -17,7 +17,7 @@ type query struct {
 
 func (q *query) add(param, field, value string) {
 	if value != "" && param == "" && q.err == nil {
-		q.err = invalid("the service's name for a parameter is not known: set Profile." + field)
+		q.err = badSetup("the service's name for a parameter is not known: set Profile." + field)
 	}
 	q.fields.Add(param, value)
 }

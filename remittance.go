@@ -168,30 +168,31 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts))
 }
 
-// CreateTransfer sends money. It calls POST /remittance/transfer and is
-// sent once. A success means that the service took the order: Transfer.Status
-// says how it stands. No operation of the interface reads a transfer back: after
-// [ErrOutcomeUnknown] ask the service about the order number, and do not send
-// the money under another. While a call under an order number is in flight,
-// another is refused with [ErrDuplicateIntent]. A later call under the same
-// number is sent, since only the caller can know that it should be; with a
-// [Journal] it is refused unless the earlier one is known not to have happened.
+// CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
+// do with the order what [NextStep] says of the error. A success means that the
+// service accepted the order: Transfer.Status is how far it is. No operation of the
+// API reads a transfer back: after [ErrOutcomeUnknown] ask the service about the
+// order number, and do not send the money with another.
+//
+// A call is refused with [ErrDuplicateIntent] while another with its order number is
+// in progress, and once one was executed, as far as the client remembers: the last
+// 65,536. One whose outcome is unknown is sent again, since only the caller can know
+// that it should be. With a [Journal] the journal alone decides.
+//
+// The call ends after WithTimeout even if ctx allows more: that is Intent.SendBy,
+// after which nothing of it is sent.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	op := operation{
 		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
 		class: transport.Write, body: jsonBody, reference: p.MerchantOrderNo, unique: true,
+		summary: p.summary(), proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 	}
 	op.fields, op.invalid = p.fields()
-	otherOrder := false
-	op.amend = unknownIf(&otherOrder)
 	return do(ctx, c, op, reply[Transfer]{
-		read: func(d *wire.Codec, t *Transfer) {
-			otherOrder = namesOtherOrder(d, p.MerchantOrderNo)
-			wire.Object(d, t, transferMembers, wire.Whole)
-		},
-		verify: func(*Transfer) error {
-			if otherOrder {
-				return &problem{ErrUnreadable, "it is the answer to another order"}
+		read: object(transferMembers, wire.Whole),
+		verify: func(t *Transfer) error {
+			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
+				return &detailError{ErrUnreadable, "it is the response to another order"}
 			}
 			return nil
 		},
@@ -199,27 +200,39 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts)
 }
 
-// namesOtherOrder says whether the data that is next names another order than the
-// one sent. It looks before anything else does: an answer whose other members
-// are amiss is no proof of anything either.
-func namesOtherOrder(d *wire.Codec, sent string) (other bool) {
+// summary is amount and currency, as in "10.00 EUR".
+func (p *TransferParams) summary() string {
+	amount, _ := wire.Cents(p.TransferAmount)
+	return strings.TrimSpace(amount + " " + p.PayoutCurrency)
+}
+
+// provesTransfer reports whether data that is no Transfer still proves that the order
+// was accepted: it names the order, or has the service's number for it, and names no
+// other order.
+func provesTransfer(d *wire.Codec, sent string) bool {
 	if d.Kind() != '{' {
 		return false
 	}
-	start := d.Mark()
+	named, numbered, other := false, false, false
 	d.Map(func(name []byte) {
-		switch kind := d.Kind(); {
-		case string(name) == merchantOrderNo && kind == '"':
-			number := d.Bytes()
-			other = len(number) > 0 && string(number) != sent
-		case string(name) == merchantOrderNo && (kind == '0' || kind == '-'):
-			other = string(d.Span()) != sent
+		field := string(name)
+		var value string
+		switch d.Kind() {
+		case '"':
+			value = strings.TrimSpace(string(d.Bytes()))
+		case '0', '-':
+			value = string(d.Span())
 		default:
 			d.Skip()
 		}
+		switch {
+		case field == merchantOrderNo && value != "":
+			named, other = value == sent, value != sent
+		case field == apiOrderNo && value != "":
+			numbered = true
+		}
 	})
-	d.Rewind(start)
-	return other
+	return (named || numbered) && !other
 }
 
 // fields returns what is sent, in the interface's order, or why it must not be.
@@ -403,7 +416,7 @@ func (p *TransferParams) UnmarshalJSON(text []byte) error {
 	}
 	c.End()
 	if err := c.Err(); err != nil {
-		return &problem{ErrUnreadable, err.Error()}
+		return &detailError{ErrUnreadable, err.Error()}
 	}
 	if null {
 		return nil
@@ -478,12 +491,15 @@ func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, currencyMembers)
 }
 
-// merchantOrderNo is the member by which an answer says whose it is.
-const merchantOrderNo = "merchant_order_no"
+// The fields by which a response proves whose it is.
+const (
+	merchantOrderNo = "merchant_order_no"
+	apiOrderNo      = "api_order_no"
+)
 
 var transferMembers = []wire.Member[Transfer]{
 	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
-	{Name: "api_order_no", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
+	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
 }
 

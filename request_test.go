@@ -28,7 +28,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"no method":                    {Request{Op: "A", Path: "/a"}, "Method is none of"},
 		"another method":               {Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method is none of"},
 		"a method in small letters":    {Request{Op: "A", Method: "get", Path: "/a"}, "Method is none of"},
-		"a GET that writes":            {Request{Op: "A", Method: "GET", Path: "/a", Write: true}, "a GET does not write"},
+		"a GET that writes":            {Request{Op: "A", Method: "GET", Path: "/a"}, "a GET does not write"},
 		"a PUT that reads":             {Request{Op: "A", Method: "PUT", Path: "/a"}, "PUT, PATCH and DELETE write"},
 		"a PATCH that reads":           {Request{Op: "A", Method: "PATCH", Path: "/a"}, "PUT, PATCH and DELETE write"},
 		"a DELETE that reads":          {Request{Op: "A", Method: "DELETE", Path: "/a"}, "PUT, PATCH and DELETE write"},
@@ -36,8 +36,8 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"a GET with a form":            {Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET has no body"},
 		"a GET with JSON":              {Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET has no body"},
 		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r"}, "Reference belongs to a write"},
-		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Write: true, Reference: "r "}, "Reference begins or ends with white space"},
-		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Write: true, Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
+		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
+		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
 		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
 		"a function for JSON":          {Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
 		"no path":                      {Request{Op: "A", Method: "GET"}, `Path does not begin with one "/"`},
@@ -103,19 +103,19 @@ func TestCallSends(t *testing.T) {
 			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
 		},
 		"a POST without a body": {
-			Request{Op: "A", Method: "POST", Path: "/ping", Write: true},
+			Request{Op: "A", Method: "POST", Path: "/ping"},
 			"POST /shop/api/v1/ping\n" + formType + "\n\n",
 		},
 		"a PUT of JSON": {
-			Request{Op: "A", Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}, Write: true},
+			Request{Op: "A", Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}},
 			"PUT /shop/api/v1/limits?card=c1\napplication/json\n\n" + `{"a":"\u003cé\u003e","b":[1,2]}`,
 		},
 		"a PATCH of raw JSON": {
-			Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`), Write: true},
+			Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)},
 			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
 		},
 		"a DELETE": {
-			Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Write: true, Reference: "r-1"},
+			Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"},
 			"DELETE /shop/api/v1/cards/c1\n" + formType + "\n\n",
 		},
 	} {
@@ -268,7 +268,7 @@ func TestCallRevealsTheBody(t *testing.T) {
 func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 	t.Parallel()
 	c := converse(t, []exchange{refusal("DELETE /shop/api/v1/cards/c1\napplication/x-www-form-urlencoded\n\n")})
-	_, err := Call[any](t.Context(), c, Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Write: true, Reference: "r-1"})
+	_, err := Call[any](t.Context(), c, Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"})
 	e := failure(t, err)
 	assert.Equal(t, "CloseCard", e.Op)
 	assert.Equal(t, "r-1", e.Reference)
@@ -290,11 +290,11 @@ func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 		"a POST that reads after 503":      {Request{Method: "POST"}, replyText("503 Down", "", ""), 2, ErrOutcomeUnknown},
 		"a POST that reads after 500":      {Request{Method: "POST"}, replyText("500 Down", "", ""), 1, ErrOutcomeUnknown},
 		"a POST that reads, not answered":  {Request{Method: "POST"}, "", 1, ErrOutcomeUnknown},
-		"a POST that writes after 503":     {Request{Method: "POST", Write: true}, replyText("503 Down", "", ""), 1, ErrOutcomeUnknown},
-		"a POST that writes after 429":     {Request{Method: "POST", Write: true}, replyText("429 Slow", "", ""), 1, ErrRefused},
-		"a POST that writes, not answered": {Request{Method: "POST", Write: true}, "", 1, ErrOutcomeUnknown},
-		"a DELETE, not answered":           {Request{Method: "DELETE", Write: true}, "", 1, ErrOutcomeUnknown},
-		"a PUT, not answered":              {Request{Method: "PUT", Write: true, JSON: 1}, "", 1, ErrOutcomeUnknown},
+		"a POST that writes after 503":     {Request{Method: "POST"}, replyText("503 Down", "", ""), 1, ErrOutcomeUnknown},
+		"a POST that writes after 429":     {Request{Method: "POST"}, replyText("429 Slow", "", ""), 1, ErrRefused},
+		"a POST that writes, not answered": {Request{Method: "POST"}, "", 1, ErrOutcomeUnknown},
+		"a DELETE, not answered":           {Request{Method: "DELETE"}, "", 1, ErrOutcomeUnknown},
+		"a PUT, not answered":              {Request{Method: "PUT", JSON: 1}, "", 1, ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -520,7 +520,7 @@ func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
 // unmarshal is wire.Unmarshal with an error of this package.
 func unmarshal[T any](text []byte, v *T, members []wire.Member[T]) error {
 	if err := wire.Unmarshal(text, v, members); err != nil {
-		return &problem{ErrUnreadable, err.Error()}
+		return &detailError{ErrUnreadable, err.Error()}
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ type UploadedImage struct {
 func ImageFile(path string) (UploadImageParams, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return UploadImageParams{}, conceal("cardwire: the image could not be opened", err)
+		return UploadImageParams{}, hideCause("cardwire: the image could not be opened", err)
 	}
 	return UploadImageParams{
 		Filename: filepath.Base(path), Size: info.Size(),
@@ -61,14 +61,17 @@ func ImageBytes(filename string, b []byte) UploadImageParams {
 	}
 }
 
+const opUploadImage = "UploadImage"
+
 // UploadImage uploads an identity image, streamed and with its length known. It
-// calls POST /cards/upload and is sent once. A source that yields more or
+// calls POST /cards/upload and is sent once. [NextStep] of its errors is StepRetry
+// unless there is an attachment key: an image that is uploaded twice harms nobody. A source that yields more or
 // fewer bytes than Size is an error, and never OutcomeExecuted.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	u := &upload{params: p, ctx: ctx}
 	defer u.end()
 	op := operation{
-		name: "UploadImage", method: http.MethodPost, path: "/cards/upload",
+		name: opUploadImage, method: http.MethodPost, path: "/cards/upload",
 		class: transport.Write, body: multipartBody, upload: u, timeout: defaultUploadTimeout,
 		invalid: p.valid(), amend: u.explain,
 	}
@@ -141,7 +144,7 @@ func (u *upload) open() error {
 	u.close()
 	file, err := u.params.Open()
 	if err != nil {
-		return conceal("the source could not be opened", err)
+		return hideCause("the source could not be opened", err)
 	}
 	if file == nil {
 		return invalid("Open returned nil")
@@ -174,14 +177,14 @@ func (u *upload) check() error {
 // explain puts the fault of the source into the error, for which the transport
 // has no words.
 func (u *upload) explain(failure *Error) {
-	if u.source == nil || failure.err == nil {
+	if u.source == nil || failure.Err == nil {
 		return
 	}
 	if failure.Outcome == OutcomeExecuted && u.check() != nil {
 		failure.Outcome = OutcomeUnknown // what was done was not done with this image
 	}
-	if fault := u.source.fault(); fault != nil && failure.err != fault { //nolint:errorlint // one that is wrapped has words of its own
-		failure.err = fmt.Errorf("%w: %w", fault, failure.err)
+	if fault := u.source.fault(); fault != nil && failure.Err != fault { //nolint:errorlint // one that is wrapped has words of its own
+		failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
 	}
 }
 
@@ -298,9 +301,9 @@ func (r *exactReader) fault() error {
 // call's time was over.
 func (r *exactReader) unreadable(err error) error {
 	if done := r.ctx.Err(); done != nil {
-		return conceal("the call ended while the source was read", errors.Join(done, context.Cause(r.ctx), err))
+		return hideCause("the call ended while the source was read", errors.Join(done, context.Cause(r.ctx), err))
 	}
-	return conceal("the source could not be read", err)
+	return hideCause("the source could not be read", err)
 }
 
 // errRetired is what a transport reads that goes on after the call has ended.

@@ -47,7 +47,7 @@ func everything(t *testing.T, c *cardwire.Client, s *cardwiretest.Service) []any
 	add(c.CardCapacity(ctx))
 	add(c.ListRemittanceStates(ctx))
 	add(c.ListRemittanceCurrencies(ctx))
-	add(c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: page.Cards[0].ID, ClientTransactionID: "freeze-1"}))
+	add(c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: page.Cards[0].ID, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}))
 	add(nil, c.CancelOperation(ctx, failedID))
 	s.AddFailedOperation(failedID, "close")
 	add(nil, c.RetryOperation(ctx, failedID))

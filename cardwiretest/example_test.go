@@ -50,7 +50,7 @@ func ExampleService_Ledger() {
 	client, service := cardwiretest.NewClient(t)
 	service.AddCard(cardwiretest.Card{ID: "card-1"})
 
-	_, err := client.FreezeCard(context.Background(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze-1"})
+	_, err := client.FreezeCard(context.Background(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 	if err != nil {
 		fmt.Println(err)
 		return

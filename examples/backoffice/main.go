@@ -149,7 +149,7 @@ func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretes
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-backoffice/1"),
 		// What examples/doctor advises belongs here.
-		cardwire.WithProfile(cardwire.DefaultProfile()),
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.DefaultProfile() }),
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
 		cardwire.WithJournal(&careful{Journal: journal}),
 		cardwire.WithLogger(logger),

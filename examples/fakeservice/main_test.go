@@ -235,7 +235,7 @@ func TestRepeatedReferenceIsExecutedOnceWithDedup(t *testing.T) {
 			cardwire.WithHTTPClient(&http.Client{Transport: service}))
 		require.NoError(t, err)
 		for range 2 {
-			_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: "freeze-1"})
+			_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 			require.NoError(t, err)
 		}
 		assert.Equal(t, tt.want, service.Executions("FreezeCard", "freeze-1"), tt.args)
