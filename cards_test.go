@@ -187,10 +187,10 @@ func freezeRequest(card, reference string) string {
 
 func TestFreezeCardSendsTheReferenceThatItIsGiven(t *testing.T) {
 	t.Parallel()
-	c := answered(t, freezeRequest("card-1", "freeze 7/é"), success(`"`+operationID+`"`), WithStrictDrift())
-	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
+	c := answered(t, freezeRequest("card-1", freezeID), success(`"`+operationID+`"`), WithStrictDrift())
+	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID})
 	require.NoError(t, err)
-	assert.Equal(t, &CardOperation{ID: operationID, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}, got)
+	assert.Equal(t, &CardOperation{ID: operationID, ClientTransactionID: freezeID}, got)
 	noZeroField(t, got)
 }
 
@@ -224,16 +224,17 @@ func TestFreezeCardReturnsTheReferenceOfAFailure(t *testing.T) {
 	assert.Equal(t, freezeRequest("card-1", reference), s.requests[0])
 }
 
-func TestFreezeCardWithoutAnOperationIDIsExecutedAndUnreadable(t *testing.T) {
+func TestFreezeCardWithoutAnOperationIDIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`null`, `""`, `true`, `{}`, `["` + operationID + `"]`} {
 		t.Run(data, func(t *testing.T) {
 			t.Parallel()
 			c := answered(t, anything, success(data))
-			got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
+			got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID})
 			assert.Nil(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorIs(t, err, ErrExecuted)
+			require.ErrorIs(t, err, ErrOutcomeUnknown)
+			assert.Equal(t, StepReconcile, NextStep(err))
 		})
 	}
 }
@@ -366,7 +367,7 @@ func TestHostileIdentifiersAreNotSent(t *testing.T) {
 			return err
 		},
 		"CardID": func(ctx context.Context, c *Client, id string) error {
-			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: id, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
+			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: id, ClientTransactionID: freezeID})
 			return err
 		},
 		"SubAccountID": func(ctx context.Context, c *Client, id string) error {

@@ -139,7 +139,7 @@ func TestNewFromEnv(t *testing.T) {
 
 	t.Setenv("CARDWIRE_API_KEY", "")
 	_, err = NewFromEnv()
-	require.EqualError(t, err, "cardwire: invalid parameters: the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+	require.EqualError(t, err, "cardwire: invalid set-up: the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 }
 
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,13 +35,14 @@ var allSentinels = []struct {
 	{"NotFound", ErrNotFound, "cardwire: not found"},
 	{"RateLimited", ErrRateLimited, "cardwire: too many requests"},
 	{"InvalidParams", ErrInvalidParams, "cardwire: invalid parameters"},
-	{"Unreadable", ErrUnreadable, "cardwire: the answer is unreadable"},
-	{"TooLarge", ErrResponseTooLarge, "cardwire: the answer is too large"},
-	{"Redirect", ErrRedirect, "cardwire: the answer is a redirect"},
+	{"Unreadable", ErrUnreadable, "cardwire: the response is unreadable"},
+	{"Setup", ErrSetup, "cardwire: invalid set-up"},
+	{"TooLarge", ErrResponseTooLarge, "cardwire: the response is too large"},
+	{"Redirect", ErrRedirect, "cardwire: the response is a redirect"},
 	{"ParameterIgnored", ErrParameterIgnored, "cardwire: the service ignored a parameter"},
-	{"DuplicateIntent", ErrDuplicateIntent, "cardwire: the reference is taken"},
-	{"OtherBody", ErrOtherBody, "cardwire: the reference stands for another body"},
-	{"Drift", ErrDrift, "cardwire: the answer deviates from the interface"},
+	{"DuplicateIntent", ErrDuplicateIntent, "cardwire: this reference was used before"},
+	{"OtherBody", ErrOtherBody, "cardwire: this reference was already used for a different request"},
+	{"Drift", ErrDrift, "cardwire: the response deviates from the API"},
 }
 
 func TestTheListOfSentinelsIsComplete(t *testing.T) {
@@ -50,12 +50,12 @@ func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	var listed, declared []string
 	for _, s := range allSentinels {
 		assert.EqualError(t, s.err, s.text)
-		listed = append(listed, strconv.Quote(s.text))
+		listed = append(listed, "Err"+s.name)
 	}
 	for _, file := range syntax.Files(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {
-				declared = append(declared, spec.Values[0].(*ast.CallExpr).Args[0].(*ast.BasicLit).Value)
+				declared = append(declared, spec.Names[0].Name)
 			}
 			return true
 		})

@@ -33,11 +33,11 @@ type hostile struct {
 // What is told of most of them.
 var (
 	hostileUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	hostileUnfit      = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	hostileUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	hostileTooLarge   = facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}
 	hostileBroken     = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "answered"}
 	hostileNoAnswer   = facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}
-	hostileRefusal    = facts{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "success"}
+	hostileRefusal    = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "success"}
 )
 
 // hostilePage is data that ListCards takes.

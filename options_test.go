@@ -364,5 +364,6 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
+		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
 	}, DefaultProfile())
 }
