@@ -56,7 +56,7 @@ func main() {
 func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	flags := flag.NewFlagSet("backoffice", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:8080", "the `address` to listen on")
-	https := flags.Bool("https", false, "browsers come through a proxy that speaks https; needed to listen for other machines")
+	host := flags.String("https", "", "the `host` by which browsers come, through a proxy that speaks https, passes on the Host header and sets X-Forwarded-For; needed to listen for other machines")
 	file := flags.String("journal", "backoffice.db", "the SQLite `file` that records what is sent; the fake service has a temporary one")
 	postgres := flags.String("postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may stand in PGPASSWORD or .pgpass")
 	lose := flags.Int("lose", 0, "the fake service executes the next `n` transfers and loses the answers")
@@ -67,6 +67,10 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+
+	if strings.Contains(*host, "/") {
+		return fmt.Errorf("-https must be a host such as office.example, not %q", *host)
 	}
 
 	who, err := accountFromEnv()
@@ -90,7 +94,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	o := &office{client: client, journal: journal, log: logger, account: who, https: *https, fake: fake != nil, strangers: newVisitor()}
+	o := &office{client: client, journal: journal, log: logger, account: who, host: *host, fake: fake != nil}
 	return o.serve(ctx, out, *listen)
 }
 
@@ -171,10 +175,14 @@ func (o *office) serve(ctx context.Context, out io.Writer, address string) error
 		return err
 	}
 	defer func() { _ = listener.Close() }()
-	if at, ok := listener.Addr().(*net.TCPAddr); !o.https && (!ok || !at.IP.IsLoopback()) {
-		return errors.New("to listen for other machines put a proxy that speaks https in front, and give -https")
+	open := "https://" + o.host
+	if o.host == "" {
+		open = "http://" + listener.Addr().String()
 	}
-	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser.\n", listener.Addr())
+	if at, ok := listener.Addr().(*net.TCPAddr); o.host == "" && (!ok || !at.IP.IsLoopback()) {
+		return errors.New("to listen for other machines put a proxy that speaks https in front, and give its host by -https")
+	}
+	_, _ = fmt.Fprintf(out, "Open %s/ in a browser.\n", open)
 	server := &http.Server{
 		Handler: o.routes(), ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: bodyTimeout, WriteTimeout: uploadTimeout + 10*time.Second, IdleTimeout: time.Minute,
