@@ -294,7 +294,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	op := operation{
 		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend",
 		class: transport.Write, body: multipartBody,
-		reference: strings.ToLower(p.ClientTransactionID), record: cardOperationRecord, unique: true,
+		reference: accepted(check.UUID, strings.ToLower(p.ClientTransactionID)), record: cardOperationRecord, unique: true,
 		invalid: checked(check.ID("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
 	}
 	op.fields.Add("cardId", p.CardID)
@@ -339,7 +339,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
 	op := operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction",
-		class: transport.Write, body: formBody, reference: strings.ToLower(id), record: cardOperationRecord,
+		class: transport.Write, body: formBody, reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,
 		invalid: checked(check.UUID("clientTransactionID", id)),
 	}
 	if action == "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
@@ -274,8 +273,8 @@ func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 // free, "not sent" would be true of this call and not of what the caller asks about.
 func (k *call) unready(ctx context.Context, err error) *Error {
 	failure := k.fail(OutcomeNotSent, err)
-	if k.client == nil || !k.needsClaim() || check.Given("", k.op.reference) != nil {
-		return failure // such a reference was never sent
+	if k.client == nil || !k.needsClaim() {
+		return failure
 	}
 	if until, ok := k.client.memory.InProgress(k.guard()); ok {
 		return k.inProgress(until)

@@ -357,10 +357,10 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 		asked exchange
 		want  IntentResult
 	}{
-		"success":                          {transferDone, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-1"}},
-		"refusal":                          {transferRefused, IntentResult{Outcome: OutcomeRefused}},
-		"no answer":                        {transferUnanswered, IntentResult{Outcome: OutcomeUnknown}},
-		"an answer that is half readable":  {transferStrange, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-7"}},
+		"success":                           {transferDone, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-1"}},
+		"refusal":                           {transferRefused, IntentResult{Outcome: OutcomeRefused}},
+		"no answer":                         {transferUnanswered, IntentResult{Outcome: OutcomeUnknown}},
+		"an answer that is half readable":   {transferStrange, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-7"}},
 		"a response without the identifier": {exchange{want: asksTransfer("M-1"), reply: success(`{}`)}, IntentResult{Outcome: OutcomeUnknown}},
 		"the answer to another order": {
 			exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},

@@ -184,7 +184,7 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	op := operation{
 		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
-		class: transport.Write, body: jsonBody, reference: p.MerchantOrderNo, unique: true,
+		class: transport.Write, body: jsonBody, reference: accepted(check.Given, p.MerchantOrderNo), unique: true,
 		summary: p.summary(), proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 	}
 	op.fields, op.invalid = p.fields()
