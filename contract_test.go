@@ -136,10 +136,12 @@ type contractSealed interface {
 
 var _ = []contractSealed{cardwire.CardNumber{}, cardwire.CVV{}, cardwire.EncryptedPAN{}}
 
-// A transfer can be kept before it is sent, and read again.
+// A transfer can be kept before it is sent, and read again, but not by accident.
 var (
 	_ json.Marshaler   = cardwire.TransferParams{}
 	_ json.Unmarshaler = (*cardwire.TransferParams)(nil)
+
+	_ func(cardwire.TransferParams) ([]byte, error) = cardwire.TransferParams.RevealJSON
 )
 
 // The interfaces have these methods, no more and no fewer: each can be
