@@ -51,7 +51,7 @@ type IntentResult struct {
 	// Outcome is OutcomeExecuted also for a success.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it did, api_order_no or the
-	// operation's ID; "": none was answered.
+	// operation's ID, of at most 128 bytes, all visible; "": none was answered.
 	ServiceID string
 }
 

@@ -149,7 +149,8 @@ const TransferWaitProcess TransferStatus = "wait_process"
 type Transfer struct {
 	// MerchantOrderNo is the caller's order number as the service repeats it.
 	MerchantOrderNo string
-	// APIOrderNo is the service's order number.
+	// APIOrderNo is the service's order number: at most 128 bytes, all visible. What
+	// exceeds that is left out, and reported to Observer.Drift.
 	APIOrderNo string
 	// Status is the state of the order.
 	Status TransferStatus
@@ -492,7 +493,7 @@ const merchantOrderNo = "merchant_order_no"
 
 var transferMembers = []wire.Member[Transfer]{
 	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
-	{Name: "api_order_no", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
+	{Name: "api_order_no", Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
 }
 

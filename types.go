@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -478,6 +479,9 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 	}
 	*p = sealPAN(text)
 }
+
+// serviceIDValue is for the identifiers that a journal records and people ask about.
+func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
 
 func expiryValue(c *wire.Codec, e *Expiry) {
 	textValue(c, e, "a month like 09/2028 or **/****")

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"bytes"
 	"errors"
 	"mime"
 	"net/http"
@@ -70,6 +71,28 @@ func shown(name, v string) error {
 func hidden(r rune) bool {
 	const brailleBlank = '\u2800'
 	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// Cleaned returns the part of a service's identifier that [Visible] accepts: id
+// itself, or a shorter copy. A database may refuse the rest, and no person sees it.
+func Cleaned(id []byte) []byte {
+	if Visible("", string(id)) == nil {
+		return id
+	}
+	clean := bytes.TrimSpace(bytes.Map(func(r rune) rune {
+		if r == utf8.RuneError || control(r) || hidden(r) {
+			return -1
+		}
+		return r
+	}, id))
+	if len(clean) <= maxID {
+		return clean
+	}
+	end := maxID
+	for !utf8.RuneStart(clean[end]) {
+		end--
+	}
+	return bytes.TrimSpace(clean[:end])
 }
 
 // UTF8 refuses invalid UTF-8, which would arrive as another text.
