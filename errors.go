@@ -122,6 +122,9 @@ func attempts(list []transport.Attempt) []Attempt {
 
 // Error says what failed, whether it happened and what to do next.
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>" // as fmt prints a nil pointer
+	}
 	var b strings.Builder
 	b.WriteString("cardwire: " + e.Op + ": " + e.Outcome.String())
 	if e.HTTPStatus != 0 {
@@ -183,10 +186,18 @@ func (e *Error) advice() string {
 }
 
 // Unwrap returns the cause, which [errors.Is] and [errors.As] look through.
-func (e *Error) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.err
+}
 
 // Is matches the sentinels that stand for an outcome, a status or a code.
 func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	switch target {
 	case ErrOutcomeUnknown:
 		return e.Outcome == OutcomeUnknown

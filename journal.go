@@ -65,6 +65,9 @@ type DuplicateIntent struct {
 
 // Error says how the earlier intent stands.
 func (d *DuplicateIntent) Error() string {
+	if d == nil {
+		d = new(DuplicateIntent) // a nil one in an error is taken for an unknown outcome
+	}
 	return "cardwire: the reference is taken by an intent whose outcome is " + d.Outcome.String()
 }
 

@@ -366,10 +366,13 @@ type DateTime struct {
 }
 
 // In returns the instant at which clocks in loc show t. Which zone the service
-// means is not shown: ask for it, and keep loc in one place.
+// means is not shown: ask for it, and keep loc in one place. nil is UTC.
 func (t DateTime) In(loc *time.Location) time.Time {
 	if t.IsZero() {
 		return time.Time{}
+	}
+	if loc == nil {
+		loc = time.UTC
 	}
 	return time.Date(t.Year, t.Month, t.Day, t.Hour, t.Minute, t.Second, 0, loc)
 }
