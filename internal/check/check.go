@@ -228,13 +228,31 @@ func visible(v, also string) bool {
 }
 
 // refused are the headers that the client sets itself, that would make
-// net/http send a request twice, or that concern one hop only.
+// net/http send a request twice, that concern one hop only, that ask for a part of
+// the response, or that have a server take the request for another one: a read
+// that is retried must stay a read.
 var refused = map[string]bool{
 	"Authorization": true, "Proxy-Authorization": true, "Cookie": true,
 	"Idempotency-Key": true, "X-Idempotency-Key": true,
 	"Host": true, "Content-Type": true, "Content-Length": true, "Content-Encoding": true,
 	"Accept-Encoding": true, "Connection": true, "Keep-Alive": true, "Proxy-Connection": true,
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Expect": true,
+	"Range": true, "If-Range": true,
+	"X-Http-Method-Override": true, "X-Http-Method": true, "X-Method-Override": true,
+	"Http-Method-Override": true, "Http-Method": true, "Method-Override": true,
+	"X-Method": true, "X-Original-Method": true, "X-Forwarded-Method": true,
+	"X-Original-Url": true, "X-Rewrite-Url": true,
+}
+
+// seenAs is the name that a server knows a header by: those that follow CGI take
+// every other character than a letter or a digit for the same.
+func seenAs(name string) string {
+	return http.CanonicalHeaderKey(strings.Map(func(r rune) rune {
+		if letterOrDigit(r) {
+			return r
+		}
+		return '-'
+	}, name))
 }
 
 // Header wants a header that a caller may add to a request.
@@ -242,7 +260,7 @@ func Header(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !token(r) }) {
 		return errors.New("the header's name is not a token")
 	}
-	if refused[http.CanonicalHeaderKey(name)] {
+	if refused[seenAs(name)] {
 		return errors.New("the header is not a caller's to set")
 	}
 	if !visible(value, " \t") {
