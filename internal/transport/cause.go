@@ -93,11 +93,11 @@ func words(err error) string {
 
 // hopeless says that the same request would fail in the same way.
 func hopeless(err error) bool {
-	return errors.Is(err, ErrTooLarge) || untrusted(err) || handshakeFailed(err) || flooded(err)
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
 }
 
-// connecting says that an error is about getting a connection. It is good for a
-// report only: after a redirect it would prove nothing.
+// connecting reports whether an error is about obtaining a connection. It proves
+// nothing where redirects may have been followed.
 func connecting(err error) bool {
 	op := operation(err)
 	return op == "dial" || op == "proxyconnect" || errors.Is(err, errProxyRefused) ||

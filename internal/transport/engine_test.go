@@ -369,7 +369,7 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 			r := own(t, Config{Transport: tc.transport, Policy: quick}).Do(t.Context(), get(t, tc.at))
 			require.EqualError(t, r.Err, tc.words)
 			assert.Equal(t, tc.tries, r.Tries)
-			assert.False(t, r.NotSent, "reads carry no trace, and claim nothing")
+			assert.Equal(t, tc.words != "TLS handshake failed", r.NotSent, "reads have no trace: the error tells")
 		})
 	}
 }
@@ -426,6 +426,27 @@ func TestWriteSentAfterAllByTheLastAttempt(t *testing.T) {
 	assert.Equal(t, 3, r.Tries)
 	assert.Equal(t, []string{"connect", "connect", "sent"}, phases(r))
 	assert.EqualValues(t, 1, executed.Load())
+}
+
+func TestReadThatWasSentBeforeTheDialFailed(t *testing.T) {
+	dials := 0
+	e := own(t, Config{Policy: quick, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dials++; dials > 1 {
+				return refuse(syscall.ECONNREFUSED)(ctx, network, addr)
+			}
+			return pipeTo(func(conn net.Conn) {
+				defer hangUp(conn)
+				if readRequest(bufio.NewReader(conn)) {
+					say(conn, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				}
+			})(ctx, network, addr)
+		},
+	}})
+	r := e.Do(t.Context(), get(t, service))
+	require.ErrorIs(t, r.Err, syscall.ECONNREFUSED)
+	assert.False(t, r.NotSent, "NotSent speaks of all attempts")
+	assert.Equal(t, []string{"answered", "connect", "connect"}, phases(r))
 }
 
 func phases(r *Reply) (all []string) {
