@@ -137,7 +137,12 @@ func (c *call) try() {
 	}
 	resp, err := c.engine.send(c.request(ctx, body), c.in.Class)
 	err = c.receive(ctx, resp, err)
-	c.settle(err, err != nil && (conn.unused() || c.unconnected(err)))
+	if err == nil {
+		c.settle(nil, false)
+		return
+	}
+	unsent := conn.unused() || c.undialed(err)
+	c.settle(conn.explain(err), unsent)
 }
 
 // begin forgets the answer of the attempt before.
@@ -293,11 +298,12 @@ func (c *call) strays(answered *http.Request) bool {
 	return followed || answered.URL == nil || answered.URL.String() != asked.String()
 }
 
-// unconnected reports whether a Read failed because no connection was obtained.
-// A trace would prove more and slow every Read down: before it sought a new
-// connection, net/http may have lost an idle one together with the request.
-func (c *call) unconnected(err error) bool {
-	return c.engine.doer == nil && c.in.Class == Read && c.reply.Status == 0 && connecting(err)
+// undialed reports whether a Read failed because its dial did. A trace would
+// prove more and slow every Read down: before it dialed, net/http may have lost
+// an idle connection together with the request.
+func (c *call) undialed(err error) bool {
+	op := operation(err)
+	return c.engine.doer == nil && c.in.Class == Read && (op == "dial" || op == "proxyconnect")
 }
 
 // settle notes how the attempt ended.
@@ -384,6 +390,15 @@ func (t *connTrace) Value(key any) any {
 // unused is false for nil: without a trace nothing is proven.
 func (t *connTrace) unused() bool {
 	return t != nil && t.sought.Load() && (!t.got.Load() || t.fence.expired() && t.fence.bar())
+}
+
+// explain makes the deadline the error of an attempt that the fence stopped:
+// net/http may report only that the connection was closed.
+func (t *connTrace) explain(err error) error {
+	if t == nil || !t.fence.stopped() {
+		return err
+	}
+	return errors.Join(errExpired, err)
 }
 
 // onceCloser lets both the transport and the engine close a body: not every

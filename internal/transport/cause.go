@@ -96,8 +96,8 @@ func hopeless(err error) bool {
 	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
 }
 
-// connecting reports whether an error is about obtaining a connection. It proves
-// nothing where redirects may have been followed.
+// connecting says that an error is about getting a connection. It is good for a
+// report only: after a redirect it would prove nothing.
 func connecting(err error) bool {
 	op := operation(err)
 	return op == "dial" || op == "proxyconnect" || errors.Is(err, errProxyRefused) ||

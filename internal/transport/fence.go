@@ -27,13 +27,13 @@ type fence struct {
 	state    atomic.Uint32
 }
 
-// The states of a fence. A request that was begun is never unsent, and one that
-// was barred never begins.
+// The states of a fence. In the last two, nothing more is written.
 const (
-	unfenced uint32 = iota
-	untouched
+	unfenced  uint32 = iota
+	untouched        // no byte of the request was written
 	begun
-	barred
+	barred // before its first byte
+	cut    // after it
 )
 
 // expired asks both clocks: the monotonic one stands still while the machine is
@@ -50,7 +50,9 @@ func (f *fence) expired() bool {
 // the request: a proxy's CONNECT, a TLS handshake.
 func (f *fence) admit(request bool) bool {
 	if f.expired() {
-		f.bar()
+		if !f.bar() {
+			f.state.Store(cut)
+		}
 		return false
 	}
 	return !request || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun
@@ -61,6 +63,8 @@ func (f *fence) admit(request bool) bool {
 func (f *fence) bar() bool {
 	return f.state.CompareAndSwap(untouched, barred) || f.state.Load() == barred
 }
+
+func (f *fence) stopped() bool { return f.state.Load() >= barred }
 
 // fencedConn hides every method of a connection but those of net.Conn: an
 // io.ReaderFrom would go on writing after its first look at the clocks.

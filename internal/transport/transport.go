@@ -192,7 +192,7 @@ type Reply struct {
 	// was answered.
 	Attempts []Attempt
 	// NotSent is proof that no byte of the request left this machine in any
-	// attempt. For a Read it says that no attempt obtained a new connection.
+	// attempt. For a Read it says that every attempt ended in a dial that failed.
 	NotSent bool
 	// Redirected says that the answer is a redirect, or answers another request
 	// than the one sent.
