@@ -410,7 +410,7 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 					require.NoError(t, err, op)
 				}
 				assert.Equal(t, tc.want, got, op)
-				assert.Equal(t, []IntentResult{{OutcomeExecuted, tc.want}}, journal.results, op)
+				assert.Equal(t, []IntentResult{{Outcome: OutcomeExecuted, ServiceID: tc.want}}, journal.results, op)
 				assert.Equal(t, tc.drift, slices.Contains(*drift, Drift{call.path, "unprintable identifier"}), op)
 			}
 		})
