@@ -393,7 +393,7 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 				"FreezeCard": {
 					"data", `"` + tc.sent + `"`,
 					func(c *Client) (string, error) {
-						got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "F-1"})
+						got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: freezeID})
 						if got == nil {
 							got = new(CardOperation)
 						}
