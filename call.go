@@ -34,7 +34,7 @@ type spec struct {
 	invalid            error // why it must not be sent
 
 	// Of a write.
-	reference string                 // the caller's identifier; "": none
+	reference string                 // the caller's identifier; "": none, or one that is refused
 	record    string                 // calls with one reference of one record exclude each other; "": name
 	intent    wire.Fields            // what makes two requests the same; nil: fields
 	summary   string                 // Intent.Summary
@@ -45,6 +45,15 @@ type spec struct {
 	body    encoding
 	unique  bool // the reference is that of one execution
 	recheck bool // a response that fails its check is asked for once more
+}
+
+// accepted returns the reference, or "" if check refuses it: such a one was never
+// sent, and may be anything, so that it stays out of errors.
+func accepted(check func(name, v string) error, reference string) string {
+	if check("", reference) != nil {
+		return ""
+	}
+	return reference
 }
 
 // encoding is how an operation's fields become a body.

@@ -230,7 +230,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	fields := func(id string) wire.Fields {
 		return wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: id}}
 	}
-	reference := strings.ToLower(p.ClientTransactionID)
+	reference := accepted(check.UUID, strings.ToLower(p.ClientTransactionID))
 	return do(ctx, c, operation[CardOperation]{
 		spec: spec{
 			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
@@ -282,7 +282,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
 			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}, invalid: err,
-			reference: strings.ToLower(id), record: cardOperationRecord,
+			reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
@@ -279,9 +278,6 @@ func (c *claim) otherBody(d *DuplicateIntent, cause error) *Error {
 // free, "not sent" would be true of this call and not of what the caller asks about.
 func (c *claim) unready(ctx context.Context, err error) *Error {
 	failure := c.op.failure(OutcomeNotSent, err)
-	if check.Given("", c.op.reference) != nil {
-		return failure // such a reference was never sent
-	}
 	if until, ok := c.core.memory.InProgress(c.guard()); ok {
 		return c.inProgress(until)
 	}

@@ -193,7 +193,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 		spec: spec{
 			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 			body: jsonBody, fields: fields, invalid: err,
-			reference: p.MerchantOrderNo, unique: true, summary: p.summary(),
+			reference: accepted(check.Given, p.MerchantOrderNo), unique: true, summary: p.summary(),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},
 		read: object(transferMembers, wire.Whole),

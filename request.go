@@ -62,7 +62,7 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	s := spec{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
-		query: r.Query.Encode(), reference: r.Reference, unique: true,
+		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), unique: true,
 	}
 	s.invalid = cmp.Or(r.encode(&s), r.unjournaled(c))
 	// What a path and a query name belongs to the intent as the body does.

@@ -179,8 +179,8 @@ func (u *upload) explain(failure *Error) {
 	if u.source == nil || failure.Err == nil {
 		return
 	}
-	if failure.Outcome == OutcomeExecuted && u.check() != nil {
-		failure.Outcome = OutcomeUnknown // what was done was not done with this image
+	if failure.Code == codeSuccess {
+		_ = u.check() // an early response leaves the source unread, and its fault unknown
 	}
 	if fault := u.source.fault(); fault != nil && failure.Err != fault { //nolint:errorlint // one that is wrapped has words of its own
 		failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
