@@ -55,7 +55,7 @@ func (c *call) try() {
 		c.settle(nil, false)
 		return
 	}
-	unsent := conn.unused() || c.undialed(err)
+	unsent := conn.unused() || c.dialFailed(err)
 	c.settle(conn.explain(err), unsent)
 }
 
@@ -245,10 +245,10 @@ func sameAddress(a, b *url.URL) bool {
 		a.EscapedPath() == b.EscapedPath() && a.RawQuery == b.RawQuery && a.User == b.User
 }
 
-// undialed reports whether a Read failed because its dial did. A trace would
-// prove more and slow every Read down: before it dialed, net/http may have lost
+// dialFailed reports whether a Read failed because its dial did. A trace would
+// prove more and slow every Read down: before the dial, net/http may have lost
 // an idle connection together with the request.
-func (c *call) undialed(err error) bool {
+func (c *call) dialFailed(err error) bool {
 	op := operation(err)
 	return c.engine.doer == nil && c.in.Class == Read && (op == "dial" || op == "proxyconnect")
 }
