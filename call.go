@@ -293,6 +293,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		r.Deadline = k.start.Add(k.timeout())
 	}
+	if k.op.upload != nil {
+		k.op.upload.ctx = ctx
+	}
 	var err error
 	k.contentType, err = k.op.encode(r)
 	return r, err
