@@ -294,6 +294,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
+	if k.op.upload != nil {
+		k.op.upload.ctx = ctx
+	}
 	return r, k.op.encode(r)
 }
 
