@@ -107,7 +107,7 @@ type call struct {
 //	do         begins the call, ends it, and returns what it read
 //	exchange   asks the engine, and has judge say what its response means
 //	Engine.Do  of package transport hands the call to go-retryablehttp
-//	RoundTrip  of package transport is called back for each attempt
+//	RoundTrip  of package transport is called back for each attempt, and asks net/http
 //
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
