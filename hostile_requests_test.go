@@ -489,6 +489,42 @@ func requestInputs() []input {
 			}),
 		},
 		{
+			name: "Request.Multipart.Name", refuses: control | invalid | quote,
+			sent: func(text string) string {
+				return post + "/ask\"" + usual + partBody + "\npart " + strconv.Quote(text) + " = \"v\""
+			},
+			call: requested(func(text string) cardwire.Request {
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: text, Value: "v"}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.Value", refuses: texts, without: post + "/ask\"" + usual + partBody + "\npart \"n\" = \"\"",
+			sent: endingIn(post + "/ask\"" + usual + partBody + "\npart \"n\""),
+			call: requested(func(text string) cardwire.Request {
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "n", Value: text}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.File.Filename", refuses: fileNames,
+			sent: func(text string) string {
+				return strings.Replace(uploads(text, "image/png"), "/cards/upload", "/ask", 1)
+			},
+			call: requested(func(text string) cardwire.Request {
+				p := cardwire.ImageBytes(text, []byte(image))
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "file", File: &p}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.File.ContentType", refuses: all, although: []string{"a/b"}, benign: `image/x-scan; q="1"`,
+			sent:    func(text string) string { return strings.Replace(uploads("a.png", text), "/cards/upload", "/ask", 1) },
+			without: strings.Replace(uploads("a.png", "image/png"), "/cards/upload", "/ask", 1),
+			call: requested(func(text string) cardwire.Request {
+				p := cardwire.ImageBytes("a.png", []byte(image))
+				p.ContentType = text
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "file", File: &p}}}
+			}),
+		},
+		{
 			name: "Request.Form, name", refuses: texts, without: post + "/ask\"" + usual + formBody + "\nform \"\" = \"v\"",
 			sent: func(text string) string {
 				return post + "/ask\"" + usual + formBody + "\nform " + strconv.Quote(text) + " = \"v\""
@@ -1023,7 +1059,7 @@ func TestTheListOfInputsIsComplete(t *testing.T) {
 // of interfaces and functions are nil: what they hold is theirs.
 var parameterTypes = map[string]reflect.Type{
 	"Option": nil, "CallOption": nil, "Doer": nil, "Limiter": nil, "Journal": nil,
-	"Client": nil, "Response": nil, // filled in by the client
+	"Client": nil, "Response": nil, "Part": nil, // filled in by the client, or a field of Request
 	"Observer":          reflect.TypeFor[cardwire.Observer](),
 	"RetryPolicy":       reflect.TypeFor[cardwire.RetryPolicy](),
 	"Profile":           reflect.TypeFor[cardwire.Profile](),
@@ -1083,6 +1119,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return baseName(r.Type) == "string" }) {
 					found = append(found, function+" "+name.Name)
 				}
+				found = append(found, parameterInputs(t, function, pointersOf(x.Params))...) // what it fills in
 			case *ast.MapType:
 				found = append(found, function+" "+name.Name)
 			case *ast.Ident, *ast.StarExpr:
@@ -1105,6 +1142,21 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 		}
 	}
 	return found
+}
+
+// pointersOf are the parameters that a function which is handed in fills in: they
+// have no names.
+func pointersOf(params *ast.FieldList) *ast.FieldList {
+	filled := new(ast.FieldList)
+	if params == nil {
+		return filled
+	}
+	for _, p := range params.List {
+		if _, ok := p.Type.(*ast.StarExpr); ok {
+			filled.List = append(filled.List, &ast.Field{Names: []*ast.Ident{{Name: "_"}}, Type: p.Type})
+		}
+	}
+	return filled
 }
 
 func dereferenced(e ast.Expr) ast.Expr {

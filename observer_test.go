@@ -203,7 +203,7 @@ func TestLogger(t *testing.T) {
 			},
 			func(ctx context.Context, c *Client) error { return onlyError(c.GetCardByOrder(ctx, "o1")) },
 			"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=429 duration=1s\n" +
-				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=GetCardByOrder status=429 duration=1s\n" +
+				"level=WARN msg=\"cardwire: the attempt failed and is retried\" operation=GetCardByOrder status=429 duration=1s\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=0 duration=1s outcome=unknown\n",
 		},
 		"a page that is read once more": {
@@ -217,7 +217,7 @@ func TestLogger(t *testing.T) {
 			},
 			"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200 outcome=executed\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=503 duration=1s\n" +
-				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=ListCards status=503 duration=1s\n" +
+				"level=WARN msg=\"cardwire: the attempt failed and is retried\" operation=ListCards status=503 duration=1s\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200\n",
 		},
 		"what was not sent": {
@@ -289,7 +289,7 @@ func TestLoggerOfWarningsOnly(t *testing.T) {
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(log.String(), "\n"))
-	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is repeated" operation=ListBINs status=503`)
+	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is retried" operation=ListBINs status=503`)
 }
 
 // driftKinds has every kind of drift there is, in the reply of an operation.
