@@ -864,7 +864,7 @@ func ExampleWithMaxResponseBytes() {
 func ExampleWithTimeout() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
-	client := connect(service, cardwire.WithTimeout(20*time.Millisecond))
+	client := connect(service, cardwire.WithTimeout(time.Second))
 
 	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))
