@@ -45,7 +45,8 @@ func faultyCalls() map[string]cardwire.Method {
 		Transfer: transfer, Image: []byte(faultBody),
 	})
 	delete(calls, "AllCards") // ListCards, to the fake
-	delete(calls, "Call")     // what it is made to call
+	delete(calls, "AllPages")
+	delete(calls, "Call") // what it is made to call
 	return calls
 }
 

@@ -796,7 +796,7 @@ func canaryReplies() map[string]string {
 		"ListRemittanceCurrencies": `[{"id":1,"payout_currency":"EUR","fee_rate":0.1,"fixed_fee":` + canaryNumber + `,"min_quota":1,"max_quota":2,"year_transfer_amount_quota":3}]`,
 		"Call":                     `{"pan":"` + canaryNumber + `","cvv":` + longCVV + `,"n":[1,"` + canaryKey + `"]}`,
 	}
-	replies["AllCards"] = replies["ListCards"]
+	replies["AllCards"], replies["AllPages"] = replies["ListCards"], replies["ListCards"]
 	for _, w := range allWrites() {
 		replies[w.op] = w.data
 	}

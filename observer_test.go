@@ -93,6 +93,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 		"ListBINs":                 {`[]`, CallInfo{"ListBINs", "GET", "/bins", "", false}},
 		"ListBINsUnderMaintenance": {`[]`, CallInfo{"ListBINsUnderMaintenance", "GET", "/bins/maintenance", "", false}},
 		"ListCards":                {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
+		"AllPages":                 {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
 		"AllCards":                 {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
 		"GetCard":                  {card, CallInfo{"GetCard", "GET", "/cards/info", "", false}},
 		"GetCardByOrder":           {card, CallInfo{"GetCardByOrder", "GET", "/cards/info", "", false}},
@@ -194,7 +195,8 @@ func TestLogger(t *testing.T) {
 			func(ctx context.Context, c *Client) error {
 				return onlyError(c.CreateTransfer(ctx, smallTransfer("M-1")))
 			},
-			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n",
+			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n" +
+				"level=WARN msg=\"cardwire: a write failed\" operation=CreateTransfer reference=M-1 outcome=refused step=fail status=422 code=1422 requestID=\"\"\n",
 		},
 		"a repeat": {
 			[]exchange{
