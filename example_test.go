@@ -120,6 +120,22 @@ func ExampleClient_AllCards() {
 	// seen 25 cards
 }
 
+// Whole pages, with their numbers: where to resume is known between two of them.
+func ExampleClient_AllPages() {
+	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
+
+	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10, Page: 2}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("page %d of %d, %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards))
+	}
+	// Output:
+	// page 2 of 3, 10 cards
+	// page 3 of 3, 5 cards
+}
+
 // Three pages are read while one is used. The cards come in the same order.
 func ExampleWithPrefetch() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(45)))
@@ -701,6 +717,7 @@ func ExampleWithLogger() {
 	// Output:
 	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200 code=200
 	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502 outcome=unknown
+	// level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=order-1 outcome=unknown step=reconcile status=502 code=0 requestID=""
 }
 
 // What a counter or a tracer is fed with.

@@ -383,7 +383,7 @@ func operationInputs() []input {
 			}),
 		},
 		{
-			name: "FreezeCardParams.ClientTransactionID", refuses: references,
+			name: "FreezeCardParams.ClientTransactionID", refuses: all, benign: uuidText,
 			sent: endingIn(post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = \"c-1\"\npart \"clientTransactionId\""),
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "c-1", ClientTransactionID: text})
@@ -1119,44 +1119,37 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return baseName(r.Type) == "string" }) {
 					found = append(found, function+" "+name.Name)
 				}
-				found = append(found, parameterInputs(t, function, pointersOf(x.Params))...) // what it fills in
+				for _, set := range x.Params.List { // what a function that is handed in fills in
+					if star, ok := set.Type.(*ast.StarExpr); ok {
+						found = append(found, structInputs(t, function, star)...)
+					}
+				}
 			case *ast.MapType:
 				found = append(found, function+" "+name.Name)
 			case *ast.Ident, *ast.StarExpr:
-				typeName := baseName(x)
-				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); ofAnother {
-					continue
-				}
-				if typeName == "string" {
+				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); !ofAnother && baseName(x) == "string" {
 					found = append(found, function+" "+name.Name)
 					continue
 				}
-				if !ast.IsExported(typeName) {
-					continue
-				}
-				parameter, known := parameterTypes[typeName]
-				if assert.True(t, known, "%s takes a %s: add it to parameterTypes", function, typeName) && parameter != nil {
-					found = append(found, fieldInputs(typeName, parameter)...)
-				}
+				found = append(found, structInputs(t, function, x)...)
 			}
 		}
 	}
 	return found
 }
 
-// pointersOf are the parameters that a function which is handed in fills in: they
-// have no names.
-func pointersOf(params *ast.FieldList) *ast.FieldList {
-	filled := new(ast.FieldList)
-	if params == nil {
-		return filled
+// structInputs are the fields of a type of this package that a function takes.
+func structInputs(t *testing.T, function string, x ast.Expr) []string {
+	t.Helper()
+	typeName := baseName(x)
+	if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); ofAnother || !ast.IsExported(typeName) {
+		return nil
 	}
-	for _, p := range params.List {
-		if _, ok := p.Type.(*ast.StarExpr); ok {
-			filled.List = append(filled.List, &ast.Field{Names: []*ast.Ident{{Name: "_"}}, Type: p.Type})
-		}
+	parameter, known := parameterTypes[typeName]
+	if !assert.True(t, known, "%s takes a %s: add it to parameterTypes", function, typeName) || parameter == nil {
+		return nil
 	}
-	return filled
+	return fieldInputs(typeName, parameter)
 }
 
 func dereferenced(e ast.Expr) ast.Expr {
@@ -1208,8 +1201,14 @@ func TestTheSearchForInputsFindsThem(t *testing.T) {
 		{Names: []*ast.Ident{{Name: "a"}, {Name: "b"}}, Type: &ast.Ident{Name: "string"}},
 		{Names: []*ast.Ident{{Name: "p"}}, Type: &ast.Ident{Name: "FreezeCardParams"}},
 		{Names: []*ast.Ident{{Name: "m"}}, Type: &ast.MapType{}},
-		{Names: []*ast.Ident{{Name: "f"}}, Type: &ast.FuncType{Results: &ast.FieldList{List: []*ast.Field{{Type: &ast.Ident{Name: "string"}}}}}},
+		{Names: []*ast.Ident{{Name: "f"}}, Type: &ast.FuncType{
+			Params:  &ast.FieldList{List: []*ast.Field{{Type: &ast.StarExpr{X: &ast.Ident{Name: "FreezeCardParams"}}}}},
+			Results: &ast.FieldList{List: []*ast.Field{{Type: &ast.Ident{Name: "string"}}}},
+		}},
 	}}
-	assert.Equal(t, []string{"F a", "F b", "FreezeCardParams.CardID", "FreezeCardParams.ClientTransactionID", "F m", "F f"},
+	assert.Equal(t, []string{
+		"F a", "F b", "FreezeCardParams.CardID", "FreezeCardParams.ClientTransactionID", "F m",
+		"F f", "FreezeCardParams.CardID", "FreezeCardParams.ClientTransactionID",
+	},
 		parameterInputs(t, "F", function))
 }

@@ -176,8 +176,8 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	assert.Same(t, err, results[0].Err)
 }
 
-// The log, as text, is all that is written of a call: no address, key, reference
-// or number.
+// The log, as text, is all that is written of a call: no address, key or number, and
+// a reference only of a write that failed.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -197,6 +197,14 @@ func TestLogger(t *testing.T) {
 			},
 			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n" +
 				"level=WARN msg=\"cardwire: a write failed\" operation=CreateTransfer reference=M-1 outcome=refused step=fail status=422 code=1422 requestID=\"\"\n",
+		},
+		"an unknown outcome": {
+			[]exchange{{want: asksTransfer("M-1"), err: errBrokenNetwork}},
+			func(ctx context.Context, c *Client) error {
+				return onlyError(c.CreateTransfer(ctx, smallTransfer("M-1")))
+			},
+			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=0 duration=1s outcome=unknown\n" +
+				"level=ERROR msg=\"cardwire: a write failed\" operation=CreateTransfer reference=M-1 outcome=unknown step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n",
 		},
 		"a repeat": {
 			[]exchange{

@@ -78,7 +78,7 @@ func (k *Kind) fits(ops []string) (fit []string) {
 	return fit
 }
 
-// Kinds returns all kinds: 25 of the service, 15 of the proxy, and 4 of data
+// Kinds returns all kinds: 25 of the service, 15 of the proxy, and 5 of data
 // that are not the promised.
 func Kinds() []Kind { return slices.Concat(serviceKinds(), proxyKinds(), dataKinds()) }
 
@@ -167,12 +167,13 @@ func proxyKinds() []Kind {
 	}
 }
 
-// After it was executed, and was said to be: what else is said then decides
-// only whether the answer is that to this order.
+// After it was executed, and was said to be: only data that names the order, or has
+// the service's identifier of it, proves that the response is about it.
 func dataKinds() []Kind {
 	kinds := []Kind{
-		{Name: "done-other-data", verdicts: []Verdict{Executed}, serve: data(`["true"]`)},
-		{Name: "done-no-identity", verdicts: []Verdict{Executed}, serve: withoutIdentity},
+		{Name: "done-other-data", verdicts: []Verdict{Unknown}, serve: data(`["true"]`)},
+		{Name: "done-no-identity", verdicts: []Verdict{Unknown}, ops: withoutReference, serve: withoutIdentity},
+		{Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"}, serve: ownNumberOnly},
 		{
 			Name: "done-other-order", verdicts: []Verdict{Unknown}, ops: []string{"CreateTransfer"},
 			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),
@@ -212,12 +213,19 @@ func data(text string) func(*exchange) {
 	}
 }
 
-// withoutIdentity executes, and does not say as what.
+// ownNumberOnly executes, and names the order without the service's number for it.
+func ownNumberOnly(x *exchange) {
+	data(`{"merchant_order_no":"` + x.order.Reference + `","status":"wait_process"}`)(x)
+}
+
+// withoutReference are the operations whose data does not name the caller's reference.
+var withoutReference = []string{"FreezeCard", "UploadImage", "CancelOperation", "RetryOperation"}
+
+// withoutIdentity executes, and its data is without the identifier.
 func withoutIdentity(x *exchange) {
 	data(map[string]string{
-		"CreateTransfer": `{"merchant_order_no":"` + x.order.Reference + `","status":"wait_process"}`,
-		"FreezeCard":     `""`,
-		"UploadImage":    `{}`,
+		"FreezeCard":  `""`,
+		"UploadImage": `{}`,
 		// These have none. That there is no data at all is the next to it.
 		"CancelOperation": `null`,
 		"RetryOperation":  `null`,
