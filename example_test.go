@@ -881,7 +881,7 @@ func ExampleWithMaxResponseBytes() {
 func ExampleWithTimeout() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
-	client := connect(service, cardwire.WithTimeout(20*time.Millisecond))
+	client := connect(service, cardwire.WithTimeout(time.Second))
 
 	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))
@@ -965,4 +965,21 @@ func ExampleCardNumber() {
 	// 6 false
 	// 6 false
 	// 6 false
+}
+
+// Pages come with their totals.
+func ExampleClient_AllPages() {
+	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
+
+	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("page %d of %d: %d of %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards), page.Total)
+	}
+	// Output:
+	// page 1 of 3: 10 of 25 cards
+	// page 2 of 3: 10 of 25 cards
+	// page 3 of 3: 5 of 25 cards
 }

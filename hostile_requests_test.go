@@ -489,6 +489,42 @@ func requestInputs() []input {
 			}),
 		},
 		{
+			name: "Request.Multipart.Name", refuses: control | invalid | quote,
+			sent: func(text string) string {
+				return post + "/ask\"" + usual + partBody + "\npart " + strconv.Quote(text) + " = \"v\""
+			},
+			call: requested(func(text string) cardwire.Request {
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: text, Value: "v"}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.Value", refuses: texts, without: post + "/ask\"" + usual + partBody + "\npart \"n\" = \"\"",
+			sent: endingIn(post + "/ask\"" + usual + partBody + "\npart \"n\""),
+			call: requested(func(text string) cardwire.Request {
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "n", Value: text}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.File.Filename", refuses: fileNames,
+			sent: func(text string) string {
+				return strings.Replace(uploads(text, "image/png"), "/cards/upload", "/ask", 1)
+			},
+			call: requested(func(text string) cardwire.Request {
+				p := cardwire.ImageBytes(text, []byte(image))
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "file", File: &p}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.File.ContentType", refuses: all, although: []string{"a/b"}, benign: `image/x-scan; q="1"`,
+			sent:    func(text string) string { return strings.Replace(uploads("a.png", text), "/cards/upload", "/ask", 1) },
+			without: strings.Replace(uploads("a.png", "image/png"), "/cards/upload", "/ask", 1),
+			call: requested(func(text string) cardwire.Request {
+				p := cardwire.ImageBytes("a.png", []byte(image))
+				p.ContentType = text
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "file", File: &p}}}
+			}),
+		},
+		{
 			name: "Request.Form, name", refuses: texts, without: post + "/ask\"" + usual + formBody + "\nform \"\" = \"v\"",
 			sent: func(text string) string {
 				return post + "/ask\"" + usual + formBody + "\nform " + strconv.Quote(text) + " = \"v\""
@@ -1023,7 +1059,7 @@ func TestTheListOfInputsIsComplete(t *testing.T) {
 // of interfaces and functions are nil: what they hold is theirs.
 var parameterTypes = map[string]reflect.Type{
 	"Option": nil, "CallOption": nil, "Doer": nil, "Limiter": nil, "Journal": nil,
-	"Client": nil, "Response": nil, // filled in by the client
+	"Client": nil, "Response": nil, "Part": nil, // filled in by the client, or a field of Request
 	"Observer":          reflect.TypeFor[cardwire.Observer](),
 	"RetryPolicy":       reflect.TypeFor[cardwire.RetryPolicy](),
 	"Profile":           reflect.TypeFor[cardwire.Profile](),

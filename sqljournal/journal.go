@@ -167,9 +167,10 @@ WHERE i.state IN ('refused', 'not_sent') AND i.body_sha256 = excluded.body_sha25
 // ErrOtherBody comes a *cardwire.DuplicateIntent, unless the other request was
 // refused or not sent. What must not be repeated wraps one too; see [WithRepeats].
 //
-// Where the database fails so that the intent may have been recorded after all,
-// Begin takes another second to mark it as not sent, even if ctx is done: else
-// a call that sent nothing would block its reference.
+// Begin waits for its statement for a second after ctx is done. Where the database
+// fails so that the intent may have been recorded after all, Begin takes another
+// second to mark it as not sent, even if ctx is done: else a call that sent nothing
+// would block its reference.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" {
 		return errors.New("sqljournal: an intent needs an operation and a reference")
@@ -182,15 +183,32 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 		query = insertUnique
 	}
 	holder := j.holder(i) + j.call()
-	begun, err := j.execAt(ctx, i.Time, query, i.Op, i.Reference, i.Unique, i.BodySHA256, holder)
+	patient, cancel := outlasting(ctx, beginPatience)
+	defer cancel()
+	begun, err := j.execAt(patient, i.Time, query, i.Op, i.Reference, i.Unique, i.BodySHA256, holder)
 	switch {
 	case err != nil:
 		j.release(ctx, i, holder)
-		return failed("recording the intent", err)
+		return failed("recording the intent", errors.Join(ctx.Err(), err))
 	case begun == 0:
 		return j.taken(ctx, i)
 	}
 	return nil
+}
+
+// beginPatience is for how long Begin waits for its statement after its caller's
+// context is done. A server that is told to cancel a statement may execute it all
+// the same, and then after it was released.
+const beginPatience = time.Second
+
+// outlasting returns a context that ends that much later than ctx.
+func outlasting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // holder is how the name begins by which a call holds an intent, as far as both

@@ -27,14 +27,22 @@ type call struct {
 	carried
 }
 
-// try makes one attempt, from the limiter to the last byte of the response. So a
-// truncated body is a failed attempt like any other, and there is no body left that
-// could be lost, or block the drain.
-func (c *call) try() {
+// attempts is the RoundTripper below go-retryablehttp. It has no CloseIdleConnections on
+// purpose: the library calls that after each failure.
+type attempts struct{}
+
+// RoundTrip makes one attempt of the call that r carries, from the limiter to the last
+// byte of the response. So a truncated body is a failed attempt like any other, and
+// there is no body left that could be lost, or block the drain.
+//
+// It never fails, and its response is a stub with a status that makes http.Client look
+// no further: what happened is in the call.
+func (attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := callOf(r.Context())
 	if err := c.admit(); err != nil {
 		c.refused = true
 		c.reply.Err = c.failure(err)
-		return
+		return c.stub(r), nil
 	}
 	c.begin()
 	ctx, stop := c.bounded()
@@ -43,7 +51,7 @@ func (c *call) try() {
 	if err != nil {
 		c.settle(seal("the request body could not be opened", err), true)
 		c.final = true
-		return
+		return c.stub(r), nil
 	}
 	defer body.Close()
 	conn := c.trace(ctx)
@@ -53,10 +61,22 @@ func (c *call) try() {
 	resp, err := c.engine.carrier(c.in.Class).RoundTrip(c.request(ctx, body))
 	if err = c.receive(ctx, resp, err); err == nil {
 		c.settle(nil, false)
-		return
+		return c.stub(r), nil
 	}
 	unsent := conn.unused() || c.dialFailed(err)
 	c.settle(conn.explain(err), unsent)
+	return c.stub(r), nil
+}
+
+// stub is the response to r, which the library needs to find the call where another
+// attempt may follow.
+func (c *call) stub(r *http.Request) *http.Response {
+	if !c.retryable() {
+		return &c.engine.stub
+	}
+	stub := c.engine.stub
+	stub.Request = r
+	return &stub
 }
 
 // admit waits for the limiter and reports whether an attempt may begin.

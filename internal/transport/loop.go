@@ -31,15 +31,13 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// loop makes the attempts of the call. The error is that of a wait that the context
-// cut short.
-func (c *call) loop() error {
+// carry returns what go-retryablehttp is given: the call and nothing else, because each
+// attempt makes a request of its own.
+func (c *call) carry() *retryablehttp.Request {
 	ctx := context.WithValue(c.ctx, callKey{}, c)
-	// The request carries nothing but the call: each attempt makes its own.
 	c.inner = *(&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(ctx)
 	c.outer.Request = &c.inner
-	_, err := c.engine.library.Do(&c.outer)
-	return err
+	return &c.outer
 }
 
 // carried is what go-retryablehttp is given of a call. It is part of the call to be
@@ -47,22 +45,4 @@ func (c *call) loop() error {
 type carried struct {
 	inner http.Request
 	outer retryablehttp.Request
-}
-
-// attempts is the RoundTripper below go-retryablehttp. It has no CloseIdleConnections on
-// purpose: the library calls that after each failure.
-type attempts struct{}
-
-// RoundTrip makes one attempt of the call that r carries. It never fails, and its
-// response is a stub with a status that makes http.Client look no further: what
-// happened is in the call.
-func (attempts) RoundTrip(r *http.Request) (*http.Response, error) {
-	c := callOf(r.Context())
-	c.try()
-	if !c.retryable() {
-		return &c.engine.stub, nil // Backoff will not ask whose it is
-	}
-	stub := c.engine.stub
-	stub.Request = r
-	return &stub, nil
 }

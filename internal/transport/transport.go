@@ -223,7 +223,8 @@ func (e *Engine) Do(ctx context.Context, in *Request) *Reply {
 		c.reply.Err = seal("invalid request", err)
 		return &c.reply
 	}
-	if err := c.loop(); err != nil {
+	// An error comes only from a wait that the context cut short.
+	if _, err := e.library.Do(c.carry()); err != nil { //nolint:bodyclose // of a stub
 		c.reply.Err = c.failure(err)
 	}
 	return &c.reply
