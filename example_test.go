@@ -120,22 +120,6 @@ func ExampleClient_AllCards() {
 	// seen 25 cards
 }
 
-// Whole pages, with their numbers: where to resume is known between two of them.
-func ExampleClient_AllPages() {
-	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
-
-	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10, Page: 2}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("page %d of %d, %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards))
-	}
-	// Output:
-	// page 2 of 3, 10 cards
-	// page 3 of 3, 5 cards
-}
-
 // Three pages are read while one is used. The cards come in the same order.
 func ExampleWithPrefetch() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(45)))
