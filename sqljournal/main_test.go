@@ -77,6 +77,19 @@ func onPostgreSQL(t *testing.T) place {
 	return at
 }
 
+// another is a journal of its own in the same database, or in a database beside it.
+func (p place) another(t *testing.T) place {
+	t.Helper()
+	p.Table = "t_" + strings.ToLower(rand.Text())
+	db, err := sql.Open(p.Driver, p.Source)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		drop(t, db, p.Table)
+		require.NoError(t, db.Close())
+	})
+	return p
+}
+
 // drop drops a journal's tables.
 func drop(t *testing.T, db *sql.DB, table string) {
 	t.Helper()
