@@ -22,7 +22,9 @@ func (j *digestJournal) Begin(_ context.Context, i cardwire.Intent) error {
 	return errNothingGoes
 }
 
-func (j *digestJournal) End(context.Context, cardwire.Intent, cardwire.IntentResult) error { return nil }
+func (j *digestJournal) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
+	return nil
+}
 
 // These values are in the journals of others. A digest that changes with a release
 // turns every order that is pending then into ErrOtherBody: do not change them. They

@@ -117,3 +117,21 @@ func openNew(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
 	require.NoError(t, journal.Migrate(t.Context()))
 	return db, journal
 }
+
+// openFor is openNew for a benchmark.
+func openFor(b *testing.B, at place) (*sql.DB, *sqljournal.Journal) {
+	b.Helper()
+	db, err := sql.Open(at.Driver, at.Source)
+	require.NoError(b, err)
+	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
+	require.NoError(b, err)
+	require.NoError(b, journal.Migrate(b.Context()))
+	b.Cleanup(func() {
+		for _, name := range []string{at.Table, at.Table + "_history", at.Table + "_journal"} {
+			_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
+			require.NoError(b, err)
+		}
+		require.NoError(b, db.Close())
+	})
+	return db, journal
+}
