@@ -127,7 +127,7 @@ func TestGetCardEscapesTheIdentifier(t *testing.T) {
 	profile := DefaultProfile()
 	profile.CardIDParam = "card id"
 	c := answered(t, "GET /shop/api/v1/cards/info?card+id=a%3Fb%26c%3Dd+%23%25%2B%C3%A9",
-		success(edited(t, singleCardText, `"id":"card-1"`, `"id":"a?b&c=d #%+é"`)), WithProfile(profile))
+		success(edited(t, singleCardText, `"id":"card-1"`, `"id":"a?b&c=d #%+é"`)), WithProfile(func(own *Profile) { *own = profile }))
 	got, err := c.GetCard(t.Context(), "a?b&c=d #%+é")
 	require.NoError(t, err)
 	assert.Equal(t, "a?b&c=d #%+é", got.ID)
@@ -148,7 +148,7 @@ func TestGetCardTrustsRepliesWhereToldTo(t *testing.T) {
 	t.Parallel()
 	profile := DefaultProfile()
 	profile.TrustReplies = true
-	c := answered(t, "GET /shop/api/v1/cards/info?id=card-2", success(singleCardText), WithProfile(profile))
+	c := answered(t, "GET /shop/api/v1/cards/info?id=card-2", success(singleCardText), WithProfile(func(own *Profile) { *own = profile }))
 	got, err := c.GetCard(t.Context(), "card-2")
 	require.NoError(t, err)
 	assert.Equal(t, "card-1", got.ID)
@@ -187,10 +187,10 @@ func freezeRequest(card, reference string) string {
 
 func TestFreezeCardSendsTheReferenceThatItIsGiven(t *testing.T) {
 	t.Parallel()
-	c := answered(t, freezeRequest("card-1", "freeze 7/é"), success(`"`+operationID+`"`), WithStrictDrift())
-	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze 7/é"})
+	c := answered(t, freezeRequest("card-1", freezeID), success(`"`+operationID+`"`), WithStrictDrift())
+	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID})
 	require.NoError(t, err)
-	assert.Equal(t, &CardOperation{ID: operationID, ClientTransactionID: "freeze 7/é"}, got)
+	assert.Equal(t, &CardOperation{ID: operationID, ClientTransactionID: freezeID}, got)
 	noZeroField(t, got)
 }
 
@@ -224,16 +224,17 @@ func TestFreezeCardReturnsTheReferenceOfAFailure(t *testing.T) {
 	assert.Equal(t, freezeRequest("card-1", reference), s.requests[0])
 }
 
-func TestFreezeCardWithoutAnOperationIDIsExecutedAndUnreadable(t *testing.T) {
+func TestFreezeCardWithoutAnOperationIDIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`null`, `""`, `true`, `{}`, `["` + operationID + `"]`} {
 		t.Run(data, func(t *testing.T) {
 			t.Parallel()
 			c := answered(t, anything, success(data))
-			got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: "f-1"})
+			got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID})
 			assert.Nil(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorIs(t, err, ErrExecuted)
+			require.ErrorIs(t, err, ErrOutcomeUnknown)
+			assert.Equal(t, StepReconcile, NextStep(err))
 		})
 	}
 }
@@ -273,7 +274,7 @@ func TestCancelAndRetryNameTheirAction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := answered(t, "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\n"+tc.want,
-				success(`true`), WithStrictDrift(), WithProfile(tc.profile))
+				success(`true`), WithStrictDrift(), WithProfile(func(own *Profile) { *own = tc.profile }))
 			require.NoError(t, tc.call(c))
 		})
 	}
@@ -337,7 +338,7 @@ func TestRetryOperationNeedsAnAction(t *testing.T) {
 	t.Parallel()
 	profile := DefaultProfile()
 	profile.RetryAction = ""
-	err := unasked(t, WithProfile(profile)).RetryOperation(t.Context(), operationID)
+	err := unasked(t, WithProfile(func(own *Profile) { *own = profile })).RetryOperation(t.Context(), operationID)
 	refusedBeforehand(t, err, "Profile.RetryAction")
 }
 
@@ -366,7 +367,7 @@ func TestHostileIdentifiersAreNotSent(t *testing.T) {
 			return err
 		},
 		"CardID": func(ctx context.Context, c *Client, id string) error {
-			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: id, ClientTransactionID: "f-1"})
+			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: id, ClientTransactionID: freezeID})
 			return err
 		},
 		"SubAccountID": func(ctx context.Context, c *Client, id string) error {
@@ -383,7 +384,7 @@ func TestHostileIdentifiersAreNotSent(t *testing.T) {
 		for name, id := range hostileIDs {
 			t.Run(parameter+", "+name, func(t *testing.T) {
 				t.Parallel()
-				err := call(t.Context(), unasked(t, WithProfile(profile)), id)
+				err := call(t.Context(), unasked(t, WithProfile(func(own *Profile) { *own = profile })), id)
 				refusedBeforehand(t, err, strings.Fields(parameter)[0])
 				if len(id) > 2 {
 					assert.NotContains(t, err.Error(), id)

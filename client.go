@@ -85,6 +85,7 @@ import (
 	"slices"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
@@ -115,8 +116,8 @@ type Client struct {
 // core is what a Client holds.
 type core struct {
 	config
-	engine  *transport.Engine
-	intents intents
+	engine *transport.Engine
+	memory inflight.Memory
 }
 
 // New returns a Client for the service at baseURL, which is the service's
@@ -135,7 +136,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	for _, opt := range opts {
 		if opt == nil {
-			return nil, invalid("an option is nil")
+			return nil, badSetup("an option is nil")
 		}
 		if err := opt(&cfg); err != nil {
 			return nil, err
@@ -157,7 +158,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 func NewFromEnv(opts ...Option) (*Client, error) {
 	baseURL := os.Getenv("CARDWIRE_BASE_URL")
 	if baseURL == "" {
-		return nil, invalid("CARDWIRE_BASE_URL is not set in the environment")
+		return nil, badSetup("CARDWIRE_BASE_URL is not set in the environment")
 	}
 	return New(baseURL, os.Getenv("CARDWIRE_API_KEY"), opts...)
 }
@@ -166,21 +167,21 @@ func NewFromEnv(opts ...Option) (*Client, error) {
 func (c *config) complete(baseURL, apiKey string) error {
 	base, err := check.BaseURL(baseURL, c.insecureHTTP)
 	if err != nil {
-		return checked(err)
+		return badSetup(err.Error())
 	}
 	c.base = base
 	if c.doer != nil && (c.transport != nil || c.freshReads) {
-		return invalid("WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it")
+		return badSetup("WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it")
 	}
 	if c.asksForKey {
 		return nil
 	}
 	if apiKey == "" {
-		return invalid("the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+		return badSetup("the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
 	if err != nil {
-		return checked(err)
+		return badSetup(err.Error())
 	}
 	c.bearer = func(context.Context) (string, error) { return header, nil }
 	return nil
@@ -218,17 +219,17 @@ func (c *config) limit() func(context.Context) error {
 // CloseIdleConnections closes the connections that the client keeps for later.
 // Those of a caller's HTTP client are the caller's.
 func (c *Client) CloseIdleConnections() {
-	if c.made() {
+	if c.initialized() {
 		c.core().engine.CloseIdleConnections()
 	}
 }
 
-// made says whether New made the client.
-func (c *Client) made() bool { return c != nil && c.core != nil }
+// initialized reports whether New made the client.
+func (c *Client) initialized() bool { return c != nil && c.core != nil }
 
 // profile is the client's own, or an empty one where New did not make the client.
 func (c *Client) profile() *Profile {
-	if !c.made() {
+	if !c.initialized() {
 		return &Profile{}
 	}
 	return &c.core().profile
@@ -236,7 +237,7 @@ func (c *Client) profile() *Profile {
 
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
-	if !c.made() {
+	if !c.initialized() {
 		formatMasked(f, "cardwire.Client()")
 		return
 	}

@@ -6,25 +6,28 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// codeSuccess is the only code of a success, and the messages are its texts.
+// codeSuccess is the only code of a success, and these are its messages.
 const (
 	codeSuccess     = 200
 	messageSuccess  = "success"
 	messageUploaded = "Uploaded"
 )
 
-// envelope is the {code, msg, data} that every reply is wrapped in. It is read
-// in two phases: data is not looked at before the code says success.
+// envelope is the {code, msg, data} that every response is wrapped in. It is read
+// in two phases: data is not looked at before the code is known to be a success's.
 type envelope struct {
-	read     func(*wire.Codec) // has the operation read data
-	code     int
-	message  string
-	data     wire.Mark   // where data stands, if it came before the code
-	mismatch *wire.Error // data is valid JSON and not what the operation promises
-	success  bool        // the HTTP status is one
-	hasCode  bool        // the code has been read
-	deferred bool        // data came before the code
-	hasData  bool        // data was there, and the code is a success
+	read       func(*wire.Codec)      // has the operation read data
+	proves     func(*wire.Codec) bool // data that read refuses proves execution; nil: never
+	code       int
+	message    string
+	data       wire.Mark   // where data is, if it was not read at once
+	mismatch   *wire.Error // data is valid JSON and not what the operation promises
+	success    bool        // the HTTP status is one
+	proven     bool        // mismatched data proves execution all the same
+	hasCode    bool        // the code has been read
+	hasMessage bool        // the message is there, and a string
+	deferred   bool        // data was skipped: it came before the code, or with another one
+	hasData    bool        // data was there, and the code is a success
 }
 
 var envelopeMembers = []wire.Member[envelope]{
@@ -47,11 +50,16 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
+// isEnvelope reports whether a refusal is in an envelope: with a code and a message.
+func (e *envelope) isEnvelope() bool { return e.hasCode && e.hasMessage }
+
 func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
 
-// meansYes says whether a message is that of a success. One that is missing is
+// isSuccessMessage reports whether a message is that of a success. A missing one is
 // not: it means nothing.
-func meansYes(message string) bool { return message == messageSuccess || message == messageUploaded }
+func isSuccessMessage(message string) bool {
+	return message == messageSuccess || message == messageUploaded
+}
 
 // readCode refuses what is too long for a code: it would be shown in errors, and
 // may be a card number.
@@ -63,13 +71,17 @@ func (e *envelope) readCode(c *wire.Codec) {
 	e.hasCode = true
 }
 
-// readMessage spares the usual text an allocation.
+// readMessage spares the usual message an allocation.
 func (e *envelope) readMessage(c *wire.Codec) {
+	e.hasMessage = c.Kind() == '"'
 	switch text := c.Bytes(); string(text) {
 	case messageSuccess:
 		e.message = messageSuccess
 	default:
 		e.message = string(text[:min(len(text), maxRawMessage)])
+	}
+	if e.message != "" && !isSuccessMessage(e.message) {
+		c.Drift("not the message of a success") // reported with a success only
 	}
 }
 
@@ -87,8 +99,8 @@ func (e *envelope) reachData(c *wire.Codec) {
 	c.Skip()
 }
 
-// readData has the operation read data. Where data is of the wrong kind the
-// rest of the reply must still be sound before the call is said to be executed.
+// readData has the operation read data. Where data is of the wrong kind, the rest
+// of the response must still be sound before anything is concluded from it.
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
@@ -97,6 +109,10 @@ func (e *envelope) readData(c *wire.Codec) {
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		c.Rewind(mark)
+		if e.proves != nil {
+			e.proven = e.proves(c)
+			c.Rewind(mark)
+		}
 		c.Skip()
 	}
 }

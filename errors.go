@@ -28,47 +28,58 @@ var (
 	// ErrNotFound matches an [Error] with the HTTP status or code 404.
 	ErrNotFound = errors.New("cardwire: not found")
 	// ErrRateLimited matches an [Error] with the HTTP status or code 429. Its
-	// RetryAfter says how long to wait, if the service said so.
+	// RetryAfter is how long to wait, if the service gave a time.
 	ErrRateLimited = errors.New("cardwire: too many requests")
 
-	// ErrInvalidParams says that a parameter was refused before anything was
-	// sent. The text names it.
+	// ErrInvalidParams means that a parameter was refused before anything was
+	// sent. The error names it.
 	ErrInvalidParams = errors.New("cardwire: invalid parameters")
-	// ErrUnreadable says that the answer is not what the interface promises.
-	ErrUnreadable = errors.New("cardwire: the answer is unreadable")
-	// ErrResponseTooLarge says that the answer exceeds WithMaxResponseBytes, or
-	// 64 KiB as the answer to a write.
-	ErrResponseTooLarge = errors.New("cardwire: the answer is too large")
-	// ErrRedirect says that the answer was a redirect, which is never followed, or
-	// that a caller's Doer followed one.
-	ErrRedirect = errors.New("cardwire: the answer is a redirect")
-	// ErrParameterIgnored says that the answer contradicts a parameter that was
-	// sent: the service did not honour it, probably because it knows it by
+	// ErrSetup means that the client, the context, the options, the profile or the
+	// key are wrong, and never the request's own parameters: correcting it is not
+	// for the caller of one request. It is also an ErrInvalidParams.
+	ErrSetup error = setupError{}
+	// ErrUnreadable means that the response is not what the API promises.
+	ErrUnreadable = errors.New("cardwire: the response is unreadable")
+	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes, or
+	// 64 KiB as the response to a write.
+	ErrResponseTooLarge = errors.New("cardwire: the response is too large")
+	// ErrRedirect means that the response was a redirect, which is never followed, or
+	// that a caller-supplied Doer followed one.
+	ErrRedirect = errors.New("cardwire: the response is a redirect")
+	// ErrParameterIgnored means that the response contradicts a parameter that was
+	// sent: the service did not honor it, probably because it knows it by
 	// another name. See [Profile].
 	ErrParameterIgnored = errors.New("cardwire: the service ignored a parameter")
-	// ErrDuplicateIntent says that the reference is in flight or taken, and that
-	// this call sent nothing. The Outcome is that of the reference.
-	ErrDuplicateIntent = errors.New("cardwire: the reference is taken")
-	// ErrOtherBody says that the journal has the reference with another body, and
-	// that this call sent nothing. What is meant now needs a reference of its own;
-	// if it is meant in place of the first, only once that is known not to have
-	// happened. Unless it is known so, the error is also an ErrDuplicateIntent, and
-	// the Outcome is unknown even where the first was executed: this was not it.
-	ErrOtherBody = errors.New("cardwire: the reference stands for another body")
-	// ErrDrift says, under WithStrictDrift, that the answer deviates from the
-	// interface in a way that is tolerated otherwise.
-	ErrDrift = errors.New("cardwire: the answer deviates from the interface")
+	// ErrDuplicateIntent means that another call has the reference, or that it is
+	// closed, and that this call sent nothing. The Outcome is that of the reference;
+	// the [DuplicateIntent] that errors.As finds says more.
+	ErrDuplicateIntent = errors.New("cardwire: this reference was used before")
+	// ErrOtherBody means that the reference was used for a different request, and
+	// that this call sent nothing. What is meant now needs a reference of its own; if
+	// it is meant in place of the first, only once that is known not to have
+	// happened. Unless it is known, the error is also an ErrDuplicateIntent, and the
+	// Outcome is unknown even where the first was executed: this was not it.
+	ErrOtherBody = errors.New("cardwire: this reference was already used for a different request")
+	// ErrDrift means, under WithStrictDrift, that the response deviates from the
+	// API in a way that is otherwise tolerated.
+	ErrDrift = errors.New("cardwire: the response deviates from the API")
 )
+
+// setupError is the type of ErrSetup.
+type setupError struct{}
+
+func (setupError) Error() string        { return "cardwire: invalid set-up" }
+func (setupError) Is(target error) bool { return target == ErrInvalidParams }
 
 // Error is the error of every failed call. Neither its text nor what it wraps
 // holds a body, a query, a key or a card number.
 type Error struct {
 	// Op is the operation, named like the method: "CreateTransfer".
 	Op string
-	// Outcome says whether it happened. A failed read changed nothing, whatever
-	// its outcome.
+	// Outcome reports whether it happened. A failed read changed nothing, whatever
+	// its outcome. What to do next is for [NextStep] to say.
 	Outcome Outcome
-	// HTTPStatus is the status of the last answer; 0: there was none.
+	// HTTPStatus is the status of the last response; 0: there was none.
 	HTTPStatus int
 	// Code is the code of the envelope; 0: none was readable.
 	Code int
@@ -80,19 +91,26 @@ type Error struct {
 	// Request-Id or X-Correlation-Id; "": none.
 	RequestID string
 	// Reference is the merchant order number or client transaction ID that the
-	// call was made under; "": the operation has none.
+	// call was made with; "": the operation has none, or it is not valid as one.
 	Reference string
 	// Page is where AllCards resumes: pass it as ListCardsParams.Page. 0 for
 	// every other operation.
 	Page int
-	// RetryAfter is how long the service asks to wait; 0: it did not.
+	// RetryAfter is how long to wait before calling again: what the service asked
+	// for, or until the SendBy of the call that is in progress; 0: nothing is known.
 	RetryAfter time.Duration
 	// Attempts are the requests that were made; nil where the first was the only
-	// one and was answered.
+	// one and got a response.
 	Attempts []Attempt
+	// ReadOnly reports that the operation changes nothing. False, the zero value, is
+	// the careful side.
+	ReadOnly bool
+	// Err is the cause, which Unwrap returns; nil: none beside what the other fields
+	// say. It contains no payload. A stub sets it to a sentinel of this package, or to
+	// a *[DuplicateIntent].
+	Err error
 
-	read bool // a read changes nothing; an Error that nobody filled in is a write's
-	err  error
+	codeSent bool // Code is what the service sent, if it is 0
 }
 
 // Attempt is one request of a call.
@@ -120,17 +138,24 @@ func attempts(list []transport.Attempt) []Attempt {
 	return out
 }
 
-// Error says what failed, whether it happened and what to do next.
+// Error reports what failed, on which reference, what is known, why, and what to do.
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>" // as fmt prints a nil pointer
+	}
 	var b strings.Builder
-	b.WriteString("cardwire: " + e.Op + ": " + e.Outcome.String())
+	b.WriteString("cardwire: " + e.Op)
+	if e.Reference != "" {
+		b.WriteString(" " + e.Reference)
+	}
+	b.WriteString(": " + e.known())
 	if e.HTTPStatus != 0 {
 		b.WriteString(", HTTP " + strconv.Itoa(e.HTTPStatus))
 	}
-	if e.Code != 0 {
+	if e.Code != 0 || e.codeSent {
 		b.WriteString(", code " + strconv.Itoa(e.Code))
 	}
-	if e.Message != "" && !meansYes(e.Message) { // a yes is not what failed
+	if e.Message != "" && !isSuccessMessage(e.Message) { // that of a success is not what failed
 		b.WriteString(", " + strconv.Quote(e.Message))
 	}
 	if e.RequestID != "" {
@@ -139,54 +164,99 @@ func (e *Error) Error() string {
 	if e.Page != 0 {
 		b.WriteString(", page " + strconv.Itoa(e.Page))
 	}
-	if e.err != nil {
-		b.WriteString(": " + strings.TrimPrefix(e.err.Error(), "cardwire: "))
+	if len(e.Attempts) > 1 {
+		b.WriteString(", " + strconv.Itoa(len(e.Attempts)) + " attempts")
+	}
+	if e.Err != nil {
+		b.WriteString(": " + strings.TrimPrefix(e.Err.Error(), "cardwire: "))
 	}
 	b.WriteString(": " + e.advice())
 	return b.String()
 }
 
-// advice is the next step. It follows the outcome first: no status, code or
-// cause may make what is unknown sound undone.
+// known is what is known of the call. Whether a read was executed is nobody's question.
+func (e *Error) known() string {
+	switch {
+	case e.Outcome == OutcomeUnknown && !e.ReadOnly:
+		return "unknown outcome"
+	case e.ReadOnly && e.Outcome != OutcomeNotSent && e.Outcome != OutcomeRefused:
+		return "failed"
+	}
+	return e.Outcome.String()
+}
+
+// advice is the next step in words.
 func (e *Error) advice() string {
-	switch taken := errors.Is(e.err, ErrDuplicateIntent); {
-	case taken && errors.Is(e.err, ErrOtherBody):
-		return "settle what it stands for, and give this a reference of its own; this call sent nothing"
-	case errors.Is(e.err, ErrOtherBody):
-		return "give this a reference of its own; nothing was sent"
-	case taken && e.Outcome == OutcomeExecuted:
-		return "it was done before; this call sent nothing"
-	case taken:
-		return "settle the reference before calling again; this call sent nothing"
+	if e.ReadOnly || e.Op == opUploadImage {
+		return e.adviceOnRead()
+	}
+	switch NextStep(e) {
+	case StepDone:
+		return "do not send it again"
+	case StepWait:
+		return "wait for its result"
+	case StepRetry:
+		return e.adviceOnRetry()
+	case StepFail:
+		return e.adviceOnFail()
 	}
 	switch {
-	case e.Outcome == OutcomeNotSent && errors.Is(e.err, ErrInvalidParams):
-		return "correct it and call again; nothing was sent"
-	case e.Outcome == OutcomeNotSent:
-		return "nothing was sent; it is safe to call again"
-	case e.Outcome == OutcomeRefused && e.has(http.StatusTooManyRequests) && e.RetryAfter > 0:
-		return "nothing happened; wait " + e.RetryAfter.String() + " and call again"
-	case e.Outcome == OutcomeRefused && e.has(http.StatusTooManyRequests):
-		return "nothing happened; wait and call again"
-	case e.Outcome == OutcomeRefused && e.has(http.StatusUnauthorized):
-		return "nothing happened; check the API key"
-	case e.Outcome == OutcomeRefused:
-		return "nothing happened; correct the request before calling again"
-	case e.read && errors.Is(e.err, ErrParameterIgnored):
-		return "correct it there, or do without the parameter"
-	case e.read:
-		return "nothing was changed; calling again is safe"
-	case e.Outcome == OutcomeExecuted:
-		return "it was done; do not call again to do it"
+	case errors.Is(e.Err, ErrOtherBody):
+		return "use a new reference, once it is known what became of this one"
+	case e.Reference == "":
+		return "ask the service before sending it again"
 	}
-	return "it may have happened; settle it with the service before doing it again"
+	return "ask the service about " + e.Reference + " before sending it again"
+}
+
+func (e *Error) adviceOnRead() string {
+	switch {
+	case errors.Is(e.Err, ErrParameterIgnored):
+		return "correct it there, or do without the parameter"
+	case errors.Is(e.Err, ErrInvalidParams):
+		return "correct it before calling again"
+	}
+	return e.adviceOnRetry()
+}
+
+func (e *Error) adviceOnRetry() string {
+	switch {
+	case errors.Is(e.Err, ErrSetup):
+		return "correct it, then call again"
+	case e.has(http.StatusUnauthorized):
+		return "check the API key, then call again"
+	case e.RetryAfter > 0:
+		return "wait " + e.RetryAfter.String() + ", then call again"
+	case e.has(http.StatusTooManyRequests):
+		return "wait, then call again"
+	case e.Outcome == OutcomeRefused && e.refusedForNow():
+		return "check the base URL, the key and its permissions, then call again"
+	case e.Outcome == OutcomeRefused:
+		return "correct the request before calling again"
+	}
+	return "it is safe to call again"
+}
+
+func (e *Error) adviceOnFail() string {
+	if errors.Is(e.Err, ErrInvalidParams) {
+		return "correct it before calling again"
+	}
+	return "use a new reference for a corrected request"
 }
 
 // Unwrap returns the cause, which [errors.Is] and [errors.As] look through.
-func (e *Error) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Is matches the sentinels that stand for an outcome, a status or a code.
 func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	switch target {
 	case ErrOutcomeUnknown:
 		return e.Outcome == OutcomeUnknown
@@ -209,25 +279,28 @@ func (e *Error) Is(target error) bool {
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }
 
 func (e *Error) keepsValue() bool {
-	return errors.Is(e.err, ErrParameterIgnored) || errors.Is(e.err, ErrDrift)
+	return errors.Is(e.Err, ErrParameterIgnored) || errors.Is(e.Err, ErrDrift)
 }
 
-// problem is a sentinel with words of its own.
-type problem struct {
+// detailError is a sentinel with a detail.
+type detailError struct {
 	kind error
 	text string
 }
 
-func (p *problem) Error() string { return p.kind.Error() + ": " + p.text }
-func (p *problem) Unwrap() error { return p.kind }
+func (p *detailError) Error() string { return p.kind.Error() + ": " + p.text }
+func (p *detailError) Unwrap() error { return p.kind }
 
-// ignored says what shows that the service did not honour a parameter, and which
-// field of Profile may hold a wrong name for it.
+// ignored reports what shows that the service did not honor a parameter, and which
+// field of Profile may have a wrong name for it.
 func ignored(what, field string) error {
-	return &problem{ErrParameterIgnored, what + ": see Profile." + field}
+	return &detailError{ErrParameterIgnored, what + ": see Profile." + field}
 }
 
-func invalid(text string) error { return &problem{ErrInvalidParams, text} }
+func invalid(text string) error { return &detailError{ErrInvalidParams, text} }
+
+// badSetup is for what the caller of one request cannot correct.
+func badSetup(text string) error { return &detailError{ErrSetup, text} }
 
 // checked returns the first error as an invalid parameter, or nil.
 func checked(errs ...error) error {
@@ -237,38 +310,40 @@ func checked(errs ...error) error {
 	return nil
 }
 
-// concealed is for errors of the caller's functions, and tells what went wrong in
-// words of our own, because those of the cause may hold anything. The cause is
-// found by errors.Is, and stands behind a closure so that no printing reaches it.
-type concealed struct {
-	text string
-	is   func(error) bool
+// hiddenCause is for errors of caller code: its message is ours, because that of the
+// cause may contain anything. errors.Is finds the cause, which is behind a closure so
+// that no printing reaches it.
+type hiddenCause struct {
+	message string
+	is      func(error) bool
 }
 
-// conceal hides also what the cause says of another call, as of a key source
-// that calls a service by this package: it would be taken for this one's.
-func conceal(text string, cause error) error {
-	return &concealed{text, func(target error) bool { return !isSentinel(target) && errors.Is(cause, target) }}
+// hideCause also hides any cardwire sentinel in the cause: a key source may itself
+// call this package, and that call's outcome is not this one's.
+func hideCause(message string, cause error) error {
+	return &hiddenCause{message, func(target error) bool { return !isSentinel(target) && errors.Is(cause, target) }}
 }
 
-func (c *concealed) Error() string        { return c.text }
-func (c *concealed) Is(target error) bool { return c.is(target) }
+func (c *hiddenCause) Error() string        { return c.message }
+func (c *hiddenCause) Is(target error) bool { return c.is(target) }
 
-// foreign is for errors of the transport, which has sealed them: its words are
-// safe. A doer or a limiter of the caller's may have wrapped another call's Error
-// in one, and that call's outcome, status and reason are not this one's.
-type foreign struct{ cause error }
+// transportError is for errors of the transport, which has sealed their messages. It
+// hides any cardwire sentinel: a doer or a limiter may have wrapped another call's
+// Error, and that call's outcome is not this one's.
+type transportError struct{ cause error }
 
-func (f *foreign) Error() string        { return f.cause.Error() }
-func (f *foreign) Is(target error) bool { return !isSentinel(target) && errors.Is(f.cause, target) }
-func (f *foreign) As(target any) bool   { return errors.As(f.cause, target) }
+func (f *transportError) Error() string { return f.cause.Error() }
+func (f *transportError) Is(target error) bool {
+	return !isSentinel(target) && errors.Is(f.cause, target)
+}
+func (f *transportError) As(target any) bool { return errors.As(f.cause, target) }
 
-// isSentinel says whether target is an error of this package to compare with.
+// isSentinel reports whether target is an error of this package to compare with.
 func isSentinel(target error) bool {
 	return slices.Contains([]error{
 		ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted,
 		ErrUnauthorized, ErrNotFound, ErrRateLimited,
-		ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect,
+		ErrInvalidParams, ErrSetup, ErrUnreadable, ErrResponseTooLarge, ErrRedirect,
 		ErrParameterIgnored, ErrDuplicateIntent, ErrOtherBody, ErrDrift,
 	}, target)
 }

@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,13 +36,14 @@ var allSentinels = []struct {
 	{"NotFound", ErrNotFound, "cardwire: not found"},
 	{"RateLimited", ErrRateLimited, "cardwire: too many requests"},
 	{"InvalidParams", ErrInvalidParams, "cardwire: invalid parameters"},
-	{"Unreadable", ErrUnreadable, "cardwire: the answer is unreadable"},
-	{"TooLarge", ErrResponseTooLarge, "cardwire: the answer is too large"},
-	{"Redirect", ErrRedirect, "cardwire: the answer is a redirect"},
+	{"Unreadable", ErrUnreadable, "cardwire: the response is unreadable"},
+	{"Setup", ErrSetup, "cardwire: invalid set-up"},
+	{"TooLarge", ErrResponseTooLarge, "cardwire: the response is too large"},
+	{"Redirect", ErrRedirect, "cardwire: the response is a redirect"},
 	{"ParameterIgnored", ErrParameterIgnored, "cardwire: the service ignored a parameter"},
-	{"DuplicateIntent", ErrDuplicateIntent, "cardwire: the reference is taken"},
-	{"OtherBody", ErrOtherBody, "cardwire: the reference stands for another body"},
-	{"Drift", ErrDrift, "cardwire: the answer deviates from the interface"},
+	{"DuplicateIntent", ErrDuplicateIntent, "cardwire: this reference was used before"},
+	{"OtherBody", ErrOtherBody, "cardwire: this reference was already used for a different request"},
+	{"Drift", ErrDrift, "cardwire: the response deviates from the API"},
 }
 
 func TestTheListOfSentinelsIsComplete(t *testing.T) {
@@ -50,12 +51,12 @@ func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	var listed, declared []string
 	for _, s := range allSentinels {
 		assert.EqualError(t, s.err, s.text)
-		listed = append(listed, strconv.Quote(s.text))
+		listed = append(listed, "Err"+cmp.Or(map[string]string{"Unknown": "OutcomeUnknown", "TooLarge": "ResponseTooLarge"}[s.name], s.name))
 	}
 	for _, file := range syntax.Files(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {
-				declared = append(declared, spec.Values[0].(*ast.CallExpr).Args[0].(*ast.BasicLit).Value)
+				declared = append(declared, spec.Names[0].Name)
 			}
 			return true
 		})
@@ -118,67 +119,95 @@ func TestErrorTexts(t *testing.T) {
 	}{
 		{
 			"unknown write", Error{Op: "CreateTransfer", HTTPStatus: 502},
-			"cardwire: CreateTransfer: unknown, HTTP 502: it may have happened; settle it with the service before doing it again",
+			"cardwire: CreateTransfer: unknown outcome, HTTP 502: ask the service before sending it again",
 		},
 		{
-			"unknown write with a cause", Error{Op: "CreateTransfer", err: errors.New("connection reset by the peer")},
-			"cardwire: CreateTransfer: unknown: connection reset by the peer: it may have happened; settle it with the service before doing it again",
+			"unknown write with a cause", Error{Op: "CreateTransfer", Reference: "order-1", Err: errors.New("connection reset by the peer")},
+			"cardwire: CreateTransfer order-1: unknown outcome: connection reset by the peer: ask the service about order-1 before sending it again",
 		},
 		{
-			"unknown write with a redirect", Error{Op: "FreezeCard", HTTPStatus: 302, err: ErrRedirect},
-			"cardwire: FreezeCard: unknown, HTTP 302: the answer is a redirect: it may have happened; settle it with the service before doing it again",
+			"unknown write with a redirect", Error{Op: "FreezeCard", HTTPStatus: 302, Err: ErrRedirect},
+			"cardwire: FreezeCard: unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again",
 		},
 		{
-			"unknown read", Error{Op: "GetCard", read: true, HTTPStatus: 503},
-			"cardwire: GetCard: unknown, HTTP 503: nothing was changed; calling again is safe",
+			"unknown read", Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503},
+			"cardwire: GetCard: failed, HTTP 503: it is safe to call again",
 		},
 		{
-			"not sent", Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, err: errors.New("connection refused")},
-			"cardwire: CreateTransfer: not sent: connection refused: nothing was sent; it is safe to call again",
+			"not sent", Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, Err: errors.New("connection refused")},
+			"cardwire: CreateTransfer: not sent: connection refused: it is safe to call again",
 		},
 		{
-			"invalid parameter", Error{Op: "GetCard", Outcome: OutcomeNotSent, err: invalid("cardID is empty")},
-			"cardwire: GetCard: not sent: invalid parameters: cardID is empty: correct it and call again; nothing was sent",
+			"invalid parameter", Error{Op: "GetCard", Outcome: OutcomeNotSent, Err: invalid("cardID is empty")},
+			"cardwire: GetCard: not sent: invalid parameters: cardID is empty: correct it before calling again",
 		},
 		{
 			"refused", Error{Op: "FreezeCard", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 422, Message: `no "such" card`},
-			`cardwire: FreezeCard: refused, HTTP 200, code 422, "no \"such\" card": nothing happened; correct the request before calling again`,
+			`cardwire: FreezeCard: refused, HTTP 200, code 422, "no \"such\" card": use a new reference for a corrected request`,
 		},
 		{
 			"unauthorised", Error{Op: "ListBINs", Outcome: OutcomeRefused, HTTPStatus: 401},
-			"cardwire: ListBINs: refused, HTTP 401: nothing happened; check the API key",
+			"cardwire: ListBINs: refused, HTTP 401: check the API key, then call again",
 		},
 		{
 			"unauthorised by code", Error{Op: "ListBINs", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 401},
-			"cardwire: ListBINs: refused, HTTP 200, code 401: nothing happened; check the API key",
+			"cardwire: ListBINs: refused, HTTP 200, code 401: check the API key, then call again",
 		},
 		{
 			"too many requests", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 429, RetryAfter: time.Second},
-			"cardwire: CreateTransfer: refused, HTTP 429: nothing happened; wait 1s and call again",
+			"cardwire: CreateTransfer: refused, HTTP 429: wait 1s, then call again",
 		},
 		{
 			"too many requests by code", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 429},
-			"cardwire: CreateTransfer: refused, HTTP 200, code 429: nothing happened; wait and call again",
+			"cardwire: CreateTransfer: refused, HTTP 200, code 429: wait, then call again",
 		},
 		{
-			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", err: &problem{ErrUnreadable, "data: want object"}},
-			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the answer is unreadable: data: want object: it was done; do not call again to do it`,
+			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", Err: &detailError{ErrUnreadable, "data: want object"}},
+			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the response is unreadable: data: want object: do not send it again`,
 		},
 		{
-			"unreadable read", Error{Op: "GetCard", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, err: &problem{ErrUnreadable, "data.id: want text"}},
-			"cardwire: GetCard: executed, HTTP 200, code 200: the answer is unreadable: data.id: want text: nothing was changed; calling again is safe",
+			"unreadable read", Error{Op: "GetCard", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Err: &detailError{ErrUnreadable, "data.id: want text"}},
+			"cardwire: GetCard: failed, HTTP 200, code 200: the response is unreadable: data.id: want text: it is safe to call again",
 		},
 		{
-			"ignored parameter", Error{Op: "ListCards", read: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", err: ignored("another page was returned", "PageParam")},
-			"cardwire: ListCards: executed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct it there, or do without the parameter",
+			"ignored parameter", Error{Op: "ListCards", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", Err: ignored("another page was returned", "PageParam")},
+			"cardwire: ListCards: failed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct it there, or do without the parameter",
 		},
 		{
-			"reference in flight", Error{Op: "CreateTransfer", Reference: "order-7", err: &problem{ErrDuplicateIntent, "a call under it is in flight"}},
-			"cardwire: CreateTransfer: unknown: the reference is taken: a call under it is in flight: settle the reference before calling again; this call sent nothing",
+			"reference in progress", Error{Op: "CreateTransfer", Reference: "order-7", Err: &DuplicateIntent{InProgress: true}},
+			"cardwire: CreateTransfer order-7: unknown outcome: another call with this reference is in progress: wait for its result",
 		},
 		{
-			"reference done", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, err: &problem{ErrDuplicateIntent, "the journal holds it"}},
-			"cardwire: CreateTransfer: executed: the reference is taken: the journal holds it: it was done before; this call sent nothing",
+			"reference unknown", Error{Op: "CreateTransfer", Reference: "order-7", Err: &DuplicateIntent{}},
+			"cardwire: CreateTransfer order-7: unknown outcome: the outcome of an earlier call with this reference is unknown: ask the service about order-7 before sending it again",
+		},
+		{
+			"reference executed", Error{Op: "CreateTransfer", Reference: "order-7", Outcome: OutcomeExecuted, Err: &DuplicateIntent{Outcome: OutcomeExecuted}},
+			"cardwire: CreateTransfer order-7: executed: this reference was executed before: do not send it again",
+		},
+		{
+			"reference closed", Error{Op: "CreateTransfer", Reference: "order-7", Outcome: OutcomeRefused, Err: &DuplicateIntent{Outcome: OutcomeRefused}},
+			"cardwire: CreateTransfer order-7: refused: this reference is closed: use a new reference for a corrected request",
+		},
+		{
+			"another body", Error{Op: "CreateTransfer", Reference: "order-7", Err: ErrOtherBody},
+			"cardwire: CreateTransfer order-7: unknown outcome: this reference was already used for a different request: use a new reference, once it is known what became of this one",
+		},
+		{
+			"code 0 that was sent", Error{Op: "CreateTransfer", Reference: "order-7", HTTPStatus: 200, Message: "ok", codeSent: true},
+			`cardwire: CreateTransfer order-7: unknown outcome, HTTP 200, code 0, "ok": ask the service about order-7 before sending it again`,
+		},
+		{
+			"several attempts", Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503, Attempts: make([]Attempt, 3)},
+			"cardwire: GetCard: failed, HTTP 503, 3 attempts: it is safe to call again",
+		},
+		{
+			"bare refusal", Error{Op: "CreateTransfer", Reference: "order-7", Outcome: OutcomeRefused, HTTPStatus: 404, Err: ErrUnreadable},
+			"cardwire: CreateTransfer order-7: refused, HTTP 404: the response is unreadable: check the base URL, the key and its permissions, then call again",
+		},
+		{
+			"set-up", Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, Err: badSetup("the context is nil")},
+			"cardwire: CreateTransfer: not sent: invalid set-up: the context is nil: correct it, then call again",
 		},
 	} {
 		assert.Equal(t, tc.want, tc.err.Error(), tc.name)
@@ -188,21 +217,21 @@ func TestErrorTexts(t *testing.T) {
 // causes are all that an Error may stand on, nil among them.
 var causes = []error{
 	nil, ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect, ErrParameterIgnored, ErrDrift,
-	context.DeadlineExceeded, io.EOF, conceal("the journal failed", ErrInvalidParams),
+	context.DeadlineExceeded, io.EOF, hideCause("the journal failed", ErrInvalidParams),
 }
 
 // A money transfer that is not settled must never read as if it could be
 // repeated, whatever the service or a function of the caller's said.
 func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 	t.Parallel()
-	safe := regexp.MustCompile(`nothing (happened|was)|safe|call again|was done`)
+	safe := regexp.MustCompile(`nothing (happened|was)|safe|call(ing)? again|was done|corrected`)
 	for _, status := range []int{0, 200, 302, 400, 401, 404, 408, 422, 429, 500, 503} {
 		for _, code := range []int{0, 200, 401, 404, 429, 500} {
 			for _, cause := range causes {
-				e := &Error{Op: "CreateTransfer", HTTPStatus: status, Code: code, err: cause}
+				e := &Error{Op: "CreateTransfer", HTTPStatus: status, Code: code, Err: cause}
 				assert.NotRegexp(t, safe, e.advice(), e.Error())
 				e.Outcome = OutcomeExecuted
-				assert.Equal(t, "it was done; do not call again to do it", e.advice(), e.Error())
+				assert.Equal(t, "do not send it again", e.advice(), e.Error())
 			}
 		}
 	}
@@ -225,7 +254,7 @@ func TestErrorMatchesSentinels(t *testing.T) {
 				for _, cause := range append([]error{nil}, others...) {
 					e := &Error{Op: "Op", Outcome: outcome, HTTPStatus: status, Code: code}
 					if cause != nil {
-						e.err = &problem{cause, "words"}
+						e.Err = &detailError{cause, "words"}
 					}
 					wrapped := fmt.Errorf("in a program: %w", e)
 					for o, sentinel := range outcomes {
@@ -235,7 +264,8 @@ func TestErrorMatchesSentinels(t *testing.T) {
 						assert.Equal(t, n == status || n == code, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
 					}
 					for _, sentinel := range others {
-						assert.Equal(t, sentinel == cause, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
+						matches := sentinel == cause || cause == ErrSetup && sentinel == ErrInvalidParams
+						assert.Equal(t, matches, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
 					}
 				}
 			}
@@ -257,8 +287,8 @@ func TestErrorUnwraps(t *testing.T) {
 	assert.Nil(t, (&Error{}).Unwrap())
 	assert.NotErrorIs(t, &Error{Outcome: OutcomeNotSent}, context.Canceled)
 
-	cause := &problem{ErrInvalidParams, "Limit is negative"}
-	e := &Error{Op: "ListCards", Outcome: OutcomeNotSent, err: cause}
+	cause := &detailError{ErrInvalidParams, "Limit is negative"}
+	e := &Error{Op: "ListCards", Outcome: OutcomeNotSent, Err: cause}
 	assert.Same(t, cause, e.Unwrap())
 	assert.EqualError(t, cause, "cardwire: invalid parameters: Limit is negative")
 	assert.Equal(t, ErrInvalidParams, cause.Unwrap())
@@ -266,7 +296,7 @@ func TestErrorUnwraps(t *testing.T) {
 	var found *Error
 	require.ErrorAs(t, fmt.Errorf("in a program: %w", error(e)), &found)
 	assert.Same(t, e, found)
-	assert.ErrorIs(t, &Error{err: context.DeadlineExceeded}, context.DeadlineExceeded)
+	assert.ErrorIs(t, &Error{Err: context.DeadlineExceeded}, context.DeadlineExceeded)
 }
 
 // loud is an error of a caller's function, which says what it was given.
@@ -277,7 +307,7 @@ func (e *loud) Error() string { return e.Secret }
 func TestAConcealedCauseIsFoundAndNotShown(t *testing.T) {
 	t.Parallel()
 	cause := &loud{canaryKey, canaryKey}
-	concealed := conceal("the key source failed", fmt.Errorf("for %s: %w", canaryKey, errors.Join(cause, context.Canceled)))
+	concealed := hideCause("the key source failed", fmt.Errorf("for %s: %w", canaryKey, errors.Join(cause, context.Canceled)))
 	assert.EqualError(t, concealed, "the key source failed")
 	assert.ErrorIs(t, concealed, context.Canceled)
 	assert.ErrorIs(t, concealed, cause)
@@ -285,8 +315,8 @@ func TestAConcealedCauseIsFoundAndNotShown(t *testing.T) {
 	assert.NotErrorAs(t, concealed, new(*loud), "As would hand out the words")
 	assert.Nil(t, errors.Unwrap(concealed))
 
-	e := &Error{Op: "GetCard", Outcome: OutcomeNotSent, err: concealed}
-	assert.EqualError(t, e, "cardwire: GetCard: not sent: the key source failed: nothing was sent; it is safe to call again")
+	e := &Error{Op: "GetCard", Outcome: OutcomeNotSent, Err: concealed}
+	assert.EqualError(t, e, "cardwire: GetCard: not sent: the key source failed: it is safe to call again")
 	assert.ErrorIs(t, e, context.Canceled)
 	for _, places := range [][]place{
 		everywhere(concealed, errors.New("another")), everywhere(e, &Error{}), everywhere(*e, Error{}),
@@ -297,14 +327,14 @@ func TestAConcealedCauseIsFoundAndNotShown(t *testing.T) {
 
 func TestAConcealedNilMatchesNothing(t *testing.T) {
 	t.Parallel()
-	assert.NotErrorIs(t, conceal("the source failed", nil), io.EOF)
+	assert.NotErrorIs(t, hideCause("the source failed", nil), io.EOF)
 }
 
 // Errors end up in logs of every kind.
 func TestErrorInLogs(t *testing.T) {
 	t.Parallel()
-	e := &Error{Op: "GetCard", Outcome: OutcomeRefused, HTTPStatus: 404}
-	const want = "cardwire: GetCard: refused, HTTP 404: nothing happened; correct the request before calling again"
+	e := &Error{Op: "GetCard", ReadOnly: true, Outcome: OutcomeRefused, HTTPStatus: 404}
+	const want = "cardwire: GetCard: refused, HTTP 404: correct the request before calling again"
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		assert.Equal(t, want, fmt.Sprintf(format, e), format)
 	}
@@ -317,8 +347,8 @@ func TestErrorInLogs(t *testing.T) {
 
 func TestAConcealedCauseLendsNoOutcome(t *testing.T) {
 	t.Parallel()
-	inner := &Error{Op: "Call", Outcome: OutcomeUnknown, err: io.EOF}
-	err := &Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, err: conceal("the key source failed", inner)}
+	inner := &Error{Op: "Call", Outcome: OutcomeUnknown, Err: io.EOF}
+	err := &Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, Err: hideCause("the key source failed", inner)}
 	assert.ErrorIs(t, err, ErrNotSent)
 	assert.NotErrorIs(t, err, ErrOutcomeUnknown)
 	assert.ErrorIs(t, err, io.EOF, "the cause itself is found")
@@ -333,7 +363,7 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 		reasons = append(reasons, s.err)
 	}
 	other := &Error{
-		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized, err: errors.Join(reasons...),
+		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized, Err: errors.Join(reasons...),
 	}
 	for name, tc := range map[string]struct {
 		opt     Option
@@ -371,4 +401,19 @@ func TestCheckedReturnsTheFirstError(t *testing.T) {
 	err := checked(nil, errors.New("CardID is empty"), errors.New("another"))
 	assert.ErrorIs(t, err, ErrInvalidParams)
 	assert.EqualError(t, err, "cardwire: invalid parameters: CardID is empty")
+}
+
+// A nil *Error in an error is a caller's mistake, and no reason to panic where it is
+// logged.
+func TestANilErrorIsHarmless(t *testing.T) {
+	t.Parallel()
+	var none *Error
+	assert.Equal(t, "<nil>", none.Error())
+	assert.NoError(t, none.Unwrap())
+	for _, s := range allSentinels {
+		assert.NotErrorIs(t, error(none), s.err)
+	}
+	var taken *DuplicateIntent
+	require.EqualError(t, taken, "cardwire: the reference is taken by an intent whose outcome is unknown")
+	assert.ErrorIs(t, taken, ErrDuplicateIntent)
 }

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/syntax"
 )
@@ -39,6 +41,14 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add(uint16(222), []byte(`{"code":500,"msg":"no","data":null}`))
 	f.Add(uint16(302), []byte(`{"code":200,"msg":"success","data":null}`))
 	f.Add(uint16(71), []byte(`{"code":200,"msg":"no"}`))
+	for _, status := range []uint16{400, 401, 403, 404, 422, 429} {
+		for _, body := range []string{
+			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{", `{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`,
+			`{"code":422,"msg":"success"}`, `{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
+		} {
+			f.Add(status-200, []byte(body))
+		}
+	}
 	for _, text := range jsonsuite.Seeds(f, 12) {
 		f.Add(uint16(0), []byte(success(string(text))))
 	}
@@ -46,7 +56,7 @@ func FuzzEnvelope(f *testing.F) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
 			c := clientOn(t, always(status, string(body)), WithRetry(RetryPolicy{}))
-			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", Write: write})
+			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write})
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {
 				require.NoError(t, err)
@@ -62,28 +72,34 @@ func FuzzEnvelope(f *testing.F) {
 // succeeded stands beside the outcomes of failures.
 const succeeded Outcome = 255
 
-// outcomeOf judges an answer by the table of outcomes, with encoding/json only.
+// outcomeOf judges a response by the table of outcomes, with encoding/json only.
 func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
 	code, message, data, readable := envelopeOf(body)
+	refusal := message != nil && !slices.Contains([]string{"success", "Uploaded"}, *message)
 	switch {
-	case status < 300 && !readable:
-		return OutcomeUnknown, ""
-	case status < 300 && code == "200" && data == "" && !slices.Contains([]string{"", "success", "Uploaded"}, message):
-		return OutcomeUnknown, ""
-	case status < 300 && code == "200" && data == "":
-		return OutcomeExecuted, ""
-	case status < 300 && code == "200":
-		return succeeded, data
-	case status < 300 && slices.Contains(refusedNumbers, code):
+	case !readable && slices.Contains([]int{401, 404, 405, 413, 429}, status) && withoutObject(body):
 		return OutcomeRefused, ""
-	case status < 300:
+	case !readable:
 		return OutcomeUnknown, ""
-	case refusalsByNumber[status] == "":
+	case status < 300 && code == "200" && data != "":
+		return succeeded, data
+	case status < 300 && slices.Contains(refusedNumbers, code) && refusal:
+		return OutcomeRefused, ""
+	case status < 300, code == "200", len(code) == 3 && code[0] == '5':
 		return OutcomeUnknown, ""
-	case readable && (code == "200" || len(code) == 3 && code[0] == '5'):
-		return OutcomeUnknown, ""
+	case refusalsByNumber[status] != "" && refusal:
+		return OutcomeRefused, ""
 	}
-	return OutcomeRefused, ""
+	return OutcomeUnknown, ""
+}
+
+// withoutObject reports whether a body does not begin as an object, whatever stands
+// before its first character that is visible.
+func withoutObject(body []byte) bool {
+	text := strings.TrimLeftFunc(string(body), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\ufeff\ufffd\x00", r)
+	})
+	return !strings.HasPrefix(text, "{")
 }
 
 // refusedNumbers are the keys of refusalsByNumber as they stand in a reply.
@@ -93,18 +109,18 @@ var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // envelopeOf reads an envelope with encoding/json, after a look at what that
 // does not mind.
-func envelopeOf(body []byte) (code, message, data string, ok bool) {
+func envelopeOf(body []byte) (code string, message *string, data string, ok bool) {
 	var members map[string]json.RawMessage
 	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &members) != nil || members == nil {
-		return "", "", "", false
+		return "", nil, "", false
 	}
 	if text, there := members["msg"]; there && json.Unmarshal(text, &message) != nil {
-		return "", "", "", false
+		return "", nil, "", false
 	}
-	var n int64
+	var n int32
 	code = string(members["code"])
 	if !integerText.MatchString(code) || json.Unmarshal(members["code"], &n) != nil {
-		return "", "", "", false
+		return "", nil, "", false
 	}
 	return code, message, string(members["data"]), true
 }
@@ -133,6 +149,7 @@ func FuzzModels(f *testing.F) {
 		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99},"cashback_fee_config":[1,null]}`,
 		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","card_no":"4111111111111111","holder_address":{}}`,
 		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00","update_time":"0000-00-00"}`,
+		`{"api_order_no":"a\u0000\u2028b ","merchant_order_no":"m","status":""}`,
 		transferSent, `{"transferAmount":"1.00","merchantOrderNo":"a","fee":"none","available":"1.0"}`, `{"merchantOrderNo":"a","transferAmount":"1"}`,
 		`{"merchantOrderNo":"a","transferAmount":"1.00","senderDateOfBirth":"2026-02-29"}`,
 	} {
@@ -154,7 +171,7 @@ func FuzzModels(f *testing.F) {
 			if string(bytes.TrimSpace(text)) == "null" {
 				continue // which leaves it as it was
 			}
-			encoded, err := v.MarshalJSON()
+			encoded, err := encodedOf(v)
 			require.NoError(t, err)
 			if _, params := v.(*TransferParams); params { // all of it is kept
 				require.Equal(t, decoded(t, text), decoded(t, encoded))
@@ -165,11 +182,19 @@ func FuzzModels(f *testing.F) {
 			// What was encoded is complete, and is read as the same again.
 			again := models()[i]
 			require.NoError(t, again.UnmarshalJSON(encoded), "%T", v)
-			twice, err := again.MarshalJSON()
+			twice, err := encodedOf(again)
 			require.NoError(t, err)
 			require.Equal(t, string(encoded), string(twice))
 		}
 	})
+}
+
+// encodedOf returns the JSON that v reads.
+func encodedOf(v model) ([]byte, error) {
+	if p, ok := v.(*TransferParams); ok {
+		return p.RevealJSON()
+	}
+	return v.MarshalJSON()
 }
 
 func decoded(t *testing.T, text []byte) (v any) {
@@ -245,6 +270,9 @@ func requireSameText(t *testing.T, name, in, out string) {
 		require.Equal(t, absentDate.ReplaceAllString(in, ""), out)
 	case name == "available" || name == "fee":
 		requireSameNumber(t, name, in, out)
+	case name == "api_order_no" && in != out:
+		require.Error(t, check.Visible(name, in))
+		require.NoError(t, check.Visible(name, out))
 	default:
 		require.Equal(t, in, out, name)
 	}

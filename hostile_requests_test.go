@@ -375,10 +375,10 @@ func operationInputs() []input {
 		{
 			name: "FreezeCardParams.CardID", refuses: identifiers,
 			sent: func(text string) string {
-				return post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = " + strconv.Quote(text) + "\npart \"clientTransactionId\" = \"f-1\""
+				return post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = " + strconv.Quote(text) + "\npart \"clientTransactionId\" = \"5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01\""
 			},
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
-				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: text, ClientTransactionID: "f-1"})
+				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: text, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 				return err
 			}),
 		},
@@ -516,7 +516,7 @@ func requestInputs() []input {
 		{
 			name: "Request.Reference", refuses: references, sent: whatever(post + "/ask\"" + usual + formBody), without: post + "/ask\"" + usual + formBody,
 			call: requested(func(text string) cardwire.Request {
-				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Write: true, Reference: text}
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Reference: text}
 			}),
 		},
 	}
@@ -529,7 +529,7 @@ func askBINsWith(key string) string {
 const anyUUID = "*"
 
 func listWith(ctx context.Context, base string, p cardwire.Profile, params cardwire.ListCardsParams) error {
-	c, err := matrixClient(base, cardwire.WithProfile(p))
+	c, err := matrixClient(base, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
 	if err != nil {
 		return err
 	}
@@ -639,7 +639,7 @@ func profileInputs() []input {
 			call: func(ctx context.Context, base, text string) error {
 				p := cardwire.DefaultProfile()
 				p.RetryAction = text
-				c, err := matrixClient(base, cardwire.WithProfile(p))
+				c, err := matrixClient(base, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
 				if err != nil {
 					return err
 				}
@@ -652,7 +652,7 @@ func profileInputs() []input {
 			call: func(ctx context.Context, base, text string) error {
 				p := cardwire.DefaultProfile()
 				p.CardIDParam = text
-				c, err := matrixClient(base, cardwire.WithProfile(p))
+				c, err := matrixClient(base, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
 				if err != nil {
 					return err
 				}

@@ -1,30 +1,32 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
 // Journal records what is about to be sent, so that a crash between sending and
-// answer leaves a trace. It must be safe for concurrent use, and must end with
-// its context: the call waits for it.
+// response leaves a trace. It must be safe for concurrent use, and must end with
+// its context: the call waits for it. Package cardwiretest has a test of what every
+// journal must keep.
 type Journal interface {
-	// Begin is called before the first byte of a write that has a reference. Where
-	// the reference is taken it returns a *[DuplicateIntent], and an error that
-	// wraps one where nothing may be sent whatever the Profile says, as where the
-	// repeat is not on record. Where the body is another, it returns an error that
-	// wraps [ErrOtherBody], together with a DuplicateIntent unless the first is known
-	// not to have happened. Any error means that nothing is sent, but for an
-	// undecided *DuplicateIntent under [Profile].ServerDeduplicates.
+	// Begin is called before the first byte of a write that has a reference. It
+	// returns nil only if the reference is free: never begun, or ended as not sent or
+	// refused and not Final, with the same body. Otherwise it returns a
+	// *[DuplicateIntent], or an error that wraps one where nothing may be sent whatever
+	// the Profile says, as where a retry is not recorded. Where the body is another,
+	// it returns an error that wraps [ErrOtherBody], together with a DuplicateIntent
+	// unless the first is known not to have happened. Any error means that nothing is
+	// sent, but for an unknown *DuplicateIntent under [Profile].ServerDeduplicates.
 	Begin(ctx context.Context, i Intent) error
 	// End is called with the result, on a context that outlives the call. Where it
 	// fails the intent stays open, which is the safe direction, and
-	// [Observer].JournalError is told.
+	// [Observer].JournalError is called.
 	End(ctx context.Context, i Intent, r IntentResult) error
 }
 
@@ -44,7 +46,7 @@ type Intent struct {
 	// client transaction ID or Request.Reference.
 	Reference string
 	// BodySHA256 is a hash, in hex, over the sorted names and values that are
-	// sent. A repeat of a reference with another body is always to be refused.
+	// sent. A retry of a reference with another body is always to be refused.
 	BodySHA256 string
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
 	// It contains no personal data and no account number; "": nothing.
@@ -55,8 +57,8 @@ type Intent struct {
 	// own connections refuse it. Bytes that were handed over before may arrive
 	// later. A caller-supplied Doer is outside this promise.
 	SendBy time.Time
-	// Unique says that a reference stands for one execution: while an intent of
-	// it is open, undecided or executed, another must not begin. It is false for
+	// Unique reports that a reference is that of one execution: while an intent of
+	// it is open, unknown or executed, another must not begin. It is false for
 	// cancelling and retrying, since a record may fail again.
 	Unique bool
 }
@@ -66,7 +68,7 @@ type IntentResult struct {
 	// Outcome is OutcomeExecuted also for a success.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it did, api_order_no or the
-	// operation's ID; "": none was returned.
+	// operation's ID, of at most 128 visible bytes; "": none was returned.
 	ServiceID string
 	// Final reports that NextStep of the call's error is StepFail: the reference
 	// must never be granted again.
@@ -92,8 +94,9 @@ type DuplicateIntent struct {
 }
 
 // Error reports what is known of the reference.
-func (d *DuplicateIntent) Error() string {
+func (d *DuplicateIntent) Error() string { // a nil one in an error is taken for an unknown outcome
 	switch {
+	case d == nil:
 	case d.InProgress:
 		return "cardwire: another call with this reference is in progress"
 	case d.Outcome == OutcomeExecuted:
@@ -107,160 +110,144 @@ func (d *DuplicateIntent) Error() string {
 // Is matches [ErrDuplicateIntent].
 func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateIntent }
 
-// maxUndecided bounds the client's memory of references that ended unknown.
-const maxUndecided = 4096
-
-// intents is the client's own memory of references: those in flight, and those
-// that once ended unknown and stay so, because a later refusal ("this order
-// exists") may be the echo of the first having been executed.
-type intents struct {
-	mu        sync.Mutex
-	inFlight  map[intentKey]struct{}
-	undecided map[intentKey]struct{}
-	oldest    []intentKey // a ring, once it is full
-	next      int
-}
-
-type intentKey struct{ op, reference string }
-
-// enter claims the reference, and reports false where it is in flight.
-func (m *intents) enter(k intentKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, taken := m.inFlight[k]; taken {
-		return false
-	}
-	if m.inFlight == nil {
-		m.inFlight = map[intentKey]struct{}{}
-	}
-	m.inFlight[k] = struct{}{}
-	return true
-}
-
-func (m *intents) leave(k intentKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.inFlight, k)
-}
-
-func (m *intents) isInFlight(k intentKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.inFlight[k]
-	return ok
-}
-
-func (m *intents) isUndecided(k intentKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.undecided[k]
-	return ok
-}
-
-func (m *intents) remember(k intentKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.undecided[k]; ok {
-		return
-	}
-	if m.undecided == nil {
-		m.undecided = map[intentKey]struct{}{}
-	}
-	m.undecided[k] = struct{}{}
-	if len(m.oldest) < maxUndecided {
-		m.oldest = append(m.oldest, k)
-		return
-	}
-	delete(m.undecided, m.oldest[m.next])
-	m.oldest[m.next] = k
-	m.next = (m.next + 1) % maxUndecided
-}
-
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// claim takes a write's reference, in memory and in the journal, before anything
-// is sent. What is claimed must be settled.
-func (k *call) claim(ctx context.Context) *Error {
-	if !k.needsClaim() {
-		return nil
-	}
-	key := k.intentKey()
-	if !k.client.intents.enter(key) {
-		return k.inFlight()
+// claim is the hold of a write on its reference, in memory and in the journal.
+// What is held must be settled.
+type claim struct {
+	core      *core
+	op        *spec
+	intent    Intent
+	held      bool // the reference is this call's until settle
+	journaled bool // the intent is in the journal
+}
+
+// isClaimed reports whether the operation is a write with a reference.
+func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
+
+// key is what the reference is remembered by.
+func (c *claim) key() inflight.Key { return inflight.Key{Op: c.op.name, Reference: c.op.reference} }
+
+// guard is what no other call may be in progress with.
+func (c *claim) guard() inflight.Key {
+	return inflight.Key{Op: cmp.Or(c.op.record, c.op.name), Reference: c.op.reference}
+}
+
+// body tells the request from others with the same reference.
+func (c *claim) body() uint64 { return inflight.Digest(c.intent.BodySHA256) }
+
+// take claims the reference before anything is sent.
+func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
+	if until, ok := c.core.memory.Enter(c.guard(), sendBy); !ok {
+		return c.inProgress(until)
 	}
 	defer func() {
-		if !k.claimed { // also where the journal panicked
-			k.client.intents.leave(key)
+		if !c.held { // also where the journal panicked
+			c.core.memory.Leave(c.guard())
 		}
 	}()
-	if failure := k.recordIntent(ctx); failure != nil {
-		if !errors.Is(failure.err, ErrOtherBody) { // of which the journal knows more than we do
-			k.stick(failure)
+	fields := c.op.intent
+	if fields == nil {
+		fields = c.op.fields
+	}
+	c.intent = Intent{
+		Op: c.op.name, Reference: c.op.reference, BodySHA256: fields.Digest(), Summary: c.op.summary,
+		Time: start, SendBy: sendBy, Unique: c.op.unique,
+	}
+	failure := c.grant(ctx)
+	c.held = failure == nil
+	return failure
+}
+
+// grant asks whether the reference may be sent: the journal alone decides where there
+// is one, and the client's memory otherwise. nil: it may.
+func (c *claim) grant(ctx context.Context) *Error {
+	if c.core.journal == nil {
+		return c.recall()
+	}
+	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
+		return c.onRecord(err)
+	}
+	c.journaled = true
+	if c.op.unique { // others it always grants
+		c.remember(inflight.Free, "") // it was resolved, whatever this client saw of it
+	}
+	return nil
+}
+
+// recall asks the client's memory.
+func (c *claim) recall() *Error {
+	known := c.core.memory.Known(c.key())
+	if !c.op.unique || known.State == inflight.Free {
+		return nil
+	}
+	d := duplicateOf(known)
+	switch {
+	case known.Body != c.body():
+		return c.otherBody(d, nil)
+	case known.State == inflight.Executed && !c.core.profile.ServerDeduplicates:
+		return c.duplicate(d)
+	}
+	return nil // to send again what is unknown is the caller's decision
+}
+
+func duplicateOf(known inflight.Record) *DuplicateIntent {
+	if known.State == inflight.Executed {
+		return &DuplicateIntent{Outcome: OutcomeExecuted, ServiceID: known.ServiceID}
+	}
+	return &DuplicateIntent{}
+}
+
+// onRecord is what it means for this call that its journal did not grant the
+// reference; nil: it is sent all the same.
+func (c *claim) onRecord(err error) *Error {
+	var d *DuplicateIntent
+	if !errors.As(err, &d) {
+		if errors.Is(err, ErrOtherBody) {
+			return c.op.failure(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
 		}
-		return failure
+		return c.op.failure(OutcomeNotSent, hideCause("the journal did not record the intent", err))
 	}
-	k.claimed = true
-	return nil
-}
-
-func (k *call) needsClaim() bool { return k.op.class == transport.Write && k.op.reference != "" }
-
-func (k *call) inFlight() *Error {
-	return k.fail(OutcomeUnknown, &problem{ErrDuplicateIntent, "a call under it is in flight"})
-}
-
-func (k *call) intentKey() intentKey { return intentKey{k.op.name, k.op.reference} }
-
-func (k *call) recordIntent(ctx context.Context) *Error {
-	if k.client.journal == nil {
+	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped must not be lifted
+	if bare && d.sound().Outcome == OutcomeUnknown && c.core.profile.ServerDeduplicates {
+		// The service responds to a retry as it did to the first attempt; whether that
+		// one was executed stays unknown whatever a refusal says now.
+		c.remember(inflight.Unknown, "")
+		c.journaled = true
 		return nil
 	}
-	k.intent = &Intent{
-		Op: k.op.name, Reference: k.op.reference, BodySHA256: slices.Concat(k.op.fields, k.op.target).Digest(),
-		Time: k.start, Unique: k.op.unique,
-	}
-	ctx, stop := k.bounded(ctx)
-	defer stop()
-	err := k.client.journal.Begin(ctx, *k.intent)
-	if err == nil {
-		return nil
-	}
-	var taken *DuplicateIntent
-	switch duplicate := errors.As(err, &taken); {
-	case duplicate:
-		return k.onRecord(taken, err)
-	case errors.Is(err, ErrOtherBody):
-		return k.fail(OutcomeNotSent, &journalRefusal{ErrOtherBody, conceal("", err)})
-	default:
-		return k.fail(OutcomeNotSent, conceal("the journal did not record the intent", err))
-	}
+	return c.refused(err, d)
 }
 
-// onRecord says what it means for this call that its reference is taken; nil: it
-// is sent all the same.
-func (k *call) onRecord(taken *DuplicateIntent, err error) *Error {
-	if taken == nil || taken.Outcome != OutcomeExecuted {
-		taken = &DuplicateIntent{} // whatever a journal calls it
-	}
+// refused is the error of a call whose reference the journal knows as d.
+func (c *claim) refused(err error, d *DuplicateIntent) *Error {
+	d = d.sound()
 	if errors.Is(err, ErrOtherBody) {
-		// Not that of the first: who is told "executed" books this as paid.
-		return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(taken, conceal("", err))})
+		return c.otherBody(d, hideCause("", err))
 	}
-	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // one that is wrapped must not be lifted
-		return k.fail(taken.Outcome, &journalRefusal{taken, conceal("", err)})
+	failure := c.duplicate(d)
+	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // what wraps it is found
+		failure.Err = &journalRefusal{d, hideCause("", err)}
 	}
-	if taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates {
-		return k.fail(taken.Outcome, taken)
-	}
-	// The service answers a repeat as it answered the first; whether that first
-	// was executed stays unknown whatever a refusal says now.
-	k.client.intents.remember(k.intentKey())
-	return nil
+	return failure
 }
 
-// journalRefusal is why a journal refused a reference, and what it wrapped: that is
-// found by errors.Is, and not shown.
+// sound returns d without what contradicts itself, whatever a journal returned.
+func (d *DuplicateIntent) sound() *DuplicateIntent {
+	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted || d.InProgress && d.Outcome != OutcomeUnknown {
+		return &DuplicateIntent{}
+	}
+	sound := *d
+	sound.Remaining = max(sound.Remaining, 0)
+	if !sound.InProgress {
+		sound.Remaining = 0
+	}
+	return &sound
+}
+
+// journalRefusal is why a reference was refused, and what the refusal wrapped:
+// errors.Is finds that, and it is not printed.
 type journalRefusal struct {
 	error
 	wrapped error
@@ -268,66 +255,111 @@ type journalRefusal struct {
 
 func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 
-// unready is the error of a call that cannot be sent. Where another call under its
-// reference is in flight, "not sent" would be true of this call and not of what
-// the caller asks about.
-func (k *call) unready(err error) *Error {
-	if k.client != nil && k.needsClaim() && k.client.intents.isInFlight(k.intentKey()) {
-		return k.inFlight()
-	}
-	failure := k.fail(OutcomeNotSent, err)
-	k.stick(failure)
+// inProgress is the error of a call whose reference another call has, which may
+// send until then.
+func (c *claim) inProgress(until time.Time) *Error {
+	remaining := time.Until(until)
+	return c.duplicate(&DuplicateIntent{InProgress: remaining > 0, Remaining: max(remaining, 0)})
+}
+
+func (c *claim) duplicate(d *DuplicateIntent) *Error {
+	failure := c.op.failure(d.Outcome, d)
+	failure.RetryAfter = d.Remaining
 	return failure
 }
 
-// stick keeps an undecided reference undecided: that this call was refused or
-// not sent says nothing of what was sent under it before, and the caller asks
-// about the reference.
-func (k *call) stick(failure *Error) {
-	nothing := failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent
-	if nothing && k.client != nil && k.client.intents.isUndecided(k.intentKey()) {
+// otherBody is the error of a call whose reference is that of another request, whose
+// outcome is not this one's: the caller would book this one as paid.
+func (c *claim) otherBody(d *DuplicateIntent, cause error) *Error {
+	return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, cause)})
+}
+
+// unready is the error of a call that cannot be sent. Where its reference is not
+// free, "not sent" would be true of this call and not of what the caller asks about.
+func (c *claim) unready(ctx context.Context, err error) *Error {
+	failure := c.op.failure(OutcomeNotSent, err)
+	if until, ok := c.core.memory.InProgress(c.guard()); ok {
+		return c.inProgress(until)
+	}
+	if c.core.journal != nil && errors.Is(err, ErrInvalidParams) && !errors.Is(err, ErrSetup) {
+		return c.look(ctx, failure)
+	}
+	known := c.core.memory.Known(c.key())
+	switch {
+	case known.State == inflight.Executed:
+		return c.duplicate(duplicateOf(known))
+	case known.State == inflight.Unknown:
+		failure.Outcome = OutcomeUnknown
+	}
+	return failure
+}
+
+// look asks the journal about a reference whose call has invalid parameters: with
+// "not sent" an order would be failed that may be paid. Where the reference is free,
+// it returns failure.
+func (c *claim) look(ctx context.Context, failure *Error) *Error {
+	looker, ok := c.core.journal.(Looker)
+	if !ok {
+		failure.Outcome = OutcomeUnknown
+		return failure
+	}
+	ctx, stop := context.WithTimeout(ctx, journalTimeout)
+	defer stop()
+	err := looker.Look(ctx, c.op.name, c.op.reference)
+	if err == nil {
+		return failure
+	}
+	var d *DuplicateIntent
+	if errors.As(err, &d) {
+		return c.refused(err, d)
+	}
+	return c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+}
+
+// settle gives failure the final outcome of what is held, resolves that in memory and
+// in the journal, and lets go of the reference. The error is the journal's.
+func (c *claim) settle(ctx context.Context, failure *Error, serviceID func() string) error {
+	if !c.held {
+		return nil
+	}
+	c.held = false
+	defer c.core.memory.Leave(c.guard())
+	result := IntentResult{Outcome: OutcomeExecuted}
+	if failure != nil {
+		c.keepKnown(failure)
+		result = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
+	}
+	if result.Outcome == OutcomeExecuted && serviceID != nil {
+		result.ServiceID = serviceID()
+	}
+	switch {
+	case result.Outcome == OutcomeUnknown:
+		c.remember(inflight.Unknown, "")
+	case result.Outcome != OutcomeExecuted:
+	case c.journaled, !c.op.unique: // the journal knows, or it may be executed again
+		c.remember(inflight.Free, "")
+	default:
+		c.remember(inflight.Executed, result.ServiceID)
+	}
+	if !c.journaled {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout) // the caller may be gone
+	defer cancel()
+	return c.core.journal.End(ctx, c.intent, result)
+}
+
+// keepKnown keeps what is known of the reference: a later refusal proves nothing
+// about the first attempt.
+func (c *claim) keepKnown(failure *Error) {
+	switch known := c.core.memory.Known(c.key()); {
+	case known.State == inflight.Executed:
+		failure.Outcome = OutcomeExecuted
+	case known.State == inflight.Unknown && (failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent):
 		failure.Outcome = OutcomeUnknown
 	}
 }
 
-// settle gives a claimed call its final outcome, in memory and in the journal, and
-// lets go of the reference.
-func (k *call) settle(ctx context.Context, failure *Error) {
-	if !k.claimed {
-		return
-	}
-	k.claimed = false
-	defer k.client.intents.leave(k.intentKey())
-	outcome := OutcomeExecuted
-	if failure != nil {
-		k.stick(failure)
-		outcome = failure.Outcome
-		if outcome == OutcomeUnknown {
-			k.client.intents.remember(k.intentKey())
-		}
-	}
-	if k.intent != nil {
-		k.recordResult(ctx, outcome)
-	}
-}
-
-// abandon settles a call that a panic in a caller's function cut short: what was
-// sent may have happened.
-func (k *call) abandon(ctx context.Context) {
-	if k.claimed {
-		k.settle(ctx, k.fail(OutcomeUnknown, nil))
-	}
-}
-
-// recordResult records also where the caller has gone.
-func (k *call) recordResult(ctx context.Context, outcome Outcome) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
-	defer cancel()
-	result := IntentResult{Outcome: outcome}
-	if outcome == OutcomeExecuted && k.serviceID != nil {
-		result.ServiceID = k.serviceID()
-	}
-	if err := k.client.journal.End(ctx, *k.intent, result); err != nil {
-		k.journalFailed(ctx, err)
-	}
+func (c *claim) remember(s inflight.State, serviceID string) {
+	c.core.memory.Remember(c.key(), inflight.Record{State: s, Body: c.body(), ServiceID: serviceID})
 }

@@ -49,7 +49,7 @@ func suiteCall[T any](t *testing.T, body string) (T, error) {
 
 var (
 	suiteUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	suiteUnfit      = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	suiteUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 )
 
 func TestJSONTestSuiteInReplies(t *testing.T) {
@@ -148,7 +148,7 @@ func TestJSONTestSuiteAsTheDataOfEachOperation(t *testing.T) {
 				c := clientOn(t, always(200, success(string(f.Text))), changedProfile(func(p *Profile) { p.RetryAction = "retry" }))
 				err := call(t.Context(), c)
 				switch fits := suiteFits[op]; {
-				case !suiteAccepts(f) && len(f.Text) > maxWriteReplyBytes && errors.Is(err, ErrResponseTooLarge):
+				case !suiteAccepts(f) && len(f.Text) > maxWriteResponseBytes && errors.Is(err, ErrResponseTooLarge):
 					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
 				case !suiteAccepts(f):
 					assert.Equal(t, suiteUnreadable, factsOf(t, err), f.Name)

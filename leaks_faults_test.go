@@ -40,7 +40,7 @@ func faultyCalls() map[string]cardwire.Method {
 	transfer := payout("M-1")
 	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = faultBody, faultBody
 	calls := cardwire.MethodsGiven(cardwire.Given{
-		Card: faultQuery, Order: faultQuery, Freeze: "F-1", Operation: faultUUID,
+		Card: faultQuery, Order: faultQuery, Freeze: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", Operation: faultUUID,
 		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)},
 		Transfer: transfer, Image: []byte(faultBody),
 	})
@@ -78,7 +78,7 @@ func provide(t *testing.T, s *cardwiretest.Service, base string, told *bytes.Buf
 	profile := cardwire.DefaultProfile()
 	profile.SubAccountParam = "sub"
 	c, err := cardwire.New(base, faultKey, append(opts,
-		cardwire.WithProfile(profile), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
 		cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}),
 		cardwire.WithLogger(slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 		cardwire.WithObserver(cardwire.Observer{CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {

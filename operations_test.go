@@ -77,7 +77,7 @@ func MethodsGiven(g Given) map[string]Method {
 
 func allMethods() map[string]Method {
 	return MethodsGiven(Given{
-		Card: "c1", Order: "o1", Freeze: "F-1", Operation: testUUID,
+		Card: "c1", Order: "o1", Freeze: freezeID, Operation: testUUID,
 		Transfer: smallTransfer("M-1"), Image: []byte("\x89PNG\r\n\x1a\nimage"),
 	})
 }
@@ -99,6 +99,7 @@ func TestTheListOfMethodsIsComplete(t *testing.T) {
 type writeOp struct {
 	op        string
 	reference string
+	unique    bool   // the reference is that of one execution
 	data      string // of a success
 	call      Method
 }
@@ -106,16 +107,16 @@ type writeOp struct {
 func allWrites() []writeOp {
 	methods := allMethods()
 	return []writeOp{
-		{"CreateTransfer", "M-1", transferData, methods["CreateTransfer"]},
-		{"FreezeCard", "F-1", `"` + testUUID + `"`, methods["FreezeCard"]},
-		{"CancelOperation", testUUID, `true`, methods["CancelOperation"]},
-		{"RetryOperation", testUUID, `true`, methods["RetryOperation"]},
-		{"UploadImage", "", `{"attachment_key":"k-1"}`, methods["UploadImage"]},
+		{"CreateTransfer", "M-1", true, transferData, methods["CreateTransfer"]},
+		{"FreezeCard", freezeID, true, `"` + testUUID + `"`, methods["FreezeCard"]},
+		{"CancelOperation", testUUID, false, `true`, methods["CancelOperation"]},
+		{"RetryOperation", testUUID, false, `true`, methods["RetryOperation"]},
+		{"UploadImage", "", false, `{"attachment_key":"k-1"}`, methods["UploadImage"]},
 		{
-			"CloseCard", "C-1", `{"ticket":"T-9"}`,
+			"CloseCard", "C-1", true, `{"ticket":"T-9"}`,
 			func(ctx context.Context, c *Client, opts ...CallOption) error {
 				return onlyError(Call[closingTicket](ctx, c, Request{
-					Op: "CloseCard", Method: "POST", Path: "/cards/close", Write: true,
+					Op: "CloseCard", Method: "POST", Path: "/cards/close",
 					Form: url.Values{"cardId": {"c1"}}, Reference: "C-1",
 				}, opts...))
 			},
@@ -126,6 +127,9 @@ func allWrites() []writeOp {
 type closingTicket struct {
 	Ticket string `json:"ticket"`
 }
+
+// freezeID is the client transaction ID of a freeze.
+const freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
 
 const testUUID = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"time"
 
@@ -39,10 +40,10 @@ type config struct {
 
 // The defaults of what options set.
 const (
-	defaultMaxBytes      = 8 << 20
-	defaultTimeout       = 30 * time.Second
-	defaultUploadTimeout = 5 * time.Minute
-	maxWriteReplyBytes   = 64 << 10
+	defaultMaxBytes       = 8 << 20
+	defaultTimeout        = 30 * time.Second
+	defaultUploadTimeout  = 5 * time.Minute
+	maxWriteResponseBytes = 64 << 10
 )
 
 // WithHTTPClient sends every request through d instead of the client's own
@@ -51,8 +52,8 @@ const (
 // fails before d is asked, and d decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
-		if d == nil || d == Doer((*http.Client)(nil)) {
-			return invalid("WithHTTPClient: the client is nil")
+		if isNil(d) {
+			return badSetup("WithHTTPClient: the client is nil")
 		}
 		c.doer = d
 		return nil
@@ -71,9 +72,9 @@ func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
 		case t == nil:
-			return invalid("WithTransport: the transport is nil")
+			return badSetup("WithTransport: the transport is nil")
 		case trustsAnybody(t.TLSClientConfig):
-			return invalid("WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection")
+			return badSetup("WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection")
 		}
 		c.transport = t // cloned by New
 		return nil
@@ -90,17 +91,17 @@ func trustsAnybody(c *tls.Config) bool {
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {
-			return invalid("WithKeySource: the function is nil")
+			return badSetup("WithKeySource: the function is nil")
 		}
 		c.asksForKey = true
 		c.bearer = func(ctx context.Context) (string, error) {
 			key, err := f(ctx)
 			if err != nil {
-				return "", conceal("the key source failed", err)
+				return "", hideCause("the key source failed", err)
 			}
 			header, err := bearer(key)
 			if err != nil {
-				return "", invalid("the key source: " + err.Error())
+				return "", badSetup("the key source: " + err.Error())
 			}
 			return header, nil
 		}
@@ -113,7 +114,7 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config) error {
 		if p.MaxRetries < 0 || p.MinDelay < 0 || p.MaxDelay < 0 || p.MaxRetryAfter < 0 || p.Attempt < 0 {
-			return invalid("WithRetry: a value is negative")
+			return badSetup("WithRetry: a value is negative")
 		}
 		c.retry = p
 		return nil
@@ -124,21 +125,22 @@ func WithRetry(p RetryPolicy) Option {
 // nothing is sent.
 func WithLimiter(l Limiter) Option {
 	return func(c *config) error {
-		if l == nil {
-			return invalid("WithLimiter: the limiter is nil")
+		if isNil(l) {
+			return badSetup("WithLimiter: the limiter is nil")
 		}
 		c.limiter = l
 		return nil
 	}
 }
 
-// WithLogger logs one line at debug level for each attempt, and one at warning
-// level for each repeat and for each result that a Journal did not record, with
-// the operation, outcome, status, code and duration and nothing else.
+// WithLogger logs each failed write as a warning, and one whose outcome is unknown as
+// an error, with operation, reference, outcome, step, status, code, request ID and
+// cause. Drift, retries and results that a Journal did not record are warnings. Each
+// attempt is one line at debug level. Nothing of a payload is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
-		if l == nil {
-			return invalid("WithLogger: the logger is nil")
+		if l == nil || isNil(l.Handler()) {
+			return badSetup("WithLogger: the logger is nil or has no handler")
 		}
 		c.logger = l
 		return nil
@@ -157,22 +159,24 @@ func WithObserver(o Observer) Option {
 // WithJournal records every write that has a reference in j before it is sent.
 func WithJournal(j Journal) Option {
 	return func(c *config) error {
-		if j == nil {
-			return invalid("WithJournal: the journal is nil")
+		if isNil(j) {
+			return badSetup("WithJournal: the journal is nil")
 		}
 		c.journal = j
 		return nil
 	}
 }
 
-// WithProfile replaces [DefaultProfile]: begin with that and change what is
-// known better.
-func WithProfile(p Profile) Option {
+// WithProfile has set change the profile, which begins as [DefaultProfile].
+// Several are applied in order.
+func WithProfile(set func(*Profile)) Option {
 	return func(c *config) error {
-		p.RefusedCodes = slices.Clone(p.RefusedCodes)
-		p.RefusedStatuses = slices.Clone(p.RefusedStatuses)
-		c.profile = p
-		return p.valid()
+		if set == nil {
+			return badSetup("WithProfile: the function is nil")
+		}
+		set(&c.profile)
+		c.profile = c.profile.clone()
+		return c.profile.valid()
 	}
 }
 
@@ -195,7 +199,7 @@ func WithFreshConnections() Option {
 func WithUserAgent(product string) Option {
 	return func(c *config) error {
 		if err := check.Product(product); err != nil {
-			return invalid("WithUserAgent: " + err.Error())
+			return badSetup("WithUserAgent: " + err.Error())
 		}
 		c.userAgent = product + " " + userAgent()
 		return nil
@@ -208,7 +212,7 @@ func WithUserAgent(product string) Option {
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) error {
 		if n <= 0 {
-			return invalid("WithMaxResponseBytes: the bound is not above zero")
+			return badSetup("WithMaxResponseBytes: the bound is not above zero")
 		}
 		c.maxBytes = n
 		return nil
@@ -222,7 +226,7 @@ func WithMaxResponseBytes(n int64) Option {
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
-			return invalid("WithTimeout: the duration is not above zero")
+			return badSetup("WithTimeout: the duration is not above zero")
 		}
 		c.timeout = d
 		return nil
@@ -239,6 +243,18 @@ func WithInsecureHTTP() Option {
 // returned together with it.
 func WithStrictDrift() Option {
 	return func(c *config) error { c.strictDrift = true; return nil }
+}
+
+// isNil reports whether v is nil, or a nil pointer, map, function or channel in an
+// interface, whose methods would panic at the first call.
+func isNil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
 }
 
 // RetryPolicy says how reads are repeated after connection failures and the

@@ -28,7 +28,7 @@ func (l limiterFunc) Wait(ctx context.Context) error { return l(ctx) }
 func changedProfile(change func(*Profile)) Option {
 	p := DefaultProfile()
 	change(&p)
-	return WithProfile(p)
+	return WithProfile(func(own *Profile) { *own = p })
 }
 
 func TestWithHeader(t *testing.T) {
@@ -59,6 +59,7 @@ func TestWithHeaderRefuses(t *testing.T) {
 		"Authorization", "authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "idempotency-key",
 		"X-Idempotency-Key", "Host", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
 		"Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"Range", "If-Range", "X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X-Method-Override", "Idempotency_Key",
 	} {
 		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
 		refusedBeforehand(t, err, "WithHeader: the header is not a caller's to set")
@@ -120,10 +121,10 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: nothing was sent; it is safe to call again"},
-		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key is empty: correct it and call again; nothing was sent"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key holds a character that is not visible ASCII: correct it and call again; nothing was sent"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key holds a character that is not visible ASCII: correct it and call again; nothing was sent"},
+		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: it is safe to call again"},
+		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key is empty: correct it before calling again"},
+		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key holds a character that is not visible ASCII: correct it before calling again"},
+		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key holds a character that is not visible ASCII: correct it before calling again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -264,7 +265,9 @@ func TestTimeoutOfACall(t *testing.T) {
 		"an option":                          {opts: []Option{WithTimeout(time.Hour)}, op: "ListBINs", want: time.Hour},
 		"an option for an upload":            {opts: []Option{WithTimeout(time.Second)}, op: "UploadImage", want: time.Second},
 		"an earlier deadline of the context": {limit: time.Second, op: "ListBINs", want: time.Second},
-		"a later deadline of the context":    {limit: time.Hour, op: "CreateTransfer", want: time.Hour},
+		"a later deadline of the context":    {limit: time.Hour, op: "ListBINs", want: time.Hour},
+		"a later deadline, and a reference":  {limit: time.Hour, op: "CreateTransfer", want: 30 * time.Second},
+		"an option, and a reference":         {opts: []Option{WithTimeout(time.Minute)}, limit: time.Hour, op: "FreezeCard", want: time.Minute},
 		"a deadline and an option":           {opts: []Option{WithTimeout(time.Second)}, limit: time.Hour, op: "ListBINs", want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -325,7 +328,7 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errBrokenNetwork }
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
-	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write", Write: true})
+	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
 	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
@@ -347,7 +350,7 @@ func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
 	p := DefaultProfile()
-	c := answered(t, asksTransfer("M-1"), `{"code":422,"msg":"no","data":null}`, WithProfile(p))
+	c := answered(t, asksTransfer("M-1"), `{"code":422,"msg":"no","data":null}`, WithProfile(func(own *Profile) { *own = p }))
 	for i := range p.RefusedCodes {
 		p.RefusedCodes[i] = 0
 	}
@@ -364,5 +367,6 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
+		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
 	}, DefaultProfile())
 }

@@ -1,32 +1,35 @@
 package cardwire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Outcome answers one question about a failed call: did it happen? Its zero
-// value is OutcomeUnknown, so that what nobody decided is never taken for done
-// or undone.
+// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown,
+// so that what nobody resolved is never taken for executed, nor for the opposite.
 type Outcome int
 
 const (
-	// OutcomeUnknown says that it may have happened. Settle it with the service
+	// OutcomeUnknown means that it may have happened. Ask the service about it
 	// before sending anything that would do it again.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent says that this call did nothing: no byte of its request left.
+	// OutcomeNotSent means that this call did nothing: no byte of its request left.
 	// What else is known of its reference stays as it was.
 	OutcomeNotSent
-	// OutcomeRefused says that it did not happen: the service said no.
+	// OutcomeRefused means that it did not happen: the service refused.
 	OutcomeRefused
-	// OutcomeExecuted says that it did happen: the service said yes, and only
-	// its answer could not be read or is not what was asked for.
+	// OutcomeExecuted means that it did happen: the service accepted it, and only
+	// its response could not be read or is not what was asked for.
 	OutcomeExecuted
 )
 
@@ -45,10 +48,11 @@ func (o Outcome) String() string {
 	return "Outcome(" + strconv.Itoa(int(o)) + ")"
 }
 
-// answer is what is known of the last reply.
-type answer struct {
+// response is what is known of the last response.
+type response struct {
 	status     int
-	code       int // 0: none was readable
+	code       int // 0: none was readable, unless codeSent
+	codeSent   bool
 	message    string
 	requestID  string
 	retryAfter time.Duration
@@ -57,8 +61,8 @@ type answer struct {
 	attempt    *transport.Attempt // the last one, if somebody wants to know; nil: none
 }
 
-// judge is the outcome table: it says whether it happened, from what came back.
-// The reply is released when all that is wanted of it has been taken.
+// judge is the outcome table: whether it happened, from what came back. The response
+// is released when all that is wanted of it has been taken.
 func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	defer r.Release()
 	defer k.capture(r)
@@ -69,56 +73,46 @@ func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
 	k.last.requestID = requestID(r.Header, k.key())
 	switch {
 	case r.NotSent:
-		return k.fail(OutcomeNotSent, &foreign{r.Err})
+		return k.fail(OutcomeNotSent, &transportError{r.Err})
 	case r.Redirected:
 		return k.fail(OutcomeUnknown, ErrRedirect)
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		return k.fail(OutcomeUnknown, ErrResponseTooLarge)
 	case r.Err != nil:
-		return k.fail(OutcomeUnknown, &foreign{r.Err})
+		return k.fail(OutcomeUnknown, &transportError{r.Err})
 	}
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
 	defer body.Release()
 	body.Masking = k.client.maskedCards
-	k.envelope = envelope{read: k.read, success: r.Status >= 200 && r.Status <= 299}
+	k.envelope = envelope{read: k.read, proves: k.op.proves, success: r.Status >= 200 && r.Status <= 299}
 	e := &k.envelope
 	e.decode(body)
 	if body.Err() == nil {
-		k.last.code = e.code
+		k.last.code, k.last.codeSent = e.code, e.hasCode
 		k.last.message = e.message
 		if e.message != messageSuccess {
 			k.last.message = sanitise(e.message, k.key())
 		}
 	}
 	switch {
-	case e.success:
+	case body.Err() == nil && slices.Contains(k.client.profile.DuplicateCodes, e.code):
+		return k.fail(OutcomeUnknown, nil)
+	case e.success && body.Err() == nil && e.code == codeSuccess:
 		return k.judgeSuccess(ctx, e, body)
-	case !slices.Contains(k.client.profile.RefusedStatuses, r.Status):
-		return k.fail(OutcomeUnknown, nil)
-	case k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:
-		// Status and code contradict each other, and the code may be right.
-		return k.fail(OutcomeUnknown, nil)
 	}
-	return k.fail(OutcomeRefused, nil)
+	return k.judgeFailure(e, body, r.Body)
 }
 
-// judgeSuccess judges an answer with a status from 200 to 299.
+// judgeSuccess judges a response with a status from 200 to 299 and the code 200.
 func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) *Error {
-	switch {
-	case body.Err() != nil:
-		return k.fail(OutcomeUnknown, unreadable(body.Err()))
-	case e.code != codeSuccess && slices.Contains(k.client.profile.RefusedCodes, e.code):
-		return k.fail(OutcomeRefused, nil)
-	case e.code != codeSuccess:
-		return k.fail(OutcomeUnknown, nil)
-	}
-	drift := k.drifted(ctx, body.Drifts())
-	switch {
-	case e.mismatch != nil && e.message != "" && !meansYes(e.message):
-		// Its code and its words contradict each other, and its data proves neither.
-		return k.fail(OutcomeUnknown, unreadable(e.mismatch))
-	case e.mismatch != nil:
-		return k.fail(OutcomeExecuted, unreadable(e.mismatch))
+	drift := k.client.drifted(ctx, &k.op, body.Drifts())
+	if e.mismatch != nil {
+		outcome := OutcomeUnknown
+		// A message that contradicts the code leaves what is proven in doubt.
+		if e.proven && (e.message == "" || isSuccessMessage(e.message)) {
+			outcome = OutcomeExecuted
+		}
+		return k.fail(outcome, unreadable(e.mismatch))
 	}
 	if k.verify != nil {
 		if err := k.verify(); err != nil {
@@ -131,8 +125,8 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 	return nil
 }
 
-// verdict is the outcome of an answer that was read and is not the one asked
-// for: where even its being an answer to this request is in doubt, so is all else.
+// verdict is the outcome of a response that was read and is not the one asked
+// for: where it may not even be a response to this request, it proves nothing.
 func verdict(err error) Outcome {
 	if errors.Is(err, ErrParameterIgnored) {
 		return OutcomeExecuted
@@ -140,14 +134,58 @@ func verdict(err error) Outcome {
 	return OutcomeUnknown
 }
 
-// unknownIf is the amendment of an operation whose data may contradict the code of
-// a success: whatever else is wrong with the answer, it proves nothing.
-func unknownIf(contradicted *bool) func(*Error) {
-	return func(failure *Error) {
-		if *contradicted {
-			failure.Outcome = OutcomeUnknown
-		}
+// judgeFailure judges every other response. It is a refusal only where both the
+// response and what it is in say so, and nothing in it contradicts that.
+func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
+	p := &k.client.profile
+	switch {
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && isBare(raw):
+		return k.fail(OutcomeRefused, unreadable(body.Err()))
+	case body.Err() != nil && e.success:
+		return k.fail(OutcomeUnknown, unreadable(body.Err()))
+	case body.Err() != nil, !e.isEnvelope(), isSuccessMessage(e.message):
+		return k.fail(OutcomeUnknown, nil)
+	case e.success && !slices.Contains(p.RefusedCodes, e.code),
+		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
+		e.code == codeSuccess || e.code >= 500 && e.code <= 599:
+		return k.fail(OutcomeUnknown, nil)
+	case k.op.reference != "" && e.deferred && names(body, e.data, k.op.reference):
+		return k.fail(OutcomeUnknown, nil) // what it says no to may be a second delivery
 	}
+	return k.fail(OutcomeRefused, nil)
 }
 
-func unreadable(err *wire.Error) error { return &problem{ErrUnreadable, err.Error()} }
+// isBare reports whether a body is no envelope that something spoiled: it is empty,
+// or begins with anything but "{" behind byte order marks and white space.
+func isBare(body []byte) bool {
+	body = bytes.TrimLeftFunc(body, func(r rune) bool {
+		return r == '\ufeff' || r == utf8.RuneError || r == 0 || unicode.IsSpace(r)
+	})
+	return len(body) == 0 || body[0] != '{'
+}
+
+// names reports whether a name, a string or a number in the data at m is the reference.
+func names(c *wire.Codec, m wire.Mark, reference string) bool {
+	c.Rewind(m)
+	found := false
+	var look func()
+	look = func() {
+		switch c.Kind() {
+		case '{':
+			c.Map(func(name []byte) {
+				found = found || strings.EqualFold(string(name), reference)
+				look()
+			})
+		case '[':
+			c.Each(look)
+		case '"':
+			found = strings.EqualFold(string(c.Bytes()), reference) || found
+		default:
+			found = string(c.Span()) == reference || found
+		}
+	}
+	look()
+	return found || c.Err() != nil
+}
+
+func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

@@ -142,7 +142,7 @@ func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 		t.Parallel()
 		profile := DefaultProfile()
 		profile.TrustReplies = true
-		ids, err := walked(t.Context(), pages(t, []exchange{first, again}, WithProfile(profile)), ListCardsParams{})
+		ids, err := walked(t.Context(), pages(t, []exchange{first, again}, WithProfile(func(own *Profile) { *own = profile })), ListCardsParams{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "b", "a", "b"}, ids)
 	})
@@ -202,7 +202,7 @@ func TestAllCardsSaysWhereToResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, ahead := range []int{0, 1} {
-				c := converse(t, tc.exchanges, WithProfile(tc.profile))
+				c := converse(t, tc.exchanges, WithProfile(func(own *Profile) { *own = tc.profile }))
 				ids, err := walked(t.Context(), c, tc.params, WithPrefetch(ahead))
 				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
 				require.ErrorIs(t, err, tc.cause)

@@ -7,7 +7,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Profile names every assumption about what the interface does not show. A
+// Profile names every assumption about what is undocumented. A
 // parameter whose name is "" cannot be used: the call is refused with
 // [ErrInvalidParams], naming the field to set.
 type Profile struct {
@@ -38,15 +38,24 @@ type Profile struct {
 	// 429. Any other code than 200 is OutcomeUnknown.
 	RefusedCodes []int
 	// RefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it
-	// whatever the code, but for 200 and 500 to 599, which contradict them.
-	// Assumed: the same numbers.
+	// where the body is an envelope, with any code but 200 and 500 to 599, which
+	// contradict them. Assumed: the same numbers.
 	RefusedStatuses []int
+	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it
+	// where the body is bare: empty, or not beginning with "{" behind a byte order mark
+	// and white space. Assumed: 401 404 405 413 429. 403 is not among them: a firewall
+	// may put it in the place of the response to a transfer that was executed.
+	BareRefusedStatuses []int
+	// DuplicateCodes are the envelope codes that mean that the reference exists:
+	// OutcomeUnknown whatever the HTTP status, never OutcomeRefused, since a gateway
+	// may have sent the request twice. Default: none. Ask the provider for them.
+	DuplicateCodes []int
 	// TrustReplies switches off the checks behind ErrParameterIgnored.
 	TrustReplies bool
-	// ServerDeduplicates says that the service executes a reference once however
-	// often it is sent. A caller may then repeat an undecided one despite the
-	// journal, if that records repeats: sqljournal does with WithRepeats. The client
-	// itself repeats nothing all the same.
+	// ServerDeduplicates declares that the service executes a reference once however
+	// often it is sent. A caller may then send one again that is known to be executed,
+	// and one whose outcome is unknown despite the journal, if that records retries.
+	// The client itself sends nothing again all the same.
 	ServerDeduplicates bool
 }
 
@@ -57,7 +66,18 @@ func DefaultProfile() Profile {
 		CardIDParam: "id", RetryAction: "retry",
 		RefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
 		RefusedStatuses: []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
+
+		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
 	}
+}
+
+// clone shares nothing with p that a caller could change later.
+func (p *Profile) clone() Profile {
+	c := *p
+	for _, list := range []*[]int{&c.RefusedCodes, &c.RefusedStatuses, &c.BareRefusedStatuses, &c.DuplicateCodes} {
+		*list = slices.Clone(*list)
+	}
+	return c
 }
 
 // valid refuses a profile that would send one thing for another.
@@ -76,24 +96,24 @@ func (p *Profile) valid() error {
 	}
 	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
 		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
-			return invalid("WithProfile: " + n.field + " holds a control character, a space at an end, or is not valid UTF-8")
+			return badSetup("WithProfile: " + n.field + " holds a control character, a space at an end, or is not valid UTF-8")
 		}
 	}
 	for i, n := range ofListCards {
 		for _, other := range ofListCards[:i] {
 			if n.name != "" && n.name == other.name {
-				return invalid("WithProfile: " + other.field + " and " + n.field + " are the same name")
+				return badSetup("WithProfile: " + other.field + " and " + n.field + " are the same name")
 			}
 		}
 	}
 	if p.RetryAction == cancelAction {
-		return invalid("WithProfile: RetryAction is the value that cancels")
+		return badSetup("WithProfile: RetryAction is the value that cancels")
 	}
-	if slices.Contains(p.RefusedCodes, codeSuccess) {
-		return invalid("WithProfile: 200 is the code of success")
+	if slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess) {
+		return badSetup("WithProfile: 200 is the code of success")
 	}
-	if slices.ContainsFunc(p.RefusedStatuses, func(s int) bool { return s < 400 || s > 499 }) {
-		return invalid("WithProfile: a refused status is not from 400 to 499")
+	if slices.ContainsFunc(slices.Concat(p.RefusedStatuses, p.BareRefusedStatuses), func(s int) bool { return s < 400 || s > 499 }) {
+		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestListCardsQuery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := answered(t, "GET /shop/api/v1/cards"+tc.want,
-				success(`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}`), WithProfile(tc.profile))
+				success(`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}`), WithProfile(func(own *Profile) { *own = tc.profile }))
 			got, err := c.ListCards(t.Context(), tc.params)
 			require.NoError(t, err)
 			assert.Equal(t, &CardPage{PerPage: 20, CurrentPage: 1, LastPage: 1, Cards: []Card{}}, got)
@@ -95,18 +95,18 @@ func TestAParameterWithoutANameIsNotSent(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
-			_, err := unasked(t, WithProfile(Profile{})).ListCards(t.Context(), params)
+			_, err := unasked(t, WithProfile(func(own *Profile) { *own = Profile{} })).ListCards(t.Context(), params)
 			refusedBeforehand(t, err, "Profile."+field)
 		})
 	}
 	t.Run("CardIDParam", func(t *testing.T) {
 		t.Parallel()
-		_, err := unasked(t, WithProfile(Profile{})).GetCard(t.Context(), "card-1")
+		_, err := unasked(t, WithProfile(func(own *Profile) { *own = Profile{} })).GetCard(t.Context(), "card-1")
 		refusedBeforehand(t, err, "Profile.CardIDParam")
 	})
 	t.Run("CardIDParam, by order", func(t *testing.T) {
 		t.Parallel()
-		_, err := unasked(t, WithProfile(Profile{})).GetCardByOrder(t.Context(), "order-1")
+		_, err := unasked(t, WithProfile(func(own *Profile) { *own = Profile{} })).GetCardByOrder(t.Context(), "order-1")
 		refusedBeforehand(t, err, "Profile.CardIDParam")
 	})
 }
@@ -136,7 +136,7 @@ func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := unasked(t, WithProfile(namedProfile())).ListCards(t.Context(), tc.params)
+			_, err := unasked(t, WithProfile(func(own *Profile) { *own = namedProfile() })).ListCards(t.Context(), tc.params)
 			refusedBeforehand(t, err, tc.names)
 		})
 	}
@@ -190,7 +190,7 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tc.names == "" {
-				_, err := answered(t, anything, tc.reply, WithProfile(namedProfile())).ListCards(t.Context(), tc.params)
+				_, err := answered(t, anything, tc.reply, WithProfile(func(own *Profile) { *own = namedProfile() })).ListCards(t.Context(), tc.params)
 				require.NoError(t, err)
 				return
 			}
@@ -198,7 +198,7 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 				t.Parallel()
 				looks := []exchange{{want: anything, reply: tc.reply}, {want: anything, reply: tc.reply}}
 				s := script(t, looks...)
-				c := clientOn(t, s, WithProfile(namedProfile()))
+				c := clientOn(t, s, WithProfile(func(own *Profile) { *own = namedProfile() }))
 				page, err := c.ListCards(t.Context(), tc.params)
 				require.ErrorIs(t, err, ErrParameterIgnored)
 				require.ErrorContains(t, err, tc.names)
@@ -211,7 +211,7 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 				t.Parallel()
 				profile := namedProfile()
 				profile.TrustReplies = true
-				page, err := answered(t, anything, tc.reply, WithProfile(profile)).ListCards(t.Context(), tc.params)
+				page, err := answered(t, anything, tc.reply, WithProfile(func(own *Profile) { *own = profile })).ListCards(t.Context(), tc.params)
 				require.NoError(t, err)
 				assert.Equal(t, "a", page.Cards[0].ID)
 			})

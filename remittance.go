@@ -75,7 +75,8 @@ type RemittanceCurrency struct {
 // TransferParams describes a transfer. Fields that are empty are not sent;
 // which of them the service requires is not shown. Numeric codes are digits in
 // text, from lists of the service. fmt and slog show the order number, the
-// currency and the amount only; its JSON is what is sent, and is read again.
+// currency and the amount only; JSON is refused. Keep what RevealJSON returns to
+// send a transfer later: UnmarshalJSON reads it.
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, and must be given. Use one
 	// for each transfer that is meant, and the same one for each try of it.
@@ -148,7 +149,8 @@ const TransferWaitProcess TransferStatus = "wait_process"
 type Transfer struct {
 	// MerchantOrderNo is the caller's order number as the service repeats it.
 	MerchantOrderNo string
-	// APIOrderNo is the service's order number.
+	// APIOrderNo is the service's order number: at most 128 bytes, all visible. What
+	// exceeds that is left out, and reported to Observer.Drift.
 	APIOrderNo string
 	// Status is the state of the order.
 	Status TransferStatus
@@ -157,41 +159,47 @@ type Transfer struct {
 // ListRemittanceStates returns the countries, and the parts of countries, that
 // the service knows. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	return value(do(ctx, c, operation{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
-		reply[[]RemittanceState]{read: rows(stateMembers)}, opts))
+	return value(do(ctx, c, operation[[]RemittanceState]{
+		spec: spec{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
+		read: rows(stateMembers),
+	}, opts))
 }
 
 // ListRemittanceCurrencies returns the currencies that can be paid out. It calls
 // GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	return value(do(ctx, c, operation{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
-		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts))
+	return value(do(ctx, c, operation[[]RemittanceCurrency]{
+		spec: spec{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
+		read: rows(currencyMembers),
+	}, opts))
 }
 
-// CreateTransfer sends money. It calls POST /remittance/transfer and is
-// sent once. A success means that the service took the order: Transfer.Status
-// says how it stands. No operation of the interface reads a transfer back: after
-// [ErrOutcomeUnknown] ask the service about the order number, and do not send
-// the money under another. While a call under an order number is in flight,
-// another is refused with [ErrDuplicateIntent]. A later call under the same
-// number is sent, since only the caller can know that it should be; with a
-// [Journal] it is refused unless the earlier one is known not to have happened.
+// CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
+// do with the order what [NextStep] says of the error. A success means that the
+// service accepted the order: Transfer.Status is how far it is. No operation of the
+// API reads a transfer back: after [ErrOutcomeUnknown] ask the service about the
+// order number, and do not send the money with another.
+//
+// A call is refused with [ErrDuplicateIntent] while another with its order number is
+// in progress, and once one was executed, as far as the client remembers: the last
+// 65,536. One whose outcome is unknown is sent again, since only the caller can know
+// that it should be. With a [Journal] the journal alone decides.
+//
+// The call ends after WithTimeout even if ctx allows more: that is Intent.SendBy,
+// after which nothing of it is sent.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
-	op := operation{
-		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
-		class: transport.Write, body: jsonBody, reference: p.MerchantOrderNo, unique: true,
-	}
-	op.fields, op.invalid = p.fields()
-	otherOrder := false
-	op.amend = unknownIf(&otherOrder)
-	return do(ctx, c, op, reply[Transfer]{
-		read: func(d *wire.Codec, t *Transfer) {
-			otherOrder = namesOtherOrder(d, p.MerchantOrderNo)
-			wire.Object(d, t, transferMembers, wire.Whole)
+	fields, err := p.fields()
+	return do(ctx, c, operation[Transfer]{
+		spec: spec{
+			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			body: jsonBody, fields: fields, invalid: err,
+			reference: accepted(check.Given, p.MerchantOrderNo), unique: true, summary: p.summary(),
+			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},
-		verify: func(*Transfer) error {
-			if otherOrder {
-				return &problem{ErrUnreadable, "it is the answer to another order"}
+		read: object(transferMembers, wire.Whole),
+		verify: func(t *Transfer) error {
+			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
+				return &detailError{ErrUnreadable, "it is the response to another order"}
 			}
 			return nil
 		},
@@ -199,27 +207,39 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts)
 }
 
-// namesOtherOrder says whether the data that is next names another order than the
-// one sent. It looks before anything else does: an answer whose other members
-// are amiss is no proof of anything either.
-func namesOtherOrder(d *wire.Codec, sent string) (other bool) {
+// summary is amount and currency, as in "10.00 EUR".
+func (p *TransferParams) summary() string {
+	amount, _ := wire.Cents(p.TransferAmount)
+	return strings.TrimSpace(amount + " " + p.PayoutCurrency)
+}
+
+// provesTransfer reports whether data that is no Transfer still proves that the order
+// was accepted: it names the order, or has the service's number for it, and names no
+// other order.
+func provesTransfer(d *wire.Codec, sent string) bool {
 	if d.Kind() != '{' {
 		return false
 	}
-	start := d.Mark()
+	named, numbered, other := false, false, false
 	d.Map(func(name []byte) {
-		switch kind := d.Kind(); {
-		case string(name) == merchantOrderNo && kind == '"':
-			number := d.Bytes()
-			other = len(number) > 0 && string(number) != sent
-		case string(name) == merchantOrderNo && (kind == '0' || kind == '-'):
-			other = string(d.Span()) != sent
+		field := string(name)
+		var value string
+		switch d.Kind() {
+		case '"':
+			value = strings.TrimSpace(string(d.Bytes()))
+		case '0', '-':
+			value = string(d.Span())
 		default:
 			d.Skip()
 		}
+		switch {
+		case field == merchantOrderNo && value != "":
+			named, other = value == sent, value != sent
+		case field == apiOrderNo && value != "":
+			numbered = true
+		}
 	})
-	d.Rewind(start)
-	return other
+	return (named || numbered) && !other
 }
 
 // fields returns what is sent, in the interface's order, or why it must not be.
@@ -377,9 +397,17 @@ func (p TransferParams) LogValue() slog.Value {
 	)
 }
 
-// MarshalJSON returns what CreateTransfer sends, identity and account numbers
-// included. What CreateTransfer would refuse is an error.
+// MarshalJSON returns an error: loggers, templates and expvar marshal whatever
+// they are given, and a mask in an outbox would lose the transfer. See RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("cardwire: TransferParams does not marshal, because names and account numbers would reach logs: " +
+		"RevealJSON returns what CreateTransfer sends")
+}
+
+// RevealJSON returns the JSON that CreateTransfer sends, names, identity and
+// account numbers included, for an outbox. An error matches [ErrInvalidParams]:
+// CreateTransfer would refuse the same.
+func (p TransferParams) RevealJSON() ([]byte, error) {
 	f, err := p.fields()
 	if err != nil {
 		return nil, err
@@ -387,10 +415,10 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 	return f.JSON(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON returns, with its members in any order, so
+// UnmarshalJSON reads what RevealJSON returns, with its fields in any order, so
 // that a transfer can be kept before it is sent: a name that TransferParams has no
 // field for becomes one of Extra. Nothing of an earlier value is left, unless the
-// text is null. What MarshalJSON would not have written is [ErrUnreadable], or
+// string is null. What RevealJSON would not have written is [ErrUnreadable], or
 // [ErrInvalidParams] where CreateTransfer refuses it.
 func (p *TransferParams) UnmarshalJSON(text []byte) error {
 	c := wire.NewReader(text, false)
@@ -403,7 +431,7 @@ func (p *TransferParams) UnmarshalJSON(text []byte) error {
 	}
 	c.End()
 	if err := c.Err(); err != nil {
-		return &problem{ErrUnreadable, err.Error()}
+		return &detailError{ErrUnreadable, err.Error()}
 	}
 	if null {
 		return nil
@@ -478,12 +506,15 @@ func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, currencyMembers)
 }
 
-// merchantOrderNo is the member by which an answer says whose it is.
-const merchantOrderNo = "merchant_order_no"
+// The fields by which a response proves whose it is.
+const (
+	merchantOrderNo = "merchant_order_no"
+	apiOrderNo      = "api_order_no"
+)
 
 var transferMembers = []wire.Member[Transfer]{
 	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
-	{Name: "api_order_no", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
+	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
 }
 

@@ -1,6 +1,8 @@
 package cardwire
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -14,12 +16,22 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Request describes an operation that the interface names but does not
-// specify, for [Call].
+// Part is a field or a file of a multipart body.
+type Part struct {
+	// Name is the part's name.
+	Name string
+	// Value is the value of a field.
+	Value string
+	// File is sent in place of Value; nil: the part is a field.
+	File *UploadImageParams
+}
+
+// Request describes an operation that the API names but does not specify, for
+// [Call].
 type Request struct {
 	// Op is the operation's name for errors, observers and the journal.
 	Op string
-	// Method is the HTTP method: GET and POST read, unless Write is set.
+	// Method is the HTTP method.
 	Method string
 	// Path is below the base URL and begins with "/". It is sent as given: check an
 	// identifier that is put into it, for its slashes are slashes of the path.
@@ -28,30 +40,34 @@ type Request struct {
 	Query url.Values
 	// Form is sent as application/x-www-form-urlencoded; nil: none.
 	Form url.Values
-	// JSON is sent as application/json; nil: none. Only one of Form and JSON may be set.
+	// JSON is sent as application/json; nil: none.
 	JSON any
-	// Write says that the operation changes something: it is then sent once. A
-	// POST without it is a read that is repeated as GetCardSecrets is.
-	Write bool
-	// Reference is the caller's own identifier of a write, which is journaled
-	// and sent once at a time; "": none.
+	// Multipart is sent as multipart/form-data, in this order; nil: none. At most one
+	// of Form, JSON and Multipart may be set.
+	Multipart []Part
+	// ReadOnly declares that a method other than GET changes nothing: it may then be
+	// retried, as GetCardSecrets is. Any other is a write, which is sent once.
+	ReadOnly bool
+	// Reference is the caller's own identifier of a write, which is journaled, and
+	// executed once as far as the client remembers; "": none. It is required of a
+	// write where the client has a journal.
 	Reference string
 }
 
 // Call sends r and decodes data with encoding/json into a T, which matches names
 // in any letter case, and makes a float64 of a number in an any. Everything else,
-// errors too, is as for a named operation: data that does not fit T is
-// [ErrUnreadable]. Null fits only a T that can be nil: where an operation answers
-// nothing, let T be any.
+// errors too, is as for a named operation. Data that does not fit T is
+// [ErrUnreadable], and proves nothing about a write: OutcomeUnknown. Null fits only a
+// T that can be nil: where an operation returns nothing, let T be any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
-	op := operation{
+	s := spec{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
-		query: r.Query.Encode(), reference: r.Reference, unique: true,
+		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), unique: true,
 	}
-	op.invalid = r.encode(&op)
+	s.invalid = cmp.Or(r.encode(&s), r.unjournaled(c))
 	// What a path and a query name belongs to the intent as the body does.
-	op.target = wire.Fields{{Name: op.method + " " + op.path, Value: op.query}}
-	return value(do(ctx, c, op, reply[T]{read: readAny[T]}, opts))
+	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
+	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
 }
 
 // name keeps an Op that is refused out of the text of the error.
@@ -64,16 +80,24 @@ func (r *Request) name() string {
 
 func (r *Request) class() transport.Class {
 	switch {
-	case r.Write:
-		return transport.Write
-	case r.Method == http.MethodPost:
+	case r.Method == http.MethodGet:
+		return transport.Read
+	case r.ReadOnly:
 		return transport.Secret
 	}
-	return transport.Read
+	return transport.Write
+}
+
+// unjournaled refuses a write that the client's journal could not record.
+func (r *Request) unjournaled(c *Client) error {
+	if r.Reference == "" && r.class() == transport.Write && c.initialized() && c.core().journal != nil {
+		return badSetup("the client has a journal, and a write needs a Reference to be in it")
+	}
+	return nil
 }
 
 // encode puts the body into op, or says what is wrong with the request.
-func (r *Request) encode(op *operation) error {
+func (r *Request) encode(s *spec) error {
 	if err := r.valid(); err != nil {
 		return err
 	}
@@ -86,15 +110,15 @@ func (r *Request) encode(op *operation) error {
 		if err := checked(check.JSON("JSON", r.JSON)); err != nil {
 			return err
 		}
-		op.fields = wire.Fields{{Value: string(text)}}
-		op.body = rawBody
-	case r.Form != nil || op.method != http.MethodGet:
+		s.fields = wire.Fields{{Value: string(text)}}
+		s.body = rawBody
+	case r.Form != nil || s.method != http.MethodGet:
 		for _, name := range slices.Sorted(maps.Keys(r.Form)) {
 			for _, v := range r.Form[name] {
-				op.fields = append(op.fields, wire.Field{Name: name, Value: v})
+				s.fields = append(s.fields, wire.Field{Name: name, Value: v})
 			}
 		}
-		op.body = formBody
+		s.body = formBody
 	}
 	return nil
 }
@@ -104,22 +128,27 @@ func (r *Request) valid() error {
 	get := r.Method == http.MethodGet
 	switch {
 	case !slices.Contains(methods, r.Method):
-		return invalid("Method is none of GET, POST, PUT, PATCH and DELETE")
-	case r.Write && get:
-		return invalid("a GET does not write")
-	case !r.Write && !get && r.Method != http.MethodPost:
-		return invalid("PUT, PATCH and DELETE write: set Write")
-	case r.Form != nil && r.JSON != nil:
-		return invalid("Form and JSON are both set")
-	case get && (r.Form != nil || r.JSON != nil):
+		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
+	case r.bodies() > 1:
+		return invalid("only one of Form, JSON and Multipart may be set")
+	case get && r.bodies() > 0:
 		return invalid("a GET has no body")
-	case r.Reference != "" && !r.Write:
+	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("Reference belongs to a write")
 	}
 	return checked(
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	)
+}
+
+func (r *Request) bodies() (n int) {
+	for _, set := range []bool{r.Form != nil, r.JSON != nil, r.Multipart != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
 }
 
 // readAny refuses null for a T that cannot hold it: encoding/json would leave a
@@ -129,7 +158,7 @@ func readAny[T any](c *wire.Codec, v *T) {
 	switch {
 	case text == nil:
 	case string(text) == "null" && !nillable[T](), json.Unmarshal(text, v) != nil:
-		c.Fail("what the type of the call holds")
+		c.Fail("something that the type parameter of Call accepts")
 	}
 }
 
@@ -139,4 +168,112 @@ func nillable[T any]() bool {
 		return true
 	}
 	return false
+}
+
+// CallOption configures one call.
+type CallOption func(*callOptions)
+
+// callOptions are what the options of one call ask for.
+type callOptions struct {
+	response *Response
+	header   http.Header
+	noRetry  bool
+	prefetch int
+	wrong    error // the first option that is; nil: none
+}
+
+func optionsOf(opts []CallOption) (o callOptions) {
+	for _, opt := range opts {
+		if opt == nil {
+			o.refuse("a call option is nil")
+			continue
+		}
+		opt(&o)
+	}
+	if o.response != nil {
+		*o.response = Response{}
+	}
+	return o
+}
+
+func (o *callOptions) refuse(message string) {
+	if o.wrong == nil {
+		o.wrong = badSetup(message)
+	}
+}
+
+// WithResponse fills r with the response. r is reset by each call; after
+// AllCards it is that of the last page read.
+func WithResponse(r *Response) CallOption {
+	return func(o *callOptions) {
+		if r == nil {
+			o.refuse("WithResponse: the response is nil")
+		}
+		o.response = r
+	}
+}
+
+// WithHeader adds a header to the request. Those that carry a key or a cookie,
+// describe the body, make net/http repeat requests (Idempotency-Key), override the
+// method or the path (X-HTTP-Method-Override), ask for a part of the response
+// (Range), or concern one hop are refused with [ErrInvalidParams], also with "_" or
+// another character for "-".
+func WithHeader(name, value string) CallOption {
+	return func(o *callOptions) {
+		if err := check.Header(name, value); err != nil {
+			o.refuse("WithHeader: " + err.Error())
+			return
+		}
+		if o.header == nil {
+			o.header = http.Header{}
+		}
+		o.header.Set(name, value)
+	}
+}
+
+// WithoutRetry sends one request at most.
+func WithoutRetry() CallOption { return func(o *callOptions) { o.noRetry = true } }
+
+// Response is what came back from the service, for WithResponse.
+type Response struct {
+	// HTTPStatus is the status; 0: there was no answer.
+	HTTPStatus int
+	// Header is the header, without Set-Cookie, Authorization and what holds the
+	// key, and with digits masked as in Message; nil: no answer.
+	Header http.Header
+	// Code is the envelope's code; 0: none was readable.
+	Code int
+	// Message is the envelope's msg, masked as in Error.Message.
+	Message string
+	// Attempts are the requests made; nil after a clean first try.
+	Attempts []Attempt
+
+	body func() []byte
+}
+
+// RevealBody returns a copy of the body as it came. It may hold card numbers
+// and CVVs. It is nil where no answer came or not all of it, and under
+// WithMaskedCards.
+func (r *Response) RevealBody() []byte {
+	if r == nil || r.body == nil {
+		return nil
+	}
+	return r.body()
+}
+
+// capture fills the caller's Response.
+func (k *call) capture(r *transport.Reply) {
+	if k.response == nil {
+		return
+	}
+	*k.response = Response{
+		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
+	}
+	if r.Header != nil {
+		k.response.Header = loggable(r.Header, k.key())
+	}
+	if r.Err == nil && !k.client.maskedCards {
+		body := bytes.Clone(r.Body)
+		k.response.body = func() []byte { return bytes.Clone(body) }
+	}
 }

@@ -330,6 +330,8 @@ func TestTheZeroDateTimeIsAbsent(t *testing.T) {
 	require.NoError(t, at.UnmarshalText([]byte{}))
 	assert.Zero(t, at)
 	assert.True(t, DateTime{}.In(time.FixedZone("", 3600)).IsZero())
+	at = DateTime{Date{2026, time.February, 28}, 23, 59, 58}
+	assert.Equal(t, time.Date(2026, time.February, 28, 23, 59, 58, 0, time.UTC), at.In(nil))
 }
 
 func TestDateTimeInAZone(t *testing.T) {
@@ -466,7 +468,7 @@ func TestSealedMembersOfACard(t *testing.T) {
 		var card Card
 		err := json.Unmarshal([]byte(cardWith(member)), &card)
 		require.ErrorIs(t, err, ErrUnreadable, member)
-		assert.EqualError(t, err, "cardwire: the answer is unreadable: "+want, member)
+		assert.EqualError(t, err, "cardwire: the response is unreadable: "+want, member)
 		assert.Zero(t, card, member)
 	}
 }

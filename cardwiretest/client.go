@@ -23,7 +23,7 @@ func WithProfile(p cardwire.Profile) Option {
 			transactedFrom: p.TransactedFromParam, transactedTo: p.TransactedToParam,
 			cardID: p.CardIDParam, retry: p.RetryAction,
 		}
-		s.client = clientSettings{cardwire.WithProfile(p)}
+		s.client = clientSettings{cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })}
 	}
 }
 

@@ -47,7 +47,7 @@ func everything(t *testing.T, c *cardwire.Client, s *cardwiretest.Service) []any
 	add(c.CardCapacity(ctx))
 	add(c.ListRemittanceStates(ctx))
 	add(c.ListRemittanceCurrencies(ctx))
-	add(c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: page.Cards[0].ID, ClientTransactionID: "freeze-1"}))
+	add(c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: page.Cards[0].ID, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}))
 	add(nil, c.CancelOperation(ctx, failedID))
 	s.AddFailedOperation(failedID, "close")
 	add(nil, c.RetryOperation(ctx, failedID))
@@ -139,5 +139,14 @@ func TestRefusedByKind(t *testing.T) {
 	p.TransferAmount = decimal.New(1, 0)
 	if _, err := client.CreateTransfer(t.Context(), p); !errors.Is(err, cardwire.ErrRefused) || service.Executions("CreateTransfer", "") != 0 {
 		t.Error(err)
+	}
+}
+
+func TestANilOptionIsNone(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t, nil, cardwiretest.WithCards(3), nil)
+	page, err := client.ListCards(t.Context(), cardwire.ListCardsParams{})
+	if err != nil || page.Total != 3 || len(service.Requests()) != 1 {
+		t.Errorf("%+v, %v", page, err)
 	}
 }

@@ -43,7 +43,8 @@
 //
 // The service has to choose, and another may choose otherwise. Pages hold the
 // oldest card first; a page without cards is page 1 of 1. Freeze card makes the
-// card frozen, unless it is closed or closing; clientTransactionId is optional.
+// card frozen, unless it is closed or closing; clientTransactionId is optional, and
+// a UUID, since cancelling and retrying take nothing else.
 // A cancelled or retried operation is no longer failed. A transfer needs
 // merchantOrderNo, payoutCurrency and transferAmount. The allow members of a BIN
 // are not enforced. The pan of Get card secrets is the standard base64 of a
@@ -117,7 +118,8 @@ const (
 	defaultMaxPageSize = 100
 )
 
-// New returns a service of its own. It holds no goroutine and need not be closed.
+// New returns a service of its own. It holds no goroutine and need not be closed. A
+// nil option is none.
 func New(opts ...Option) *Service {
 	set := settings{
 		seed: 1, cards: defaultCards, key: DefaultKey, maxPageSize: defaultMaxPageSize,
@@ -127,7 +129,9 @@ func New(opts ...Option) *Service {
 		},
 	}
 	for _, opt := range opts {
-		opt(&set)
+		if opt != nil {
+			opt(&set)
+		}
 	}
 	known.AddKey(set.key)
 	return &Service{

@@ -32,7 +32,7 @@ func TestSuiteOnTheServer(t *testing.T) {
 func suiteClient(t *testing.T, way http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, append(opts,
-		cardwire.WithHTTPClient(&http.Client{Transport: way}), cardwire.WithProfile(contract.Profile()), cardwire.WithStrictDrift())...)
+		cardwire.WithHTTPClient(&http.Client{Transport: way}), cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }), cardwire.WithStrictDrift())...)
 	require.NoError(t, err)
 	return c
 }

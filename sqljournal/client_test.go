@@ -73,7 +73,7 @@ func TestAServiceThatDeduplicatesDecidesARepeat(t *testing.T) {
 		profile.ServerDeduplicates = true
 		for _, want := range []string{"unknown", "unknown", "success", "taken-executed"} {
 			_, journal := open(t, at, sqljournal.WithRepeats())
-			client := server.Client(cardwire.WithProfile(profile), cardwire.WithJournal(journal))
+			client := server.Client(cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithJournal(journal))
 			require.Equal(t, want, sent(t, client, "M-1"))
 		}
 		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
@@ -91,7 +91,7 @@ func TestWithoutWithRepeatsNothingIsRepeated(t *testing.T) {
 		profile := cardwire.DefaultProfile()
 		profile.ServerDeduplicates = true
 		for _, want := range []string{"unknown", "taken-unknown"} {
-			client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+			client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
 			require.Equal(t, want, sent(t, client, "M-1"))
 		}
 		assert.Len(t, server.Requests(), 1)
@@ -106,11 +106,11 @@ func TestAnotherBodyIsNotSent(t *testing.T) {
 		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 		profile := cardwire.DefaultProfile()
 		profile.ServerDeduplicates = true
-		client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(profile))
+		client, _ := clientAfterRestart(t, at, server, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
 		require.Equal(t, "unknown", sent(t, client, "M-1"))
 
 		_, journal := open(t, at, sqljournal.WithRepeats())
-		fresh := server.Client(cardwire.WithProfile(profile), cardwire.WithJournal(journal))
+		fresh := server.Client(cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithJournal(journal))
 		other := order("M-1")
 		other.SenderAddress = "another street"
 		_, err := fresh.CreateTransfer(t.Context(), other)

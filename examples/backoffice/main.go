@@ -6,7 +6,8 @@
 // starts it beside the fake service, and prints its address and a password. With
 // CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY set it works on
 // that service. It then wants to know who may sign in: BACKOFFICE_USER, and
-// BACKOFFICE_PASSWORD_HASH, which "htpasswd -nBC 12 NAME" prints after the colon.
+// BACKOFFICE_PASSWORD_HASH, which "htpasswd -nBC 12 NAME" prints after the colon. The
+// first start with a new journal needs -migrate, which creates its tables.
 //
 // What has a number is recorded before it is sent, so that neither a second click
 // nor a crash sends a transfer or a freeze twice. A failed operation, which may fail
@@ -56,9 +57,10 @@ func main() {
 func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	flags := flag.NewFlagSet("backoffice", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:8080", "the `address` to listen on")
-	https := flags.Bool("https", false, "browsers come through a proxy that speaks https; needed to listen for other machines")
+	host := flags.String("https", "", "the `host` by which browsers come, through a proxy that speaks https, passes on the Host header and sets X-Forwarded-For; needed to listen for other machines")
 	file := flags.String("journal", "backoffice.db", "the SQLite `file` that records what is sent; the fake service has a temporary one")
 	postgres := flags.String("postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may stand in PGPASSWORD or .pgpass")
+	migrate := flags.Bool("migrate", false, "create or upgrade the tables of the journal first: once for each new journal and release; the fake service's has them")
 	lose := flags.Int("lose", 0, "the fake service executes the next `n` transfers and loses the answers")
 	var level slog.Level
 	flags.TextVar(&level, "log", slog.LevelInfo, "the least `level` to log: DEBUG shows each request to the service")
@@ -69,17 +71,22 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 
+	if strings.Contains(*host, "/") {
+		return fmt.Errorf("-https must be a host such as office.example, not %q", *host)
+	}
+
 	who, err := accountFromEnv()
 	var fake *cardwiretest.Service // nil: the service is a real one
 	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
 		fake, who, err = demonstrate(out, *lose)
+		*migrate = true
 		*file = filepath.Join(os.TempDir(), "backoffice-"+rand.Text()+".db")
 		defer func() { _ = os.Remove(*file) }()
 	}
 	if err != nil {
 		return err
 	}
-	db, journal, err := openJournal(ctx, *file, *postgres)
+	db, journal, err := openJournal(ctx, *file, *postgres, *migrate)
 	if err != nil {
 		return err
 	}
@@ -90,7 +97,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	o := &office{client: client, journal: journal, log: logger, account: who, https: *https, fake: fake != nil, strangers: newVisitor()}
+	o := &office{client: client, journal: journal, log: logger, account: who, host: *host, fake: fake != nil}
 	return o.serve(ctx, out, *listen)
 }
 
@@ -108,7 +115,7 @@ func demonstrate(out io.Writer, lose int) (*cardwiretest.Service, account, error
 
 // openJournal opens the database that remembers what was sent. It must outlive
 // this process: what it forgets may be sent again.
-func openJournal(ctx context.Context, file, postgres string) (*sql.DB, *sqljournal.Journal, error) {
+func openJournal(ctx context.Context, file, postgres string, migrate bool) (*sql.DB, *sqljournal.Journal, error) {
 	path := url.URL{Path: filepath.ToSlash(file)}
 	driver, source, dialect := "sqlite", "file:"+path.EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)", sqljournal.SQLite
 	if postgres != "" {
@@ -122,7 +129,11 @@ func openJournal(ctx context.Context, file, postgres string) (*sql.DB, *sqljourn
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
-		err = journal.Migrate(ctx)
+		if migrate {
+			err = journal.Migrate(ctx)
+		} else {
+			err = journal.Verify(ctx) // an empty database would forget what was sent
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
@@ -149,11 +160,10 @@ func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretes
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-backoffice/1"),
 		// What examples/doctor advises belongs here.
-		cardwire.WithProfile(cardwire.DefaultProfile()),
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.DefaultProfile() }),
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
 		cardwire.WithJournal(&careful{Journal: journal}),
 		cardwire.WithLogger(logger),
-		cardwire.WithObserver(cardwire.DriftLogger(logger)),
 		cardwire.WithObserver(failures),
 	}
 	if fake == nil {
@@ -171,10 +181,14 @@ func (o *office) serve(ctx context.Context, out io.Writer, address string) error
 		return err
 	}
 	defer func() { _ = listener.Close() }()
-	if at, ok := listener.Addr().(*net.TCPAddr); !o.https && (!ok || !at.IP.IsLoopback()) {
-		return errors.New("to listen for other machines put a proxy that speaks https in front, and give -https")
+	open := "https://" + o.host
+	if o.host == "" {
+		open = "http://" + listener.Addr().String()
 	}
-	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser.\n", listener.Addr())
+	if at, ok := listener.Addr().(*net.TCPAddr); o.host == "" && (!ok || !at.IP.IsLoopback()) {
+		return errors.New("to listen for other machines put a proxy that speaks https in front, and give its host by -https")
+	}
+	_, _ = fmt.Fprintf(out, "Open %s/ in a browser.\n", open)
 	server := &http.Server{
 		Handler: o.routes(), ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: bodyTimeout, WriteTimeout: uploadTimeout + 10*time.Second, IdleTimeout: time.Minute,

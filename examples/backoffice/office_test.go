@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -40,6 +42,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	testUser     = "amelia"
 	testPassword = "correct horse battery"
+
+	rightPassword = "user=amelia&password=correct+horse+battery"
+	wrongPassword = "user=amelia&password=wrong"
 )
 
 // testOffice is everything but the program around it, over a service of its own.
@@ -53,6 +58,8 @@ type testOffice struct {
 	client  *cardwire.Client
 	log     *lockedBuffer
 	cookie  *http.Cookie
+	host    string // "": localhost
+	from    string // the browser's address; "": that of httptest
 }
 
 // lockedBuffer is read while a server may still write.
@@ -87,7 +94,7 @@ func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 
 func testOfficeWith(t *testing.T, fake *cardwiretest.Service, file, postgres string) *testOffice {
 	t.Helper()
-	db, journal, err := openJournal(t.Context(), file, postgres)
+	db, journal, err := openJournal(t.Context(), file, postgres, true)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
@@ -97,9 +104,16 @@ func testOfficeWith(t *testing.T, fake *cardwiretest.Service, file, postgres str
 	client, err := connect(journal, logger, fake)
 	require.NoError(t, err)
 	o.client = client
-	o.office = &office{client: client, journal: journal, log: logger, account: testAccount(t), fake: true, strangers: newVisitor()}
+	o.office = &office{client: client, journal: journal, log: logger, account: testAccount(t), fake: true}
 	o.handler = o.office.routes()
 	return o
+}
+
+// newDoor is an office to sign in to, with nothing behind.
+func newDoor(t *testing.T, who account) *testOffice {
+	t.Helper()
+	o := &office{account: who, log: slog.New(slog.DiscardHandler)}
+	return &testOffice{t: t, office: o, handler: o.routes()}
 }
 
 // signedIn is an office whose door is open.
@@ -112,7 +126,7 @@ func signedIn(t *testing.T) *testOffice {
 
 func (o *testOffice) signIn() {
 	o.t.Helper()
-	answer := o.post("/login", "user="+testUser+"&password="+url.QueryEscape(testPassword))
+	answer := o.post("/login", rightPassword)
 	require.Equal(o.t, http.StatusSeeOther, answer.status)
 	o.cookie = answer.cookie
 }
@@ -132,6 +146,10 @@ func (o *testOffice) ask(r *http.Request) answer {
 	o.t.Helper()
 	if o.cookie != nil {
 		r.AddCookie(o.cookie)
+	}
+	r.Host = cmp.Or(o.host, "localhost:8080")
+	if o.from != "" {
+		r.RemoteAddr = net.JoinHostPort(o.from, "1024")
 	}
 	w := httptest.NewRecorder()
 	o.handler.ServeHTTP(w, r)
@@ -965,32 +983,215 @@ func TestTheDoor(t *testing.T) {
 		assert.Nil(t, got.cookie, form)
 		assert.Contains(t, got.page, "The user name or the password is wrong.")
 	}
-	first := o.post("/login", "user=amelia&password=correct+horse+battery").cookie
+	first := o.post("/login", rightPassword).cookie
 	require.NotNil(t, first)
 	assert.Equal(t, http.SameSiteStrictMode, first.SameSite)
 	assert.True(t, first.HttpOnly)
-	assert.Len(t, first.Value, 26)
+	assert.Equal(t, int(deviceTime.Seconds()), first.MaxAge)
+	assert.Regexp(t, `^[A-Z2-7]{26}\.[0-9a-f]{64}$`, first.Value)
 	assert.NotContains(t, o.log.String(), first.Value)
-	second := o.post("/login", "user=amelia&password=correct+horse+battery").cookie
+	second := o.post("/login", rightPassword).cookie
 	require.NotNil(t, second)
 	assert.NotEqual(t, first.Value, second.Value)
-
-	got := o.post("/login", "user=amelia&password=correct+horse+battery")
-	assert.Equal(t, 429, got.status, "the sixth try at once")
-	assert.Equal(t, "10", got.header.Get("Retry-After"))
-	assert.Contains(t, got.page, "Too many tries Wait ten seconds, then sign in again.")
 
 	o.cookie = first
 	assert.Equal(t, 200, o.get("/").status)
 	assert.Equal(t, 303, o.post("/logout", "").status)
 	assert.Equal(t, 303, o.get("/").status, "the session of the first has ended")
-	for range 5 {
-		assert.Equal(t, 403, o.post("/login", "user=amelia&password=wrong").status, "a browser that has signed in before is no stranger")
-	}
-	assert.Equal(t, 429, o.post("/login", "user=amelia&password=wrong").status, "nor may it guess for ever")
 	o.cookie = second
 	assert.Equal(t, 200, o.get("/").status, "that of the second has not")
 	assert.NotContains(t, o.log.String(), "nobody")
+}
+
+// Who guesses is refused, but keeps out neither another address nor a browser that has
+// signed in before.
+func TestStrangersLockOutNobody(t *testing.T) {
+	t.Parallel()
+	who := testAccount(t)
+	synctest.Test(t, func(t *testing.T) { strangersLockOutNobody(t, newDoor(t, who)) })
+}
+
+func strangersLockOutNobody(t *testing.T, o *testOffice) {
+	t.Helper()
+	for range 7 {
+		assert.Equal(t, 303, o.post("/login", rightPassword).status, "what does not fail does not count")
+	}
+	device := o.post("/login", rightPassword).cookie
+	refused := func(form string) bool { return o.post("/login", form).status == 429 }
+	guess := func(from, form string) {
+		o.from = from
+		for range 5 {
+			assert.Equal(t, 403, o.post("/login", form).status, from)
+		}
+	}
+	guess("192.0.2.1", wrongPassword)
+	got := o.post("/login", rightPassword)
+	assert.Equal(t, 429, got.status, "the sixth try at once")
+	assert.Equal(t, "10", got.header.Get("Retry-After"))
+	assert.Contains(t, got.page, "Too many tries Wait ten seconds, then sign in again.")
+	assert.True(t, refused("user=nobody&password=x"), "under another name")
+	o.from = "192.0.2.2"
+	assert.False(t, refused(rightPassword), "another address")
+
+	for _, from := range []string{"192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6"} {
+		guess(from, wrongPassword)
+	}
+	o.from = "192.0.2.7"
+	assert.True(t, refused(rightPassword), "five addresses have guessed at this name")
+	assert.False(t, refused("user=nobody&password=x"), "another name")
+	forged := *device
+	forged.Value = "A" + device.Value
+	o.cookie = &forged
+	assert.True(t, refused(rightPassword), "a cookie that was not issued here")
+	o.cookie = device
+	assert.False(t, refused(rightPassword), "a known device")
+	guess("192.0.2.8", wrongPassword)
+	assert.True(t, refused(rightPassword), "nor may it guess for ever")
+	o.cookie = nil
+	time.Sleep(10 * time.Second)
+	assert.False(t, refused(rightPassword), "after the ten seconds that it was told to wait")
+}
+
+// A device is known also after a restart, until the password changes.
+func TestADeviceOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
+	who, changed := testAccount(t), testAccount(t)
+	synctest.Test(t, func(t *testing.T) {
+		before := newDoor(t, who)
+		before.signIn()
+		for name, now := range map[string]account{"the same password": who, "another hash": changed} {
+			o := newDoor(t, now)
+			for range 6 {
+				o.post("/login", wrongPassword)
+			}
+			o.cookie = before.cookie
+			assert.Equal(t, "/login", o.get("/").header.Get("Location"), "%s: the session is over", name)
+			assert.Equal(t, name == "the same password", o.post("/login", rightPassword).status == 303, name)
+		}
+	})
+}
+
+func TestFailuresAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var f failures
+		for range 5 {
+			assert.True(t, f.add("amelia", 1, 5))
+		}
+		assert.False(t, f.add("amelia", 1, 5))
+		time.Sleep(10 * time.Second)
+		assert.True(t, f.add("amelia", 1, 5), "one each ten seconds")
+		assert.False(t, f.add("amelia", 1, 5))
+		assert.True(t, f.add("amelia", -1, 5))
+		assert.True(t, f.add("amelia", 1, 5), "what was taken back")
+		time.Sleep(failureTime)
+		assert.True(t, f.add("amelia", 5, 5))
+	})
+}
+
+// However many addresses and names are tried, memory does not grow, and what was counted
+// before is not forgotten for them.
+func TestFailuresAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var f failures
+		allowed := 0
+		for i := range maxFailures + 50 {
+			if f.add(strconv.Itoa(i), 5, 5) {
+				allowed++
+			}
+		}
+		assert.Equal(t, maxFailures+1, allowed)
+		assert.Len(t, f.until, maxFailures+1)
+		assert.False(t, f.add("0", 1, 5))
+		time.Sleep(failureTime)
+		assert.True(t, f.add("zoe", 1, 5))
+		assert.Len(t, f.until, 1)
+	})
+}
+
+func TestWhereABrowserIs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		host, from string
+		forwarded  []string
+		want       string
+	}{
+		"no proxy":                {"", "127.0.0.1:9", []string{"192.0.2.1"}, "127.0.0.1/32"},
+		"a proxy":                 {"office.example", "10.0.0.1:9", []string{"192.0.2.1"}, "192.0.2.1/32"},
+		"made up before it":       {"office.example", "10.0.0.1:9", []string{"198.51.100.1, 192.0.2.1"}, "192.0.2.1/32"},
+		"made up in a line":       {"office.example", "10.0.0.1:9", []string{"198.51.100.1", "192.0.2.1"}, "192.0.2.1/32"},
+		"a proxy that is silent":  {"office.example", "10.0.0.1:9", nil, "10.0.0.1/32"},
+		"IPv6":                    {"office.example", "10.0.0.1:9", []string{"2001:db8:1:2:3:4:5:6"}, "2001:db8:1:2::/64"},
+		"IPv4, written as IPv6":   {"", "[::ffff:192.0.2.1]:9", nil, "192.0.2.1/32"},
+		"a zone":                  {"", "[fe80::1%eth0]:9", nil, "fe80::/64"},
+		"something else entirely": {"office.example", "10.0.0.1:9", []string{"unknown"}, "invalid Prefix"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr, r.Header["X-Forwarded-For"] = tc.from, tc.forwarded
+		assert.Equal(t, tc.want, (&office{host: tc.host}).address(r), name)
+	}
+}
+
+// A site whose name leads to this address does not get to see a page.
+func TestForeignHosts(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	for _, tc := range []struct {
+		own, host string
+		want      int
+	}{
+		{"", "localhost:8080", 200}, {"", "LOCALHOST", 200}, {"", "127.0.0.1:9", 200}, {"", "[::1]:8080", 200},
+		{"", "evil.example", 421}, {"", "evil.example:8080", 421}, {"", "localhost.evil.example", 421}, {"", "127.0.0.1.evil.example", 421},
+		{"", "192.0.2.1:8080", 421}, {"", "localhost:x", 421}, {"", " ", 421},
+		{"office.example", "Office.Example", 303}, {"office.example:8443", "office.example:8443", 303},
+		{"office.example", "evil.example", 421}, {"office.example", "localhost", 421}, {"office.example", "office.example.evil", 421},
+	} {
+		o.office.host, o.host = tc.own, tc.host
+		got := o.get("/")
+		assert.Equal(t, tc.want, got.status, tc)
+		if tc.want == 421 {
+			assert.Equal(t, "This host is not served here: open the address that the program printed, and let a proxy pass on the Host header.", got.page)
+			for _, path := range []string{"/login", "/static/style.css", "/nowhere"} {
+				assert.Equal(t, 421, o.get(path).status, path)
+			}
+			assert.Equal(t, 421, o.post("/transfers", order).status)
+		}
+	}
+	assert.Empty(t, o.fake.Ledger())
+}
+
+// Over https only this very host can set the cookie.
+func TestTheCookieOverHTTPS(t *testing.T) {
+	t.Parallel()
+	o := newTestOffice(t, cardwiretest.New())
+	o.office.host, o.host = "office.example", "office.example"
+	o.signIn()
+	assert.Equal(t, "__Host-backoffice", o.cookie.Name)
+	assert.True(t, o.cookie.Secure)
+	assert.Equal(t, "/", o.cookie.Path)
+	assert.Empty(t, o.cookie.Domain)
+	assert.Equal(t, 200, o.get("/").status)
+	o.cookie.Name = "backoffice"
+	assert.Equal(t, 303, o.get("/").status, "a cookie that plain http may have set")
+
+	o = signedIn(t)
+	assert.Equal(t, "backoffice", o.cookie.Name)
+	assert.False(t, o.cookie.Secure)
+}
+
+// What a page needs is for everybody, and nothing beside it.
+func TestStaticFiles(t *testing.T) {
+	t.Parallel()
+	o := newTestOffice(t, cardwiretest.New())
+	for _, path := range []string{"/static/style.css", "/static/icon.svg"} {
+		assert.Equal(t, 200, o.get(path).status, path)
+	}
+	for _, dots := range []string{"%2e%2e/", "..%2f", "%2e%2e%2f", "%2E%2E/%2E%2E/", ".%2e/", "x/%2e%2e/%2e%2e/", "%2e%2e/static/"} {
+		got := o.get("/static/" + dots + "templates/login.html")
+		assert.Equal(t, 404, got.status, dots)
+		assert.NotContains(t, got.source, "define", dots)
+	}
 }
 
 // A browser has one session: to sign in again ends the one before.
@@ -1008,20 +1209,19 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	who := testAccount(t)
 	synctest.Test(t, func(t *testing.T) {
-		o := &office{account: who, https: true, strangers: newVisitor(), log: slog.New(slog.DiscardHandler)}
-		test := &testOffice{t: t, handler: o.routes()}
-		test.signIn()
-		assert.True(t, test.cookie.Secure)
+		o := newDoor(t, who)
+		o.signIn()
 		for _, step := range []struct {
-			pass           time.Duration
-			known, visitor bool
-		}{{sessionTime - time.Second, true, true}, {2 * time.Second, false, true}, {visitorTime, false, false}} {
+			pass     time.Duration
+			signedIn bool
+		}{{sessionTime - time.Second, true}, {2 * time.Second, false}} {
 			time.Sleep(step.pass)
 			synctest.Wait()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-			r.AddCookie(test.cookie)
-			assert.Equal(t, step.known, o.visitor(r).signedIn.Load(), step.pass)
-			assert.Equal(t, step.visitor, o.visitor(r) != o.strangers, step.pass)
+			r.AddCookie(o.cookie)
+			assert.Equal(t, step.signedIn, o.office.signedIn(r), step.pass)
+			_, known := o.office.device(r)
+			assert.True(t, known, step.pass)
 		}
 	})
 }

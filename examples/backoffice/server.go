@@ -4,25 +4,29 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"html/template"
+	"io/fs"
 	"log/slog"
+	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/shopspring/decimal"
 	"golang.org/x/crypto/bcrypt"
-	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -46,12 +50,13 @@ type office struct {
 	journal *sqljournal.Journal
 	log     *slog.Logger
 
-	account   account
-	https     bool // browsers come by it
-	fake      bool // the service is
-	strangers *visitor
-	visitors  memory[visitor] // by their cookies
-	results   memory[said]    // what came of writes
+	account  account
+	host     string // by which browsers come over https; "": a loopback address, over http
+	fake     bool   // the service is
+	sessions memory[struct{}]
+	results  memory[said] // what came of writes
+
+	devices, addresses, names failures // to sign in
 }
 
 func (o *office) routes() http.Handler {
@@ -76,7 +81,8 @@ func (o *office) routes() http.Handler {
 	read("/", func(*http.Request) (page, error) { return notice("no-page", http.StatusNotFound), nil })
 
 	// These are for everybody.
-	mux.Handle("GET /static/", http.FileServerFS(files))
+	static, _ := fs.Sub(files, "static") // not the templates; fails only for an invalid path
+	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(static)))
 	mux.HandleFunc("GET /login", o.login)
 	mux.HandleFunc("POST /login", o.login)
 	mux.HandleFunc("POST /logout", o.logout)
@@ -85,11 +91,12 @@ func (o *office) routes() http.Handler {
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.show(w, r, notice("foreign", http.StatusForbidden))
 	}))
-	return secured(sameOrigin.Handler(mux))
+	return o.secured(sameOrigin.Handler(mux))
 }
 
-// secured keeps browsers from doing what no page here needs.
-func secured(next http.Handler) http.Handler {
+// secured keeps browsers from doing what no page here needs. It refuses other hosts:
+// another site may give its own name this address, and read the pages as its own.
+func (o *office) secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; "+
@@ -99,8 +106,21 @@ func secured(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
+		if !o.serves(r.Host) {
+			http.Error(w, "This host is not served here: open the address that the program printed, and let a proxy pass on the Host header.", http.StatusMisdirectedRequest)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (o *office) serves(host string) bool {
+	if o.host != "" {
+		return strings.EqualFold(host, o.host)
+	}
+	name := (&url.URL{Host: host}).Hostname()
+	address, _ := netip.ParseAddr(name) // the zero Addr is no loopback
+	return strings.EqualFold(name, "localhost") || address.IsLoopback()
 }
 
 // page is what a template is given.
@@ -132,7 +152,7 @@ type handler func(r *http.Request) (page, error)
 // knows whether it was done.
 func (o *office) answer(limit time.Duration, size int64, handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !o.visitor(r).signedIn.Load() {
+		if !o.signedIn(r) {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		}
@@ -200,7 +220,7 @@ var pages = template.Must(template.New("").Funcs(functions).ParseFS(files, "temp
 
 // show writes a page when it is whole, and none if it cannot be.
 func (o *office) show(w http.ResponseWriter, r *http.Request, p page) {
-	p.Path, p.Public, p.Fake = r.URL.Path, !o.visitor(r).signedIn.Load(), o.fake
+	p.Path, p.Public, p.Fake = r.URL.Path, !o.signedIn(r), o.fake
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, p.name+".html", p); err != nil {
 		o.log.ErrorContext(r.Context(), "page not rendered", "page", p.name, "error", err)
@@ -241,29 +261,66 @@ func (a account) admits(name, password string) bool {
 	return subtle.ConstantTimeCompare([]byte(name), []byte(a.name)) == 1 && wrong == nil
 }
 
-const (
-	cookieName  = "backoffice"
-	sessionTime = 8 * time.Hour
-	visitorTime = 30 * 24 * time.Hour
-)
-
-// visitor is a browser that has signed in. It is known for longer than its session
-// lasts, and has a bound of its own for tries to sign in. Strangers are one visitor:
-// there is one account to guess at, and behind a proxy all have one address. So who
-// guesses all the time keeps out other strangers, but nobody who works here.
-type visitor struct {
-	signedIn atomic.Bool
-	tries    *rate.Limiter
+// sign returns the proof that a token was issued here. It is valid until the password
+// changes, also after a restart.
+func (a account) sign(token string) string {
+	mac := hmac.New(sha256.New, a.hash)
+	mac.Write([]byte("device " + token))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func newVisitor() *visitor { return &visitor{tries: rate.NewLimiter(rate.Every(10*time.Second), 5)} }
+const (
+	sessionTime = 8 * time.Hour
+	deviceTime  = 30 * 24 * time.Hour
+)
 
-func (o *office) visitor(r *http.Request) *visitor {
-	c, err := r.Cookie(cookieName)
-	if err != nil {
-		return o.strangers
+// cookieName returns, for https, a name that neither another host nor plain http can set.
+func (o *office) cookieName() string {
+	if o.host == "" {
+		return "backoffice"
 	}
-	return cmp.Or(o.visitors.find(c.Value), o.strangers)
+	return "__Host-backoffice"
+}
+
+// device returns the token of the browser's cookie, and reports whether it was issued
+// here: then somebody has signed in with this browser before.
+func (o *office) device(r *http.Request) (token string, known bool) {
+	c, err := r.Cookie(o.cookieName())
+	if err != nil {
+		return "", false
+	}
+	token, mac, _ := strings.Cut(c.Value, ".")
+	return token, hmac.Equal([]byte(mac), []byte(o.account.sign(token)))
+}
+
+func (o *office) signedIn(r *http.Request) bool {
+	token, known := o.device(r)
+	return known && o.sessions.find(token) != nil
+}
+
+// address returns the browser's IPv4 address, or its IPv6 network: one customer has all
+// addresses of that. Behind a proxy it is the one that the proxy names.
+func (o *office) address(r *http.Request) string {
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if o.host != "" {
+		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		from = cmp.Or(strings.TrimSpace(hops[len(hops)-1]), from) // the browser may have made up the others
+	}
+	address, _ := netip.ParseAddr(from) // all that are invalid count as one
+	address = address.Unmap()
+	network, _ := address.Prefix(min(64, address.BitLen()))
+	return network.String()
+}
+
+// count counts n failures to sign in, unless there were too many, and reports whether
+// it did. A known device has a count of its own, so that strangers cannot keep it out.
+// The failures of strangers count for their address and for the name: one address is
+// refused long before it could keep others from using that name.
+func (o *office) count(r *http.Request, n int) bool {
+	if device, known := o.device(r); known {
+		return o.devices.add(device, n, 5)
+	}
+	return o.addresses.add(o.address(r), n, 5) && o.names.add(r.PostFormValue("user"), n, 25)
 }
 
 func (o *office) login(w http.ResponseWriter, r *http.Request) {
@@ -271,7 +328,7 @@ func (o *office) login(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodPost:
 		o.show(w, r, page{name: "login"})
-	case !o.visitor(r).tries.Allow():
+	case !o.count(r, 1): // before it is known to fail: many may come at once
 		w.Header().Set("Retry-After", "10")
 		o.show(w, r, page{name: "login", Said: &said{Kind: "too-many-tries", status: http.StatusTooManyRequests}})
 	case !o.account.admits(r.PostFormValue("user"), r.PostFormValue("password")):
@@ -279,21 +336,58 @@ func (o *office) login(w http.ResponseWriter, r *http.Request) {
 		o.show(w, r, page{name: "login", Said: &said{Kind: "wrong-password", status: http.StatusForbidden}})
 	default:
 		o.log.InfoContext(r.Context(), "signed in")
-		o.visitor(r).signedIn.Store(false) // one browser, one session
-		v := newVisitor()
-		v.signedIn.Store(true)
-		time.AfterFunc(sessionTime, func() { v.signedIn.Store(false) })
+		o.count(r, -1)
+		before, _ := o.device(r)
+		o.sessions.forget(before) // one browser, one session
+		token := o.sessions.keep(&struct{}{}, sessionTime)
 		http.SetCookie(w, &http.Cookie{
-			Name: cookieName, Value: o.visitors.keep(v, visitorTime), Path: "/", MaxAge: int(visitorTime.Seconds()),
-			HttpOnly: true, Secure: o.https, SameSite: http.SameSiteStrictMode,
+			Name: o.cookieName(), Value: token + "." + o.account.sign(token), Path: "/", MaxAge: int(deviceTime.Seconds()),
+			HttpOnly: true, Secure: o.host != "", SameSite: http.SameSiteStrictMode,
 		})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
 }
 
 func (o *office) logout(w http.ResponseWriter, r *http.Request) {
-	o.visitor(r).signedIn.Store(false)
+	token, _ := o.device(r)
+	o.sessions.forget(token)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+const (
+	failureTime = 50 * time.Second // until a key that reached its limit is forgotten
+	maxFailures = 10_000           // keys
+)
+
+// failures counts failures by key, and forgets them one after the other. Its memory is
+// bounded: once it is full, all other keys share one count.
+type failures struct {
+	mu    sync.Mutex
+	until map[[sha256.Size]byte]time.Time // when all of a key are forgotten
+}
+
+// add counts n failures, unless that makes more than limit, and reports whether it did.
+// A negative n takes them back.
+func (f *failures) add(key string, n, limit int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if len(f.until) >= maxFailures {
+		maps.DeleteFunc(f.until, func(_ [sha256.Size]byte, until time.Time) bool { return !until.After(now) })
+	}
+	hash := sha256.Sum256([]byte(key))
+	if _, kept := f.until[hash]; !kept && len(f.until) >= maxFailures {
+		hash = [sha256.Size]byte{}
+	}
+	left := max(0, f.until[hash].Sub(now)) + failureTime*time.Duration(n)/time.Duration(limit)
+	if left > failureTime {
+		return false
+	}
+	if f.until == nil {
+		f.until = map[[sha256.Size]byte]time.Time{}
+	}
+	f.until[hash] = now.Add(left)
+	return true
 }
 
 // memory keeps values for a while, under tokens that nobody can guess and of which
@@ -307,6 +401,8 @@ func (m *memory[T]) keep(v *T, while time.Duration) (token string) {
 	time.AfterFunc(while, func() { m.values.Delete(key) })
 	return token
 }
+
+func (m *memory[T]) forget(token string) { m.values.Delete(sha256.Sum256([]byte(token))) }
 
 // find returns nil where nothing is kept.
 func (m *memory[T]) find(token string) *T {

@@ -228,7 +228,7 @@ func (d *doctor) list(ctx context.Context, profile cardwire.Profile, p cardwire.
 
 // client returns one that keeps what it hears of drift.
 func (d *doctor) client(profile cardwire.Profile) (*cardwire.Client, error) {
-	return d.connect(cardwire.WithProfile(profile), cardwire.WithObserver(cardwire.Observer{
+	return d.connect(cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithObserver(cardwire.Observer{
 		Drift: func(_ context.Context, c cardwire.CallInfo, drift cardwire.Drift) {
 			text := drift.Path + " (" + drift.Kind + ")"
 			if !slices.Contains(d.drift[c.Op], text) {

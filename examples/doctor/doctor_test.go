@@ -108,7 +108,7 @@ profile.CreatedToParam = "end_time"
 profile.TransactedFromParam = "trans_time_start"
 profile.TransactedToParam = "trans_time_end"
 profile.CardIDParam = "cardId"
-client, err := cardwire.New(baseURL, key, cardwire.WithProfile(profile))
+client, err := cardwire.New(baseURL, key, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
 `), report)
 		})
 	}

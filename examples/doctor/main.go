@@ -94,7 +94,7 @@ func (d *doctor) report(out io.Writer) error {
 		for _, s := range d.settings {
 			b.WriteString("\t" + s + "\n")
 		}
-		b.WriteString("\tclient, err := cardwire.New(baseURL, key, cardwire.WithProfile(profile))\n")
+		b.WriteString("\tclient, err := cardwire.New(baseURL, key, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -194,13 +196,13 @@ func TestWhatIsThereTwiceIsWrittenOnce(t *testing.T) {
 
 // A card is known again also where its ID does not stand in the file as it was sent.
 func TestAnIDThatLooksLikeAFormulaIsWrittenOnce(t *testing.T) {
-	cards := strings.NewReplacer(`"id":"c1"`, `"id":"-c1"`, `"id":"c2"`, `"id":"@c2"`).Replace(twoCards)
+	cards := strings.NewReplacer(`"id":"c1"`, `"id":"-c1"`, `"id":"c2"`, `"id":"@c2;＝1"`, `"EUR"`, `"=EUR"`).Replace(twoCards)
 	undisturbed, s := place(t), place(t)
-	_, err := exported(t, undisturbed, carrier(cards))
+	first, err := exported(t, undisturbed, carrier(cards))
 	require.NoError(t, err)
 	want := text(t, undisturbed.out)
 	require.Contains(t, want, "\n'-c1,t1,")
-	require.Contains(t, want, "\n'@c2,t2,")
+	require.Contains(t, want, "\n'@c2;'＝1,t2,")
 
 	// The run before ended after the page that comes once more now.
 	require.NoError(t, os.WriteFile(s.out+".part", []byte(want), 0o600))
@@ -210,6 +212,51 @@ func TestAnIDThatLooksLikeAFormulaIsWrittenOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want, text(t, s.out))
 	assert.Equal(t, 2, totals.cards)
+	assert.Equal(t, first.byCurrency, totals.byCurrency)
+}
+
+// suspicious are strings of which a spreadsheet takes a part for a formula.
+var suspicious = []string{
+	"=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\r=1+1", "\n=1+1", "\r\n=1+1", " =1+1", "\u00a0=1+1", "\u3000\u200b\ufeff=1+1",
+	"＝1+1", "＋1+1", "－1+1", "＠SUM(A1)", "﹦1", "﹢1", "﹣1", "﹫A1", "−1+1", " ＝1+1",
+	"a;=1+1", "a; =1+1", "a;;＝1+1", "a|@A1", "a\t+1+1", "a\n=1+1", "a\r\n-1+1", `"=1+1"`, `a;"=1+1"`, `a" ; "=1+1`, "a;-1",
+}
+
+// cellOf matches the separators that a spreadsheet may be told to use, or guess.
+var cellOf = regexp.MustCompile(`[;|\t\r\n]`)
+
+// A formula begins no cell, neither of the field nor of what another separator makes of it.
+func TestNoCellIsAFormula(t *testing.T) {
+	t.Parallel()
+	for _, field := range suspicious {
+		got := harmless(field)
+		for _, cell := range append(cellOf.Split(got, -1), got) {
+			assert.NotRegexp(t, `^[\s\pZ\pC"]*[=+\-@＝＋－＠﹦﹢﹣﹫−]`, cell, "%q became %q", field, got)
+		}
+	}
+	for _, field := range []string{"", "-1.25", "-0.00", "+5", "a=1", "a - b", "a; b", "x@y.example", "Ünal", "2026-01-02 03:04:05", "400000******0018"} {
+		assert.Equal(t, field, harmless(field), "what no spreadsheet calculates")
+	}
+}
+
+// What the reader of a resumed export finds is what was written, and of one string only.
+func TestWhatWasMadeHarmlessIsRecognized(t *testing.T) {
+	t.Parallel()
+	written := map[string]string{}
+	for _, field := range suspicious {
+		for _, field := range []string{field, "'" + field, harmless(field), strings.ReplaceAll(field, "=", "'="), strings.ReplaceAll(field, ";", ";'"), strings.ReplaceAll(field, "\r", "")} {
+			var file strings.Builder
+			rows := csv.NewWriter(&file)
+			require.NoError(t, rows.Write([]string{harmless(field), "x"}))
+			rows.Flush()
+			row, err := csv.NewReader(strings.NewReader(file.String())).Read()
+			require.NoError(t, err)
+			assert.Equal(t, harmless(field), row[0], "of %q", field)
+			other, known := written[row[0]]
+			assert.True(t, !known || other == field, "%q and %q became one", field, other)
+			written[row[0]] = field
+		}
+	}
 }
 
 func TestIDsThatDifferByAQuoteAreTwoCards(t *testing.T) {

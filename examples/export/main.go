@@ -104,9 +104,8 @@ func connect(s settings, log io.Writer) (*cardwire.Client, error) {
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-export/1"),
 		// What examples/doctor advises belongs here.
-		cardwire.WithProfile(cardwire.DefaultProfile()),
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.DefaultProfile() }),
 		cardwire.WithLogger(logger),
-		cardwire.WithObserver(cardwire.DriftLogger(logger)),
 	}
 	if !s.reveal {
 		opts = append(opts, cardwire.WithMaskedCards())

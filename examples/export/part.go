@@ -8,8 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -134,7 +137,7 @@ func (f *part) resume() error {
 			break
 		}
 		if err == nil {
-			err = f.totals.addRow(row)
+			err = f.totals.add(row)
 		}
 		if err != nil {
 			return f.useless("is damaged")
@@ -180,24 +183,44 @@ func (f *part) write(c *cardwire.Card) error {
 		return nil
 	}
 	f.seen[id] = struct{}{}
-	f.totals.add(c.Status.String(), c.Currency, c.Available, c.Pending, c.Frozen)
 	row := make([]string, len(columns))
 	for i, column := range columns {
 		row[i] = harmless(column.text(c, f.settings.reveal))
 	}
-	return f.rows.Write(row)
+	return errors.Join(f.totals.add(row), f.rows.Write(row))
 }
 
-// harmless keeps spreadsheets from taking a cardholder's text for a formula. No two
-// texts become one.
+// harmless keeps spreadsheets from calculating a cardholder's string: an apostrophe
+// precedes each part that may be taken for a formula. Parts end where a spreadsheet
+// that is told another separator begins a cell. No two strings become one, and each
+// is read back as it was written: a line feed never follows a carriage return.
 func harmless(text string) string {
-	if text == "" || !strings.ContainsRune("'=+-@\t\r", rune(text[0])) {
-		return text
-	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
+	if _, err := decimal.NewFromString(text); err == nil {
 		return text // a negative amount
 	}
-	return "'" + text
+	var b strings.Builder
+	for text != "" {
+		end := strings.IndexAny(text, ";|\t\r\n") + 1
+		if end == 0 {
+			end = len(text)
+		}
+		if mayCalculate(text[:end]) {
+			b.WriteByte('\'')
+		}
+		b.WriteString(text[:end])
+		text = text[end:]
+	}
+	return b.String()
+}
+
+// mayCalculate reports whether part may be a formula, also behind quotation marks and
+// what is invisible, or begins with what is removed when it is read.
+func mayCalculate(part string) bool {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(part, func(r rune) bool {
+		return r == '"' || unicode.Is(unicode.Zs, r) || !unicode.IsGraphic(r)
+	}))
+	return strings.IndexByte("'\t\r\n", part[0]) >= 0 ||
+		unicode.Is(unicode.Dash, first) || strings.ContainsRune("=+@＝＋＠﹦﹢﹫⁼⁺₌₊﬩", first)
 }
 
 // keep leaves what was written for the next run, and says how to go on. Cards

@@ -29,9 +29,14 @@ func newTotals() *totals {
 	return &totals{byStatus: map[string]int{}, byCurrency: map[string]*sums{}}
 }
 
-func (t *totals) add(status, currency string, available, pending, frozen decimal.Decimal) {
+// add adds a row as it stands in the file, so that a resumed export counts alike.
+func (t *totals) add(row []string) error {
+	available, err1 := decimal.NewFromString(row[column("available")])
+	pending, err2 := decimal.NewFromString(row[column("pending")])
+	frozen, err3 := decimal.NewFromString(row[column("frozen")])
 	t.cards++
-	t.byStatus[status]++
+	t.byStatus[row[column("status")]]++
+	currency := row[column("currency")]
 	s := t.byCurrency[currency]
 	if s == nil {
 		s = &sums{}
@@ -41,14 +46,6 @@ func (t *totals) add(status, currency string, available, pending, frozen decimal
 	s.available = s.available.Add(available)
 	s.pending = s.pending.Add(pending)
 	s.frozen = s.frozen.Add(frozen)
-}
-
-// addRow adds a row that an earlier run wrote.
-func (t *totals) addRow(row []string) error {
-	available, err1 := decimal.NewFromString(row[column("available")])
-	pending, err2 := decimal.NewFromString(row[column("pending")])
-	frozen, err3 := decimal.NewFromString(row[column("frozen")])
-	t.add(row[column("status")], row[column("currency")], available, pending, frozen)
 	return errors.Join(err1, err2, err3)
 }
 

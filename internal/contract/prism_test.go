@@ -174,7 +174,7 @@ func wrongReplies(t *testing.T, program string) {
 func clientOf(t *testing.T, address string, way http.RoundTripper) *cardwire.Client {
 	t.Helper()
 	c, err := cardwire.New(address, cardwiretest.DefaultKey, cardwire.WithHTTPClient(&http.Client{Transport: way}),
-		cardwire.WithProfile(contract.Profile()), cardwire.WithStrictDrift())
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }), cardwire.WithStrictDrift())
 	require.NoError(t, err)
 	return c
 }

@@ -120,7 +120,7 @@ func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 			return []string{secrets.Number.Reveal(), secrets.CVV.Reveal(), secrets.Expiry.String(), secrets.PAN.Reveal()}, nil
 		}},
 		{name: "FreezeCard", example: "operation", want: wantOperation(), call: func(o ...cardwire.CallOption) (any, error) {
-			return c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "freeze-1"}, o...)
+			return c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}, o...)
 		}},
 		{name: "GetCardByOrder", example: "frozen", want: wantFrozen(), call: func(o ...cardwire.CallOption) (any, error) {
 			return c.GetCardByOrder(ctx, "order-1", o...)

@@ -26,7 +26,7 @@ func inProcess(t *testing.T, service http.RoundTripper) *cardwire.Client {
 	t.Helper()
 	c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
 		cardwire.WithHTTPClient(&http.Client{Transport: service}),
-		cardwire.WithProfile(contract.Profile()), cardwire.WithStrictDrift())
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }), cardwire.WithStrictDrift())
 	require.NoError(t, err)
 	return c
 }
@@ -37,7 +37,7 @@ func overHTTP(t *testing.T, service http.Handler) *cardwire.Client {
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	c, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithProfile(contract.Profile()), cardwire.WithStrictDrift())
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }), cardwire.WithStrictDrift())
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c

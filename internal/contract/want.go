@@ -108,7 +108,7 @@ func wantCards() []any {
 var wantSecrets = []string{"428837******0003", "***", "**/****", "dNud+1a/g5Eo0hyr80hJkkViyKuLJTcGor01dQf3XglgDYPrGhZC61fHru4="}
 
 func wantOperation() *cardwire.CardOperation {
-	return &cardwire.CardOperation{ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", ClientTransactionID: "freeze-1"}
+	return &cardwire.CardOperation{ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}
 }
 
 // wantBINs are the first two BINs.

@@ -63,6 +63,8 @@ func words(err error) string {
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return "the answer is too large"
+	case errors.Is(err, errMiscounted):
+		return "the response body's Read returned an impossible count"
 	case errors.Is(err, context.Canceled):
 		return "the call was cancelled"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -93,7 +95,7 @@ func words(err error) string {
 
 // hopeless says that the same request would fail in the same way.
 func hopeless(err error) bool {
-	return errors.Is(err, ErrTooLarge) || untrusted(err) || handshakeFailed(err) || flooded(err)
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
 }
 
 // connecting says that an error is about getting a connection. It is good for a

@@ -264,7 +264,7 @@ func (s *stage) client(t *testing.T, k *Kind, journal *sqljournal.Journal) *card
 	t.Helper()
 	var dialer net.Dialer
 	opts := []cardwire.Option{
-		quickRetries(), cardwire.WithProfile(s.profile),
+		quickRetries(), cardwire.WithProfile(func(own *cardwire.Profile) { *own = s.profile }),
 		cardwire.WithTransport(&http.Transport{
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				if past, ok := ctx.Value(pastProxies{}).(string); ok {

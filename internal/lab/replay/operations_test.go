@@ -195,7 +195,7 @@ var operations = []operation{
 		"Call that writes", write, "/cards/close", `{"ticket":"T-1"}`,
 		func(ctx context.Context, c *cardwire.Client, ref string, opts ...cardwire.CallOption) error {
 			_, err := cardwire.Call[ticket](ctx, c, cardwire.Request{
-				Op: "CloseCard", Method: http.MethodPost, Path: "/cards/close", Write: true,
+				Op: "CloseCard", Method: http.MethodPost, Path: "/cards/close",
 				Form: url.Values{"cardId": {"c1"}}, Reference: ref,
 			}, opts...)
 			return err
@@ -206,7 +206,7 @@ var operations = []operation{
 		"Call that writes without a body", write, "/webhook", `{"ticket":"T-1"}`,
 		func(ctx context.Context, c *cardwire.Client, _ string, opts ...cardwire.CallOption) error {
 			_, err := cardwire.Call[ticket](ctx, c, cardwire.Request{
-				Op: "DeleteWebhook", Method: http.MethodDelete, Path: "/webhook", Write: true,
+				Op: "DeleteWebhook", Method: http.MethodDelete, Path: "/webhook",
 			}, opts...)
 			return err
 		},

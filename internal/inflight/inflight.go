@@ -1,0 +1,158 @@
+// Package inflight is a client's own memory of references: those of calls in
+// progress, those known to be executed, and those that once ended unknown.
+package inflight
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+	"time"
+)
+
+// Key names a reference: the same one of another operation is another.
+type Key struct{ Op, Reference string }
+
+// State is what is known of a reference.
+type State uint8
+
+const (
+	// Free is a reference of which nothing is known.
+	Free State = iota
+	// Unknown is a reference that once ended unknown.
+	Unknown
+	// Executed is a reference that was executed.
+	Executed
+)
+
+// Record is what is remembered of a reference.
+type Record struct {
+	State State
+	// Body is the Digest of the request.
+	Body uint64
+	// ServiceID is the service's identifier of what was executed; "": not known,
+	// or no longer remembered.
+	ServiceID string
+}
+
+// Memory remembers references. Its zero value is empty, and it is safe for
+// concurrent use. It remembers at least the last 65,536 executed references and as
+// many unknown ones, with the last 1,024 service IDs, in less than 8 MiB.
+type Memory struct {
+	mu         sync.Mutex
+	inProgress map[Key]time.Time
+	executed   recent[uint64] // the digests of the requests
+	unknown    recent[uint64]
+	serviceIDs recent[string]
+}
+
+// The sizes of a generation: what is put in longer than two of them ago may be
+// forgotten.
+const (
+	referencesEach = 32 << 10
+	serviceIDsEach = 512
+)
+
+// Enter begins a call that may send until sendBy. It reports false where another
+// call with the key is in progress, with the time until which that one may send.
+func (m *Memory) Enter(k Key, sendBy time.Time) (until time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if until, taken := m.inProgress[k]; taken {
+		return until, false
+	}
+	if m.inProgress == nil {
+		m.inProgress = map[Key]time.Time{}
+	}
+	m.inProgress[k] = sendBy
+	return sendBy, true
+}
+
+// Leave ends the call that Enter began.
+func (m *Memory) Leave(k Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.inProgress, k)
+}
+
+// InProgress reports whether a call with the key is in progress, and until when it
+// may send.
+func (m *Memory) InProgress(k Key) (until time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	until, ok = m.inProgress[k]
+	return until, ok
+}
+
+// Known returns what is remembered of the reference.
+func (m *Memory) Known(k Key) Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := k.digest()
+	if body, ok := m.executed.get(key); ok {
+		id, _ := m.serviceIDs.get(key)
+		return Record{Executed, body, id}
+	}
+	if body, ok := m.unknown.get(key); ok {
+		return Record{State: Unknown, Body: body}
+	}
+	return Record{}
+}
+
+// Remember puts the record in the place of what was known of the reference.
+func (m *Memory) Remember(k Key, r Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := k.digest()
+	switch r.State {
+	case Executed:
+		m.unknown.forget(key)
+		m.executed.put(key, r.Body, referencesEach)
+		if r.ServiceID != "" {
+			m.serviceIDs.put(key, r.ServiceID, serviceIDsEach)
+		}
+	case Unknown:
+		m.unknown.put(key, r.Body, referencesEach)
+	case Free:
+		m.unknown.forget(key)
+		m.executed.forget(key)
+	}
+}
+
+// digest tells a key from others. A reference that shared another's digest by
+// chance would be refused as another request's, since the bodies differ too: 64
+// bits of each must be the same before one is taken for the other.
+func (k Key) digest() uint64 { return Digest(k.Op + "\x00" + k.Reference) }
+
+// Digest is the beginning of a string's SHA-256.
+func Digest(s string) uint64 {
+	sum := sha256.Sum256([]byte(s))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// recent remembers what was last put in, in three generations: a new one begins
+// when the first is full, and the oldest goes. Nothing is ever moved, so that the
+// memory that it takes is bounded whatever comes and goes.
+type recent[V any] struct{ generations [3]map[uint64]V }
+
+func (r *recent[V]) put(key uint64, v V, each int) {
+	g := &r.generations
+	if g[0] == nil || len(g[0]) >= each {
+		g[0], g[1], g[2] = map[uint64]V{}, g[0], g[1]
+	}
+	g[0][key] = v
+}
+
+func (r *recent[V]) get(key uint64) (v V, ok bool) {
+	for _, g := range r.generations {
+		if v, ok = g[key]; ok {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+func (r *recent[V]) forget(key uint64) {
+	for _, g := range r.generations {
+		delete(g, key)
+	}
+}

@@ -1,0 +1,167 @@
+package cardwire
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// Step is what a caller does after a call. The zero value is the careful one.
+type Step int
+
+const (
+	// StepReconcile means that it may have happened. Ask the service about the
+	// reference, then tell the journal; until then send nothing.
+	StepReconcile Step = iota
+	// StepDone means that it happened, now or before. Book it as submitted, and
+	// never send it again.
+	StepDone
+	// StepRetry means that it did not happen and that the request is fine. Send it
+	// again later, under the same reference, not before Error.RetryAfter. It does not
+	// promise that it will work: after a limit of your own, void the reference in
+	// the journal and fail the order.
+	StepRetry
+	// StepFail means that it did not happen and will not as it is. Fail the order; a
+	// corrected one gets a new reference.
+	StepFail
+	// StepWait means that another call with this reference is in progress: whoever
+	// made it learns the result. Call again after Error.RetryAfter.
+	StepWait
+)
+
+// String returns "reconcile", "done", "retry", "fail" or "wait".
+func (s Step) String() string {
+	switch s {
+	case StepReconcile:
+		return "reconcile"
+	case StepDone:
+		return "done"
+	case StepRetry:
+		return "retry"
+	case StepFail:
+		return "fail"
+	case StepWait:
+		return "wait"
+	}
+	return "Step(" + strconv.Itoa(int(s)) + ")"
+}
+
+// NextStep returns what to do after a call that returned err. A program that does
+// only what it says ends every order once:
+//
+//   - nil, or executed: StepDone.
+//   - any read, and UploadImage unless it was executed: StepRetry.
+//   - nothing happened, for reasons of the network, the set-up ([ErrSetup]), the key
+//     or the rate: StepRetry. All but the network and the rate need a person.
+//   - nothing happened, and the same request would end the same way, or the reference
+//     is closed: StepFail.
+//   - another call with the reference is in progress: StepWait.
+//   - everything else: StepReconcile. So are an error that is no [*Error] and one
+//     that contains several, since nothing in it speaks of one call.
+//
+// It looks at exported fields and at the sentinels of this package only.
+func NextStep(err error) Step {
+	if err == nil {
+		return StepDone
+	}
+	e := theError(err)
+	switch {
+	case e == nil:
+		return StepReconcile
+	case e.ReadOnly:
+		return StepRetry
+	case e.Op == opUploadImage:
+		return e.stepOfUpload()
+	case errors.Is(e.Err, ErrOtherBody):
+		return StepReconcile
+	case errors.Is(e.Err, ErrDuplicateIntent):
+		return e.stepOfDuplicate()
+	}
+	return e.stepOfOutcome()
+}
+
+// theError returns the one Error in the tree, or nil if there is none or several.
+func theError(err error) *Error {
+	var e *Error
+	if !errors.As(err, &e) || e == nil || countErrors(err) > 1 {
+		return nil
+	}
+	return e
+}
+
+func countErrors(err error) (n int) {
+	if _, ok := err.(*Error); ok { //nolint:errorlint // each node is looked at by itself
+		n++
+	}
+	switch inner := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		if next := inner.Unwrap(); next != nil {
+			n += countErrors(next)
+		}
+	case interface{ Unwrap() []error }:
+		for _, next := range inner.Unwrap() {
+			if next != nil {
+				n += countErrors(next)
+			}
+		}
+	}
+	return n
+}
+
+// stepOfUpload may say Retry whatever happened: an image that is uploaded twice
+// harms nobody.
+func (e *Error) stepOfUpload() Step {
+	if e.Outcome == OutcomeExecuted && !errors.Is(e.Err, ErrUnreadable) {
+		return StepDone
+	}
+	return StepRetry
+}
+
+func (e *Error) stepOfDuplicate() Step {
+	d, known := errors.AsType[*DuplicateIntent](e.Err)
+	known = known && d != nil
+	switch {
+	case known && d.InProgress:
+		return StepWait
+	case known && d.Outcome != e.Outcome:
+		return StepReconcile // the two contradict each other
+	case e.Outcome == OutcomeExecuted:
+		return StepDone
+	case e.Outcome == OutcomeRefused, e.Outcome == OutcomeNotSent:
+		return StepFail // closed
+	}
+	return StepReconcile
+}
+
+func (e *Error) stepOfOutcome() Step {
+	switch e.Outcome {
+	case OutcomeExecuted:
+		return StepDone
+	case OutcomeNotSent:
+		if errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup) {
+			return StepFail
+		}
+		return StepRetry
+	case OutcomeRefused:
+		if e.refusedForNow() {
+			return StepRetry
+		}
+		return StepFail
+	}
+	return StepReconcile
+}
+
+// notOfTheRequest are the statuses and codes that say no for reasons of the
+// address, the key or the rate: the same request may succeed later.
+var notOfTheRequest = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
+	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
+}
+
+// refusedForNow reports whether a refusal says nothing of the request itself. A bare
+// one, which has no envelope, came from something in front of the service.
+func (e *Error) refusedForNow() bool {
+	return slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
+		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable)
+}
