@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,15 @@ func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 		"PostgreSQL": onPostgreSQL,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, at(t)) })
+	}
+}
+
+// unhurried is a test for eachPlace in a bubble, whose clock stands still while
+// anyone works: no deadline passes because the machine is slow. The clock of a
+// PostgreSQL server is not that of the bubble.
+func unhurried(test func(t *testing.T, at place)) func(*testing.T, place) {
+	return func(t *testing.T, at place) {
+		synctest.Test(t, func(t *testing.T) { test(t, at) })
 	}
 }
 

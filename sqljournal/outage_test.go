@@ -28,6 +28,8 @@ type outage struct {
 	failed atomic.Int64 // statements to come after those that fail
 	asked  atomic.Int64 // statements so far
 	before func()       // what happens before a query is executed; nil: nothing
+
+	executing func() // called before each statement; nil: nothing is
 }
 
 // during returns a journal at a place that has its schema, and the outage on the
@@ -58,6 +60,9 @@ type unsteady struct {
 
 func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	u.outage.asked.Add(1)
+	if u.outage.executing != nil {
+		u.outage.executing()
+	}
 	switch {
 	case u.outage.lost.Add(-1) >= 0:
 		if _, err := u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args); err != nil {
@@ -172,7 +177,7 @@ func TestEachEndHasARowOfItsOwn(t *testing.T) {
 // as soon as the database is back.
 func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
+	eachPlace(t, unhurried(func(t *testing.T, at place) {
 		db, _ := openNew(t, at)
 		journal, outage := during(t, at, io.ErrUnexpectedEOF)
 		outage.lost.Store(1)
@@ -180,7 +185,7 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 		require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), io.ErrUnexpectedEOF)
 		assert.Equal(t, []string{"not_sent 1 true"}, rowsOf(t, db, at.Table))
 		assert.EqualValues(t, 1+3+1, outage.asked.Load())
-	})
+	}))
 }
 
 // A driver that lost the response executes the statement again on a connection that
