@@ -460,10 +460,10 @@ var mutants = []mutant{
 		sqlExecFile, "if identity := j.pinned(); identity != \"\" {", "if identity := j.pinned(); false {",
 	}}},
 	{name: "sqljournal: open intents not listed", dir: "sqljournal", edits: []edit{{
-		sqlListFile, "const due = `state IN ('open', 'unknown')", "const due = `state IN ('unknown')",
+		sqlListFile, "return `state IN ('open', 'unknown') AND (send_by <= `", "return `state IN ('unknown') AND (send_by <= `",
 	}}},
 	{name: "sqljournal: intents of the future not listed", dir: "sqljournal", edits: []edit{{
-		sqlListFile, " OR begun_at > @now)`", " AND @now = @now)`",
+		sqlListFile, "` OR begun_at > ` + now + `)`", "` AND ` + now + ` = ` + now + `)`",
 	}}},
 	{name: "sqljournal: resolved while a call may send", dir: "sqljournal", edits: []edit{{
 		sqlListFile, "(?5 = 'executed' OR send_by <= @now)", "(?5 = ?5 OR send_by <= @now)",
