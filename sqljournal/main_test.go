@@ -82,10 +82,31 @@ func onPostgreSQL(t *testing.T) place {
 		db, err := sql.Open(at.Driver, at.Source)
 		require.NoError(t, err)
 		defer db.Close()
-		_, err = db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+at.Table)
-		require.NoError(t, err)
+		drop(t, db, at.Table)
 	})
 	return at
+}
+
+// another is a journal of its own in the same database, or in a database beside it.
+func (p place) another(t *testing.T) place {
+	t.Helper()
+	p.Table = "t_" + strings.ToLower(rand.Text())
+	db, err := sql.Open(p.Driver, p.Source)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		drop(t, db, p.Table)
+		require.NoError(t, db.Close())
+	})
+	return p
+}
+
+// drop drops a journal's tables.
+func drop(t *testing.T, db *sql.DB, table string) {
+	t.Helper()
+	for _, name := range []string{table, table + "_history", table + "_journal"} {
+		_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
+		require.NoError(t, err)
+	}
 }
 
 // open returns the database and a journal in it. Each stands for a process.
@@ -103,6 +124,24 @@ func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljourn
 func openNew(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, journal := open(t, at)
-	require.NoError(t, journal.EnsureSchema(t.Context()))
+	require.NoError(t, journal.Migrate(t.Context()))
+	return db, journal
+}
+
+// openFor is openNew for a benchmark.
+func openFor(b *testing.B, at place) (*sql.DB, *sqljournal.Journal) {
+	b.Helper()
+	db, err := sql.Open(at.Driver, at.Source)
+	require.NoError(b, err)
+	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
+	require.NoError(b, err)
+	require.NoError(b, journal.Migrate(b.Context()))
+	b.Cleanup(func() {
+		for _, name := range []string{at.Table, at.Table + "_history", at.Table + "_journal"} {
+			_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
+			require.NoError(b, err)
+		}
+		require.NoError(b, db.Close())
+	})
 	return db, journal
 }

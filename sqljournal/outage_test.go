@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ type outage struct {
 	lost   atomic.Int64 // statements to come that are executed, and fail all the same
 	failed atomic.Int64 // statements to come after those that fail
 	asked  atomic.Int64 // statements so far
+	before func()       // what happens before a query is executed; nil: nothing
 
 	executing func() // called before each statement; nil: nothing is
 }
@@ -74,6 +76,9 @@ func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.
 }
 
 func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if u.outage.before != nil {
+		u.outage.before()
+	}
 	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
@@ -125,10 +130,10 @@ func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 	}{
 		"unique, executed":     {true, cardwire.OutcomeExecuted, []string{"executed 1 true X-1"}},
 		"unique, refused":      {true, cardwire.OutcomeRefused, []string{"refused 1 true X-1"}},
-		"unique, unknown":      {true, cardwire.OutcomeUnknown, []string{"undecided 1 true X-1"}},
+		"unique, unknown":      {true, cardwire.OutcomeUnknown, []string{"unknown 1 true X-1"}},
 		"not unique, executed": {false, cardwire.OutcomeExecuted, []string{"executed 1 true X-1", "open 1 false"}},
 		"not unique, refused":  {false, cardwire.OutcomeRefused, []string{"refused 1 true X-1", "open 1 false"}},
-		"not unique, unknown":  {false, cardwire.OutcomeUnknown, []string{"undecided 1 true X-1", "open 1 false"}},
+		"not unique, unknown":  {false, cardwire.OutcomeUnknown, []string{"unknown 1 true X-1", "open 1 false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +169,7 @@ func TestEachEndHasARowOfItsOwn(t *testing.T) {
 			outage.lost.Store(2)
 			require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcome}))
 		}
-		assert.Equal(t, []string{"refused 1 true", "executed 1 true", "undecided 1 true"}, rowsOf(t, db, at.Table))
+		assert.Equal(t, []string{"refused 1 true", "executed 1 true", "unknown 1 true"}, rowsOf(t, db, at.Table))
 	})
 }
 
@@ -181,6 +186,110 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 		assert.Equal(t, []string{"not_sent 1 true"}, rowsOf(t, db, at.Table))
 		assert.EqualValues(t, 1+3+1, outage.asked.Load())
 	}))
+}
+
+// A driver that lost the response executes the statement again on a connection that
+// lives: the row that is there is then this call's own.
+func TestABeginThatIsExecutedTwiceIsNoDuplicate(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, driver.ErrBadConn)
+		outage.lost.Store(1)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		assert.EqualValues(t, 2, outage.asked.Load())
+		cancel := intent("M-2")
+		cancel.Unique = false
+		outage.lost.Store(1)
+		require.NoError(t, journal.Begin(t.Context(), cancel))
+		assert.Equal(t, []string{"open 1 false", "open 1 false"}, rowsOf(t, db, at.Table))
+		assert.Equal(t, []string{"begun: unknown"}, kinds(t, journal))
+		assert.Equal(t, "taken, unknown", word(journal.Begin(t.Context(), intent("M-1"))), "by a later call")
+	})
+}
+
+// What a failed Begin left open sent nothing, so the next one takes it back.
+func TestALaterBeginTakesBackWhatAFailedOneLeftOpen(t *testing.T) {
+	t.Parallel()
+	denied := sqlState("42501") // which is not waited for
+	leftOpen := func(t *testing.T, at place) *sqljournal.Journal {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, denied)
+		outage.lost.Store(1)
+		outage.failed.Store(1)
+		require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), denied)
+		require.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
+		_, other := open(t, at)
+		require.Equal(t, "taken, unknown", word(other.Begin(t.Context(), intent("M-1"))), "for another process it may have been sent")
+		assert.NoError(t, journal.Look(t.Context(), transfer, "M-1"))
+		return journal
+	}
+	eachPlace(t, func(t *testing.T, at place) {
+		journal := leftOpen(t, at)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		assert.Equal(t, []string{"begun: unknown", "ended: not sent", "begun: unknown"}, kinds(t, journal))
+		assert.Equal(t, "taken, unknown", word(journal.Begin(t.Context(), intent("M-1"))), "now it is begun")
+	})
+	eachPlace(t, func(t *testing.T, at place) {
+		journal := leftOpen(t, at)
+		other := intent("M-1")
+		other.BodySHA256 = "00"
+		assert.Equal(t, "other body", word(journal.Begin(t.Context(), other)), "the first is known not to have been sent")
+	})
+	eachPlace(t, func(t *testing.T, at place) {
+		journal := leftOpen(t, at)
+		require.NoError(t, journal.Void(t.Context(), transfer, "M-1", "", ""))
+	})
+}
+
+// The database forgot the intent while its call was in progress.
+func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		result cardwire.IntentResult
+		row    string
+		begin  string
+	}{
+		"executed": {cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}, "executed 1 true T-1", "taken, executed"},
+		"unknown":  {cardwire.IntentResult{}, "unknown 1 true", "taken, unknown"},
+		"refused":  {cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}, "refused 1 true", "ok"},
+		"final":    {cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}, "refused 1 true", "taken, refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, lost := range []int64{0, 2} { // statements whose response is lost
+				eachPlace(t, func(t *testing.T, at place) {
+					db, _ := openNew(t, at)
+					journal, outage := during(t, at, io.ErrUnexpectedEOF)
+					require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+					execute(t, db, "DELETE FROM "+at.Table)
+					outage.lost.Store(lost)
+					require.ErrorIs(t, journal.End(t.Context(), intent("M-1"), tc.result), sqljournal.ErrRecordedAgain)
+					assert.Equal(t, []string{tc.row}, rowsOf(t, db, at.Table))
+					assert.Equal(t, "recorded again", strings.Split(kinds(t, journal)[0], ":")[0])
+					_, other := open(t, at)
+					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
+				})
+			}
+		})
+	}
+}
+
+func TestSeveralIntentsThatVanished(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		i := intent("M-1")
+		i.Unique = false
+		for range 2 {
+			require.NoError(t, journal.Begin(t.Context(), i))
+		}
+		execute(t, db, "DELETE FROM "+at.Table)
+		for _, outcome := range []cardwire.Outcome{cardwire.OutcomeExecuted, cardwire.OutcomeUnknown} {
+			require.ErrorIs(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcome}), sqljournal.ErrRecordedAgain)
+		}
+		assert.Equal(t, []string{"executed 1 true", "unknown 1 true"}, rowsOf(t, db, at.Table))
+	})
 }
 
 func TestEndDoesNotRepeatWhatLasts(t *testing.T) {
@@ -276,4 +385,28 @@ func TestEndGivesUpInTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A query that is held up finds what was begun meanwhile, which is in progress
+// although it is later than the query's time.
+func TestUnresolvedLeavesOutWhatIsBegunMeanwhile(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, other := openNew(t, at)
+		journal, outage := during(t, at, nil)
+		i := intent("M-1")
+		outage.before = func() {
+			outage.before = nil
+			i.Time = time.Now()
+			i.SendBy = i.Time.Add(time.Minute)
+			require.NoError(t, other.Begin(t.Context(), i))
+		}
+		assert.Empty(t, references(t, journal, 0))
+		outage.before = func() {
+			outage.before = nil
+			require.NoError(t, other.End(t.Context(), i, cardwire.IntentResult{}))
+		}
+		assert.Empty(t, references(t, journal, time.Hour), "it ended unknown, and not an hour ago")
+		assert.Len(t, references(t, journal, 0), 1)
+	})
 }
