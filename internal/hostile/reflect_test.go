@@ -43,7 +43,6 @@ var functions = map[string]any{
 	"cardwire.DateOf":                cardwire.DateOf,
 	"cardwire.DefaultProfile":        cardwire.DefaultProfile,
 	"cardwire.DefaultRetryPolicy":    cardwire.DefaultRetryPolicy,
-	"cardwire.DriftLogger":           cardwire.DriftLogger,
 	"cardwire.ImageBytes":            cardwire.ImageBytes,
 	"cardwire.ImageFile":             cardwire.ImageFile,
 	"cardwire.New":                   cardwire.New,
@@ -322,7 +321,6 @@ func (v *values) options() []cardwire.Option {
 		options = append(options, cardwire.WithJournal(j))
 	}
 	for _, l := range listOf[*slog.Logger](v) {
-		options = append(options, cardwire.WithLogger(l), cardwire.WithObserver(cardwire.DriftLogger(l)))
 	}
 	for _, t := range listOf[*http.Transport](v) {
 		options = append(options, cardwire.WithTransport(t))
