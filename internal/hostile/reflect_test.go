@@ -314,10 +314,14 @@ func (v *values) options() []cardwire.Option {
 	for _, d := range listOf[cardwire.Doer](v) {
 		options = append(options, cardwire.WithHTTPClient(d))
 	}
+	for _, l := range listOf[cardwire.Limiter](v) {
+		options = append(options, cardwire.WithLimiter(l))
+	}
 	for _, j := range listOf[cardwire.Journal](v) {
 		options = append(options, cardwire.WithJournal(j))
 	}
 	for _, l := range listOf[*slog.Logger](v) {
+		options = append(options, cardwire.WithLogger(l))
 	}
 	for _, t := range listOf[*http.Transport](v) {
 		options = append(options, cardwire.WithTransport(t))
@@ -325,7 +329,7 @@ func (v *values) options() []cardwire.Option {
 	for _, p := range v.of(reflect.TypeFor[cardwire.RetryPolicy]()) {
 		options = append(options, cardwire.WithRetry(p.Interface().(cardwire.RetryPolicy)))
 	}
-	return append(options, cardwire.WithProfile(func(*cardwire.Profile) {}), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
+	return append(options, cardwire.WithProfile(nil), cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
 		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards(), cardwire.WithFreshConnections())
 }
 
@@ -562,6 +566,12 @@ func (v *values) use(result reflect.Value) {
 		_, _ = r.CreateTransfer(v.t.Context(), cardwire.TransferParams{MerchantOrderNo: "o", TransferAmount: decimal.New(1, 0)}, cardwire.WithoutRetry())
 		r.CloseIdleConnections()
 	case iter.Seq2[cardwire.Card, error]:
+		for range r {
+			break
+		}
+		for range r {
+		}
+	case iter.Seq2[*cardwire.CardPage, error]:
 		for range r {
 			break
 		}
