@@ -46,6 +46,7 @@ var functions = map[string]any{
 	"cardwire.ImageBytes":            cardwire.ImageBytes,
 	"cardwire.ImageFile":             cardwire.ImageFile,
 	"cardwire.New":                   cardwire.New,
+	"cardwire.NextStep":              cardwire.NextStep,
 	"cardwire.NewCVV":                cardwire.NewCVV,
 	"cardwire.NewCardNumber":         cardwire.NewCardNumber,
 	"cardwire.NewFromEnv":            cardwire.NewFromEnv,
@@ -92,7 +93,7 @@ var receivers = typesOf(
 	new(cardwire.CardStatus), new(cardwire.Client), new(cardwire.ConsumptionScene), new(cardwire.Date), new(cardwire.DateTime),
 	new(cardwire.Drift), new(cardwire.DuplicateIntent), new(cardwire.EncryptedPAN), new(cardwire.Error), new(cardwire.Expiry),
 	new(cardwire.FeeTier), new(cardwire.FreezeCardParams), new(cardwire.Intent), new(cardwire.IntentResult),
-	new(cardwire.ListCardsParams), new(cardwire.Observer), new(cardwire.Option), new(cardwire.Outcome), new(cardwire.Profile),
+	new(cardwire.ListCardsParams), new(cardwire.Observer), new(cardwire.Option), new(cardwire.Outcome), new(cardwire.Part), new(cardwire.Profile), new(cardwire.Step),
 	new(cardwire.RemittanceCurrency), new(cardwire.RemittanceState), new(cardwire.Request), new(cardwire.Response),
 	new(cardwire.RetryPolicy), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.TransferStatus),
 	new(cardwire.UploadImageParams), new(cardwire.UploadedImage),
@@ -117,7 +118,7 @@ func TestTheListsAreComplete(t *testing.T) {
 			for _, d := range file.Decls {
 				switch d := d.(type) {
 				case *ast.FuncDecl:
-					if d.Recv == nil && d.Name.IsExported() {
+					if d.Recv == nil && d.Name.IsExported() && d.Name.Name != "TestJournal" { // which is a test
 						declared = append(declared, pkg+"."+d.Name.Name)
 					}
 				case *ast.GenDecl:
