@@ -19,7 +19,7 @@ func document(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The table of threats names what checks each of them: tests that are there.
+// The table of threats names the tests that check each of them, and they exist.
 func TestSECURITYNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
@@ -40,7 +40,7 @@ func TestSECURITYNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// otherNames are the names in the prose that are not of the public API.
+// otherNames are the names in the prose that are not part of the public API.
 var otherNames = map[string]bool{"DialContext": true, "DialTLSContext": true, "GOTRACEBACK": true, "CARDWIRE_BASE_URL": true, "CARDWIRE_API_KEY": true}
 
 func TestDocumentsNameWhatExists(t *testing.T) {
@@ -55,15 +55,15 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	quoted := regexp.MustCompile("`(?:([A-Z]\\w+)\\.)?([A-Z]\\w+)`")
 	for _, path := range []string{".github/SECURITY.md", ".github/CONTRIBUTING.md", "CHANGELOG.md", "README.md", "docs/replicas.md", "examples/README.md"} {
 		for _, name := range quoted.FindAllStringSubmatch(document(t, path), -1) {
-			typeName, member := name[1], name[2]
-			if otherNames[member] || strings.HasPrefix(member, "Test") || strings.HasPrefix(member, "Fuzz") {
+			typeName, ident := name[1], name[2]
+			if otherNames[ident] || strings.HasPrefix(ident, "Test") || strings.HasPrefix(ident, "Fuzz") {
 				continue
 			}
-			pattern := `(?m)\b` + member + `\b`
+			pattern := `(?m)\b` + ident + `\b`
 			if typeName != "" {
-				pattern = `(?m)^type ` + typeName + `, (field|method|method of a pointer) ` + member + `\b`
+				pattern = `(?m)^type ` + typeName + `, (field|method|method of a pointer) ` + ident + `\b`
 			}
-			assert.True(t, regexp.MustCompile(pattern).MatchString(api.String()), "%s names %s, which is not there", path, name[0])
+			assert.True(t, regexp.MustCompile(pattern).MatchString(api.String()), "%s names %s, which does not exist", path, name[0])
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestCONTRIBUTINGNamesEveryNestedModule(t *testing.T) {
 	assert.Positive(t, nested)
 }
 
-// The command that looks for known flaws is given with its version.
+// The command that looks for known vulnerabilities is given with its version.
 func TestSECURITYPinsGovulncheck(t *testing.T) {
 	t.Parallel()
 	assert.Regexp(t, `go run golang\.org/x/vuln/cmd/govulncheck@v\d+\.\d+\.\d+ \./\.\.\.`, document(t, ".github/SECURITY.md"))
