@@ -250,6 +250,9 @@ func (s *Service) answerWith(r result) answer {
 
 // handle answers a request. The error is that of a client that left.
 func (s *Service) handle(r *http.Request) (answer, error) {
+	if handled, ok := s.handled(r); ok {
+		return s.answerWith(handled), s.wait(r.Context(), s.latency)
+	}
 	in, err := s.receive(r)
 	if err != nil {
 		return answer{}, err

@@ -59,9 +59,12 @@
 package cardwiretest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -86,7 +89,11 @@ type Service struct {
 	ledger   []Execution
 	answered map[string]int // reads, by operation
 	requests []RequestRecord
+	handlers map[string]handler // by method and path
 }
+
+// handler responds to an operation that the API only names.
+type handler func(*http.Request) (code int, msg string, data any)
 
 // Option configures a [Service].
 type Option func(*settings)
@@ -174,6 +181,54 @@ func WithMaxPageSize(n int) Option { return func(s *settings) { s.maxPageSize = 
 // without executing it again. By default every request is executed, and the
 // ledger shows a reference that was executed twice.
 func WithDeduplication() Option { return func(s *settings) { s.deduplicate = true } }
+
+// Handle has f respond to requests with the method for the path below /api/v1, which
+// begins with "/", in place of the operation that the fake has there, if any: for
+// operations that the API only names. f is called with an accepted key only, returns
+// what the envelope contains, and must be safe for concurrent use. The HTTP status is
+// the code where that is one from 400 to 599, and 200 otherwise. Such requests are
+// neither in the ledger nor among Requests, and no Fault strikes them. A nil f
+// removes what was set.
+func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handlers == nil {
+		s.handlers = map[string]handler{}
+	}
+	if f == nil {
+		delete(s.handlers, method+" "+path)
+		return
+	}
+	s.handlers[method+" "+path] = f
+}
+
+// handled responds by a handler, and reports whether there is one.
+func (s *Service) handled(r *http.Request) (result, bool) {
+	path, _ := strings.CutPrefix(r.URL.EscapedPath(), basePath)
+	method := cmp.Or(r.Method, http.MethodGet)
+	s.mu.Lock()
+	f := s.handlers[method+" "+path]
+	s.mu.Unlock()
+	switch {
+	case f == nil:
+		return result{}, false
+	case !s.authorised(r.Header["Authorization"]):
+		return *refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key"), true
+	case r.Body == nil:
+		r = r.Clone(r.Context())
+		r.Body = http.NoBody
+	}
+	code, msg, data := f(r)
+	body, err := json.Marshal(data)
+	if err != nil {
+		panic("cardwiretest: what the function of Handle returned cannot be marshalled: " + err.Error())
+	}
+	handled := result{status: http.StatusOK, code: code, msg: msg, data: body}
+	if code >= 400 && code <= 599 {
+		handled.status = code
+	}
+	return handled, true
+}
 
 // result is what an operation comes to.
 type result struct {

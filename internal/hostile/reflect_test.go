@@ -46,6 +46,7 @@ var functions = map[string]any{
 	"cardwire.ImageBytes":            cardwire.ImageBytes,
 	"cardwire.ImageFile":             cardwire.ImageFile,
 	"cardwire.New":                   cardwire.New,
+	"cardwire.NewEncryptedPAN":       cardwire.NewEncryptedPAN,
 	"cardwire.NextStep":              cardwire.NextStep,
 	"cardwire.NewCVV":                cardwire.NewCVV,
 	"cardwire.NewCardNumber":         cardwire.NewCardNumber,
