@@ -132,12 +132,17 @@ func (c *call) try() {
 	defer body.Close()
 	var conn *connTrace
 	if c.engine.doer == nil && c.in.Class != Read {
-		conn = new(connTrace)
-		ctx = conn.attach(ctx)
+		conn = c.trace(ctx)
+		ctx = conn.attach()
 	}
 	resp, err := c.engine.send(c.request(ctx, body), c.in.Class)
 	err = c.receive(ctx, resp, err)
-	c.settle(err, err != nil && conn.unused())
+	if err == nil {
+		c.settle(nil, false)
+		return
+	}
+	unsent := conn.unused() || c.undialed(err)
+	c.settle(conn.explain(err), unsent)
 }
 
 // begin forgets the answer of the attempt before.
@@ -293,6 +298,14 @@ func (c *call) strays(answered *http.Request) bool {
 	return followed || answered.URL == nil || answered.URL.String() != asked.String()
 }
 
+// undialed reports whether a Read failed because its dial did. A trace would
+// prove more and slow every Read down: before it dialed, net/http may have lost
+// an idle connection together with the request.
+func (c *call) undialed(err error) bool {
+	op := operation(err)
+	return c.engine.doer == nil && c.in.Class == Read && (op == "dial" || op == "proxyconnect")
+}
+
 // settle notes how the attempt ended.
 func (c *call) settle(err error, unsent bool) {
 	c.unsent = unsent
@@ -340,18 +353,53 @@ func (c *call) record() {
 // connTrace watches whether an attempt got a connection. net/http calls GotConn
 // before it writes the first byte of a request, so a connection that was sought
 // and not got is proof that nothing was sent. Its hooks may be called late, from
-// other goroutines: hence one for each attempt, and atomics.
-type connTrace struct{ sought, got atomic.Bool }
+// other goroutines: hence one for each attempt, and atomics. It is a context so
+// that the connection can be given the fence of the attempt that it is made for.
+type connTrace struct {
+	context.Context // the attempt's
+	sought, got     atomic.Bool
+	fence           fence
+}
 
-func (t *connTrace) attach(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+type traceKey struct{}
+
+// trace returns the trace of an attempt, with a fence for a Write.
+func (c *call) trace(ctx context.Context) *connTrace {
+	t := &connTrace{Context: ctx}
+	if c.in.Class == Write {
+		t.fence.deadline, t.fence.wall = c.end(), c.engine.wall
+	}
+	return t
+}
+
+func (t *connTrace) attach() context.Context {
+	return httptrace.WithClientTrace(t, &httptrace.ClientTrace{
 		GetConn: func(string) { t.sought.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { t.got.Store(true) },
 	})
 }
 
+// Value finds the trace itself, and otherwise what the attempt's context has.
+func (t *connTrace) Value(key any) any {
+	if key == (traceKey{}) {
+		return t
+	}
+	return t.Context.Value(key)
+}
+
 // unused is false for nil: without a trace nothing is proven.
-func (t *connTrace) unused() bool { return t != nil && t.sought.Load() && !t.got.Load() }
+func (t *connTrace) unused() bool {
+	return t != nil && t.sought.Load() && (!t.got.Load() || t.fence.expired() && t.fence.bar())
+}
+
+// explain makes the deadline the error of an attempt that the fence stopped:
+// net/http may report only that the connection was closed.
+func (t *connTrace) explain(err error) error {
+	if t == nil || !t.fence.stopped() {
+		return err
+	}
+	return errors.Join(errExpired, err)
+}
 
 // onceCloser lets both the transport and the engine close a body: not every
 // doer does, and not every body bears it twice.

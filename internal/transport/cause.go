@@ -93,7 +93,7 @@ func words(err error) string {
 
 // hopeless says that the same request would fail in the same way.
 func hopeless(err error) bool {
-	return errors.Is(err, ErrTooLarge) || untrusted(err) || handshakeFailed(err) || flooded(err)
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
 }
 
 // connecting says that an error is about getting a connection. It is good for a

@@ -341,17 +341,18 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 		at        string
 		tries     int // of a write
 		words     string
+		undialed  bool // the dial failed, not what follows it
 	}{
-		"closed port":      {nil, closed, 3, "connection refused"},
-		"no such host":     {&http.Transport{DialContext: refuse(lookup)}, service, 3, "name lookup failed"},
-		"dial timeout":     {&http.Transport{DialContext: refuse(os.ErrDeadlineExceeded)}, service, 3, "timeout"},
-		"untrusted":        {nil, srv.URL, 1, "certificate not trusted: unknown authority"},
-		"another host":     {&http.Transport{TLSClientConfig: elsewhere}, srv.URL, 1, "certificate not trusted: issued for another host"},
-		"expired":          {&http.Transport{TLSClientConfig: tomorrow(trusted)}, srv.URL, 1, "certificate not trusted: expired or not yet valid"},
-		"no common cipher": {&http.Transport{TLSClientConfig: modern}, srv.URL, 1, "TLS handshake failed"},
-		"not TLS":          {nil, strings.Replace(plain, "http:", "https:", 1), 1, "TLS handshake failed"},
-		"proxy refuses":    {&http.Transport{Proxy: through, TLSClientConfig: trusted}, srv.URL, 3, "proxy refused"},
-		"proxy is down":    {&http.Transport{Proxy: nowhere}, srv.URL, 3, "proxy refused"},
+		"closed port":      {nil, closed, 3, "connection refused", true},
+		"no such host":     {&http.Transport{DialContext: refuse(lookup)}, service, 3, "name lookup failed", true},
+		"dial timeout":     {&http.Transport{DialContext: refuse(os.ErrDeadlineExceeded)}, service, 3, "timeout", true},
+		"untrusted":        {nil, srv.URL, 1, "certificate not trusted: unknown authority", false},
+		"another host":     {&http.Transport{TLSClientConfig: elsewhere}, srv.URL, 1, "certificate not trusted: issued for another host", false},
+		"expired":          {&http.Transport{TLSClientConfig: tomorrow(trusted)}, srv.URL, 1, "certificate not trusted: expired or not yet valid", false},
+		"no common cipher": {&http.Transport{TLSClientConfig: modern}, srv.URL, 1, "TLS handshake failed", false},
+		"not TLS":          {nil, strings.Replace(plain, "http:", "https:", 1), 1, "TLS handshake failed", false},
+		"proxy refuses":    {&http.Transport{Proxy: through, TLSClientConfig: trusted}, srv.URL, 3, "proxy refused", false},
+		"proxy is down":    {&http.Transport{Proxy: nowhere}, srv.URL, 3, "proxy refused", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, class := range []Class{Secret, Write} {
@@ -369,7 +370,7 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 			r := own(t, Config{Transport: tc.transport, Policy: quick}).Do(t.Context(), get(t, tc.at))
 			require.EqualError(t, r.Err, tc.words)
 			assert.Equal(t, tc.tries, r.Tries)
-			assert.False(t, r.NotSent, "reads carry no trace, and claim nothing")
+			assert.Equal(t, tc.undialed, r.NotSent, "reads have no trace: the error of a dial tells")
 		})
 	}
 }
@@ -426,6 +427,27 @@ func TestWriteSentAfterAllByTheLastAttempt(t *testing.T) {
 	assert.Equal(t, 3, r.Tries)
 	assert.Equal(t, []string{"connect", "connect", "sent"}, phases(r))
 	assert.EqualValues(t, 1, executed.Load())
+}
+
+func TestReadThatWasSentBeforeTheDialFailed(t *testing.T) {
+	dials := 0
+	e := own(t, Config{Policy: quick, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dials++; dials > 1 {
+				return refuse(syscall.ECONNREFUSED)(ctx, network, addr)
+			}
+			return pipeTo(func(conn net.Conn) {
+				defer hangUp(conn)
+				if readRequest(bufio.NewReader(conn)) {
+					say(conn, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				}
+			})(ctx, network, addr)
+		},
+	}})
+	r := e.Do(t.Context(), get(t, service))
+	require.ErrorIs(t, r.Err, syscall.ECONNREFUSED)
+	assert.False(t, r.NotSent, "NotSent speaks of all attempts")
+	assert.Equal(t, []string{"answered", "connect", "connect"}, phases(r))
 }
 
 func phases(r *Reply) (all []string) {

@@ -42,6 +42,7 @@ func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 	// A service that closes idle connections while a request is being written
 	// makes its outcome unknown for nothing; a fresh connection is never stale.
 	fresh.DisableKeepAlives = true
+	fenceDials(fresh)
 	return pooled, fresh
 }
 

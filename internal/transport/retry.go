@@ -117,11 +117,17 @@ func (p Policy) delay(retry int) time.Duration {
 
 // outlasts says whether the call goes on for longer than d.
 func (c *call) outlasts(d time.Duration) bool {
+	end := c.end()
+	return end.IsZero() || time.Until(end) > d
+}
+
+// end is when the call ends, by its own deadline or its context's; zero: never.
+func (c *call) end() time.Time {
 	end := c.in.Deadline
 	if own, ok := c.Deadline(); ok {
 		end = earlier(end, own)
 	}
-	return end.IsZero() || time.Until(end) > d
+	return end
 }
 
 // healthy says that the service is up and not overloaded.

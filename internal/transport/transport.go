@@ -31,7 +31,10 @@ const (
 	// pooled because net/http logs what arrives unasked on an idle connection.
 	Secret
 	// Write changes something: a fresh connection, repeated only where it is
-	// proven that nothing was sent.
+	// proven that nothing was sent. With the engines of this package, no write to
+	// its connection begins after its deadline, the earlier of Request.Deadline and
+	// the context's, by the monotonic or the wall clock, whichever is first to pass
+	// it. Bytes handed over before may arrive later.
 	Write
 )
 
@@ -80,12 +83,14 @@ type Engine struct {
 	// Shared by all calls, and never written to.
 	noHeader http.Header
 	stub     http.Response
+	wall     func(time.Time) time.Time // the fence's
 }
 
 // New makes an Engine. It does not touch the network.
 func New(cfg Config) *Engine {
 	e := &Engine{doer: cfg.Doer, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
 	e.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
+	e.wall = func(t time.Time) time.Time { return t.Round(0) }
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
 		if cfg.FreshReads {
@@ -186,7 +191,8 @@ type Reply struct {
 	// Attempts are the requests made; nil where the first was the only one and
 	// was answered.
 	Attempts []Attempt
-	// NotSent is proof that no byte of any attempt left this machine.
+	// NotSent is proof that no byte of the request left this machine in any
+	// attempt. For a Read it says that every attempt ended in a dial that failed.
 	NotSent bool
 	// Redirected says that the answer is a redirect, or answers another request
 	// than the one sent.

@@ -15,6 +15,7 @@ const (
 	attemptFile  = "internal/transport/attempt.go"
 	bufferFile   = "internal/transport/buffer.go"
 	causeFile    = "internal/transport/cause.go"
+	fenceFile    = "internal/transport/fence.go"
 	hardenFile   = "internal/transport/harden.go"
 	retryFile    = "internal/transport/retry.go"
 	checkFile    = "internal/check/check.go"
@@ -135,11 +136,23 @@ var mutants = []mutant{
 	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: formBody, reference: strings.ToLower(id),", "body: formBody, reference: strings.ToLower(id), unique: true,"}}},
 
 	// What is told wrongly.
-	{name: "GotConn check dropped", edits: []edit{{attemptFile, " && t.sought.Load() && !t.got.Load()", " && t.sought.Load()"}}},
+	{name: "GotConn check dropped", edits: []edit{{attemptFile, " && (!t.got.Load() || ", " && (true || "}}},
 	{name: "WroteHeaders in its place", edits: []edit{{
 		attemptFile, "GotConn: func(httptrace.GotConnInfo) { t.got.Store(true) }", "WroteHeaders: func() { t.got.Store(true) }",
 	}}},
-	{name: "GetConn check dropped", edits: []edit{{attemptFile, " && t.sought.Load() && !t.got.Load()", " && !t.got.Load()"}}},
+	{name: "GetConn check dropped", edits: []edit{{attemptFile, " && t.sought.Load() && ", " && "}}},
+	{name: "not sent claimed of a read through a caller's doer", edits: []edit{{attemptFile, "\treturn c.engine.doer == nil && c.in.Class == Read && (op", "\treturn c.in.Class == Read && (op"}}},
+	{name: "deadline forgotten once connected", edits: []edit{{hardenFile, "\tfenceDials(fresh)\n", ""}}},
+	{name: "deadline by the wall clock alone", edits: []edit{{fenceFile, "\treturn !now.Before(f.deadline) || ", "\treturn "}}},
+	{name: "deadline by the monotonic clock alone", edits: []edit{{fenceFile, " || !f.wall(now).Before(f.deadline.Round(0))", ""}}},
+	{name: "DialTLS without the deadline", edits: []edit{{fenceFile, "fenced(t.DialTLSContext, t.DialTLS)", "t.DialTLSContext"}}},
+	{name: "handshake after the look at the clocks", edits: []edit{{fenceFile, "\t\tif err := handshake(ctx, conn); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}}},
+	{name: "not sent claimed of half a request", edits: []edit{{
+		fenceFile, "f.state.CompareAndSwap(untouched, barred) || f.state.Load() == barred", "true",
+	}}},
+	{name: "not sent claimed of a request that is still to begin", edits: []edit{{
+		fenceFile, " || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun", " || true",
+	}}},
 	{name: "not sent claimed with a caller's doer", edits: []edit{{
 		attemptFile, "\tif c.engine.doer == nil && c.in.Class != Read {\n", "\tif c.in.Class != Read {\n",
 	}}},

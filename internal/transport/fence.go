@@ -1,0 +1,141 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+)
+
+// errExpired says that the deadline of a Write passed before its connection was
+// written to.
+var errExpired = fmt.Errorf("transport: the deadline has passed: %w", context.DeadlineExceeded)
+
+// fence keeps the connection of one attempt from beginning a write after the
+// deadline. The timer of a context does not: a process that was stopped, or a
+// machine that was suspended, may write before its timers fire.
+//
+// Only a stop in the instructions between the look at the clocks and the system
+// call is not noticed.
+type fence struct {
+	deadline time.Time                 // zero: never
+	wall     func(time.Time) time.Time // takes the wall clock's part of a time
+	state    atomic.Uint32
+}
+
+// The states of a fence. In the last two, nothing more is written.
+const (
+	unfenced  uint32 = iota
+	untouched        // no byte of the request was written
+	begun
+	barred // before its first byte
+	cut    // after it
+)
+
+// expired asks both clocks: the monotonic one stands still while the machine is
+// suspended, and the wall clock can be set back.
+func (f *fence) expired() bool {
+	if f.deadline.IsZero() {
+		return false
+	}
+	now := time.Now()
+	return !now.Before(f.deadline) || !f.wall(now).Before(f.deadline.Round(0))
+}
+
+// admit reports whether a write may begin. request is false for what precedes
+// the request: a proxy's CONNECT, a TLS handshake.
+func (f *fence) admit(request bool) bool {
+	if f.expired() {
+		if !f.bar() {
+			f.state.Store(cut)
+		}
+		return false
+	}
+	return !request || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun
+}
+
+// bar reports whether no byte of the request was written, in which case none
+// ever will be.
+func (f *fence) bar() bool {
+	return f.state.CompareAndSwap(untouched, barred) || f.state.Load() == barred
+}
+
+func (f *fence) stopped() bool { return f.state.Load() >= barred }
+
+// fencedConn hides every method of a connection but those of net.Conn: an
+// io.ReaderFrom would go on writing after its first look at the clocks.
+type fencedConn struct {
+	net.Conn
+	trace *connTrace
+}
+
+// Write is where each byte of a request passes, immediately before it is sent
+// or, over a DialTLS hook's connection, encrypted.
+func (c *fencedConn) Write(p []byte) (int, error) {
+	if !c.trace.fence.admit(c.trace.got.Load()) {
+		return 0, errExpired
+	}
+	return c.Conn.Write(p)
+}
+
+// fenceDials puts a fence around what t's hooks return. t must not keep
+// connections alive: then net/http gives a connection to the request that it
+// was made for, or to none.
+func fenceDials(t *http.Transport) {
+	t.DialContext = fenced(t.DialContext, t.Dial)          //nolint:staticcheck // a caller may still use Dial
+	t.DialTLSContext = fenced(t.DialTLSContext, t.DialTLS) //nolint:staticcheck // a caller may still use DialTLS
+	t.Dial, t.DialTLS = nil, nil                           //nolint:staticcheck // see above
+}
+
+// fenced returns nil where net/http has a way of its own to connect.
+func fenced(
+	dial func(ctx context.Context, network, addr string) (net.Conn, error),
+	old func(network, addr string) (net.Conn, error),
+) func(context.Context, string, string) (net.Conn, error) {
+	if dial == nil {
+		if old == nil {
+			return nil
+		}
+		dial = func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		trace, ok := ctx.Value(traceKey{}).(*connTrace)
+		if err != nil || conn == nil || !ok || trace.fence.deadline.IsZero() {
+			return conn, err
+		}
+		if err := handshake(ctx, conn); err != nil {
+			go conn.Close() // it may wait to say goodbye
+			return nil, err
+		}
+		trace.fence.state.CompareAndSwap(unfenced, untouched)
+		return &fencedConn{conn, trace}, nil
+	}
+}
+
+// handshake does what net/http does with a *tls.Conn, which it no longer sees
+// behind a fence. Other types are asked too: a first write that waits for its
+// handshake would be late although it passed the fence in time.
+func handshake(ctx context.Context, conn net.Conn) error {
+	shaker, ok := conn.(interface{ HandshakeContext(context.Context) error })
+	if !ok {
+		return nil
+	}
+	trace := httptrace.ContextClientTrace(ctx)
+	own, ok := conn.(*tls.Conn)
+	if !ok || trace == nil {
+		return shaker.HandshakeContext(ctx)
+	}
+	if trace.TLSHandshakeStart != nil {
+		trace.TLSHandshakeStart()
+	}
+	err := shaker.HandshakeContext(ctx)
+	if trace.TLSHandshakeDone != nil {
+		trace.TLSHandshakeDone(own.ConnectionState(), err)
+	}
+	return err
+}

@@ -1,0 +1,352 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type dialer = func(context.Context, string, string) (net.Conn, error)
+
+// route is one way in which a transport can be told how to connect.
+type route struct {
+	scheme    string
+	transport *http.Transport
+}
+
+// routes are all of them, to a service in memory. serve is given connections
+// after the TLS handshake.
+func routes(t *testing.T, serve func(net.Conn)) map[string]route {
+	t.Helper()
+	srv, client := secure(t, func(http.ResponseWriter, *http.Request) {})
+	client.ServerName = "example.com"
+	server := &tls.Config{Certificates: srv.TLS.Certificates}
+	serveTLS := func(conn net.Conn) { serve(tls.Server(conn, server)) }
+	plain, secret := pipeTo(serve), pipeTo(serveTLS)
+	without := func(dial dialer) func(string, string) (net.Conn, error) {
+		return func(network, addr string) (net.Conn, error) { return dial(context.Background(), network, addr) }
+	}
+	begin := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := secret(ctx, network, addr)
+		return tls.Client(conn, client), err
+	}
+	shake := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := begin(ctx, network, addr)
+		return conn, errors.Join(err, conn.(*tls.Conn).HandshakeContext(ctx))
+	}
+	hide := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := shake(ctx, network, addr)
+		return struct{ net.Conn }{conn}, err
+	}
+	tunnel := pipeTo(func(conn net.Conn) {
+		in := bufio.NewReader(conn)
+		if r, err := http.ReadRequest(in); assert.NoError(t, err) && assert.Equal(t, http.MethodConnect, r.Method) {
+			say(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			serveTLS(conn)
+		}
+	})
+	proxy := http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
+	return map[string]route{
+		"Dial":                        {"http", &http.Transport{Dial: without(plain)}}, //nolint:staticcheck // a caller may still use Dial
+		"DialContext":                 {"http", &http.Transport{DialContext: plain}},
+		"Dial, then TLS":              {"https", &http.Transport{Dial: without(secret), TLSClientConfig: client}}, //nolint:staticcheck // see above
+		"DialContext, then TLS":       {"https", &http.Transport{DialContext: secret, TLSClientConfig: client}},
+		"DialTLS":                     {"https", &http.Transport{DialTLS: without(begin)}}, //nolint:staticcheck // see above
+		"DialTLS after the handshake": {"https", &http.Transport{DialTLS: without(shake)}}, //nolint:staticcheck // see above
+		"DialTLSContext":              {"https", &http.Transport{DialTLSContext: begin}},
+		"DialTLSContext, hidden type": {"https", &http.Transport{DialTLSContext: hide}},
+		"proxy":                       {"http", &http.Transport{DialContext: plain, Proxy: proxy}},
+		"proxy, then TLS":             {"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client}},
+	}
+}
+
+// lateContext has a deadline, but no timer that fires at it: that of a process
+// that was stopped fires when the process runs again, and so may a write.
+type lateContext struct {
+	context.Context
+	end time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.end, true }
+
+// onceConnected calls do between getting a connection and the first byte of the request.
+func onceConnected(ctx context.Context, do func()) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { do() }})
+}
+
+// wallClock is one that can be set.
+type wallClock struct{ ahead atomic.Int64 }
+
+func (w *wallClock) set(d time.Duration) { w.ahead.Store(int64(d)) }
+func (w *wallClock) read(now time.Time) time.Time {
+	return now.Round(0).Add(time.Duration(w.ahead.Load()))
+}
+
+func TestNoWriteBeginsAfterTheDeadline(t *testing.T) {
+	var executed atomic.Int64
+	for name, way := range routes(t, func(conn net.Conn) { exchange(conn, ok, &executed) }) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, tc := range []struct {
+					name             string
+					paused, suspends time.Duration // by the monotonic clock; what the wall clock is ahead of it
+					late             bool
+				}{
+					{"in time", 59 * time.Second, 0, false},
+					{"stopped", time.Minute, 0, true},
+					{"stopped, and the wall clock set back", time.Minute, -time.Hour, true},
+					{"suspended", 0, time.Minute, true},
+				} {
+					executed.Store(0)
+					var wall wallClock
+					e := own(t, Config{Transport: way.transport, Policy: policy})
+					e.wall = wall.read
+					ctx := onceConnected(lateContext{t.Context(), time.Now().Add(time.Minute)}, func() {
+						pause(tc.paused)
+						wall.set(tc.suspends)
+					})
+
+					r := e.Do(ctx, post(t, way.scheme+"://service.test", Write))
+
+					synctest.Wait()
+					if !tc.late {
+						require.NoError(t, r.Err, tc.name)
+						assert.EqualValues(t, 1, executed.Load(), tc.name)
+						continue
+					}
+					assert.Zero(t, executed.Load(), "%s: executed after the deadline", tc.name)
+					require.EqualError(t, r.Err, "deadline exceeded", tc.name)
+					require.ErrorIs(t, r.Err, context.DeadlineExceeded, tc.name)
+					assert.True(t, r.NotSent, tc.name)
+					assert.Equal(t, 1, r.Tries, "%s: the next attempt would be too late as well", tc.name)
+					assert.Equal(t, []string{"connect"}, phases(r), tc.name)
+				}
+			})
+		})
+	}
+}
+
+func TestTheEarlierDeadlineCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		class            Class
+		request, context time.Duration // from now; 0: none
+		sent             bool
+	}{
+		"the request's":         {Write, time.Minute, 0, false},
+		"the context's":         {Write, 0, time.Minute, false},
+		"the request's, before": {Write, time.Minute, 2 * time.Hour, false},
+		"the context's, before": {Write, 2 * time.Hour, time.Minute, false},
+		"both later":            {Write, 2 * time.Hour, 2 * time.Hour, true},
+		"none":                  {Write, 0, 0, true},
+		"of a Secret":           {Secret, time.Minute, time.Minute, true},
+		"of a Read":             {Read, time.Minute, time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var executed atomic.Int64
+				e := own(t, Config{Transport: &http.Transport{
+					DialContext: pipeTo(func(conn net.Conn) { exchange(conn, ok, &executed) }),
+				}})
+				e.wall = func(now time.Time) time.Time { return now.Round(0).Add(time.Hour) }
+				ctx, in := t.Context(), post(t, service, tc.class)
+				if tc.request != 0 {
+					in.Deadline = time.Now().Add(tc.request)
+				}
+				if tc.context != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tc.context)
+					defer cancel()
+				}
+				r := e.Do(ctx, in)
+				assert.Equal(t, tc.sent, executed.Load() == 1)
+				assert.Equal(t, !tc.sent, r.NotSent)
+			})
+		})
+	}
+}
+
+func TestDeadlineBetweenConnectionAndFirstByte(t *testing.T) {
+	// The timer and the first write are due at once: whichever comes first, nothing is sent.
+	synctest.Test(t, func(t *testing.T) {
+		var executed atomic.Int64
+		e := own(t, Config{Policy: policy, Transport: &http.Transport{
+			DialContext: pipeTo(func(conn net.Conn) { exchange(conn, ok, &executed) }),
+		}})
+		for range 100 {
+			in := post(t, service, Write)
+			in.Deadline = time.Now().Add(time.Minute)
+			r := e.Do(onceConnected(t.Context(), func() { pause(time.Minute) }), in)
+			require.ErrorIs(t, r.Err, context.DeadlineExceeded)
+			require.True(t, r.NotSent)
+		}
+		assert.Zero(t, executed.Load())
+
+		ctx, cancel := context.WithCancel(t.Context())
+		in := post(t, service, Write)
+		in.Deadline = time.Now().Add(time.Minute)
+		r := e.Do(onceConnected(ctx, cancel), in)
+		require.ErrorIs(t, r.Err, context.Canceled)
+		assert.False(t, r.NotSent, "cancelled in time: it may have been sent")
+	})
+}
+
+func TestDeadlineWithinARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wall wallClock
+		var arrived atomic.Int64
+		e := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
+			defer hangUp(conn)
+			n, _ := io.Copy(io.Discard, conn)
+			arrived.Add(n)
+		})}})
+		e.wall = wall.read
+		in := post(t, service, Write)
+		in.Deadline = time.Now().Add(time.Minute)
+		in.BodySize = 1 << 20
+		in.Body = func() (io.ReadCloser, error) {
+			begun := io.LimitReader(endless{}, in.BodySize/2)
+			return io.NopCloser(io.MultiReader(begun, readerFunc(func(p []byte) (int, error) {
+				wall.set(time.Minute)
+				return len(p), nil
+			}))), nil
+		}
+
+		r := e.Do(t.Context(), in)
+
+		synctest.Wait()
+		require.EqualError(t, r.Err, "deadline exceeded")
+		assert.False(t, r.NotSent, "half of it has arrived")
+		assert.Equal(t, 1, r.Tries)
+		assert.Equal(t, []string{"sent"}, phases(r))
+		assert.InDelta(t, in.BodySize/2, arrived.Load(), 64<<10)
+	})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestClockSetBackAfterARefusal(t *testing.T) {
+	// What was called unsent stays unsent.
+	now := time.Now()
+	var wall wallClock
+	trace := &connTrace{fence: fence{deadline: now.Add(time.Hour), wall: wall.read}}
+	conn, peer := net.Pipe()
+	defer hangUp(peer)
+	defer hangUp(conn)
+	fenced, err := fenced(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, nil)(
+		context.WithValue(t.Context(), traceKey{}, trace), "tcp", "service.test:80")
+	require.NoError(t, err)
+	trace.sought.Store(true)
+	trace.got.Store(true)
+	assert.False(t, trace.unused(), "nothing was written yet, but may be")
+	wall.set(time.Hour)
+	require.True(t, trace.unused())
+	wall.set(0)
+	n, err := fenced.Write([]byte("POST"))
+	assert.Zero(t, n)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.NotImplements(t, (*io.ReaderFrom)(nil), fenced, "it would write without asking the clocks")
+}
+
+func TestDeadlineBeforeTheHandshake(t *testing.T) {
+	var arrived atomic.Int64
+	count := pipeTo(func(conn net.Conn) {
+		defer hangUp(conn)
+		n, _ := io.Copy(io.Discard, conn)
+		arrived.Add(n)
+	})
+	for name, transport := range map[string]*http.Transport{
+		"TLS":   {},
+		"proxy": {Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wall wallClock
+			transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				wall.set(time.Hour)
+				return count(ctx, network, addr)
+			}
+			e := own(t, Config{Transport: transport, Policy: policy})
+			e.wall = wall.read
+			in := post(t, "https://service.test", Write)
+			in.Deadline = time.Now().Add(time.Hour)
+			r := e.Do(t.Context(), in)
+			require.EqualError(t, r.Err, "deadline exceeded")
+			assert.True(t, r.NotSent)
+			assert.Equal(t, 1, r.Tries)
+			assert.Zero(t, arrived.Load())
+		})
+	}
+}
+
+func TestHandshakeBehindAFence(t *testing.T) {
+	srv, trusted := secure(t, func(http.ResponseWriter, *http.Request) {})
+	dialTLS := func(config *tls.Config, hide bool) *http.Transport {
+		config = config.Clone()
+		config.ServerName = "example.com"
+		return &http.Transport{DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			if hide {
+				return struct{ *tls.Conn }{tls.Client(conn, config)}, nil
+			}
+			return tls.Client(conn, config), nil
+		}}
+	}
+	do := func(transport *http.Transport) (r *Reply, events []string) {
+		in := post(t, srv.URL, Write)
+		in.Deadline = time.Now().Add(time.Minute)
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			TLSHandshakeStart: func() { events = append(events, "start") },
+			TLSHandshakeDone: func(s tls.ConnectionState, err error) {
+				events = append(events, fmt.Sprint("done ", s.HandshakeComplete, " ", err == nil))
+			},
+			GotConn: func(info httptrace.GotConnInfo) {
+				state := info.Conn.(*fencedConn).Conn.(interface{ ConnectionState() tls.ConnectionState }).ConnectionState()
+				events = append(events, fmt.Sprint("got ", state.HandshakeComplete))
+			},
+		})
+		return own(t, Config{Transport: transport, Policy: quick}).Do(ctx, in), events
+	}
+
+	r, events := do(dialTLS(trusted, false))
+	require.NoError(t, r.Err)
+	assert.Equal(t, []string{"start", "done true true", "got true"}, events)
+
+	r, events = do(dialTLS(trusted, true))
+	require.NoError(t, r.Err)
+	assert.Equal(t, []string{"got true"}, events, "net/http does not know that this is TLS")
+
+	r, events = do(dialTLS(new(tls.Config), false))
+	require.EqualError(t, r.Err, "certificate not trusted: unknown authority")
+	assert.True(t, r.NotSent)
+	assert.Equal(t, 1, r.Tries)
+	assert.Equal(t, []string{"start", "done false false"}, events)
+}
+
+func TestHookThatReturnsNothing(t *testing.T) {
+	nothing := func(string, string) (net.Conn, error) { return nil, nil }
+	for _, transport := range []*http.Transport{{Dial: nothing}, {DialTLS: nothing}} { //nolint:staticcheck // a caller may still use them
+		in := post(t, "https://service.test", Write)
+		in.Deadline = time.Now().Add(time.Minute)
+		r := own(t, Config{Transport: transport, Policy: quick}).Do(t.Context(), in)
+		require.EqualError(t, r.Err, "connection failed")
+		assert.True(t, r.NotSent)
+	}
+}
