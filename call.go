@@ -30,8 +30,10 @@ func WithResponse(r *Response) CallOption {
 }
 
 // WithHeader adds a header to the request. Those that carry a key or a cookie,
-// describe the body, make net/http repeat requests (Idempotency-Key), or concern
-// one hop are refused with [ErrInvalidParams].
+// describe the body, make net/http repeat requests (Idempotency-Key), override the
+// method or the path (X-HTTP-Method-Override), ask for a part of the response
+// (Range), or concern one hop are refused with [ErrInvalidParams], also with "_" or
+// another character for "-".
 func WithHeader(name, value string) CallOption {
 	return func(k *call) {
 		if err := check.Header(name, value); err != nil {

@@ -205,7 +205,8 @@ type FreezeCardParams struct {
 
 // CardOperation is the record of an operation on a card.
 type CardOperation struct {
-	// ID is the service's identifier of the record: a UUID. Another form is drift.
+	// ID is the service's identifier of the record: a UUID. Another form is drift,
+	// of which at most 128 visible bytes are kept.
 	ID string
 	// ClientTransactionID is the identifier that was sent.
 	ClientTransactionID string
@@ -303,7 +304,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	return do(ctx, c, op, reply[CardOperation]{
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
-			d.ID(&o.ID)
+			serviceIDValue(d, &o.ID)
 			d.Flush()
 			if check.UUID("", o.ID) != nil {
 				d.Drift("identifier of another form")

@@ -15,6 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// ticks and memory are kinds that an interface holds as nil.
+type (
+	ticks  chan struct{}
+	memory map[string]Intent
+)
+
+func (c ticks) Wait(context.Context) error { <-c; return nil }
+
+func (m memory) Begin(_ context.Context, i Intent) error { m[i.Reference] = i; return nil }
+
+func (m memory) End(_ context.Context, i Intent, _ IntentResult) error {
+	delete(m, i.Reference)
+	return nil
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	var noClient *http.Client
@@ -39,6 +54,8 @@ func TestNewRefuses(t *testing.T) {
 		"a key beyond ASCII": {testBase, "sk-sécret", nil, "the API key holds a character that is not visible ASCII"},
 		"a nil option":       {testBase, testKey, []Option{nil}, "an option is nil"},
 		"a nil client":       {testBase, testKey, []Option{WithHTTPClient(nil)}, "WithHTTPClient: the client is nil"},
+		"a nil Doer":         {testBase, testKey, []Option{WithHTTPClient((*carrier)(nil))}, "WithHTTPClient: the client is nil"},
+		"a nil function":     {testBase, testKey, []Option{WithHTTPClient(carrier(nil))}, "WithHTTPClient: the client is nil"},
 		"a typed nil client": {testBase, testKey, []Option{WithHTTPClient(noClient)}, "WithHTTPClient: the client is nil"},
 		"a nil transport":    {testBase, testKey, []Option{WithTransport(nil)}, "WithTransport: the transport is nil"},
 		"client and transport": {
@@ -49,20 +66,25 @@ func TestNewRefuses(t *testing.T) {
 			testBase, testKey, []Option{WithFreshConnections(), WithHTTPClient(http.DefaultClient)},
 			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
 		},
-		"a nil key source":  {testBase, "", []Option{WithKeySource(nil)}, "WithKeySource: the function is nil"},
-		"a nil limiter":     {testBase, testKey, []Option{WithLimiter(nil)}, "WithLimiter: the limiter is nil"},
-		"a nil logger":      {testBase, testKey, []Option{WithLogger(nil)}, "WithLogger: the logger is nil"},
-		"a nil journal":     {testBase, testKey, []Option{WithJournal(nil)}, "WithJournal: the journal is nil"},
-		"negative repeats":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetries: -1})}, "WithRetry: a value is negative"},
-		"a negative scale":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MinDelay: -1})}, "WithRetry: a value is negative"},
-		"a negative bound":  {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxDelay: -1})}, "WithRetry: a value is negative"},
-		"a negative wait":   {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: a value is negative"},
-		"a negative length": {testBase, testKey, []Option{WithRetry(RetryPolicy{Attempt: -1})}, "WithRetry: a value is negative"},
-		"no time":           {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration is not above zero"},
-		"less than no time": {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration is not above zero"},
-		"no bytes":          {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound is not above zero"},
-		"no product":        {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is empty"},
-		"a product's line":  {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
+		"a nil key source":            {testBase, "", []Option{WithKeySource(nil)}, "WithKeySource: the function is nil"},
+		"a nil limiter":               {testBase, testKey, []Option{WithLimiter(nil)}, "WithLimiter: the limiter is nil"},
+		"a nil pointer for a limiter": {testBase, testKey, []Option{WithLimiter((*failing)(nil))}, "WithLimiter: the limiter is nil"},
+		"a nil channel for a limiter": {testBase, testKey, []Option{WithLimiter(ticks(nil))}, "WithLimiter: the limiter is nil"},
+		"a logger without a handler":  {testBase, testKey, []Option{WithLogger(new(slog.Logger))}, "WithLogger: the logger is nil or has no handler"},
+		"a nil pointer for a journal": {testBase, testKey, []Option{WithJournal((*scriptedJournal)(nil))}, "WithJournal: the journal is nil"},
+		"a nil map for a journal":     {testBase, testKey, []Option{WithJournal(memory(nil))}, "WithJournal: the journal is nil"},
+		"a nil logger":                {testBase, testKey, []Option{WithLogger(nil)}, "WithLogger: the logger is nil or has no handler"},
+		"a nil journal":               {testBase, testKey, []Option{WithJournal(nil)}, "WithJournal: the journal is nil"},
+		"negative repeats":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetries: -1})}, "WithRetry: a value is negative"},
+		"a negative scale":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MinDelay: -1})}, "WithRetry: a value is negative"},
+		"a negative bound":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxDelay: -1})}, "WithRetry: a value is negative"},
+		"a negative wait":             {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: a value is negative"},
+		"a negative length":           {testBase, testKey, []Option{WithRetry(RetryPolicy{Attempt: -1})}, "WithRetry: a value is negative"},
+		"no time":                     {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration is not above zero"},
+		"less than no time":           {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration is not above zero"},
+		"no bytes":                    {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound is not above zero"},
+		"no product":                  {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is empty"},
+		"a product's line":            {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
 		"one name for two": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.SubAccountParam = "page" })},
 			"WithProfile: PageParam and SubAccountParam are the same name",

@@ -141,7 +141,7 @@ func attempts(list []transport.Attempt) []Attempt {
 // Error reports what failed, on which reference, what is known, why, and what to do.
 func (e *Error) Error() string {
 	if e == nil {
-		return "cardwire: no error"
+		return "<nil>" // as fmt prints a nil pointer
 	}
 	var b strings.Builder
 	b.WriteString("cardwire: " + e.Op)

@@ -400,3 +400,18 @@ func TestCheckedReturnsTheFirstError(t *testing.T) {
 	assert.ErrorIs(t, err, ErrInvalidParams)
 	assert.EqualError(t, err, "cardwire: invalid parameters: CardID is empty")
 }
+
+// A nil *Error in an error is a caller's mistake, and no reason to panic where it is
+// logged.
+func TestANilErrorIsHarmless(t *testing.T) {
+	t.Parallel()
+	var none *Error
+	assert.Equal(t, "<nil>", none.Error())
+	assert.NoError(t, none.Unwrap())
+	for _, s := range allSentinels {
+		assert.NotErrorIs(t, error(none), s.err)
+	}
+	var taken *DuplicateIntent
+	require.EqualError(t, taken, "cardwire: the reference is taken by an intent whose outcome is unknown")
+	assert.ErrorIs(t, taken, ErrDuplicateIntent)
+}

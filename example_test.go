@@ -426,6 +426,24 @@ func ExampleTransferParams() {
 	// {Transfer:cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: EUR, TransferAmount: 125.00, ...}}
 }
 
+// An outbox keeps a transfer until it is sent.
+func ExampleTransferParams_RevealJSON() {
+	kept, err := payout("order-1").RevealJSON()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var p cardwire.TransferParams
+	if err := json.Unmarshal(kept, &p); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p)
+	// Output:
+	// cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: EUR, TransferAmount: 125.00, ...}
+}
+
 // ImageBytes describes an image in memory; ImageFile one on the disk.
 func ExampleClient_UploadImage() {
 	service := cardwiretest.New()

@@ -69,7 +69,7 @@ type IntentResult struct {
 	// Outcome is OutcomeExecuted also for a success.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it did, api_order_no or the
-	// operation's ID; "": none was returned.
+	// operation's ID, of at most 128 visible bytes; "": none was returned.
 	ServiceID string
 	// Final reports that NextStep of the call's error is StepFail: the reference
 	// must never be granted again.
@@ -95,8 +95,9 @@ type DuplicateIntent struct {
 }
 
 // Error reports what is known of the reference.
-func (d *DuplicateIntent) Error() string {
+func (d *DuplicateIntent) Error() string { // a nil one in an error is taken for an unknown outcome
 	switch {
+	case d == nil:
 	case d.InProgress:
 		return "cardwire: another call with this reference is in progress"
 	case d.Outcome == OutcomeExecuted:

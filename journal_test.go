@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -351,16 +352,81 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 	}
 }
 
+// A database that refuses a character or a length would leave an executed intent open.
+func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 30<<10)
+	for name, tc := range map[string]struct {
+		sent  string // in JSON
+		want  string
+		drift bool
+	}{
+		"visible":            {`A-1/é 7`, "A-1/é 7", false},
+		"128 bytes":          {long[:128], long[:128], false},
+		"a NUL":              {`A\u0000-1`, "A-1", true},
+		"nothing but a NUL":  {`\u0000`, "", true},
+		"a line break":       {`A-1\n`, "A-1", true},
+		"a change of order":  {`A\u202e-1`, "A-1", true},
+		"a hidden character": {`A\u200b-1`, "A-1", true},
+		"spaces at its ends": {`\u00a0 A-1 `, "A-1", true},
+		"60 KB":              {long, long[:128], true},
+		"129 bytes":          {"x" + long[:128], "x" + long[:126], true},
+		"cut before a space": {strings.Repeat("x", 127) + " yz", strings.Repeat("x", 127), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for op, call := range map[string]struct {
+				path string
+				data string
+				id   func(*Client) (string, error)
+			}{
+				"CreateTransfer": {
+					"data.api_order_no", `{"merchant_order_no":"M-1","api_order_no":"` + tc.sent + `","status":"wait_process"}`,
+					func(c *Client) (string, error) {
+						got, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+						if got == nil {
+							got = new(Transfer)
+						}
+						return got.APIOrderNo, err
+					},
+				},
+				"FreezeCard": {
+					"data", `"` + tc.sent + `"`,
+					func(c *Client) (string, error) {
+						got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "F-1"})
+						if got == nil {
+							got = new(CardOperation)
+						}
+						return got.ID, err
+					},
+				},
+			} {
+				journal := new(scriptedJournal)
+				observe, drift := driftsOf()
+				got, err := call.id(answered(t, anything, success(call.data), observe, WithJournal(journal)))
+				if tc.want == "" {
+					require.ErrorIs(t, err, ErrUnreadable, op)
+				} else {
+					require.NoError(t, err, op)
+				}
+				assert.Equal(t, tc.want, got, op)
+				assert.Equal(t, []IntentResult{{Outcome: OutcomeExecuted, ServiceID: tc.want}}, journal.results, op)
+				assert.Equal(t, tc.drift, slices.Contains(*drift, Drift{call.path, "unprintable identifier"}), op)
+			}
+		})
+	}
+}
+
 func TestJournalIsToldOfEachEnding(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		asked exchange
 		want  IntentResult
 	}{
-		"success":                          {transferDone, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-1"}},
-		"refusal":                          {transferRefused, IntentResult{Outcome: OutcomeRefused}},
-		"no answer":                        {transferUnanswered, IntentResult{Outcome: OutcomeUnknown}},
-		"an answer that is half readable":  {transferStrange, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-7"}},
+		"success":                           {transferDone, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-1"}},
+		"refusal":                           {transferRefused, IntentResult{Outcome: OutcomeRefused}},
+		"no answer":                         {transferUnanswered, IntentResult{Outcome: OutcomeUnknown}},
+		"an answer that is half readable":   {transferStrange, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-7"}},
 		"a response without the identifier": {exchange{want: asksTransfer("M-1"), reply: success(`{}`)}, IntentResult{Outcome: OutcomeUnknown}},
 		"the answer to another order": {
 			exchange{want: asksTransfer("M-1"), reply: success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},

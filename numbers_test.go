@@ -226,8 +226,10 @@ func conversationOfMoney(t *testing.T) money {
 	for _, d := range []decimal.Decimal{bins[0].DayPurchaseLimit, bins[0].ForeignFees[0].High, bins[0].RefuseRate, currencies[0].FeeRate} {
 		m.read += exactText(d) + " "
 	}
-	encoded, err := json.Marshal([]any{p, page, card, bins, currencies})
+	kept, err := p.RevealJSON()
 	require.NoError(t, err)
-	m.encoded = string(encoded)
+	encoded, err := json.Marshal([]any{page, card, bins, currencies})
+	require.NoError(t, err)
+	m.encoded = string(kept) + string(encoded)
 	return m
 }

@@ -67,10 +67,10 @@ type Drift struct {
 	Kind string
 }
 
-// DriftLogger returns an [Observer] that logs drift at warning level; with nil
-// it logs nothing.
+// DriftLogger returns an [Observer] that logs drift at warning level; with nil, or
+// a logger without a handler, it logs nothing.
 func DriftLogger(l *slog.Logger) Observer {
-	if l == nil {
+	if l == nil || isNil(l.Handler()) {
 		return Observer{}
 	}
 	return Observer{Drift: func(ctx context.Context, c CallInfo, d Drift) {

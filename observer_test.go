@@ -318,6 +318,7 @@ func driftKinds(t *testing.T) map[string]driftCase {
 		"empty text":                 {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
 		"zero date":                  {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, DateTime{}},
 		"identifier of another form": {success(`"op-1"`), "data", frozenBy, "op-1"},
+		"unprintable identifier":     {success(`"` + operationID + `\u0000"`), "data", frozenBy, operationID},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ const (
 // fails before d is asked, and d decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
-		if d == nil || d == Doer((*http.Client)(nil)) {
+		if isNil(d) {
 			return badSetup("WithHTTPClient: the client is nil")
 		}
 		c.doer = d
@@ -124,7 +125,7 @@ func WithRetry(p RetryPolicy) Option {
 // nothing is sent.
 func WithLimiter(l Limiter) Option {
 	return func(c *config) error {
-		if l == nil {
+		if isNil(l) {
 			return badSetup("WithLimiter: the limiter is nil")
 		}
 		c.limiter = l
@@ -137,8 +138,8 @@ func WithLimiter(l Limiter) Option {
 // the operation, outcome, status, code and duration and nothing else.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
-		if l == nil {
-			return badSetup("WithLogger: the logger is nil")
+		if l == nil || isNil(l.Handler()) {
+			return badSetup("WithLogger: the logger is nil or has no handler")
 		}
 		c.logger = l
 		return nil
@@ -157,7 +158,7 @@ func WithObserver(o Observer) Option {
 // WithJournal records every write that has a reference in j before it is sent.
 func WithJournal(j Journal) Option {
 	return func(c *config) error {
-		if j == nil {
+		if isNil(j) {
 			return badSetup("WithJournal: the journal is nil")
 		}
 		c.journal = j
@@ -241,6 +242,18 @@ func WithInsecureHTTP() Option {
 // returned together with it.
 func WithStrictDrift() Option {
 	return func(c *config) error { c.strictDrift = true; return nil }
+}
+
+// isNil reports whether v is nil, or a nil pointer, map, function or channel in an
+// interface, whose methods would panic at the first call.
+func isNil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
 }
 
 // RetryPolicy says how reads are repeated after connection failures and the

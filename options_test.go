@@ -59,6 +59,7 @@ func TestWithHeaderRefuses(t *testing.T) {
 		"Authorization", "authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "idempotency-key",
 		"X-Idempotency-Key", "Host", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
 		"Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"Range", "If-Range", "X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X-Method-Override", "Idempotency_Key",
 	} {
 		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
 		refusedBeforehand(t, err, "WithHeader: the header is not a caller's to set")

@@ -75,7 +75,8 @@ type RemittanceCurrency struct {
 // TransferParams describes a transfer. Fields that are empty are not sent;
 // which of them the service requires is not shown. Numeric codes are digits in
 // text, from lists of the service. fmt and slog show the order number, the
-// currency and the amount only; its JSON is what is sent, and is read again.
+// currency and the amount only; JSON is refused. Keep what RevealJSON returns to
+// send a transfer later: UnmarshalJSON reads it.
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, and must be given. Use one
 	// for each transfer that is meant, and the same one for each try of it.
@@ -148,7 +149,8 @@ const TransferWaitProcess TransferStatus = "wait_process"
 type Transfer struct {
 	// MerchantOrderNo is the caller's order number as the service repeats it.
 	MerchantOrderNo string
-	// APIOrderNo is the service's order number.
+	// APIOrderNo is the service's order number: at most 128 bytes, all visible. What
+	// exceeds that is left out, and reported to Observer.Drift.
 	APIOrderNo string
 	// Status is the state of the order.
 	Status TransferStatus
@@ -390,9 +392,17 @@ func (p TransferParams) LogValue() slog.Value {
 	)
 }
 
-// MarshalJSON returns what CreateTransfer sends, identity and account numbers
-// included. What CreateTransfer would refuse is an error.
+// MarshalJSON returns an error: loggers, templates and expvar marshal whatever
+// they are given, and a mask in an outbox would lose the transfer. See RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("cardwire: TransferParams does not marshal, because names and account numbers would reach logs: " +
+		"RevealJSON returns what CreateTransfer sends")
+}
+
+// RevealJSON returns the JSON that CreateTransfer sends, names, identity and
+// account numbers included, for an outbox. An error matches [ErrInvalidParams]:
+// CreateTransfer would refuse the same.
+func (p TransferParams) RevealJSON() ([]byte, error) {
 	f, err := p.fields()
 	if err != nil {
 		return nil, err
@@ -400,10 +410,10 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 	return f.JSON(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON returns, with its members in any order, so
+// UnmarshalJSON reads what RevealJSON returns, with its fields in any order, so
 // that a transfer can be kept before it is sent: a name that TransferParams has no
 // field for becomes one of Extra. Nothing of an earlier value is left, unless the
-// text is null. What MarshalJSON would not have written is [ErrUnreadable], or
+// string is null. What RevealJSON would not have written is [ErrUnreadable], or
 // [ErrInvalidParams] where CreateTransfer refuses it.
 func (p *TransferParams) UnmarshalJSON(text []byte) error {
 	c := wire.NewReader(text, false)
@@ -499,7 +509,7 @@ const (
 
 var transferMembers = []wire.Member[Transfer]{
 	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
-	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(&v.APIOrderNo) }},
+	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
 }
 

@@ -189,18 +189,39 @@ func TestCreateTransferDoesNotSendEmptyFields(t *testing.T) {
 	assert.Equal(t, "api-9", got.APIOrderNo)
 }
 
-func TestTransferParamsEncodeAsWhatIsSent(t *testing.T) {
+func TestRevealJSONIsWhatIsSent(t *testing.T) {
 	t.Parallel()
-	text, err := fullTransfer().MarshalJSON()
+	text, err := fullTransfer().RevealJSON()
 	require.NoError(t, err)
 	assert.Equal(t, transferSent, string(text))
 
-	text, err = json.Marshal(map[string]any{"p": TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")}})
+	text, err = TransferParams{MerchantOrderNo: "order-1", TransferAmount: dec("1")}.RevealJSON()
 	require.NoError(t, err)
-	assert.Equal(t, `{"p":{"merchantOrderNo":"order-1","transferAmount":"1.00"}}`, string(text))
+	assert.Equal(t, `{"merchantOrderNo":"order-1","transferAmount":"1.00"}`, string(text))
 
-	_, err = json.Marshal(TransferParams{MerchantOrderNo: "order-1"})
+	text, err = TransferParams{MerchantOrderNo: "order-1"}.RevealJSON()
 	require.ErrorIs(t, err, ErrInvalidParams)
+	assert.Nil(t, text)
+}
+
+// A mask would lose the transfer of who keeps it, and its own JSON is what every
+// logger would write.
+func TestTransferParamsDoNotMarshal(t *testing.T) {
+	t.Parallel()
+	const refused = "cardwire: TransferParams does not marshal, because names and account numbers would reach logs: " +
+		"RevealJSON returns what CreateTransfer sends"
+	p := fullTransfer()
+	for name, v := range map[string]any{
+		"value": p, "pointer": &p, "in a map": map[string]any{"p": p}, "in a slice": []TransferParams{p},
+		"in a struct": struct{ P *TransferParams }{&p}, "without fields": TransferParams{},
+	} {
+		text, err := json.Marshal(v)
+		require.ErrorContains(t, err, refused, name)
+		assert.Empty(t, text, name)
+	}
+	text, err := json.Marshal((*TransferParams)(nil))
+	require.NoError(t, err)
+	assert.Equal(t, "null", string(text))
 }
 
 // What was kept is what was to be sent, further fields included.
@@ -226,7 +247,7 @@ func TestTransferParamsAreReadAsTheyWereSent(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(tc.text), &got))
 			assert.Equal(t, tc.want, got)
 
-			sent, err := json.Marshal(got)
+			sent, err := got.RevealJSON()
 			require.NoError(t, err)
 			assert.JSONEq(t, tc.text, string(sent))
 		})
@@ -483,7 +504,7 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 			tc.change(&p)
 			_, err := unasked(t).CreateTransfer(t.Context(), p)
 			refusedBeforehand(t, err, tc.want)
-			_, encoded := p.MarshalJSON()
+			_, encoded := p.RevealJSON()
 			require.ErrorIs(t, encoded, ErrInvalidParams)
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -365,10 +366,13 @@ type DateTime struct {
 }
 
 // In returns the instant at which clocks in loc show t. Which zone the service
-// means is not shown: ask for it, and keep loc in one place.
+// means is not shown: ask for it, and keep loc in one place. nil is UTC.
 func (t DateTime) In(loc *time.Location) time.Time {
 	if t.IsZero() {
 		return time.Time{}
+	}
+	if loc == nil {
+		loc = time.UTC
 	}
 	return time.Date(t.Year, t.Month, t.Day, t.Hour, t.Minute, t.Second, 0, loc)
 }
@@ -478,6 +482,9 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 	}
 	*p = sealPAN(text)
 }
+
+// serviceIDValue is for the identifiers that a journal records and people ask about.
+func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
 
 func expiryValue(c *wire.Codec, e *Expiry) {
 	textValue(c, e, "a month like 09/2028 or **/****")

@@ -330,6 +330,8 @@ func TestTheZeroDateTimeIsAbsent(t *testing.T) {
 	require.NoError(t, at.UnmarshalText([]byte{}))
 	assert.Zero(t, at)
 	assert.True(t, DateTime{}.In(time.FixedZone("", 3600)).IsZero())
+	at = DateTime{Date{2026, time.February, 28}, 23, 59, 58}
+	assert.Equal(t, time.Date(2026, time.February, 28, 23, 59, 58, 0, time.UTC), at.In(nil))
 }
 
 func TestDateTimeInAZone(t *testing.T) {

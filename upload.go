@@ -253,7 +253,11 @@ func (r *exactReader) Read(p []byte) (int, error) {
 	if r.left == 0 {
 		return 0, r.stop(r.atEnd())
 	}
-	n, err := r.bytes.Read(p[:min(int64(len(p)), r.left)])
+	p = p[:min(int64(len(p)), r.left)]
+	n, err := r.bytes.Read(p)
+	if n < 0 || n > len(p) {
+		return 0, r.stop(errors.New("the source's Read returned an impossible count"))
+	}
 	r.left -= int64(n)
 	switch {
 	case err == nil || errors.Is(err, io.EOF) && r.left == 0:

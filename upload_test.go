@@ -265,6 +265,12 @@ func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
 			return io.MultiReader(strings.NewReader(content), iotest.ErrReader(errRead))
 		}, len(content), "the source could not be read"},
 		"no end": {func() io.Reader { return io.MultiReader(strings.NewReader(content), endless{}) }, len(content), "does not end"},
+		"more than asked for": {func() io.Reader {
+			return io.MultiReader(strings.NewReader(content[:3000]), miscounting(func(p []byte) int { return len(p) + 1 }))
+		}, len(content), "the source's Read returned an impossible count"},
+		"less than nothing": {func() io.Reader {
+			return io.MultiReader(strings.NewReader(content[:3000]), miscounting(func([]byte) int { return -1 }))
+		}, len(content), "the source's Read returned an impossible count"},
 	} {
 		for _, contentType := range []string{"", "image/png"} {
 			for read, carrier := range map[string]hasty{"nothing": {}, "the head": {bytes: 150}, "much": {bytes: 2000}} {
@@ -288,6 +294,11 @@ func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
 		}
 	}
 }
+
+// miscounting returns another count than that of the bytes that it read.
+type miscounting func(p []byte) int
+
+func (m miscounting) Read(p []byte) (int, error) { return m(p), nil }
 
 // endless yields neither bytes nor an end.
 type endless struct{}

@@ -141,3 +141,12 @@ func TestRefusedByKind(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestANilOptionIsNone(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t, nil, cardwiretest.WithCards(3), nil)
+	page, err := client.ListCards(t.Context(), cardwire.ListCardsParams{})
+	if err != nil || page.Total != 3 || len(service.Requests()) != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}

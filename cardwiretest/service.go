@@ -117,7 +117,8 @@ const (
 	defaultMaxPageSize = 100
 )
 
-// New returns a service of its own. It holds no goroutine and need not be closed.
+// New returns a service of its own. It holds no goroutine and need not be closed. A
+// nil option is none.
 func New(opts ...Option) *Service {
 	set := settings{
 		seed: 1, cards: defaultCards, key: DefaultKey, maxPageSize: defaultMaxPageSize,
@@ -127,7 +128,9 @@ func New(opts ...Option) *Service {
 		},
 	}
 	for _, opt := range opts {
-		opt(&set)
+		if opt != nil {
+			opt(&set)
+		}
 	}
 	known.AddKey(set.key)
 	return &Service{

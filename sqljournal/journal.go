@@ -543,12 +543,13 @@ func (j *Journal) passes(err error) bool {
 const closedDatabase = "sql: database is closed"
 
 // misunderstood says whether the database refuses the statement itself: there is
-// no such table or column, or no permission to write it. The drivers of PostgreSQL
-// tell the SQLSTATE, whose class is then 42; of SQLite there are only its own words.
+// no such table or column, or no permission to write it, or it does not store such
+// data. The drivers of PostgreSQL tell the SQLSTATE, whose class is then 42 or 22; of
+// SQLite there are only its own words.
 func (j *Journal) misunderstood(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
-		return strings.HasPrefix(state.SQLState(), "42")
+		return strings.HasPrefix(state.SQLState(), "42") || strings.HasPrefix(state.SQLState(), "22")
 	}
 	return j.dialect == SQLite && slices.ContainsFunc([]string{"no such table", "no such column", "has no column", "readonly database", "not a database"},
 		func(words string) bool { return strings.Contains(err.Error(), words) })

@@ -189,15 +189,19 @@ func TestEndDoesNotRepeatWhatLasts(t *testing.T) {
 			assert.EqualValues(t, 1, outage.asked.Load())
 		})
 	})
-	t.Run("no permission", func(t *testing.T) {
-		t.Parallel()
-		eachPlace(t, func(t *testing.T, at place) {
-			journal, outage := during(t, at, sqlState("42501"))
-			outage.failed.Store(1)
-			require.ErrorIs(t, journal.End(t.Context(), intent("M-1"), executed), sqlState("42501"))
-			assert.EqualValues(t, 1, outage.asked.Load())
+	for name, cause := range map[string]sqlState{
+		"no permission": "42501", "a NUL": "22021", "too many bytes": "22001",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				journal, outage := during(t, at, cause)
+				outage.failed.Store(1)
+				require.ErrorIs(t, journal.End(t.Context(), intent("M-1"), executed), cause)
+				assert.EqualValues(t, 1, outage.asked.Load())
+			})
 		})
-	})
+	}
 	for _, words := range []string{"attempt to write a readonly database (8)", "no such column: holder (1)", "file is not a database (26)"} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"bytes"
 	"errors"
 	"mime"
 	"net/http"
@@ -70,6 +71,28 @@ func shown(name, v string) error {
 func hidden(r rune) bool {
 	const brailleBlank = '\u2800'
 	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// Cleaned returns the part of a service's identifier that [Visible] accepts: id
+// itself, or a shorter copy. A database may refuse the rest, and no person sees it.
+func Cleaned(id []byte) []byte {
+	if Visible("", string(id)) == nil {
+		return id
+	}
+	clean := bytes.TrimSpace(bytes.Map(func(r rune) rune {
+		if r == utf8.RuneError || control(r) || hidden(r) {
+			return -1
+		}
+		return r
+	}, id))
+	if len(clean) <= maxID {
+		return clean
+	}
+	end := maxID
+	for !utf8.RuneStart(clean[end]) {
+		end--
+	}
+	return bytes.TrimSpace(clean[:end])
 }
 
 // UTF8 refuses invalid UTF-8, which would arrive as another text.
@@ -205,13 +228,31 @@ func visible(v, also string) bool {
 }
 
 // refused are the headers that the client sets itself, that would make
-// net/http send a request twice, or that concern one hop only.
+// net/http send a request twice, that concern one hop only, that ask for a part of
+// the response, or that have a server take the request for another one: a read
+// that is retried must stay a read.
 var refused = map[string]bool{
 	"Authorization": true, "Proxy-Authorization": true, "Cookie": true,
 	"Idempotency-Key": true, "X-Idempotency-Key": true,
 	"Host": true, "Content-Type": true, "Content-Length": true, "Content-Encoding": true,
 	"Accept-Encoding": true, "Connection": true, "Keep-Alive": true, "Proxy-Connection": true,
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Expect": true,
+	"Range": true, "If-Range": true,
+	"X-Http-Method-Override": true, "X-Http-Method": true, "X-Method-Override": true,
+	"Http-Method-Override": true, "Http-Method": true, "Method-Override": true,
+	"X-Method": true, "X-Original-Method": true, "X-Forwarded-Method": true,
+	"X-Original-Url": true, "X-Rewrite-Url": true,
+}
+
+// seenAs is the name that a server knows a header by: those that follow CGI take
+// every other character than a letter or a digit for the same.
+func seenAs(name string) string {
+	return http.CanonicalHeaderKey(strings.Map(func(r rune) rune {
+		if letterOrDigit(r) {
+			return r
+		}
+		return '-'
+	}, name))
 }
 
 // Header wants a header that a caller may add to a request.
@@ -219,7 +260,7 @@ func Header(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !token(r) }) {
 		return errors.New("the header's name is not a token")
 	}
-	if refused[http.CanonicalHeaderKey(name)] {
+	if refused[seenAs(name)] {
 		return errors.New("the header is not a caller's to set")
 	}
 	if !visible(value, " \t") {

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -371,9 +372,11 @@ func TestHeaderNamesThatAreNotACallers(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "X-Idempotency-Key", "Host",
 		"Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding", "Connection", "Keep-Alive", "Proxy-Connection",
-		"TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Range", "If-Range",
+		"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "HTTP-Method-Override", "HTTP-Method", "Method-Override",
+		"X-Method", "X-Original-Method", "X-Forwarded-Method", "X-Original-URL", "X-Rewrite-URL",
 	} {
-		for _, name := range inCases(name) {
+		for _, name := range slices.Concat(inCases(name), inCases(strings.ReplaceAll(name, "-", "_")), inCases(strings.ReplaceAll(name, "-", "."))) {
 			assert.EqualError(t, check.Header(name, canary), "the header is not a caller's to set", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -43,6 +44,30 @@ func FuzzID(f *testing.F) {
 		u, err := url.Parse("https://h/api/v1/cards")
 		require.NoError(t, err)
 		require.Equal(t, "/api/v1/cards/"+id, u.JoinPath(url.PathEscape(id)).Path)
+	})
+}
+
+func FuzzCleaned(f *testing.F) {
+	for id := range hostileIDs {
+		f.Add([]byte(id))
+	}
+	f.Add([]byte(strings.Repeat("x", 127) + " é"))
+	f.Fuzz(func(t *testing.T, id []byte) {
+		given := bytes.Clone(id)
+		clean := check.Cleaned(id)
+		require.Equal(t, given, id, "it is changed in place")
+		require.NoError(t, check.Visible("ID", string(clean)))
+		if check.Visible("ID", string(id)) == nil {
+			require.Equal(t, id, clean)
+			return
+		}
+		require.Less(t, len(clean), len(id))
+		rest := []rune(string(id))
+		for _, r := range string(clean) { // nothing is added, and the order stays
+			i := slices.Index(rest, r)
+			require.GreaterOrEqual(t, i, 0)
+			rest = rest[i+1:]
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
@@ -39,6 +40,9 @@ func (e *Engine) recycle(b *buffer) {
 	}
 }
 
+// errMiscounted is for a caller's Doer, whose bodies may be anything.
+var errMiscounted = errors.New("transport: a body's Read returned an impossible count")
+
 // fill reads r to its end. size is what Content-Length promises, or negative:
 // a hint. The context is looked at between reads, for bodies that ignore it, but
 // not between the last byte and the end: what has come is not thrown away.
@@ -47,6 +51,9 @@ func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error
 	b.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)
 	for empty := 0; ; {
 		n, err := r.Read(b.b[len(b.b):cap(b.b)])
+		if n < 0 || n > cap(b.b)-len(b.b) {
+			return errMiscounted
+		}
 		b.b = b.b[:len(b.b)+n]
 		switch {
 		case int64(len(b.b)) > limit:

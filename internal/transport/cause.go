@@ -63,6 +63,8 @@ func words(err error) string {
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return "the answer is too large"
+	case errors.Is(err, errMiscounted):
+		return "the response body's Read returned an impossible count"
 	case errors.Is(err, context.Canceled):
 		return "the call was cancelled"
 	case errors.Is(err, context.DeadlineExceeded):

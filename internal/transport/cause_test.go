@@ -32,11 +32,12 @@ func inURL(err error) error {
 
 func TestCauseHasFixedWords(t *testing.T) {
 	for words, errs := range map[string][]error{
-		"the answer is too large": {ErrTooLarge},
-		"the call was cancelled":  {context.Canceled},
-		"deadline exceeded":       {context.DeadlineExceeded},
-		"timeout":                 {os.ErrDeadlineExceeded, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}},
-		"connection refused":      {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}},
+		"the answer is too large":                               {ErrTooLarge},
+		"the response body's Read returned an impossible count": {errMiscounted},
+		"the call was cancelled":                                {context.Canceled},
+		"deadline exceeded":                                     {context.DeadlineExceeded},
+		"timeout":                                               {os.ErrDeadlineExceeded, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}},
+		"connection refused":                                    {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}},
 		"connection reset by the peer": {
 			&net.OpError{Op: "read", Err: syscall.ECONNRESET}, &net.OpError{Op: "write", Err: syscall.EPIPE},
 		},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -685,6 +686,9 @@ func TestBodySizes(t *testing.T) {
 		"a length that is too low":  {1, strings.NewReader("hello"), 1 << 20, nil, 5},
 		"nothing for ever":          {-1, emptyReads{}, 1 << 20, io.ErrNoProgress, 0},
 		"nothing for a while":       {-1, &hesitant{times: maxEmptyReads - 1, s: "hello"}, 1 << 20, nil, 5},
+		"more than there is room":   {-1, miscounting(func(p []byte) int { return len(p) + 1 }), 1 << 20, errMiscounted, 0},
+		"far more than the limit":   {-1, miscounting(func([]byte) int { return math.MaxInt }), 1 << 20, errMiscounted, 0},
+		"less than nothing":         {-1, miscounting(func([]byte) int { return -1 }), 1 << 20, errMiscounted, 0},
 		"broken off after a few":    {-1, io.MultiReader(strings.NewReader("abc"), broken{}), 1 << 20, errBroken, 0},
 		"the end with the last one": {-1, &atOnce{"hello"}, 1 << 20, nil, 5},
 	} {
@@ -706,6 +710,11 @@ func TestBodySizes(t *testing.T) {
 		})
 	}
 }
+
+// miscounting returns another count than that of the bytes that it read.
+type miscounting func(p []byte) int
+
+func (m miscounting) Read(p []byte) (int, error) { return m(p), nil }
 
 // What the buffers of one body take in all, from the first to the last. The
 // limit is just above a power of the growth, where overshooting costs the most.

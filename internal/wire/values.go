@@ -19,11 +19,21 @@ func (c *Codec) RequiredCode(dst *string) { c.textValue(dst, nullFails, true) }
 
 // ID reads or writes an identifier that must be neither null nor blank.
 func (c *Codec) ID(dst *string) {
+	c.CleanedID(dst, func(id []byte) []byte { return id })
+}
+
+// CleanedID is [Codec.ID] for an identifier of which only the part that clean
+// returns is kept; that something was left out is drift.
+func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	if c.writing {
 		c.out = AppendText(c.out, *dst)
 		return
 	}
-	b := c.textBytes(nullFails, true)
+	given := c.textBytes(nullFails, true)
+	b := clean(given)
+	if len(b) < len(given) {
+		c.Drift("unprintable identifier")
+	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		c.Fail("an identifier")
 	}

@@ -214,9 +214,9 @@ var mutants = []mutant{
 		transferFile, "\top.amend = unknownIf(&otherOrder)\n", "",
 	}}},
 	{name: "transfer without api_order_no as success", edits: []edit{{
-		transferFile, "{Name: \"api_order_no\", Required: true, Value: func(c *wire.Codec, v *Transfer) { c.ID(", "{Name: \"api_order_no\", Value: func(c *wire.Codec, v *Transfer) { c.Code(",
+		transferFile, "{Name: \"api_order_no\", Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, ", "{Name: \"api_order_no\", Value: func(c *wire.Codec, v *Transfer) { (*wire.Codec).Code(c, ",
 	}}},
-	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\td.ID(&o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
+	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\tserviceIDValue(d, &o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
 	{name: "source of an upload not compared after an early answer", edits: []edit{{
 		uploadFile, "\t\tverify: func(*UploadedImage) error { return u.check() },\n", "",
 	}}},
