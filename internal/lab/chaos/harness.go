@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -259,7 +260,7 @@ func (r *record) judge(executions int) (row Row, complaint string) {
 	}
 	hurried := r.deadline && !r.patient && (r.verdict == Unknown || r.verdict == NotSent)
 	switch {
-	case r.kind.allows(r.verdict):
+	case slices.Contains(r.kind.verdictsOf(r.order.Op), r.verdict):
 	case hurried:
 		row.Hurried = 1
 	default:

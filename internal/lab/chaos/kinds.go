@@ -52,6 +52,7 @@ type Kind struct {
 	ops      []string // those that can meet it; nil: all
 	effect   effect
 	verdicts []Verdict       // those that are right where the deadline leaves time
+	proves   []string        // the operations that they hold for, of others it is Unknown; nil: all
 	serve    func(*exchange) // what the service does; nil: it succeeds
 	toxic    string          // of the proxy, as JSON; "": none
 	down     bool            // the proxy does not listen
@@ -59,7 +60,13 @@ type Kind struct {
 	silent   bool            // only the deadline ends the call
 }
 
-func (k *Kind) allows(v Verdict) bool { return slices.Contains(k.verdicts, v) }
+// verdictsOf returns those that are right for the operation.
+func (k *Kind) verdictsOf(op string) []Verdict {
+	if k.proves != nil && !slices.Contains(k.proves, op) {
+		return []Verdict{Unknown}
+	}
+	return k.verdicts
+}
 
 // refusedAddress is an address on loopback where nothing listens: a port that needs
 // privileges, and that no ephemeral listener can be given.
@@ -171,8 +178,9 @@ func proxyKinds() []Kind {
 // only whether the answer is that to this order.
 func dataKinds() []Kind {
 	kinds := []Kind{
-		{Name: "done-other-data", verdicts: []Verdict{Executed}, serve: data(`["true"]`)},
-		{Name: "done-no-identity", verdicts: []Verdict{Executed}, serve: withoutIdentity},
+		{Name: "done-other-data", verdicts: []Verdict{Unknown}, serve: data(`["true"]`)},
+		// That of a transfer has the caller's reference, which proves it.
+		{Name: "done-no-identity", verdicts: []Verdict{Executed}, proves: []string{"CreateTransfer"}, serve: withoutIdentity},
 		{
 			Name: "done-other-order", verdicts: []Verdict{Unknown}, ops: []string{"CreateTransfer"},
 			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),
