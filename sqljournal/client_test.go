@@ -38,7 +38,7 @@ func TestAnOrderWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
 		require.Equal(t, []string{"M-1"}, references(t, journal, 0))
 		assert.Len(t, server.Requests(), 1)
 
-		require.NoError(t, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeExecuted))
+		require.NoError(t, resolved(t, journal, "M-1", cardwire.OutcomeExecuted))
 		third, _ := clientAfterRestart(t, at, server)
 		assert.Equal(t, "taken-executed", sent(t, third, "M-1"))
 		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
@@ -54,7 +54,7 @@ func TestAnOrderThatWasNotExecutedIsSentAfterItIsResolved(t *testing.T) {
 		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, 1)
 		first, journal := clientAfterRestart(t, at, server)
 		require.Equal(t, "unknown", sent(t, first, "M-1"))
-		require.NoError(t, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeNotSent))
+		require.NoError(t, resolved(t, journal, "M-1", cardwire.OutcomeNotSent))
 		require.Equal(t, "success", sent(t, first, "M-1"))
 		id := server.Ledger()[0].ID
 		assert.Equal(t, []string{"executed 2 true " + id}, rowsOf(t, db, at.Table))

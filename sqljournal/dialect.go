@@ -1,6 +1,7 @@
 package sqljournal
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ type Dialect int
 const (
 	// SQLite is SQLite 3.24 and newer: one machine, one file.
 	SQLite Dialect = iota + 1
-	// PostgreSQL is PostgreSQL 10 and newer: any number of machines.
+	// PostgreSQL is PostgreSQL 13 and newer: any number of machines.
 	PostgreSQL
 )
 
@@ -29,75 +30,74 @@ func (d Dialect) String() string {
 	return "Dialect(" + strconv.Itoa(int(d)) + ")"
 }
 
-// DefaultTable is the table unless [WithTable] names another.
-const DefaultTable = "cardwire_intents"
-
-// SchemaSQLite is what [Journal.EnsureSchema] creates in SQLite. Times are UTC,
-// in text of a fixed width that sorts as they do.
-const SchemaSQLite = `
-CREATE TABLE IF NOT EXISTS cardwire_intents (
-	id          INTEGER PRIMARY KEY,
-	op          TEXT    NOT NULL,
-	reference   TEXT    NOT NULL,
-	exclusive   INTEGER NOT NULL CHECK (exclusive IN (0, 1)),
-	body_sha256 TEXT    NOT NULL,
-	state       TEXT    NOT NULL CHECK (state IN ('open', 'undecided', 'executed', 'refused', 'not_sent')),
-	holder      TEXT    NOT NULL,
-	attempts    INTEGER NOT NULL,
-	service_id  TEXT    NOT NULL,
-	created_at  TEXT    NOT NULL,
-	begun_at    TEXT    NOT NULL,
-	ended_at    TEXT
-);
-CREATE UNIQUE INDEX IF NOT EXISTS cardwire_intents_exclusive ON cardwire_intents (op, reference) WHERE exclusive;
-CREATE INDEX IF NOT EXISTS cardwire_intents_reference ON cardwire_intents (op, reference);
-CREATE INDEX IF NOT EXISTS cardwire_intents_undecided ON cardwire_intents (begun_at) WHERE state IN ('open', 'undecided')`
-
-// SchemaPostgreSQL is what [Journal.EnsureSchema] creates in PostgreSQL.
-const SchemaPostgreSQL = `
-CREATE TABLE IF NOT EXISTS cardwire_intents (
-	id          BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-	op          TEXT        NOT NULL,
-	reference   TEXT        NOT NULL,
-	exclusive   BOOLEAN     NOT NULL,
-	body_sha256 TEXT        NOT NULL,
-	state       TEXT        NOT NULL CHECK (state IN ('open', 'undecided', 'executed', 'refused', 'not_sent')),
-	holder      TEXT        NOT NULL,
-	attempts    BIGINT      NOT NULL,
-	service_id  TEXT        NOT NULL,
-	created_at  TIMESTAMPTZ NOT NULL,
-	begun_at    TIMESTAMPTZ NOT NULL,
-	ended_at    TIMESTAMPTZ
-);
-CREATE UNIQUE INDEX IF NOT EXISTS cardwire_intents_exclusive ON cardwire_intents (op, reference) WHERE exclusive;
-CREATE INDEX IF NOT EXISTS cardwire_intents_reference ON cardwire_intents (op, reference);
-CREATE INDEX IF NOT EXISTS cardwire_intents_undecided ON cardwire_intents (begun_at) WHERE state IN ('open', 'undecided')`
-
-// schema is what EnsureSchema executes, one statement each, for query.
-func (d Dialect) schema() []string {
-	schema := SchemaSQLite
-	if d == PostgreSQL {
-		schema = SchemaPostgreSQL
+func (d Dialect) check() error {
+	if d != SQLite && d != PostgreSQL {
+		return errors.New("sqljournal: the dialect must be SQLite or PostgreSQL")
 	}
-	return strings.Split(schema, ";")
+	return nil
 }
 
-// query puts the table in, and writes parameters as the dialect does: ?1 or $1.
-func (d Dialect) query(text, table string) string {
-	text = strings.ReplaceAll(text, DefaultTable, table)
+// words are how SQLite and PostgreSQL say the same. All statements are written with
+// the names on the left.
+var words = [...][3]string{
+	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"}, // SQLite would reuse the ID of a row that vanished
+	{"@bool", "INTEGER", "BOOLEAN"},
+	{"@count", "INTEGER", "BIGINT"},
+	{"@time", "TEXT", "TIMESTAMPTZ"},
+	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
+	{"@later", "max", "greatest"},
+	{"@clock", "NULL", "statement_timestamp()"},
+	{"@one", " LIMIT 1", " LIMIT 1 FOR UPDATE"}, // SQLite lets nobody write in between by itself
+}
+
+// query puts the names of the table in, and the words of the dialect.
+func (d Dialect) query(text string, t table) string {
+	for _, w := range words {
+		text = strings.ReplaceAll(text, w[0], w[d])
+	}
+	text = t.names(d).Replace(text)
 	if d == PostgreSQL {
 		text = strings.ReplaceAll(text, "?", "$")
 	}
 	return text
 }
 
-// one takes the first of several rows, and keeps it until it is written. SQLite
-// lets nobody write between by itself.
-func (d Dialect) one() string {
-	if d == PostgreSQL {
-		return " LIMIT 1 FOR UPDATE"
+// table is the name of the table of intents, after which the others are called.
+type table struct{ schema, name string } // schema ends in a dot or is empty
+
+func (t table) String() string { return t.schema + t.name }
+
+// names replaces the names of tables and of what belongs to them. PostgreSQL takes
+// an index for part of its table's schema and SQLite its table for part of the
+// index's; the same with triggers.
+func (t table) names(d Dialect) *strings.Replacer {
+	index, on := t.name, t.String()
+	if d == SQLite {
+		index, on = t.String(), t.name
 	}
-	return " LIMIT 1"
+	return strings.NewReplacer("@intents", t.String(), "@history", t.String()+"_history", "@journal", t.String()+"_journal",
+		"@name", t.name, "@schema", t.schema, "@index", index, "@on", on)
+}
+
+// change is an INSERT or UPDATE of @intents that writes its event to the history in
+// the same statement. It counts the intents that it changed. In SQLite a trigger
+// does the same.
+func (d Dialect) change(statement string) string {
+	if d == SQLite {
+		return statement
+	}
+	return `WITH changed AS (` + statement + `
+RETURNING id, attempts, state, event, who, note, coalesce(ended_at, begun_at) AS at)
+INSERT INTO @history (intent, attempt, state, kind, who, note, at)
+SELECT id, attempts, state, event, who, note, at FROM changed`
+}
+
+// moment is a time as a parameter that was read from the database.
+func (d Dialect) moment(t time.Time) any {
+	if d == PostgreSQL {
+		return t
+	}
+	return textOf(t)
 }
 
 // textTime is how SQLite keeps times, to PostgreSQL's precision.
@@ -105,23 +105,6 @@ const textTime = "2006-01-02T15:04:05.000000Z"
 
 // textOf is t as SQLite keeps it. Its drivers disagree about a time.Time.
 func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(textTime) }
-
-// ago is when something of the age ?1 began, by the clock that times are taken
-// from.
-func (d Dialect) ago() string {
-	if d == PostgreSQL {
-		return "statement_timestamp() - make_interval(secs => ?1)"
-	}
-	return "?1"
-}
-
-// age is the parameter of ago.
-func (d Dialect) age(a time.Duration) any {
-	if d == PostgreSQL {
-		return a.Seconds()
-	}
-	return textOf(time.Now().Add(-a))
-}
 
 // moment reads a time of either dialect; null is the zero time.
 type moment struct{ time.Time }
@@ -141,4 +124,13 @@ func (m *moment) Scan(v any) (err error) {
 		err = fmt.Errorf("a time is stored as %T", v)
 	}
 	return err
+}
+
+// now is m, or where the database has no clock the time of this machine, which it
+// is on.
+func (m moment) now() time.Time {
+	if m.IsZero() {
+		return time.Now()
+	}
+	return m.Time
 }

@@ -1,27 +1,66 @@
 package sqljournal
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"time"
 
-// What the journal says no to. None of the texts holds a reference or a hash.
-var (
-	// ErrNoIntent says that no such intent was begun.
-	ErrNoIntent = errors.New("sqljournal: no such intent was begun: check the operation, the reference and the table")
-	// ErrDecided says that the intent is executed, refused or not sent already, so
-	// that there is nothing to resolve, or that it was begun again since the entry
-	// was read, so that its answer is too old.
-	ErrDecided = errors.New("sqljournal: the intent is decided already, or was begun again: list what is undecided anew")
+	"github.com/cardwire/cardwire-go"
 )
 
-// failure is a database's failure. Its text leaves the cause out, because a
+// What the journal refuses. None of the messages contains a reference or a hash.
+var (
+	// ErrNoIntent reports that no such intent was begun, or that the reference was
+	// begun with another body.
+	ErrNoIntent = errors.New("sqljournal: no such intent was begun: check the operation, the reference and the table")
+	// ErrDecided reports that the intent is resolved already, so that there is
+	// nothing to resolve, or that it was begun again since the entry was read, so
+	// that what is known of that entry is too old.
+	ErrDecided = errors.New("sqljournal: the intent is resolved already, or was begun again: read its entry again")
+	// ErrSchema reports that the journal's tables are missing, older or newer than
+	// this program, or another journal's. Nothing is sent.
+	ErrSchema = errors.New("sqljournal: this is not the journal's database")
+	// ErrRecordedAgain is returned by End where the intent was no longer on record:
+	// the database has forgotten it, as after a failover to a standby that lags. It
+	// is on record again, with its result, but what else was forgotten may be sent
+	// again.
+	ErrRecordedAgain = errors.New("sqljournal: the database had forgotten the intent, which is now recorded again: what else it has forgotten may be sent again: check for a failover or a restore")
+)
+
+// problem is an ErrSchema with what is wrong and what to do.
+func problem(text string) error { return fmt.Errorf("%w: %s", ErrSchema, text) }
+
+var errMissing = problem("its tables are missing: check which database and schema this is; a new journal is created by Migrate")
+
+// failure is a database's failure. Its message leaves the cause out, because a
 // database may quote the values that it stumbled over; errors.As finds it.
 type failure struct {
-	text  string
-	cause error
+	text   string
+	causes []error
 }
 
-func failed(what string, cause error) error {
-	return &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", cause}
+// failed is the failure of what. Where tables or columns are missing it is also
+// an ErrSchema.
+func (j *Journal) failed(what string, cause error) error {
+	f := &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", []error{cause}}
+	if j.missing(cause) {
+		f.causes = append(f.causes, ErrSchema)
+	}
+	return f
 }
 
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.cause }
+func (f *failure) Error() string   { return f.text }
+func (f *failure) Unwrap() []error { return f.causes }
+
+// tooEarly is why an intent is not resolved to "did not happen" yet.
+type tooEarly struct {
+	duplicate *cardwire.DuplicateIntent
+	until     time.Time
+}
+
+func (e *tooEarly) Error() string {
+	return "sqljournal: the call may still send until " + e.until.UTC().Format(time.RFC3339) +
+		": resolve it to refused or not sent after that, or to executed now"
+}
+
+func (e *tooEarly) Unwrap() error { return e.duplicate }

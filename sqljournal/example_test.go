@@ -38,7 +38,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := journal.EnsureSchema(ctx); err != nil {
+	if err := journal.Migrate(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -60,16 +60,15 @@ func Example() {
 	err = pay(afterRestart)
 	fmt.Println("a second one:", outcome(err), "and not sent:", errors.Is(err, cardwire.ErrDuplicateIntent))
 
-	// In a program: longer ago than any call takes, instead of 0.
-	entries, err := journal.Undecided(ctx, 0)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, e := range entries {
-		fmt.Println("undecided:", e.Op, e.Reference)
-		// The service's support says that it was done.
-		if err := journal.ResolveEntry(ctx, e, cardwire.OutcomeExecuted); err != nil {
+	// In a program: a grace of ten minutes instead of 0.
+	for e, err := range journal.Unresolved(ctx, 0) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("unresolved:", e.Op, e.Reference)
+		found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support found it: ticket 4711"}
+		if err := journal.Resolve(ctx, e, found); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -81,7 +80,7 @@ func Example() {
 	// Output:
 	// the first call: unknown
 	// a second one: unknown and not sent: true
-	// undecided: CreateTransfer order-1
+	// unresolved: CreateTransfer order-1
 	// a third one: executed and not sent: true
 	// executions: 1
 }

@@ -49,6 +49,8 @@ func word(err error) string {
 		return "no intent"
 	case errors.Is(err, sqljournal.ErrDecided):
 		return "decided"
+	case errors.Is(err, sqljournal.ErrRecordedAgain):
+		return "recorded again"
 	}
 	return err.Error()
 }
@@ -67,7 +69,7 @@ type story struct {
 }
 
 // does carries out a step: "A begins", "A begins other", "A ends refused ID",
-// "resolve refused", "B lists" what is undecided, or "answer refused", about the
+// "resolve refused", "B lists" what is unresolved, or "answer refused", about the
 // first entry of the list. A and a are two calls of one process, B is another's.
 func (s *story) does(t *testing.T, step string) string {
 	t.Helper()
@@ -88,14 +90,21 @@ func (s *story) does(t *testing.T, step string) string {
 		id := strings.Trim(part[3], "-")
 		return word(journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcomes[part[2]], ServiceID: id}))
 	case "lists":
-		var err error
-		s.listed, err = journal.Undecided(t.Context(), 0)
-		return word(err)
+		s.listed = list(t, journal, 0)
+		return "ok"
 	}
 	if part[0] == "answer" {
-		return word(s.journals["B"].ResolveEntry(t.Context(), s.listed[0], outcomes[part[1]]))
+		return word(s.journals["B"].Resolve(t.Context(), s.listed[0], sqljournal.Resolution{Outcome: outcomes[part[1]]}))
 	}
-	return word(s.journals["A"].Resolve(t.Context(), i.Op, i.Reference, outcomes[part[1]]))
+	return word(resolved(t, s.journals["A"], i.Reference, outcomes[part[1]]))
+}
+
+// resolved resolves what Lookup finds.
+func resolved(t *testing.T, journal *sqljournal.Journal, reference string, outcome cardwire.Outcome) error {
+	t.Helper()
+	e, err := journal.Lookup(t.Context(), "CreateTransfer", reference)
+	require.NoError(t, err)
+	return journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: outcome})
 }
 
 // rowsOf are the rows as the table has them: state, attempts, service_id, and
@@ -125,10 +134,10 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 	}{
 		"begun":    {steps{{"A begins", "ok"}}, "open 1 false"},
 		"executed": {steps{{"A begins", "ok"}, {"A ends executed X-1", "ok"}, {"A begins", executed}, {"B begins", executed}}, "executed 1 true X-1"},
-		"unknown":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins", unknown}, {"B begins", unknown}}, "undecided 1 true"},
+		"unknown":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins", unknown}, {"B begins", unknown}}, "unknown 1 true"},
 		"refused":  {steps{{"A begins", "ok"}, {"A ends refused", "ok"}}, "refused 1 true"},
 		"not sent": {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}}, "not_sent 1 true"},
-		"an outcome that does not exist is unknown": {steps{{"A begins", "ok"}, {"A ends strange", "ok"}, {"A begins", unknown}}, "undecided 1 true"},
+		"an outcome that does not exist is unknown": {steps{{"A begins", "ok"}, {"A ends strange", "ok"}, {"A begins", unknown}}, "unknown 1 true"},
 
 		"open is taken by the same process":        {steps{{"A begins", "ok"}, {"a begins", unknown}}, "open 1 false"},
 		"open is taken by another":                 {steps{{"A begins", "ok"}, {"B begins", unknown}}, "open 1 false"},
@@ -136,16 +145,16 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"not sent is begun again":                  {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"A begins", "ok"}}, "open 2 false"},
 		"begun again it is taken again":            {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A begins", unknown}}, "open 2 false"},
 		"begun again it is executed":               {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends executed X-2", "ok"}}, "executed 2 true X-2"},
-		"begun again it ends unknown":              {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"A begins", unknown}}, "undecided 2 true"},
+		"begun again it ends unknown":              {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"A begins", unknown}}, "unknown 2 true"},
 		"begun again, the first says refused late": {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "open 2 true"},
 
 		"another body while open":      {steps{{"A begins", "ok"}, {"B begins other", "other body, unknown"}}, "open 1 false"},
-		"another body while undecided": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body, unknown"}}, "undecided 1 true"},
+		"another body while undecided": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body, unknown"}}, "unknown 1 true"},
 		"another body when executed":   {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"A begins other", "other body, executed"}}, "executed 1 true"},
 		"another body when refused":    {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A begins other", "other body"}, {"A begins", "ok"}}, "open 2 false"},
 		"another body when not sent":   {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"B begins other", "other body"}}, "not_sent 1 true"},
 		"the end of another body":      {steps{{"A begins", "ok"}, {"A ends executed other", "no intent"}}, "open 1 false"},
-		"an end without a beginning":   {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A ends executed other", "no intent"}}, "refused 1 true"},
+		"an end of another body later": {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A ends executed other", "no intent"}}, "refused 1 true"},
 
 		"executed stays so whatever is told after": {steps{{"A begins", "ok"}, {"A ends executed X-1", "ok"}, {"A ends unknown", "ok"}, {"A ends refused", "ok"}, {"A ends notsent", "ok"}}, "executed 1 true X-1"},
 
@@ -155,11 +164,12 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"undecided resolved to not sent":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve notsent", "ok"}, {"A begins", "ok"}}, "open 2 false"},
 		"resolved, another body":          {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"B begins other", "other body"}}, "refused 1 true"},
 		"resolved, then executed":         {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"A ends executed X-1", "ok"}, {"B begins", executed}}, "executed 1 true X-1"},
-		"resolved, then unknown":          {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}}, "undecided 1 true"},
+		"resolved, then unknown":          {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}}, "unknown 1 true"},
 		"executed cannot be resolved":     {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"resolve refused", "decided"}}, "executed 1 true"},
-		"refused cannot be resolved":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"resolve executed", "decided"}}, "refused 1 true"},
+		"refused cannot be resolved":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"resolve notsent", "decided"}}, "refused 1 true"},
+		"refused can be corrected":        {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
 		"not sent cannot be resolved":     {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"resolve notsent", "decided"}}, "not_sent 1 true"},
-		"resolved cannot be so once more": {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"resolve executed", "decided"}}, "not_sent 1 true"},
+		"resolved cannot be so once more": {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"resolve refused", "decided"}}, "not_sent 1 true"},
 
 		"an answer about open":             {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"answer executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
 		"an answer about undecided":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"answer refused", "ok"}, {"A begins", "ok"}}, "open 2 false"},
@@ -171,7 +181,7 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 				{"answer refused", "decided"}, {"B begins", unknown}}, "open 2 false"},
 		"an old answer about a later unknown": {
 			steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"resolve refused", "ok"}, {"B begins", "ok"},
-				{"B ends unknown", "ok"}, {"answer refused", "decided"}, {"A begins", unknown}}, "undecided 2 true"},
+				{"B ends unknown", "ok"}, {"answer refused", "decided"}, {"A begins", unknown}}, "unknown 2 true"},
 		"a new answer about a later unknown": {
 			steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"B lists", "ok"},
 				{"answer refused", "ok"}, {"A begins", "ok"}}, "open 3 false"},
@@ -215,24 +225,24 @@ func TestTheLifeOfARepeatedIntent(t *testing.T) {
 		row   string
 	}{
 		"of undecided, executed":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A begins", executed}}, "executed 2 true X-3"},
-		"of undecided, unknown":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends unknown", "ok"}}, "undecided 2 true"},
-		"of undecided, refused":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends refused", "ok"}, {"B begins", again}}, "undecided 3 false"},
-		"of undecided, not sent":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", again}, {"a ends notsent", "ok"}}, "undecided 2 true"},
-		"of undecided, crashed":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}}, "undecided 2 false"},
+		"of undecided, unknown":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends unknown", "ok"}}, "unknown 2 true"},
+		"of undecided, refused":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends refused", "ok"}, {"B begins", again}}, "unknown 3 false"},
+		"of undecided, not sent":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", again}, {"a ends notsent", "ok"}}, "unknown 2 true"},
+		"of undecided, crashed":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}}, "unknown 2 false"},
 		"the first identifier stays":   {steps{{"A begins", "ok"}, {"A ends unknown X-1", "ok"}, {"a begins", again}, {"a ends executed X-2", "ok"}}, "executed 2 true X-1"},
 		"of open, executed":            {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A ends refused", "ok"}}, "executed 2 true X-3"},
-		"of open, refused":             {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends refused", "ok"}}, "undecided 2 true"},
-		"of open, crashed":             {steps{{"A begins", "ok"}, {"B begins", again}}, "undecided 2 false"},
+		"of open, refused":             {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends refused", "ok"}}, "unknown 2 true"},
+		"of open, crashed":             {steps{{"A begins", "ok"}, {"B begins", again}}, "unknown 2 false"},
 		"crashed, the first executed":  {steps{{"A begins", "ok"}, {"B begins", again}, {"A ends executed X-1", "ok"}, {"B begins", executed}}, "executed 2 true X-1"},
-		"crashed, the first refused":   {steps{{"A begins", "ok"}, {"B begins", again}, {"A ends refused", "ok"}, {"A begins", again}}, "undecided 3 false"},
-		"crashed, the first not sent":  {steps{{"A begins", "ok"}, {"a begins", again}, {"A ends notsent", "ok"}}, "undecided 2 true"},
-		"of the same process, refused": {steps{{"A begins", "ok"}, {"a begins", again}, {"a ends refused", "ok"}, {"A ends refused", "ok"}}, "undecided 2 true"},
+		"crashed, the first refused":   {steps{{"A begins", "ok"}, {"B begins", again}, {"A ends refused", "ok"}, {"A begins", again}}, "unknown 3 false"},
+		"crashed, the first not sent":  {steps{{"A begins", "ok"}, {"a begins", again}, {"A ends notsent", "ok"}}, "unknown 2 true"},
+		"of the same process, refused": {steps{{"A begins", "ok"}, {"a begins", again}, {"a ends refused", "ok"}, {"A ends refused", "ok"}}, "unknown 2 true"},
 		"of refused is no repeat":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends refused", "ok"}}, "refused 2 true"},
 		"alone, refused":               {steps{{"A begins", "ok"}, {"A ends refused", "ok"}}, "refused 1 true"},
 		"of another body":              {steps{{"A begins", "ok"}, {"B begins other", "other body, unknown"}, {"A ends refused", "ok"}}, "refused 1 true"},
 		"of executed":                  {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"B begins", executed}}, "executed 1 true"},
 		"an answer from before it": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"B begins", again},
-			{"answer refused", "decided"}}, "undecided 2 false"},
+			{"answer refused", "decided"}}, "unknown 2 false"},
 		"an answer from after it": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B lists", "ok"},
 			{"answer refused", "ok"}, {"A begins", "ok"}}, "open 3 false"},
 	} {
@@ -256,8 +266,7 @@ func TestARepeatIsNotTooOldForAnAnswer(t *testing.T) {
 		i.Time = time.Now()
 		require.Equal(t, "may be repeated", word(journal.Begin(t.Context(), i)))
 		assert.Empty(t, references(t, journal, time.Minute))
-		all, err := journal.Undecided(t.Context(), 0)
-		require.NoError(t, err)
+		all := list(t, journal, 0)
 		assert.True(t, all[0].Open, "no result was told since")
 	})
 }
@@ -272,16 +281,18 @@ func TestIntentsThatAreNotUniqueStandBesideEachOther(t *testing.T) {
 		for _, step := range [][2]string{
 			{"A begins", "ok"}, {"A begins", "ok"}, {"a begins other", "ok"}, {"B begins", "ok"}, {"B begins", "ok"},
 			{"A ends executed X-1", "ok"}, {"A ends refused", "ok"}, {"B ends unknown", "ok"},
-			{"a ends executed", "no intent"},
+			{"a ends executed", "recorded again"},
 		} {
 			require.Equal(t, step[1], s.does(t, step[0]), step[0])
 		}
-		assert.Equal(t, []string{"executed 1 true X-1", "refused 1 true", "open 1 false", "undecided 1 true", "open 1 false"},
+		assert.Equal(t, []string{"executed 1 true X-1", "refused 1 true", "open 1 false", "unknown 1 true", "open 1 false", "executed 1 true"},
 			rowsOf(t, db, at.Table))
 
-		require.Equal(t, "ok", s.does(t, "resolve notsent"))
-		assert.Equal(t, []string{"executed 1 true X-1", "refused 1 true", "not_sent 1 true", "not_sent 1 true", "not_sent 1 true"},
-			rowsOf(t, db, at.Table), "what is decided stays as it is")
+		for _, e := range list(t, a, 0) {
+			require.NoError(t, a.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}))
+		}
+		assert.Equal(t, []string{"executed 1 true X-1", "refused 1 true", "not_sent 1 true", "not_sent 1 true", "not_sent 1 true", "executed 1 true"},
+			rowsOf(t, db, at.Table), "what is resolved stays as it is")
 		assert.Equal(t, "decided", s.does(t, "resolve executed"))
 
 		unique := &story{journals: s.journals, unique: true}
@@ -289,19 +300,19 @@ func TestIntentsThatAreNotUniqueStandBesideEachOther(t *testing.T) {
 	})
 }
 
-func TestWhatWasNeverBegunHasNoEnd(t *testing.T) {
+func TestWhatWasNeverBegunIsNotFound(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
-		for _, unique := range []bool{true, false} {
-			i := intent("M-1")
-			i.Unique = unique
-			err := journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
-			assert.Same(t, sqljournal.ErrNoIntent, err)
+		for _, try := range []string{"1-1", "", "1", "-", "x-1", "1-1-1"} {
+			never := sqljournal.Entry{Op: "CreateTransfer", Reference: "M-1", Try: try}
+			assert.Same(t, sqljournal.ErrNoIntent, journal.Resolve(t.Context(), never, sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted}))
 		}
-		assert.Same(t, sqljournal.ErrNoIntent, journal.Resolve(t.Context(), "CreateTransfer", "M-1", cardwire.OutcomeExecuted))
-		never := sqljournal.Entry{Op: "CreateTransfer", Reference: "M-1", Try: "1-1"}
-		assert.Same(t, sqljournal.ErrNoIntent, journal.ResolveEntry(t.Context(), never, cardwire.OutcomeExecuted))
+		_, err := journal.Lookup(t.Context(), "CreateTransfer", "M-1")
+		assert.Same(t, sqljournal.ErrNoIntent, err)
+		_, err = journal.History(t.Context(), "CreateTransfer", "M-1")
+		assert.Same(t, sqljournal.ErrNoIntent, err)
+		assert.NoError(t, journal.Look(t.Context(), "CreateTransfer", "M-1"))
 		assert.Empty(t, rowsOf(t, db, at.Table))
 	})
 }
@@ -328,7 +339,7 @@ func date(t *testing.T, db *sql.DB, at place, reference string, begun time.Time)
 	if at.Dialect == sqljournal.SQLite {
 		parameter = begun.UTC().Format("2006-01-02T15:04:05.000000Z")
 	}
-	_, err := db.ExecContext(t.Context(), "UPDATE "+at.Table+" SET created_at = $1, begun_at = $1 WHERE reference = $2", parameter, reference)
+	_, err := db.ExecContext(t.Context(), "UPDATE "+at.Table+" SET created_at = $1, begun_at = $1, send_by = $1 WHERE reference = $2", parameter, reference)
 	require.NoError(t, err)
 }
 
@@ -340,8 +351,7 @@ func TestWhoseClockCounts(t *testing.T) {
 		i := intent("M-1")
 		i.Time = time.Now().Add(-time.Hour) // a machine an hour behind
 		require.NoError(t, journal.Begin(t.Context(), i))
-		all, err := journal.Undecided(t.Context(), 0)
-		require.NoError(t, err)
+		all := list(t, journal, 0)
 		require.Len(t, all, 1)
 		assert.Equal(t, all[0].BegunAt, all[0].CreatedAt)
 		if at.Dialect == sqljournal.SQLite {
@@ -353,13 +363,11 @@ func TestWhoseClockCounts(t *testing.T) {
 	})
 }
 
-func TestUndecidedTellsWhatIsKnown(t *testing.T) {
+func TestUnresolvedTellsWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
-		none, err := journal.Undecided(t.Context(), 0)
-		require.NoError(t, err)
-		assert.Nil(t, none)
+		assert.Empty(t, list(t, journal, 0))
 
 		for n, result := range []string{"", "unknown", "executed", "refused", "notsent"} {
 			i := intent(fmt.Sprintf("M-%d", n))
@@ -373,19 +381,19 @@ func TestUndecidedTellsWhatIsKnown(t *testing.T) {
 		require.NoError(t, journal.Begin(t.Context(), cancel))
 		date(t, db, at, cancel.Reference, cancel.Time.Truncate(time.Microsecond))
 
-		all, err := journal.Undecided(t.Context(), 0)
-		require.NoError(t, err)
+		all := list(t, journal, 0)
 		require.Len(t, all, 3)
 		assert.WithinDuration(t, time.Now(), all[0].EndedAt, time.Minute)
-		all[0].EndedAt = time.Time{}
+		assert.Equal(t, all[0].EndedAt, all[0].SendBy, "after its end a call sends nothing")
+		all[0].EndedAt, all[0].SendBy = time.Time{}, time.Time{}
 		forgetTries(t, all)
 		first := time.Date(2026, 11, 21, 4, 0, 15, 123456000, time.UTC)
 		today := cancel.Time.UTC().Truncate(time.Microsecond)
 		assert.Equal(t, []sqljournal.Entry{
 			{Op: "CreateTransfer", Reference: "M-1", BodySHA256: canaryBody, Unique: true, Attempts: 1, ServiceID: "X-9",
 				CreatedAt: first.Add(-time.Minute), BegunAt: first.Add(-time.Minute)},
-			{Op: "CreateTransfer", Reference: "M-0", BodySHA256: canaryBody, Unique: true, Open: true, Attempts: 1, CreatedAt: first, BegunAt: first},
-			{Op: "CancelOperation", Reference: "c-1", BodySHA256: "02", Open: true, Attempts: 1, CreatedAt: today, BegunAt: today},
+			{Op: "CreateTransfer", Reference: "M-0", BodySHA256: canaryBody, Unique: true, Open: true, Attempts: 1, CreatedAt: first, BegunAt: first, SendBy: first},
+			{Op: "CancelOperation", Reference: "c-1", BodySHA256: "02", Open: true, Attempts: 1, CreatedAt: today, BegunAt: today, SendBy: today},
 		}, all)
 	})
 }
@@ -414,7 +422,7 @@ func TestAnAnswerDecidesOneOfSeveralIntents(t *testing.T) {
 	})
 }
 
-func TestUndecidedLeavesOutWhatIsYoung(t *testing.T) {
+func TestUnresolvedLeavesOutWhatIsYoung(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
@@ -422,20 +430,27 @@ func TestUndecidedLeavesOutWhatIsYoung(t *testing.T) {
 			require.NoError(t, journal.Begin(t.Context(), intent(reference)))
 			date(t, db, at, reference, time.Now().Add(-age))
 		}
-		for olderThan, want := range map[time.Duration][]string{
-			3 * time.Hour: nil, time.Hour: {"old"}, time.Minute: {"old", "young"}, 0: {"old", "young", "ahead"}, -time.Minute: {"old", "young", "ahead"},
+		for grace, want := range map[time.Duration][]string{
+			3 * time.Hour: {"ahead"}, time.Hour: {"old", "ahead"}, time.Minute: {"old", "young", "ahead"}, 0: {"old", "young", "ahead"}, -time.Minute: {"old", "young", "ahead"},
 		} {
-			assert.Equal(t, want, references(t, journal, olderThan), olderThan)
+			assert.Equal(t, want, references(t, journal, grace), grace)
 		}
 	})
 }
 
-func references(t *testing.T, journal *sqljournal.Journal, olderThan time.Duration) (all []string) {
+func references(t *testing.T, journal *sqljournal.Journal, grace time.Duration) (all []string) {
 	t.Helper()
-	entries, err := journal.Undecided(t.Context(), olderThan)
-	require.NoError(t, err)
-	for _, e := range entries {
+	for _, e := range list(t, journal, grace) {
 		all = append(all, e.Reference)
+	}
+	return all
+}
+
+func list(t *testing.T, journal *sqljournal.Journal, grace time.Duration) (all []sqljournal.Entry) {
+	t.Helper()
+	for e, err := range journal.Unresolved(t.Context(), grace) {
+		require.NoError(t, err)
+		all = append(all, e)
 	}
 	return all
 }
@@ -453,13 +468,12 @@ func TestAnIntentThatIsBegunAgainKeepsItsFirstTime(t *testing.T) {
 		i.Time = time.Now()
 		require.NoError(t, journal.Begin(t.Context(), i))
 
-		entries, err := journal.Undecided(t.Context(), 0)
-		require.NoError(t, err)
+		entries := list(t, journal, 0)
 		forgetTries(t, entries)
 		require.Len(t, entries, 1)
 		require.WithinDuration(t, time.Now(), entries[0].BegunAt, time.Minute)
 		assert.Equal(t, []sqljournal.Entry{{Op: "CreateTransfer", Reference: "M-1", BodySHA256: canaryBody, Unique: true, Open: true,
-			Attempts: 2, CreatedAt: first, BegunAt: entries[0].BegunAt}}, entries)
+			Attempts: 2, CreatedAt: first, BegunAt: entries[0].BegunAt, SendBy: entries[0].BegunAt}}, entries)
 	})
 }
 
@@ -472,10 +486,21 @@ func TestADoneContextIsHonouredAndLeavesNoRow(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, journal.Begin(ctx, intent("M-2")), context.Canceled)
 		require.ErrorIs(t, journal.End(ctx, intent("M-1"), cardwire.IntentResult{}), context.Canceled)
-		require.ErrorIs(t, journal.Resolve(ctx, "CreateTransfer", "M-1", cardwire.OutcomeExecuted), context.Canceled)
-		require.ErrorIs(t, journal.EnsureSchema(ctx), context.Canceled)
-		_, err := journal.Undecided(ctx, 0)
-		require.ErrorIs(t, err, context.Canceled)
+		e, err := journal.Lookup(t.Context(), "CreateTransfer", "M-1")
+		require.NoError(t, err)
+		_, lookup := journal.Lookup(ctx, e.Op, e.Reference)
+		_, history := journal.History(ctx, e.Op, e.Reference)
+		_, stats := journal.Stats(ctx)
+		_, identity := journal.Identity(ctx)
+		for _, err := range []error{
+			journal.Resolve(ctx, e, sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted}), journal.Void(ctx, e.Op, "M-3", "", ""),
+			journal.Look(ctx, e.Op, e.Reference), journal.Migrate(ctx), journal.Verify(ctx), lookup, history, stats, identity,
+		} {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		for _, err := range journal.Unresolved(ctx, 0) {
+			require.ErrorIs(t, err, context.Canceled)
+		}
 		assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
 	})
 }
@@ -536,18 +561,28 @@ func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {
 		other := i
 		other.BodySHA256 = canaryBody + "0"
 		broken := intent(canaryReference + "\xff\x00")
-		_, undecided := missing.Undecided(t.Context(), 0)
+		e, err := journal.Lookup(t.Context(), i.Op, i.Reference)
+		require.NoError(t, err)
+		executed, notSent := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted}, sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}
+		_, noTable := missing.Lookup(t.Context(), i.Op, i.Reference)
+		early := i
+		early.Reference, early.SendBy = canaryReference+"1", time.Now().Add(time.Hour)
+		require.NoError(t, journal.Begin(t.Context(), early))
+		tooEarly, err := journal.Lookup(t.Context(), i.Op, early.Reference)
+		require.NoError(t, err)
 		errs := map[string]error{
-			"another try":     journal.ResolveEntry(t.Context(), sqljournal.Entry{Op: i.Op, Reference: canaryReference, Try: canaryBody}, cardwire.OutcomeExecuted),
+			"another try":     journal.Resolve(t.Context(), sqljournal.Entry{Op: i.Op, Reference: canaryReference, Try: canaryBody}, executed),
 			"taken":           journal.Begin(t.Context(), i),
 			"other body":      journal.Begin(t.Context(), other),
 			"end":             journal.End(t.Context(), other, cardwire.IntentResult{}),
-			"decided":         journal.Resolve(t.Context(), i.Op, canaryReference+"0", cardwire.OutcomeExecuted),
-			"unknown":         journal.Resolve(t.Context(), i.Op, canaryReference, cardwire.OutcomeUnknown),
+			"not found":       journal.Resolve(t.Context(), sqljournal.Entry{Op: i.Op, Reference: canaryReference + "0"}, executed),
+			"unknown":         journal.Resolve(t.Context(), e, sqljournal.Resolution{}),
+			"too early":       journal.Resolve(t.Context(), tooEarly, notSent),
+			"void":            journal.Void(t.Context(), i.Op, canaryReference, "", canaryBody),
 			"no table":        missing.Begin(t.Context(), i),
 			"no table, end":   missing.End(t.Context(), i, cardwire.IntentResult{}),
-			"no table, solve": missing.Resolve(t.Context(), i.Op, canaryReference, cardwire.OutcomeExecuted),
-			"no table, list":  undecided,
+			"no table, solve": missing.Resolve(t.Context(), e, executed),
+			"no table, find":  noTable,
 		}
 		if at.Dialect == sqljournal.PostgreSQL { // SQLite takes any bytes
 			errs["not UTF-8"] = journal.Begin(t.Context(), broken)
@@ -579,18 +614,18 @@ func TestAnIntentNeedsAnOperationAndAReference(t *testing.T) {
 	})
 }
 
-func TestTheSchemaIsCreatedOnceHoweverOften(t *testing.T) {
+func TestTheTablesAreCreatedOnceHoweverOften(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := open(t, at)
 		var group sync.WaitGroup
 		for range 8 {
 			_, journal := open(t, at)
-			group.Go(func() { assert.NoError(t, journal.EnsureSchema(t.Context())) })
+			group.Go(func() { assert.NoError(t, journal.Migrate(t.Context())) })
 		}
 		group.Wait()
 		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
-		require.NoError(t, journal.EnsureSchema(t.Context()))
+		require.NoError(t, journal.Migrate(t.Context()))
 		assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
 	})
 }
@@ -603,10 +638,7 @@ func TestTablesAreApart(t *testing.T) {
 		elsewhere := at
 		elsewhere.Table = at.Table + "_2"
 		db, other := openNew(t, elsewhere)
-		t.Cleanup(func() {
-			_, err := db.ExecContext(context.Background(), "DROP TABLE "+elsewhere.Table)
-			require.NoError(t, err)
-		})
+		t.Cleanup(func() { drop(t, db, elsewhere.Table) })
 		assert.NoError(t, other.Begin(t.Context(), intent("M-1")))
 	})
 }
@@ -621,9 +653,9 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	} {
 		assert.EqualError(t, err, want)
 	}
-	for _, name := range []string{"", "1a", "a-b", "a b", "a;b", `a"b`, "A", "s.a", strings.Repeat("a", 49)} {
+	for _, name := range []string{"", "1a", "a-b", "a b", "a;b", `a"b`, "A", "a.b.c", ".a", "s.", strings.Repeat("a", 49)} {
 		assert.EqualError(t, refusal(db, sqljournal.SQLite, sqljournal.WithTable(name)),
-			"sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not begin with a digit", name)
+			"sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not begin with a digit; a schema may precede it, as in payments.cardwire_intents", name)
 	}
 	assert.NoError(t, refusal(db, sqljournal.PostgreSQL, sqljournal.WithTable("_"+strings.Repeat("z", 47))))
 	assert.Equal(t, "SQLite PostgreSQL Dialect(0)", fmt.Sprint(sqljournal.SQLite, sqljournal.PostgreSQL, sqljournal.Dialect(0)))

@@ -72,10 +72,18 @@ func onPostgreSQL(t *testing.T) place {
 		db, err := sql.Open(at.Driver, at.Source)
 		require.NoError(t, err)
 		defer db.Close()
-		_, err = db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+at.Table)
-		require.NoError(t, err)
+		drop(t, db, at.Table)
 	})
 	return at
+}
+
+// drop drops a journal's tables.
+func drop(t *testing.T, db *sql.DB, table string) {
+	t.Helper()
+	for _, name := range []string{table, table + "_history", table + "_journal"} {
+		_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
+		require.NoError(t, err)
+	}
 }
 
 // open returns the database and a journal in it. Each stands for a process.
@@ -93,6 +101,6 @@ func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljourn
 func openNew(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, journal := open(t, at)
-	require.NoError(t, journal.EnsureSchema(t.Context()))
+	require.NoError(t, journal.Migrate(t.Context()))
 	return db, journal
 }

@@ -120,10 +120,10 @@ func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 	}{
 		"unique, executed":     {true, cardwire.OutcomeExecuted, []string{"executed 1 true X-1"}},
 		"unique, refused":      {true, cardwire.OutcomeRefused, []string{"refused 1 true X-1"}},
-		"unique, unknown":      {true, cardwire.OutcomeUnknown, []string{"undecided 1 true X-1"}},
+		"unique, unknown":      {true, cardwire.OutcomeUnknown, []string{"unknown 1 true X-1"}},
 		"not unique, executed": {false, cardwire.OutcomeExecuted, []string{"executed 1 true X-1", "open 1 false"}},
 		"not unique, refused":  {false, cardwire.OutcomeRefused, []string{"refused 1 true X-1", "open 1 false"}},
-		"not unique, unknown":  {false, cardwire.OutcomeUnknown, []string{"undecided 1 true X-1", "open 1 false"}},
+		"not unique, unknown":  {false, cardwire.OutcomeUnknown, []string{"unknown 1 true X-1", "open 1 false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +159,7 @@ func TestEachEndHasARowOfItsOwn(t *testing.T) {
 			outage.lost.Store(2)
 			require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcome}))
 		}
-		assert.Equal(t, []string{"refused 1 true", "executed 1 true", "undecided 1 true"}, rowsOf(t, db, at.Table))
+		assert.Equal(t, []string{"refused 1 true", "executed 1 true", "unknown 1 true"}, rowsOf(t, db, at.Table))
 	})
 }
 

@@ -334,7 +334,7 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 			assert.Equal(t, 1, executions, reference)
 		case "refused":
 			assert.Zero(t, executions, reference)
-		case "undecided":
+		case "unknown":
 			assert.Equal(t, 1, told[reference]["unknown"], reference)
 			undecided = append(undecided, reference)
 		default:
@@ -452,10 +452,10 @@ func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *s
 func resolve(t *testing.T, service *guarded, journal *sqljournal.Journal, client *cardwire.Client, reference string) {
 	t.Helper()
 	if service.Executions("CreateTransfer", reference) == 1 {
-		require.NoError(t, journal.Resolve(t.Context(), "CreateTransfer", reference, cardwire.OutcomeExecuted))
+		require.NoError(t, resolved(t, journal, reference, cardwire.OutcomeExecuted))
 		return
 	}
-	require.NoError(t, journal.Resolve(t.Context(), "CreateTransfer", reference, cardwire.OutcomeNotSent))
+	require.NoError(t, resolved(t, journal, reference, cardwire.OutcomeNotSent))
 	_, err := client.CreateTransfer(t.Context(), order(reference))
 	require.NoError(t, err, reference)
 }

@@ -126,7 +126,7 @@ func openJournal(ctx context.Context, file, postgres string) (*sql.DB, *sqljourn
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
-		err = journal.EnsureSchema(ctx)
+		err = journal.Migrate(ctx)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())

@@ -120,9 +120,9 @@ func TestWhatItDoesNotStartWith(t *testing.T) {
 		"an argument":      {"amelia", good, []string{"now"}, `unexpected argument "now"`},
 		"other machines":   {"amelia", good, []string{"-listen", "0.0.0.0:0"}, "put a proxy that speaks https in front"},
 		"no host":          {"amelia", good, []string{"-https", "https://office.example"}, "-https must be a host such as office.example"},
-		"no journal there": {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "no", "journal.db")}, "creating the schema failed"},
-		"a wrong database": {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:x/"}, "creating the schema failed"},
-		"no database":      {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:1/"}, "creating the schema failed"},
+		"no journal there": {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "no", "journal.db")}, "migrating the schema failed"},
+		"a wrong database": {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:x/"}, "migrating the schema failed"},
+		"no database":      {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:1/"}, "migrating the schema failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

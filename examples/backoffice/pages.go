@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
@@ -300,33 +299,55 @@ func (j *careful) Begin(ctx context.Context, i cardwire.Intent) error {
 	}
 	j.looking.Lock()
 	defer j.looking.Unlock()
-	entries, err := j.Undecided(ctx, 0)
-	if err != nil {
+	undecided, err := j.isUndecided(ctx, i.Reference)
+	switch {
+	case err != nil:
 		return err
-	}
-	same := func(e sqljournal.Entry) bool { return !e.Unique && strings.EqualFold(e.Reference, i.Reference) } // a UUID in either case
-	if slices.ContainsFunc(entries, same) {
-		// Wrapped, so that it holds whatever the Profile says.
+	case undecided: // wrapped, so that it holds whatever the Profile says
 		return fmt.Errorf("undecided: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 	}
 	return j.Journal.Begin(ctx, i)
 }
 
-// unsettled returns what is undecided, and the tries whose calls may still be waiting
-// for their answers: to settle one now could let a second one go. No call that has
-// a reference takes longer, by the journal's clock, which may differ from the one here.
-func (o *office) unsettled(ctx context.Context) ([]sqljournal.Entry, map[string]bool, error) {
-	old, err := o.journal.Undecided(ctx, writeTimeout+30*time.Second)
-	entries, err2 := o.journal.Undecided(ctx, 0)
-	if err = errors.Join(err, err2); err != nil {
-		o.log.ErrorContext(ctx, errNoJournal.Error(), "error", err)
-		return nil, nil, errNoJournal
+// isUndecided reports whether a retry or a cancellation of the record is in progress
+// or unresolved.
+func (j *careful) isUndecided(ctx context.Context, reference string) (bool, error) {
+	for _, op := range []string{"RetryOperation", "CancelOperation"} {
+		e, err := j.Lookup(ctx, op, reference)
+		if err != nil && !errors.Is(err, sqljournal.ErrNoIntent) {
+			return false, err
+		}
+		if e.InProgress {
+			return true, nil
+		}
 	}
-	underWay := map[string]bool{}
-	for _, e := range entries {
-		underWay[e.Try] = e.Open && !slices.ContainsFunc(old, func(o sqljournal.Entry) bool { return o.Try == e.Try })
+	for e, err := range j.Unresolved(ctx, 0) {
+		if err != nil || !e.Unique && strings.EqualFold(e.Reference, reference) { // a UUID in either case
+			return true, err
+		}
 	}
-	return entries, underWay, nil
+	return false, nil
+}
+
+// unsettled returns what is undecided, and how many calls are under way: what came of
+// those is not asked for yet. Of both the journal's clock decides.
+func (o *office) unsettled(ctx context.Context) (entries []sqljournal.Entry, underWay int64, err error) {
+	for e, err := range o.journal.Unresolved(ctx, 0) {
+		if err != nil {
+			return nil, 0, o.noJournal(ctx, err)
+		}
+		entries = append(entries, e)
+	}
+	stats, err := o.journal.Stats(ctx)
+	if err != nil {
+		return nil, 0, o.noJournal(ctx, err)
+	}
+	return entries, stats.InProgress, nil
+}
+
+func (o *office) noJournal(ctx context.Context, err error) error {
+	o.log.ErrorContext(ctx, errNoJournal.Error(), "error", err)
+	return errNoJournal
 }
 
 func (o *office) undecided(r *http.Request) (page, error) {
@@ -347,22 +368,27 @@ var (
 // later one that says nothing. It is the one page that can let something be sent
 // again, and leaves a trace in the log.
 func (o *office) resolve(r *http.Request) (page, error) {
-	_, underWay, err := o.unsettled(r.Context())
 	form := r.PostForm
 	tried := sqljournal.Entry{Op: form.Get("op"), Reference: form.Get("reference"), Try: form.Get("try")}
 	outcome, ok := answers[form.Get("answer")]
-	switch {
-	case err != nil:
-	case underWay[tried.Try]:
-		err = errTooEarly
-	case !ok:
-		err = errNoAnswer
-	default:
-		err = o.journal.ResolveEntry(r.Context(), tried, outcome)
+	err := errNoAnswer
+	if ok {
+		err = o.settle(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
 	}
 	s := judge(ofAnswers, outcome.String(), err)
 	s.Reference = tried.Reference
 	o.log.InfoContext(r.Context(), "resolve", "operation", tried.Op, "reference", tried.Reference, "try", tried.Try,
 		"answer", s.What, "result", s.Kind)
 	return page{to: "/undecided", Said: s}, nil
+}
+
+func (o *office) settle(ctx context.Context, tried sqljournal.Entry, found sqljournal.Resolution) error {
+	if _, _, err := o.unsettled(ctx); err != nil { // what cannot be shown is not settled
+		return err
+	}
+	err := o.journal.Resolve(ctx, tried, found)
+	if errors.Is(err, cardwire.ErrDuplicateIntent) {
+		return errTooEarly
+	}
+	return err
 }

@@ -1,5 +1,5 @@
 // Replicas lets three replicas of a program send the same orders at once, through
-// a service that fails in many ways, and settles what remains undecided. No order
+// a service that fails in many ways, and resolves what remains unknown. No order
 // is executed twice.
 //
 //	go run -C examples/replicas .
@@ -70,7 +70,7 @@ func run(ctx context.Context, out io.Writer, databaseURL string) error {
 		if err := settle(ctx, all[0].journal, 0, supportOf(service, batch)); err != nil {
 			return err
 		}
-		say("support has settled what was undecided")
+		say("support has resolved what was unknown")
 	}
 	twice := 0
 	for i := range orders {
@@ -89,7 +89,7 @@ func breakSome(service *cardwiretest.Service) {
 		service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed}, 3)
 		service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: executed}, 2)
 	}
-	service.Fail("CreateTransfer", cardwiretest.Fault{Status: 422, Code: 422}, 2)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 2)
 }
 
 // replica is one of several processes, here in the same one. They share nothing
@@ -128,6 +128,9 @@ func start(ctx context.Context, databaseURL, temp string, service *cardwiretest.
 }
 
 func onPostgreSQL(ctx context.Context, db *sql.DB) (*sqljournal.Journal, cardwire.Limiter, error) {
+	if err := migrate(ctx, db); err != nil {
+		return nil, nil, err
+	}
 	journal, err := openJournal(ctx, db)
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +144,7 @@ func onSQLite(ctx context.Context, db *sql.DB) (*sqljournal.Journal, cardwire.Li
 	if err != nil {
 		return nil, nil, err
 	}
-	return journal, share(1000, replicas), journal.EnsureSchema(ctx)
+	return journal, share(1000, replicas), journal.Migrate(ctx)
 }
 
 func number(batch string, i int) string { return fmt.Sprintf("%s-%d", batch, i) }
@@ -184,13 +187,14 @@ func end(err error) string {
 // supportOf looks into the books of the fake, as the real service's support looks
 // into its own.
 func supportOf(service *cardwiretest.Service, batch string) support {
-	return func(_ context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+	return func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
+		found := sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "looked into the books"}
 		switch {
 		case !strings.HasPrefix(e.Reference, batch):
-			return cardwire.OutcomeUnknown, nil // of an earlier run, whose fake is gone
+			found.Outcome = cardwire.OutcomeUnknown // of an earlier run, whose fake is gone
 		case service.Executions(e.Op, e.Reference) > 0:
-			return cardwire.OutcomeExecuted, nil
+			found.Outcome = cardwire.OutcomeExecuted
 		}
-		return cardwire.OutcomeNotSent, nil
+		return found, nil
 	}
 }

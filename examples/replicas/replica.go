@@ -10,13 +10,24 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
+// migrate creates or upgrades the journal's tables, as a step of the deployment. No
+// program does it as it starts: one that creates what is missing does not notice that
+// the database has forgotten everything.
+func migrate(ctx context.Context, db *sql.DB) error {
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	if err != nil {
+		return err
+	}
+	return journal.Migrate(ctx)
+}
+
 // openJournal opens the journal that all replicas share.
 func openJournal(ctx context.Context, db *sql.DB) (*sqljournal.Journal, error) {
 	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
 	if err != nil {
 		return nil, err
 	}
-	return journal, journal.EnsureSchema(ctx)
+	return journal, journal.Verify(ctx)
 }
 
 // connect returns a replica's client.

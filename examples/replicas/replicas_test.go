@@ -82,17 +82,16 @@ func journalOfTwo(t *testing.T) *sqljournal.Journal {
 	journal, _, err := onSQLite(t.Context(), db)
 	require.NoError(t, err)
 	for reference, age := range map[string]time.Duration{"M-1": time.Hour, "M-2": 2 * time.Hour, "young": 0} {
-		i := cardwire.Intent{Op: "CreateTransfer", Reference: reference, BodySHA256: "00", Time: time.Now().Add(-age), Unique: true}
+		i := cardwire.Intent{Op: "CreateTransfer", Reference: reference, BodySHA256: "00", Time: time.Now().Add(-age), SendBy: time.Now().Add(-age), Unique: true}
 		require.NoError(t, journal.Begin(t.Context(), i))
 	}
 	return journal
 }
 
-func undecided(t *testing.T, journal *sqljournal.Journal) (references []string) {
+func unresolved(t *testing.T, journal *sqljournal.Journal) (references []string) {
 	t.Helper()
-	entries, err := journal.Undecided(t.Context(), 0)
-	require.NoError(t, err)
-	for _, e := range entries {
+	for e, err := range journal.Unresolved(t.Context(), 0) {
+		require.NoError(t, err)
 		references = append(references, e.Reference)
 	}
 	return references
@@ -103,50 +102,53 @@ func TestSupportDecidesWhatIsOldEnough(t *testing.T) {
 	journal := journalOfTwo(t)
 	var asked []string
 	answers := map[string]cardwire.Outcome{"M-1": cardwire.OutcomeUnknown, "M-2": cardwire.OutcomeExecuted}
-	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		asked = append(asked, e.Reference)
-		return answers[e.Reference], nil
+		return sqljournal.Resolution{Outcome: answers[e.Reference]}, nil
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"M-2", "M-1"}, asked)
-	assert.Equal(t, []string{"M-1", "young"}, undecided(t, journal))
+	assert.Equal(t, []string{"M-1", "young"}, unresolved(t, journal))
 }
+
+var executed = sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted}
 
 func TestOneThatSupportCannotAnswerHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
 	closed := errors.New("support is closed")
-	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		if e.Reference == "M-2" {
-			return cardwire.OutcomeExecuted, closed
+			return executed, closed
 		}
-		return cardwire.OutcomeRefused, nil
+		return sqljournal.Resolution{Outcome: cardwire.OutcomeRefused}, nil
 	})
 	require.ErrorIs(t, err, closed)
-	assert.Equal(t, []string{"M-2", "young"}, undecided(t, journal))
+	assert.Equal(t, []string{"M-2", "young"}, unresolved(t, journal))
 }
 
 func TestSettlingTwiceAtOnceIsNoError(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
-	err := settle(t.Context(), journal, time.Minute, func(ctx context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
-		return cardwire.OutcomeExecuted, journal.Resolve(ctx, e.Op, e.Reference, cardwire.OutcomeExecuted) // the other replica
+	err := settle(t.Context(), journal, time.Minute, func(ctx context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
+		return executed, journal.Resolve(ctx, e, executed) // the other replica
 	})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"young"}, undecided(t, journal))
+	assert.Equal(t, []string{"young"}, unresolved(t, journal))
 }
 
 // An answer that was long in coming frees no order that was begun again.
 func TestAnOldAnswerFreesNothing(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
-	err := settle(t.Context(), journal, 90*time.Minute, func(ctx context.Context, e sqljournal.Entry) (cardwire.Outcome, error) {
+	err := settle(t.Context(), journal, 90*time.Minute, func(ctx context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		// The other replica was told the same, and has sent the order again.
 		again := cardwire.Intent{Op: e.Op, Reference: e.Reference, BodySHA256: e.BodySHA256, Time: time.Now(), Unique: true}
-		return cardwire.OutcomeNotSent, errors.Join(journal.ResolveEntry(ctx, e, cardwire.OutcomeNotSent), journal.Begin(ctx, again))
+		notSent := sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}
+		return notSent, errors.Join(journal.Resolve(ctx, e, notSent), journal.Begin(ctx, again))
 	})
 	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{"M-1", "M-2", "young"}, undecided(t, journal))
+	assert.ElementsMatch(t, []string{"M-1", "M-2", "young"}, unresolved(t, journal))
 }
 
 func TestAShareIsWhatAllMayDoByTheNumberOfReplicas(t *testing.T) {

@@ -36,6 +36,8 @@ const (
 	transferFile = "remittance.go"
 	uploadFile   = "upload.go"
 	sqlFile      = "sqljournal/journal.go"
+	sqlListFile  = "sqljournal/unresolved.go"
+	sqlExecFile  = "sqljournal/database.go"
 )
 
 const errNoAnswer = "// errNoAnswer is for doers"
@@ -419,54 +421,85 @@ var mutants = []mutant{
 
 	// What the journal in a table holds.
 	{name: "sqljournal: open intents begun again", dir: "sqljournal", edits: []edit{{
-		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND", "WHERE i.state IN ('refused', 'not_sent', 'open') AND",
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND", "WHERE i.state IN ('refused', 'not_sent', 'open') AND NOT i.closed AND",
 	}}},
-	{name: "sqljournal: undecided intents begun again", dir: "sqljournal", edits: []edit{{
-		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND", "WHERE i.state IN ('refused', 'not_sent', 'undecided') AND",
+	{name: "sqljournal: unknown intents begun again", dir: "sqljournal", edits: []edit{{
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND", "WHERE i.state IN ('refused', 'not_sent', 'unknown') AND NOT i.closed AND",
 	}}},
 	{name: "sqljournal: executed intents begun again", dir: "sqljournal", edits: []edit{{
-		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND", "WHERE i.state IN ('refused', 'not_sent', 'executed') AND",
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND", "WHERE i.state IN ('refused', 'not_sent', 'executed') AND NOT i.closed AND",
+	}}},
+	{name: "sqljournal: closed references begun again", dir: "sqljournal", edits: []edit{{
+		sqlFile, "WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND", "WHERE i.state IN ('refused', 'not_sent') AND",
 	}}},
 	{name: "sqljournal: another body under a reference", dir: "sqljournal", edits: []edit{
 		{sqlFile, " AND i.body_sha256 = excluded.body_sha256`", "`"},
 	}},
 	{name: "sqljournal: executed undone by a later result", dir: "sqljournal", edits: []edit{{
-		sqlFile, "\t\tWHEN state = 'executed' OR ?6 = 'executed' THEN 'executed'\n", "\t\tWHEN ?6 = 'executed' THEN 'executed'\n",
+		sqlFile, "\t\tWHEN state = 'executed' OR ?5 = 'executed' THEN 'executed'\n", "\t\tWHEN ?5 = 'executed' THEN 'executed'\n",
 	}}},
-	{name: "sqljournal: undecided undone by a repeat", dir: "sqljournal", edits: []edit{{
-		sqlFile, "\t\tWHEN state = 'open' AND holder LIKE ?5 THEN ?6\n", "\t\tWHEN state IN ('open', 'undecided') THEN ?6\n",
+	{name: "sqljournal: unknown undone by a retry", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\t\tWHEN state = 'open' AND holder LIKE ?4 THEN ?5\n", "\t\tWHEN state IN ('open', 'unknown') THEN ?5\n",
 	}}},
 	{name: "sqljournal: unknown outcome as not sent", dir: "sqljournal", edits: []edit{{
-		sqlFile, "\tdefault: // an outcome that is not known is unknown\n\t\treturn stateUndecided\n", "\tdefault:\n\t\treturn stateNotSent\n",
+		sqlFile, "\tdefault: // an outcome that is not known is unknown\n\t\treturn stateUnknown\n", "\tdefault:\n\t\treturn stateNotSent\n",
+	}}},
+	{name: "sqljournal: final refusals that close nothing", dir: "sqljournal", edits: []edit{{
+		sqlFile, "closed = closed OR (?8 AND", "closed = closed OR (FALSE AND ?8 AND",
+	}}},
+	{name: "sqljournal: a reference that a failed Begin left open stays taken", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\tj.abandoned.add(holder)\n", "",
+	}}},
+	{name: "sqljournal: a Begin that was executed twice is a duplicate", dir: "sqljournal", edits: []edit{{
+		sqlFile, "!i.Unique || r.state == stateOpen && r.holder == holder", "!i.Unique",
+	}}},
+	{name: "sqljournal: calls of the future in progress", dir: "sqljournal", edits: []edit{{
+		sqlFile, " && now.Before(sendBy) && !begun.After(now)", " && now.Before(sendBy)",
+	}}},
+	{name: "sqljournal: another journal's database", dir: "sqljournal", edits: []edit{{
+		sqlExecFile, "if identity := j.pinned(); identity != \"\" {", "if identity := j.pinned(); false {",
 	}}},
 	{name: "sqljournal: open intents not listed", dir: "sqljournal", edits: []edit{{
-		sqlFile, "FROM cardwire_intents WHERE state IN ('open', 'undecided')`", "FROM cardwire_intents WHERE state IN ('undecided')`",
+		sqlListFile, "const due = `state IN ('open', 'unknown')", "const due = `state IN ('unknown')",
 	}}},
-	{name: "sqljournal: decided intents resolved", dir: "sqljournal", edits: []edit{{
-		sqlFile, "WHERE op = ?1 AND reference = ?2 AND state IN ('open', 'undecided')`+condition,", "WHERE op = ?1 AND reference = ?2`+condition,",
+	{name: "sqljournal: intents of the future not listed", dir: "sqljournal", edits: []edit{{
+		sqlListFile, " OR begun_at > @now)`", " AND @now = @now)`",
+	}}},
+	{name: "sqljournal: resolved while a call may send", dir: "sqljournal", edits: []edit{{
+		sqlListFile, "(?5 = 'executed' OR send_by <= @now)", "(?5 = ?5 OR send_by <= @now)",
+	}}},
+	{name: "sqljournal: resolved intents resolved", dir: "sqljournal", edits: []edit{{
+		sqlListFile, " OR state IN ('refused', 'not_sent') AND ?5 = 'executed')", " OR state IN ('refused', 'not_sent'))",
 	}}},
 	{name: "sqljournal: later tries resolved", dir: "sqljournal", edits: []edit{{
-		sqlFile, "const try = `id || '-' || attempts`", "const try = `id || '-'`",
+		sqlListFile, "WHERE id = ?1 AND attempts = ?2 AND", "WHERE id = ?1 AND attempts >= ?2 AND",
 	}}},
-	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{sqlFile, "\t\tj.release(ctx, i, holder)\n", ""}}},
+	{name: "sqljournal: executed references voided", dir: "sqljournal", edits: []edit{{
+		sqlListFile, "WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed`", "WHERE NOT i.closed`",
+	}}},
+	{name: "sqljournal: failed Begin leaves an open intent", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\t_ = j.tryRelease(ctx, i, holder)\n", "",
+	}}},
 	{name: "sqljournal: two calls with one holder", dir: "sqljournal", edits: []edit{{sqlFile, "j.calls.Add(1)", "j.calls.Load()"}}},
 	{name: "sqljournal: an end that is tried once", dir: "sqljournal", edits: []edit{{
-		sqlFile, "return j.execWhile(ctx, j.passes, query, args)", "return j.execWhile(ctx, j.busy, query, args)",
+		sqlExecFile, "return j.execWhile(ctx, j.passes, times{now: time.Now()}, statement, args)", "return j.execWhile(ctx, j.busy, times{now: time.Now()}, statement, args)",
 	}}},
 	{name: "sqljournal: an end that is told again takes another row", dir: "sqljournal", edits: []edit{{
-		sqlFile, "ORDER BY CASE WHEN holder LIKE '%' || ?8 || '%' THEN 0 WHEN state = 'open' THEN 1", "ORDER BY CASE WHEN state = 'open' THEN 1",
+		sqlFile, "ORDER BY CASE WHEN holder LIKE '%' || ?7 || '%' THEN 0 WHEN state = 'open' THEN 1", "ORDER BY CASE WHEN state = 'open' THEN 1",
+	}}},
+	{name: "sqljournal: what has vanished stays so", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\tif err == nil && found > 0 {\n\t\treturn nil\n", "\tif err == nil {\n\t\treturn nil\n",
 	}}},
 	{name: "sqljournal: a failure that lasts is tried again", dir: "sqljournal", edits: []edit{{
-		sqlFile, "err.Error() != closedDatabase && !j.misunderstood(err)", "(err.Error() != closedDatabase && !j.misunderstood(err) || true)",
+		sqlExecFile, "err.Error() != closedDatabase && !j.misunderstood(err)", "(err.Error() != closedDatabase && !j.misunderstood(err) || true)",
 	}}},
-	{name: "sqljournal: repeats that leave an intent open", dir: "sqljournal", edits: []edit{{
-		sqlFile, "SET state = 'undecided', attempts = attempts + 1", "SET attempts = attempts + 1",
+	{name: "sqljournal: retries that leave an intent open", dir: "sqljournal", edits: []edit{{
+		sqlFile, "SET state = 'unknown', attempts = attempts + 1", "SET attempts = attempts + 1",
 	}}},
-	{name: "sqljournal: repeats that are not on record", dir: "sqljournal", edits: []edit{{
-		sqlFile, "return fmt.Errorf(\"sqljournal: a repeat is not on record: %w\", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})",
-		"return &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}",
+	{name: "sqljournal: retries that are not on record", dir: "sqljournal", edits: []edit{{
+		sqlFile, "\treturn fmt.Errorf(\"sqljournal: no retry is on record: %w\", d)", "\treturn d",
 	}}},
 	{name: "sqljournal: another body without what is known of the first", dir: "sqljournal", edits: []edit{{
-		sqlFile, "return fmt.Errorf(\"%w: %w\", cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})", "return cardwire.ErrOtherBody",
+		sqlFile, "return false, fmt.Errorf(\"%w: %w\", cardwire.ErrOtherBody, r.duplicate())", "return false, cardwire.ErrOtherBody",
 	}}},
 }

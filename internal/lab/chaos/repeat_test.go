@@ -188,7 +188,7 @@ func openJournal(t *testing.T, path string) *sqljournal.Journal {
 	db.SetMaxOpenConns(1) // SQLite lets one write at a time
 	journal, err := sqljournal.New(db, sqljournal.SQLite, sqljournal.WithRepeats())
 	require.NoError(t, err)
-	require.NoError(t, journal.EnsureSchema(t.Context()))
+	require.NoError(t, journal.Migrate(t.Context()))
 	return journal
 }
 
@@ -290,7 +290,7 @@ func (s *stage) settle(t *testing.T) {
 	require.NoError(t, s.service.settle(ctx))
 }
 
-// checkJournal compares the list of the undecided with what the calls told.
+// checkJournal compares the list of the unresolved with what the calls told.
 func (s *stage) checkJournal(t *testing.T, calls []*pair) {
 	t.Helper()
 	if s.journals[0] == nil {
@@ -304,9 +304,8 @@ func (s *stage) checkJournal(t *testing.T, calls []*pair) {
 			want = append(want, c.order.Op+" "+c.order.Reference)
 		}
 	}
-	entries, err := s.journals[0].Undecided(t.Context(), 0)
-	require.NoError(t, err)
-	for _, e := range entries {
+	for e, err := range s.journals[0].Unresolved(t.Context(), 0) {
+		require.NoError(t, err)
 		got = append(got, e.Op+" "+e.Reference)
 	}
 	slices.Sort(want)
