@@ -171,14 +171,6 @@ func newStage(t *testing.T, journal, newStart bool) *stage {
 	return s
 }
 
-func executeUnlessExists(x *exchange) {
-	if x.service.ledger.exists(x.order) {
-		x.say(http.StatusUnprocessableEntity, `{"code":422,"msg":"order exists","data":null}`)
-		return
-	}
-	succeed(x)
-}
-
 // openJournal opens the file as a process does that shares nothing else.
 func openJournal(t *testing.T, path string) *sqljournal.Journal {
 	t.Helper()
@@ -226,7 +218,7 @@ func (s *stage) call(t *testing.T, c *pair, client *cardwire.Client, by way) err
 	ctx, cancel := context.WithTimeout(t.Context(), cfg.Patience)
 	defer cancel()
 	ctx = context.WithValue(ctx, pastProxies{}, s.service.address)
-	return send(ctx, client, c.order, cardwire.WithHeader(kindHeader, by.kind))
+	return send(ctx, client, c.order, cardwire.WithHeader(KindHeader, by.kind))
 }
 
 func (s *stage) first(t *testing.T, calls []*pair, by way) {
