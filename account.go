@@ -11,7 +11,8 @@ import (
 // /account/capacity. Whether the number is a total or what is left is not shown.
 // An answer that is no integer is [ErrUnreadable].
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
-	return value(do(ctx, c, operation{
-		name: "CardCapacity", method: http.MethodGet, path: "/account/capacity",
-	}, reply[int64]{read: (*wire.Codec).RequiredInt64}, opts))
+	return value(do(ctx, c, operation[int64]{
+		spec: spec{name: "CardCapacity", method: http.MethodGet, path: "/account/capacity"},
+		read: (*wire.Codec).RequiredInt64,
+	}, opts))
 }

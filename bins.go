@@ -179,15 +179,19 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	return value(do(ctx, c, operation{name: "ListBINs", method: http.MethodGet, path: "/bins"},
-		reply[[]BIN]{read: rows(binMembers)}, opts))
+	return value(do(ctx, c, operation[[]BIN]{
+		spec: spec{name: "ListBINs", method: http.MethodGet, path: "/bins"},
+		read: rows(binMembers),
+	}, opts))
 }
 
 // ListBINsUnderMaintenance returns the digits of the BINs that are under
 // maintenance, as in BIN.BIN. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	return value(do(ctx, c, operation{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
-		reply[[]string]{read: (*wire.Codec).Codes}, opts))
+	return value(do(ctx, c, operation[[]string]{
+		spec: spec{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
+		read: (*wire.Codec).Codes,
+	}, opts))
 }
 
 var binMembers = []wire.Member[BIN]{

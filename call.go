@@ -10,67 +10,50 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CallOption configures one call.
-type CallOption func(*call)
-
-// WithResponse fills r with the response. r is reset by each call; after
-// AllCards it is that of the last page read.
-func WithResponse(r *Response) CallOption {
-	return func(k *call) {
-		if r == nil {
-			k.refuse("WithResponse: the response is nil")
-		}
-		k.response = r
-	}
+// operation is everything that differs between one operation of the API and another:
+// how its fields go out, and how the data of a success is read.
+type operation[T any] struct {
+	spec
+	read   func(*wire.Codec, *T)
+	verify func(*T) error  // is it what was asked for? nil: nothing to compare
+	id     func(*T) string // the service's identifier of what it did; nil: none
 }
 
-// WithHeader adds a header to the request. Those that carry a key or a cookie,
-// describe the body, make net/http repeat requests (Idempotency-Key), override the
-// method or the path (X-HTTP-Method-Override), ask for a part of the response
-// (Range), or concern one hop are refused with [ErrInvalidParams], also with "_" or
-// another character for "-".
-func WithHeader(name, value string) CallOption {
-	return func(k *call) {
-		if err := check.Header(name, value); err != nil {
-			k.refuse("WithHeader: " + err.Error())
-			return
-		}
-		if k.header == nil {
-			k.header = http.Header{}
-		}
-		k.header.Set(name, value)
-	}
-}
-
-// WithoutRetry sends one request at most.
-func WithoutRetry() CallOption { return func(k *call) { k.noRetry = true } }
-
-// operation describes one operation of the API: all that differs between one call
-// and another.
-type operation struct {
+// spec is the part of an operation that does not depend on what it returns.
+type spec struct {
 	name, method, path string
 	query              string
 	fields             wire.Fields // of the body
 	upload             *upload     // the file of a multipart body; nil: none
-	reference          string      // the caller's identifier of a write; "": none
-	record             string      // calls with one reference of one record exclude each other; "": name
-	intent             wire.Fields // what makes two requests the same; nil: fields
-	summary            string      // Intent.Summary
+	contentType        string      // of the body, once it is encoded; "": there is none
 	timeout            time.Duration
-	proves             func(*wire.Codec) bool // unreadable data proves execution; nil: never
-	amend              func(*Error)           // puts into the error what only the operation knows; nil: nothing
-	invalid            error                  // why it must not be sent
+	invalid            error // why it must not be sent
+
+	// Of a write.
+	reference string                 // the caller's identifier; "": none, or one that is refused
+	record    string                 // calls with one reference of one record exclude each other; "": name
+	intent    wire.Fields            // what makes two requests the same; nil: fields
+	summary   string                 // Intent.Summary
+	proves    func(*wire.Codec) bool // data that read refuses proves execution; nil: never
 
 	// Together, since each alone takes eight bytes, and calls are made often.
 	class   transport.Class
 	body    encoding
 	unique  bool // the reference is that of one execution
 	recheck bool // a response that fails its check is asked for once more
+}
+
+// accepted returns the reference, or "" if check refuses it: such a one was never
+// sent, and may be anything, so that it stays out of errors.
+func accepted(check func(name, v string) error, reference string) string {
+	if check("", reference) != nil {
+		return ""
+	}
+	return reference
 }
 
 // encoding is how an operation's fields become a body.
@@ -84,13 +67,6 @@ const (
 	multipartBody          // multipart/form-data
 )
 
-// reply is how the data of a success becomes a T.
-type reply[T any] struct {
-	read   func(*wire.Codec, *T)
-	verify func(*T) error  // is it what was asked for? nil: nothing to compare
-	id     func(*T) string // the service's identifier of what it did; nil: none
-}
-
 // object reads the data that is one object, in the form v.
 func object[T any](members []wire.Member[T], v wire.Variant) func(*wire.Codec, *T) {
 	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, members, v) }
@@ -101,37 +77,29 @@ func rows[T any](members []wire.Member[T]) func(*wire.Codec, *[]T) {
 	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, members, wire.Whole) }
 }
 
-// call is one call: what its options ask for, and how far it came.
-type call struct {
-	response *Response
-	header   http.Header
-	noRetry  bool
-	prefetch int
-	invalid  error
+// failure is an error of the operation before anything came back.
+func (s *spec) failure(o Outcome, cause error) *Error {
+	return &Error{Op: s.name, Outcome: o, Reference: s.reference, ReadOnly: s.class != transport.Write, Err: cause}
+}
 
-	client      *core // nil: New did not make the client
-	op          operation
-	start       time.Time
-	deadline    time.Time // of the whole call; zero: the context's alone
-	claimed     bool      // the reference is this call's until settle
-	intent      Intent    // of a write with a reference
-	journaled   bool      // the intent is in the journal
-	bearer      string
-	contentType string // of the body; "": there is none
-	read        func(*wire.Codec)
-	verify      func() error
-	serviceID   func() string
-	last        response
+// call is one call: what it is to do, and how far it came.
+type call struct {
+	callOptions
+	client   *core // nil: New did not make the client
+	op       *spec
+	claim    claim
+	start    time.Time
+	deadline time.Time // of the whole call; zero: the context's alone
+	bearer   string
+	last     response
+
+	read      func(*wire.Codec)
+	verify    func() error
+	serviceID func() string
 
 	// Kept here to be one allocation with the call.
 	request  transport.Request
 	envelope envelope
-}
-
-func (k *call) refuse(message string) {
-	if k.invalid == nil {
-		k.invalid = badSetup(message)
-	}
 }
 
 // do is the one path that every operation takes. A GetCard goes through
@@ -143,25 +111,32 @@ func (k *call) refuse(message string) {
 //
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
-func do[T any](ctx context.Context, c *Client, op operation, r reply[T], opts []CallOption) (*T, error) {
+func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	v := new(T)
 	k := &call{
-		op: op,
+		callOptions: optionsOf(opts),
+		op:          &op.spec,
 		read: func(d *wire.Codec) {
 			*v = *new(T) // nothing is left of a first look
-			r.read(d, v)
+			op.read(d, v)
+		},
+		verify: func() error {
+			if op.verify == nil {
+				return nil
+			}
+			return op.verify(v)
+		},
+		serviceID: func() string {
+			if op.id == nil {
+				return ""
+			}
+			return op.id(v)
 		},
 	}
 	if c.initialized() {
 		k.client = c.core()
 	}
-	if r.verify != nil {
-		k.verify = func() error { return r.verify(v) }
-	}
-	if r.id != nil {
-		k.serviceID = func() string { return r.id(v) }
-	}
-	ctx, failure := k.begin(ctx, opts)
+	ctx, failure := k.begin(ctx)
 	defer k.settleAfterPanic(ctx)
 	if failure == nil {
 		failure = k.exchange(ctx)
@@ -186,43 +161,22 @@ func value[T any](v *T, err error) (T, error) {
 	return *v, err
 }
 
-// begin applies the call's options, tells the observers, and claims a write's
-// reference. Where it fails, nothing is sent.
-func (k *call) begin(ctx context.Context, opts []CallOption) (context.Context, *Error) {
-	k.apply(opts)
+// begin tells the observers, and claims a write's reference. Where it fails, nothing
+// is sent.
+func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	if err := k.ready(ctx); err != nil {
 		return ctx, k.unready(ctx, err)
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.started(ctx)
-	return ctx, k.claim(ctx)
-}
-
-// endOf returns when the call must be over, by which a write with a reference has
-// begun its last write whatever the context allows; zero: when the context ends.
-func (k *call) endOf(ctx context.Context) time.Time {
-	own := k.start.Add(k.timeout())
-	switch d, ok := ctx.Deadline(); {
-	case !ok, k.needsClaim() && own.Before(d):
-		return own
-	case k.needsClaim():
-		return d
+	ctx = k.client.callStarted(ctx, k.op)
+	if !k.op.isClaimed() {
+		return ctx, nil
 	}
-	return time.Time{}
-}
-
-func (k *call) apply(opts []CallOption) {
-	for _, opt := range opts {
-		if opt == nil {
-			k.refuse("a call option is nil")
-			continue
-		}
-		opt(k)
-	}
-	if k.response != nil {
-		*k.response = Response{}
-	}
+	k.claim = claim{core: k.client, op: k.op}
+	bounded, stop := k.bounded(ctx)
+	defer stop()
+	return ctx, k.claim.take(bounded, k.start, k.deadline)
 }
 
 // ready returns why nothing can be sent, if so.
@@ -232,8 +186,8 @@ func (k *call) ready(ctx context.Context) error {
 		return badSetup("the client was not made by New")
 	case ctx == nil:
 		return badSetup("the context is nil")
-	case k.invalid != nil:
-		return k.invalid
+	case k.wrong != nil:
+		return k.wrong
 	case k.op.invalid != nil:
 		return k.op.invalid
 	}
@@ -243,13 +197,50 @@ func (k *call) ready(ctx context.Context) error {
 	return nil
 }
 
+// endOf returns when the call must be over, by which a write with a reference has
+// begun its last write whatever the context allows; zero: when the context ends.
+func (k *call) endOf(ctx context.Context) time.Time {
+	own := k.start.Add(k.timeout())
+	switch d, ok := ctx.Deadline(); {
+	case !ok, k.op.isClaimed() && own.Before(d):
+		return own
+	case k.op.isClaimed():
+		return d
+	}
+	return time.Time{}
+}
+
+// unready is the error of a call that cannot be sent.
+func (k *call) unready(ctx context.Context, err error) *Error {
+	if k.client == nil || !k.op.isClaimed() {
+		return k.op.failure(OutcomeNotSent, err)
+	}
+	k.claim = claim{core: k.client, op: k.op}
+	return k.claim.unready(ctx, err)
+}
+
+// settle resolves a claimed call.
+func (k *call) settle(ctx context.Context, failure *Error) {
+	if err := k.claim.settle(ctx, failure, k.serviceID); err != nil {
+		k.client.journalFailed(ctx, k.op, err)
+	}
+}
+
+// settleAfterPanic resolves a call that a panic in caller code cut short: what was
+// sent may have happened.
+func (k *call) settleAfterPanic(ctx context.Context) {
+	if k.claim.held {
+		k.settle(ctx, k.fail(OutcomeUnknown, nil))
+	}
+}
+
 // end tells of a call that was told to have started.
 func (k *call) end(ctx context.Context, failure *Error) {
 	if k.start.IsZero() {
 		return
 	}
 	k.logLast(ctx, failure)
-	k.ended(ctx, failure)
+	k.client.callEnded(ctx, k, failure)
 }
 
 // exchange sends the request and judges the response. One that fails its check is
@@ -266,8 +257,8 @@ func (k *call) exchange(ctx context.Context) *Error {
 	for again := k.op.recheck && !k.noRetry; ; again = false {
 		k.last = response{tries: k.last.tries}
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
-		if failure != nil && k.op.amend != nil {
-			k.op.amend(failure)
+		if failure != nil && k.op.upload != nil {
+			k.op.upload.explain(failure)
 		}
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
@@ -309,22 +300,20 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
-	var err error
-	k.contentType, err = k.op.encode(r)
-	return r, err
+	return r, k.op.encode(r)
 }
 
 // headers are those of one attempt. Their values are its own too, in one
-// allocation: a doer of the caller's may change them in place.
+// allocation: a caller-supplied doer may change them in place.
 func (k *call) headers() http.Header {
 	h := make(http.Header, 4+len(k.header))
-	values := []string{"application/json", k.client.userAgent, k.bearer, k.contentType}
+	values := []string{"application/json", k.client.userAgent, k.bearer, k.op.contentType}
 	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]
 	for name, v := range k.header {
 		h[name] = slices.Clone(v)
 	}
 	h["Authorization"] = values[2:3:3]
-	if k.contentType != "" {
+	if k.op.contentType != "" {
 		h["Content-Type"] = values[3:4:4]
 	}
 	return h
@@ -340,35 +329,34 @@ func (k *call) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// encode gives r its body, and returns the content type, "" for no body.
-func (op *operation) encode(r *transport.Request) (contentType string, err error) {
-	var text []byte
-	switch op.body {
+// encode gives r its body.
+func (s *spec) encode(r *transport.Request) (err error) {
+	var body []byte
+	switch s.body {
 	case noBody:
-		return "", nil
+		return nil
 	case formBody:
-		text, contentType = []byte(op.fields.Form()), "application/x-www-form-urlencoded"
+		body, s.contentType = []byte(s.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:
-		text, contentType = op.fields.JSON(), "application/json"
+		body, s.contentType = s.fields.JSON(), "application/json"
 	case rawBody:
-		text, contentType = []byte(op.fields[0].Value), "application/json"
+		body, s.contentType = []byte(s.fields[0].Value), "application/json"
 	case multipartBody:
-		return op.encodeMultipart(r)
+		s.contentType, err = s.encodeMultipart(r)
+		return err
 	}
-	r.Body, r.BodySize = bytesBody(text), int64(len(text))
-	return contentType, nil
+	r.Body, r.BodySize = bytesBody(body), int64(len(body))
+	return nil
 }
 
-func bytesBody(text []byte) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+func bytesBody(b []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
 // fail builds the call's error from the last response.
 func (k *call) fail(outcome Outcome, cause error) *Error {
-	return &Error{
-		Op: k.op.name, Outcome: outcome, HTTPStatus: k.last.status, Code: k.last.code,
-		Message: k.last.message, RequestID: k.last.requestID, Reference: k.op.reference,
-		RetryAfter: k.last.retryAfter, Attempts: k.last.attempts,
-		ReadOnly: k.op.class != transport.Write, Err: cause, codeSent: k.last.codeSent,
-	}
+	e := k.op.failure(outcome, cause)
+	e.HTTPStatus, e.Code, e.codeSent, e.Message = k.last.status, k.last.code, k.last.codeSent, k.last.message
+	e.RequestID, e.RetryAfter, e.Attempts = k.last.requestID, k.last.retryAfter, k.last.attempts
+	return e
 }

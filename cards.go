@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -141,45 +140,6 @@ type ConsumptionScene struct {
 	ChannelID int64
 }
 
-// CardPage is one page of ListCards. In which order cards come is not shown.
-type CardPage struct {
-	// Total is the number of cards on all pages.
-	Total int
-	// PerPage is the number of cards that the service puts on a page.
-	PerPage int
-	// CurrentPage is this page's number, from 1.
-	CurrentPage int
-	// LastPage is the last page's number.
-	LastPage int
-	// Cards are the cards of this page; empty: none.
-	Cards []Card
-}
-
-// ListCardsParams selects cards. The zero value selects all. How the query
-// parameters are called is not shown: see [Profile].
-type ListCardsParams struct {
-	// Limit is the page size asked for; 0: the service's own. The service may
-	// send fewer.
-	Limit int
-	// Page is the page asked for, from 1; 0: the first.
-	Page int
-	// SubAccountID restricts the result to a sub-account's cards; "": all.
-	SubAccountID string
-	// Status restricts the result to a status; nil: all. new(cardwire.CardActive)
-	// makes one. AllCards copies it when an iteration begins.
-	Status *CardStatus
-	// CardBIN restricts the result to a BIN; "": all.
-	CardBIN string
-	// CreatedFrom is the first day of creation; zero: no bound.
-	CreatedFrom Date
-	// CreatedTo is the last day of creation; zero: no bound.
-	CreatedTo Date
-	// TransactedFrom is the first day of the transaction time; zero: no bound.
-	TransactedFrom Date
-	// TransactedTo is the last day of the transaction time; zero: no bound.
-	TransactedTo Date
-}
-
 // CardSecrets is what GetCardSecrets returns: masked values and the ciphertext
 // of the number.
 type CardSecrets struct {
@@ -212,41 +172,12 @@ type CardOperation struct {
 	ClientTransactionID string
 }
 
-// ListCards returns one page of the cards that p selects. It calls GET /cards. A
-// page that contradicts p is asked for once more; if it still does, it is returned
-// together with [ErrParameterIgnored]. A page beyond the last one is empty, and no
-// error.
-func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
-	op := operation{name: "ListCards", method: http.MethodGet, path: "/cards", recheck: true}
-	op.query, op.invalid = c.listQuery(p)
-	return do(ctx, c, op, reply[CardPage]{
-		read: object(cardPageMembers, wire.Whole),
-		verify: func(page *CardPage) error {
-			if err := c.verifyPage(p, page); err != nil {
-				return err
-			}
-			page.endAfterLast(p.Page)
-			return nil
-		},
-	}, opts)
-}
-
-// AllCards iterates over the cards of all pages, from p.Page on. It ends with
-// the service's own last page. After an error it ends; Error.Page is the page
-// to resume from. [WithPrefetch] reads pages ahead.
-//
-// Pages are read at different times: a card that moves to another page meanwhile,
-// because others come or go, may be missed or come twice.
-func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[Card, error] {
-	return func(yield func(Card, error) bool) { newWalk(c, p, opts).all(ctx, yield) }
-}
-
 // GetCard returns a card, with number, CVV and expiry masked. It calls GET
 // /cards/info. Where the service returns another card, that is returned together
 // with [ErrParameterIgnored].
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
-	op := c.getCard("GetCard", "cardID", cardID)
-	return do(ctx, c, op, reply[Card]{
+	return do(ctx, c, operation[Card]{
+		spec: c.getCard("GetCard", "cardID", cardID),
 		read: object(cardMembers, singleCard),
 		verify: func(card *Card) error {
 			if c.profile().TrustReplies || card.ID == cardID {
@@ -260,27 +191,31 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 // GetCardByOrder is [Client.GetCard] with the identifier of an order. No member
 // of the answer repeats that, so nothing is compared.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
-	op := c.getCard("GetCardByOrder", "orderID", orderID)
-	return do(ctx, c, op, reply[Card]{read: object(cardMembers, singleCard)}, opts)
+	return do(ctx, c, operation[Card]{
+		spec: c.getCard("GetCardByOrder", "orderID", orderID),
+		read: object(cardMembers, singleCard),
+	}, opts)
 }
 
-func (c *Client) getCard(name, param, id string) operation {
-	op := operation{name: name, method: http.MethodGet, path: "/cards/info"}
+func (c *Client) getCard(name, param, id string) spec {
 	var q query
 	q.add(c.profile().CardIDParam, "CardIDParam", id)
-	op.query, op.invalid = q.fields.Form(), cmp.Or(checked(check.ID(param, id)), q.err)
-	return op
+	return spec{
+		name: name, method: http.MethodGet, path: "/cards/info",
+		query: q.fields.Form(), invalid: cmp.Or(checked(check.ID(param, id)), q.err),
+	}
 }
 
 // GetCardSecrets returns the masked values of a card and the ciphertext of its
 // number. It calls POST /cards/private. It is repeated once at most.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
-	op := operation{
-		name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private",
-		class: transport.Secret, body: formBody, invalid: checked(check.ID("cardID", cardID)),
-	}
-	op.fields.Add("cardId", cardID)
-	return do(ctx, c, op, reply[CardSecrets]{read: object(cardSecretsMembers, wire.Whole)}, opts)
+	return do(ctx, c, operation[CardSecrets]{
+		spec: spec{
+			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
+			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.ID("cardID", cardID)),
+		},
+		read: object(cardSecretsMembers, wire.Whole),
+	}, opts)
 }
 
 // FreezeCard freezes a card. It calls POST /cards/suspend and is sent once.
@@ -292,16 +227,17 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()
 	}
-	op := operation{
-		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend",
-		class: transport.Write, body: multipartBody,
-		reference: strings.ToLower(p.ClientTransactionID), record: cardOperationRecord, unique: true,
-		invalid: checked(check.ID("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
+	fields := func(id string) wire.Fields {
+		return wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: id}}
 	}
-	op.fields.Add("cardId", p.CardID)
-	op.fields.Add("clientTransactionId", p.ClientTransactionID)
-	op.intent = wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: op.reference}}
-	return do(ctx, c, op, reply[CardOperation]{
+	reference := accepted(check.UUID, strings.ToLower(p.ClientTransactionID))
+	return do(ctx, c, operation[CardOperation]{
+		spec: spec{
+			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
+			body: multipartBody, fields: fields(p.ClientTransactionID),
+			invalid:   checked(check.ID("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
+			reference: reference, record: cardOperationRecord, unique: true, intent: fields(reference),
+		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
@@ -338,17 +274,16 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 }
 
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
-	op := operation{
-		name: name, method: http.MethodPost, path: "/cards/adjustAction",
-		class: transport.Write, body: formBody, reference: strings.ToLower(id), record: cardOperationRecord,
-		invalid: checked(check.UUID("clientTransactionID", id)),
+	err := checked(check.UUID("clientTransactionID", id))
+	if err == nil && action == "" {
+		err = badSetup("the service's value for a retry is not known: set Profile.RetryAction")
 	}
-	if action == "" {
-		op.invalid = cmp.Or(op.invalid, badSetup("the service's value for a retry is not known: set Profile.RetryAction"))
-	}
-	op.fields.Add("client_transaction_id", id)
-	op.fields.Add("type", action)
-	_, err := do(ctx, c, op, reply[bool]{
+	_, err = do(ctx, c, operation[bool]{
+		spec: spec{
+			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
+			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}, invalid: err,
+			reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,
+		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {
 			if *done {
@@ -446,20 +381,6 @@ func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v
 
 // UnmarshalJSON reads a scene, as strictly as an answer.
 func (v *ConsumptionScene) UnmarshalJSON(text []byte) error { return unmarshal(text, v, sceneMembers) }
-
-var cardPageMembers = []wire.Member[CardPage]{
-	{Name: "total", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }},
-	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
-	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
-	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
-	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardMembers, listedCard) }},
-}
-
-// MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
-func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
-
-// UnmarshalJSON reads a page, as strictly as an answer.
-func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
 
 var cardSecretsMembers = []wire.Member[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},

@@ -91,7 +91,7 @@ type Error struct {
 	// Request-Id or X-Correlation-Id; "": none.
 	RequestID string
 	// Reference is the merchant order number or client transaction ID that the
-	// call was made with; "": the operation has none.
+	// call was made with; "": the operation has none, or it is not valid as one.
 	Reference string
 	// Page is where AllCards resumes: pass it as ListCardsParams.Page. 0 for
 	// every other operation.

@@ -865,17 +865,6 @@ func ExampleWithStrictDrift() {
 	// 500 true
 }
 
-// Deviations that are tolerated are told, and no value with them.
-func ExampleDriftLogger() {
-	client := connect(replies(`{"code":200,"msg":"success","data":"500","trace":"7f"}`),
-		cardwire.WithObserver(cardwire.DriftLogger(textLogger())))
-
-	_, _ = client.CardCapacity(context.Background())
-	// Output:
-	// level=WARN msg="cardwire: the answer deviates from the interface" operation=CardCapacity path=data kind="text for number"
-	// level=WARN msg="cardwire: the answer deviates from the interface" operation=CardCapacity path=* kind="unknown member"
-}
-
 func ExampleWithResponse() {
 	client := connect(cardwiretest.New())
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
@@ -114,86 +113,81 @@ func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateI
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// claim takes a write's reference, in memory and in the journal, before anything
-// is sent. What is claimed must be settled.
-func (k *call) claim(ctx context.Context) *Error {
-	if !k.needsClaim() {
-		return nil
-	}
-	if until, ok := k.client.memory.Enter(k.guard(), k.deadline); !ok {
-		return k.inProgress(until)
-	}
-	defer func() {
-		if !k.claimed { // also where the journal panicked
-			k.client.memory.Leave(k.guard())
-		}
-	}()
-	k.intent = k.newIntent()
-	var failure *Error
-	if k.client.journal == nil {
-		failure = k.recall()
-	} else {
-		failure = k.recordIntent(ctx)
-	}
-	k.claimed = failure == nil
-	return failure
+// claim is the hold of a write on its reference, in memory and in the journal.
+// What is held must be settled.
+type claim struct {
+	core      *core
+	op        *spec
+	intent    Intent
+	held      bool // the reference is this call's until settle
+	journaled bool // the intent is in the journal
 }
 
-func (k *call) needsClaim() bool { return k.op.class == transport.Write && k.op.reference != "" }
+// isClaimed reports whether the operation is a write with a reference.
+func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
 
 // key is what the reference is remembered by.
-func (k *call) referenceKey() inflight.Key {
-	return inflight.Key{Op: k.op.name, Reference: k.op.reference}
-}
+func (c *claim) key() inflight.Key { return inflight.Key{Op: c.op.name, Reference: c.op.reference} }
 
 // guard is what no other call may be in progress with.
-func (k *call) guard() inflight.Key {
-	return inflight.Key{Op: cmp.Or(k.op.record, k.op.name), Reference: k.op.reference}
+func (c *claim) guard() inflight.Key {
+	return inflight.Key{Op: cmp.Or(c.op.record, c.op.name), Reference: c.op.reference}
 }
 
-func (k *call) newIntent() Intent {
-	fields := k.op.intent
+// body tells the request from others with the same reference.
+func (c *claim) body() uint64 { return inflight.Digest(c.intent.BodySHA256) }
+
+// take claims the reference before anything is sent.
+func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
+	if until, ok := c.core.memory.Enter(c.guard(), sendBy); !ok {
+		return c.inProgress(until)
+	}
+	defer func() {
+		if !c.held { // also where the journal panicked
+			c.core.memory.Leave(c.guard())
+		}
+	}()
+	fields := c.op.intent
 	if fields == nil {
-		fields = k.op.fields
+		fields = c.op.fields
 	}
-	return Intent{
-		Op: k.op.name, Reference: k.op.reference, BodySHA256: fields.Digest(), Summary: k.op.summary,
-		Time: k.start, SendBy: k.deadline, Unique: k.op.unique,
+	c.intent = Intent{
+		Op: c.op.name, Reference: c.op.reference, BodySHA256: fields.Digest(), Summary: c.op.summary,
+		Time: start, SendBy: sendBy, Unique: c.op.unique,
 	}
-}
-
-// inProgress is the error of a call whose reference another call has, which may
-// send until then.
-func (k *call) inProgress(until time.Time) *Error {
-	remaining := time.Until(until)
-	return k.duplicate(&DuplicateIntent{InProgress: remaining > 0, Remaining: max(remaining, 0)})
-}
-
-func (k *call) duplicate(d *DuplicateIntent) *Error {
-	failure := k.fail(d.Outcome, d)
-	failure.RetryAfter = d.Remaining
+	failure := c.grant(ctx)
+	c.held = failure == nil
 	return failure
 }
 
-// otherBody is the error of a call whose reference is that of another request, whose
-// outcome is not this one's: the caller would book this one as paid.
-func (k *call) otherBody(d *DuplicateIntent, cause error) *Error {
-	return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, cause)})
+// grant asks whether the reference may be sent: the journal alone decides where there
+// is one, and the client's memory otherwise. nil: it may.
+func (c *claim) grant(ctx context.Context) *Error {
+	if c.core.journal == nil {
+		return c.recall()
+	}
+	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
+		return c.onRecord(err)
+	}
+	c.journaled = true
+	if c.op.unique { // others it always grants
+		c.remember(inflight.Free, "") // it was resolved, whatever this client saw of it
+	}
+	return nil
 }
 
-// recall asks the client's memory about the reference, where there is no journal;
-// nil: it may be sent.
-func (k *call) recall() *Error {
-	known := k.client.memory.Known(k.referenceKey())
-	if !k.op.unique || known.State == inflight.Free {
+// recall asks the client's memory.
+func (c *claim) recall() *Error {
+	known := c.core.memory.Known(c.key())
+	if !c.op.unique || known.State == inflight.Free {
 		return nil
 	}
 	d := duplicateOf(known)
 	switch {
-	case known.Body != inflight.Digest(k.intent.BodySHA256):
-		return k.otherBody(d, nil)
-	case known.State == inflight.Executed && !k.client.profile.ServerDeduplicates:
-		return k.duplicate(d)
+	case known.Body != c.body():
+		return c.otherBody(d, nil)
+	case known.State == inflight.Executed && !c.core.profile.ServerDeduplicates:
+		return c.duplicate(d)
 	}
 	return nil // to send again what is unknown is the caller's decision
 }
@@ -205,48 +199,38 @@ func duplicateOf(known inflight.Record) *DuplicateIntent {
 	return &DuplicateIntent{}
 }
 
-// recordIntent has the journal record the intent. The journal alone decides: a
-// reference that it grants is free, whatever this client saw of it.
-func (k *call) recordIntent(ctx context.Context) *Error {
-	ctx, stop := k.bounded(ctx)
-	defer stop()
-	if err := k.client.journal.Begin(ctx, k.intent); err != nil {
-		return k.onRecord(err)
-	}
-	k.journaled = true
-	if k.op.unique { // of others it records everything
-		k.client.memory.Remember(k.referenceKey(), inflight.Record{})
-	}
-	return nil
-}
-
 // onRecord is what it means for this call that its journal did not grant the
 // reference; nil: it is sent all the same.
-func (k *call) onRecord(err error) *Error {
+func (c *claim) onRecord(err error) *Error {
 	var d *DuplicateIntent
 	if !errors.As(err, &d) {
 		if errors.Is(err, ErrOtherBody) {
-			return k.fail(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
+			return c.op.failure(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
 		}
-		return k.fail(OutcomeNotSent, hideCause("the journal did not record the intent", err))
+		return c.op.failure(OutcomeNotSent, hideCause("the journal did not record the intent", err))
 	}
+	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped must not be lifted
+	if bare && d.sound().Outcome == OutcomeUnknown && c.core.profile.ServerDeduplicates {
+		// The service responds to a retry as it did to the first attempt; whether that
+		// one was executed stays unknown whatever a refusal says now.
+		c.remember(inflight.Unknown, "")
+		c.journaled = true
+		return nil
+	}
+	return c.refused(err, d)
+}
+
+// refused is the error of a call whose reference the journal knows as d.
+func (c *claim) refused(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
 	if errors.Is(err, ErrOtherBody) {
-		return k.otherBody(d, hideCause("", err))
+		return c.otherBody(d, hideCause("", err))
 	}
-	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // one that is wrapped must not be lifted
-		failure := k.duplicate(d)
+	failure := c.duplicate(d)
+	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // what wraps it is found
 		failure.Err = &journalRefusal{d, hideCause("", err)}
-		return failure
 	}
-	if d.Outcome != OutcomeUnknown || !k.client.profile.ServerDeduplicates {
-		return k.duplicate(d)
-	}
-	// The service responds to a retry as it did to the first attempt; whether that
-	// one was executed stays unknown whatever a refusal says now.
-	k.remember(inflight.Unknown, "")
-	k.journaled = true
-	return nil
+	return failure
 }
 
 // sound returns d without what contradicts itself, whatever a journal returned.
@@ -271,56 +255,103 @@ type journalRefusal struct {
 
 func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 
+// inProgress is the error of a call whose reference another call has, which may
+// send until then.
+func (c *claim) inProgress(until time.Time) *Error {
+	remaining := time.Until(until)
+	return c.duplicate(&DuplicateIntent{InProgress: remaining > 0, Remaining: max(remaining, 0)})
+}
+
+func (c *claim) duplicate(d *DuplicateIntent) *Error {
+	failure := c.op.failure(d.Outcome, d)
+	failure.RetryAfter = d.Remaining
+	return failure
+}
+
+// otherBody is the error of a call whose reference is that of another request, whose
+// outcome is not this one's: the caller would book this one as paid.
+func (c *claim) otherBody(d *DuplicateIntent, cause error) *Error {
+	return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, cause)})
+}
+
 // unready is the error of a call that cannot be sent. Where its reference is not
 // free, "not sent" would be true of this call and not of what the caller asks about.
-func (k *call) unready(ctx context.Context, err error) *Error {
-	failure := k.fail(OutcomeNotSent, err)
-	if k.client == nil || !k.needsClaim() || check.Given("", k.op.reference) != nil {
-		return failure // such a reference was never sent
+func (c *claim) unready(ctx context.Context, err error) *Error {
+	failure := c.op.failure(OutcomeNotSent, err)
+	if until, ok := c.core.memory.InProgress(c.guard()); ok {
+		return c.inProgress(until)
 	}
-	if until, ok := k.client.memory.InProgress(k.guard()); ok {
-		return k.inProgress(until)
+	if c.core.journal != nil && errors.Is(err, ErrInvalidParams) && !errors.Is(err, ErrSetup) {
+		return c.look(ctx, failure)
 	}
-	if k.client.journal != nil && errors.Is(err, ErrInvalidParams) && !errors.Is(err, ErrSetup) {
-		return cmp.Or(k.look(ctx), failure)
-	}
-	known := k.client.memory.Known(k.referenceKey())
+	known := c.core.memory.Known(c.key())
 	switch {
 	case known.State == inflight.Executed:
-		return k.duplicate(duplicateOf(known))
+		return c.duplicate(duplicateOf(known))
 	case known.State == inflight.Unknown:
 		failure.Outcome = OutcomeUnknown
 	}
 	return failure
 }
 
-// look asks the journal about a reference whose call cannot be sent as it is: with
-// "not sent" an order would be failed that may be paid. nil: it is free.
-func (k *call) look(ctx context.Context) *Error {
-	looker, ok := k.client.journal.(Looker)
+// look asks the journal about a reference whose call has invalid parameters: with
+// "not sent" an order would be failed that may be paid. Where the reference is free,
+// it returns failure.
+func (c *claim) look(ctx context.Context, failure *Error) *Error {
+	looker, ok := c.core.journal.(Looker)
 	if !ok {
-		return k.fail(OutcomeUnknown, k.op.invalid)
+		failure.Outcome = OutcomeUnknown
+		return failure
 	}
-	ctx, stop := context.WithTimeout(ctx, k.timeout())
+	ctx, stop := context.WithTimeout(ctx, journalTimeout)
 	defer stop()
-	err := looker.Look(ctx, k.op.name, k.op.reference)
+	err := looker.Look(ctx, c.op.name, c.op.reference)
 	if err == nil {
-		return nil
+		return failure
 	}
 	var d *DuplicateIntent
-	switch duplicate := errors.As(err, &d); {
-	case duplicate && errors.Is(err, ErrOtherBody):
-		return k.otherBody(d.sound(), hideCause("", err))
-	case duplicate:
-		return k.duplicate(d.sound())
+	if errors.As(err, &d) {
+		return c.refused(err, d)
 	}
-	return k.fail(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+	return c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+}
+
+// settle gives failure the final outcome of what is held, resolves that in memory and
+// in the journal, and lets go of the reference. The error is the journal's.
+func (c *claim) settle(ctx context.Context, failure *Error, serviceID func() string) error {
+	if !c.held {
+		return nil
+	}
+	c.held = false
+	defer c.core.memory.Leave(c.guard())
+	result := IntentResult{Outcome: OutcomeExecuted}
+	if failure != nil {
+		c.keepKnown(failure)
+		result = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
+	}
+	switch {
+	case result.Outcome == OutcomeUnknown:
+		c.remember(inflight.Unknown, "")
+	case result.Outcome != OutcomeExecuted:
+	case c.journaled, !c.op.unique: // the journal knows, or it may be executed again
+		result.ServiceID = serviceID()
+		c.remember(inflight.Free, "")
+	default:
+		result.ServiceID = serviceID()
+		c.remember(inflight.Executed, result.ServiceID)
+	}
+	if !c.journaled {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout) // the caller may be gone
+	defer cancel()
+	return c.core.journal.End(ctx, c.intent, result)
 }
 
 // keepKnown keeps what is known of the reference: a later refusal proves nothing
 // about the first attempt.
-func (k *call) keepKnown(failure *Error) {
-	switch known := k.client.memory.Known(k.referenceKey()); {
+func (c *claim) keepKnown(failure *Error) {
+	switch known := c.core.memory.Known(c.key()); {
 	case known.State == inflight.Executed:
 		failure.Outcome = OutcomeExecuted
 	case known.State == inflight.Unknown && (failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent):
@@ -328,61 +359,6 @@ func (k *call) keepKnown(failure *Error) {
 	}
 }
 
-// settle gives a claimed call its final outcome, in memory and in the journal, and
-// lets go of the reference.
-func (k *call) settle(ctx context.Context, failure *Error) {
-	if !k.claimed {
-		return
-	}
-	k.claimed = false
-	defer k.client.memory.Leave(k.guard())
-	result := IntentResult{Outcome: OutcomeExecuted}
-	if failure != nil {
-		k.keepKnown(failure)
-		result = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
-	}
-	switch result.Outcome {
-	case OutcomeExecuted:
-		if k.serviceID != nil {
-			result.ServiceID = k.serviceID()
-		}
-		k.rememberExecuted(result.ServiceID)
-	case OutcomeUnknown:
-		k.remember(inflight.Unknown, "")
-	}
-	if k.journaled {
-		k.recordResult(ctx, result)
-	}
-}
-
-// rememberExecuted ends what was unknown. That it is executed is for the journal to
-// know where there is one, and stands in the way of no other execution where the
-// reference is not unique.
-func (k *call) rememberExecuted(serviceID string) {
-	if k.journaled || !k.op.unique {
-		k.remember(inflight.Free, "")
-		return
-	}
-	k.remember(inflight.Executed, serviceID)
-}
-
-func (k *call) remember(s inflight.State, serviceID string) {
-	k.client.memory.Remember(k.referenceKey(), inflight.Record{State: s, Body: inflight.Digest(k.intent.BodySHA256), ServiceID: serviceID})
-}
-
-// settleAfterPanic resolves a call that a panic in caller code cut short: what was
-// sent may have happened.
-func (k *call) settleAfterPanic(ctx context.Context) {
-	if k.claimed {
-		k.settle(ctx, k.fail(OutcomeUnknown, nil))
-	}
-}
-
-// recordResult records also where the caller has gone.
-func (k *call) recordResult(ctx context.Context, r IntentResult) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
-	defer cancel()
-	if err := k.client.journal.End(ctx, k.intent, r); err != nil {
-		k.journalFailed(ctx, err)
-	}
+func (c *claim) remember(s inflight.State, serviceID string) {
+	c.core.memory.Remember(c.key(), inflight.Record{State: s, Body: c.body(), ServiceID: serviceID})
 }

@@ -469,7 +469,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"Limiter":            exhibitOf(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
 		"ListCardsParams":    exhibitKeyOf(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
 		"Looker":             exhibitOf(Looker(nil), nil),
-		"Observer":           exhibitOf(DriftLogger(slog.New(slog.DiscardHandler)), Observer{}),
+		"Observer":           exhibitOf(Observer{Drift: func(context.Context, CallInfo, Drift) {}}, Observer{}),
 		"Option":             exhibitOf(options, nil),
 		"Outcome":            exhibitKeyOf(OutcomeExecuted, OutcomeUnknown),
 		"Part":               exhibitOf(Part{Name: "a", Value: "b"}, Part{}),
@@ -832,7 +832,6 @@ func (l *listener) client(t *testing.T, opts ...Option) *Client {
 			return httpReply(r, 200, l.body), nil
 		})}),
 		WithLogger(slog.New(slog.NewTextHandler(&l.told, timeless))),
-		WithObserver(DriftLogger(slog.New(slog.NewJSONHandler(&l.told, timeless)))),
 		WithObserver(Observer{
 			CallEnd: func(_ context.Context, i CallInfo, r CallResult) { note(i, r.HTTPStatus, r.Code, r.Outcome, r.Err) },
 			Drift:   func(_ context.Context, i CallInfo, d Drift) { note(i, d) },

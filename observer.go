@@ -10,20 +10,20 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Observer is a set of optional functions that are told of calls. They are
+// Observer is a set of optional functions that observe calls. They are
 // called on the caller's goroutine, or one of the call's own, and must be safe
 // for concurrent use and quick.
 type Observer struct {
-	// CallStart is told before anything is sent or recorded; the context that it
+	// CallStart is called before anything is sent or recorded; the context that it
 	// returns is the call's from then on.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
-	// CallEnd is told last.
+	// CallEnd is called last.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
-	// Attempt is told after each request.
+	// Attempt is called after each request.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
-	// Drift is told of each kind of deviation in an answer, once a place.
+	// Drift is called for each kind of deviation in a response, once a place.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
-	// JournalError is told where Journal.End failed and the intent stays open.
+	// JournalError is called where Journal.End failed and the intent stays open.
 	JournalError func(ctx context.Context, c CallInfo, err error)
 }
 
@@ -43,7 +43,7 @@ type CallInfo struct {
 
 // CallResult describes how a call ended.
 type CallResult struct {
-	// HTTPStatus is the last status; 0: no answer.
+	// HTTPStatus is the last status; 0: no response.
 	HTTPStatus int
 	// Code is the envelope's code; 0: none was readable.
 	Code int
@@ -57,7 +57,7 @@ type CallResult struct {
 	Err error
 }
 
-// Drift is a deviation from the interface that was tolerated.
+// Drift is a deviation from the API that was tolerated.
 type Drift struct {
 	// Path is the place, like "data.data[].fee". Indices are left out, and an
 	// unknown name is "*", since it is payload too.
@@ -67,32 +67,19 @@ type Drift struct {
 	Kind string
 }
 
-// DriftLogger returns an [Observer] that logs drift at warning level; with nil, or
-// a logger without a handler, it logs nothing.
-func DriftLogger(l *slog.Logger) Observer {
-	if l == nil || isNil(l.Handler()) {
-		return Observer{}
-	}
-	return Observer{Drift: func(ctx context.Context, c CallInfo, d Drift) {
-		l.WarnContext(ctx, "cardwire: the answer deviates from the interface",
-			"operation", c.Op, "path", d.Path, "kind", d.Kind)
-	}}
-}
-
-// info is what observers are told; made when one is.
-func (k *call) info() CallInfo {
+// info is what observers are told of.
+func (s *spec) info() CallInfo {
 	return CallInfo{
-		Op: k.op.name, Method: k.op.method, Path: k.op.path,
-		Reference: k.op.reference, Write: k.op.class == transport.Write,
+		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, Write: s.class == transport.Write,
 	}
 }
 
-// started, ended, onAttempt and drifted tell the observers.
+// The methods below call the observers and write the log.
 
-func (k *call) started(ctx context.Context) context.Context {
-	for _, o := range k.client.observers {
+func (c *core) callStarted(ctx context.Context, op *spec) context.Context {
+	for _, o := range c.observers {
 		if o.CallStart != nil {
-			if next := o.CallStart(ctx, k.info()); next != nil {
+			if next := o.CallStart(ctx, op.info()); next != nil {
 				ctx = next
 			}
 		}
@@ -100,8 +87,11 @@ func (k *call) started(ctx context.Context) context.Context {
 	return ctx
 }
 
-func (k *call) ended(ctx context.Context, failure *Error) {
-	if len(k.client.observers) == 0 {
+func (c *core) callEnded(ctx context.Context, k *call, failure *Error) {
+	if failure != nil && !failure.ReadOnly {
+		c.logFailedWrite(ctx, failure)
+	}
+	if len(c.observers) == 0 {
 		return
 	}
 	result := CallResult{
@@ -111,14 +101,31 @@ func (k *call) ended(ctx context.Context, failure *Error) {
 	if failure != nil {
 		result.Outcome, result.Err = failure.Outcome, failure
 	}
-	for _, o := range k.client.observers {
+	for _, o := range c.observers {
 		if o.CallEnd != nil {
-			o.CallEnd(ctx, k.info(), result)
+			o.CallEnd(ctx, k.op.info(), result)
 		}
 	}
 }
 
-// onAttempt returns nil where nobody listens, which spares the call the work.
+// logFailedWrite logs what a person needs to find the order and to know its next step.
+func (c *core) logFailedWrite(ctx context.Context, e *Error) {
+	level := slog.LevelWarn
+	if e.Outcome == OutcomeUnknown {
+		level = slog.LevelError
+	}
+	attrs := []slog.Attr{
+		slog.String("operation", e.Op), slog.String("reference", e.Reference),
+		slog.String("outcome", e.Outcome.String()), slog.String("step", NextStep(e).String()),
+		slog.Int("status", e.HTTPStatus), slog.Int("code", e.Code), slog.String("requestID", e.RequestID),
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("cause", e.Err.Error()))
+	}
+	c.log(ctx, level, "cardwire: a write failed", attrs...)
+}
+
+// onAttempt returns nil if there is nobody to tell, which saves the call the work.
 func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	if k.client.logger == nil && len(k.client.observers) == 0 {
 		return nil
@@ -126,71 +133,73 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	return func(a transport.Attempt) {
 		for _, o := range k.client.observers {
 			if o.Attempt != nil {
-				o.Attempt(ctx, k.info(), Attempt(a))
+				o.Attempt(ctx, k.op.info(), Attempt(a))
 			}
 		}
 		if a.Wait == 0 {
 			k.last.attempt = &a // to be logged when its outcome and code are known
 			return
 		}
-		k.log(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
-		k.log(ctx, slog.LevelWarn, "cardwire: the attempt failed and is repeated", a, nil)
+		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
+		k.logAttempt(ctx, slog.LevelWarn, "cardwire: the attempt failed and is retried", a, nil)
 	}
 }
 
 // logLast logs the attempt that no other followed.
 func (k *call) logLast(ctx context.Context, failure *Error) {
 	if k.last.attempt != nil {
-		k.log(ctx, slog.LevelDebug, "cardwire: attempt", *k.last.attempt, failure)
+		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.last.attempt, failure)
 	}
 }
 
-// log writes what is safe to write, and nothing else.
-func (k *call) log(ctx context.Context, level slog.Level, text string, a transport.Attempt, failure *Error) {
-	l := k.client.logger
-	if l == nil || !l.Enabled(ctx, level) {
-		return
-	}
+func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
 	attrs := []slog.Attr{
 		slog.String("operation", k.op.name), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
 	}
-	if k.last.code != 0 {
+	if k.last.codeSent {
 		attrs = append(attrs, slog.Int("code", k.last.code))
 	}
 	if failure != nil {
 		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))
 	}
-	l.LogAttrs(ctx, level, text, attrs...)
+	k.client.log(ctx, level, message, attrs...)
 }
 
-func (k *call) journalFailed(ctx context.Context, err error) {
+func (c *core) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
+	if c.logger != nil {
+		c.logger.LogAttrs(ctx, level, message, attrs...)
+	}
+}
+
+func (c *core) journalFailed(ctx context.Context, op *spec, err error) {
 	err = hideCause("the journal did not record the result: the intent stays open", err)
-	for _, o := range k.client.observers {
+	for _, o := range c.observers {
 		if o.JournalError != nil {
-			o.JournalError(ctx, k.info(), err)
+			o.JournalError(ctx, op.info(), err)
 		}
 	}
-	if k.client.logger != nil {
-		k.client.logger.WarnContext(ctx, "cardwire: the journal did not record the result", "operation", k.op.name)
-	}
+	c.log(ctx, slog.LevelWarn, "cardwire: the journal did not record the result",
+		slog.String("operation", op.name), slog.String("reference", op.reference))
 }
 
-// drifted tells of drift, and returns an error under WithStrictDrift.
-func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
+// drifted reports drift, and returns an error under WithStrictDrift.
+func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error {
 	for _, d := range drifts {
-		for _, o := range k.client.observers {
+		for _, o := range c.observers {
 			if o.Drift != nil {
-				o.Drift(ctx, k.info(), Drift(d))
+				o.Drift(ctx, op.info(), Drift(d))
 			}
 		}
+		c.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
+			slog.String("operation", op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
-	if k.client.strictDrift && len(drifts) > 0 {
+	if c.strictDrift && len(drifts) > 0 {
 		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil
 }
 
-// watchesDrift says whether anybody would hear of drift.
+// watchesDrift reports whether anybody would hear of drift.
 func (c *config) watchesDrift() bool {
-	return c.strictDrift || slices.ContainsFunc(c.observers, func(o Observer) bool { return o.Drift != nil })
+	return c.strictDrift || c.logger != nil || slices.ContainsFunc(c.observers, func(o Observer) bool { return o.Drift != nil })
 }

@@ -381,11 +381,11 @@ func TestEveryKindOfDrift(t *testing.T) {
 
 			heard, drifts := driftsOf()
 			var log bytes.Buffer
-			got, err = tc.read(t.Context(), client(heard, WithObserver(DriftLogger(slog.New(slog.NewTextHandler(&log, nil))))))
+			got, err = tc.read(t.Context(), client(heard, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 			assert.Equal(t, []Drift{{tc.path, kind}}, *drifts)
-			assert.Regexp(t, `^time=\S+ level=WARN msg="cardwire: the answer deviates from the interface" operation=(ListBINs|GetCard|FreezeCard) `+
+			assert.Regexp(t, `^time=\S+ level=WARN msg="cardwire: the response deviates from the API" operation=(ListBINs|GetCard|FreezeCard) `+
 				regexp.QuoteMeta(`path=`+tc.path+` kind=`+strconv.Quote(kind))+`\n$`, log.String())
 
 			got, err = tc.read(t.Context(), client(WithStrictDrift()))
@@ -433,14 +433,6 @@ func TestDriftIsToldOnceAPlace(t *testing.T) {
 		assert.Len(t, states, 3)
 		assert.Equal(t, []Drift{{"data[].*", "unknown member"}, {"data[].code", "number for text"}}, *drifts)
 	}
-}
-
-func TestDriftLoggerWithoutALogger(t *testing.T) {
-	t.Parallel()
-	c := answered(t, anything, success(`"250"`), WithObserver(DriftLogger(nil)))
-	n, err := c.CardCapacity(t.Context())
-	require.NoError(t, err)
-	assert.EqualValues(t, 250, n)
 }
 
 // The envelope's drift counts as that of data does.

@@ -133,9 +133,10 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs one line at debug level for each attempt, and one at warning
-// level for each repeat and for each result that a Journal did not record, with
-// the operation, outcome, status, code and duration and nothing else.
+// WithLogger logs each failed write as a warning, and one whose outcome is unknown as
+// an error, with operation, reference, outcome, step, status, code, request ID and
+// cause. Drift, retries and results that a Journal did not record are warnings. Each
+// attempt is one line at debug level. Nothing of a payload is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || isNil(l.Handler()) {

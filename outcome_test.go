@@ -149,7 +149,7 @@ func codeReplies() []replyCase {
 	for code, is := range refusalsByNumber {
 		cases = append(cases, replyCase{
 			name: fmt.Sprint("code ", code), status: "200 OK",
-			body: fmt.Sprintf(`{"code":%d,"msg":"not possible","data":<data>}`, code),
+			body: fmt.Sprintf(`{"code":%d,"msg":"not possible","data":{"merchant_order_no":"M-2"}}`, code),
 			want: facts{Outcome: OutcomeRefused, Is: is, HTTPStatus: 200, Code: code, Message: "not possible"},
 		})
 	}
@@ -190,11 +190,18 @@ func statusReplies() []replyCase {
 	var cases []replyCase
 	for status, is := range refusalsByNumber {
 		want := facts{Outcome: OutcomeRefused, Is: is, HTTPStatus: status}
-		for name, body := range map[string]string{
-			"HTML": "<h1>Forbidden</h1>", "no body": "", "a list": "[]", "two codes": `{"code":200,"code":422,"msg":"m","data":null}`,
-		} {
-			cases = append(cases, replyCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+		unknown := facts{Outcome: OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1), HTTPStatus: status}
+		bare := unknown
+		if slices.Contains([]int{401, 404, 405, 413, 429}, status) {
+			bare = facts{Outcome: OutcomeRefused, Is: is + " Unreadable", HTTPStatus: status}
 		}
+		for name, body := range map[string]string{"HTML": "<h1>Forbidden</h1>", "no body": "", "a list": "[]"} {
+			cases = append(cases, replyCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: bare})
+		}
+		cases = append(cases, replyCase{
+			name: fmt.Sprint(status, " and two codes"), status: fmt.Sprint(status, " No"),
+			body: `{"code":200,"code":422,"msg":"m","data":null}`, want: unknown,
+		})
 		for _, code := range []int{1, 201, 422, 499, 600, 1001} {
 			w := want
 			w.Code, w.Message = code, "no"
@@ -265,14 +272,18 @@ func TestOutcomeOfAWrite(t *testing.T) {
 	}
 }
 
-// The service said yes, and what it said of the details is not what it promises.
+// The code is that of a success, and the data is not what the API promises: it was
+// executed only where the data names this order, or has the service's number for it.
 func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 	t.Parallel()
 	executed := facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	unknown := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	wrong := map[string]map[string]facts{
 		"CreateTransfer": {
-			`"A-1"`: executed, `7`: executed, `true`: executed, `null`: executed, `[]`: executed, `{}`: executed,
+			`"A-1"`: unknown, `7`: unknown, `true`: unknown, `null`: unknown, `[]`: unknown, `{}`: unknown,
+			`{"status":"wait_process"}`:                                                   unknown,
+			`[{"merchant_order_no":"M-1","api_order_no":"A-1"}]`:                          unknown,
+			`{"api_order_no":"A-1","status":5}`:                                           executed,
 			`{"merchant_order_no":"M-1","status":"wait_process"}`:                         executed,
 			`{"merchant_order_no":"M-1","api_order_no":null,"status":"wait_process"}`:     executed,
 			`{"merchant_order_no":"M-1","api_order_no":"","status":"wait_process"}`:       executed,
@@ -286,22 +297,22 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 			`{"merchant_order_no":"M-10","api_order_no":"A-1","status":"wait_process"}`:   unknown,
 			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_proce"}`: unknown,
 		},
-		"FreezeCard": {`{}`: executed, `[]`: executed, `""`: executed, `" \t"`: executed, `null`: executed, `true`: executed, `1.5`: executed},
+		"FreezeCard": {`{}`: unknown, `[]`: unknown, `""`: unknown, `" \t"`: unknown, `null`: unknown, `true`: unknown, `1.5`: unknown},
 		"CancelOperation": {
-			`{}`: executed, `[]`: executed, `"yes"`: executed, `""`: executed, `2`: executed, `null`: executed,
+			`{}`: unknown, `[]`: unknown, `"yes"`: unknown, `""`: unknown, `2`: unknown, `null`: unknown,
 			`false`: unknown, `0`: unknown, `"0"`: unknown,
 		},
-		"RetryOperation": {`"done"`: executed, `null`: executed, `false`: unknown},
+		"RetryOperation": {`"done"`: unknown, `null`: unknown, `false`: unknown},
 		"UploadImage": {
-			`"k-1"`: executed, `null`: executed, `[]`: executed, `{}`: executed,
-			`{"attachment_key":null}`: executed, `{"attachment_key":""}`: executed, `{"attachment_key":" "}`: executed, `{"attachment_key":["k"]}`: executed,
+			`"k-1"`: unknown, `null`: unknown, `[]`: unknown, `{}`: unknown,
+			`{"attachment_key":null}`: unknown, `{"attachment_key":""}`: unknown, `{"attachment_key":" "}`: unknown, `{"attachment_key":["k"]}`: unknown,
 		},
-		"CloseCard": {`"T-9"`: executed, `[]`: executed, `null`: executed, `{"ticket":9}`: executed},
+		"CloseCard": {`"T-9"`: unknown, `[]`: unknown, `null`: unknown, `{"ticket":9}`: unknown},
 	}
 	for _, w := range allWrites() {
 		t.Run(w.op, func(t *testing.T) {
 			t.Parallel()
-			bodies := map[string]facts{`{"code":200,"msg":"success"}`: executed}
+			bodies := map[string]facts{`{"code":200,"msg":"success"}`: unknown}
 			for data, want := range wrong[w.op] {
 				bodies[`{"code":200,"msg":"success","data":`+data+`}`] = want
 				bodies[`{"data":`+data+`,"msg":"success","code":200}`] = want
@@ -341,8 +352,8 @@ func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 	}
 }
 
-// "Executed" is claimed of an answer without readable data only where its words do
-// not contradict its code.
+// "Executed" is claimed of a response without readable data only where its message
+// does not contradict its code.
 func TestASuccessWhoseMessageSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	for msg, want := range map[string]Outcome{
@@ -352,7 +363,7 @@ func TestASuccessWhoseMessageSaysOtherwise(t *testing.T) {
 		``:                              OutcomeExecuted,
 		`"msg":"insufficient balance",`: OutcomeUnknown,
 	} {
-		for _, data := range []string{`"data":null`, `"data":[]`, `"data":{"merchant_order_no":"M-1","api_order_no":"","status":"failed"}`} {
+		for _, data := range []string{`"data":{"merchant_order_no":"M-1"}`, `"data":{"merchant_order_no":"M-1","api_order_no":"","status":"failed"}`} {
 			t.Run(msg+data, func(t *testing.T) {
 				t.Parallel()
 				c := answered(t, anything, `{"code":200,`+msg+data+`}`)
@@ -503,11 +514,14 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 	p := DefaultProfile()
 	p.RefusedCodes = []int{1001}
 	p.RefusedStatuses = []int{409}
+	p.BareRefusedStatuses = []int{410}
 	for reply, want := range map[string]facts{
 		replyText("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
 		replyText("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
-		replyText("409 Conflict", "", `exists`):                         {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 409},
-		replyText("422 No", "", `no`):                                   {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422},
+		replyText("409 Conflict", "", `{"code":7,"msg":"no"}`):          {Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 409, Code: 7, Message: "no"},
+		replyText("422 No", "", `{"code":7,"msg":"no"}`):                {Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 7, Message: "no"},
+		replyText("410 Gone", "", `no`):                                 {Outcome: OutcomeRefused, Is: "Refused Unreadable", HTTPStatus: 410},
+		replyText("404 No", "", `no`):                                   {Outcome: OutcomeUnknown, Is: "Unknown NotFound", HTTPStatus: 404},
 	} {
 		t.Run(reply, func(t *testing.T) {
 			t.Parallel()
@@ -570,7 +584,7 @@ func TestOutcomeOfARead(t *testing.T) {
 		},
 		"data of the wrong kind": {
 			replies: []exchange{{want: asked, status: 200, reply: `{"code":200,"msg":"success","data":{}}`}},
-			want:    facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
+			want:    facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
 		},
 		"not the envelope": {
 			replies: []exchange{{want: asked, status: 200, reply: `<html>`}},

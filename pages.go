@@ -4,35 +4,142 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/wire"
 )
+
+// CardPage is one page of ListCards. The order of cards is undocumented.
+type CardPage struct {
+	// Total is the number of cards on all pages.
+	Total int
+	// PerPage is the number of cards that the service puts on a page.
+	PerPage int
+	// CurrentPage is this page's number, from 1.
+	CurrentPage int
+	// LastPage is the last page's number.
+	LastPage int
+	// Cards are the cards of this page; empty: none.
+	Cards []Card
+}
+
+var cardPageMembers = []wire.Member[CardPage]{
+	{Name: "total", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }},
+	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
+	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
+	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
+	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardMembers, listedCard) }},
+}
+
+// MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
+func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
+
+// UnmarshalJSON reads a page, as strictly as an answer.
+func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
+
+// ListCardsParams selects cards. The zero value selects all. The names of the
+// query parameters are undocumented: see [Profile].
+type ListCardsParams struct {
+	// Limit is the page size asked for; 0: the service's own. The service may
+	// send fewer.
+	Limit int
+	// Page is the page asked for, from 1; 0: the first.
+	Page int
+	// SubAccountID restricts the result to a sub-account's cards; "": all.
+	SubAccountID string
+	// Status restricts the result to a status; nil: all. new(cardwire.CardActive)
+	// makes one. AllCards copies it when an iteration begins.
+	Status *CardStatus
+	// CardBIN restricts the result to a BIN; "": all.
+	CardBIN string
+	// CreatedFrom is the first day of creation; zero: no bound.
+	CreatedFrom Date
+	// CreatedTo is the last day of creation; zero: no bound.
+	CreatedTo Date
+	// TransactedFrom is the first day of the transaction time; zero: no bound.
+	TransactedFrom Date
+	// TransactedTo is the last day of the transaction time; zero: no bound.
+	TransactedTo Date
+}
+
+// ListCards returns one page of the cards that p selects. It calls GET /cards. A
+// page that contradicts p is asked for once more; if it still does, it is returned
+// together with [ErrParameterIgnored]. A page beyond the last one is empty, and no
+// error.
+func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
+	query, err := c.listQuery(p)
+	return do(ctx, c, operation[CardPage]{
+		spec: spec{name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true},
+		read: object(cardPageMembers, wire.Whole),
+		verify: func(page *CardPage) error {
+			if err := c.verifyPage(p, page); err != nil {
+				return err
+			}
+			page.endAfterLast(p.Page)
+			return nil
+		},
+	}, opts)
+}
+
+// AllPages iterates over the pages of the cards that p selects, from p.Page on. It
+// ends with the service's own last page. After an error it ends; Error.Page is the
+// page to resume from. The same page twice in a row is [ErrParameterIgnored].
+// [WithPrefetch] reads pages ahead.
+//
+// Pages are read at different times: a card that moves to another page meanwhile,
+// because others come or go, may be missed or come twice.
+func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
+	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
+}
+
+// AllCards iterates over the cards of [Client.AllPages].
+func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[Card, error] {
+	return func(yield func(Card, error) bool) {
+		for page, err := range c.AllPages(ctx, p, opts...) {
+			if err != nil {
+				yield(Card{}, err)
+				return
+			}
+			for i := range page.Cards {
+				if !yield(page.Cards[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // maxPrefetch bounds WithPrefetch: so many pages may be held in memory at once.
 const maxPrefetch = 100
 
-// WithPrefetch makes AllCards read up to pages further pages, at most 100, while
-// the current one is used. Cards come in the same order as without, and so does
-// an error: after all the cards before it. The limiter is waited for as ever.
+// WithPrefetch makes AllPages and AllCards read up to pages further pages, at most
+// 100, while the current one is used. Cards come in the same order as without, and so
+// does an error: after all the cards before it. The limiter is waited for as ever.
 //
-// A page is as old as its reading. Those under way when the iteration ends are
-// given up before it returns, and observers hear of them as failed calls. 0 reads
+// A page is as old as its reading. Those in progress when the iteration ends are
+// canceled before it returns, and observers see them as failed calls. 0 reads
 // one page at a time. Other operations ignore it.
 func WithPrefetch(pages int) CallOption {
-	return func(k *call) {
+	return func(o *callOptions) {
 		if pages < 0 || pages > maxPrefetch {
-			k.refuse("WithPrefetch: the number of pages is not from 0 to 100")
+			o.refuse("WithPrefetch: the number of pages must be from 0 to 100")
 			return
 		}
-		k.prefetch = pages
+		o.prefetch = pages
 	}
 }
 
-// walk goes through the pages in order. Without prefetching it reads one when
-// it is asked for it; otherwise goroutines read those after it meanwhile.
-type walk struct {
+// pager reads the pages in order. Without prefetching it reads one when it is asked
+// for it; otherwise goroutines read those after it meanwhile.
+type pager struct {
 	client   *Client
 	params   ListCardsParams
 	opts     []CallOption
@@ -49,44 +156,33 @@ type walk struct {
 	ended  sync.WaitGroup
 }
 
-func newWalk(c *Client, p ListCardsParams, opts []CallOption) *walk {
-	var k call // tells what the options ask for; each page's own call refuses them
-	for _, opt := range opts {
-		if opt != nil {
-			opt(&k)
-		}
-	}
+func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
 		p.Status = new(*p.Status) // the caller may go on with its own
 	}
-	return &walk{
-		client: c, params: p, opts: opts, response: k.response,
-		next: cmp.Or(p.Page, 1), most: k.prefetch, cancel: func() {},
+	o := optionsOf(opts) // each page's own call refuses what is wrong with them
+	return &pager{
+		client: c, params: p, opts: opts, response: o.response,
+		next: cmp.Or(p.Page, 1), most: o.prefetch, cancel: func() {},
 	}
 }
 
-// all yields the cards of all pages, and an error that says where to resume.
-func (w *walk) all(ctx context.Context, yield func(Card, error) bool) {
+// all yields all pages, and an error that names the page to resume from.
+func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	if w.most > 0 && ctx != nil { // without one each call says so
 		ctx, w.cancel = context.WithCancel(ctx)
 	}
 	defer w.stop()
 	for !w.done {
-		cards, err := w.step(ctx)
-		for i := range cards {
-			if !yield(cards[i], nil) {
-				return
-			}
-		}
-		if err != nil {
-			yield(Card{}, err)
+		page, err := w.step(ctx)
+		if !yield(page, err) || err != nil {
 			return
 		}
 	}
 }
 
 // stop ends what is read ahead, and waits until it has ended.
-func (w *walk) stop() {
+func (w *pager) stop() {
 	w.cancel()
 	w.ended.Wait()
 	for _, early := range w.ahead {
@@ -96,8 +192,8 @@ func (w *walk) stop() {
 	}
 }
 
-// step returns the next page's cards.
-func (w *walk) step(ctx context.Context) ([]Card, error) {
+// step returns the next page.
+func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, ids, err := w.page(ctx)
 	if err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {
 		// Like every contradiction it is looked at once more.
@@ -115,12 +211,12 @@ func (w *walk) step(ctx context.Context) ([]Card, error) {
 	w.done = w.next >= page.LastPage
 	w.next++
 	w.readAhead(ctx, page.LastPage)
-	return page.Cards, nil
+	return page, nil
 }
 
 // page returns the next page, which may have been read already, and the
 // identifiers on it.
-func (w *walk) page(ctx context.Context) (*CardPage, []string, error) {
+func (w *pager) page(ctx context.Context) (*CardPage, []string, error) {
 	page, err := w.take(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -132,7 +228,7 @@ func (w *walk) page(ctx context.Context) (*CardPage, []string, error) {
 	return page, ids, nil
 }
 
-func (w *walk) take(ctx context.Context) (*CardPage, error) {
+func (w *pager) take(ctx context.Context) (*CardPage, error) {
 	if len(w.ahead) == 0 || w.ahead[0].number != w.next {
 		return w.read(ctx, w.next, w.opts)
 	}
@@ -159,7 +255,7 @@ func (p *earlyPage) waited() bool {
 	return errors.Is(p.err, ErrNotSent) || errors.Is(p.err, context.DeadlineExceeded)
 }
 
-func (w *walk) read(ctx context.Context, number int, opts []CallOption) (*CardPage, error) {
+func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardPage, error) {
 	p := w.params
 	p.Page = number
 	if number == 1 && w.client.profile().PageParam == "" {
@@ -170,7 +266,7 @@ func (w *walk) read(ctx context.Context, number int, opts []CallOption) (*CardPa
 
 // repeats says whether these are the cards of the page before. Before the first
 // page there is none.
-func (w *walk) repeats(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
+func (w *pager) repeats(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
 
 // earlyPage is a page that is read before it is asked for.
 type earlyPage struct {
@@ -183,7 +279,7 @@ type earlyPage struct {
 }
 
 // readAhead begins with the pages after the current one, of which last is the last.
-func (w *walk) readAhead(ctx context.Context, last int) {
+func (w *pager) readAhead(ctx context.Context, last int) {
 	for n := w.next + len(w.ahead); n <= last && len(w.ahead) < w.most && !w.failed.Load(); n++ {
 		early := &earlyPage{number: n, ready: make(chan struct{}), err: endedEarly()}
 		w.ahead = append(w.ahead, early)
@@ -199,7 +295,7 @@ func endedEarly() error {
 	}
 }
 
-func (w *walk) fetch(ctx context.Context, early *earlyPage) {
+func (w *pager) fetch(ctx context.Context, early *earlyPage) {
 	defer close(early.ready)
 	defer func() {
 		early.panicked = recover()
@@ -223,4 +319,122 @@ func resumeAt(err error, page int) error {
 	resumable := *failure
 	resumable.Page = page
 	return &resumable
+}
+
+// query gathers query parameters by names that may not be known.
+type query struct {
+	fields wire.Fields
+	err    error
+}
+
+func (q *query) add(param, field, value string) {
+	if value != "" && param == "" && q.err == nil {
+		q.err = badSetup("the service's name for a parameter is not known: set Profile." + field)
+	}
+	q.fields.Add(param, value)
+}
+
+func (c *Client) listQuery(p ListCardsParams) (string, error) {
+	var q query
+	names := c.profile()
+	q.add(names.LimitParam, "LimitParam", positive(p.Limit))
+	q.add(names.PageParam, "PageParam", positive(p.Page))
+	q.add(names.SubAccountParam, "SubAccountParam", p.SubAccountID)
+	if p.Status != nil {
+		q.add(names.StatusParam, "StatusParam", strconv.Itoa(int(*p.Status)))
+	}
+	q.add(names.CardBINParam, "CardBINParam", p.CardBIN)
+	q.add(names.CreatedFromParam, "CreatedFromParam", p.CreatedFrom.String())
+	q.add(names.CreatedToParam, "CreatedToParam", p.CreatedTo.String())
+	q.add(names.TransactedFromParam, "TransactedFromParam", p.TransactedFrom.String())
+	q.add(names.TransactedToParam, "TransactedToParam", p.TransactedTo.String())
+	if err := p.valid(); err != nil {
+		return "", err
+	}
+	return q.fields.Form(), q.err
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func (p *ListCardsParams) valid() error {
+	switch {
+	case p.Limit < 0:
+		return invalid("Limit is negative")
+	case p.Page < 0:
+		return invalid("Page is negative")
+	case p.Status != nil && (*p.Status < CardLocked || *p.Status > CardSuspended):
+		return invalid("Status is none of the interface's six")
+	case before(p.CreatedTo, p.CreatedFrom):
+		return invalid("CreatedTo is before CreatedFrom")
+	case before(p.TransactedTo, p.TransactedFrom):
+		return invalid("TransactedTo is before TransactedFrom")
+	}
+	var sub error
+	if p.SubAccountID != "" {
+		sub = check.ID("SubAccountID", p.SubAccountID)
+	}
+	return checked(
+		sub, check.Digits("CardBIN", p.CardBIN),
+		checkDate("CreatedFrom", p.CreatedFrom), checkDate("CreatedTo", p.CreatedTo),
+		checkDate("TransactedFrom", p.TransactedFrom), checkDate("TransactedTo", p.TransactedTo),
+	)
+}
+
+// before says whether a is before b; an absent day is before nothing.
+func before(a, b Date) bool {
+	return !a.IsZero() && !b.IsZero() && a.String() < b.String()
+}
+
+// verifyPage says which parameter the page shows to have been ignored.
+func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
+	if c.profile().TrustReplies {
+		return nil
+	}
+	switch {
+	case p.Page >= 1 && p.Page <= page.LastPage && page.CurrentPage != p.Page:
+		return ignored("another page was returned", "PageParam")
+	case p.Limit > 0 && len(page.Cards) > p.Limit:
+		return ignored("more cards than Limit were returned", "LimitParam")
+	}
+	for i := range page.Cards {
+		if field := p.contradicted(&page.Cards[i]); field != "" {
+			return ignored("a card outside the filter was returned", field)
+		}
+	}
+	return nil
+}
+
+// endAfterLast empties a page beyond the last one for which the service sent
+// another page's cards, as one that clamps page numbers does.
+func (v *CardPage) endAfterLast(asked int) {
+	if asked > v.LastPage && asked != v.CurrentPage {
+		v.Cards = []Card{}
+	}
+}
+
+// zoneSlack is how far a creation time may lie outside the days asked for: no
+// zone is named, and zones lie up to 26 hours apart.
+const zoneSlack = 26 * time.Hour
+
+// contradicted returns the Profile field of a filter that the card fails.
+func (p *ListCardsParams) contradicted(card *Card) string {
+	created := card.CreateTime.In(time.UTC)
+	switch {
+	case p.Status != nil && card.Status != *p.Status:
+		return "StatusParam"
+	case !strings.HasPrefix(card.CardBIN, p.CardBIN) && !strings.HasPrefix(p.CardBIN, card.CardBIN):
+		return "CardBINParam"
+	case created.IsZero():
+		return ""
+	case !p.CreatedFrom.IsZero() && created.Before(DateTime{Date: p.CreatedFrom}.In(time.UTC).Add(-zoneSlack)):
+		return "CreatedFromParam"
+	case !p.CreatedTo.IsZero() && created.After(DateTime{Date: p.CreatedTo}.In(time.UTC).Add(24*time.Hour+zoneSlack)):
+		return "CreatedToParam"
+	}
+	return ""
 }

@@ -159,15 +159,19 @@ type Transfer struct {
 // ListRemittanceStates returns the countries, and the parts of countries, that
 // the service knows. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	return value(do(ctx, c, operation{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
-		reply[[]RemittanceState]{read: rows(stateMembers)}, opts))
+	return value(do(ctx, c, operation[[]RemittanceState]{
+		spec: spec{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
+		read: rows(stateMembers),
+	}, opts))
 }
 
 // ListRemittanceCurrencies returns the currencies that can be paid out. It calls
 // GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	return value(do(ctx, c, operation{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
-		reply[[]RemittanceCurrency]{read: rows(currencyMembers)}, opts))
+	return value(do(ctx, c, operation[[]RemittanceCurrency]{
+		spec: spec{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
+		read: rows(currencyMembers),
+	}, opts))
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
@@ -184,13 +188,14 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // The call ends after WithTimeout even if ctx allows more: that is Intent.SendBy,
 // after which nothing of it is sent.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
-	op := operation{
-		name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer",
-		class: transport.Write, body: jsonBody, reference: p.MerchantOrderNo, unique: true,
-		summary: p.summary(), proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
-	}
-	op.fields, op.invalid = p.fields()
-	return do(ctx, c, op, reply[Transfer]{
+	fields, err := p.fields()
+	return do(ctx, c, operation[Transfer]{
+		spec: spec{
+			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			body: jsonBody, fields: fields, invalid: err,
+			reference: accepted(check.Given, p.MerchantOrderNo), unique: true, summary: p.summary(),
+			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
+		},
 		read: object(transferMembers, wire.Whole),
 		verify: func(t *Transfer) error {
 			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {

@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -59,14 +60,14 @@ type Request struct {
 // [ErrUnreadable], and proves nothing about a write: OutcomeUnknown. Null fits only a
 // T that can be nil: where an operation returns nothing, let T be any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
-	op := operation{
+	s := spec{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
-		query: r.Query.Encode(), reference: r.Reference, unique: true,
+		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), unique: true,
 	}
-	op.invalid = cmp.Or(r.encode(&op), r.unjournaled(c))
+	s.invalid = cmp.Or(r.encode(&s), r.unjournaled(c))
 	// What a path and a query name belongs to the intent as the body does.
-	op.intent = append(slices.Clone(op.fields), wire.Field{Name: op.method + " " + op.path, Value: op.query})
-	return value(do(ctx, c, op, reply[T]{read: readAny[T]}, opts))
+	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
+	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
 }
 
 // name keeps an Op that is refused out of the text of the error.
@@ -96,7 +97,7 @@ func (r *Request) unjournaled(c *Client) error {
 }
 
 // encode puts the body into op, or says what is wrong with the request.
-func (r *Request) encode(op *operation) error {
+func (r *Request) encode(s *spec) error {
 	if err := r.valid(); err != nil {
 		return err
 	}
@@ -109,15 +110,15 @@ func (r *Request) encode(op *operation) error {
 		if err := checked(check.JSON("JSON", r.JSON)); err != nil {
 			return err
 		}
-		op.fields = wire.Fields{{Value: string(text)}}
-		op.body = rawBody
-	case r.Form != nil || op.method != http.MethodGet:
+		s.fields = wire.Fields{{Value: string(text)}}
+		s.body = rawBody
+	case r.Form != nil || s.method != http.MethodGet:
 		for _, name := range slices.Sorted(maps.Keys(r.Form)) {
 			for _, v := range r.Form[name] {
-				op.fields = append(op.fields, wire.Field{Name: name, Value: v})
+				s.fields = append(s.fields, wire.Field{Name: name, Value: v})
 			}
 		}
-		op.body = formBody
+		s.body = formBody
 	}
 	return nil
 }
@@ -167,4 +168,112 @@ func nillable[T any]() bool {
 		return true
 	}
 	return false
+}
+
+// CallOption configures one call.
+type CallOption func(*callOptions)
+
+// callOptions are what the options of one call ask for.
+type callOptions struct {
+	response *Response
+	header   http.Header
+	noRetry  bool
+	prefetch int
+	wrong    error // the first option that is; nil: none
+}
+
+func optionsOf(opts []CallOption) (o callOptions) {
+	for _, opt := range opts {
+		if opt == nil {
+			o.refuse("a call option is nil")
+			continue
+		}
+		opt(&o)
+	}
+	if o.response != nil {
+		*o.response = Response{}
+	}
+	return o
+}
+
+func (o *callOptions) refuse(message string) {
+	if o.wrong == nil {
+		o.wrong = badSetup(message)
+	}
+}
+
+// WithResponse fills r with the response. r is reset by each call; after
+// AllCards it is that of the last page read.
+func WithResponse(r *Response) CallOption {
+	return func(o *callOptions) {
+		if r == nil {
+			o.refuse("WithResponse: the response is nil")
+		}
+		o.response = r
+	}
+}
+
+// WithHeader adds a header to the request. Those that carry a key or a cookie,
+// describe the body, make net/http repeat requests (Idempotency-Key), override the
+// method or the path (X-HTTP-Method-Override), ask for a part of the response
+// (Range), or concern one hop are refused with [ErrInvalidParams], also with "_" or
+// another character for "-".
+func WithHeader(name, value string) CallOption {
+	return func(o *callOptions) {
+		if err := check.Header(name, value); err != nil {
+			o.refuse("WithHeader: " + err.Error())
+			return
+		}
+		if o.header == nil {
+			o.header = http.Header{}
+		}
+		o.header.Set(name, value)
+	}
+}
+
+// WithoutRetry sends one request at most.
+func WithoutRetry() CallOption { return func(o *callOptions) { o.noRetry = true } }
+
+// Response is what came back from the service, for WithResponse.
+type Response struct {
+	// HTTPStatus is the status; 0: there was no answer.
+	HTTPStatus int
+	// Header is the header, without Set-Cookie, Authorization and what holds the
+	// key, and with digits masked as in Message; nil: no answer.
+	Header http.Header
+	// Code is the envelope's code; 0: none was readable.
+	Code int
+	// Message is the envelope's msg, masked as in Error.Message.
+	Message string
+	// Attempts are the requests made; nil after a clean first try.
+	Attempts []Attempt
+
+	body func() []byte
+}
+
+// RevealBody returns a copy of the body as it came. It may hold card numbers
+// and CVVs. It is nil where no answer came or not all of it, and under
+// WithMaskedCards.
+func (r *Response) RevealBody() []byte {
+	if r == nil || r.body == nil {
+		return nil
+	}
+	return r.body()
+}
+
+// capture fills the caller's Response.
+func (k *call) capture(r *transport.Reply) {
+	if k.response == nil {
+		return
+	}
+	*k.response = Response{
+		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
+	}
+	if r.Header != nil {
+		k.response.Header = loggable(r.Header, k.key())
+	}
+	if r.Err == nil && !k.client.maskedCards {
+		body := bytes.Clone(r.Body)
+		k.response.body = func() []byte { return bytes.Clone(body) }
+	}
 }

@@ -25,17 +25,16 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	}{
 		"no name":                      {Request{Method: "GET", Path: "/a"}, "Op is empty"},
 		"a name with a line":           {Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op holds a control character"},
-		"no method":                    {Request{Op: "A", Path: "/a"}, "Method is none of"},
-		"another method":               {Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method is none of"},
-		"a method in small letters":    {Request{Op: "A", Method: "get", Path: "/a"}, "Method is none of"},
-		"a GET that writes":            {Request{Op: "A", Method: "GET", Path: "/a"}, "a GET does not write"},
-		"a PUT that reads":             {Request{Op: "A", Method: "PUT", Path: "/a"}, "PUT, PATCH and DELETE write"},
-		"a PATCH that reads":           {Request{Op: "A", Method: "PATCH", Path: "/a"}, "PUT, PATCH and DELETE write"},
-		"a DELETE that reads":          {Request{Op: "A", Method: "DELETE", Path: "/a"}, "PUT, PATCH and DELETE write"},
-		"two bodies":                   {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "Form and JSON are both set"},
+		"no method":                    {Request{Op: "A", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
+		"another method":               {Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
+		"a method in small letters":    {Request{Op: "A", Method: "get", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
+		"two bodies":                   {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "only one of Form, JSON and Multipart may be set"},
+		"a form and parts":             {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, Multipart: []Part{}}, "only one of Form, JSON and Multipart may be set"},
+		"a GET with parts":             {Request{Op: "A", Method: "GET", Path: "/a", Multipart: []Part{}}, "a GET has no body"},
+		"a GET with a reference":       {Request{Op: "A", Method: "GET", Path: "/a", Reference: "r"}, "Reference belongs to a write"},
 		"a GET with a form":            {Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET has no body"},
 		"a GET with JSON":              {Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET has no body"},
-		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r"}, "Reference belongs to a write"},
+		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "Reference belongs to a write"},
 		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
 		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
 		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
@@ -75,7 +74,7 @@ func TestCallKeepsAnOpThatIsRefusedOutOfTheError(t *testing.T) {
 		"": "Op is empty", "a\nb": "Op holds a control character", "a\xff": "Op is not valid UTF-8",
 	} {
 		_, err := Call[any](t.Context(), unasked(t), Request{Op: op, Method: "GET", Path: "/a"})
-		require.EqualError(t, err, "cardwire: Call: not sent: invalid parameters: "+problem+": correct it and call again; nothing was sent")
+		require.EqualError(t, err, "cardwire: Call: not sent: invalid parameters: "+problem+": correct it before calling again")
 	}
 }
 
@@ -99,7 +98,7 @@ func TestCallSends(t *testing.T) {
 			"GET /shop/api/v1/caf%C3%A9:1;v=2,3",
 		},
 		"a POST that reads": {
-			Request{Op: "A", Method: "POST", Path: "/find", Form: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			Request{Op: "A", Method: "POST", Path: "/find", ReadOnly: true, Form: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
 			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
 		},
 		"a POST without a body": {
@@ -215,11 +214,11 @@ func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
 
 func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	t.Parallel()
-	unreadable := facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	unreadable := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	read := func(t *testing.T, err error) {
 		t.Helper()
 		assert.Equal(t, unreadable, factsOf(t, err))
-		assert.ErrorContains(t, err, "data: want what the type of the call holds")
+		assert.ErrorContains(t, err, "data: want something that the type parameter of Call accepts")
 		assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
 	}
 	for _, data := range []string{`null`, `"4111111111111111"`, `4111111111111111`, `[]`, `true`, `{"owner":4111111111111111}`} {
@@ -272,7 +271,7 @@ func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 	e := failure(t, err)
 	assert.Equal(t, "CloseCard", e.Op)
 	assert.Equal(t, "r-1", e.Reference)
-	assert.True(t, strings.HasPrefix(err.Error(), `cardwire: CloseCard: refused, HTTP 422, code 422, "order exists"`), err)
+	assert.True(t, strings.HasPrefix(err.Error(), `cardwire: CloseCard r-1: refused, HTTP 422, code 422, "order exists"`), err)
 }
 
 // How often Call asks is the matter of what it is asked to do.
@@ -287,9 +286,9 @@ func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 		"a GET after 503":                  {Request{Method: "GET"}, replyText("503 Down", "", ""), 3, ErrOutcomeUnknown},
 		"a GET after 500":                  {Request{Method: "GET"}, replyText("500 Down", "", ""), 3, ErrOutcomeUnknown},
 		"a GET without an answer":          {Request{Method: "GET"}, "", 3, ErrOutcomeUnknown},
-		"a POST that reads after 503":      {Request{Method: "POST"}, replyText("503 Down", "", ""), 2, ErrOutcomeUnknown},
-		"a POST that reads after 500":      {Request{Method: "POST"}, replyText("500 Down", "", ""), 1, ErrOutcomeUnknown},
-		"a POST that reads, not answered":  {Request{Method: "POST"}, "", 1, ErrOutcomeUnknown},
+		"a POST that reads after 503":      {Request{Method: "POST", ReadOnly: true}, replyText("503 Down", "", ""), 2, ErrOutcomeUnknown},
+		"a POST that reads after 500":      {Request{Method: "POST", ReadOnly: true}, replyText("500 Down", "", ""), 1, ErrOutcomeUnknown},
+		"a POST that reads, not answered":  {Request{Method: "POST", ReadOnly: true}, "", 1, ErrOutcomeUnknown},
 		"a POST that writes after 503":     {Request{Method: "POST"}, replyText("503 Down", "", ""), 1, ErrOutcomeUnknown},
 		"a POST that writes after 429":     {Request{Method: "POST"}, replyText("429 Slow", "", ""), 1, ErrRefused},
 		"a POST that writes, not answered": {Request{Method: "POST"}, "", 1, ErrOutcomeUnknown},

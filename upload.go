@@ -70,12 +70,11 @@ const opUploadImage = "UploadImage"
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	u := &upload{params: p, ctx: ctx}
 	defer u.end()
-	op := operation{
-		name: opUploadImage, method: http.MethodPost, path: "/cards/upload",
-		class: transport.Write, body: multipartBody, upload: u, timeout: defaultUploadTimeout,
-		invalid: p.valid(), amend: u.explain,
-	}
-	return do(ctx, c, op, reply[UploadedImage]{
+	return do(ctx, c, operation[UploadedImage]{
+		spec: spec{
+			name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
+			body: multipartBody, upload: u, timeout: defaultUploadTimeout, invalid: p.valid(),
+		},
 		read:   object(uploadedImageMembers, wire.Whole),
 		verify: func(*UploadedImage) error { return u.check() },
 	}, opts)
@@ -180,8 +179,8 @@ func (u *upload) explain(failure *Error) {
 	if u.source == nil || failure.Err == nil {
 		return
 	}
-	if failure.Outcome == OutcomeExecuted && u.check() != nil {
-		failure.Outcome = OutcomeUnknown // what was done was not done with this image
+	if failure.Code == codeSuccess {
+		_ = u.check() // an early response leaves the source unread, and its fault unknown
 	}
 	if fault := u.source.fault(); fault != nil && failure.Err != fault { //nolint:errorlint // one that is wrapped has words of its own
 		failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
@@ -331,24 +330,24 @@ func (r *exactReader) closeFile() {
 }
 
 // encodeMultipart gives r a multipart body, streamed where it holds a file.
-func (op *operation) encodeMultipart(r *transport.Request) (string, error) {
-	if op.upload == nil {
-		m, err := wire.NewMultipart(op.fields, nil)
+func (s *spec) encodeMultipart(r *transport.Request) (string, error) {
+	if s.upload == nil {
+		m, err := wire.NewMultipart(s.fields, nil)
 		text := append(m.Head, m.Tail...)
 		r.Body, r.BodySize = bytesBody(text), int64(len(text))
 		return m.ContentType, err
 	}
 	if !r.Deadline.IsZero() {
-		op.upload.ctx, op.upload.cancel = context.WithDeadline(op.upload.ctx, r.Deadline)
+		s.upload.ctx, s.upload.cancel = context.WithDeadline(s.upload.ctx, r.Deadline)
 	}
-	contentType, err := op.upload.contentType()
+	contentType, err := s.upload.contentType()
 	if err != nil {
 		return "", err
 	}
-	m, err := wire.NewMultipart(op.fields, &wire.File{
-		Field: "file", Name: op.upload.params.Filename, ContentType: contentType,
+	m, err := wire.NewMultipart(s.fields, &wire.File{
+		Field: "file", Name: s.upload.params.Filename, ContentType: contentType,
 	})
-	r.Body = func() (io.ReadCloser, error) { return op.upload.body(m.Head, m.Tail) }
-	r.BodySize = int64(len(m.Head)) + op.upload.params.Size + int64(len(m.Tail))
+	r.Body = func() (io.ReadCloser, error) { return s.upload.body(m.Head, m.Tail) }
+	r.BodySize = int64(len(m.Head)) + s.upload.params.Size + int64(len(m.Tail))
 	return m.ContentType, err
 }

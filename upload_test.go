@@ -69,7 +69,7 @@ func TestUploadImage(t *testing.T) {
 	}
 }
 
-func TestUploadAnswersWithoutAKeyAreExecutedAndUnreadable(t *testing.T) {
+func TestUploadResponsesWithoutAKeyAreUnknownAndUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`{}`, `{"attachment_key":null}`, `{"attachment_key":""}`, `{"attachment_key":{}}`, `[]`, `null`, `"att/7f.png"`} {
 		t.Run(data, func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestUploadAnswersWithoutAKeyAreExecutedAndUnreadable(t *testing.T) {
 			got, err := answered(t, anything, success(data)).UploadImage(t.Context(), ImageBytes("front.png", []byte(pngHead)))
 			assert.Nil(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorIs(t, err, ErrExecuted)
+			require.ErrorIs(t, err, ErrOutcomeUnknown)
+			assert.Equal(t, StepRetry, NextStep(err), "an image that is uploaded twice harms nobody")
 		})
 	}
 }
@@ -317,7 +318,8 @@ func TestUploadOfAWrongImageWithAnUnreadableEarlyAnswerIsUnknown(t *testing.T) {
 
 	_, err = clientOn(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content), "image/png"))
 	require.ErrorIs(t, err, ErrUnreadable)
-	assert.Equal(t, OutcomeExecuted, failure(t, err).Outcome)
+	assert.NotContains(t, err.Error(), "Size", "of an image as it was announced")
+	assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome)
 }
 
 // stuck blocks until it is closed, like a pipe that nobody writes to.

@@ -157,7 +157,6 @@ func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretes
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
 		cardwire.WithJournal(&careful{Journal: journal}),
 		cardwire.WithLogger(logger),
-		cardwire.WithObserver(cardwire.DriftLogger(logger)),
 		cardwire.WithObserver(failures),
 	}
 	if fake == nil {

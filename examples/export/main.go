@@ -106,7 +106,6 @@ func connect(s settings, log io.Writer) (*cardwire.Client, error) {
 		// What examples/doctor advises belongs here.
 		cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.DefaultProfile() }),
 		cardwire.WithLogger(logger),
-		cardwire.WithObserver(cardwire.DriftLogger(logger)),
 	}
 	if !s.reveal {
 		opts = append(opts, cardwire.WithMaskedCards())
