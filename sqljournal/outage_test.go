@@ -26,6 +26,7 @@ type outage struct {
 	lost   atomic.Int64 // statements to come that are executed, and fail all the same
 	failed atomic.Int64 // statements to come after those that fail
 	asked  atomic.Int64 // statements so far
+	before func()       // what happens before a query is executed; nil: nothing
 }
 
 // during returns a journal at a place that has its schema, and the outage on the
@@ -69,6 +70,9 @@ func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.
 }
 
 func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if u.outage.before != nil {
+		u.outage.before()
+	}
 	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
@@ -271,4 +275,28 @@ func TestEndGivesUpInTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A query that is held up finds what was begun meanwhile, which is in progress
+// although it is later than the query's time.
+func TestUnresolvedLeavesOutWhatIsBegunMeanwhile(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, other := openNew(t, at)
+		journal, outage := during(t, at, nil)
+		i := intent("M-1")
+		outage.before = func() {
+			outage.before = nil
+			i.Time = time.Now()
+			i.SendBy = i.Time.Add(time.Minute)
+			require.NoError(t, other.Begin(t.Context(), i))
+		}
+		assert.Empty(t, references(t, journal, 0))
+		outage.before = func() {
+			outage.before = nil
+			require.NoError(t, other.End(t.Context(), i, cardwire.IntentResult{}))
+		}
+		assert.Empty(t, references(t, journal, time.Hour), "it ended unknown, and not an hour ago")
+		assert.Len(t, references(t, journal, 0), 1)
+	})
 }

@@ -88,15 +88,15 @@ const pageSize = 500
 // that. What is resolved in the loop does not disturb it.
 func (j *Journal) Unresolved(ctx context.Context, grace time.Duration) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		last := entry{}
+		grace, last := max(0, grace), entry{}
 		for {
-			page, err := j.unresolved(ctx, max(0, grace), last)
+			page, err := j.unresolved(ctx, grace, last)
 			if err != nil {
 				yield(Entry{}, err)
 				return
 			}
 			for _, e := range page {
-				if !yield(e.Entry, nil) {
+				if !e.tooYoung(grace) && !yield(e.Entry, nil) {
 					return
 				}
 			}
@@ -133,10 +133,17 @@ func (j *Journal) unresolved(ctx context.Context, grace time.Duration, last entr
 		j.dialect.ago(grace), j.dialect.moment(last.BegunAt), last.id)
 }
 
-// entry is an Entry with its row's number.
+// entry is an Entry with its row's number, as it was at the time now.
 type entry struct {
 	Entry
-	id int64
+	id  int64
+	now time.Time
+}
+
+// tooYoung reports that an intent was begun while the query was held up, by a lock or
+// a pause: by the query's own time, which is older, it began in the future.
+func (e entry) tooYoung(grace time.Duration) bool {
+	return !e.BegunAt.After(e.now) && e.SendBy.After(e.now.Add(-grace))
 }
 
 func (j *Journal) entries(ctx context.Context, query string, args ...any) (entries []entry, err error) {
@@ -149,7 +156,8 @@ func (j *Journal) entries(ctx context.Context, query string, args ...any) (entri
 		e.CreatedAt, e.BegunAt, e.SendBy, e.EndedAt = created.Time, begun.Time, sendBy.Time, ended.Time
 		e.Outcome, e.Try = outcomeOf(state), tryOf(e.id, e.Attempts)
 		e.Open = ended.IsZero() && e.Outcome == cardwire.OutcomeUnknown
-		e.InProgress = inProgress(state, e.BegunAt, e.SendBy, now.now())
+		e.now = now.now()
+		e.InProgress = inProgress(state, e.BegunAt, e.SendBy, e.now)
 		entries = append(entries, e)
 		return err
 	})
