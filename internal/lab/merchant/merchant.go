@@ -33,6 +33,8 @@ type Task struct {
 	Seed    uint64
 	Client  string // "cardwire", or one of the clients to compare with
 
+	RetryErrors bool // of those: an error means StepRetry, and not StepFail
+
 	Timeout time.Duration // of a call
 	Grace   time.Duration // how long after SendBy "not found" is not believed
 	Lease   time.Duration // after which a message is delivered again
@@ -87,6 +89,8 @@ func (t Task) Run(ctx context.Context) (err error) {
 		}
 		defer db.Close()
 		m.journal = journal
+	} else if err := m.table.recover(ctx); err != nil {
+		return err
 	}
 	if m.client, err = m.newClient(); err != nil {
 		return err
@@ -196,7 +200,7 @@ func (m *merchant) handle(ctx context.Context, msg message) error {
 		a.after = supportEvery
 	}
 	var reborn *message
-	if !msg.Late && luck.IntN(4) == 0 {
+	if !msg.Late && m.Client == clientCardwire && luck.IntN(4) == 0 {
 		reborn = &message{Body: bodies[luck.IntN(len(bodies))]}
 	}
 	return m.table.record(ctx, msg, a, reborn, m.Timeout+m.Grace+time.Duration(luck.IntN(2000))*time.Millisecond)
@@ -261,9 +265,9 @@ func (m *merchant) newClient() (client, error) {
 	case clientCardwire:
 		return m.newCardwire()
 	case clientRetrying:
-		return &plain{chaos.Retrying(), m.Bases, m.Timeout, cardwire.StepFail}, nil
+		return &plain{chaos.Retrying(), m.Task}, nil
 	case clientIdempotent:
-		return &plain{chaos.Idempotent(), m.Bases, m.Timeout, cardwire.StepFail}, nil
+		return &plain{chaos.Idempotent(), m.Task}, nil
 	}
 	return nil, fmt.Errorf("no client is called %q", m.Client)
 }

@@ -2,7 +2,6 @@ package merchant
 
 import (
 	"context"
-	"time"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/lab/chaos"
@@ -16,19 +15,21 @@ const (
 )
 
 type plain struct {
-	caller  chaos.Caller
-	bases   map[string]string
-	timeout time.Duration
-	onError cardwire.Step
+	caller chaos.Caller
+	task   Task
 }
 
 func (c *plain) call(ctx context.Context, msg message, kind string, _ func()) advice {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.task.Timeout)
 	defer cancel()
-	if v, _ := c.caller.Call(ctx, c.bases[kind], chaos.Order{Op: operation, Reference: msg.Reference}); v == chaos.Success {
+	v, _ := c.caller.Call(ctx, c.task.Bases[kind], chaos.Order{Op: operation, Reference: msg.Reference})
+	switch {
+	case v == chaos.Success:
 		return advice{step: cardwire.StepDone, serviceID: "AO-" + msg.Reference}
+	case c.task.RetryErrors:
+		return advice{step: cardwire.StepRetry}
 	}
-	return advice{step: c.onError}
+	return advice{step: cardwire.StepFail}
 }
 
 func (c *plain) close() { c.caller.Close() }

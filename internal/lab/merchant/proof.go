@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/lab/chaos"
-	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 // Proof describes a run.
@@ -27,6 +26,8 @@ type Proof struct {
 	Orders  int
 	Client  string
 	Journal *Place // nil: none
+
+	RetryErrors bool // what an error of the other clients means; else the order fails
 
 	// Processes is how many there are; 0: the merchant is part of this process, and is
 	// neither killed nor paused.
@@ -71,43 +72,62 @@ func (r *Result) String() string {
 }
 
 // Run has all orders submitted, and compares what became of them with the ledger.
-func (p Proof) Run(ctx context.Context) (result *Result, err error) {
+func (p Proof) Run(ctx context.Context) (*Result, error) {
+	w, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	r := &Result{Orders: p.Orders, Steps: map[string]int{}}
+	start := time.Now()
+	if p.Processes == 0 {
+		err = w.task.Run(ctx)
+	} else {
+		err = p.processes(ctx, w.task, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = w.compare(ctx, r)
+	r.Took = time.Since(start)
+	return r, err
+}
+
+// world is what the merchant lives in.
+type world struct {
+	service *chaos.Running
+	support *supporter
+	desk    *httptest.Server
+	table   *table
+	task    Task
+}
+
+// open starts the service, and puts the orders into the table.
+func (p Proof) open(ctx context.Context) (*world, error) {
 	service, err := chaos.Start(ctx, kinds())
 	if err != nil {
 		return nil, err
 	}
-	defer service.Stop()
-	support := &supporter{ledger: service.Ledger(), asked: map[string]int{}, wrong: map[string]bool{}}
-	desk := httptest.NewServer(support)
-	defer desk.Close()
+	w := &world{service: service}
+	w.support = &supporter{ledger: service.Ledger(), asked: map[string]int{}, wrong: map[string]bool{}}
+	w.desk = httptest.NewServer(w.support)
+	w.task = p.task(service.Base(), w.desk.URL)
+	if w.table, err = openTable(w.task.Table); err == nil {
+		err = p.order(ctx, w.table)
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
 
-	task := p.task(service.Base(), desk.URL)
-	t, err := openTable(task.Table)
-	if err != nil {
-		return nil, err
+func (w *world) close() {
+	if w.table != nil {
+		_ = w.table.close() // it is thrown away
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	if err := p.order(ctx, t); err != nil {
-		return nil, err
-	}
-	result = &Result{Orders: p.Orders, Steps: map[string]int{}}
-	start := time.Now()
-	if p.Processes == 0 {
-		err = task.Run(ctx)
-	} else {
-		err = p.processes(ctx, task, result)
-	}
-	if err != nil {
-		return nil, err
-	}
-	settle, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if err := service.Settle(settle); err != nil {
-		return nil, err
-	}
-	result.Took = time.Since(start)
-	result.ofSupport(support)
-	return result, result.compare(ctx, t, service.Ledger())
+	w.desk.Close()
+	w.service.Stop()
 }
 
 func kinds() []chaos.Kind { return append(chaos.Kinds(), chaos.GatewayKinds()...) }
@@ -125,7 +145,7 @@ func attempts() (names []string) {
 func (p Proof) task(bases map[string]string, desk string) Task {
 	return Task{
 		Bases: bases, Kinds: attempts(), Desk: desk, Table: dsn(filepath.Join(p.Dir, "orders.db")), Journal: p.Journal,
-		Workers: p.Workers, Seed: p.Seed, Client: p.Client,
+		Workers: p.Workers, Seed: p.Seed, Client: p.Client, RetryErrors: p.RetryErrors,
 		Timeout: p.Timeout, Grace: p.Grace, Lease: p.Lease, Limit: p.Limit,
 	}
 }
@@ -204,17 +224,23 @@ func (p Proof) processes(ctx context.Context, task Task, result *Result) error {
 	return errors.Join(errs...)
 }
 
-// process is one life of a process, which reports whether it was killed.
-func (p Proof) process(ctx context.Context, task Task, kills, pauses *int) (killed bool, err error) {
-	text, err := json.Marshal(task)
+// start begins a process that has the task.
+func (t Task) start(ctx context.Context) (*exec.Cmd, *strings.Builder, error) {
+	text, err := json.Marshal(t)
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
+	complaint := new(strings.Builder)
 	command := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this program
 	command.Env = append(os.Environ(), TaskVariable+"="+string(text))
-	var complaint strings.Builder
-	command.Stderr = &complaint
-	if err := command.Start(); err != nil {
+	command.Stderr = complaint
+	return command, complaint, command.Start()
+}
+
+// process is one life of a process, and reports whether it was killed.
+func (p Proof) process(ctx context.Context, task Task, kills, pauses *int) (killed bool, err error) {
+	command, complaint, err := task.start(ctx)
+	if err != nil {
 		return false, err
 	}
 	done := make(chan error, 1)
@@ -252,9 +278,16 @@ func (r *Result) example(format string, args ...any) {
 	}
 }
 
-// compare asks the ledger about each order.
-func (r *Result) compare(ctx context.Context, t *table, ledger *chaos.Ledger) error {
-	executions := 0
+// compare waits until nothing can be executed any more, and asks the ledger about
+// each order.
+func (w *world) compare(ctx context.Context, r *Result) error {
+	settle, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := w.service.Settle(settle); err != nil {
+		return err
+	}
+	t, ledger, executions := w.table, w.service.Ledger(), 0
+	r.NotYet = w.support.wrongs()
 	err := each(ctx, t, `SELECT reference, state, service_id FROM orders`, func(reference, state, id string) {
 		n := ledger.Executions(chaos.Order{Op: operation, Reference: reference})
 		executions += n
@@ -302,16 +335,6 @@ func (r *Result) judge(reference, state, id string, executions int) (flaw string
 	return flaw
 }
 
-func (r *Result) ofSupport(s *supporter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for reference := range s.wrong {
-		if s.ledger.Executions(chaos.Order{Op: operation, Reference: reference}) > 0 {
-			r.NotYet++
-		}
-	}
-}
-
 // each reads rows of three columns.
 func each(ctx context.Context, t *table, query string, row func(a, b, c string)) error {
 	rows, err := t.db.QueryContext(ctx, query)
@@ -327,18 +350,4 @@ func each(ctx context.Context, t *table, query string, row func(a, b, c string))
 		row(a, b, c)
 	}
 	return rows.Err()
-}
-
-// OnSQLite makes a journal in the directory.
-func OnSQLite(ctx context.Context, dir string) (*Place, error) {
-	p := &Place{"sqlite", dsn(filepath.Join(dir, "journal.db")), sqljournal.SQLite, sqljournal.DefaultTable}
-	return p, p.migrate(ctx)
-}
-
-func (p *Place) migrate(ctx context.Context) error {
-	db, journal, err := p.open()
-	if err != nil {
-		return err
-	}
-	return errors.Join(journal.Migrate(ctx), db.Close())
 }

@@ -196,3 +196,15 @@ func (s *supporter) look(reference string, late bool) string {
 	}
 	return notFound
 }
+
+// wrongs returns how often "not found" was said of what was executed in the end.
+func (s *supporter) wrongs() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for reference := range s.wrong {
+		if s.ledger.Executions(chaos.Order{Op: operation, Reference: reference}) > 0 {
+			n++
+		}
+	}
+	return n
+}

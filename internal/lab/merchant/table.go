@@ -152,6 +152,12 @@ func (t *table) take(ctx context.Context, reference string) (may bool, err error
 	return may, err
 }
 
+// recover puts back what a process had that crashed. Nobody knows whether it was sent.
+func (t *table) recover(ctx context.Context) error {
+	_, err := t.db.ExecContext(ctx, `UPDATE orders SET state = 'new' WHERE state = 'sending'`)
+	return err
+}
+
 // advice is what a call returned, as far as the merchant wants to know.
 type advice struct {
 	step      cardwire.Step
