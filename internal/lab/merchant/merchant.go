@@ -210,7 +210,7 @@ func (m *merchant) handle(ctx context.Context, msg message) error {
 // its own table, since the client takes a call after an unknown one for a decision.
 func (m *merchant) submit(ctx context.Context, msg message, luck *rand.Rand) (advice, error) {
 	if m.journal == nil {
-		if may, err := m.table.take(ctx, msg.Reference); err != nil || !may {
+		if may, err := m.table.take(ctx, msg.Reference, m.Client == clientCardwire); err != nil || !may {
 			return advice{none: true, after: supportEvery}, err
 		}
 	}

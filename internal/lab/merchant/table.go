@@ -134,9 +134,9 @@ func (t *table) isEmpty(ctx context.Context) (empty bool, err error) {
 }
 
 // take reports whether an order may be called with where there is no journal. One
-// that was new is then this worker's. One that was submitted because the client said
-// so may be called with again; of what support found out, the client knows nothing.
-func (t *table) take(ctx context.Context, reference string) (may bool, err error) {
+// that was new is then this worker's. again allows those that were submitted because
+// the client said so: it remembers that, but nothing of what support found out.
+func (t *table) take(ctx context.Context, reference string, again bool) (may bool, err error) {
 	err = t.tx(ctx, func(tx *sql.Tx) error {
 		var state string
 		var support bool
@@ -144,7 +144,7 @@ func (t *table) take(ctx context.Context, reference string) (may bool, err error
 		if err != nil {
 			return err
 		}
-		if may = state == stateNew || state == stateSubmitted && !support; state == stateNew {
+		if may = state == stateNew || again && state == stateSubmitted && !support; state == stateNew {
 			_, err = tx.ExecContext(ctx, `UPDATE orders SET state = 'sending' WHERE reference = ?`, reference)
 		}
 		return err
