@@ -86,7 +86,7 @@ func (s *spec) failure(o Outcome, cause error) *Error {
 type call struct {
 	callOptions
 	client   *core // nil: New did not make the client
-	op       *spec
+	op       spec
 	claim    claim
 	start    time.Time
 	deadline time.Time // of the whole call; zero: the context's alone
@@ -94,8 +94,8 @@ type call struct {
 	last     response
 
 	read      func(*wire.Codec)
-	verify    func() error
-	serviceID func() string
+	verify    func() error  // nil: nothing to compare
+	serviceID func() string // nil: none
 
 	// Kept here to be one allocation with the call.
 	request  transport.Request
@@ -107,7 +107,7 @@ type call struct {
 //	do         begins the call, ends it, and returns what it read
 //	exchange   asks the engine, and has judge say what its response means
 //	Engine.Do  of package transport hands the call to go-retryablehttp
-//	RoundTrip  of package transport is called back for each attempt
+//	RoundTrip  of package transport is called back for each attempt, and asks net/http
 //
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
@@ -115,23 +115,17 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	v := new(T)
 	k := &call{
 		callOptions: optionsOf(opts),
-		op:          &op.spec,
+		op:          op.spec,
 		read: func(d *wire.Codec) {
 			*v = *new(T) // nothing is left of a first look
 			op.read(d, v)
 		},
-		verify: func() error {
-			if op.verify == nil {
-				return nil
-			}
-			return op.verify(v)
-		},
-		serviceID: func() string {
-			if op.id == nil {
-				return ""
-			}
-			return op.id(v)
-		},
+	}
+	if op.verify != nil {
+		k.verify = func() error { return op.verify(v) }
+	}
+	if op.id != nil {
+		k.serviceID = func() string { return op.id(v) }
 	}
 	if c.initialized() {
 		k.client = c.core()
@@ -169,11 +163,11 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.client.callStarted(ctx, k.op)
+	ctx = k.client.callStarted(ctx, &k.op)
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
-	k.claim = claim{core: k.client, op: k.op}
+	k.claim = claim{core: k.client, op: &k.op}
 	bounded, stop := k.bounded(ctx)
 	defer stop()
 	return ctx, k.claim.take(bounded, k.start, k.deadline)
@@ -215,14 +209,14 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 	if k.client == nil || !k.op.isClaimed() {
 		return k.op.failure(OutcomeNotSent, err)
 	}
-	k.claim = claim{core: k.client, op: k.op}
+	k.claim = claim{core: k.client, op: &k.op}
 	return k.claim.unready(ctx, err)
 }
 
 // settle resolves a claimed call.
 func (k *call) settle(ctx context.Context, failure *Error) {
 	if err := k.claim.settle(ctx, failure, k.serviceID); err != nil {
-		k.client.journalFailed(ctx, k.op, err)
+		k.client.journalFailed(ctx, &k.op, err)
 	}
 }
 
@@ -299,6 +293,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	r := &k.request
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
+	}
+	if k.op.upload != nil {
+		k.op.upload.ctx = ctx
 	}
 	return r, k.op.encode(r)
 }

@@ -17,10 +17,10 @@ import (
 func TestThePathOfARequest(t *testing.T) {
 	t.Parallel()
 	var frames []string
-	c := clientOn(t, nil, WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
+	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
 		frames = framesOfOurs()
 		return httpReply(r, http.StatusOK, `{"code":200,"msg":"success","data":7}`), nil
-	})))
+	}))
 	capacity, err := c.CardCapacity(t.Context())
 	require.NoError(t, err)
 	assert.EqualValues(t, 7, capacity)
@@ -30,9 +30,7 @@ func TestThePathOfARequest(t *testing.T) {
 		"cardwire-go.(*call).exchange",
 		"transport.(*Engine).Do",
 		"go-retryablehttp",
-		"transport.tripper.RoundTrip",
-		"transport.(*call).try",
-		"transport.(*Engine).send",
+		"transport.attempts.RoundTrip",
 	}, frames)
 }
 

@@ -102,7 +102,7 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 		"in another order":        {body: `{"data":` + transferData + `,"code":200,"msg":"success"}`},
 		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + transferData + " }\n"},
 		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + transferData + `}`},
-		"with another text":       {body: `{"code":200,"msg":"done","data":` + transferData + `}`},
+		"with another text":       {body: `{"code":200,"msg":"done","data":` + transferData + `}`, drifts: []Drift{{"msg", "not the message of a success"}}},
 		"without a text":          {body: `{"code":200,"data":` + transferData + `}`, drifts: []Drift{{"msg", "missing member"}}},
 		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + transferData + `}`, drifts: []Drift{{"msg", "null for text"}}},
 		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []Drift{{"*", "unknown member"}}},

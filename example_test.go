@@ -236,7 +236,7 @@ func ExampleCardSecrets_DecryptPAN() {
 	// Output: in full: true the listed one: true
 }
 
-// Whether a card is frozen or suspended afterwards is not shown: ask Blocked.
+// Whether a card is frozen or suspended afterwards is undocumented: ask Blocked.
 func ExampleClient_FreezeCard() {
 	service := cardwiretest.New()
 	service.AddCard(cardwiretest.Card{ID: "card-1"})
@@ -244,8 +244,8 @@ func ExampleClient_FreezeCard() {
 	ctx := context.Background()
 
 	operation, err := client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
-	if err != nil {
-		fmt.Println(err)
+	if step := cardwire.NextStep(err); step != cardwire.StepDone {
+		fmt.Println(step, err)
 		return
 	}
 	card, err := client.GetCard(ctx, "card-1")
@@ -254,7 +254,7 @@ func ExampleClient_FreezeCard() {
 		return
 	}
 	fmt.Println(operation.ClientTransactionID, operation.ID != "", card.Status.Blocked())
-	// Output: freeze-1 true true
+	// Output: 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 true true
 }
 
 func ExampleClient_CancelOperation() {
@@ -264,14 +264,14 @@ func ExampleClient_CancelOperation() {
 	client := connect(service)
 	ctx := context.Background()
 
-	fmt.Println(client.CancelOperation(ctx, failedTopUp))
+	fmt.Println(cardwire.NextStep(client.CancelOperation(ctx, failedTopUp)))
 
-	// It has not failed any more.
+	// It is no longer a failed one.
 	err := client.CancelOperation(ctx, failedTopUp)
-	fmt.Println("refused:", errors.Is(err, cardwire.ErrRefused))
+	fmt.Println(cardwire.NextStep(err), "refused:", errors.Is(err, cardwire.ErrRefused))
 	// Output:
-	// <nil>
-	// refused: true
+	// done
+	// fail refused: true
 }
 
 func ExampleClient_RetryOperation() {
@@ -280,14 +280,14 @@ func ExampleClient_RetryOperation() {
 	service.AddFailedOperation(failedClose, "close")
 	client := connect(service)
 
-	fmt.Println(client.RetryOperation(context.Background(), failedClose))
+	fmt.Println(cardwire.NextStep(client.RetryOperation(context.Background(), failedClose)))
 
 	// An identifier that is no UUID is not sent.
 	err := client.RetryOperation(context.Background(), "close-1")
-	fmt.Println("not sent:", errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrInvalidParams))
+	fmt.Println(cardwire.NextStep(err), "not sent:", errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrInvalidParams))
 	// Output:
-	// <nil>
-	// not sent: true true
+	// done
+	// fail not sent: true true
 }
 
 func ExampleClient_ListBINs() {
@@ -387,31 +387,51 @@ func ExampleClient_ListRemittanceCurrencies() {
 	// FRA C2C Bank Transfer 0.004 1.5 10
 }
 
-// The outcome decides what becomes of the order. Here the transfer is made, and
-// its answer lost.
+// NextStep says what becomes of the order. Here the transfer is made, and the
+// response lost.
 func ExampleClient_CreateTransfer() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	client := connect(service)
 
-	// The order number was stored before: it belongs to the transfer, not to the try.
+	// The order number was stored before: all calls for the order are made with it.
 	transfer, err := client.CreateTransfer(context.Background(), payout("order-1"))
-	switch {
-	case err == nil:
-		fmt.Println("taken:", transfer.APIOrderNo, transfer.Status)
-	case errors.Is(err, cardwire.ErrNotSent):
-		fmt.Println("to be tried again, under the same number:", err)
-	case errors.Is(err, cardwire.ErrRefused):
-		fmt.Println("refused:", err)
-	case errors.Is(err, cardwire.ErrExecuted):
-		fmt.Println("done, with an unreadable answer")
-	default:
-		fmt.Println("undecided:", err)
+	switch cardwire.NextStep(err) {
+	case cardwire.StepDone:
+		fmt.Println("submitted:", transfer) // nil if it was executed before
+	case cardwire.StepRetry:
+		fmt.Println("to be sent again later, with the same number:", err)
+	case cardwire.StepFail:
+		fmt.Println("failed:", err)
+	case cardwire.StepWait:
+		fmt.Println("in progress:", err)
+	case cardwire.StepReconcile:
+		fmt.Println("unresolved:", err)
 	}
 	fmt.Println("times it was executed:", service.Executions("CreateTransfer", "order-1"))
 	// Output:
-	// undecided: cardwire: CreateTransfer: unknown: connection reset by the peer: it may have happened; settle it with the service before doing it again
+	// unresolved: cardwire: CreateTransfer order-1: unknown outcome: connection reset by the peer: ask the service about order-1 before sending it again
 	// times it was executed: 1
+}
+
+// A program that does what NextStep says ends every order once.
+func ExampleNextStep() {
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity}, 1)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}, 1)
+	client := connect(service)
+
+	for _, orderNo := range []string{"order-1", "order-2", "order-3", "order-4", "order-4"} {
+		_, err := client.CreateTransfer(context.Background(), payout(orderNo))
+		fmt.Println(orderNo, cardwire.NextStep(err))
+	}
+	// Output:
+	// order-1 retry
+	// order-2 fail
+	// order-3 reconcile
+	// order-4 done
+	// order-4 done
 }
 
 // A transfer shows neither people nor accounts where it is printed.
@@ -451,8 +471,8 @@ func ExampleClient_UploadImage() {
 
 	picture := []byte("\x89PNG\r\n\x1a\n...")
 	image, err := client.UploadImage(context.Background(), cardwire.ImageBytes("front.png", picture))
-	if err != nil {
-		fmt.Println(err)
+	if step := cardwire.NextStep(err); step != cardwire.StepDone {
+		fmt.Println(step, err)
 		return
 	}
 	fmt.Println(image.AttachmentKey != "", service.Ledger()[0].Size)
@@ -464,8 +484,8 @@ func ExampleClient_UploadImage() {
 	// true
 }
 
-// Operations that the interface names but does not specify, with the same
-// outcomes as the others. Path, members and names are then yours to know.
+// Operations that the API names but does not specify, with the same outcomes as the
+// others. Path, fields and names are then yours to know.
 func ExampleCall() {
 	client := connect(replies(`{"code":200,"msg":"success","data":{"balance":"12.50"}}`))
 
@@ -475,21 +495,21 @@ func ExampleCall() {
 	})
 	fmt.Println(w.Balance, err)
 
-	// The fake service knows only what the interface specifies.
+	// The fake service knows only what the API specifies.
 	_, err = cardwire.Call[any](context.Background(), connect(cardwiretest.New()), cardwire.Request{
 		Op: "Withdraw", Method: http.MethodPost, Path: "/wallet/withdraw",
 		JSON: map[string]string{"amount": "12.50"}, Reference: "withdrawal-1",
 	})
 	var failure *cardwire.Error
 	if errors.As(err, &failure) {
-		fmt.Println(failure.Op, failure.Reference, failure.Outcome, failure.HTTPStatus)
+		fmt.Println(failure.Op, failure.Reference, failure.Outcome, failure.HTTPStatus, cardwire.NextStep(err))
 	}
 	// Output:
 	// 12.50 <nil>
-	// Withdraw withdrawal-1 refused 404
+	// Withdraw withdrawal-1 refused 404 fail
 }
 
-// Every error of a call says whether it happened.
+// Every error of a call reports whether it happened.
 func ExampleError() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "limit exceeded"}, 1)
@@ -505,7 +525,7 @@ func ExampleError() {
 	// Output:
 	// CreateTransfer order-1 refused
 	// 422 422 limit exceeded
-	// cardwire: CreateTransfer: refused, HTTP 422, code 422, "limit exceeded": nothing happened; correct the request before calling again
+	// cardwire: CreateTransfer order-1: refused, HTTP 422, code 422, "limit exceeded": use a new reference for a corrected request
 }
 
 // The four outcomes, and what they are made of.
@@ -515,7 +535,6 @@ func ExampleOutcome() {
 	for _, fault := range []cardwiretest.Fault{
 		{Kind: cardwiretest.FaultStatus, Status: http.StatusForbidden},
 		{Kind: cardwiretest.FaultHTML, Executed: true},
-		{Kind: cardwiretest.FaultWrongData},
 	} {
 		service.Fail("CreateTransfer", fault, 1)
 	}
@@ -528,13 +547,14 @@ func ExampleOutcome() {
 	try(payout("order-1"))
 	try(payout("order-2"))
 	try(payout("order-3"))
+	try(payout("order-3")) // is not sent again
 	negative := payout("order-4")
 	negative.TransferAmount = decimal.NewFromInt(-5)
 	try(negative)
 	// Output:
 	// order-1 refused 403
 	// order-2 unknown 502
-	// order-3 executed 200
+	// order-3 executed 0
 	// order-4 not sent 0
 }
 
@@ -642,7 +662,7 @@ func ExampleWithoutRetry() {
 	fmt.Println(err)
 	fmt.Println(len(service.Requests()), "request")
 	// Output:
-	// cardwire: ListBINs: unknown: connection reset by the peer: nothing was changed; calling again is safe
+	// cardwire: ListBINs: failed: connection reset by the peer: it is safe to call again
 	// 1 request
 }
 
@@ -702,18 +722,31 @@ func ExampleWithObserver() {
 
 // orderBook is a journal in memory, for one caller at a time. One that is to
 // outlive a crash is in a database.
-type orderBook map[string]cardwire.Outcome
+type orderBook map[string]entry
+
+type entry struct {
+	body   string
+	result cardwire.IntentResult
+}
 
 func (b orderBook) Begin(_ context.Context, i cardwire.Intent) error {
-	if outcome, ok := b[i.Reference]; ok && outcome != cardwire.OutcomeNotSent && outcome != cardwire.OutcomeRefused {
-		return &cardwire.DuplicateIntent{Outcome: outcome}
+	e, begun := b[i.Reference]
+	nothing := e.result.Outcome == cardwire.OutcomeNotSent || e.result.Outcome == cardwire.OutcomeRefused
+	taken := &cardwire.DuplicateIntent{Outcome: e.result.Outcome, ServiceID: e.result.ServiceID}
+	switch {
+	case begun && e.body != i.BodySHA256 && nothing:
+		return cardwire.ErrOtherBody
+	case begun && e.body != i.BodySHA256:
+		return errors.Join(cardwire.ErrOtherBody, taken)
+	case begun && (!nothing || e.result.Final):
+		return taken
 	}
-	b[i.Reference] = cardwire.OutcomeUnknown
+	b[i.Reference] = entry{body: i.BodySHA256}
 	return nil
 }
 
 func (b orderBook) End(_ context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	b[i.Reference] = r.Outcome
+	b[i.Reference] = entry{i.BodySHA256, r}
 	return nil
 }
 
@@ -725,15 +758,15 @@ func ExampleWithJournal() {
 	ctx := context.Background()
 
 	_, err := connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
-	fmt.Println("unknown:", errors.Is(err, cardwire.ErrOutcomeUnknown), "in the book:", book["order-1"])
+	fmt.Println(cardwire.NextStep(err), "in the book:", book["order-1"].result.Outcome)
 
 	// The process is started again, and knows the order from its book.
 	_, err = connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
-	fmt.Println("taken:", errors.Is(err, cardwire.ErrDuplicateIntent))
+	fmt.Println(cardwire.NextStep(err), "used before:", errors.Is(err, cardwire.ErrDuplicateIntent))
 	fmt.Println("requests:", len(service.Requests()))
 	// Output:
-	// unknown: true in the book: unknown
-	// taken: true
+	// reconcile in the book: unknown
+	// reconcile used before: true
 	// requests: 1
 }
 
@@ -747,7 +780,7 @@ func ExampleWithProfile() {
 	profile := cardwire.DefaultProfile()
 	profile.PageParam = "pageNo"
 	service := cardwiretest.New(cardwiretest.WithProfile(profile))
-	client := connect(service, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
+	client := connect(service, cardwire.WithProfile(func(p *cardwire.Profile) { p.PageParam = "pageNo" }))
 	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Page: 2})
 	if err != nil {
 		fmt.Println(err)

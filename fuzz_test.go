@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +41,14 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add(uint16(222), []byte(`{"code":500,"msg":"no","data":null}`))
 	f.Add(uint16(302), []byte(`{"code":200,"msg":"success","data":null}`))
 	f.Add(uint16(71), []byte(`{"code":200,"msg":"no"}`))
+	for _, status := range []uint16{400, 401, 403, 404, 422, 429} {
+		for _, body := range []string{
+			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{", `{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`,
+			`{"code":422,"msg":"success"}`, `{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
+		} {
+			f.Add(status-200, []byte(body))
+		}
+	}
 	for _, text := range jsonsuite.Seeds(f, 12) {
 		f.Add(uint16(0), []byte(success(string(text))))
 	}
@@ -63,28 +72,34 @@ func FuzzEnvelope(f *testing.F) {
 // succeeded stands beside the outcomes of failures.
 const succeeded Outcome = 255
 
-// outcomeOf judges an answer by the table of outcomes, with encoding/json only.
+// outcomeOf judges a response by the table of outcomes, with encoding/json only.
 func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
 	code, message, data, readable := envelopeOf(body)
+	refusal := message != nil && !slices.Contains([]string{"success", "Uploaded"}, *message)
 	switch {
-	case status < 300 && !readable:
-		return OutcomeUnknown, ""
-	case status < 300 && code == "200" && data == "" && !slices.Contains([]string{"", "success", "Uploaded"}, message):
-		return OutcomeUnknown, ""
-	case status < 300 && code == "200" && data == "":
-		return OutcomeExecuted, ""
-	case status < 300 && code == "200":
-		return succeeded, data
-	case status < 300 && slices.Contains(refusedNumbers, code):
+	case !readable && slices.Contains([]int{401, 404, 405, 413, 429}, status) && withoutObject(body):
 		return OutcomeRefused, ""
-	case status < 300:
+	case !readable:
 		return OutcomeUnknown, ""
-	case refusalsByNumber[status] == "":
+	case status < 300 && code == "200" && data != "":
+		return succeeded, data
+	case status < 300 && slices.Contains(refusedNumbers, code) && refusal:
+		return OutcomeRefused, ""
+	case status < 300, code == "200", len(code) == 3 && code[0] == '5':
 		return OutcomeUnknown, ""
-	case readable && (code == "200" || len(code) == 3 && code[0] == '5'):
-		return OutcomeUnknown, ""
+	case refusalsByNumber[status] != "" && refusal:
+		return OutcomeRefused, ""
 	}
-	return OutcomeRefused, ""
+	return OutcomeUnknown, ""
+}
+
+// withoutObject reports whether a body does not begin as an object, whatever stands
+// before its first character that is visible.
+func withoutObject(body []byte) bool {
+	text := strings.TrimLeftFunc(string(body), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\ufeff\ufffd\x00", r)
+	})
+	return !strings.HasPrefix(text, "{")
 }
 
 // refusedNumbers are the keys of refusalsByNumber as they stand in a reply.
@@ -94,18 +109,18 @@ var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // envelopeOf reads an envelope with encoding/json, after a look at what that
 // does not mind.
-func envelopeOf(body []byte) (code, message, data string, ok bool) {
+func envelopeOf(body []byte) (code string, message *string, data string, ok bool) {
 	var members map[string]json.RawMessage
 	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &members) != nil || members == nil {
-		return "", "", "", false
+		return "", nil, "", false
 	}
 	if text, there := members["msg"]; there && json.Unmarshal(text, &message) != nil {
-		return "", "", "", false
+		return "", nil, "", false
 	}
-	var n int64
+	var n int32
 	code = string(members["code"])
 	if !integerText.MatchString(code) || json.Unmarshal(members["code"], &n) != nil {
-		return "", "", "", false
+		return "", nil, "", false
 	}
 	return code, message, string(members["data"]), true
 }

@@ -34,6 +34,7 @@ type hostile struct {
 var (
 	hostileUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
 	hostileUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	hostileExecuted   = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"} // it names the order
 	hostileTooLarge   = facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}
 	hostileBroken     = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "answered"}
 	hostileNoAnswer   = facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}
@@ -126,8 +127,8 @@ func hostileMoney(t *testing.T) []hostile {
 		{name: "as many digits as may come in text", body: page(`"available":"123.450"`, `"available":"`+digits+`"`), read: hostileUnfit},
 		{name: "as many digits as may come as a count", body: success(edited(t, hostilePage, `"total":1`, `"total":`+digits)), read: hostileUnfit},
 		{name: "ten million digits", body: page(`"pending":7.25`, `"pending":77`+digits+digits[:2_000_000]), read: hostileTooLarge},
-		{name: "a huge exponent as an order's number", body: transfer(`"A-1"`, `1e1000000000`), write: hostileUnfit},
-		{name: "a fraction as an order's number", body: transfer(`"A-1"`, `9.0`), write: hostileUnfit},
+		{name: "a huge exponent as an order's number", body: transfer(`"A-1"`, `1e1000000000`), write: hostileExecuted},
+		{name: "a fraction as an order's number", body: transfer(`"A-1"`, `9.0`), write: hostileExecuted},
 		{name: "ten million digits as an order's number", body: transfer(`"A-1"`, digits+digits[:2_000_000]), write: hostileTooLarge},
 	}...)
 }

@@ -375,7 +375,7 @@ func operationInputs() []input {
 		{
 			name: "FreezeCardParams.CardID", refuses: identifiers,
 			sent: func(text string) string {
-				return post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = " + strconv.Quote(text) + "\npart \"clientTransactionId\" = \"f-1\""
+				return post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = " + strconv.Quote(text) + "\npart \"clientTransactionId\" = \"5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01\""
 			},
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: text, ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})

@@ -329,15 +329,16 @@ func (c *claim) settle(ctx context.Context, failure *Error, serviceID func() str
 		c.keepKnown(failure)
 		result = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
 	}
+	if result.Outcome == OutcomeExecuted && serviceID != nil {
+		result.ServiceID = serviceID()
+	}
 	switch {
 	case result.Outcome == OutcomeUnknown:
 		c.remember(inflight.Unknown, "")
 	case result.Outcome != OutcomeExecuted:
 	case c.journaled, !c.op.unique: // the journal knows, or it may be executed again
-		result.ServiceID = serviceID()
 		c.remember(inflight.Free, "")
 	default:
-		result.ServiceID = serviceID()
 		c.remember(inflight.Executed, result.ServiceID)
 	}
 	if !c.journaled {

@@ -110,7 +110,7 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 				close(proceed)
 				require.NoError(t, <-first)
 				if err := <-second; want == 1 {
-					assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, factsOf(t, err))
+					assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent", RetryAfter: 30 * time.Second}, factsOf(t, err), "what is left of the first call's time")
 					assert.Equal(t, w.reference, failure(t, err).Reference)
 				} else {
 					require.NoError(t, err)
@@ -393,7 +393,7 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 				"FreezeCard": {
 					"data", `"` + tc.sent + `"`,
 					func(c *Client) (string, error) {
-						got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: "F-1"})
+						got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "c1", ClientTransactionID: freezeID})
 						if got == nil {
 							got = new(CardOperation)
 						}
@@ -424,7 +424,7 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 		want  IntentResult
 	}{
 		"success":                           {transferDone, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-1"}},
-		"refusal":                           {transferRefused, IntentResult{Outcome: OutcomeRefused}},
+		"refusal":                           {transferRefused, IntentResult{Outcome: OutcomeRefused, Final: true}},
 		"no answer":                         {transferUnanswered, IntentResult{Outcome: OutcomeUnknown}},
 		"an answer that is half readable":   {transferStrange, IntentResult{Outcome: OutcomeExecuted, ServiceID: "A-7"}},
 		"a response without the identifier": {exchange{want: asksTransfer("M-1"), reply: success(`{}`)}, IntentResult{Outcome: OutcomeUnknown}},
@@ -617,12 +617,12 @@ func TestAnotherBodyUnderAReferenceThatWasSettledSince(t *testing.T) {
 // Told "not sent" of a number that is in flight, its caller would send it again.
 func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
 	t.Parallel()
-	done, cancel := context.WithCancel(t.Context())
-	cancel()
 	inexact := smallTransfer("M-1")
 	inexact.TransferAmount = dec("10.005")
 	for name, again := range map[string]func(ctx context.Context, c *Client) error{
-		"a context that has ended": func(_ context.Context, c *Client) error {
+		"a context that has ended": func(ctx context.Context, c *Client) error {
+			done, cancel := context.WithCancel(ctx)
+			cancel()
 			_, err := c.CreateTransfer(done, smallTransfer("M-1"))
 			return err
 		},
@@ -633,22 +633,25 @@ func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reached, proceed := make(chan struct{}), make(chan struct{})
-			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
-				close(reached)
-				<-proceed
-				return httpReply(r, http.StatusOK, success(transferData)), nil
-			}))
-			first := make(chan error, 1)
-			go func() {
-				_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
-				first <- err
-			}()
-			<-reached
-			assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, factsOf(t, again(t.Context(), c)))
-			close(proceed)
-			require.NoError(t, <-first)
-			assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}, factsOf(t, again(t.Context(), c)), "of one that was executed")
+			synctest.Test(t, func(t *testing.T) {
+				proceed := make(chan struct{})
+				c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+					<-proceed
+					return httpReply(r, http.StatusOK, success(transferData)), nil
+				}))
+				first := make(chan error, 1)
+				go func() {
+					_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+					first <- err
+				}()
+				synctest.Wait()
+				err := again(t.Context(), c)
+				assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent", RetryAfter: 30 * time.Second}, factsOf(t, err))
+				assert.Equal(t, StepWait, NextStep(err))
+				close(proceed)
+				require.NoError(t, <-first)
+				assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed DuplicateIntent"}, factsOf(t, again(t.Context(), c)), "of one that was executed")
+			})
 		})
 	}
 }

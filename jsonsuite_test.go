@@ -49,7 +49,7 @@ func suiteCall[T any](t *testing.T, body string) (T, error) {
 
 var (
 	suiteUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	suiteUnfit      = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	suiteUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 )
 
 func TestJSONTestSuiteInReplies(t *testing.T) {

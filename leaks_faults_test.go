@@ -40,7 +40,7 @@ func faultyCalls() map[string]cardwire.Method {
 	transfer := payout("M-1")
 	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = faultBody, faultBody
 	calls := cardwire.MethodsGiven(cardwire.Given{
-		Card: faultQuery, Order: faultQuery, Freeze: "F-1", Operation: faultUUID,
+		Card: faultQuery, Order: faultQuery, Freeze: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", Operation: faultUUID,
 		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)},
 		Transfer: transfer, Image: []byte(faultBody),
 	})

@@ -468,7 +468,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"Journal":            exhibitOf(Journal(&s.journal), nil),
 		"Limiter":            exhibitOf(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
 		"ListCardsParams":    exhibitKeyOf(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
-		"Looker":             exhibitOf(Looker(nil), nil),
+		"Looker":             exhibitOf(Looker(&lookingJournal{}), nil),
 		"Observer":           exhibitOf(Observer{Drift: func(context.Context, CallInfo, Drift) {}}, Observer{}),
 		"Option":             exhibitOf(options, nil),
 		"Outcome":            exhibitKeyOf(OutcomeExecuted, OutcomeUnknown),

@@ -36,6 +36,14 @@ func MethodsGiven(g Given) map[string]Method {
 		"AllCards": func(ctx context.Context, c *Client, opts ...CallOption) error {
 			return onlyError(walked(ctx, c, g.List, opts...))
 		},
+		"AllPages": func(ctx context.Context, c *Client, opts ...CallOption) error {
+			for _, err := range c.AllPages(ctx, g.List, opts...) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 		"GetCard": func(ctx context.Context, c *Client, opts ...CallOption) error {
 			return onlyError(c.GetCard(ctx, g.Card, opts...))
 		},

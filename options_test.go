@@ -121,10 +121,10 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: nothing was sent; it is safe to call again"},
-		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key is empty: correct it and call again; nothing was sent"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key holds a character that is not visible ASCII: correct it and call again; nothing was sent"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid parameters: the key source: the API key holds a character that is not visible ASCII: correct it and call again; nothing was sent"},
+		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: it is safe to call again"},
+		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key is empty: correct it before calling again"},
+		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key holds a character that is not visible ASCII: correct it before calling again"},
+		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key holds a character that is not visible ASCII: correct it before calling again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +265,9 @@ func TestTimeoutOfACall(t *testing.T) {
 		"an option":                          {opts: []Option{WithTimeout(time.Hour)}, op: "ListBINs", want: time.Hour},
 		"an option for an upload":            {opts: []Option{WithTimeout(time.Second)}, op: "UploadImage", want: time.Second},
 		"an earlier deadline of the context": {limit: time.Second, op: "ListBINs", want: time.Second},
-		"a later deadline of the context":    {limit: time.Hour, op: "CreateTransfer", want: time.Hour},
+		"a later deadline of the context":    {limit: time.Hour, op: "ListBINs", want: time.Hour},
+		"a later deadline, and a reference":  {limit: time.Hour, op: "CreateTransfer", want: 30 * time.Second},
+		"an option, and a reference":         {opts: []Option{WithTimeout(time.Minute)}, limit: time.Hour, op: "FreezeCard", want: time.Minute},
 		"a deadline and an option":           {opts: []Option{WithTimeout(time.Second)}, limit: time.Hour, op: "ListBINs", want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {

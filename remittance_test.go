@@ -378,9 +378,9 @@ func TestTransferAnswers(t *testing.T) {
 		"its number missing":   {edited(t, transferText, `"api_order_no":"api-9",`, ``), nil, OutcomeExecuted, nil},
 		"its number null":      {edited(t, transferText, `"api-9"`, `null`), nil, OutcomeExecuted, nil},
 		"its number empty":     {edited(t, transferText, `"api-9"`, `""`), nil, OutcomeExecuted, nil},
-		"no object":            {`"api-9"`, nil, OutcomeExecuted, nil},
-		"null":                 {`null`, nil, OutcomeExecuted, nil},
-		"an empty list":        {`[]`, nil, OutcomeExecuted, nil},
+		"no object":            {`"api-9"`, nil, OutcomeUnknown, nil},
+		"null":                 {`null`, nil, OutcomeUnknown, nil},
+		"an empty list":        {`[]`, nil, OutcomeUnknown, nil},
 		"our number an object": {edited(t, transferText, `"order-1"`, `{}`), nil, OutcomeExecuted, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

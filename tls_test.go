@@ -295,8 +295,8 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	} {
 		c, err := New(base, testKey, blind(change))
 		assert.Nil(t, c, name)
-		require.EqualError(t, err, "cardwire: invalid parameters: WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection", name)
-		require.ErrorIs(t, err, ErrInvalidParams, name)
+		require.EqualError(t, err, "cardwire: invalid set-up: WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection", name)
+		require.ErrorIs(t, err, ErrSetup, name)
 	}
 
 	// Who verifies by other means may: what they say holds.

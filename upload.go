@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -26,9 +28,10 @@ type UploadImageParams struct {
 	ContentType string
 	// Size is the number of bytes, which must be known, and above zero.
 	Size int64
-	// Open returns the bytes from their beginning. It is called once an attempt,
-	// and what it returns is closed by UploadImage: at the end, or when the
-	// call's time is over, so that a read that blocks lets go.
+	// Open returns the bytes from their beginning. It is called once an attempt, on
+	// a goroutine of its own, which is left behind if Open has not returned when the
+	// call's time is over. UploadImage closes what Open returns: at the end, when the
+	// call's time is over, so that a read that blocks lets go, or when it comes late.
 	Open func() (io.ReadCloser, error)
 }
 
@@ -39,17 +42,46 @@ type UploadedImage struct {
 	AttachmentKey string
 }
 
-// ImageFile describes the file at path, which is opened for each attempt. Its
-// errors do not hold the path.
+// ImageFile describes the regular file at path, which is opened for each attempt,
+// and must then be the same file of the same size. Its error is an *[fs.PathError],
+// which names the path as those of package os do. Errors of UploadImage do not:
+// what failed there is found by [errors.Is] alone.
 func ImageFile(path string) (UploadImageParams, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return UploadImageParams{}, hideCause("cardwire: the image could not be opened", err)
+	seen, err := os.Stat(path)
+	if err == nil && !seen.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
+	if err != nil {
+		return UploadImageParams{}, err
+	}
+	os.SameFile(seen, seen) // Windows reads a file's identity when it is first compared
 	return UploadImageParams{
-		Filename: filepath.Base(path), Size: info.Size(),
-		Open: func() (io.ReadCloser, error) { return os.Open(path) },
+		Filename: filepath.Base(path), Size: seen.Size(),
+		Open: func() (io.ReadCloser, error) { return openAgain(path, seen) },
 	}, nil
+}
+
+var (
+	errNotRegular = errors.New("it is not a regular file")
+	errReplaced   = invalid("the file was replaced or has changed its size since ImageFile: call ImageFile again")
+)
+
+// openAgain does not wait for a writer where the path has become a named pipe.
+func openAgain(path string, seen fs.FileInfo) (io.ReadCloser, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openAtOnce, 0)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Stat()
+	same := err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) && opened.Size() == seen.Size()
+	if err == nil && !same {
+		err = errReplaced
+	}
+	if err != nil {
+		_ = f.Close() // only read from
+		return nil, err
+	}
+	return f, nil
 }
 
 // ImageBytes describes an image in memory. b must not be changed until the
@@ -68,7 +100,7 @@ const opUploadImage = "UploadImage"
 // unless there is an attachment key: an image that is uploaded twice harms nobody. A source that yields more or
 // fewer bytes than Size is an error, and never OutcomeExecuted.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
-	u := &upload{params: p, ctx: ctx}
+	u := &upload{params: p}
 	defer u.end()
 	return do(ctx, c, operation[UploadedImage]{
 		spec: spec{
@@ -109,7 +141,7 @@ func (v *UploadedImage) UnmarshalJSON(text []byte) error {
 // upload is the file of a multipart body under way.
 type upload struct {
 	params UploadImageParams
-	ctx    context.Context    // of the call
+	ctx    context.Context    // of the call, as observers left it
 	cancel context.CancelFunc // nil: the context is the caller's
 	source *exactReader       // opened for the next attempt, or of the last; nil: none
 }
@@ -128,24 +160,28 @@ func (u *upload) contentType() (string, error) {
 		return u.params.ContentType, nil
 	}
 	peeked := make([]byte, min(sniffLength, u.params.Size))
-	n, err := io.ReadFull(u.source.file, peeked)
-	u.source.bytes = io.MultiReader(bytes.NewReader(peeked[:n]), u.source.file)
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return "", invalid("the source holds fewer bytes than Size")
-	case err != nil:
-		return "", u.source.unreadable(err)
+	if _, err := io.ReadFull(u.source, peeked); errors.Is(err, errTooFew) {
+		return "", invalid(errTooFew.Error())
+	} else if err != nil {
+		return "", err
 	}
+	u.source.unread(peeked)
 	return http.DetectContentType(peeked), nil
 }
 
 func (u *upload) open() error {
 	u.close()
-	file, err := u.params.Open()
-	if err != nil {
+	file, err := u.openInTime()
+	if done := u.ctx.Err(); done != nil && err != nil {
+		return hideCause("the call ended while the source was opened", errors.Join(done, context.Cause(u.ctx), err))
+	}
+	switch {
+	case err == errReplaced: //nolint:errorlint // our own, as it is
+		return err
+	case err != nil:
 		return hideCause("the source could not be opened", err)
 	}
-	if file == nil {
+	if isNil(file) {
 		return invalid("Open returned nil")
 	}
 	r := &exactReader{ctx: u.ctx, file: file, bytes: file, left: u.params.Size}
@@ -153,6 +189,58 @@ func (u *upload) open() error {
 	r.release = context.AfterFunc(u.ctx, r.closeFile)
 	u.source = r
 	return nil
+}
+
+// opening is how a call of Open ended.
+type opening struct {
+	file     io.ReadCloser
+	err      error
+	panicked any
+	returned bool // else it panicked, or called runtime.Goexit
+}
+
+// openInTime does not wait for an Open that outlasts the call. What happens to one
+// that is left behind, a panic too, is nobody's to know any more.
+func (u *upload) openInTime() (io.ReadCloser, error) {
+	if err := u.ctx.Err(); err != nil {
+		return nil, err
+	}
+	ended, left := make(chan opening), make(chan struct{})
+	defer close(left)
+	go func() {
+		var o opening
+		defer func() {
+			if !o.returned {
+				o.panicked = recover()
+			}
+			select {
+			case ended <- o:
+			case <-left:
+				if !isNil(o.file) {
+					_ = o.file.Close()
+				}
+			}
+		}()
+		o.file, o.err = u.params.Open()
+		o.returned = true
+	}()
+	select {
+	case o := <-ended:
+		return o.result()
+	case <-u.ctx.Done():
+		return nil, u.ctx.Err()
+	}
+}
+
+// result ends the caller's goroutine as Open ended its own.
+func (o *opening) result() (io.ReadCloser, error) {
+	switch {
+	case o.panicked != nil:
+		panic(o.panicked)
+	case !o.returned:
+		runtime.Goexit()
+	}
+	return o.file, o.err
 }
 
 // body returns the bytes of one attempt: head, the source's Size bytes, tail.
@@ -252,39 +340,62 @@ func (r *exactReader) Read(p []byte) (int, error) {
 	if r.left == 0 {
 		return 0, r.stop(r.atEnd())
 	}
-	p = p[:min(int64(len(p)), r.left)]
-	n, err := r.bytes.Read(p)
-	if n < 0 || n > len(p) {
-		return 0, r.stop(errors.New("the source's Read returned an impossible count"))
-	}
+	n, err := r.read(p[:min(int64(len(p)), r.left)])
 	r.left -= int64(n)
 	switch {
 	case err == nil || errors.Is(err, io.EOF) && r.left == 0:
 		return n, nil
 	case errors.Is(err, io.EOF):
-		return n, r.stop(errors.New("the source holds fewer bytes than Size"))
+		return n, r.stop(errTooFew)
 	}
 	return n, r.stop(r.unreadable(err))
 }
 
-// maxEmptyReads is how often a source may return nothing where its end should be.
-const maxEmptyReads = 100
+// What a source may do wrong.
+var (
+	errTooFew     = errors.New("the source holds fewer bytes than Size")
+	errTooMany    = errors.New("the source holds more bytes than Size")
+	errStalled    = errors.New("the source returns neither bytes nor an end")
+	errMiscounted = errors.New("the source's Read returned an impossible count")
+)
 
 // atEnd is reached after the last announced byte: there must be no other.
 func (r *exactReader) atEnd() error {
 	var one [1]byte
+	switch n, err := r.read(one[:]); {
+	case n > 0:
+		return errTooMany
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	default:
+		return r.unreadable(err)
+	}
+}
+
+// maxEmptyReads is how often in a row a source may return nothing.
+const maxEmptyReads = 100
+
+// read returns bytes or an error, and asks a source no more whose time is over: it
+// may heed neither that it was closed nor what is asked of a Read.
+func (r *exactReader) read(p []byte) (int, error) {
 	for range maxEmptyReads {
-		n, err := r.bytes.Read(one[:])
+		if err := r.ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, err := r.bytes.Read(p)
 		switch {
-		case n > 0:
-			return errors.New("the source holds more bytes than Size")
-		case errors.Is(err, io.EOF):
-			return io.EOF
-		case err != nil:
-			return r.unreadable(err)
+		case n < 0 || n > len(p):
+			return 0, errMiscounted
+		case n > 0 || err != nil || len(p) == 0:
+			return n, err
 		}
 	}
-	return errors.New("the source does not end")
+	return 0, errStalled
+}
+
+// unread puts what was read back before the rest.
+func (r *exactReader) unread(b []byte) {
+	r.bytes, r.left = io.MultiReader(bytes.NewReader(b), r.file), r.left+int64(len(b))
 }
 
 func (r *exactReader) stop(end error) error {
@@ -303,6 +414,9 @@ func (r *exactReader) fault() error {
 // unreadable tells a source that fails from one that was closed because the
 // call's time was over.
 func (r *exactReader) unreadable(err error) error {
+	if err == errStalled || err == errMiscounted { //nolint:errorlint // our own, as they are
+		return err
+	}
 	if done := r.ctx.Err(); done != nil {
 		return hideCause("the call ended while the source was read", errors.Join(done, context.Cause(r.ctx), err))
 	}

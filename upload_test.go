@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"net"
 	"net/http"
@@ -155,23 +156,41 @@ func TestImageFile(t *testing.T) {
 
 	// A file that grew after it was measured is another image.
 	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels!"), 0o600))
-	got, err = clientOn(t, hasty{}).UploadImage(t.Context(), p)
-	assert.Nil(t, got)
-	require.ErrorIs(t, err, ErrOutcomeUnknown)
-	require.ErrorContains(t, err, "more bytes than Size")
+	_, err = unasked(t).UploadImage(t.Context(), p)
+	refusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
 
 	require.NoError(t, os.Remove(path))
 	_, err = unasked(t).UploadImage(t.Context(), p)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorIs(t, err, ErrNotSent)
+	assert.NotContains(t, err.Error(), "front.png", "the path may hold a name")
 }
 
-func TestImageFileOfNoFile(t *testing.T) {
+func TestImageFileOfAFileThatWasReplaced(t *testing.T) {
 	t.Parallel()
-	p, err := ImageFile(filepath.Join(t.TempDir(), "front.png"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.EqualError(t, err, "cardwire: the image could not be opened", "the path may hold a name")
-	assert.Zero(t, p)
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "front.png"), filepath.Join(dir, "other.png")
+	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels"), 0o600))
+	p, err := ImageFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(other, []byte(pngHead+"PIXELS"), 0o600))
+	require.NoError(t, os.Rename(other, path))
+	_, err = unasked(t).UploadImage(t.Context(), p)
+	refusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
+}
+
+func TestImageFileOfWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "front.png")
+	for path, cause := range map[string]error{missing: os.ErrNotExist, dir: errNotRegular, os.DevNull: errNotRegular} {
+		p, err := ImageFile(path)
+		require.ErrorIs(t, err, cause)
+		var failed *fs.PathError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, path, failed.Path)
+		assert.Zero(t, p)
+	}
 }
 
 func TestUploadOfADirectory(t *testing.T) {
@@ -265,7 +284,7 @@ func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
 		"an error at the end": {func() io.Reader {
 			return io.MultiReader(strings.NewReader(content), iotest.ErrReader(errRead))
 		}, len(content), "the source could not be read"},
-		"no end": {func() io.Reader { return io.MultiReader(strings.NewReader(content), endless{}) }, len(content), "does not end"},
+		"no end": {func() io.Reader { return io.MultiReader(strings.NewReader(content), endless{}) }, len(content), "returns neither bytes nor an end"},
 		"more than asked for": {func() io.Reader {
 			return io.MultiReader(strings.NewReader(content[:3000]), miscounting(func(p []byte) int { return len(p) + 1 }))
 		}, len(content), "the source's Read returned an impossible count"},
@@ -402,6 +421,123 @@ func TestUploadEndsASourceThatBlocksWhenTheTimeIsOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A source may heed neither that it was closed nor what is asked of a Read.
+func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		source io.Reader
+		says   string
+		took   time.Duration // until the read is over that the call's end found under way
+	}{
+		"neither bytes nor an end": {endless{}, "the source returns neither bytes nor an end", 0},
+		"nothing, slowly":          {slow{70 * time.Second, 0}, "the call ended while the source was read", 350 * time.Second},
+		"bytes, slowly":            {slow{70 * time.Second, 1}, "the call ended while the source was read", 350 * time.Second},
+	} {
+		for contentType, outcome := range map[string]Outcome{"": OutcomeNotSent, "image/png": OutcomeUnknown} {
+			t.Run(name+", "+contentType, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					began := time.Now()
+					_, err := clientOn(t, hasty{}).UploadImage(t.Context(), UploadImageParams{
+						Filename: "front.png", ContentType: contentType, Size: 1000,
+						Open: func() (io.ReadCloser, error) { return io.NopCloser(tc.source), nil },
+					})
+					require.ErrorContains(t, err, tc.says)
+					assert.Equal(t, outcome, failure(t, err).Outcome)
+					assert.Equal(t, tc.took, time.Since(began))
+				})
+			})
+		}
+	}
+}
+
+// slow takes its time for each read of so many bytes.
+type slow struct {
+	wait  time.Duration
+	bytes int
+}
+
+func (s slow) Read(p []byte) (int, error) {
+	time.Sleep(s.wait)
+	return min(s.bytes, len(p)), nil
+}
+
+// What comes after nobody waits for it any more is closed.
+func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]*untilClosed{"what comes late": {closed: make(chan struct{})}, "nothing comes": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began, release := time.Now(), make(chan struct{})
+				_, err := unasked(t).UploadImage(t.Context(), UploadImageParams{
+					Filename: "front.png", ContentType: "image/png", Size: 1000,
+					Open: func() (io.ReadCloser, error) {
+						<-release
+						if late == nil {
+							panic("nobody hears it")
+						}
+						return struct {
+							io.Reader
+							io.Closer
+						}{endless{}, late}, nil
+					},
+				})
+				require.ErrorIs(t, err, ErrNotSent)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, "the call ended while the source was opened")
+				assert.Equal(t, 5*time.Minute, time.Since(began))
+				close(release)
+				if late != nil {
+					<-late.closed
+				}
+			})
+		})
+	}
+}
+
+// The call's time is also what an observer makes it.
+func TestUploadEndsAnOpenWithTheContextOfAnObserver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, release := time.Now(), make(chan struct{})
+		defer close(release)
+		observe := WithObserver(Observer{CallStart: func(ctx context.Context, _ CallInfo) context.Context {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			t.Cleanup(cancel)
+			return ctx
+		}})
+		_, err := unasked(t, observe).UploadImage(t.Context(), UploadImageParams{
+			Filename: "front.png", Size: 1000,
+			Open: func() (io.ReadCloser, error) { <-release; return nil, os.ErrClosed },
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+// That Open runs elsewhere is not seen by who wrote it.
+func TestUploadEndsAsItsOpenDoes(t *testing.T) {
+	t.Parallel()
+	c := unasked(t)
+	upload := func(open func() (io.ReadCloser, error)) error {
+		_, err := c.UploadImage(t.Context(), UploadImageParams{Filename: "front.png", Size: 10, Open: open})
+		return err
+	}
+	assert.PanicsWithValue(t, "of the caller", func() {
+		_ = upload(func() (io.ReadCloser, error) { panic("of the caller") })
+	})
+	var after atomic.Bool
+	var goroutine sync.WaitGroup
+	goroutine.Go(func() {
+		_ = upload(func() (io.ReadCloser, error) { runtime.Goexit(); return nil, nil })
+		after.Store(true)
+	})
+	goroutine.Wait()
+	assert.False(t, after.Load(), "a runtime.Goexit ends the goroutine of the call")
+	refusedBeforehand(t, upload(func() (io.ReadCloser, error) { return (*os.File)(nil), nil }), "Open returned nil")
 }
 
 // keeper reads the body only after its answer was taken, as net/http may while

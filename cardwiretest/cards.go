@@ -378,7 +378,7 @@ func encrypt(key string, c *Card) string {
 
 var freezeFields = []param{
 	{name: "cardId", required: true, check: plainText},
-	{name: "clientTransactionId", check: plainText},
+	{name: "clientTransactionId", check: uuidText},
 }
 
 func freezeCard(s *Service, r *request) result {

@@ -58,7 +58,7 @@ func ExampleService_Ledger() {
 	for _, e := range service.Ledger() {
 		fmt.Println(e.Op, e.Reference, e.Action, e.CardID)
 	}
-	// Output: FreezeCard freeze-1 freeze card-1
+	// Output: FreezeCard 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 freeze card-1
 }
 
 func ExampleService_Requests() {

@@ -16,6 +16,7 @@ import (
 
 const (
 	failedID = "6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11"
+	freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
 	// canary is the number of the card below. It fails the Luhn check.
 	canary = "4288379977000003"
 )
@@ -232,9 +233,9 @@ func TestFreezeCardRefusals(t *testing.T) {
 	s := cardwiretest.New(cardwiretest.WithCards(0))
 	twoCards(s)
 	ask := inProcess(s)
-	expect(t, ask(t, freezing("card-9", "a")), 404, `{"code":404,"msg":"the field cardId names no card","data":null}`)
+	expect(t, ask(t, freezing("card-9", freezeID)), 404, `{"code":404,"msg":"the field cardId names no card","data":null}`)
 	s.SetCardStatus("card-1", 2)
-	expect(t, ask(t, freezing("card-1", "a")), 422,
+	expect(t, ask(t, freezing("card-1", freezeID)), 422,
 		`{"code":422,"msg":"the field cardId names a card that is closed or closing","data":null}`)
 	if len(s.Ledger()) != 0 {
 		t.Error("a refused freeze is in the ledger")
@@ -310,7 +311,7 @@ func TestDeduplication(t *testing.T) {
 	twoCards(s)
 	s.AddFailedOperation(failedID, "freeze")
 	ask := inProcess(s)
-	for _, request := range []string{transfer, freezing("card-1", "freeze-1"), adjusting(failedID, "cancel")} {
+	for _, request := range []string{transfer, freezing("card-1", freezeID), adjusting(failedID, "cancel")} {
 		first, second := ask(t, request), ask(t, request)
 		if first.status != 200 || first.body != second.body {
 			t.Errorf("got %s, then %s", first.body, second.body)

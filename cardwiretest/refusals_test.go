@@ -65,23 +65,24 @@ func TestRefusals(t *testing.T) {
 		"large form":           {toSecrets + "cardId=" + strings.Repeat("1", 1<<20), 413, "the body is too large"},
 		"key as a field":       {toSecrets + cardwiretest.DefaultKey + "=1", 422, "the field *** is unknown"},
 
-		"no UUID":          {toAdjust + "client_transaction_id=" + secret + "&type=cancel", 422, "the field client_transaction_id must be a UUID"},
-		"UUID in braces":   {toAdjust + "client_transaction_id=%7B" + failedID[:34] + "%7D&type=cancel", 422, "the field client_transaction_id must be a UUID"},
-		"UUID of others":   {toAdjust + "client_transaction_id=" + failedID[:35] + "g&type=cancel", 422, "the field client_transaction_id must be a UUID"},
-		"no type":          {toAdjust + "client_transaction_id=" + failedID, 422, "the field type is missing"},
-		"other type":       {toAdjust + "client_transaction_id=" + failedID + "&type=" + secret, 422, "the field type is neither cancel nor the value that retries"},
-		"freeze as a form": {"POST /cards/suspend" + form + "cardId=1", 415, "Content-Type must be multipart/form-data"},
-		"freeze nothing":   {toFreeze + part("clientTransactionId", "1") + end, 422, "the field cardId is missing"},
-		"freeze twice":     {toFreeze + card + card + end, 422, "the field cardId is repeated"},
-		"freeze a file":    {toFreeze + strings.Replace(image, `"file"`, `"cardId"`, 1), 422, "the field cardId must not be a file"},
-		"freeze cut off":   {toFreeze + "--xx\nContent-Dis", 400, "the body is not multipart/form-data"},
-		"freeze too long":  {toFreeze + part("cardId", strings.Repeat("1", 65<<10)) + end, 422, "the field cardId must be text of at most 64 KiB"},
-		"no boundary":      {"POST /cards/suspend\nContent-Type: multipart/form-data\n\n--xx", 400, "the body is not multipart/form-data"},
-		"upload nothing":   {toUpload + end, 422, "the field file is missing"},
-		"upload a text":    {toUpload + part("file", "text") + end, 422, "the field file must be a file"},
-		"upload more":      {toUpload + part("idType", secret) + image, 422, "the field idType is unknown"},
-		"upload no bytes":  {toUpload + strings.Replace(image, "\x89PNG1", "", 1), 422, "the field file is empty"},
-		"part of no name":  {toUpload + strings.Replace(image, `; name="file"`, "", 1), 422, "the field *** is unknown"},
+		"no UUID":           {toAdjust + "client_transaction_id=" + secret + "&type=cancel", 422, "the field client_transaction_id must be a UUID"},
+		"UUID in braces":    {toAdjust + "client_transaction_id=%7B" + failedID[:34] + "%7D&type=cancel", 422, "the field client_transaction_id must be a UUID"},
+		"UUID of others":    {toAdjust + "client_transaction_id=" + failedID[:35] + "g&type=cancel", 422, "the field client_transaction_id must be a UUID"},
+		"no type":           {toAdjust + "client_transaction_id=" + failedID, 422, "the field type is missing"},
+		"other type":        {toAdjust + "client_transaction_id=" + failedID + "&type=" + secret, 422, "the field type is neither cancel nor the value that retries"},
+		"freeze as a form":  {"POST /cards/suspend" + form + "cardId=1", 415, "Content-Type must be multipart/form-data"},
+		"freeze nothing":    {toFreeze + part("clientTransactionId", freezeID) + end, 422, "the field cardId is missing"},
+		"freeze by no UUID": {toFreeze + card + part("clientTransactionId", secret) + end, 422, "the field clientTransactionId must be a UUID"},
+		"freeze twice":      {toFreeze + card + card + end, 422, "the field cardId is repeated"},
+		"freeze a file":     {toFreeze + strings.Replace(image, `"file"`, `"cardId"`, 1), 422, "the field cardId must not be a file"},
+		"freeze cut off":    {toFreeze + "--xx\nContent-Dis", 400, "the body is not multipart/form-data"},
+		"freeze too long":   {toFreeze + part("cardId", strings.Repeat("1", 65<<10)) + end, 422, "the field cardId must be text of at most 64 KiB"},
+		"no boundary":       {"POST /cards/suspend\nContent-Type: multipart/form-data\n\n--xx", 400, "the body is not multipart/form-data"},
+		"upload nothing":    {toUpload + end, 422, "the field file is missing"},
+		"upload a text":     {toUpload + part("file", "text") + end, 422, "the field file must be a file"},
+		"upload more":       {toUpload + part("idType", secret) + image, 422, "the field idType is unknown"},
+		"upload no bytes":   {toUpload + strings.Replace(image, "\x89PNG1", "", 1), 422, "the field file is empty"},
+		"part of no name":   {toUpload + strings.Replace(image, `; name="file"`, "", 1), 422, "the field *** is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bothWays(t, nil, func(t *testing.T, s *cardwiretest.Service, ask talk) {
@@ -183,7 +184,7 @@ func TestRequests(t *testing.T) {
 	ask(t, "GET /cards?limit=5&"+secret+"=1")
 	ask(t, "GET /cards/"+secret+"\nAuthorization: none\n")
 	ask(t, transfer)
-	ask(t, freezing(secret, "1"))
+	ask(t, freezing(secret, freezeID))
 	ask(t, "POST /cards/private\nContent-Type: text/"+secret+"\n\n"+secret)
 	ask(t, "POST /cards/private\nContent-Type: text/plain\n\n"+secret)
 	ask(t, "STEAL /cards")

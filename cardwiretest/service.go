@@ -43,7 +43,8 @@
 //
 // The service has to choose, and another may choose otherwise. Pages hold the
 // oldest card first; a page without cards is page 1 of 1. Freeze card makes the
-// card frozen, unless it is closed or closing; clientTransactionId is optional.
+// card frozen, unless it is closed or closing; clientTransactionId is optional, and
+// a UUID, since cancelling and retrying take nothing else.
 // A cancelled or retried operation is no longer failed. A transfer needs
 // merchantOrderNo, payoutCurrency and transferAmount. The allow members of a BIN
 // are not enforced. The pan of Get card secrets is the standard base64 of a

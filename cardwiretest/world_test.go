@@ -28,7 +28,7 @@ func transcript(t *testing.T, opts ...cardwiretest.Option) string {
 		}
 		b.WriteString(ask(t, request).body + "\n")
 	}
-	b.WriteString(ask(t, freezing(id, "freeze-1")).body)
+	b.WriteString(ask(t, freezing(id, freezeID)).body)
 	return b.String()
 }
 

@@ -179,7 +179,7 @@ func curls() []string {
 		{"/cards/info", "-G -d id=" + cardID},
 		{"/cards/info", "-G -d id=" + orderID},
 		{"/cards/private", "-d cardId=" + cardID},
-		{"/cards/suspend", "-F cardId=" + cardID + " -F clientTransactionId=freeze-1"},
+		{"/cards/suspend", "-F cardId=" + cardID + " -F clientTransactionId=5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"},
 		{"/cards/adjustAction", "-d client_transaction_id=" + failedTopUp + " -d type=cancel"},
 		{"/cards/adjustAction", "-d client_transaction_id=" + failedFreeze + " -d type=retry"},
 		{"/cards/upload", "-F 'file=an image;filename=front.png;type=image/png'"},

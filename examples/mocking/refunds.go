@@ -34,7 +34,8 @@ const (
 	// Accepted says that the service has taken the transfer on, not that the money
 	// has arrived.
 	Accepted State = "accepted"
-	// Failed says that the service refused, and that it may be tried again.
+	// Failed means that nothing happened and nothing will: a corrected refund is
+	// another one, with another order number.
 	Failed State = "failed"
 	// Undecided says that it may have happened: the service has to be asked.
 	Undecided State = "undecided"
@@ -57,7 +58,7 @@ type Refund struct {
 type Books interface {
 	// Begin makes the refund Begun and returns its order number, which is made when
 	// a refund is first seen and stays the same ever after. It returns an error
-	// where the books have the refund in another state than Pending or Failed.
+	// where the books have the refund in another state than Pending.
 	Begin(ctx context.Context, r Refund) (orderNo string, err error)
 	// End records how the refund stands. serviceNo is the service's order number;
 	// "": none was answered.
@@ -98,17 +99,28 @@ func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
 
 	// What is recorded must not be lost because the caller has gone.
 	ctx = context.WithoutCancel(ctx)
-	switch {
-	case err == nil:
-		return r.Books.End(ctx, refund, Accepted, transfer.APIOrderNo)
-	case errors.Is(err, cardwire.ErrExecuted): // only the answer is unreadable
-		return r.Books.End(ctx, refund, Accepted, "")
-	case errors.Is(err, cardwire.ErrNotSent): // this call sent nothing: as it was before, and the same number again
+	switch cardwire.NextStep(err) {
+	case cardwire.StepDone: // by this call or by one before
+		return r.Books.End(ctx, refund, Accepted, serviceNo(transfer, err))
+	case cardwire.StepRetry: // nothing happened: the same number again, later
 		return errors.Join(fmt.Errorf("refund %s: %w", refund.ID, err), r.Books.End(ctx, refund, Pending, ""))
-	case errors.Is(err, cardwire.ErrRefused): // and Begin takes none that was undecided
+	case cardwire.StepFail: // nothing happened, and nothing will
 		return errors.Join(fmt.Errorf("refund %s: %w", refund.ID, err), r.Books.End(ctx, refund, Failed, ""))
+	case cardwire.StepWait: // whoever made the call in progress records its result
+		return fmt.Errorf("refund %s: %w", refund.ID, err)
 	}
 	return errors.Join(fmt.Errorf("refund %s: %w: %w", refund.ID, ErrUndecided, err), r.Books.End(ctx, refund, Undecided, ""))
+}
+
+// serviceNo is the service's number of a transfer that was executed; "": not known.
+func serviceNo(t *cardwire.Transfer, err error) string {
+	if t != nil {
+		return t.APIOrderNo
+	}
+	if before, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok {
+		return before.ServiceID
+	}
+	return ""
 }
 
 // FreezeOnSuspicion freezes a card and says whether it is blocked, which is for the
@@ -116,10 +128,10 @@ func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
 // later or fail, and what was executed once may have been undone since. Where the
 // freeze may have happened, the card is looked up. blocked is true only where it
 // was seen; err is nil exactly then. caseID is the merchant's identifier of the
-// suspicion.
+// suspicion, a UUID.
 func (r *Refunds) FreezeOnSuspicion(ctx context.Context, cardID, caseID string) (blocked bool, err error) {
 	_, err = r.Cards.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: caseID})
-	if errors.Is(err, cardwire.ErrNotSent) || errors.Is(err, cardwire.ErrRefused) {
+	if step := cardwire.NextStep(err); step == cardwire.StepRetry || step == cardwire.StepFail {
 		return false, fmt.Errorf("case %s: %w", caseID, err)
 	}
 	card, lookup := r.Cards.GetCard(ctx, cardID)

@@ -17,6 +17,9 @@ import (
 	"github.com/cardwire/cardwire-go/examples/mocking"
 )
 
+// caseID is the merchant's identifier of a suspicion.
+const caseID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
+
 // A client is what the package needs: this does not compile otherwise.
 var _ mocking.Cards = (*cardwire.Client)(nil)
 
@@ -34,7 +37,7 @@ type books struct {
 func (b *books) Begin(_ context.Context, r mocking.Refund) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s, ok := b.states[r.ID]; ok && s != mocking.Pending && s != mocking.Failed {
+	if s, ok := b.states[r.ID]; ok && s != mocking.Pending {
 		return "", errors.New("it is " + string(s))
 	}
 	if b.states == nil {
@@ -85,7 +88,11 @@ func (s stub) GetCard(context.Context, string, ...cardwire.CallOption) (*cardwir
 
 func outcome(o cardwire.Outcome) error { return &cardwire.Error{Op: "CreateTransfer", Outcome: o} }
 
-func TestStubRefundStandsAsTheOutcomeSays(t *testing.T) {
+func duplicate(d cardwire.DuplicateIntent) error {
+	return &cardwire.Error{Op: "CreateTransfer", Outcome: d.Outcome, Err: &d}
+}
+
+func TestStubRefundStandsAsNextStepSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -94,10 +101,20 @@ func TestStubRefundStandsAsTheOutcomeSays(t *testing.T) {
 		serviceNo string
 		is        error // nil: the refund succeeds
 	}{
-		{"answered", nil, mocking.Accepted, "AO1", nil},
-		{"executed, and the answer unreadable", outcome(cardwire.OutcomeExecuted), mocking.Accepted, "", nil},
+		{"accepted", nil, mocking.Accepted, "AO1", nil},
+		{"executed, and the response unreadable", outcome(cardwire.OutcomeExecuted), mocking.Accepted, "", nil},
+		{"executed before", duplicate(cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "AO9"}), mocking.Accepted, "AO9", nil},
+		{"in progress", duplicate(cardwire.DuplicateIntent{InProgress: true}), mocking.Begun, "", cardwire.ErrDuplicateIntent},
 		{"refused", outcome(cardwire.OutcomeRefused), mocking.Failed, "", cardwire.ErrRefused},
+		{
+			"refused for now", &cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: http.StatusTooManyRequests},
+			mocking.Pending, "", cardwire.ErrRateLimited,
+		},
 		{"not sent", outcome(cardwire.OutcomeNotSent), mocking.Pending, "", cardwire.ErrNotSent},
+		{
+			"not sent, and never to be", &cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: cardwire.ErrInvalidParams},
+			mocking.Failed, "", cardwire.ErrInvalidParams,
+		},
 		{"unknown", outcome(cardwire.OutcomeUnknown), mocking.Undecided, "", mocking.ErrUndecided},
 		{"an error of another kind", errors.New("out of memory"), mocking.Undecided, "", mocking.ErrUndecided},
 	} {
@@ -162,11 +179,12 @@ func TestStubFreezeIsLookedUpWhereItMayHaveHappened(t *testing.T) {
 		{"unknown, and still active", stub{freeze: unknown, card: active}, false, cardwire.ErrOutcomeUnknown},
 		{"unknown, and no look-up", stub{freeze: unknown, cardFailure: errors.New("down")}, false, cardwire.ErrOutcomeUnknown},
 		{"not sent", stub{freeze: outcome(cardwire.OutcomeNotSent)}, false, cardwire.ErrNotSent},
+		{"in progress, and frozen", stub{freeze: duplicate(cardwire.DuplicateIntent{InProgress: true}), card: frozen}, true, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := mocking.Refunds{Cards: tt.cards, Books: &books{}}
-			blocked, err := r.FreezeOnSuspicion(t.Context(), "card-1", "case-1")
+			blocked, err := r.FreezeOnSuspicion(t.Context(), "card-1", caseID)
 			require.ErrorIs(t, err, tt.is)
 			assert.Equal(t, tt.blocked, blocked)
 		})
@@ -261,8 +279,8 @@ func TestFakePaysTheCustomerOnceAfterACallThatSentNothing(t *testing.T) {
 	assert.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))
 }
 
-// What was refused may be tried again, under the same number.
-func TestFakePaysTheCustomerOnceAfterARefusal(t *testing.T) {
+// What was refused for now is sent again later, under the same number.
+func TestFakePaysTheCustomerOnceAfterARefusalForNow(t *testing.T) {
 	t.Parallel()
 	client, service := cardwiretest.NewClient(t)
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
@@ -273,6 +291,19 @@ func TestFakePaysTheCustomerOnceAfterARefusal(t *testing.T) {
 	assert.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))
 }
 
+// What was refused for good is not sent again: a corrected refund is another one.
+func TestFakePaysNobodyAfterARefusalForGood(t *testing.T) {
+	t.Parallel()
+	client, service := cardwiretest.NewClient(t)
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity}, 1)
+	r := mocking.Refunds{Cards: client, Books: &books{}}
+
+	require.ErrorIs(t, r.RefundByTransfer(t.Context(), refund), cardwire.ErrRefused)
+	require.ErrorContains(t, r.RefundByTransfer(t.Context(), refund), "it is failed")
+	assert.Zero(t, service.Executions("CreateTransfer", ""))
+	assert.Len(t, service.Requests(), 1)
+}
+
 func TestFakeFreezesTheCardThoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	server := cardwiretest.NewServer(t) // over loopback, where the connection is really reset
@@ -280,8 +311,8 @@ func TestFakeFreezesTheCardThoughTheAnswerIsLost(t *testing.T) {
 	server.Fail("FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	r := mocking.Refunds{Cards: server.Client(), Books: &books{}}
 
-	blocked, err := r.FreezeOnSuspicion(t.Context(), "card-1", "case-1")
+	blocked, err := r.FreezeOnSuspicion(t.Context(), "card-1", caseID)
 	require.NoError(t, err)
 	assert.True(t, blocked)
-	assert.Equal(t, 1, server.Executions("FreezeCard", "case-1"))
+	assert.Equal(t, 1, server.Executions("FreezeCard", caseID))
 }

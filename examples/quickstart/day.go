@@ -30,7 +30,7 @@ type day struct {
 
 	cancelID string // the failed operation to cancel
 	retryID  string // the failed operation to try again
-	freezeID string // the client transaction ID of the freeze; "": the client makes one
+	freezeID string // the UUID of the freeze; "": the client makes one
 	orderNo  string // the order number of the transfer
 
 	text     *tabwriter.Writer           // the account of a step
@@ -348,19 +348,21 @@ func (d *day) loseAnswer(ctx context.Context) error {
 	return nil
 }
 
-// explain says what to do after a write that failed. Its outcome decides that,
-// before any status or text does.
+// explain says what becomes of a write that failed, which NextStep decides: no
+// status and no message does.
 func (d *day) explain(err error) {
 	d.say("  %s", strings.TrimPrefix(err.Error(), "cardwire: "))
-	switch {
-	case errors.Is(err, cardwire.ErrNotSent): // this call; an earlier one may have sent it
-		d.say("  In our books: as before. This call sent nothing: call again under the same number.")
-	case errors.Is(err, cardwire.ErrRefused): // and in this day nothing undecided is called again
+	switch cardwire.NextStep(err) {
+	case cardwire.StepDone:
+		d.say("  In our books: submitted.")
+	case cardwire.StepRetry:
+		d.say("  In our books: as before. It can be called again, with the same reference.")
+	case cardwire.StepFail:
 		d.say("  In our books: failed.")
-	case errors.Is(err, cardwire.ErrExecuted):
-		d.say("  In our books: done.")
-	default: // cardwire.ErrOutcomeUnknown, and whatever is no answer to the question
-		d.say("  In our books: undecided, until the service has said what became of %s.", reference(err))
+	case cardwire.StepWait:
+		d.say("  In our books: as before. Another call with the reference is in progress.")
+	default: // cardwire.StepReconcile
+		d.say("  In our books: unresolved, until the service has said what became of %s.", reference(err))
 	}
 }
 

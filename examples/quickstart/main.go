@@ -105,7 +105,7 @@ func withFake(ctx context.Context, out io.Writer) error {
 	d := &day{
 		client: client, write: true, fake: service,
 		cancelID: failedTopUp, retryID: failedFreeze,
-		freezeID: "freeze-2025-0001", orderNo: "order-2025-0001",
+		freezeID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", orderNo: "order-2025-0001",
 	}
 	return d.live(ctx, out)
 }

@@ -57,15 +57,15 @@ func TestDayWithTheFakeService(t *testing.T) {
 		`listed as +428837\*{6}\d{4}, CVV \*{3}, valid until \d\d/\d{4}`,
 		`secrets +428837\*{6}\d{4}, CVV \*{3}, valid until \*\*/\*{4}, encrypted number \*{3}`,
 		`EUR +FR +Bank Transfer +0\.004 +1\.5 +10 +45000\.50 +0`,
-		`operation [0-9a-f-]{36}, under our ID freeze-2025-0001`,
+		`operation [0-9a-f-]{36}, under our ID 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01`,
 		`The card is now frozen\. Blocked: true\.`,
 		`cancel ` + failedTopUp + `: done`,
 		`retry  ` + failedFreeze + `: done`,
 		`front\.png, \d+ bytes: attachment key att/[0-9a-f]+`,
 		`cardwire\.TransferParams\{MerchantOrderNo: order-2025-0001, PayoutCurrency: EUR, TransferAmount: 10\.00, \.\.\.\}`,
 		`order order-2025-0001 is accepted by the service as AO[0-9a-f]+: status wait_process`,
-		`CreateTransfer: unknown: .* settle it with the service before doing it again`,
-		`In our books: undecided, until the service has said what became of order-2025-0002\.`,
+		`CreateTransfer order-2025-0002: unknown outcome: .*: ask the service about order-2025-0002 before sending it again`,
+		`In our books: unresolved, until the service has said what became of order-2025-0002\.`,
 		`Times that the service executed order-2025-0002: 1`,
 	} {
 		assert.Regexp(t, regexp.MustCompile(`(?m)^ +`+line+`$`), account)
@@ -112,7 +112,7 @@ func TestServiceOfTheEnvironmentIsChangedWithWrite(t *testing.T) {
 func TestRefusedWriteIsExplainedAndTheDayGoesOn(t *testing.T) {
 	withServer(t) // knows nothing of the operations
 	account := live(t, "-write")
-	assert.Contains(t, account, "cancel "+failedTopUp+"\n  CancelOperation: refused, HTTP 422, code 422")
+	assert.Contains(t, account, "cancel "+failedTopUp+"\n  CancelOperation "+failedTopUp+": refused, HTTP 422, code 422")
 	assert.Contains(t, account, "\n  In our books: failed.\n")
 	assert.Contains(t, account, ": status wait_process\n")
 }
@@ -126,7 +126,7 @@ func TestWriteThatWasNotSentLeavesTheBooksAsTheyWere(t *testing.T) {
 	d := &day{client: client, orderNo: "order-1", currency: cardwire.RemittanceCurrency{PayoutCurrency: "EUR"}}
 	var out strings.Builder
 	require.NoError(t, d.tell(&out, "Send money", func() error { return d.sendMoney(ctx) }))
-	assert.Contains(t, out.String(), "\n  In our books: as before. This call sent nothing: call again under the same number.\n")
+	assert.Contains(t, out.String(), "\n  In our books: as before. It can be called again, with the same reference.\n")
 	assert.NotContains(t, out.String(), "failed")
 	assert.Empty(t, service.Requests())
 }

@@ -151,7 +151,7 @@ func Executed(s *cardwiretest.Service) error {
 
 // wantLedger is what the service must have understood.
 var wantLedger = []cardwiretest.Execution{
-	{Op: "FreezeCard", Reference: "freeze-1", ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", CardID: "card-1", Action: "freeze"},
+	{Op: "FreezeCard", Reference: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", CardID: "card-1", Action: "freeze"},
 	{Op: "CancelOperation", Reference: cancelledID, Action: "cancel", Kind: "close"},
 	{Op: "RetryOperation", Reference: retriedID, Action: "retry", Kind: "transfer_in"},
 	{Op: "CreateTransfer", Reference: "order-7", ID: "AO3af6bb8dc2eb0488", Action: "transfer", Amount: "100.25", Currency: "EUR"},

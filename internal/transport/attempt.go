@@ -10,92 +10,84 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 )
 
-// call is the state of one call. It is the context of the request that
-// go-retryablehttp carries, because its hooks are given nothing else by which
-// they could find it.
+// call is the state of one call.
 type call struct {
-	context.Context // the caller's
-
+	ctx    context.Context // the caller's
 	in     *Request
 	engine *Engine
 	reply  Reply
 
-	attempt Attempt // the one under way, or the last
+	attempt Attempt // the one in progress, or the last
 	unsent  bool    // it is proven that the attempt sent nothing
 	final   bool    // whatever the class, nothing may follow
 	refused bool    // the attempt was not begun
 
-	out     *outgoing // of the attempt under way
-	wrapped retryablehttp.Request
-
-	// Kept here to be one allocation with the call.
-	carried http.Request
-	first   outgoing
+	carried
 }
 
-// outgoing is what an attempt hands out. Whoever it goes to may change it, and
-// may hold it for longer than the attempt takes.
-type outgoing struct {
-	request http.Request
-	url     url.URL
-	ctx     lazyContext
-}
+// attempts is the RoundTripper below go-retryablehttp. It has no CloseIdleConnections on
+// purpose: the library calls that after each failure.
+type attempts struct{}
 
-type callKey struct{}
-
-// Value finds the call itself, and otherwise what the caller's context holds.
-func (c *call) Value(key any) any {
-	if key == (callKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
-
-// carrier is the request that go-retryablehttp and its http.Client see. It
-// carries the call and nothing else: each attempt makes its own request.
-func (c *call) carrier() *http.Request {
-	c.carried = *(&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(c)
-	return &c.carried
-}
-
-// tripper is the RoundTripper below go-retryablehttp: one call of it is one
-// attempt, from the limiter to the last byte of the answer. So a truncated body
-// is a failed attempt like any other, and there is no body left that could be
-// lost, or block the drain. It has no CloseIdleConnections on purpose:
-// go-retryablehttp calls that after each failure.
-type tripper struct{}
-
-// RoundTrip never fails, and its response is a stub with a status that makes
-// http.Client look no further: what happened is in the call.
-func (tripper) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip makes one attempt of the call that r carries, from the limiter to the last
+// byte of the response. So a truncated body is a failed attempt like any other, and
+// there is no body left that could be lost, or block the drain.
+//
+// It never fails, and its response is a stub with a status that makes http.Client look
+// no further: what happened is in the call.
+func (attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r.Context())
 	if err := c.admit(); err != nil {
 		c.refused = true
 		c.reply.Err = c.failure(err)
-	} else {
-		c.try()
+		return c.stub(r), nil
 	}
-	if !c.repeatable() {
-		return &c.engine.stub, nil // backoff will not ask whose it is
+	c.begin()
+	ctx, stop := c.bounded()
+	defer stop()
+	body, err := c.openBody()
+	if err != nil {
+		c.settle(seal("the request body could not be opened", err), true)
+		c.final = true
+		return c.stub(r), nil
+	}
+	defer body.Close()
+	conn := c.trace(ctx)
+	if conn != nil {
+		ctx = conn.attach()
+	}
+	resp, err := c.engine.carrier(c.in.Class).RoundTrip(c.request(ctx, body))
+	if err = c.receive(ctx, resp, err); err == nil {
+		c.settle(nil, false)
+		return c.stub(r), nil
+	}
+	unsent := conn.unused() || c.dialFailed(err)
+	c.settle(conn.explain(err), unsent)
+	return c.stub(r), nil
+}
+
+// stub is the response to r, which the library needs to find the call where another
+// attempt may follow.
+func (c *call) stub(r *http.Request) *http.Response {
+	if !c.retryable() {
+		return &c.engine.stub
 	}
 	stub := c.engine.stub
 	stub.Request = r
-	return &stub, nil
+	return &stub
 }
 
-// admit waits for the limiter and says whether an attempt may begin.
+// admit waits for the limiter and reports whether an attempt may begin.
 func (c *call) admit() error {
-	if err := c.Err(); err != nil {
+	if err := c.ctx.Err(); err != nil {
 		return err
 	}
 	if c.engine.limit != nil {
-		if err := c.awaitLimit(); err != nil {
+		ctx, stop := c.until(c.in.Deadline)
+		defer stop()
+		if err := c.engine.limit(ctx); err != nil {
 			return seal("refused by the rate limiter", err)
 		}
 	}
@@ -106,46 +98,25 @@ func (c *call) admit() error {
 	return nil
 }
 
-func (c *call) awaitLimit() error {
-	if c.in.Deadline.IsZero() {
-		return c.engine.limit(c.Context)
+// until is the caller's context with a deadline, unless that is zero or later than
+// the context's own.
+func (c *call) until(end time.Time) (context.Context, context.CancelFunc) {
+	if d, ok := c.ctx.Deadline(); end.IsZero() || ok && !end.Before(d) {
+		return c.ctx, func() {}
 	}
-	ctx, cancel := context.WithDeadline(c.Context, c.in.Deadline)
-	defer cancel()
-	return c.engine.limit(ctx)
+	return context.WithDeadline(c.ctx, end)
 }
 
-// try makes one attempt and leaves what came of it in the reply.
-func (c *call) try() {
-	c.begin()
-	ctx := c.Context
-	if lazy := c.attemptContext(); lazy != nil {
-		defer lazy.stop()
-		ctx = lazy
+// bounded is the context of an attempt.
+func (c *call) bounded() (context.Context, context.CancelFunc) {
+	end := c.in.Deadline
+	if limit := c.engine.policy.Attempt; limit > 0 && c.in.Class == Read {
+		end = earlier(end, c.attempt.Start.Add(limit))
 	}
-	body, err := c.openBody()
-	if err != nil {
-		c.settle(seal("the request body could not be opened", err), true)
-		c.final = true
-		return
-	}
-	defer body.Close()
-	var conn *connTrace
-	if c.engine.doer == nil && c.in.Class != Read {
-		conn = c.trace(ctx)
-		ctx = conn.attach()
-	}
-	resp, err := c.engine.send(c.request(ctx, body), c.in.Class)
-	err = c.receive(ctx, resp, err)
-	if err == nil {
-		c.settle(nil, false)
-		return
-	}
-	unsent := conn.unused() || c.undialed(err)
-	c.settle(conn.explain(err), unsent)
+	return c.until(end)
 }
 
-// begin forgets the answer of the attempt before.
+// begin forgets the response of the attempt before.
 func (c *call) begin() {
 	c.reply.Release()
 	c.reply = Reply{
@@ -154,24 +125,6 @@ func (c *call) begin() {
 		Tries:    c.reply.Tries + 1,
 		owner:    c.engine,
 	}
-	c.out = &c.first
-	if c.reply.Tries > 1 {
-		c.out = new(outgoing)
-	}
-}
-
-// attemptContext bounds the attempt; nil: the caller's context ends first.
-func (c *call) attemptContext() *lazyContext {
-	end := c.in.Deadline
-	if limit := c.engine.policy.Attempt; limit > 0 && c.in.Class == Read {
-		end = earlier(end, c.attempt.Start.Add(limit))
-	}
-	if d, ok := c.Deadline(); end.IsZero() || ok && !end.Before(d) {
-		return nil
-	}
-	lazy := &c.out.ctx
-	lazy.Context, lazy.end = c.Context, end
-	return lazy
 }
 
 // earlier returns the earlier of two times; a zero one is none.
@@ -193,8 +146,8 @@ func (c *call) openBody() (io.ReadCloser, error) {
 	return &onceCloser{ReadCloser: body}, nil
 }
 
-// emptyBody is not to be recognised as empty where a Write goes through a
-// caller's doer: what has no body net/http sends again by itself, without end
+// emptyBody must not be recognized as empty where a Write goes through a
+// caller-supplied doer: what has no body net/http sends again by itself, without end
 // over HTTP/2. The price is that over HTTP/1.1 it goes out as an empty chunk.
 func (c *call) emptyBody() io.ReadCloser {
 	if c.in.Class == Write && c.engine.doer != nil {
@@ -204,12 +157,16 @@ func (c *call) emptyBody() io.ReadCloser {
 }
 
 // request is a literal because http.NewRequest would parse the URL again and
-// set GetBody, with which net/http sends a body again by itself.
+// set GetBody, with which net/http sends a body again by itself. Whoever it goes to
+// may change it, and may keep it for longer than the attempt takes.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
-	c.out.url = c.in.address()
-	c.out.request = *(&http.Request{
+	out := &struct {
+		request http.Request
+		url     url.URL
+	}{url: c.in.address()}
+	out.request = *(&http.Request{
 		Method:        c.in.Method,
-		URL:           &c.out.url,
+		URL:           &out.url,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
@@ -218,39 +175,44 @@ func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
 		ContentLength: c.in.BodySize,
 		Host:          c.in.URL.Host,
 	}).WithContext(ctx)
-	return &c.out.request
+	return &out.request
 }
 
-// send carries a request to its answer's head, and follows no redirect.
-func (e *Engine) send(req *http.Request, class Class) (*http.Response, error) {
+// carrier returns what carries a request to the head of its response, and follows no
+// redirect.
+func (e *Engine) carrier(class Class) http.RoundTripper {
 	switch d := e.doer.(type) {
 	case nil:
 		if class == Read {
-			return e.pooled.RoundTrip(req)
+			return e.pooled
 		}
-		return e.fresh.RoundTrip(req)
+		return e.fresh
 	case *http.Client:
-		return sendBy(d, req)
+		return carrierOf(d)
 	default:
-		return d.Do(req)
+		return doerTripper{d}
 	}
 }
 
-// sendBy uses a caller's client as it is at this moment: mocks are often
+// carrierOf uses a caller-supplied client as it is at this moment: mocks are often
 // installed after it was handed over. Redirects are all that a client without
 // cookies and a timeout adds to its transport, so that one goes straight there.
-func sendBy(hc *http.Client, req *http.Request) (*http.Response, error) {
-	if hc.Jar != nil || hc.Timeout != 0 {
+func carrierOf(hc *http.Client) http.RoundTripper {
+	switch {
+	case hc.Jar != nil || hc.Timeout != 0:
 		single := *hc
 		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		req.Header = req.Header.Clone() // it adds cookies to what it is given
-		return single.Do(req)
+		return doerTripper{&single}
+	case hc.Transport == nil:
+		return http.DefaultTransport
 	}
-	if hc.Transport == nil {
-		return http.DefaultTransport.RoundTrip(req)
-	}
-	return hc.Transport.RoundTrip(req)
+	return hc.Transport
 }
+
+// doerTripper is a doer as a RoundTripper.
+type doerTripper struct{ Doer }
+
+func (d doerTripper) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }
 
 // errNoAnswer is for doers that return neither an answer nor an error.
 var errNoAnswer = errors.New("transport: no answer and no error")
@@ -267,7 +229,7 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 		return errNoAnswer
 	}
 	c.reply.Status, c.reply.Header = resp.StatusCode, resp.Header
-	c.reply.Redirected = resp.StatusCode/100 == 3 || c.strays(resp.Request)
+	c.reply.Redirected = resp.StatusCode/100 == 3 || c.answersOther(resp.Request)
 	if after := resp.Header["Retry-After"]; len(after) > 0 {
 		c.reply.RetryAfter = parseRetryAfter(after[0], time.Now())
 	}
@@ -284,9 +246,9 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 	return nil
 }
 
-// strays reports that a doer, which may follow redirects of its own accord,
-// brought the answer to another request than the one it was given.
-func (c *call) strays(answered *http.Request) bool {
+// answersOther reports whether a doer, which may follow redirects of its own accord,
+// returned the response to another request than the one it was given.
+func (c *call) answersOther(answered *http.Request) bool {
 	if c.engine.doer == nil || answered == nil {
 		return false
 	}
@@ -295,13 +257,18 @@ func (c *call) strays(answered *http.Request) bool {
 		return followed // its transport may rewrite URLs, as those of tests do
 	}
 	asked := c.in.address() // a doer may have changed the one that it was given
-	return followed || answered.URL == nil || answered.URL.String() != asked.String()
+	return followed || answered.URL == nil || !sameAddress(answered.URL, &asked)
 }
 
-// undialed reports whether a Read failed because its dial did. A trace would
-// prove more and slow every Read down: before it dialed, net/http may have lost
+func sameAddress(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && a.Opaque == b.Opaque && a.Host == b.Host && a.Path == b.Path &&
+		a.EscapedPath() == b.EscapedPath() && a.RawQuery == b.RawQuery && a.User == b.User
+}
+
+// dialFailed reports whether a Read failed because its dial did. A trace would
+// prove more and slow every Read down: before the dial, net/http may have lost
 // an idle connection together with the request.
-func (c *call) undialed(err error) bool {
+func (c *call) dialFailed(err error) bool {
 	op := operation(err)
 	return c.engine.doer == nil && c.in.Class == Read && (op == "dial" || op == "proxyconnect")
 }
@@ -328,11 +295,11 @@ func (c *call) settle(err error, unsent bool) {
 // failure seals an error. Where the caller's context is done, that is the cause
 // which the caller knows about.
 func (c *call) failure(err error) error {
-	done := c.Err()
+	done := c.ctx.Err()
 	if done == nil {
 		return cause(err)
 	}
-	return seal(words(done), errors.Join(done, context.Cause(c.Context), err))
+	return seal(words(done), errors.Join(done, context.Cause(c.ctx), err))
 }
 
 // record keeps the attempt for those who want to know of it.
@@ -363,8 +330,11 @@ type connTrace struct {
 
 type traceKey struct{}
 
-// trace returns the trace of an attempt, with a fence for a Write.
+// trace returns the trace of an attempt, with a fence for a Write; nil: none is needed.
 func (c *call) trace(ctx context.Context) *connTrace {
+	if c.engine.doer != nil || c.in.Class == Read {
+		return nil
+	}
 	t := &connTrace{Context: ctx}
 	if c.in.Class == Write {
 		t.fence.deadline, t.fence.wall = c.end(), c.engine.wall

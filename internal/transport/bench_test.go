@@ -27,10 +27,10 @@ func BenchmarkMemory(b *testing.B) {
 	hc := &http.Client{Transport: measure.Memory(capacity)}
 	b.Run("bare", func(b *testing.B) { benchmarkBare(b, hc) })
 	b.Run("engine", func(b *testing.B) {
-		benchmarkEngine(b, New(Config{Doer: hc, Policy: benchmarkPolicy}))
+		benchmarkEngine(b, New(Config{Doer: hc, Policy: benchmarkPolicy}), Read)
 	})
 	b.Run("engine-no-deadline", func(b *testing.B) {
-		benchmarkEngine(b, New(Config{Doer: hc, Policy: Policy{MaxRetries: benchmarkPolicy.MaxRetries}}))
+		benchmarkEngine(b, New(Config{Doer: hc, Policy: Policy{MaxRetries: benchmarkPolicy.MaxRetries}}), Read)
 	})
 }
 
@@ -43,7 +43,10 @@ func BenchmarkDialled(b *testing.B) {
 	b.Run("engine", func(b *testing.B) {
 		e := New(Config{Transport: &http.Transport{DialContext: pipeTo(serveCapacity)}, Policy: benchmarkPolicy})
 		defer e.CloseIdleConnections()
-		benchmarkEngine(b, e)
+		benchmarkEngine(b, e, Read)
+	})
+	b.Run("write", func(b *testing.B) {
+		benchmarkEngine(b, New(Config{Transport: &http.Transport{DialContext: pipeTo(serveCapacity)}}), Write)
 	})
 }
 
@@ -54,7 +57,7 @@ func benchmarkBare(b *testing.B, hc *http.Client) {
 	})
 }
 
-func benchmarkEngine(b *testing.B, e *Engine) {
+func benchmarkEngine(b *testing.B, e *Engine, class Class) {
 	b.Helper()
 	u, err := url.Parse(benchmarkURL)
 	if err != nil {
@@ -63,7 +66,7 @@ func benchmarkEngine(b *testing.B, e *Engine) {
 	h := http.Header{"Authorization": {"Bearer " + measure.Key}, "Accept": {"application/json"}}
 	measure.Loop(b, func() error {
 		r := e.Do(context.Background(), &Request{
-			Method: http.MethodGet, URL: u, Header: func() http.Header { return h }, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
+			Class: class, Method: http.MethodGet, URL: u, Header: func() http.Header { return h }, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
 		})
 		if r.Err != nil {
 			return r.Err

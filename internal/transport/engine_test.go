@@ -341,7 +341,7 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 		at        string
 		tries     int // of a write
 		words     string
-		undialed  bool // the dial failed, not what follows it
+		dial      bool // it failed, not what follows it
 	}{
 		"closed port":      {nil, closed, 3, "connection refused", true},
 		"no such host":     {&http.Transport{DialContext: refuse(lookup)}, service, 3, "name lookup failed", true},
@@ -370,7 +370,7 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 			r := own(t, Config{Transport: tc.transport, Policy: quick}).Do(t.Context(), get(t, tc.at))
 			require.EqualError(t, r.Err, tc.words)
 			assert.Equal(t, tc.tries, r.Tries)
-			assert.Equal(t, tc.undialed, r.NotSent, "reads have no trace: the error of a dial tells")
+			assert.Equal(t, tc.dial, r.NotSent, "reads have no trace: the error of a dial tells")
 		})
 	}
 }

@@ -109,7 +109,7 @@ func fenced(
 			return conn, err
 		}
 		if err := handshake(ctx, conn); err != nil {
-			go conn.Close() // it may wait to say goodbye
+			go func() { _ = conn.Close() }() // as net/http does: it may wait to say goodbye
 			return nil, err
 		}
 		trace.fence.state.CompareAndSwap(unfenced, untouched)

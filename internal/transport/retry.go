@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -19,13 +18,10 @@ const (
 	maxRetryAfter = 10 * 365 * 24 * time.Hour
 )
 
-// checkRetry is go-retryablehttp's CheckRetry. Its default repeats a POST on
-// any failed connection and any 5xx, and throws away an answer that came
-// together with the end of the context.
-func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	c := callOf(ctx)
-	if err != nil || c.refused {
-		return false, nil
+// again records the attempt, and reports whether another follows, after attempt.Wait.
+func (c *call) again() bool {
+	if c.refused {
+		return false
 	}
 	c.attempt.Wait = c.pause()
 	c.record()
@@ -33,18 +29,12 @@ func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) 
 	if !again && c.reply.Tries == 1 && c.healthy() {
 		c.engine.budget.refill()
 	}
-	return again, nil
-}
-
-// backoff is go-retryablehttp's Backoff: the wait was chosen together with the
-// decision to repeat. Its default sleeps for any Retry-After, if it is a year.
-func backoff(_, _ time.Duration, _ int, stub *http.Response) time.Duration {
-	return callOf(stub.Request.Context()).attempt.Wait
+	return again
 }
 
 // pause is how long to wait before the next attempt; 0: there is none.
 func (c *call) pause() time.Duration {
-	if c.reply.Tries > c.maxRetries() || !c.repeatable() {
+	if c.reply.Tries > c.maxRetries() || !c.retryable() {
 		return 0
 	}
 	wait := c.engine.policy.delay(c.reply.Tries - 1)
@@ -73,21 +63,21 @@ func (c *call) maxRetries() int {
 	return most
 }
 
-// repeatable says whether the last attempt may be made again without harm, and
+// retryable reports whether the last attempt may be made again without harm, and
 // with hope.
-func (c *call) repeatable() bool {
+func (c *call) retryable() bool {
 	switch {
-	case c.final || c.reply.Redirected || c.Err() != nil:
+	case c.final || c.reply.Redirected || c.ctx.Err() != nil:
 		return false
 	case c.reply.Err == nil:
-		return repeatableStatus(c.in.Class, c.reply.Status)
+		return retryableStatus(c.in.Class, c.reply.Status)
 	case c.in.Class == Read:
 		return true
 	}
 	return c.unsent
 }
 
-func repeatableStatus(class Class, status int) bool {
+func retryableStatus(class Class, status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return class != Write
@@ -124,7 +114,7 @@ func (c *call) outlasts(d time.Duration) bool {
 // end is when the call ends, by its own deadline or its context's; zero: never.
 func (c *call) end() time.Time {
 	end := c.in.Deadline
-	if own, ok := c.Deadline(); ok {
+	if own, ok := c.ctx.Deadline(); ok {
 		end = earlier(end, own)
 	}
 	return end

@@ -12,8 +12,6 @@ import (
 	"net/url"
 	"sync"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 )
 
 // Doer sends one request. *http.Client is one.
@@ -76,7 +74,7 @@ type Engine struct {
 	fresh   *http.Transport // for everything else: a connection for each attempt
 	policy  Policy
 	limit   func(context.Context) error
-	retrier retryablehttp.Client
+	library library
 	budget  budget
 	buffers sync.Pool // of *buffer
 
@@ -91,18 +89,13 @@ func New(cfg Config) *Engine {
 	e := &Engine{doer: cfg.Doer, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
 	e.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
 	e.wall = func(t time.Time) time.Time { return t.Round(0) }
+	e.library = newLibrary(cfg.Policy.MaxRetries)
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
 		if cfg.FreshReads {
 			e.pooled = e.fresh
 		}
 	}
-	// Not retryablehttp.NewClient, which would log every URL to stderr.
-	e.retrier.HTTPClient = &http.Client{Transport: tripper{}}
-	e.retrier.RetryMax = cfg.Policy.MaxRetries
-	e.retrier.CheckRetry = checkRetry
-	e.retrier.Backoff = backoff
-	e.retrier.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	return e
 }
 
@@ -224,18 +217,15 @@ var ErrTooLarge = errors.New("transport: the answer is too large")
 // Do carries a call to its end, until when in must not change. The Reply is never
 // nil, and is the caller's to release.
 func (e *Engine) Do(ctx context.Context, in *Request) *Reply {
-	c := &call{Context: ctx, in: in, engine: e}
+	c := &call{ctx: ctx, in: in, engine: e}
 	c.reply = Reply{NotSent: true, owner: e}
 	if err := in.validate(); err != nil {
 		c.reply.Err = seal("invalid request", err)
 		return &c.reply
 	}
-	c.wrapped.Request = c.carrier()
-	// The response is a stub without a body: the answer is in the call. An error
-	// comes only from a wait that the context cut short.
-	if _, err := e.retrier.Do(&c.wrapped); err != nil {
+	// An error comes only from a wait that the context cut short.
+	if _, err := e.library.Do(c.carry()); err != nil { //nolint:bodyclose // of a stub
 		c.reply.Err = c.failure(err)
 	}
-	c.in = nil // who keeps a request is not to keep what in is part of
 	return &c.reply
 }

@@ -225,7 +225,7 @@ var mutants = []mutant{
 	{name: "unreadable early answer to a wrong image as executed", edits: []edit{{
 		uploadFile, "\tif failure.Outcome == OutcomeExecuted && u.check() != nil {\n", "\tif false {\n",
 	}}},
-	{name: "longer source of an upload cut", edits: []edit{{uploadFile, "\t\tcase n > 0:\n", "\t\tcase n > 0:\n\t\t\treturn io.EOF\n\t\tcase false:\n"}}},
+	{name: "longer source of an upload cut", edits: []edit{{uploadFile, "\t\treturn errTooMany\n", "\t\treturn io.EOF\n"}}},
 	{name: "another call's outcome by a doer", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(f.cause, target)", "return errors.Is(f.cause, target)"}}},
 	{name: "outcome of another call lent", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(cause, target)", "return errors.Is(cause, target)"}}},
 	{name: "unknown write advised as safe", edits: []edit{{errorsFile, "\tcase e.read:\n", "\tcase e.read || e.Outcome == OutcomeUnknown:\n"}}},

@@ -31,7 +31,7 @@ var good = map[string]talk{
 	},
 	"FreezeCard": {
 		"POST /cards/suspend\nContent-Type: multipart/form-data; boundary=xx",
-		part(`name="cardId"`, "card-1") + part(`name="clientTransactionId"`, "freeze-1") + "--xx--\r\n", "200",
+		part(`name="cardId"`, "card-1") + part(`name="clientTransactionId"`, "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01") + "--xx--\r\n", "200",
 		`{"code":200,"msg":"success","data":"f95a25ef-fd1d-47d4-baab-0c4635e18050"}`,
 	},
 	"UploadImage": {

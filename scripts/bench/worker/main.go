@@ -167,7 +167,7 @@ func pagesOf(pages int, latency time.Duration) http.HandlerFunc {
 		defer due.Stop()
 		number, err := strconv.Atoi(r.FormValue("page"))
 		if err != nil || number < 1 || number > pages {
-			http.Error(w, "no such page", http.StatusBadRequest)
+			http.Error(w, "no such page", http.StatusNotFound)
 			return
 		}
 		select {
