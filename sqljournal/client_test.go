@@ -1,6 +1,7 @@
 package sqljournal_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,5 +132,29 @@ func TestACancellingIsRecordedEachTime(t *testing.T) {
 			require.NoError(t, client.CancelOperation(t.Context(), id))
 		}
 		assert.Equal(t, []string{"executed 1 true", "executed 1 true"}, rowsOf(t, db, at.Table))
+	})
+}
+
+// The database forgot the order while it was being paid: the client says so, and the
+// order is not paid again.
+func TestAnOrderThatTheDatabaseForgotIsNotSentAgain(t *testing.T) {
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		server := cardwiretest.NewServer(t)
+		var told error
+		forget := func(ctx context.Context, _ cardwire.CallInfo, _ cardwire.Attempt) {
+			_, err := db.ExecContext(ctx, "DELETE FROM "+at.Table)
+			assert.NoError(t, err)
+		}
+		client, journal := clientAfterRestart(t, at, server, cardwire.WithObserver(cardwire.Observer{
+			Attempt:      forget,
+			JournalError: func(_ context.Context, _ cardwire.CallInfo, err error) { told = err },
+		}))
+		require.Equal(t, "success", sent(t, client, "M-1"))
+		require.ErrorIs(t, told, sqljournal.ErrRecordedAgain)
+		assert.Equal(t, []string{"recorded again: executed"}, kinds(t, journal))
+		after, _ := clientAfterRestart(t, at, server)
+		assert.Equal(t, "taken-executed", sent(t, after, "M-1"))
+		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
 	})
 }

@@ -41,6 +41,7 @@ func (d Dialect) check() error {
 // the names on the left.
 var words = [...][3]string{
 	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"}, // SQLite would reuse the ID of a row that vanished
+	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"},                       // nothing looks for one
 	{"@bool", "INTEGER", "BOOLEAN"},
 	{"@count", "INTEGER", "BIGINT"},
 	{"@time", "TEXT", "TIMESTAMPTZ"},

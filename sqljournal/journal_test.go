@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -509,25 +511,38 @@ func TestADoneContextIsHonouredAndLeavesNoRow(t *testing.T) {
 // or not the row came to be.
 func TestWhenBeginFailsTheReferenceIsFree(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
+	eachPlace(t, unhurried(func(t *testing.T, at place) {
+		openNew(t, at)
+		journal, outage := during(t, at, nil)
 		var failed, begun int
 		for n := range 60 {
 			i := intent(fmt.Sprintf("M-%d", n))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n*n)*time.Microsecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			outage.executing = cancel
+			if n > 0 { // not before its statement, but at some moment of it
+				outage.executing = func() { go cancelLater(cancel, n) }
+			}
 			err := journal.Begin(ctx, i)
 			cancel()
 			if err == nil {
 				begun++
 				continue
 			}
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, context.Canceled)
 			failed++
 			require.Equal(t, "ok", word(journal.Begin(t.Context(), i)))
 		}
 		t.Logf("%d failed, %d begun", failed, begun)
 		assert.Positive(t, failed)
-	})
+	}))
+}
+
+// cancelLater lets others run n times before it cancels.
+func cancelLater(cancel context.CancelFunc, n int) {
+	for range n {
+		runtime.Gosched()
+	}
+	cancel()
 }
 
 // Two calls of one journal in one tick of the clock: that the second fails does
@@ -535,20 +550,22 @@ func TestWhenBeginFailsTheReferenceIsFree(t *testing.T) {
 func TestACallThatFailsReleasesNoOthersIntent(t *testing.T) {
 	t.Parallel()
 	at := onSQLite(t, "")
-	db, journal := openNew(t, at)
-	require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+	synctest.Test(t, func(t *testing.T) {
+		db, journal := openNew(t, at)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
 
-	lock, err := db.BeginTx(t.Context(), nil)
-	require.NoError(t, err)
-	_, err = lock.ExecContext(t.Context(), "UPDATE "+at.Table+" SET attempts = attempts")
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	unlocked := make(chan error, 1)
-	context.AfterFunc(ctx, func() { unlocked <- lock.Rollback() })
-	require.ErrorIs(t, journal.Begin(ctx, intent("M-1")), context.DeadlineExceeded)
-	require.NoError(t, <-unlocked)
-	assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
+		lock, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = lock.ExecContext(t.Context(), "UPDATE "+at.Table+" SET attempts = attempts")
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		unlocked := make(chan error, 1)
+		context.AfterFunc(ctx, func() { unlocked <- lock.Rollback() })
+		require.ErrorIs(t, journal.Begin(ctx, intent("M-1")), context.DeadlineExceeded)
+		require.NoError(t, <-unlocked)
+		assert.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
+	})
 }
 
 func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {
@@ -671,7 +688,7 @@ func refusal(db *sql.DB, dialect sqljournal.Dialect, opts ...sqljournal.Option) 
 func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
 	t.Parallel()
 	const rounds, callers = 10, 64
-	eachPlace(t, func(t *testing.T, at place) {
+	eachPlace(t, unhurried(func(t *testing.T, at place) {
 		openNew(t, at)
 		var journals []*sqljournal.Journal
 		for range 4 {
@@ -706,5 +723,5 @@ func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
 			require.EqualValues(t, 1, winners.Load(), "round %d", round)
 			(*winner.Load())()
 		}
-	})
+	}))
 }

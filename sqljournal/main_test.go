@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,15 @@ func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 	}
 }
 
+// unhurried is a test for eachPlace in a bubble, whose clock stands still while
+// anyone works: no deadline passes because the machine is slow. The clock of a
+// PostgreSQL server is not that of the bubble.
+func unhurried(test func(t *testing.T, at place)) func(*testing.T, place) {
+	return func(t *testing.T, at place) {
+		synctest.Test(t, func(t *testing.T) { test(t, at) })
+	}
+}
+
 func onSQLite(t *testing.T, options string) place {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.db")
@@ -75,6 +85,19 @@ func onPostgreSQL(t *testing.T) place {
 		drop(t, db, at.Table)
 	})
 	return at
+}
+
+// another is a journal of its own in the same database, or in a database beside it.
+func (p place) another(t *testing.T) place {
+	t.Helper()
+	p.Table = "t_" + strings.ToLower(rand.Text())
+	db, err := sql.Open(p.Driver, p.Source)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		drop(t, db, p.Table)
+		require.NoError(t, db.Close())
+	})
+	return p
 }
 
 // drop drops a journal's tables.
@@ -102,5 +125,23 @@ func openNew(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, journal := open(t, at)
 	require.NoError(t, journal.Migrate(t.Context()))
+	return db, journal
+}
+
+// openFor is openNew for a benchmark.
+func openFor(b *testing.B, at place) (*sql.DB, *sqljournal.Journal) {
+	b.Helper()
+	db, err := sql.Open(at.Driver, at.Source)
+	require.NoError(b, err)
+	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
+	require.NoError(b, err)
+	require.NoError(b, journal.Migrate(b.Context()))
+	b.Cleanup(func() {
+		for _, name := range []string{at.Table, at.Table + "_history", at.Table + "_journal"} {
+			_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
+			require.NoError(b, err)
+		}
+		require.NoError(b, db.Close())
+	})
 	return db, journal
 }

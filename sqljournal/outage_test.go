@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,8 @@ type outage struct {
 	failed atomic.Int64 // statements to come after those that fail
 	asked  atomic.Int64 // statements so far
 	before func()       // what happens before a query is executed; nil: nothing
+
+	executing func() // called before each statement; nil: nothing is
 }
 
 // during returns a journal at a place that has its schema, and the outage on the
@@ -57,6 +60,9 @@ type unsteady struct {
 
 func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	u.outage.asked.Add(1)
+	if u.outage.executing != nil {
+		u.outage.executing()
+	}
 	switch {
 	case u.outage.lost.Add(-1) >= 0:
 		if _, err := u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args); err != nil {
@@ -171,7 +177,7 @@ func TestEachEndHasARowOfItsOwn(t *testing.T) {
 // as soon as the database is back.
 func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
+	eachPlace(t, unhurried(func(t *testing.T, at place) {
 		db, _ := openNew(t, at)
 		journal, outage := during(t, at, io.ErrUnexpectedEOF)
 		outage.lost.Store(1)
@@ -179,6 +185,112 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 		require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), io.ErrUnexpectedEOF)
 		assert.Equal(t, []string{"not_sent 1 true"}, rowsOf(t, db, at.Table))
 		assert.EqualValues(t, 1+3+1, outage.asked.Load())
+	}))
+}
+
+// A driver that lost the response executes the statement again on a connection that
+// lives: the row that is there is then this call's own.
+func TestABeginThatIsExecutedTwiceIsNoDuplicate(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, driver.ErrBadConn)
+		outage.lost.Store(1)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		assert.EqualValues(t, 2, outage.asked.Load())
+		cancel := intent("M-2")
+		cancel.Unique = false
+		outage.lost.Store(1)
+		require.NoError(t, journal.Begin(t.Context(), cancel))
+		assert.Equal(t, []string{"open 1 false", "open 1 false"}, rowsOf(t, db, at.Table))
+		assert.Equal(t, []string{"begun: unknown"}, kinds(t, journal))
+		assert.Equal(t, "taken, unknown", word(journal.Begin(t.Context(), intent("M-1"))), "by a later call")
+	})
+}
+
+// What a failed Begin left open sent nothing, so the next one takes it back.
+func TestALaterBeginTakesBackWhatAFailedOneLeftOpen(t *testing.T) {
+	t.Parallel()
+	denied := sqlState("42501") // which is not waited for
+	leftOpen := func(t *testing.T, at place) *sqljournal.Journal {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, denied)
+		outage.lost.Store(1)
+		outage.failed.Store(1)
+		require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), denied)
+		require.Equal(t, []string{"open 1 false"}, rowsOf(t, db, at.Table))
+		_, other := open(t, at)
+		require.Equal(t, "taken, unknown", word(other.Begin(t.Context(), intent("M-1"))), "for another process it may have been sent")
+		assert.NoError(t, journal.Look(t.Context(), transfer, "M-1"))
+		return journal
+	}
+	eachPlace(t, func(t *testing.T, at place) {
+		journal := leftOpen(t, at)
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		assert.Equal(t, []string{"begun: unknown", "ended: not sent", "begun: unknown"}, kinds(t, journal))
+		assert.Equal(t, "taken, unknown", word(journal.Begin(t.Context(), intent("M-1"))), "now it is begun")
+	})
+	eachPlace(t, func(t *testing.T, at place) {
+		journal := leftOpen(t, at)
+		other := intent("M-1")
+		other.BodySHA256 = "00"
+		assert.Equal(t, "other body", word(journal.Begin(t.Context(), other)), "the first is known not to have been sent")
+	})
+	eachPlace(t, func(t *testing.T, at place) {
+		journal := leftOpen(t, at)
+		require.NoError(t, journal.Void(t.Context(), transfer, "M-1", "", ""))
+	})
+}
+
+// The database forgot the intent while its call was in progress.
+func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		result cardwire.IntentResult
+		row    string
+		begin  string
+	}{
+		"executed": {cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}, "executed 1 true T-1", "taken, executed"},
+		"unknown":  {cardwire.IntentResult{}, "unknown 1 true", "taken, unknown"},
+		"refused":  {cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}, "refused 1 true", "ok"},
+		"final":    {cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}, "refused 1 true", "taken, refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, lost := range []int64{0, 2} { // statements whose response is lost
+				eachPlace(t, func(t *testing.T, at place) {
+					db, _ := openNew(t, at)
+					journal, outage := during(t, at, io.ErrUnexpectedEOF)
+					require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+					execute(t, db, "DELETE FROM "+at.Table)
+					outage.lost.Store(lost)
+					require.ErrorIs(t, journal.End(t.Context(), intent("M-1"), tc.result), sqljournal.ErrRecordedAgain)
+					assert.Equal(t, []string{tc.row}, rowsOf(t, db, at.Table))
+					assert.Equal(t, "recorded again", strings.Split(kinds(t, journal)[0], ":")[0])
+					_, other := open(t, at)
+					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
+				})
+			}
+		})
+	}
+}
+
+func TestSeveralIntentsThatVanished(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		i := intent("M-1")
+		i.Unique = false
+		for range 2 {
+			require.NoError(t, journal.Begin(t.Context(), i))
+		}
+		execute(t, db, "DELETE FROM "+at.Table)
+		for _, outcome := range []cardwire.Outcome{cardwire.OutcomeExecuted, cardwire.OutcomeUnknown} {
+			err := journal.End(t.Context(), i, cardwire.IntentResult{Outcome: outcome})
+			t.Log(word(err))
+		}
+		states := strings.Join(rowsOf(t, db, at.Table), ", ")
+		assert.Contains(t, states, "executed", "what happened is on record")
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ type task struct {
 	URL      string
 	Orders   []string
 	Together int
+	Stays    bool // after the last order, until its input ends
 }
 
 func order(reference string) cardwire.TransferParams {
@@ -72,6 +74,9 @@ func work() int {
 		return complain(err)
 	}
 	w.send(client)
+	if w.Stays {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
 	return 0
 }
 
@@ -114,7 +119,7 @@ func ending(err error) string {
 	return failure.Outcome.String()
 }
 
-// worker is a process at its task.
+// worker is a process at its task. Its input ends with the program that started it.
 type worker struct {
 	command *exec.Cmd
 	output  io.ReadCloser
@@ -128,6 +133,8 @@ func startWorker(t *testing.T, w task) *worker {
 	p := &worker{command: exec.CommandContext(t.Context(), os.Args[0])}
 	p.command.Env = append(os.Environ(), workerVariable+"="+string(text))
 	p.command.Stderr = &p.errors
+	_, err = p.command.StdinPipe()
+	require.NoError(t, err)
 	p.output, err = p.command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.command.Start())
@@ -302,7 +309,7 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 	var workers []*worker
 	for range processes {
 		// All begin at the same end, so that they race, and drift apart by and by.
-		workers = append(workers, startWorker(t, task{at, service.url, numbered("P", orders), 2}))
+		workers = append(workers, startWorker(t, task{at, service.url, numbered("P", orders), 2, false}))
 	}
 	told := map[string]map[string]int{} // order, ending, how often
 	counts := map[string]int{}
@@ -362,7 +369,7 @@ func TestAKilledProcessLeavesATraceOfAllThatItSent(t *testing.T) {
 		counts := map[string]int{}
 		for n := range kills {
 			orders := numbered(fmt.Sprintf("K%d", n), 24)
-			told := killWorker(t, service, task{at, service.url, orders, 3})
+			told := killWorker(t, service, task{at, service.url, orders, 3, true})
 			orphans(t, db, at)
 			checkTrace(t, db, at, service, journal, orders, told, counts)
 		}
@@ -372,34 +379,35 @@ func TestAKilledProcessLeavesATraceOfAllThatItSent(t *testing.T) {
 }
 
 // killWorker kills a worker at a point of some request that is drawn by lot: as
-// it arrives, or as it was served; at once, or up to 2 ms later.
+// it arrives, or as it was served. The service keeps that request until the worker
+// is dead, or lets it go on, and the kill comes up to 2 ms later or where it may.
 func killWorker(t *testing.T, service *guarded, w task) (told map[string]string) {
 	t.Helper()
-	var mu sync.Mutex
-	left, served, delay := 1+rand.IntN(16), rand.IntN(2) == 0, time.Duration(0)
-	if rand.IntN(2) == 0 {
-		delay = time.Duration(rand.IntN(2000)) * time.Microsecond
-	}
-	strike := make(chan struct{})
+	target, served, kept := 1+rand.Int32N(16), rand.IntN(2) == 0, rand.IntN(2) == 0
+	strike, dead := make(chan struct{}), make(chan struct{})
+	var requests atomic.Int32
 	service.watch(func(done bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if done != served {
+		if done != served || requests.Add(1) != target {
 			return
 		}
-		if left--; left == 0 {
-			close(strike)
+		close(strike)
+		if kept {
+			<-dead
 		}
 	})
 	p := startWorker(t, w)
 	struck := make(chan error, 1)
 	go func() {
 		<-strike
-		<-time.After(delay)
+		if !kept {
+			<-time.After(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		}
 		struck <- p.command.Process.Kill()
 	}()
 	told, err := p.wait()
-	require.Error(t, err, "it was killed: %s", p.errors.String())
+	close(dead)
+	require.Error(t, err, "it was killed")
+	require.Empty(t, p.errors.String())
 	require.NoError(t, <-struck)
 	service.settle(t)
 	return told
@@ -411,7 +419,10 @@ func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *s
 	orders []string, told map[string]string, counts map[string]int,
 ) {
 	t.Helper()
-	states, undecided := statesOf(t, db, at.Table), references(t, journal, 0)
+	states := statesOf(t, db, at.Table)
+	require.Empty(t, references(t, journal, 0), "until their SendBy they may be in progress")
+	execute(t, db, "UPDATE "+at.Table+" SET send_by = begun_at WHERE state = 'open'") // time passes
+	undecided := references(t, journal, 0)
 	again, err := cardwire.New(service.url, cardwiretest.DefaultKey, cardwire.WithJournal(journal))
 	require.NoError(t, err)
 	var open []string

@@ -41,7 +41,7 @@ const (
 	unresolvedIndex = `CREATE INDEX @index_unresolved ON @on (begun_at, id, send_by) WHERE state IN ('open', 'unknown')`
 	historyTable    = `
 CREATE TABLE @history (
-	id      @id,
+	id      @serial,
 	intent  @count NOT NULL,
 	attempt @count NOT NULL,
 	at      @time  NOT NULL,

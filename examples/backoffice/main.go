@@ -6,7 +6,8 @@
 // starts it beside the fake service, and prints its address and a password. With
 // CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY set it works on
 // that service. It then wants to know who may sign in: BACKOFFICE_USER, and
-// BACKOFFICE_PASSWORD_HASH, which "htpasswd -nBC 12 NAME" prints after the colon.
+// BACKOFFICE_PASSWORD_HASH, which "htpasswd -nBC 12 NAME" prints after the colon. The
+// first start with a new journal needs -migrate, which creates its tables.
 //
 // What has a number is recorded before it is sent, so that neither a second click
 // nor a crash sends a transfer or a freeze twice. A failed operation, which may fail
@@ -59,6 +60,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	host := flags.String("https", "", "the `host` by which browsers come, through a proxy that speaks https, passes on the Host header and sets X-Forwarded-For; needed to listen for other machines")
 	file := flags.String("journal", "backoffice.db", "the SQLite `file` that records what is sent; the fake service has a temporary one")
 	postgres := flags.String("postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may stand in PGPASSWORD or .pgpass")
+	migrate := flags.Bool("migrate", false, "create or upgrade the tables of the journal first: once for each new journal and release; the fake service's has them")
 	lose := flags.Int("lose", 0, "the fake service executes the next `n` transfers and loses the answers")
 	var level slog.Level
 	flags.TextVar(&level, "log", slog.LevelInfo, "the least `level` to log: DEBUG shows each request to the service")
@@ -77,13 +79,14 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	var fake *cardwiretest.Service // nil: the service is a real one
 	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
 		fake, who, err = demonstrate(out, *lose)
+		*migrate = true
 		*file = filepath.Join(os.TempDir(), "backoffice-"+rand.Text()+".db")
 		defer func() { _ = os.Remove(*file) }()
 	}
 	if err != nil {
 		return err
 	}
-	db, journal, err := openJournal(ctx, *file, *postgres)
+	db, journal, err := openJournal(ctx, *file, *postgres, *migrate)
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ func demonstrate(out io.Writer, lose int) (*cardwiretest.Service, account, error
 
 // openJournal opens the database that remembers what was sent. It must outlive
 // this process: what it forgets may be sent again.
-func openJournal(ctx context.Context, file, postgres string) (*sql.DB, *sqljournal.Journal, error) {
+func openJournal(ctx context.Context, file, postgres string, migrate bool) (*sql.DB, *sqljournal.Journal, error) {
 	path := url.URL{Path: filepath.ToSlash(file)}
 	driver, source, dialect := "sqlite", "file:"+path.EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)", sqljournal.SQLite
 	if postgres != "" {
@@ -126,7 +129,11 @@ func openJournal(ctx context.Context, file, postgres string) (*sql.DB, *sqljourn
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
-		err = journal.Migrate(ctx)
+		if migrate {
+			err = journal.Migrate(ctx)
+		} else {
+			err = journal.Verify(ctx) // an empty database would forget what was sent
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())

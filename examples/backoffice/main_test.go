@@ -44,7 +44,7 @@ func TestTheProgram(t *testing.T) {
 			r, w := io.Pipe()
 			log, ended := &lockedBuffer{}, make(chan error, 1)
 			go func() {
-				err := run(ctx, w, log, []string{"-listen", "127.0.0.1:0", "-log", "debug", "-lose", "1", "-journal", filepath.Join(t.TempDir(), "j.db")})
+				err := run(ctx, w, log, []string{"-listen", "127.0.0.1:0", "-log", "debug", "-lose", "1", "-journal", filepath.Join(t.TempDir(), "j.db"), "-migrate"})
 				ended <- errors.Join(err, w.Close())
 			}()
 			out := bufio.NewReader(r)
@@ -120,9 +120,10 @@ func TestWhatItDoesNotStartWith(t *testing.T) {
 		"an argument":      {"amelia", good, []string{"now"}, `unexpected argument "now"`},
 		"other machines":   {"amelia", good, []string{"-listen", "0.0.0.0:0"}, "put a proxy that speaks https in front"},
 		"no host":          {"amelia", good, []string{"-https", "https://office.example"}, "-https must be a host such as office.example"},
-		"no journal there": {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "no", "journal.db")}, "migrating the schema failed"},
-		"a wrong database": {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:x/"}, "migrating the schema failed"},
-		"no database":      {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:1/"}, "migrating the schema failed"},
+		"no tables":        {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "journal.db")}, "its tables are missing"},
+		"no journal there": {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "no", "journal.db")}, "reading the schema failed"},
+		"a wrong database": {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:x/"}, "reading the schema failed"},
+		"no database":      {"amelia", good, []string{"-postgres", "postgres://u:secret@127.0.0.1:1/"}, "reading the schema failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

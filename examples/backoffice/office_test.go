@@ -94,7 +94,7 @@ func newTestOffice(t *testing.T, fake *cardwiretest.Service) *testOffice {
 
 func testOfficeWith(t *testing.T, fake *cardwiretest.Service, file, postgres string) *testOffice {
 	t.Helper()
-	db, journal, err := openJournal(t.Context(), file, postgres)
+	db, journal, err := openJournal(t.Context(), file, postgres, true)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
