@@ -201,19 +201,15 @@ func Work(ctx context.Context) int {
 func (p Proof) processes(ctx context.Context, task Task, result *Result) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var mu sync.Mutex
 	var group sync.WaitGroup
-	errs := make([]error, p.Processes)
+	errs, all := make([]error, p.Processes), make([]troubles, p.Processes)
 	for i := range p.Processes {
 		group.Go(func() {
 			task := task
 			task.Shard = i
+			all[i].left = 5 + p.Orders/150
 			for again := true; again && errs[i] == nil; {
-				kills, pauses := 0, 0
-				again, errs[i] = p.process(ctx, task, &kills, &pauses)
-				mu.Lock()
-				result.Kills, result.Pauses = result.Kills+kills, result.Pauses+pauses
-				mu.Unlock()
+				again, errs[i] = p.process(ctx, task, &all[i])
 			}
 			if errs[i] != nil {
 				cancel()
@@ -221,8 +217,15 @@ func (p Proof) processes(ctx context.Context, task Task, result *Result) error {
 		})
 	}
 	group.Wait()
+	for _, t := range all {
+		result.Kills, result.Pauses = result.Kills+t.kills, result.Pauses+t.pauses
+	}
 	return errors.Join(errs...)
 }
+
+// troubles are those of a process and its successors. They end, so that a slow
+// machine gets done as well.
+type troubles struct{ left, kills, pauses int }
 
 // start begins a process that has the task.
 func (t Task) start(ctx context.Context) (*exec.Cmd, *strings.Builder, error) {
@@ -238,7 +241,7 @@ func (t Task) start(ctx context.Context) (*exec.Cmd, *strings.Builder, error) {
 }
 
 // process is one life of a process, and reports whether it was killed.
-func (p Proof) process(ctx context.Context, task Task, kills, pauses *int) (killed bool, err error) {
+func (p Proof) process(ctx context.Context, task Task, t *troubles) (killed bool, err error) {
 	command, complaint, err := task.start(ctx)
 	if err != nil {
 		return false, err
@@ -252,20 +255,17 @@ func (p Proof) process(ctx context.Context, task Task, kills, pauses *int) (kill
 				return false, fmt.Errorf("a merchant process: %w: %s", err, complaint.String())
 			}
 			return killed, nil
-		case <-time.After(time.Duration(300+rand.IntN(1500)) * time.Millisecond): //nolint:gosec // any time will do
+		case <-time.After(500*time.Millisecond + rand.N(3*time.Second)): //nolint:gosec // any time will do
 		}
 		switch {
-		case p.Kill && !killed && rand.IntN(3) == 0: //nolint:gosec // as above
+		case killed || t.left == 0:
+		case p.Kill && rand.IntN(3) == 0: //nolint:gosec // as above
 			killed = command.Process.Kill() == nil
-			*kills++
-		case p.Pause && !killed:
-			if command.Process.Signal(syscall.SIGSTOP) != nil {
-				continue // it has ended
-			}
-			*pauses++
-			stopped := rand.N(p.Timeout + p.Grace + time.Second) //nolint:gosec // as above
-			_ = pause(ctx, stopped)
-			_ = command.Process.Signal(syscall.SIGCONT)
+			t.left, t.kills = t.left-1, t.kills+1
+		case p.Pause && command.Process.Signal(syscall.SIGSTOP) == nil:
+			_ = pause(ctx, rand.N(p.Timeout+p.Grace+3*time.Second)) //nolint:gosec // as above
+			_ = command.Process.Signal(syscall.SIGCONT)             // it has ended, or goes on
+			t.left, t.pauses = t.left-1, t.pauses+1
 		}
 	}
 }
