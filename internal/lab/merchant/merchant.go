@@ -299,7 +299,7 @@ func (m *merchant) newCardwire() (client, error) {
 // route is how one call gets to the service, as a value of its context.
 type route struct {
 	address   string
-	meanwhile func()        // what happens while the call is in progress
+	meanwhile func() // what happens while the call is in progress
 }
 
 type routeKey struct{}
