@@ -101,7 +101,7 @@ func proof(t *testing.T, orders int) Proof {
 	t.Helper()
 	return Proof{
 		Dir: t.TempDir(), Orders: orders, Client: clientCardwire, Workers: 24, Limit: 4, Seed: 1,
-		Timeout: 400 * time.Millisecond, Grace: 1500 * time.Millisecond, Lease: 3 * time.Second,
+		Timeout: 400 * time.Millisecond, Grace: 1500 * time.Millisecond, Lease: 2 * time.Second,
 	}
 }
 

@@ -95,21 +95,14 @@ func (t *table) tx(ctx context.Context, do func(*sql.Tx) error) error {
 }
 
 // lease takes messages that are due out of the queue until a crash of this process
-// would have to be noticed: first those of its own shard, then what another process
-// did not come to take.
+// would have to be noticed: those of its own shard or, if it has none, of another's.
 func (t *table) lease(ctx context.Context, shard, n int, lease time.Duration) (messages []message, err error) {
 	now := time.Now()
-	for _, from := range []struct {
-		where string
-		args  []any
-	}{
-		{"shard = ? AND due <= ?", []any{shard, now.UnixMilli()}},
-		{"shard <> ? AND due <= ?", []any{shard, now.Add(-lease).UnixMilli()}},
-	} {
+	for _, where := range []string{"shard = ?", "shard <> ?"} {
 		rows, err := t.db.QueryContext(ctx, `UPDATE messages SET due = ?, deliveries = deliveries + 1
-WHERE id IN (SELECT id FROM messages WHERE `+from.where+` ORDER BY due, id LIMIT ?)
+WHERE id IN (SELECT id FROM messages WHERE `+where+` AND due <= ? ORDER BY due, id LIMIT ?)
 RETURNING id, reference, body, tries, deliveries, late, double`,
-			append(append([]any{now.Add(lease).UnixMilli()}, from.args...), n)...)
+			now.Add(lease).UnixMilli(), shard, now.UnixMilli(), n)
 		if err != nil {
 			return nil, err
 		}
