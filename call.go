@@ -28,7 +28,7 @@ type spec struct {
 	name, method, path string
 	query              string
 	fields             wire.Fields // of the body
-	upload             *upload     // the file of a multipart body; nil: none
+	parts              []bodyPart  // of a multipart body; nil: the fields
 	contentType        string      // of the body, once it is encoded; "": there is none
 	timeout            time.Duration
 	invalid            error // why it must not be sent
@@ -131,6 +131,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 		k.client = c.core()
 	}
 	ctx, failure := k.begin(ctx)
+	defer k.op.endUploads()
 	defer k.settleAfterPanic(ctx)
 	if failure == nil {
 		failure = k.exchange(ctx)
@@ -251,8 +252,10 @@ func (k *call) exchange(ctx context.Context) *Error {
 	for again := k.op.recheck && !k.noRetry; ; again = false {
 		k.last = response{tries: k.last.tries}
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
-		if failure != nil && k.op.upload != nil {
-			k.op.upload.explain(failure)
+		if failure != nil {
+			for u := range k.op.uploads() {
+				u.explain(failure)
+			}
 		}
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
@@ -294,8 +297,8 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
-	if k.op.upload != nil {
-		k.op.upload.ctx = ctx
+	for u := range k.op.uploads() {
+		u.ctx = ctx
 	}
 	return r, k.op.encode(r)
 }

@@ -307,11 +307,11 @@ func TestAdjustmentAnswers(t *testing.T) {
 		{data: `0e5`, outcome: OutcomeUnknown, cause: ErrUnreadable},
 		{data: `" false"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
 		{data: `"0.0"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `""`, outcome: OutcomeExecuted, cause: ErrUnreadable},
-		{data: `null`, outcome: OutcomeExecuted, cause: ErrUnreadable},
-		{data: `2`, outcome: OutcomeExecuted, cause: ErrUnreadable},
-		{data: `"true"`, outcome: OutcomeExecuted, cause: ErrUnreadable},
-		{data: `{}`, outcome: OutcomeExecuted, cause: ErrUnreadable},
+		{data: `""`, outcome: OutcomeUnknown, cause: ErrUnreadable},
+		{data: `null`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "null for boolean"}}},
+		{data: `2`, outcome: OutcomeUnknown, cause: ErrUnreadable},
+		{data: `"true"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
+		{data: `{}`, outcome: OutcomeUnknown, cause: ErrUnreadable},
 	}
 	for name, adjust := range adjustments {
 		for _, tc := range cases {

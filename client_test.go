@@ -107,18 +107,28 @@ func TestNewRefuses(t *testing.T) {
 		},
 		"a status below 400": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{399} })},
-			"WithProfile: a refused status is not from 400 to 499",
+			"WithProfile: a refused status must be from 400 to 499",
 		},
+		"a bare status below 400": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.BareRefusedStatuses = []int{200} })},
+			"WithProfile: a refused status must be from 400 to 499",
+		},
+		"a success that is a duplicate": {
+			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.DuplicateCodes = []int{200} })},
+			"WithProfile: 200 is the code of success",
+		},
+		"a nil function for a profile": {testBase, testKey, []Option{WithProfile(nil)}, "WithProfile: the function is nil"},
 		"a status above 499": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{500} })},
-			"WithProfile: a refused status is not from 400 to 499",
+			"WithProfile: a refused status must be from 400 to 499",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, err := New(tc.base, tc.key, tc.opts...)
 			assert.Nil(t, c)
-			require.EqualError(t, err, "cardwire: invalid parameters: "+tc.want)
+			require.EqualError(t, err, "cardwire: invalid set-up: "+tc.want)
+			require.ErrorIs(t, err, ErrSetup)
 			require.ErrorIs(t, err, ErrInvalidParams)
 			assert.NotContains(t, err.Error(), "secret@")
 		})

@@ -128,10 +128,11 @@ func TestDataOfAFailureIsNotRead(t *testing.T) {
 	t.Parallel()
 	refused := facts{Outcome: OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"}
 	unreadable := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	unknown := facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"} // it names this order
 	const others = `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
 	for body, want := range map[string]facts{
-		`{"code":422,"msg":"no","data":` + transferData + `}`: refused,
-		`{"data":` + transferData + `,"code":422,"msg":"no"}`: refused,
+		`{"code":422,"msg":"no","data":` + transferData + `}`: unknown,
+		`{"data":` + transferData + `,"code":422,"msg":"no"}`: unknown,
 		`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`:  refused,
 		`{"code":422,"msg":"no","data":"why"}`:                refused,
 		`{"code":422,"msg":"no","data":` + others + `}`:       refused,

@@ -414,6 +414,6 @@ func TestANilErrorIsHarmless(t *testing.T) {
 		assert.NotErrorIs(t, error(none), s.err)
 	}
 	var taken *DuplicateIntent
-	require.EqualError(t, taken, "cardwire: the reference is taken by an intent whose outcome is unknown")
+	require.EqualError(t, taken, "cardwire: the outcome of an earlier call with this reference is unknown")
 	assert.ErrorIs(t, taken, ErrDuplicateIntent)
 }

@@ -701,6 +701,7 @@ func ExampleWithLogger() {
 	// Output:
 	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200 code=200
 	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502 outcome=unknown
+	// level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=order-1 outcome=unknown step=reconcile status=502 code=0 requestID=""
 }
 
 // What a counter or a tracer is fed with.
@@ -864,7 +865,7 @@ func ExampleWithMaxResponseBytes() {
 func ExampleWithTimeout() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
-	client := connect(service, cardwire.WithTimeout(20*time.Millisecond))
+	client := connect(service, cardwire.WithTimeout(time.Second))
 
 	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))

@@ -383,7 +383,7 @@ func operationInputs() []input {
 			}),
 		},
 		{
-			name: "FreezeCardParams.ClientTransactionID", refuses: references,
+			name: "FreezeCardParams.ClientTransactionID", refuses: all, benign: uuidText,
 			sent: endingIn(post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = \"c-1\"\npart \"clientTransactionId\""),
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "c-1", ClientTransactionID: text})
@@ -486,6 +486,42 @@ func requestInputs() []input {
 			sent: endingIn(get + "/ask\"" + usual + agent + "\nquery \"n\""),
 			call: requested(func(text string) cardwire.Request {
 				return cardwire.Request{Op: "Ask", Method: "GET", Path: "/ask", Query: url.Values{"n": {text}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.Name", refuses: control | invalid | quote,
+			sent: func(text string) string {
+				return post + "/ask\"" + usual + partBody + "\npart " + strconv.Quote(text) + " = \"v\""
+			},
+			call: requested(func(text string) cardwire.Request {
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: text, Value: "v"}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.Value", refuses: texts, without: post + "/ask\"" + usual + partBody + "\npart \"n\" = \"\"",
+			sent: endingIn(post + "/ask\"" + usual + partBody + "\npart \"n\""),
+			call: requested(func(text string) cardwire.Request {
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "n", Value: text}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.File.Filename", refuses: fileNames,
+			sent: func(text string) string {
+				return strings.Replace(uploads(text, "image/png"), "/cards/upload", "/ask", 1)
+			},
+			call: requested(func(text string) cardwire.Request {
+				p := cardwire.ImageBytes(text, []byte(image))
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "file", File: &p}}}
+			}),
+		},
+		{
+			name: "Request.Multipart.File.ContentType", refuses: all, although: []string{"a/b"}, benign: `image/x-scan; q="1"`,
+			sent:    func(text string) string { return strings.Replace(uploads("a.png", text), "/cards/upload", "/ask", 1) },
+			without: strings.Replace(uploads("a.png", "image/png"), "/cards/upload", "/ask", 1),
+			call: requested(func(text string) cardwire.Request {
+				p := cardwire.ImageBytes("a.png", []byte(image))
+				p.ContentType = text
+				return cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Multipart: []cardwire.Part{{Name: "file", File: &p}}}
 			}),
 		},
 		{
@@ -1023,7 +1059,7 @@ func TestTheListOfInputsIsComplete(t *testing.T) {
 // of interfaces and functions are nil: what they hold is theirs.
 var parameterTypes = map[string]reflect.Type{
 	"Option": nil, "CallOption": nil, "Doer": nil, "Limiter": nil, "Journal": nil,
-	"Client": nil, "Response": nil, // filled in by the client
+	"Client": nil, "Response": nil, "Part": nil, // filled in by the client, or a field of Request
 	"Observer":          reflect.TypeFor[cardwire.Observer](),
 	"RetryPolicy":       reflect.TypeFor[cardwire.RetryPolicy](),
 	"Profile":           reflect.TypeFor[cardwire.Profile](),
@@ -1083,28 +1119,37 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return baseName(r.Type) == "string" }) {
 					found = append(found, function+" "+name.Name)
 				}
+				for _, set := range x.Params.List { // what a function that is handed in fills in
+					if star, ok := set.Type.(*ast.StarExpr); ok {
+						found = append(found, structInputs(t, function, star)...)
+					}
+				}
 			case *ast.MapType:
 				found = append(found, function+" "+name.Name)
 			case *ast.Ident, *ast.StarExpr:
-				typeName := baseName(x)
-				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); ofAnother {
-					continue
-				}
-				if typeName == "string" {
+				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); !ofAnother && baseName(x) == "string" {
 					found = append(found, function+" "+name.Name)
 					continue
 				}
-				if !ast.IsExported(typeName) {
-					continue
-				}
-				parameter, known := parameterTypes[typeName]
-				if assert.True(t, known, "%s takes a %s: add it to parameterTypes", function, typeName) && parameter != nil {
-					found = append(found, fieldInputs(typeName, parameter)...)
-				}
+				found = append(found, structInputs(t, function, x)...)
 			}
 		}
 	}
 	return found
+}
+
+// structInputs are the fields of a type of this package that a function takes.
+func structInputs(t *testing.T, function string, x ast.Expr) []string {
+	t.Helper()
+	typeName := baseName(x)
+	if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); ofAnother || !ast.IsExported(typeName) {
+		return nil
+	}
+	parameter, known := parameterTypes[typeName]
+	if !assert.True(t, known, "%s takes a %s: add it to parameterTypes", function, typeName) || parameter == nil {
+		return nil
+	}
+	return fieldInputs(typeName, parameter)
 }
 
 func dereferenced(e ast.Expr) ast.Expr {
@@ -1156,8 +1201,14 @@ func TestTheSearchForInputsFindsThem(t *testing.T) {
 		{Names: []*ast.Ident{{Name: "a"}, {Name: "b"}}, Type: &ast.Ident{Name: "string"}},
 		{Names: []*ast.Ident{{Name: "p"}}, Type: &ast.Ident{Name: "FreezeCardParams"}},
 		{Names: []*ast.Ident{{Name: "m"}}, Type: &ast.MapType{}},
-		{Names: []*ast.Ident{{Name: "f"}}, Type: &ast.FuncType{Results: &ast.FieldList{List: []*ast.Field{{Type: &ast.Ident{Name: "string"}}}}}},
+		{Names: []*ast.Ident{{Name: "f"}}, Type: &ast.FuncType{
+			Params:  &ast.FieldList{List: []*ast.Field{{Type: &ast.StarExpr{X: &ast.Ident{Name: "FreezeCardParams"}}}}},
+			Results: &ast.FieldList{List: []*ast.Field{{Type: &ast.Ident{Name: "string"}}}},
+		}},
 	}}
-	assert.Equal(t, []string{"F a", "F b", "FreezeCardParams.CardID", "FreezeCardParams.ClientTransactionID", "F m", "F f"},
+	assert.Equal(t, []string{
+		"F a", "F b", "FreezeCardParams.CardID", "FreezeCardParams.ClientTransactionID", "F m",
+		"F f", "FreezeCardParams.CardID", "FreezeCardParams.ClientTransactionID",
+	},
 		parameterInputs(t, "F", function))
 }

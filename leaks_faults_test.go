@@ -44,7 +44,8 @@ func faultyCalls() map[string]cardwire.Method {
 		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)},
 		Transfer: transfer, Image: []byte(faultBody),
 	})
-	delete(calls, "AllCards") // ListCards, to the fake
+	delete(calls, "AllPages") // ListCards, to the fake
+	delete(calls, "AllCards") // likewise
 	delete(calls, "Call")     // what it is made to call
 	return calls
 }

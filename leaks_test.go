@@ -468,7 +468,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"Journal":            exhibitOf(Journal(&s.journal), nil),
 		"Limiter":            exhibitOf(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
 		"ListCardsParams":    exhibitKeyOf(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
-		"Looker":             exhibitOf(Looker(&lookingJournal{}), nil),
+		"Looker":             exhibitOf(Looker(new(lookingJournal)), nil),
 		"Observer":           exhibitOf(Observer{Drift: func(context.Context, CallInfo, Drift) {}}, Observer{}),
 		"Option":             exhibitOf(options, nil),
 		"Outcome":            exhibitKeyOf(OutcomeExecuted, OutcomeUnknown),
@@ -796,7 +796,7 @@ func canaryReplies() map[string]string {
 		"ListRemittanceCurrencies": `[{"id":1,"payout_currency":"EUR","fee_rate":0.1,"fixed_fee":` + canaryNumber + `,"min_quota":1,"max_quota":2,"year_transfer_amount_quota":3}]`,
 		"Call":                     `{"pan":"` + canaryNumber + `","cvv":` + longCVV + `,"n":[1,"` + canaryKey + `"]}`,
 	}
-	replies["AllCards"] = replies["ListCards"]
+	replies["AllPages"], replies["AllCards"] = replies["ListCards"], replies["ListCards"]
 	for _, w := range allWrites() {
 		replies[w.op] = w.data
 	}

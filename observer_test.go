@@ -93,6 +93,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 		"ListBINs":                 {`[]`, CallInfo{"ListBINs", "GET", "/bins", "", false}},
 		"ListBINsUnderMaintenance": {`[]`, CallInfo{"ListBINsUnderMaintenance", "GET", "/bins/maintenance", "", false}},
 		"ListCards":                {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
+		"AllPages":                 {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
 		"AllCards":                 {page, CallInfo{"ListCards", "GET", "/cards", "", false}},
 		"GetCard":                  {card, CallInfo{"GetCard", "GET", "/cards/info", "", false}},
 		"GetCardByOrder":           {card, CallInfo{"GetCardByOrder", "GET", "/cards/info", "", false}},
@@ -175,8 +176,8 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	assert.Same(t, err, results[0].Err)
 }
 
-// The log, as text, is all that is written of a call: no address, key, reference
-// or number.
+// The log, as text, is all that is written of a call: no address, key or number, and
+// a reference only of a write that failed.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -194,7 +195,16 @@ func TestLogger(t *testing.T) {
 			func(ctx context.Context, c *Client) error {
 				return onlyError(c.CreateTransfer(ctx, smallTransfer("M-1")))
 			},
-			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n",
+			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=422 duration=1s code=1422 outcome=refused\n" +
+				"level=WARN msg=\"cardwire: a write failed\" operation=CreateTransfer reference=M-1 outcome=refused step=fail status=422 code=1422 requestID=\"\"\n",
+		},
+		"an unknown outcome": {
+			[]exchange{{want: asksTransfer("M-1"), err: errBrokenNetwork}},
+			func(ctx context.Context, c *Client) error {
+				return onlyError(c.CreateTransfer(ctx, smallTransfer("M-1")))
+			},
+			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=0 duration=1s outcome=unknown\n" +
+				"level=ERROR msg=\"cardwire: a write failed\" operation=CreateTransfer reference=M-1 outcome=unknown step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n",
 		},
 		"a repeat": {
 			[]exchange{
@@ -203,7 +213,7 @@ func TestLogger(t *testing.T) {
 			},
 			func(ctx context.Context, c *Client) error { return onlyError(c.GetCardByOrder(ctx, "o1")) },
 			"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=429 duration=1s\n" +
-				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=GetCardByOrder status=429 duration=1s\n" +
+				"level=WARN msg=\"cardwire: the attempt failed and is retried\" operation=GetCardByOrder status=429 duration=1s\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=GetCardByOrder status=0 duration=1s outcome=unknown\n",
 		},
 		"a page that is read once more": {
@@ -217,7 +227,7 @@ func TestLogger(t *testing.T) {
 			},
 			"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200 outcome=executed\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=503 duration=1s\n" +
-				"level=WARN msg=\"cardwire: the attempt failed and is repeated\" operation=ListCards status=503 duration=1s\n" +
+				"level=WARN msg=\"cardwire: the attempt failed and is retried\" operation=ListCards status=503 duration=1s\n" +
 				"level=DEBUG msg=\"cardwire: attempt\" operation=ListCards status=200 duration=1s code=200\n",
 		},
 		"what was not sent": {
@@ -289,7 +299,7 @@ func TestLoggerOfWarningsOnly(t *testing.T) {
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(log.String(), "\n"))
-	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is repeated" operation=ListBINs status=503`)
+	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is retried" operation=ListBINs status=503`)
 }
 
 // driftKinds has every kind of drift there is, in the reply of an operation.

@@ -114,15 +114,26 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 		}
 		return k.fail(outcome, unreadable(e.mismatch))
 	}
-	if k.verify != nil {
-		if err := k.verify(); err != nil {
-			return k.fail(verdict(err), err)
-		}
+	if err := k.check(); err != nil {
+		return k.fail(verdict(err), err)
 	}
 	if drift != nil {
 		return k.fail(OutcomeExecuted, drift)
 	}
 	return nil
+}
+
+// check returns why a readable response is not to this request.
+func (k *call) check() error {
+	for u := range k.op.uploads() {
+		if err := u.check(); err != nil {
+			return err
+		}
+	}
+	if k.verify == nil {
+		return nil
+	}
+	return k.verify()
 }
 
 // verdict is the outcome of a response that was read and is not the one asked

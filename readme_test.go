@@ -66,11 +66,11 @@ var (
 )
 
 func refund(context.Context, *cardwire.Client, struct{ Number string }) error { return nil }
-func markSent(order struct{ Number string }, serviceNumber string) error      { return nil }
+func markSubmitted(order struct{ Number string }, t *cardwire.Transfer) error { return nil }
 func markFailed(order struct{ Number string }, err error) error               { return nil }
-func tryAgain(order struct{ Number string }, err error) error                 { return nil }
-func askSomebody(order struct{ Number string }, err error) error              { return nil }
-func markUndecided(order struct{ Number string }, err error) error            { return nil }
+func sendLater(order struct{ Number string }, err error) error                { return nil }
+func lookLater(order struct{ Number string }, err error) error                { return nil }
+func reconcile(order struct{ Number string }, err error) error                { return nil }
 func use(cardwire.Card)                                                       {}
 `
 

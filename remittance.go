@@ -421,6 +421,9 @@ func (p TransferParams) RevealJSON() ([]byte, error) {
 // string is null. What RevealJSON would not have written is [ErrUnreadable], or
 // [ErrInvalidParams] where CreateTransfer refuses it.
 func (p *TransferParams) UnmarshalJSON(text []byte) error {
+	if p == nil {
+		return errNilReceiver
+	}
 	c := wire.NewReader(text, false)
 	defer c.Release()
 	var fresh TransferParams

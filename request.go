@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -112,6 +114,11 @@ func (r *Request) encode(s *spec) error {
 		}
 		s.fields = wire.Fields{{Value: string(text)}}
 		s.body = rawBody
+	case r.Multipart != nil:
+		s.body = multipartBody
+		for _, p := range r.Multipart {
+			s.addPart(p)
+		}
 	case r.Form != nil || s.method != http.MethodGet:
 		for _, name := range slices.Sorted(maps.Keys(r.Form)) {
 			for _, v := range r.Form[name] {
@@ -119,6 +126,40 @@ func (r *Request) encode(s *spec) error {
 			}
 		}
 		s.body = formBody
+	}
+	return nil
+}
+
+// addPart adds a part to the body, and to what makes two requests the same. Of a file
+// that is what describes it, since its bytes are not read before they are sent.
+func (s *spec) addPart(p Part) {
+	if p.File == nil {
+		s.fields = append(s.fields, wire.Field{Name: p.Name, Value: p.Value})
+		s.parts = append(s.parts, bodyPart{name: p.Name, value: p.Value})
+		return
+	}
+	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)
+	s.fields = append(s.fields, wire.Field{Name: p.Name, Value: description})
+	s.parts = append(s.parts, bodyPart{name: p.Name, file: &upload{params: *p.File}})
+	s.timeout = defaultUploadTimeout
+}
+
+func validParts(parts []Part) error {
+	for _, p := range parts {
+		err := checked(check.Text("Multipart: a name", p.Name), check.UTF8("Multipart: a value", p.Value))
+		switch {
+		case err != nil:
+			return err
+		case p.Name == "" || strings.Contains(p.Name, `"`):
+			return invalid("Multipart: a name is empty, or contains a quotation mark")
+		case p.File == nil:
+		case p.Value != "":
+			return invalid("Multipart: a part has either a Value or a File")
+		default:
+			if err := p.File.valid(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -136,10 +177,10 @@ func (r *Request) valid() error {
 	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("Reference belongs to a write")
 	}
-	return checked(
+	return cmp.Or(checked(
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
-	)
+	), validParts(r.Multipart))
 }
 
 func (r *Request) bodies() (n int) {

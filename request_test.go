@@ -3,6 +3,7 @@ package cardwire
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -112,6 +113,19 @@ func TestCallSends(t *testing.T) {
 		"a PATCH of raw JSON": {
 			Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)},
 			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
+		},
+		"fields and files": {
+			Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []Part{
+				{Name: "cardId", Value: "c1"},
+				{Name: "front", File: new(ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
+				{Name: "note", Value: ""},
+				{Name: "selfie", File: new(ImageBytes("me.jpg", []byte("\xff\xd8\xffselfie")))},
+			}},
+			"POST /shop/api/v1/kyc\nmultipart/form-data\n\n" +
+				"Content-Disposition: form-data; name=\"cardId\"\n\nc1\n\n" +
+				"Content-Disposition: form-data; name=\"front\"; filename=\"front.png\"\nContent-Type: image/png\n\n\x89PNG\r\n\x1a\nfront\n\n" +
+				"Content-Disposition: form-data; name=\"note\"\n\n\n\n" +
+				"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n\xff\xd8\xffselfie",
 		},
 		"a DELETE": {
 			Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"},
@@ -303,5 +317,20 @@ func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 			require.ErrorIs(t, err, tc.want)
 			assert.Equal(t, tc.asked, s.requests.Load())
 		})
+	}
+}
+
+// A file of a Call is as exact as that of UploadImage.
+func TestCallWithAFileOfAnotherSize(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{3, 5} {
+		p := ImageBytes("a.png", []byte("four"))
+		p.Size, p.ContentType = size, "image/png"
+		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+			return httpReply(r, 200, success(`"done"`)), nil // before it has read anything
+		}))
+		_, err := Call[string](t.Context(), c, Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []Part{{Name: "file", File: &p}}})
+		require.ErrorIs(t, err, ErrOutcomeUnknown)
+		require.ErrorContains(t, err, "bytes than Size")
 	}
 }

@@ -273,6 +273,9 @@ func (e Expiry) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
 func (e *Expiry) UnmarshalText(text []byte) error {
+	if e == nil {
+		return errNilReceiver
+	}
 	if string(text) == maskedExpiry {
 		*e = Expiry{}
 		return nil
@@ -326,6 +329,9 @@ func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
 func (d *Date) UnmarshalText(text []byte) error {
+	if d == nil {
+		return errNilReceiver
+	}
 	if len(text) == 0 {
 		*d = Date{}
 		return nil
@@ -391,6 +397,9 @@ func (t DateTime) MarshalText() ([]byte, error) { return []byte(t.String()), nil
 
 // UnmarshalText reads what MarshalText returns.
 func (t *DateTime) UnmarshalText(text []byte) error {
+	if t == nil {
+		return errNilReceiver
+	}
 	if len(text) == 0 {
 		*t = DateTime{}
 		return nil
@@ -524,8 +533,14 @@ func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
 	}
 }
 
+// errNilReceiver is where encoding packages never call, but others may.
+var errNilReceiver = errors.New("cardwire: a nil pointer cannot be unmarshalled into")
+
 // unmarshal is wire.Unmarshal with an error of this package.
 func unmarshal[T any](text []byte, v *T, members []wire.Member[T]) error {
+	if v == nil {
+		return errNilReceiver
+	}
 	if err := wire.Unmarshal(text, v, members); err != nil {
 		return &detailError{ErrUnreadable, err.Error()}
 	}

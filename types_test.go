@@ -544,3 +544,13 @@ func TestSealedMembersAsJSON(t *testing.T) {
 		assert.Contains(t, got, want)
 	}
 }
+
+func TestNothingIsUnmarshalledIntoNil(t *testing.T) {
+	t.Parallel()
+	for _, v := range []interface{ UnmarshalText([]byte) error }{(*Date)(nil), (*DateTime)(nil), (*Expiry)(nil)} {
+		require.ErrorIs(t, v.UnmarshalText(nil), errNilReceiver, "%T", v)
+	}
+	for _, v := range []json.Unmarshaler{(*Card)(nil), (*TransferParams)(nil)} {
+		require.ErrorIs(t, v.UnmarshalJSON([]byte(`{"merchantOrderNo":"o","transferAmount":"1.00"}`)), errNilReceiver, "%T", v)
+	}
+}

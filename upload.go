@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -97,18 +99,17 @@ const opUploadImage = "UploadImage"
 
 // UploadImage uploads an identity image, streamed and with its length known. It
 // calls POST /cards/upload and is sent once. [NextStep] of its errors is StepRetry
-// unless there is an attachment key: an image that is uploaded twice harms nobody. A source that yields more or
-// fewer bytes than Size is an error, and never OutcomeExecuted.
+// unless there is an attachment key: an image that is uploaded twice harms nobody. A
+// source that yields more or fewer bytes than Size is an error, and never
+// OutcomeExecuted.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
-	u := &upload{params: p}
-	defer u.end()
 	return do(ctx, c, operation[UploadedImage]{
 		spec: spec{
 			name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
-			body: multipartBody, upload: u, timeout: defaultUploadTimeout, invalid: p.valid(),
+			body: multipartBody, parts: []bodyPart{{name: "file", file: &upload{params: p}}},
+			timeout: defaultUploadTimeout, invalid: p.valid(),
 		},
-		read:   object(uploadedImageMembers, wire.Whole),
-		verify: func(*UploadedImage) error { return u.check() },
+		read: object(uploadedImageMembers, wire.Whole),
 	}, opts)
 }
 
@@ -138,7 +139,71 @@ func (v *UploadedImage) UnmarshalJSON(text []byte) error {
 	return unmarshal(text, v, uploadedImageMembers)
 }
 
-// upload is the file of a multipart body under way.
+// bodyPart is a field of a multipart body, or a file.
+type bodyPart struct {
+	name, value string
+	file        *upload // nil: a field
+}
+
+// uploads are the files of the body.
+func (s *spec) uploads() iter.Seq[*upload] {
+	return func(yield func(*upload) bool) {
+		for _, p := range s.parts {
+			if p.file != nil && !yield(p.file) {
+				return
+			}
+		}
+	}
+}
+
+func (s *spec) endUploads() {
+	for u := range s.uploads() {
+		u.end()
+	}
+}
+
+// encodeMultipart gives r a multipart body, which streams its files.
+func (s *spec) encodeMultipart(r *transport.Request) (string, error) {
+	if s.parts == nil {
+		for _, f := range s.fields {
+			s.parts = append(s.parts, bodyPart{name: f.Name, value: f.Value})
+		}
+	}
+	parts := make([]wire.FormPart, len(s.parts))
+	for i, p := range s.parts {
+		parts[i] = wire.FormPart{Name: p.name, Value: p.value}
+		if p.file == nil {
+			continue
+		}
+		contentType, err := p.file.prepare(r.Deadline)
+		if err != nil {
+			return "", err
+		}
+		parts[i].Filename, parts[i].ContentType = p.file.params.Filename, contentType
+		r.BodySize += p.file.params.Size
+	}
+	m, err := wire.NewMultipart(parts)
+	for _, piece := range m.Pieces {
+		r.BodySize += int64(len(piece))
+	}
+	r.Body = func() (io.ReadCloser, error) { return s.multipartBody(m.Pieces) }
+	return m.ContentType, err
+}
+
+// multipartBody returns the bytes of one attempt: the pieces, and the files between them.
+func (s *spec) multipartBody(pieces [][]byte) (io.ReadCloser, error) {
+	readers := []io.Reader{bytes.NewReader(pieces[0])}
+	for u := range s.uploads() {
+		source, err := u.fresh()
+		if err != nil {
+			return nil, err
+		}
+		readers = append(readers, source, bytes.NewReader(pieces[(len(readers)+1)/2]))
+	}
+	return &uploadBody{bytes: io.MultiReader(readers...)}, nil
+}
+
+// upload is a file of a multipart body in progress.
 type upload struct {
 	params UploadImageParams
 	ctx    context.Context    // of the call, as observers left it
@@ -149,10 +214,13 @@ type upload struct {
 // sniffLength is what http.DetectContentType looks at.
 const sniffLength = 512
 
-// contentType opens the source and tells the type from its first bytes, unless
-// the caller did. The source stays open for the first attempt, which must not
+// prepare opens the source and returns its media type, from its first bytes unless
+// the caller gave one. The source stays open for the first attempt, which must not
 // open it again.
-func (u *upload) contentType() (string, error) {
+func (u *upload) prepare(deadline time.Time) (contentType string, err error) {
+	if !deadline.IsZero() {
+		u.ctx, u.cancel = context.WithDeadline(u.ctx, deadline)
+	}
 	if err := u.open(); err != nil {
 		return "", err
 	}
@@ -243,20 +311,23 @@ func (o *opening) result() (io.ReadCloser, error) {
 	return o.file, o.err
 }
 
-// body returns the bytes of one attempt: head, the source's Size bytes, tail.
-func (u *upload) body(head, tail []byte) (io.ReadCloser, error) {
+// fresh returns the source from its beginning.
+func (u *upload) fresh() (io.Reader, error) {
 	if u.source == nil || u.source.taken {
 		if err := u.open(); err != nil {
 			return nil, err
 		}
 	}
 	u.source.taken = true
-	return &uploadBody{bytes: io.MultiReader(bytes.NewReader(head), u.source, bytes.NewReader(tail))}, nil
+	return u.source, nil
 }
 
-// check says why the source is not as announced. A service may answer before it
+// check returns why the source is not as announced. A service may respond before it
 // has been sent everything: the rest is then read here.
 func (u *upload) check() error {
+	if u.source == nil {
+		return nil
+	}
 	_, err := io.Copy(io.Discard, u.source)
 	return err
 }
@@ -441,27 +512,4 @@ func (r *exactReader) retire() {
 
 func (r *exactReader) closeFile() {
 	r.closed.Do(func() { _ = r.file.Close() }) // only read from
-}
-
-// encodeMultipart gives r a multipart body, streamed where it holds a file.
-func (s *spec) encodeMultipart(r *transport.Request) (string, error) {
-	if s.upload == nil {
-		m, err := wire.NewMultipart(s.fields, nil)
-		text := append(m.Head, m.Tail...)
-		r.Body, r.BodySize = bytesBody(text), int64(len(text))
-		return m.ContentType, err
-	}
-	if !r.Deadline.IsZero() {
-		s.upload.ctx, s.upload.cancel = context.WithDeadline(s.upload.ctx, r.Deadline)
-	}
-	contentType, err := s.upload.contentType()
-	if err != nil {
-		return "", err
-	}
-	m, err := wire.NewMultipart(s.fields, &wire.File{
-		Field: "file", Name: s.upload.params.Filename, ContentType: contentType,
-	})
-	r.Body = func() (io.ReadCloser, error) { return s.upload.body(m.Head, m.Tail) }
-	r.BodySize = int64(len(m.Head)) + s.upload.params.Size + int64(len(m.Tail))
-	return m.ContentType, err
 }

@@ -220,7 +220,8 @@ func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 		"a wrong key":          {create, `401 {"code":401,"msg":"no","data":null}`, nil, "refused", "unauthorized"},
 		"too many requests":    {create, `429 {"code":429,"msg":"no","data":null}`, nil, "refused", "rate_limited"},
 		"a redirect":           {create, "307 ", nil, "unknown", "redirect"},
-		"executed, unreadable": {create, `200 {"code":200,"msg":"success","data":[]}`, nil, "executed", "unreadable"},
+		"executed, unreadable": {create, `200 {"code":200,"msg":"success","data":{"merchant_order_no":"` + transfer.MerchantOrderNo + `"}}`, nil, "executed", "unreadable"},
+		"unknown, unreadable":  {create, `200 {"code":200,"msg":"success","data":[]}`, nil, "unknown", "unreadable"},
 		"too long":             {create, "200 " + strings.Repeat(" ", 65<<10), nil, "unknown", "too_large"},
 		"no such card":         {getCard, `404 {"code":404,"msg":"no","data":null}`, nil, "refused", "not_found"},
 	} {

@@ -74,7 +74,7 @@ func overLoopback(s *cardwiretest.Server) talk {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(conn, complete(request)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,11 +226,13 @@ func TestHangUntilTheClientLeaves(t *testing.T) {
 
 func TestLateAfterClose(t *testing.T) {
 	bothLines(t, func(t *testing.T, l line) {
-		l.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultLateAfterClose, Delay: 500 * time.Millisecond}, 1)
+		l.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultLateAfterClose, Delay: time.Hour}, 1)
+		l.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultLateAfterClose, Delay: time.Millisecond}, 1)
 		v := l.send(t.Context(), t, transfer)
 		if n := l.Executions("CreateTransfer", "order-1"); n != 0 || !errors.Is(v.err, io.EOF) {
 			t.Errorf("saw %+v, executed %d times", v, n)
 		}
+		l.send(t.Context(), t, transfer)
 		eventually(t, func() bool { return l.Executions("CreateTransfer", "order-1") == 1 })
 	})
 }
@@ -249,7 +252,7 @@ func untilRequested(t *testing.T, s *cardwiretest.Service) context.Context {
 // eventually polls: sockets, unlike what is in process, are not for bubbles.
 func eventually(t *testing.T, f func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 { // at least a minute
 		if f() {
 			return
 		}
@@ -377,25 +380,28 @@ func TestFailPanics(t *testing.T) {
 	}
 }
 
-// A server that closes ends what hangs, and forgets what was to come.
+// A server that closes ends what hangs, and forgets what was to come. The clock of
+// the bubble stands still until its socket is closed.
 func TestServerCloses(t *testing.T) {
-	var service *cardwiretest.Service
-	failed := make(chan error, 1)
-	t.Run("server", func(t *testing.T) {
-		s := cardwiretest.NewServer(t)
-		service = s.Service
+	synctest.Test(t, func(t *testing.T) {
+		tb := &tester{}
+		s := cardwiretest.NewServer(tb)
 		l := line{s.Service, s.URL, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 		s.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultLateAfterClose, Delay: time.Second}, 1)
 		s.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang}, 1)
 		l.send(t.Context(), t, transfer)
-		go func() { failed <- l.send(context.Background(), t, transfer).err }()
-		eventually(t, func() bool { return len(s.Requests()) == 2 })
+		failed := make(chan error, 1)
+		go func() { failed <- l.send(t.Context(), t, transfer).err }()
+		for len(s.Requests()) < 2 {
+			runtime.Gosched()
+		}
+		tb.end()
+		if err := <-failed; err == nil {
+			t.Error("the request that hung was answered")
+		}
+		time.Sleep(2 * time.Second) // when it would have been executed
+		if n := s.Executions("CreateTransfer", ""); n != 0 {
+			t.Errorf("executed %d times", n)
+		}
 	})
-	if err := <-failed; err == nil {
-		t.Error("the request that hung was answered")
-	}
-	<-time.After(1100 * time.Millisecond) // when it would have been executed
-	if n := service.Executions("CreateTransfer", ""); n != 0 {
-		t.Errorf("executed %d times", n)
-	}
 }

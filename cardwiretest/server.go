@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Server is a [Service] that listens on loopback.
+// Server is a [Service] that listens on loopback. [NewServer] makes one: the zero
+// value and nil are of no use.
 type Server struct {
 	// Service is what listens: its methods are the server's.
 	*Service
@@ -145,6 +146,9 @@ const maxHeader = 64 << 10
 // that a transport with that limit returns. Compressed bodies are delivered as
 // they are.
 func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r == nil || r.URL == nil {
+		return nil, errors.New("cardwiretest: the request has no URL")
+	}
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }()
 	}

@@ -74,7 +74,7 @@ const basePath = "/api/v1"
 
 // Service is the fake service: an [http.Handler] for paths below /api/v1, and an
 // [http.RoundTripper] that answers requests in process whatever their host. It
-// is safe for concurrent use.
+// is safe for concurrent use. [New] makes one: the zero value and nil are of no use.
 type Service struct {
 	settings
 	done chan struct{} // closed with the server, if there is one

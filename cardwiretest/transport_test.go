@@ -240,3 +240,16 @@ func TestConcurrency(t *testing.T) {
 		}
 	})
 }
+
+func TestARequestWithoutAURLIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, r := range []*http.Request{nil, {}} {
+		resp, err := cardwiretest.New().RoundTrip(r)
+		if resp != nil || err == nil || err.Error() != "cardwiretest: the request has no URL" {
+			if resp != nil {
+				_ = resp.Body.Close()
+			}
+			t.Errorf("%v, %v", resp, err)
+		}
+	}
+}

@@ -47,7 +47,7 @@ var words = [...][3]string{
 	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
-	{"@clock", "NULL", "statement_timestamp()"},
+	{"@clock", "NULL", "clock_timestamp()"},     // when the row is read, so that none that can be seen is later
 	{"@one", " LIMIT 1", " LIMIT 1 FOR UPDATE"}, // SQLite lets nobody write in between by itself
 }
 

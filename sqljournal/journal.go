@@ -175,10 +175,11 @@ const beginTries = 3
 // comes a *cardwire.DuplicateIntent, unless the other request was refused or not
 // sent. What must not be retried wraps one too; see [WithRepeats].
 //
-// Where the database fails so that the intent may have been recorded after all,
-// Begin takes another second to mark it as not sent, even if ctx is done: else
-// a call that sent nothing would block its reference. What it could not mark, a later
-// Begin of this Journal takes back.
+// Begin waits for its statement for a second after ctx is done. Where the database
+// fails so that the intent may have been recorded after all, Begin takes another
+// second to mark it as not sent, even if ctx is done: else a call that sent nothing
+// would block its reference. What it could not mark, a later Begin of this Journal
+// takes back.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" {
 		return errors.New("sqljournal: an intent needs an operation and a reference")
@@ -193,11 +194,13 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Unique {
 		statement = insertUnique
 	}
+	patient, cancel := outlasting(ctx, beginPatience)
+	defer cancel()
 	for range beginTries {
-		begun, err := j.change(ctx, j.begins(i), statement, i.Op, i.Reference, i.BodySHA256, i.Summary, holder)
+		begun, err := j.change(patient, j.begins(i), statement, i.Op, i.Reference, i.BodySHA256, i.Summary, holder)
 		if err != nil {
 			j.release(ctx, i, holder)
-			return j.failed("recording the intent", err)
+			return j.failed("recording the intent", errors.Join(ctx.Err(), err))
 		}
 		if begun > 0 {
 			return nil
@@ -207,6 +210,21 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 		}
 	}
 	return mustNotSend(&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
+}
+
+// beginPatience is for how long Begin waits for its statement after its caller's
+// context is done. A server that is told to cancel a statement may execute it all
+// the same, and then after it was released.
+const beginPatience = time.Second
+
+// outlasting returns a context that ends that much later than ctx.
+func outlasting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // holder is how the name begins by which a call holds an intent, as far as both
@@ -369,6 +387,7 @@ const recordUnique = record + byReference + `exclusive`
 // its own, if it has taken it and was not told.
 const recordOther = record + `id = (
 SELECT id FROM @intents WHERE ` + byReference + `NOT exclusive AND holder LIKE ?4
+AND (holder LIKE '%' || ?7 || '%' OR holder NOT LIKE '%/%')
 ORDER BY CASE WHEN holder LIKE '%' || ?7 || '%' THEN 0 WHEN state = 'open' THEN 1 ELSE 2 END, id@one)`
 
 // End implements cardwire.Journal. A retry, or a call that was retried, can only

@@ -108,18 +108,17 @@ func (j *Journal) Unresolved(ctx context.Context, grace time.Duration) iter.Seq2
 	}
 }
 
-// due is what Unresolved yields.
-const due = `state IN ('open', 'unknown') AND (send_by <= @before OR begun_at > @now)`
-
-// before replaces @before by so long before now, by the parameter of that number.
-func (d Dialect) before(statement, parameter string) string {
+// due is what Unresolved yields, after the grace that the parameter says. PostgreSQL's
+// clock_timestamp is later than all that the statement can see.
+func (d Dialect) due(parameter string) string {
+	before, now := parameter, "@now"
 	if d == PostgreSQL {
-		parameter = "statement_timestamp() - make_interval(secs => " + parameter + ")"
+		before, now = "statement_timestamp() - make_interval(secs => "+parameter+")", "clock_timestamp()"
 	}
-	return strings.ReplaceAll(statement, "@before", parameter)
+	return `state IN ('open', 'unknown') AND (send_by <= ` + before + ` OR begun_at > ` + now + `)`
 }
 
-// ago is the parameter of before.
+// ago is the parameter of due.
 func (d Dialect) ago(grace time.Duration) any {
 	if d == PostgreSQL {
 		return grace.Seconds()
@@ -128,8 +127,8 @@ func (d Dialect) ago(grace time.Duration) any {
 }
 
 func (j *Journal) unresolved(ctx context.Context, grace time.Duration, last entry) ([]entry, error) {
-	return j.entries(ctx, j.dialect.before(selectEntries+`FROM @intents WHERE `+due+
-		` AND (begun_at, id) > (?2, ?3) ORDER BY begun_at, id LIMIT `+strconv.Itoa(pageSize), "?1"),
+	return j.entries(ctx, selectEntries+`FROM @intents WHERE `+j.dialect.due("?1")+
+		` AND (begun_at, id) > (?2, ?3) ORDER BY begun_at, id LIMIT `+strconv.Itoa(pageSize),
 		j.dialect.ago(grace), j.dialect.moment(last.BegunAt), last.id)
 }
 
@@ -253,8 +252,10 @@ type Resolution struct {
 	Outcome cardwire.Outcome
 	// ServiceID is the service's identifier; "": what is on record stays.
 	ServiceID string
-	// By is who decided, and Note on what grounds. The history keeps both.
-	By, Note string
+	// By is who decided. The history keeps it.
+	By string
+	// Note is on what grounds. The history keeps it.
+	Note string
 }
 
 // Resolve records what the service said of an intent, as [Journal.Unresolved] or
@@ -371,8 +372,9 @@ type Stats struct {
 func (j *Journal) Stats(ctx context.Context) (Stats, error) {
 	var s Stats
 	var oldest moment
-	query := j.dialect.before(`SELECT count(*) - count(CASE WHEN `+due+` THEN 1 END), count(CASE WHEN `+due+` THEN 1 END),
-min(CASE WHEN `+due+` THEN begun_at END) FROM @intents WHERE state IN ('open', 'unknown')`, "?1")
+	due := j.dialect.due("?1")
+	query := `SELECT count(*) - count(CASE WHEN ` + due + ` THEN 1 END), count(CASE WHEN ` + due + ` THEN 1 END),
+min(CASE WHEN ` + due + ` THEN begun_at END) FROM @intents WHERE state IN ('open', 'unknown')`
 	query, args := j.bind(query, times{now: time.Now()}, []any{j.dialect.ago(0)})
 	err := repeated(ctx, j.busy, func() error {
 		return j.db.QueryRowContext(ctx, query, args...).Scan(&s.InProgress, &s.Unresolved, &oldest)

@@ -118,7 +118,7 @@ func TestWhatItDoesNotStartWith(t *testing.T) {
 		"a password":       {"amelia", testPassword, nil, "BACKOFFICE_PASSWORD_HASH is not a hash"},
 		"a cheap hash":     {"amelia", strings.Replace(good, "$10$", "$04$", 1), nil, "cost 10 or more"},
 		"an argument":      {"amelia", good, []string{"now"}, `unexpected argument "now"`},
-		"other machines":   {"amelia", good, []string{"-listen", "0.0.0.0:0"}, "put a proxy that speaks https in front"},
+		"other machines":   {"amelia", good, []string{"-listen", "0.0.0.0:0", "-migrate"}, "put a proxy that speaks https in front"},
 		"no host":          {"amelia", good, []string{"-https", "https://office.example"}, "-https must be a host such as office.example"},
 		"no tables":        {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "journal.db")}, "its tables are missing"},
 		"no journal there": {"amelia", good, []string{"-journal", filepath.Join(t.TempDir(), "no", "journal.db")}, "reading the schema failed"},

@@ -906,6 +906,8 @@ func TestTheClockOfTheJournal(t *testing.T) {
 				"CREATE SCHEMA " + schema,
 				"CREATE FUNCTION " + schema + ".statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE " +
 					"AS $$SELECT pg_catalog.statement_timestamp() + interval '" + offset + "'$$",
+				"CREATE FUNCTION " + schema + ".clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE " +
+					"AS $$SELECT pg_catalog.clock_timestamp() + interval '" + offset + "'$$",
 			} {
 				_, err := admin.ExecContext(t.Context(), statement)
 				require.NoError(t, err)

@@ -184,7 +184,7 @@ func readTransfer(form url.Values) (p cardwire.TransferParams, faults map[string
 		err := set(fields.Field(i).Addr().Interface(), strings.TrimSpace(form.Get(name)))
 		if err == nil {
 			reflect.ValueOf(&alone).Elem().Field(i).Set(fields.Field(i))
-			_, err = alone.MarshalJSON()
+			_, err = alone.RevealJSON()
 		}
 		if err != nil {
 			_, faults[name] = problem(err)

@@ -110,11 +110,11 @@ func FuzzPath(f *testing.F) {
 // onePart writes the file as the client does and reads it as a server does.
 func onePart(t *testing.T, name, contentType string) *multipart.Part {
 	t.Helper()
-	m, err := wire.NewMultipart(nil, &wire.File{Field: "file", Name: name, ContentType: contentType})
+	m, err := wire.NewMultipart([]wire.FormPart{{Name: "file", Filename: name, ContentType: contentType}})
 	require.NoError(t, err)
 	_, params, err := mime.ParseMediaType(m.ContentType)
 	require.NoError(t, err)
-	r := multipart.NewReader(bytes.NewReader(append(append(m.Head, "the file"...), m.Tail...)), params["boundary"])
+	r := multipart.NewReader(bytes.NewReader(bytes.Join(m.Pieces, []byte("the file"))), params["boundary"])
 	p, err := r.NextRawPart()
 	require.NoError(t, err)
 	body, err := io.ReadAll(p)

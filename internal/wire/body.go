@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"mime/multipart"
 	"net/textproto"
 	"net/url"
@@ -78,47 +79,48 @@ func (f Fields) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Multipart is a multipart/form-data body in three parts: Head, the bytes of
-// the file if there is one, and Tail.
+// Multipart is a multipart/form-data body around the bytes of its files.
 type Multipart struct {
 	// ContentType is the value of that header; it names the boundary.
 	ContentType string
-	// Head is what stands before the file's bytes.
-	Head []byte
-	// Tail is what stands behind them.
-	Tail []byte
+	// Pieces are what is before, between and after the files: one more than those.
+	Pieces [][]byte
 }
 
-// File describes the file part of a [Multipart]. Its bytes are the caller's.
-type File struct {
-	// Field is the wire's name of the part.
-	Field string
-	// Name is the file's name, without a directory.
+// FormPart is a field of a [Multipart], or a file, whose bytes are the caller's.
+type FormPart struct {
+	// Name is the wire's name of the part.
 	Name string
-	// ContentType is the media type, like "image/png".
+	// Value is that of a field.
+	Value string
+	// Filename is the file's name, without a directory; "": the part is a field.
+	Filename string
+	// ContentType is the media type of a file, like "image/png".
 	ContentType string
 }
 
-// NewMultipart writes the fields, and the head of a file part unless file is nil.
-func NewMultipart(f Fields, file *File) (Multipart, error) {
+// NewMultipart writes the parts, in their order.
+func NewMultipart(parts []FormPart) (m Multipart, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	for _, p := range f {
-		if err := w.WriteField(p.Name, p.Value); err != nil {
-			return Multipart{}, err
-		}
+	m.ContentType = w.FormDataContentType()
+	cut := func() {
+		m.Pieces = append(m.Pieces, bytes.Clone(b.Bytes()))
+		b.Reset()
 	}
-	if file != nil {
+	for _, p := range parts {
+		if p.Filename == "" {
+			err = errors.Join(err, w.WriteField(p.Name, p.Value))
+			continue
+		}
 		h := textproto.MIMEHeader{}
-		h.Set("Content-Disposition", multipart.FileContentDisposition(file.Field, file.Name))
-		h.Set("Content-Type", file.ContentType)
-		if _, err := w.CreatePart(h); err != nil {
-			return Multipart{}, err
-		}
+		h.Set("Content-Disposition", multipart.FileContentDisposition(p.Name, p.Filename))
+		h.Set("Content-Type", p.ContentType)
+		_, e := w.CreatePart(h)
+		err = errors.Join(err, e)
+		cut()
 	}
-	head := b.Len()
-	if err := w.Close(); err != nil {
-		return Multipart{}, err
-	}
-	return Multipart{ContentType: w.FormDataContentType(), Head: b.Bytes()[:head:head], Tail: b.Bytes()[head:]}, nil
+	err = errors.Join(err, w.Close())
+	cut()
+	return m, err
 }

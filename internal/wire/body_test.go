@@ -130,7 +130,7 @@ func parts(t testing.TB, m wire.Multipart, file string) (list []part) {
 	media, params, err := mime.ParseMediaType(m.ContentType)
 	require.NoError(t, err)
 	require.Equal(t, "multipart/form-data", media)
-	body := slices.Concat(m.Head, []byte(file), m.Tail)
+	body := bytes.Join(m.Pieces, []byte(file))
 	r := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	for {
 		p, err := r.NextRawPart()
@@ -146,51 +146,50 @@ func parts(t testing.TB, m wire.Multipart, file string) (list []part) {
 
 func TestMultipartText(t *testing.T) {
 	t.Parallel()
-	m, err := wire.NewMultipart(wire.Fields{{Name: "cardId", Value: "c1"}, {Name: "clientTransactionId", Value: ""}}, nil)
+	m, err := wire.NewMultipart([]wire.FormPart{{Name: "cardId", Value: "c1"}, {Name: "clientTransactionId", Value: ""}})
 	require.NoError(t, err)
 	boundary := strings.TrimPrefix(m.ContentType, "multipart/form-data; boundary=")
 	assert.Equal(t, strings.ReplaceAll("--BOUNDARY\r\nContent-Disposition: form-data; name=\"cardId\"\r\n\r\nc1\r\n"+
 		"--BOUNDARY\r\nContent-Disposition: form-data; name=\"clientTransactionId\"\r\n\r\n"+
-		"\r\n--BOUNDARY--\r\n", "BOUNDARY", boundary), string(m.Head)+string(m.Tail))
+		"\r\n--BOUNDARY--\r\n", "BOUNDARY", boundary), string(bytes.Join(m.Pieces, nil)))
 
-	m, err = wire.NewMultipart(nil, &wire.File{Field: "file", Name: "id card.png", ContentType: "image/png"})
+	m, err = wire.NewMultipart([]wire.FormPart{{Name: "file", Filename: "id card.png", ContentType: "image/png"}})
 	require.NoError(t, err)
 	boundary = strings.TrimPrefix(m.ContentType, "multipart/form-data; boundary=")
 	assert.Equal(t, strings.ReplaceAll("--BOUNDARY\r\nContent-Disposition: form-data; name=\"file\"; filename=\"id card.png\"\r\n"+
-		"Content-Type: image/png\r\n\r\n", "BOUNDARY", boundary), string(m.Head))
-	assert.Equal(t, "\r\n--"+boundary+"--\r\n", string(m.Tail))
+		"Content-Type: image/png\r\n\r\n", "BOUNDARY", boundary), string(m.Pieces[0]))
+	assert.Equal(t, "\r\n--"+boundary+"--\r\n", string(m.Pieces[1]))
 }
 
 func TestMultipartIsReadBack(t *testing.T) {
 	t.Parallel()
 	for _, value := range append(hostile, "") {
-		m, err := wire.NewMultipart(wire.Fields{{Name: "a", Value: value}, {Name: "b", Value: "2"}}, nil)
+		m, err := wire.NewMultipart([]wire.FormPart{{Name: "a", Value: value}, {Name: "b", Value: "2"}})
 		require.NoError(t, err)
 		assert.Equal(t, []part{{Name: "a", Body: value}, {Name: "b", Body: "2"}}, parts(t, m, ""), "%q", value)
 	}
 	for _, name := range []string{"a.png", "паспорт.jpg", "身分證.png", "😀.gif", "a b.png", "a;b.png", "a=b,c.png", "a'b.png", "100%.png", "%22.png", ".png", "a..b"} {
-		m, err := wire.NewMultipart(wire.Fields{{Name: "a", Value: "1"}}, &wire.File{Field: "file", Name: name, ContentType: "image/png"})
+		m, err := wire.NewMultipart([]wire.FormPart{{Name: "a", Value: "1"}, {Name: "file", Filename: name, ContentType: "image/png"}})
 		require.NoError(t, err)
 		assert.Equal(t, []part{{Name: "a", Body: "1"}, {"file", name, "image/png", "\x89PNG\r\n--"}}, parts(t, m, "\x89PNG\r\n--"), "%q", name)
 	}
 }
 
-// The head is written before a file, so nothing that is appended to it may
-// reach the tail.
-func TestMultipartHeadAndTailAreApart(t *testing.T) {
+func TestMultipartWithSeveralFiles(t *testing.T) {
 	t.Parallel()
-	m, err := wire.NewMultipart(nil, &wire.File{Field: "file", Name: "a.png", ContentType: "image/png"})
+	m, err := wire.NewMultipart([]wire.FormPart{
+		{Name: "a", Filename: "a.png", ContentType: "image/png"}, {Name: "b", Value: "2"}, {Name: "c", Filename: "c.jpg", ContentType: "image/jpeg"},
+	})
 	require.NoError(t, err)
-	tail := string(m.Tail)
-	_ = append(m.Head, "the bytes of a file"...)
-	assert.Equal(t, tail, string(m.Tail))
+	assert.Len(t, m.Pieces, 3)
+	assert.Equal(t, []part{{"a", "a.png", "image/png", "x"}, {Name: "b", Body: "2"}, {"c", "c.jpg", "image/jpeg", "x"}}, parts(t, m, "x"))
 }
 
 func TestEveryMultipartHasABoundaryOfItsOwn(t *testing.T) {
 	t.Parallel()
-	first, err := wire.NewMultipart(nil, nil)
+	first, err := wire.NewMultipart(nil)
 	require.NoError(t, err)
-	second, err := wire.NewMultipart(nil, nil)
+	second, err := wire.NewMultipart(nil)
 	require.NoError(t, err)
 	assert.NotEqual(t, first.ContentType, second.ContentType)
 }

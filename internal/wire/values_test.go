@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,25 +110,27 @@ const (
 	maxInt64 = "9223372036854775807"
 )
 
-// integers are the forms that every integer takes and refuses alike.
-func integers[T int | int64]() []form {
-	const want = "an integer that fits"
-	return append(others(want,
-		`1.0`, `1.5`, `1e2`, `1E0`, `-0.0`, `9223372036854775808`, `-9223372036854775809`, `10000000000000000000`,
+// integers are the forms that every integer takes and refuses alike. largest is
+// what fits into T, which for an int depends on the machine.
+func integers[T int | int64](largest T) []form {
+	above := strconv.FormatUint(uint64(largest)+1, 10)
+	below := "-" + strconv.FormatUint(uint64(largest)+2, 10)
+	return append(others("an integer that fits",
+		`1.0`, `1.5`, `1e2`, `1E0`, `-0.0`, above, below, `9223372036854775808`, `-9223372036854775809`, `10000000000000000000`,
 		`99999999999999999999999999999999999999999`),
 		documented(`0`, T(0)), documented(`-0`, T(0)), documented(`7`, T(7)),
-		documented(maxInt64, T(9223372036854775807)),
+		documented(strconv.FormatInt(int64(largest), 10), largest),
 		broken(`01`, "a number is misspelt"), broken(`+1`, "a value is missing"),
 	)
 }
 
 // integerTexts are what an integer sent as text may be, each with drift.
-func integerTexts[T int | int64]() []form {
+func integerTexts[T int | int64](largest T) []form {
 	return append(others("an integer that fits",
 		`""`, `" 1"`, `"1 "`, `"+1"`, `"01"`, `"-"`, `"--1"`, `"1.0"`, `"1e2"`, `"0x1"`, `"1_0"`, `"abc"`, `"9223372036854775808"`,
 		`"\u0661"`),
 		tolerated(`"0"`, T(0), "text for number"), tolerated(`"12"`, T(12), "text for number"),
-		tolerated(`"`+maxInt64+`"`, T(9223372036854775807), "text for number"),
+		tolerated(`"`+strconv.FormatInt(int64(largest), 10)+`"`, largest, "text for number"),
 		tolerated(`"\u0031"`, T(1), "text for number"),
 		broken(`"\ud800"`, "a text holds an invalid escape"),
 	)
@@ -190,29 +194,29 @@ var valueTests = []struct {
 		tolerated(`null`, "", "null for text"),
 	}, codeNumbers())},
 
-	{"Int", into(99, (*wire.Codec).Int), join(integers[int](), integerTexts[int](), []form{
-		documented(`-1`, -1), documented(minInt64, -9223372036854775808),
+	{"Int", into(99, (*wire.Codec).Int), join(integers(math.MaxInt), integerTexts(math.MaxInt), []form{
+		documented(`-1`, -1), documented(strconv.Itoa(math.MinInt), math.MinInt),
 		tolerated(`"-5"`, -5, "text for number"),
 		tolerated(`null`, 0, "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](), integerTexts[int64](), []form{
+	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](math.MaxInt64), integerTexts[int64](math.MaxInt64), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "text for number"),
 		tolerated(`null`, int64(0), "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Count", into(99, (*wire.Codec).Count), join(integers[int](), integerTexts[int](), []form{
-		mismatch(`-1`, "a count"), mismatch(minInt64, "a count"),
+	{"Count", into(99, (*wire.Codec).Count), join(integers(math.MaxInt), integerTexts(math.MaxInt), []form{
+		mismatch(`-1`, "a count"), mismatch(strconv.Itoa(math.MinInt), "a count"),
 		{text: `"-1"`, err: "v: want a count", drift: "text for number"}, // the text was not what was wrong
 		tolerated(`"-0"`, 0, "text for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](), integerTexts[int64](), []form{
+	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](math.MaxInt64), integerTexts[int64](math.MaxInt64), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"ExactInt", into(99, (*wire.Codec).ExactInt), join(integers[int](), []form{
+	{"ExactInt", into(99, (*wire.Codec).ExactInt), join(integers(math.MaxInt), []form{
 		documented(`200`, 200), documented(`-1`, -1),
 		mismatch(`200.0`, "an integer that fits"), mismatch(`2e2`, "an integer that fits"),
 	}, others("an integer", `"200"`, `""`, `null`, `true`, `false`, `{}`, `[]`))},

@@ -30,9 +30,10 @@ const (
 	outcomeFile  = "outcome.go"
 	optionsFile  = "options.go"
 	pagesFile    = "pages.go"
-	queryFile    = "query.go"
 	profileFile  = "profile.go"
-	responseFile = "response.go"
+	requestFile  = "request.go"
+	stepFile     = "next_step.go"
+	inflightFile = "internal/inflight/inflight.go"
 	transferFile = "remittance.go"
 	uploadFile   = "upload.go"
 	sqlFile      = "sqljournal/journal.go"
@@ -68,6 +69,10 @@ const follow = `func follow(rt http.RoundTripper, req *http.Request) (*http.Resp
 	return rt.RoundTrip(again)
 }
 
+type following struct{ http.RoundTripper }
+
+func (f following) RoundTrip(req *http.Request) (*http.Response, error) { return follow(f.RoundTripper, req) }
+
 `
 
 // mutants are what is tried. Each is the smallest change that brings its defect
@@ -89,16 +94,16 @@ var mutants = []mutant{
 	{name: "WithoutRetry ignored", edits: []edit{{retryFile, "\tcase c.in.NoRetry:\n", "\tcase false:\n"}}},
 	{name: "follow 307", edits: []edit{
 		{attemptFile, errNoAnswer, follow + errNoAnswer},
-		{attemptFile, "\t\treturn e.fresh.RoundTrip(req)\n", "\t\treturn follow(e.fresh, req)\n"},
+		{attemptFile, "\t\treturn e.fresh\n", "\t\treturn following{e.fresh}\n"},
 		{attemptFile, "\t\tBody:          body,\n", "\t\tBody:          body,\n\t\tGetBody:       c.openBody,\n"},
 	}},
 	{name: "follow 302 of reads", edits: []edit{
 		{attemptFile, errNoAnswer, follow + errNoAnswer},
-		{attemptFile, "\t\t\treturn e.pooled.RoundTrip(req)\n", "\t\t\treturn follow(e.pooled, req)\n"},
+		{attemptFile, "\t\t\treturn e.pooled\n", "\t\t\treturn following{e.pooled}\n"},
 	}},
 	{name: "redirect of a caller's client followed", edits: []edit{
 		{attemptFile, errNoAnswer, follow + errNoAnswer},
-		{attemptFile, "\treturn hc.Transport.RoundTrip(req)\n", "\treturn follow(hc.Transport, req)\n"},
+		{attemptFile, "\treturn hc.Transport\n", "\treturn following{hc.Transport}\n"},
 	}},
 	{name: "redirect of a caller's client with cookies followed", edits: []edit{{
 		attemptFile, "\t\tsingle.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }\n", "",
@@ -125,17 +130,21 @@ var mutants = []mutant{
 		"\th[\"Authorization\"] = values[2:3:3]\n\tif k.op.reference != \"\" {\n\t\th[\"Idempotency-Key\"] = []string{k.op.reference}\n\t}\n",
 	}}},
 	{name: "idempotency header of the caller's allowed", edits: []edit{{checkFile, "\t\"Idempotency-Key\": true, ", "\t"}}},
-	{name: "guard off", edits: []edit{{
-		journalFile, "\tif !k.client.intents.enter(key) {\n", "\tif !k.client.intents.enter(key) && false {\n",
-	}}},
-	{name: "uniqueness off for freezes", edits: []edit{{
-		cardsFile, "reference: p.ClientTransactionID, unique: true,", "reference: p.ClientTransactionID,",
-	}}},
-	{name: "guard keyed without the operation", edits: []edit{{
-		journalFile, "intentKey{k.op.name, k.op.reference}", "intentKey{\"\", k.op.reference}",
-	}}},
-	{name: "guard that never lets go", edits: []edit{{journalFile, "\tdefer k.client.intents.leave(k.intentKey())\n", ""}}},
-	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "body: formBody, reference: strings.ToLower(id),", "body: formBody, reference: strings.ToLower(id), unique: true,"}}},
+	{name: "guard off", edits: []edit{{journalFile, "c.core.memory.Enter(c.guard(), sendBy); !ok {", "c.core.memory.Enter(c.guard(), sendBy); !ok && false {"}}},
+	{name: "executed order sent again", edits: []edit{{journalFile, "\tcase known.State == inflight.Executed && !c.core.profile.ServerDeduplicates:\n", "\tcase false:\n"}}},
+	{name: "executed order with another body sent", edits: []edit{{journalFile, "\tcase known.Body != c.body():\n", "\tcase false:\n"}}},
+	{name: "executed order not remembered", edits: []edit{{journalFile, "\t\tc.remember(inflight.Executed, result.ServiceID)\n", "\t\tc.remember(inflight.Free, \"\")\n"}}},
+	{name: "ServerDeduplicates ignored by the memory", edits: []edit{{journalFile, "inflight.Executed && !c.core.profile.ServerDeduplicates:", "inflight.Executed:"}}},
+	{name: "Call by POST as a read", edits: []edit{{requestFile, "\tcase r.ReadOnly:\n", "\tcase r.ReadOnly || r.Reference == \"\":\n"}}},
+	{name: "Call that the journal cannot record", edits: []edit{{requestFile, "if r.Reference == \"\" && r.class() == transport.Write && c.initialized()", "if false && c.initialized()"}}},
+	{name: "uniqueness off for freezes", edits: []edit{{cardsFile, "record: cardOperationRecord, unique: true, intent", "record: cardOperationRecord, intent"}}},
+	{name: "guard keyed without the operation", edits: []edit{
+		{journalFile, "cmp.Or(c.op.record, c.op.name)", "cmp.Or(\"\", \"\")"},
+	}},
+	{name: "cancel beside retry of one record", edits: []edit{{cardsFile, "reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,", "reference: accepted(check.UUID, strings.ToLower(id)),"}}},
+	{name: "references of operations mixed up", edits: []edit{{journalFile, "inflight.Key{Op: c.op.name, Reference: c.op.reference} }", "inflight.Key{Reference: c.op.reference} }"}}},
+	{name: "guard that never lets go", edits: []edit{{journalFile, "\tdefer c.core.memory.Leave(c.guard())\n", ""}}},
+	{name: "uniqueness for cancel", edits: []edit{{cardsFile, "reference: accepted(check.UUID, strings.ToLower(id)), record", "unique: true, reference: accepted(check.UUID, strings.ToLower(id)), record"}}},
 
 	// What is told wrongly.
 	{name: "GotConn check dropped", edits: []edit{{attemptFile, " && (!t.got.Load() || ", " && (true || "}}},
@@ -155,39 +164,31 @@ var mutants = []mutant{
 	{name: "not sent claimed of a request that is still to begin", edits: []edit{{
 		fenceFile, " || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun", " || true",
 	}}},
-	{name: "not sent claimed with a caller's doer", edits: []edit{{
-		attemptFile, "\tif c.engine.doer == nil && c.in.Class != Read {\n", "\tif c.in.Class != Read {\n",
-	}}},
 	{name: "not sent claimed after a first attempt that was", edits: []edit{{
 		attemptFile, "\tc.reply.NotSent = c.reply.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
 	}}},
 	{name: "409 as refused", edits: []edit{{
 		profileFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
 	}}},
-	{name: "5xx as refused", edits: []edit{{
-		outcomeFile, "\tcase !slices.Contains(k.client.profile.RefusedStatuses, r.Status):\n",
-		"\tcase r.Status < 500 && !slices.Contains(k.client.profile.RefusedStatuses, r.Status):\n",
-	}}},
+	{name: "5xx as refused", edits: []edit{{outcomeFile, "\t\t!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),\n", "\t\t!e.success && k.last.status < 500 && !slices.Contains(p.RefusedStatuses, k.last.status),\n"}}},
 	{name: "code 500 as refused", edits: []edit{{
 		profileFile, "\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},",
 		"\t\tRefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429, 500},",
 	}}},
-	{name: "code 500 of a 4xx as refused", edits: []edit{{
-		outcomeFile, "k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:", "k.last.code == codeSuccess:",
-	}}},
-	{name: "code 200 of a 4xx as refused", edits: []edit{{
-		outcomeFile, "k.last.code == codeSuccess || k.last.code >= 500 && k.last.code <= 599:", "k.last.code >= 500 && k.last.code <= 599:",
-	}}},
-	{name: "any other code as refused", edits: []edit{{
-		outcomeFile, "\tcase e.code != codeSuccess:\n\t\treturn k.fail(OutcomeUnknown, nil)\n",
-		"\tcase e.code != codeSuccess:\n\t\treturn k.fail(OutcomeRefused, nil)\n",
-	}}},
+	{name: "code 500 of a 4xx as refused", edits: []edit{{outcomeFile, "e.code == codeSuccess || e.code >= 500 && e.code <= 599:", "e.code == codeSuccess:"}}},
+	{name: "code 200 of a 4xx as refused", edits: []edit{{outcomeFile, "e.code == codeSuccess || e.code >= 500 && e.code <= 599:", "e.code >= 500 && e.code <= 599:"}}},
+	{name: "any other code as refused", edits: []edit{{outcomeFile, "\tcase e.success && !slices.Contains(p.RefusedCodes, e.code),\n", "\tcase e.success && false,\n"}}},
+	{name: "refusal without a message", edits: []edit{{outcomeFile, "\tcase body.Err() != nil, !e.isEnvelope(), isSuccessMessage(e.message):\n", "\tcase body.Err() != nil, isSuccessMessage(e.message):\n"}}},
+	{name: "refusal with a message of success", edits: []edit{{outcomeFile, "\tcase body.Err() != nil, !e.isEnvelope(), isSuccessMessage(e.message):\n", "\tcase body.Err() != nil, !e.isEnvelope():\n"}}},
+	{name: "refusal that names the order", edits: []edit{{outcomeFile, "\tcase k.op.reference != \"\" && e.deferred &&", "\tcase false && e.deferred &&"}}},
+	{name: "bare 403 as refused", edits: []edit{{profileFile, "BareRefusedStatuses: []int{401, 404,", "BareRefusedStatuses: []int{401, 403, 404,"}}},
+	{name: "spoiled envelope as bare", edits: []edit{{outcomeFile, "\treturn len(body) == 0 || body[0] != '{'\n", "\treturn true\n"}}},
+	{name: "duplicate code as refused", edits: []edit{{outcomeFile, "\tcase body.Err() == nil && slices.Contains(k.client.profile.DuplicateCodes, e.code):\n", "\tcase false:\n"}}},
 	{name: "undecodable 200 as failure", edits: []edit{{
 		outcomeFile, "k.fail(OutcomeUnknown, unreadable(body.Err()))", "k.fail(OutcomeRefused, unreadable(body.Err()))",
 	}}},
-	{name: "undecodable data of a 200 as failure", edits: []edit{{
-		outcomeFile, "k.fail(OutcomeExecuted, unreadable(e.mismatch))", "k.fail(OutcomeRefused, unreadable(e.mismatch))",
-	}}},
+	{name: "undecodable data of a 200 as failure", edits: []edit{{outcomeFile, "k.fail(outcome, unreadable(e.mismatch))", "k.fail(OutcomeRefused, unreadable(e.mismatch))"}}},
+	{name: "undecodable data of a 200 as executed", edits: []edit{{outcomeFile, "\t\toutcome := OutcomeUnknown\n", "\t\toutcome := OutcomeExecuted\n"}}},
 	{name: "undecodable 200 as executed", edits: []edit{{
 		outcomeFile, "k.fail(OutcomeUnknown, unreadable(body.Err()))", "k.fail(OutcomeExecuted, unreadable(body.Err()))",
 	}}},
@@ -197,38 +198,28 @@ var mutants = []mutant{
 	{name: "status 400 with code 200 as success", edits: []edit{{
 		outcomeFile, "success: r.Status >= 200 && r.Status <= 299}", "success: r.Status >= 200 && r.Status <= 499}",
 	}}},
-	{name: "redirect not told", edits: []edit{{attemptFile, "resp.StatusCode/100 == 3 || c.strays(resp.Request)", "c.strays(resp.Request)"}}},
-	{name: "reply to another request taken", edits: []edit{{
-		attemptFile, "resp.StatusCode/100 == 3 || c.strays(resp.Request)", "resp.StatusCode/100 == 3",
-	}}},
+	{name: "redirect not told", edits: []edit{{attemptFile, "resp.StatusCode/100 == 3 || c.answersOther(resp.Request)", "c.answersOther(resp.Request)"}}},
+	{name: "reply to another request taken", edits: []edit{{attemptFile, "resp.StatusCode/100 == 3 || c.answersOther(resp.Request)", "resp.StatusCode/100 == 3"}}},
 	{name: "adjust false as success", edits: []edit{{cardsFile, "\t\t\tif *done {\n", "\t\t\tif true {\n"}}},
-	{name: "sticky Unknown off", edits: []edit{{journalFile, "\tif nothing && k.client != nil", "\tif false && nothing && k.client != nil"}}},
-	{name: "undecided references not remembered", edits: []edit{{
-		journalFile, "\t\tif outcome == OutcomeUnknown {\n", "\t\tif false {\n",
-	}}},
-	{name: "undecided references remembered without end", edits: []edit{{
-		journalFile, "\tdelete(m.undecided, m.oldest[m.next])\n", "",
-	}}},
-	{name: "echo check off", edits: []edit{{
-		transferFile, "\t\t\totherOrder = namesOtherOrder(d, p.MerchantOrderNo)\n", "\t\t\totherOrder = otherOrder && namesOtherOrder(d, p.MerchantOrderNo)\n",
-	}}},
-	{name: "echo check only of what is otherwise whole", edits: []edit{{
-		transferFile, "\top.amend = unknownIf(&otherOrder)\n", "",
-	}}},
-	{name: "transfer without api_order_no as success", edits: []edit{{
-		transferFile, "{Name: \"api_order_no\", Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, ", "{Name: \"api_order_no\", Value: func(c *wire.Codec, v *Transfer) { (*wire.Codec).Code(c, ",
-	}}},
+	{name: "sticky Unknown off", edits: []edit{{journalFile, "known.State == inflight.Unknown && (failure", "false && (failure"}}},
+	{name: "executed order refused later", edits: []edit{{journalFile, "\t\tfailure.Outcome = OutcomeExecuted\n", ""}}},
+	{name: "unknown references not remembered", edits: []edit{{journalFile, "\tcase result.Outcome == OutcomeUnknown:\n\t\tc.remember(inflight.Unknown, \"\")\n", "\tcase result.Outcome == OutcomeUnknown:\n"}}},
+	{name: "references remembered without end", edits: []edit{{inflightFile, "len(g[0]) >= each {", "false {"}}},
+	{name: "echo check off", edits: []edit{{transferFile, "\t\t\tif t.MerchantOrderNo != \"\" && t.MerchantOrderNo != p.MerchantOrderNo {\n", "\t\t\tif false {\n"}}},
+	{name: "echo check only of what is otherwise whole", edits: []edit{{transferFile, "(named || numbered) && !other", "named || numbered"}}},
+	{name: "transfer without api_order_no as success", edits: []edit{{transferFile, "{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, ", "{Name: apiOrderNo, Value: func(c *wire.Codec, v *Transfer) { (*wire.Codec).Code(c, "}}},
 	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\tserviceIDValue(d, &o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
-	{name: "source of an upload not compared after an early answer", edits: []edit{{
-		uploadFile, "\t\tverify: func(*UploadedImage) error { return u.check() },\n", "",
-	}}},
-	{name: "unreadable early answer to a wrong image as executed", edits: []edit{{
-		uploadFile, "\tif failure.Outcome == OutcomeExecuted && u.check() != nil {\n", "\tif false {\n",
-	}}},
+	{name: "source of an upload not compared after an early answer", edits: []edit{{outcomeFile, "\t\tif err := u.check(); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}}},
+	{name: "fault of an image not told after an early answer", edits: []edit{{uploadFile, "\tif failure.Code == codeSuccess {\n", "\tif false {\n"}}},
 	{name: "longer source of an upload cut", edits: []edit{{uploadFile, "\t\treturn errTooMany\n", "\t\treturn io.EOF\n"}}},
 	{name: "another call's outcome by a doer", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(f.cause, target)", "return errors.Is(f.cause, target)"}}},
 	{name: "outcome of another call lent", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(cause, target)", "return errors.Is(cause, target)"}}},
-	{name: "unknown write advised as safe", edits: []edit{{errorsFile, "\tcase e.read:\n", "\tcase e.read || e.Outcome == OutcomeUnknown:\n"}}},
+	{name: "unknown write advised as safe", edits: []edit{{errorsFile, "\tif e.ReadOnly || e.Op == opUploadImage {\n", "\tif e.ReadOnly || e.Op == opUploadImage || e.Outcome == OutcomeUnknown {\n"}}},
+	{name: "unknown outcome as a retry", edits: []edit{{stepFile, "\treturn e.stepOfOutcome()\n", "\tif e.Outcome == OutcomeUnknown {\n\t\treturn StepRetry\n\t}\n\treturn e.stepOfOutcome()\n"}}},
+	{name: "several errors as one", edits: []edit{{stepFile, " || countErrors(err) > 1 {", " {"}}},
+	{name: "another body as done", edits: []edit{{stepFile, "\tcase errors.Is(e.Err, ErrOtherBody):\n\t\treturn StepReconcile\n", ""}}},
+	{name: "refused for now as failed", edits: []edit{{stepFile, "\t\tif e.refusedForNow() {\n", "\t\tif false {\n"}}},
+	{name: "in progress as unknown", edits: []edit{{stepFile, "\tcase known && d.InProgress:\n", "\tcase false:\n"}}},
 
 	// What the journal is told.
 	{name: "journal End on the call's context", edits: []edit{{
@@ -237,77 +228,43 @@ var mutants = []mutant{
 	{name: "journal End without a bound", edits: []edit{{
 		journalFile, "context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)", "context.WithCancel(context.WithoutCancel(ctx))",
 	}}},
-	{name: "Begin error ignored", edits: []edit{{
-		journalFile, "\t\treturn k.fail(OutcomeNotSent, conceal(\"the journal did not record the intent\", err))\n", "\t\treturn nil\n",
-	}}},
+	{name: "Begin error ignored", edits: []edit{{journalFile, "\t\treturn c.op.failure(OutcomeNotSent, hideCause(\"the journal did not record the intent\", err))\n", "\t\treturn nil\n"}}},
 	{name: "journal asked after sending", edits: []edit{
-		{journalFile, "\tif failure := k.recordIntent(ctx); failure != nil {\n\t\tif !errors.Is(failure.err, ErrOtherBody) { // of which the journal knows more than we do\n\t\t\tk.stick(failure)\n\t\t}\n\t\treturn failure\n\t}\n", ""},
-		{
-			callFile, "\t\tfailure = k.exchange(ctx)\n",
-			"\t\tfailure = k.exchange(ctx)\n\t\tif k.claimed {\n\t\t\tif begun := k.recordIntent(ctx); begun != nil {\n\t\t\t\tfailure = begun\n\t\t\t}\n\t\t}\n",
-		},
+		{journalFile, "\tfailure := c.grant(ctx)\n", "\tvar failure *Error\n\tif c.core.journal == nil {\n\t\tfailure = c.grant(ctx)\n\t}\n"},
+		{callFile, "\t\tfailure = k.exchange(ctx)\n", "\t\tfailure = k.exchange(ctx)\n\t\tif k.claim.held && k.client.journal != nil {\n\t\t\tif begun := k.claim.grant(ctx); begun != nil {\n\t\t\t\tfailure = begun\n\t\t\t}\n\t\t}\n"},
 	}},
-	{name: "End error fails the call", edits: []edit{
-		{journalFile, "\t\tk.recordResult(ctx, outcome)\n", "\t\tk.recordResult(ctx, outcome, failure)\n"},
-		{journalFile, "recordResult(ctx context.Context, outcome Outcome) {", "recordResult(ctx context.Context, outcome Outcome, failure *Error) {"},
-		{
-			journalFile, "\t\tk.journalFailed(ctx, err)\n",
-			"\t\tk.journalFailed(ctx, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n",
-		},
-	}},
-	{name: "taken reference sent again", edits: []edit{{
-		journalFile, "\tif taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates {\n", "\tif false {\n",
-	}}},
-	{name: "ServerDeduplicates lifting executed ones", edits: []edit{{
-		journalFile, "\tif taken.Outcome == OutcomeExecuted || !k.client.profile.ServerDeduplicates {\n", "\tif !k.client.profile.ServerDeduplicates {\n",
-	}}},
-	{name: "ServerDeduplicates forgetting the undecided", edits: []edit{{
-		journalFile, "\tk.client.intents.remember(k.intentKey())\n\treturn nil\n", "\treturn nil\n",
-	}}},
-	{name: "executed whatever the message", edits: []edit{{
-		outcomeFile, "\tcase e.mismatch != nil && e.message != \"\" && !meansYes(e.message):\n", "\tcase false:\n",
-	}}},
-	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: strings.ToLower(id)", "reference: strings.Clone(id)"}}},
-	{name: "false in another form as executed", edits: []edit{{cardsFile, "unknownIf(&saidNo)", "unknownIf(new(saidNo && false))"}}},
-	{name: "headers shared between attempts", edits: []edit{
-		{
-			attemptFile, "\tc.out.url = c.in.address()\n",
-			"\tif c.carried.Form == nil {\n\t\tc.carried.Form = url.Values(c.in.header())\n\t}\n\tc.out.url = c.in.address()\n",
-		},
-		{attemptFile, "c.in.header(),", "http.Header(c.carried.Form),"},
-	}},
-	{name: "settled reference remembered beside another body", edits: []edit{{journalFile, "if !errors.Is(failure.err, ErrOtherBody) {", "if failure != nil {"}}},
-	{name: "another body told as executed", edits: []edit{{
-		journalFile, "return k.fail(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return k.fail(taken.Outcome, &journalRefusal{ErrOtherBody",
-	}}},
-	{name: "not sent beside one in flight", edits: []edit{{
-		journalFile, "k.needsClaim() && k.client.intents.isInFlight(k.intentKey())", "false",
-	}}},
+	{name: "End error fails the call", edits: []edit{{callFile, "\t\tk.client.journalFailed(ctx, &k.op, err)\n", "\t\tk.client.journalFailed(ctx, &k.op, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n"}}},
+	{name: "taken reference sent again", edits: []edit{{journalFile, "\treturn c.refused(err, d)\n}\n\n// refused", "\tc.journaled = true\n\treturn nil\n}\n\n// refused"}}},
+	{name: "ServerDeduplicates lifting executed ones", edits: []edit{{journalFile, "bare && d.sound().Outcome == OutcomeUnknown &&", "bare &&"}}},
+	{name: "ServerDeduplicates forgetting the unknown", edits: []edit{{journalFile, "\t\tc.remember(inflight.Unknown, \"\")\n\t\tc.journaled = true\n", "\t\tc.journaled = true\n"}}},
+	{name: "executed whatever the message", edits: []edit{{outcomeFile, "e.proven && (e.message == \"\" || isSuccessMessage(e.message))", "e.proven"}}},
+	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: accepted(check.UUID, strings.ToLower(id))", "reference: accepted(check.UUID, strings.Clone(id))"}}},
+	{name: "letter case of the UUID of a freeze", edits: []edit{{cardsFile, "accepted(check.UUID, strings.ToLower(p.ClientTransactionID))", "accepted(check.UUID, strings.Clone(p.ClientTransactionID))"}}},
+	{name: "resolved reference kept unknown by the memory", edits: []edit{{journalFile, "\t\tc.remember(inflight.Free, \"\") // it was resolved, whatever this client saw of it\n", "\t\t_ = c.remember\n"}}},
+	{name: "another body told as executed", edits: []edit{{journalFile, "return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return c.op.failure(d.Outcome, &journalRefusal{ErrOtherBody"}}},
+	{name: "not sent beside one in progress", edits: []edit{{journalFile, "c.core.memory.InProgress(c.guard()); ok {", "c.core.memory.InProgress(c.guard()); ok && false {"}}},
+	{name: "not sent beside one that was executed", edits: []edit{{journalFile, "\tcase known.State == inflight.Executed:\n\t\treturn c.duplicate(", "\tcase false:\n\t\treturn c.duplicate("}}},
+	{name: "invalid parameters without asking the journal", edits: []edit{{journalFile, "\t\treturn c.look(ctx, failure)\n", "\t\treturn failure\n"}}},
+	{name: "invalid parameters where the journal cannot be asked", edits: []edit{{journalFile, "\t\tfailure.Outcome = OutcomeUnknown\n\t\treturn failure\n", "\t\treturn failure\n"}}},
+	{name: "refusal not told as final", edits: []edit{{journalFile, ", Final: NextStep(failure) == StepFail}", "}"}}},
+	{name: "deadline of a write as late as its context", edits: []edit{{callFile, "\tcase !ok, k.op.isClaimed() && own.Before(d):\n", "\tcase !ok:\n"}}},
 	{name: "ServerDeduplicates lifting another body", edits: []edit{{journalFile, "; !bare {", "; !bare && false {"}}},
-	{name: "journal digest without the target", edits: []edit{{
-		journalFile, "slices.Concat(k.op.fields, k.op.target).Digest()", "slices.Concat(k.op.fields).Digest()",
-	}}},
+	{name: "journal digest without the target", edits: []edit{{requestFile, "Value: s.query}", "Value: \"\"}"}}},
 	{name: "journal digest that depends on the order", edits: []edit{{
 		"internal/wire/body.go", "cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))",
 		"cmp.Or(0*strings.Compare(a.Name, b.Name), 0*strings.Compare(a.Value, b.Value))",
 	}}},
-	{name: "journal not told the service's ID", edits: []edit{{
-		journalFile, "\tif outcome == OutcomeExecuted && k.serviceID != nil {\n", "\tif false {\n",
-	}}},
-	{name: "panic settles nothing", edits: []edit{{callFile, "\tdefer k.abandon(ctx)\n", ""}}},
-	{name: "claim kept where the journal panics", edits: []edit{{journalFile, "\t\tif !k.claimed { // also where the journal panicked\n", "\t\tif false {\n"}}},
-	{name: "panic recorded as executed", edits: []edit{{
-		journalFile, "\t\tk.settle(ctx, k.fail(OutcomeUnknown, nil))\n", "\t\tk.settle(ctx, nil)\n",
-	}}},
+	{name: "journal not told the service's ID", edits: []edit{{journalFile, "\tif result.Outcome == OutcomeExecuted && serviceID != nil {\n", "\tif false {\n"}}},
+	{name: "panic settles nothing", edits: []edit{{callFile, "\tdefer k.settleAfterPanic(ctx)\n", ""}}},
+	{name: "claim kept where the journal panics", edits: []edit{{journalFile, "\t\tif !c.held { // also where the journal panicked\n", "\t\tif false {\n"}}},
+	{name: "panic recorded as executed", edits: []edit{{callFile, "\t\tk.settle(ctx, k.fail(OutcomeUnknown, nil))\n", "\t\tk.settle(ctx, nil)\n"}}},
 
 	// What goes on for too long, or too much of it.
 	// The cap is not taken away but raised, because tests give bodies without end.
 	{name: "body cap off", edits: []edit{{
 		bufferFile, "\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n", "\tlimit += 1 << 26\n\tb.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)\n",
 	}}},
-	{name: "body cap of writes off", edits: []edit{{
-		callFile, "\t\tr.MaxBytes = min(r.MaxBytes, maxWriteReplyBytes)\n", "\t\tr.MaxBytes = max(r.MaxBytes, maxWriteReplyBytes)\n",
-	}}},
+	{name: "body cap of writes off", edits: []edit{{callFile, "\t\tr.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)\n", "\t\tr.MaxBytes = max(r.MaxBytes, maxWriteResponseBytes)\n"}}},
 	{name: "Content-Length believed", edits: []edit{{bufferFile, "min(size, limit, maxFirst)", "min(size, limit, 1<<28)"}}},
 	{name: "header cap off", edits: []edit{{hardenFile, "\tmaxHeaderBytes   = 64 << 10\n", "\tmaxHeaderBytes   = 10 << 20\n"}}},
 	{name: "decompression by net/http", edits: []edit{{hardenFile, "\tt.DisableCompression = true\n", "\tt.DisableCompression = false\n"}}},
@@ -322,9 +279,7 @@ var mutants = []mutant{
 	{name: "wait that outlasts the call begun", edits: []edit{{
 		retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.engine.budget.spend() {\n",
 	}}},
-	{name: "drain without deadline", edits: []edit{{
-		attemptFile, "c.engine.send(c.request(ctx, body), c.in.Class)", "c.engine.send(c.request(context.WithoutCancel(ctx), body), c.in.Class)",
-	}}},
+	{name: "drain without deadline", edits: []edit{{attemptFile, "RoundTrip(c.request(ctx, body))", "RoundTrip(c.request(context.WithoutCancel(ctx), body))"}}},
 	{name: "drain of what is too large", edits: []edit{
 		{attemptFile, "\t\tdefer resp.Body.Close()\n", "\t\tdefer func() {\n\t\t\t_, _ = io.CopyN(io.Discard, resp.Body, 1<<16)\n\t\t\t_ = resp.Body.Close()\n\t\t}()\n"},
 	}},
@@ -332,7 +287,7 @@ var mutants = []mutant{
 	{name: "body that ignores the deadline", edits: []edit{{
 		bufferFile, "\t\tcase int64(len(b.b)) != size && ctx.Err() != nil:\n", "\t\tcase false:\n",
 	}}},
-	{name: "deadline of the call off", edits: []edit{{callFile, "\t\tr.Deadline = k.start.Add(k.timeout())\n", ""}}},
+	{name: "deadline of the call off", edits: []edit{{callFile, "OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,", "OnAttempt: k.onAttempt(ctx),"}}},
 	{name: "deadline of an attempt off", edits: []edit{{
 		attemptFile, "limit > 0 && c.in.Class == Read {\n", "false {\n",
 	}}},
@@ -347,7 +302,7 @@ var mutants = []mutant{
 	{name: "Release not clearing the buffer", edits: []edit{{bufferFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
 	{name: "growing not clearing the buffer", edits: []edit{{bufferFile, "\tclear(old)\n", ""}}},
 	{name: "Codec not cleared", edits: []edit{{"internal/wire/reader.go", "\tclear(s[:cap(s)])\n", ""}}},
-	{name: "RevealBody under WithMaskedCards", edits: []edit{{responseFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
+	{name: "RevealBody under WithMaskedCards", edits: []edit{{requestFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
 	{name: "WithMaskedCards off", edits: []edit{{outcomeFile, "\tbody.Masking = k.client.maskedCards\n", ""}}},
 	{name: "card numbers in messages", edits: []edit{{maskFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
 	{name: "card numbers in groups in messages", edits: []edit{{maskFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
@@ -362,15 +317,11 @@ var mutants = []mutant{
 	{name: "net/http's words in errors", edits: []edit{{
 		causeFile, "func (s *sealed) Error() string { return s.words }", "func (s *sealed) Error() string { return s.raw().Error() }",
 	}}},
-	{name: "words of a caller's function in errors", edits: []edit{{
-		errorsFile, "\treturn &concealed{text, func", "\treturn &concealed{text + \": \" + cause.Error(), func",
-	}}},
+	{name: "words of a caller's function in errors", edits: []edit{{errorsFile, "\treturn &hiddenCause{message, func", "\treturn &hiddenCause{message + \": \" + cause.Error(), func"}}},
 	{name: "proxy's words in errors", edits: []edit{{
 		hardenFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
 	}}},
-	{name: "reference in the log", edits: []edit{{
-		observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int",
-	}}},
+	{name: "reference in the log", edits: []edit{{observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int"}}},
 	{name: "name of an unknown member in drift", edits: []edit{{
 		"internal/wire/object.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
@@ -397,10 +348,10 @@ var mutants = []mutant{
 	{name: "bytes after the end accepted", edits: []edit{{"internal/wire/reader.go", "\tif c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {\n", "\tif false {\n"}}},
 	{name: "data read before the code says success", edits: []edit{{envelopeFile, "\tif e.hasCode && e.succeeded() {\n", "\tif e.success && (e.succeeded() || !e.hasCode) {\n"}}},
 	{name: "missing data as success", edits: []edit{{envelopeFile, "\tif !e.deferred {\n", "\tif !e.deferred {\n\t\treturn\n\t}\n\tif !e.deferred {\n"}}},
-	{name: "verifyPage off", edits: []edit{{cardsFile, "\t\t\tif err := c.verifyPage(p, page); err != nil {\n", "\t\t\tif err := c.verifyPage(p, page); err != nil && false {\n"}}},
-	{name: "verifyPage without a second look", edits: []edit{{cardsFile, "path: \"/cards\", looksTwice: true}", "path: \"/cards\"}"}}},
-	{name: "verifyPage without slack for zones", edits: []edit{{queryFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
-	{name: "endAfterLast off", edits: []edit{{cardsFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
+	{name: "verifyPage off", edits: []edit{{pagesFile, "\t\t\tif err := c.verifyPage(p, page); err != nil {\n", "\t\t\tif err := c.verifyPage(p, page); err != nil && false {\n"}}},
+	{name: "verifyPage without a second look", edits: []edit{{pagesFile, ", recheck: true}", "}"}}},
+	{name: "verifyPage without slack for zones", edits: []edit{{pagesFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
+	{name: "endAfterLast off", edits: []edit{{pagesFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
 	{name: "walk loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
 	{name: "page to resume from not told", edits: []edit{{pagesFile, "\tresumable.Page = page\n", ""}}},
 	{name: "pages read ahead without end", edits: []edit{{pagesFile, " && len(w.ahead) < w.most && ", " && "}}},
@@ -460,10 +411,10 @@ var mutants = []mutant{
 		sqlExecFile, "if identity := j.pinned(); identity != \"\" {", "if identity := j.pinned(); false {",
 	}}},
 	{name: "sqljournal: open intents not listed", dir: "sqljournal", edits: []edit{{
-		sqlListFile, "const due = `state IN ('open', 'unknown')", "const due = `state IN ('unknown')",
+		sqlListFile, "return `state IN ('open', 'unknown') AND (send_by <= `", "return `state IN ('unknown') AND (send_by <= `",
 	}}},
 	{name: "sqljournal: intents of the future not listed", dir: "sqljournal", edits: []edit{{
-		sqlListFile, " OR begun_at > @now)`", " AND @now = @now)`",
+		sqlListFile, "` OR begun_at > ` + now + `)`", "` AND ` + now + ` = ` + now + `)`",
 	}}},
 	{name: "sqljournal: resolved while a call may send", dir: "sqljournal", edits: []edit{{
 		sqlListFile, "(?5 = 'executed' OR send_by <= @now)", "(?5 = ?5 OR send_by <= @now)",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptrace"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,7 +86,7 @@ type record struct {
 
 // Run makes the calls, waits until everything has settled, and compares.
 func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
-	kinds := kindsOf(cfg.Ops)
+	kinds := KindsOf(cfg.Ops)
 	running, err := Start(ctx, kinds)
 	if err != nil {
 		return nil, err
@@ -256,7 +255,7 @@ func (r *record) judge(executions int) (row Row, complaint string) {
 	}
 	hurried := r.deadline && !r.patient && (r.verdict == Unknown || r.verdict == NotSent)
 	switch {
-	case slices.Contains(r.kind.verdictsOf(r.order.Op), r.verdict):
+	case r.kind.allows(r.verdict):
 	case hurried:
 		row.Hurried = 1
 	default:

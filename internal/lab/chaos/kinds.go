@@ -52,7 +52,6 @@ type Kind struct {
 	ops      []string // those that can meet it; nil: all
 	effect   effect
 	verdicts []Verdict       // those that are right where the deadline leaves time
-	proves   []string        // the operations that they hold for, of others it is Unknown; nil: all
 	serve    func(*exchange) // what the service does; nil: it succeeds
 	toxic    string          // of the proxy, as JSON; "": none
 	down     bool            // the proxy does not listen
@@ -60,13 +59,7 @@ type Kind struct {
 	silent   bool            // only the deadline ends the call
 }
 
-// verdictsOf returns those that are right for the operation.
-func (k *Kind) verdictsOf(op string) []Verdict {
-	if k.proves != nil && !slices.Contains(k.proves, op) {
-		return []Verdict{Unknown}
-	}
-	return k.verdicts
-}
+func (k *Kind) allows(v Verdict) bool { return slices.Contains(k.verdicts, v) }
 
 // refusedAddress is an address on loopback where nothing listens: a port that needs
 // privileges, and that no ephemeral listener can be given.
@@ -85,12 +78,12 @@ func (k *Kind) fits(ops []string) (fit []string) {
 	return fit
 }
 
-// Kinds returns all kinds: 25 of the service, 15 of the proxy, and 4 of data
+// Kinds returns all kinds: 25 of the service, 15 of the proxy, and 5 of data
 // that are not the promised.
 func Kinds() []Kind { return slices.Concat(serviceKinds(), proxyKinds(), dataKinds()) }
 
-// kindsOf returns the kinds that some of the operations can meet.
-func kindsOf(ops []string) []Kind {
+// KindsOf returns the kinds that some of the operations can meet.
+func KindsOf(ops []string) []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return len(k.fits(ops)) == 0 })
 }
 
@@ -174,13 +167,13 @@ func proxyKinds() []Kind {
 	}
 }
 
-// After it was executed, and was said to be: what else is said then decides
-// only whether the answer is that to this order.
+// After it was executed, and was said to be: only data that names the order, or has
+// the service's identifier of it, proves that the response is about it.
 func dataKinds() []Kind {
 	kinds := []Kind{
 		{Name: "done-other-data", verdicts: []Verdict{Unknown}, serve: data(`["true"]`)},
-		// That of a transfer has the caller's reference, which proves it.
-		{Name: "done-no-identity", verdicts: []Verdict{Executed}, proves: []string{"CreateTransfer"}, serve: withoutIdentity},
+		{Name: "done-no-identity", verdicts: []Verdict{Unknown}, ops: withoutReference, serve: withoutIdentity},
+		{Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"}, serve: ownNumberOnly},
 		{
 			Name: "done-other-order", verdicts: []Verdict{Unknown}, ops: []string{"CreateTransfer"},
 			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),
@@ -220,12 +213,19 @@ func data(text string) func(*exchange) {
 	}
 }
 
-// withoutIdentity executes, and does not say as what.
+// ownNumberOnly executes, and names the order without the service's number for it.
+func ownNumberOnly(x *exchange) {
+	data(`{"merchant_order_no":"` + x.order.Reference + `","status":"wait_process"}`)(x)
+}
+
+// withoutReference are the operations whose data does not name the caller's reference.
+var withoutReference = []string{"FreezeCard", "UploadImage", "CancelOperation", "RetryOperation"}
+
+// withoutIdentity executes, and its data is without the identifier.
 func withoutIdentity(x *exchange) {
 	data(map[string]string{
-		"CreateTransfer": `{"merchant_order_no":"` + x.order.Reference + `","status":"wait_process"}`,
-		"FreezeCard":     `""`,
-		"UploadImage":    `{}`,
+		"FreezeCard":  `""`,
+		"UploadImage": `{}`,
 		// These have none. That there is no data at all is the next to it.
 		"CancelOperation": `null`,
 		"RetryOperation":  `null`,

@@ -63,7 +63,7 @@ func TestARepeatDecidesNothingUnlessItSucceeds(t *testing.T) {
 
 				for _, c := range calls {
 					require.Equal(t, Unknown, verdictOf(c.err), "the first call, before %s", c.kind.Name)
-					assert.Contains(t, c.kind.ofRepeat(c.order.Op), verdictOf(c.errAgain), "%s, %s", c.kind.Name, c.order.Op)
+					assert.Contains(t, c.kind.ofRepeat(), verdictOf(c.errAgain), "%s, %s", c.kind.Name, c.order.Op)
 					assert.Equal(t, 1, s.service.ledger.Executions(c.order), "%s, %s", c.kind.Name, c.order.Op)
 				}
 				t.Logf("%d kinds, %d repeats", len(s.kinds), len(calls))
@@ -124,9 +124,9 @@ func (c *pair) checkOrderly(t *testing.T, executions int) {
 
 // ofRepeat are the verdicts that are right of a repeat: that this one was
 // refused, or not sent, is not said.
-func (k *Kind) ofRepeat(op string) []Verdict {
+func (k *Kind) ofRepeat() []Verdict {
 	verdicts := []Verdict{}
-	for _, v := range k.verdictsOf(op) {
+	for _, v := range k.verdicts {
 		if v.undone() {
 			v = Unknown
 		}

@@ -130,14 +130,13 @@ func (w *world) close() {
 	w.service.Stop()
 }
 
-func kinds() []chaos.Kind { return append(chaos.Kinds(), chaos.GatewayKinds()...) }
+// kinds are those that a transfer can meet.
+func kinds() []chaos.Kind { return append(chaos.KindsOf([]string{operation}), chaos.GatewayKinds()...) }
 
 // attempts are the kinds that a call may meet: half of all calls go well.
 func attempts() (names []string) {
 	for _, k := range kinds() {
-		if k.Name != "done-false" { // no transfer meets it
-			names = append(names, k.Name, "ok")
-		}
+		names = append(names, k.Name, "ok")
 	}
 	return names
 }

@@ -87,7 +87,7 @@ var actions = []action{
 		// It is a race whether the client sees the reset in place of a connection.
 		write:   want{"not sent, unknown", 0, exactly(0), exactly(0), span{1, maxWrites}},
 		reused:  &want{"unknown", 0, exactly(0), exactly(0), exactly(1)},
-		outcome: "unknown", reads: maxReads, secrets: span{1, 2}, silent: true,
+		outcome: "not sent, unknown", reads: maxReads, secrets: span{1, 2}, silent: true,
 	},
 	{
 		name: "reset before reading", do: (*exchange).reset,

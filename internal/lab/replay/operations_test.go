@@ -142,7 +142,8 @@ var operations = []operation{
 		"Call by POST", secret, "/wallet/search", `{"ticket":"T-1"}`,
 		func(ctx context.Context, c *cardwire.Client, _ string, opts ...cardwire.CallOption) error {
 			_, err := cardwire.Call[ticket](ctx, c, cardwire.Request{
-				Op: "SearchWallet", Method: http.MethodPost, Path: "/wallet/search", JSON: map[string]string{"coin": "USDT"},
+				Op: "SearchWallet", Method: http.MethodPost, Path: "/wallet/search", ReadOnly: true,
+				JSON: map[string]string{"coin": "USDT"},
 			}, opts...)
 			return err
 		},
