@@ -150,8 +150,8 @@ func validParts(parts []Part) error {
 		switch {
 		case err != nil:
 			return err
-		case p.Name == "" || strings.ContainsAny(p.Name, `"\`):
-			return invalid("Multipart: a name is empty, or contains a quotation mark or a backslash")
+		case p.Name == "" || strings.Contains(p.Name, `"`):
+			return invalid("Multipart: a name is empty, or contains a quotation mark")
 		case p.File == nil:
 		case p.Value != "":
 			return invalid("Multipart: a part has either a Value or a File")

@@ -227,21 +227,6 @@ func outlasting(ctx context.Context, patience time.Duration) (context.Context, c
 	}
 }
 
-// beginPatience is for how long Begin waits for its statement after its caller's
-// context is done. A server that is told to cancel a statement may execute it all
-// the same, and then after it was released.
-const beginPatience = time.Second
-
-// outlasting returns a context that ends that much later than ctx.
-func outlasting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
-	return longer, func() {
-		stop()
-		cancel()
-	}
-}
-
 // holder is how the name begins by which a call holds an intent, as far as both
 // Begin and End know it: their intents are the same. Begin adds what tells two
 // calls of one clock's tick apart, so that one that fails releases no other's.

@@ -252,8 +252,10 @@ type Resolution struct {
 	Outcome cardwire.Outcome
 	// ServiceID is the service's identifier; "": what is on record stays.
 	ServiceID string
-	// By is who decided, and Note on what grounds. The history keeps both.
-	By, Note string
+	// By is who decided. The history keeps it.
+	By string
+	// Note is on what grounds. The history keeps it.
+	Note string
 }
 
 // Resolve records what the service said of an intent, as [Journal.Unresolved] or

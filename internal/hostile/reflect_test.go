@@ -43,7 +43,6 @@ var functions = map[string]any{
 	"cardwire.DateOf":                cardwire.DateOf,
 	"cardwire.DefaultProfile":        cardwire.DefaultProfile,
 	"cardwire.DefaultRetryPolicy":    cardwire.DefaultRetryPolicy,
-	"cardwire.DriftLogger":           cardwire.DriftLogger,
 	"cardwire.ImageBytes":            cardwire.ImageBytes,
 	"cardwire.ImageFile":             cardwire.ImageFile,
 	"cardwire.New":                   cardwire.New,
@@ -315,14 +314,10 @@ func (v *values) options() []cardwire.Option {
 	for _, d := range listOf[cardwire.Doer](v) {
 		options = append(options, cardwire.WithHTTPClient(d))
 	}
-	for _, l := range listOf[cardwire.Limiter](v) {
-		options = append(options, cardwire.WithLimiter(l))
-	}
 	for _, j := range listOf[cardwire.Journal](v) {
 		options = append(options, cardwire.WithJournal(j))
 	}
 	for _, l := range listOf[*slog.Logger](v) {
-		options = append(options, cardwire.WithLogger(l), cardwire.WithObserver(cardwire.DriftLogger(l)))
 	}
 	for _, t := range listOf[*http.Transport](v) {
 		options = append(options, cardwire.WithTransport(t))
@@ -330,7 +325,7 @@ func (v *values) options() []cardwire.Option {
 	for _, p := range v.of(reflect.TypeFor[cardwire.RetryPolicy]()) {
 		options = append(options, cardwire.WithRetry(p.Interface().(cardwire.RetryPolicy)))
 	}
-	return append(options, cardwire.WithProfile(cardwire.Profile{}), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
+	return append(options, cardwire.WithProfile(func(*cardwire.Profile) {}), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
 		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards(), cardwire.WithFreshConnections())
 }
 
