@@ -244,20 +244,28 @@ func TestWithoutItsDatabaseNothingIsSent(t *testing.T) {
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// The guide shows this program, to the letter.
-func TestTheGuideShowsThisCode(t *testing.T) {
+// The guides show this program, to the letter.
+func TestTheGuidesShowThisCode(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/replicas.md")
-	require.NoError(t, err)
-	var program strings.Builder
-	for _, name := range []string{"replica.go", "settle.go", "turns.go"} {
-		text, err := os.ReadFile(name)
+	for guide, tc := range map[string]struct {
+		files  []string
+		blocks int
+	}{
+		"replicas.md":   {[]string{"replica.go", "settle.go", "turns.go"}, 4},
+		"operations.md": {[]string{"brake.go", "support.go", "watch.go"}, 4},
+	} {
+		text, err := os.ReadFile("../../docs/" + guide)
 		require.NoError(t, err)
-		program.Write(text)
-	}
-	blocks := goBlock.FindAllStringSubmatch(string(guide), -1)
-	require.Len(t, blocks, 4)
-	for _, block := range blocks {
-		assert.Contains(t, program.String(), "\n"+block[1])
+		var program strings.Builder
+		for _, name := range tc.files {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			program.Write(text)
+		}
+		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
+		require.Len(t, blocks, tc.blocks, guide)
+		for _, block := range blocks {
+			assert.Contains(t, program.String(), "\n"+block[1], guide)
+		}
 	}
 }
