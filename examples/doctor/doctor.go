@@ -11,7 +11,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// state is how an assumption stands.
+// state is what is known of an assumption.
 type state string
 
 const (
@@ -94,7 +94,7 @@ type parameter struct {
 	honours func(context.Context, *doctor, cardwire.Profile) (verdict, error)
 }
 
-// verdict is what one try of a name shows.
+// verdict is what one try of a name proves.
 type verdict int
 
 const (
