@@ -51,7 +51,7 @@ func bothLines(t *testing.T, test func(t *testing.T, l line), opts ...cardwirete
 	})
 }
 
-// send sends a request given as text.
+// send sends a request given as a string.
 func (l line) send(ctx context.Context, t *testing.T, text string) (v seen) {
 	t.Helper()
 	parsed, err := http.ReadRequest(bufio.NewReader(strings.NewReader(complete(text))))
@@ -287,7 +287,7 @@ func TestPageFaults(t *testing.T) {
 	bothLines(t, func(t *testing.T, l line) {
 		ask := func(query string) (string, []string) {
 			v := l.send(t.Context(), t, "GET /cards?"+query)
-			return v.body, idsOf(t, reply{v.status, v.header, v.body})
+			return v.body, idsOf(t, response{v.status, v.header, v.body})
 		}
 		_, second := ask("limit=5&page=2")
 		_, first := ask("limit=5")
