@@ -222,7 +222,7 @@ func TestFlagsConfigureTheService(t *testing.T) {
 	assert.NotEqual(t, bins("-quirks"), bins("-quirks", "-seed", "2"))
 }
 
-func TestRepeatedReferenceIsExecutedOnceWithDedup(t *testing.T) {
+func TestRetriedReferenceIsExecutedOnceWithDedup(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		args []string

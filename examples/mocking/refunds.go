@@ -81,8 +81,9 @@ var ErrUnresolved = errors.New("the refund is unresolved")
 // seen to be blocked. It has to be looked at again.
 var ErrNotBlocked = errors.New("the card is not known to be blocked")
 
-// RefundByTransfer pays a refund, and does what NextStep says. The order number is in the books before the
-// first byte is sent, so that neither a crash nor a second try can pay it twice.
+// RefundByTransfer pays a refund, and then does what NextStep says. The order number
+// is in the books before the first byte is sent, so that neither a crash nor a second
+// try can pay it twice.
 func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
 	orderNo, err := r.Books.Begin(ctx, refund)
 	if err != nil {
