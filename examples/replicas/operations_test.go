@@ -214,7 +214,7 @@ func TestTheProcedureAfterALossyFailover(t *testing.T) {
 
 		i := cardwire.Intent{Op: "CreateTransfer", Reference: "M-0", BodySHA256: "00", Time: time.Now(), Unique: true}
 		require.NoError(t, journal.Begin(t.Context(), i)) // a call is in progress
-		for range 2 { // to stop twice is no harm
+		for range 2 {                                     // to stop twice is no harm
 			command(t, db, operations(t, stopAll))
 		}
 		for _, reference := range []string{"M-2", "M-3"} {
