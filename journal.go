@@ -32,7 +32,8 @@ type Journal interface {
 
 // Looker is optional for a [Journal]. It is asked about references whose call has
 // invalid parameters: a paid order must not be failed because it is called again
-// with a broken request.
+// with a broken request. A reference that is free is then closed, by a Begin and an End
+// that is Final. With a journal that is no Looker such a call is an unknown outcome.
 type Looker interface {
 	// Look returns nil if the reference is free, and what Begin would return if not.
 	Look(ctx context.Context, op, reference string) error
@@ -147,6 +148,13 @@ func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
 			c.core.memory.Leave(c.guard())
 		}
 	}()
+	c.intend(start, sendBy)
+	failure := c.grant(ctx)
+	c.held = failure == nil
+	return failure
+}
+
+func (c *claim) intend(start, sendBy time.Time) {
 	fields := c.op.intent
 	if fields == nil {
 		fields = c.op.fields
@@ -155,9 +163,6 @@ func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
 		Op: c.op.name, Reference: c.op.reference, BodySHA256: fields.Digest(), Summary: c.op.summary,
 		Time: start, SendBy: sendBy, Unique: c.op.unique,
 	}
-	failure := c.grant(ctx)
-	c.held = failure == nil
-	return failure
 }
 
 // grant asks whether the reference may be sent: the journal alone decides where there
@@ -295,8 +300,8 @@ func (c *claim) unready(ctx context.Context, err error) *Error {
 }
 
 // look asks the journal about a reference whose call has invalid parameters: with
-// "not sent" an order would be failed that may be paid. Where the reference is free,
-// it returns failure.
+// "not sent" an order would be failed that may be paid. Where the reference is free, it
+// is closed, and look returns failure.
 func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	looker, ok := c.core.journal.(Looker)
 	if !ok {
@@ -306,14 +311,28 @@ func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	ctx, stop := context.WithTimeout(ctx, journalTimeout)
 	defer stop()
 	err := looker.Look(ctx, c.op.name, c.op.reference)
-	if err == nil {
-		return failure
+	if err == nil && c.op.unique {
+		err = c.close(ctx)
 	}
 	var d *DuplicateIntent
-	if errors.As(err, &d) {
+	switch {
+	case err == nil:
+		return failure
+	case errors.As(err, &d):
 		return c.refused(err, d)
 	}
 	return c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+}
+
+// close records that the reference will never be sent: its order is about to be failed,
+// and a message that comes late with a valid request must not pay it.
+func (c *claim) close(ctx context.Context) error {
+	now := time.Now()
+	c.intend(now, now)
+	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
+		return err
+	}
+	return c.core.journal.End(ctx, c.intent, IntentResult{Outcome: OutcomeNotSent, Final: true})
 }
 
 // settle gives failure the final outcome of what is held, resolves that in memory and
