@@ -191,8 +191,10 @@ func (c *claim) recall() *Error {
 	switch {
 	case known.Body != c.body():
 		return c.otherBody(d, nil)
-	case known.State == inflight.Executed && !c.core.profile.ServerDeduplicates:
-		return c.duplicate(d)
+	case c.core.profile.ServerDeduplicates:
+		return nil
+	case known.State == inflight.Executed, c.core.memory.Waited(c.guard()):
+		return c.duplicate(d) // who was told to wait and call again has not decided to send again
 	}
 	return nil // to send again what is unknown is the caller's decision
 }
@@ -212,7 +214,9 @@ func (c *claim) onRecord(err error) *Error {
 		if errors.Is(err, ErrOtherBody) {
 			return c.op.failure(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
 		}
-		return c.op.failure(OutcomeNotSent, hideCause("the journal did not record the intent", err))
+		failure := c.op.failure(OutcomeNotSent, hideCause("the journal did not record the intent", err))
+		c.keepKnown(failure)
+		return failure
 	}
 	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped must not be lifted
 	if bare && d.sound().Outcome == OutcomeUnknown && c.core.profile.ServerDeduplicates {
@@ -321,7 +325,9 @@ func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	case errors.As(err, &d):
 		return c.refused(err, d)
 	}
-	return c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+	failure = c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+	c.keepKnown(failure)
+	return failure
 }
 
 // close records that the reference will never be sent: its order is about to be failed,

@@ -60,6 +60,9 @@ func (s Step) String() string {
 //   - everything else: StepReconcile. So are an error that is no [*Error] and one
 //     that contains several, since nothing in it speaks of one call.
 //
+// StepFail is final where there is a journal. Without one, what was failed must not be
+// called again.
+//
 // It looks at exported fields and at the sentinels of this package only.
 func NextStep(err error) Step {
 	if err == nil {

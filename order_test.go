@@ -278,7 +278,7 @@ func TestWhatIsARefusal(t *testing.T) {
 	executed := success(transferData)
 	bare := map[string]string{
 		"an empty body": "", "white space": " \r\n\t", "HTML": "<html>blocked</html>", "HTML behind a byte order mark": bom + " <html>",
-		"a string": `"no"`, "an array": `[` + executed + `]`, "words": "Too many requests", "zeros": "\x00\x00",
+		"a string": `"no"`, "an array": `[1]`, "words": "Too many requests", "zeros": "\x00\x00",
 	}
 	for name, body := range bare {
 		for _, status := range []int{401, 404, 405, 413, 429} {
@@ -530,4 +530,67 @@ func TestTheDigestOfACall(t *testing.T) {
 	assert.Equal(t, first, digest(Request{Path: "/a", Query: url.Values{"x": {"1"}}}))
 	assert.NotEqual(t, first, digest(Request{Path: "/b", Query: url.Values{"x": {"1"}}}))
 	assert.NotEqual(t, first, digest(Request{Path: "/a", Query: url.Values{"x": {"2"}}}))
+}
+
+// Who is told to wait calls again. That is no decision to send again what became
+// unknown meanwhile.
+func TestWhoWaitedDoesNotSendAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var requests atomic.Int32
+		proceed := make(chan struct{})
+		c := clientOn(t, carrier(func(*http.Request) (*http.Response, error) {
+			requests.Add(1)
+			<-proceed
+			return nil, errBrokenNetwork
+		}))
+		first := make(chan Outcome, 1)
+		go func() { first <- transferOutcome(t, c, "M-1") }()
+		synctest.Wait()
+		for range 2 {
+			_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+			require.Equal(t, StepWait, NextStep(err))
+		}
+		close(proceed)
+		require.Equal(t, OutcomeUnknown, <-first)
+		for range 2 {
+			_, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+			assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown DuplicateIntent"}, factsOf(t, err))
+		}
+		assert.EqualValues(t, 1, requests.Load())
+		transferOutcome(t, c, "M-1")
+		assert.EqualValues(t, 2, requests.Load(), "the caller's own retry")
+	})
+}
+
+// A journal that cannot be asked says nothing of what this client saw.
+func TestAnUnknownReferenceStaysUnknownWhereTheJournalIsDown(t *testing.T) {
+	t.Parallel()
+	var down error
+	journal := &lookingJournal{look: func(string, string) error { return down }}
+	journal.begin = func(context.Context, Intent) error { return down }
+	c := converse(t, []exchange{transferUnanswered}, WithJournal(journal))
+	require.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
+	down = errors.New("down")
+	assert.Equal(t, OutcomeUnknown, transferOutcome(t, c, "M-1"))
+	invalid := smallTransfer("M-1")
+	invalid.TransferAmount = dec("10.005")
+	_, err := c.CreateTransfer(t.Context(), invalid)
+	assert.Equal(t, StepReconcile, NextStep(err))
+}
+
+func TestMoreThatNamesTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{`{"merchant_order_no":" M-1 "}`, `{"api_order_no":"A-1","status":"wait_process"}`} {
+		assert.Equal(t, OutcomeUnknown, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
+	}
+	for _, body := range []string{`[` + success(transferData) + `]`, `)]}',` + success(transferData), "<html>M-1</html>"} {
+		assert.Equal(t, OutcomeUnknown, refusedWith(t, 404, body).Outcome, body)
+	}
+	for _, data := range []string{`{"merchant_order_no":["M-2"],"api_order_no":"A-1"}`, `{"merchant_order_no":{"no":"M-2"},"api_order_no":"A-1"}`} {
+		_, err := answered(t, asksTransfer("M-1"), success(data)).CreateTransfer(t.Context(), smallTransfer("M-1"))
+		assert.Equal(t, "Unknown Unreadable", factsOf(t, err).Is, data)
+	}
+	_, err := Call[any](t.Context(), unasked(t), Request{Op: "UploadImage", Method: "POST", Path: "/withdraw"})
+	refusedBeforehand(t, err, "Op must not be UploadImage")
 }

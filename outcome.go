@@ -150,7 +150,7 @@ func verdict(err error) Outcome {
 func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 	p := &k.client.profile
 	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && isBare(raw):
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && isBare(raw) && !k.isNamedIn(raw):
 		return k.fail(OutcomeRefused, unreadable(body.Err()))
 	case body.Err() != nil && e.success:
 		return k.fail(OutcomeUnknown, unreadable(body.Err()))
@@ -160,10 +160,24 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
 		e.code == codeSuccess || e.code >= 500 && e.code <= 599:
 		return k.fail(OutcomeUnknown, nil)
-	case k.op.reference != "" && e.deferred && names(body, e.data, k.op.reference):
+	case e.deferred && k.op.isClaimed() && (names(body, e.data, k.op.reference) || k.isProven(body, e.data)):
 		return k.fail(OutcomeUnknown, nil) // what it says no to may be a second delivery
 	}
 	return k.fail(OutcomeRefused, nil)
+}
+
+// isNamedIn reports whether a body that is no envelope contains the reference.
+func (k *call) isNamedIn(body []byte) bool {
+	return k.op.isClaimed() && bytes.Contains(body, []byte(k.op.reference))
+}
+
+// isProven reports whether the data at m would prove execution under another code.
+func (k *call) isProven(c *wire.Codec, m wire.Mark) bool {
+	if k.op.proves == nil {
+		return false
+	}
+	c.Rewind(m)
+	return k.op.proves(c)
 }
 
 // isBare reports whether a body is no envelope that something spoiled: it is empty,
@@ -190,7 +204,7 @@ func names(c *wire.Codec, m wire.Mark, reference string) bool {
 		case '[':
 			c.Each(look)
 		case '"':
-			found = strings.EqualFold(string(c.Bytes()), reference) || found
+			found = strings.EqualFold(strings.TrimSpace(string(c.Bytes())), reference) || found
 		default:
 			found = string(c.Span()) == reference || found
 		}

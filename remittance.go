@@ -236,7 +236,10 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 			value = strings.TrimSpace(string(d.Bytes()))
 		case '0', '-':
 			value = string(d.Span())
+		case 'n':
+			d.Skip()
 		default:
+			other = other || field == merchantOrderNo // it names something, and not this order
 			d.Skip()
 		}
 		switch {

@@ -170,6 +170,8 @@ func (r *Request) valid() error {
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
+	case r.Op == opUploadImage: // whose errors NextStep reads differently
+		return invalid("Op must not be UploadImage")
 	case r.bodies() > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
 	case get && r.bodies() > 0:

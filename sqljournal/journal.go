@@ -262,9 +262,9 @@ func (j *Journal) taken(ctx context.Context, i cardwire.Intent, holder string) (
 		return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, r.duplicate())
 	case r.free():
 		return true, nil
-	case r.state == stateExecuted || r.closed:
+	case r.state == stateExecuted, r.closed && r.refused():
 		return false, r.duplicate()
-	case j.repeats:
+	case j.repeats && !r.closed: // one that is closed may have ended unknown since
 		return j.retry(ctx, i)
 	}
 	return false, mustNotSend(r.duplicate())

@@ -39,10 +39,17 @@ type Record struct {
 // many unknown ones, with the last 1,024 service IDs, in less than 8 MiB.
 type Memory struct {
 	mu         sync.Mutex
-	inProgress map[Key]time.Time
+	inProgress map[Key]progress
 	executed   recent[uint64] // the digests of the requests
 	unknown    recent[uint64]
 	serviceIDs recent[string]
+	waiting    recent[int]
+}
+
+// progress is a call in progress, and how many others were told to wait for it.
+type progress struct {
+	until   time.Time
+	waiting int
 }
 
 // The sizes of a generation: what is put in longer than two of them ago may be
@@ -57,21 +64,46 @@ const (
 func (m *Memory) Enter(k Key, sendBy time.Time) (until time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if until, taken := m.inProgress[k]; taken {
+	if until, taken := m.wait(k); taken {
 		return until, false
 	}
 	if m.inProgress == nil {
-		m.inProgress = map[Key]time.Time{}
+		m.inProgress = map[Key]progress{}
 	}
-	m.inProgress[k] = sendBy
+	m.inProgress[k] = progress{until: sendBy}
 	return sendBy, true
+}
+
+// wait counts one that is told to wait, if there is a call in progress.
+func (m *Memory) wait(k Key) (until time.Time, taken bool) {
+	p, taken := m.inProgress[k]
+	if taken {
+		p.waiting++
+		m.inProgress[k] = p
+	}
+	return p.until, taken
 }
 
 // Leave ends the call that Enter began.
 func (m *Memory) Leave(k Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if n := m.inProgress[k].waiting; n > 0 {
+		m.waiting.put(k.digest(), n, serviceIDsEach)
+	}
 	delete(m.inProgress, k)
+}
+
+// Waited reports whether a call may be that of one who was told to wait for the last
+// call with the key. It is true once for each of them.
+func (m *Memory) Waited(k Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, _ := m.waiting.get(k.digest())
+	if n > 0 {
+		m.waiting.put(k.digest(), n-1, serviceIDsEach)
+	}
+	return n > 0
 }
 
 // InProgress reports whether a call with the key is in progress, and until when it
@@ -79,8 +111,7 @@ func (m *Memory) Leave(k Key) {
 func (m *Memory) InProgress(k Key) (until time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	until, ok = m.inProgress[k]
-	return until, ok
+	return m.wait(k)
 }
 
 // Known returns what is remembered of the reference.
