@@ -287,8 +287,8 @@ func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
 	text := told.span()
-	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = number for text\n  cardwire.drift.path = data.api_order_no\n")
-	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = unknown member\n  cardwire.drift.path = data.*\n")
+	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = number for string\n  cardwire.drift.path = data.api_order_no\n")
+	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = unknown field\n  cardwire.drift.path = data.*\n")
 	assert.True(t, strings.HasSuffix(text, "event cardwire.journal_error\n"), text)
 }
 

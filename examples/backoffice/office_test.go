@@ -358,14 +358,14 @@ func TestFieldsOfATransfer(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
 	for form, want := range map[string][]string{
-		"TransferAmount=1.005":     {"TransferAmount", "Transfer amount is not exact in two fraction digits."},
-		"TransferAmount=-3":        {"TransferAmount", "Transfer amount is not above zero."},
-		"TransferAmount=0":         {"TransferAmount", "Transfer amount is not above zero."},
+		"TransferAmount=1.005":     {"TransferAmount", "Transfer amount has more than two decimal places."},
+		"TransferAmount=-3":        {"TransferAmount", "Transfer amount must be greater than zero."},
+		"TransferAmount=0":         {"TransferAmount", "Transfer amount must be greater than zero."},
 		"TransferAmount=1e3":       {"TransferAmount", "Transfer amount is not an amount like 1250.00."},
 		"TransferAmount=":          {"TransferAmount", "Transfer amount is not an amount like 1250.00."},
 		"PayoutCurrency=E":         {"PayoutCurrency", "Payout currency is not a currency code."},
 		"MerchantOrderNo=":         {"MerchantOrderNo", "Order number is empty."},
-		"SenderCountry=GBR":        {"SenderCountry", "Sender country is not a country code of two letters."},
+		"SenderCountry=GBR":        {"SenderCountry", "Sender country is not a two-letter country code."},
 		"SenderIDType=x":           {"SenderIDType", "Sender ID type is not a numeric code."},
 		"SenderDateOfBirth=31.1.":  {"SenderDateOfBirth", "Sender date of birth is not a day like 1990-05-17."},
 		"SenderAddress=%FF":        {"SenderAddress", "Sender address is not valid UTF-8."},
@@ -396,7 +396,7 @@ func TestWithoutCurrencies(t *testing.T) {
 	assert.Equal(t, 502, got.status)
 	assert.Contains(t, got.page, "The service could not be read")
 	got = o.post("/transfers", order+"&SenderCountry=GBR")
-	assert.Contains(t, got.page, "Sender country is not a country code of two letters.")
+	assert.Contains(t, got.page, "Sender country is not a two-letter country code.")
 	assert.Contains(t, got.source, `<option selected>EUR</option>`)
 	assert.Contains(t, got.source, `value="100.00"`)
 	assert.Empty(t, o.fake.Ledger())
@@ -778,8 +778,8 @@ func TestImages(t *testing.T) {
 		size        int
 		says        string
 	}{
-		{"File", "front.png", 0, "Size is not above zero"},
-		{"File", `a"b.png`, 10, "Filename holds a quotation mark."},
+		{"File", "front.png", 0, "Size must be greater than zero"},
+		{"File", `a"b.png`, 10, "Filename contains a quotation mark."},
 		{"Other", "front.png", 10, "Image did not arrive: choose one of at most 10 MB."},
 		{"File", "front.png", maxImage, "Image did not arrive: choose one of at most 10 MB."},
 	} {

@@ -41,7 +41,7 @@ const (
 	sqlExecFile  = "sqljournal/database.go"
 )
 
-const errNoAnswer = "// errNoAnswer is for doers"
+const errNoResponse = "// errNoResponse is for doers"
 
 // follow does what an http.Client does to redirects, and nothing else that one
 // does: its other ways are noticed by other tests.
@@ -93,16 +93,16 @@ var mutants = []mutant{
 	{name: "retry writes without end", edits: []edit{{retryFile, "\tmaxWriteRetries  = 2\n", "\tmaxWriteRetries  = 9\n"}}},
 	{name: "WithoutRetry ignored", edits: []edit{{retryFile, "\tcase c.in.NoRetry:\n", "\tcase false:\n"}}},
 	{name: "follow 307", edits: []edit{
-		{attemptFile, errNoAnswer, follow + errNoAnswer},
+		{attemptFile, errNoResponse, follow + errNoResponse},
 		{attemptFile, "\t\treturn e.fresh\n", "\t\treturn following{e.fresh}\n"},
 		{attemptFile, "\t\tBody:          body,\n", "\t\tBody:          body,\n\t\tGetBody:       c.openBody,\n"},
 	}},
 	{name: "follow 302 of reads", edits: []edit{
-		{attemptFile, errNoAnswer, follow + errNoAnswer},
+		{attemptFile, errNoResponse, follow + errNoResponse},
 		{attemptFile, "\t\t\treturn e.pooled\n", "\t\t\treturn following{e.pooled}\n"},
 	}},
 	{name: "redirect of a caller's client followed", edits: []edit{
-		{attemptFile, errNoAnswer, follow + errNoAnswer},
+		{attemptFile, errNoResponse, follow + errNoResponse},
 		{attemptFile, "\treturn hc.Transport\n", "\treturn following{hc.Transport}\n"},
 	}},
 	{name: "redirect of a caller's client with cookies followed", edits: []edit{{
@@ -165,7 +165,7 @@ var mutants = []mutant{
 		fenceFile, " || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun", " || true",
 	}}},
 	{name: "not sent claimed after a first attempt that was", edits: []edit{{
-		attemptFile, "\tc.reply.NotSent = c.reply.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
+		attemptFile, "\tc.reply.NotSent = c.response.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
 	}}},
 	{name: "409 as refused", edits: []edit{{
 		profileFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
@@ -273,8 +273,8 @@ var mutants = []mutant{
 	}}},
 	{name: "Retry-After ignored", edits: []edit{{retryFile, "\t\twait = after\n", ""}}},
 	{name: "budget off", edits: []edit{{retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.outlasts(wait) {\n"}}},
-	{name: "budget refilled by repeats", edits: []edit{{retryFile, "!again && c.reply.Tries == 1 && c.healthy()", "!again && c.healthy()"}}},
-	{name: "budget refilled by failures", edits: []edit{{retryFile, "!again && c.reply.Tries == 1 && c.healthy()", "!again && c.reply.Tries == 1"}}},
+	{name: "budget refilled by repeats", edits: []edit{{retryFile, "!again && c.response.Tries == 1 && c.healthy()", "!again && c.healthy()"}}},
+	{name: "budget refilled by failures", edits: []edit{{retryFile, "!again && c.response.Tries == 1 && c.healthy()", "!again && c.response.Tries == 1"}}},
 	{name: "jitter removed", edits: []edit{{retryFile, "\treturn 1 + rand.N(most)\n", "\t_ = rand.N(most)\n\treturn most\n"}}},
 	{name: "wait that outlasts the call begun", edits: []edit{{
 		retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.engine.budget.spend() {\n",
@@ -291,10 +291,10 @@ var mutants = []mutant{
 	{name: "deadline of an attempt off", edits: []edit{{
 		attemptFile, "limit > 0 && c.in.Class == Read {\n", "false {\n",
 	}}},
-	{name: "limiter skipped for retries", edits: []edit{{attemptFile, "\tif c.engine.limit != nil {\n", "\tif c.engine.limit != nil && c.reply.Tries == 0 {\n"}}},
-	{name: "retries of what is hopeless", edits: []edit{{attemptFile, "\t\tc.final = hopeless(err)\n", ""}}},
+	{name: "limiter skipped for retries", edits: []edit{{attemptFile, "\tif c.engine.limit != nil {\n", "\tif c.engine.limit != nil && c.response.Tries == 0 {\n"}}},
+	{name: "retries of what is permanent", edits: []edit{{attemptFile, "\t\tc.final = permanent(err)\n", ""}}},
 	{name: "failed call closes everybody's connections", edits: []edit{{
-		attemptFile, "\t\tc.final = hopeless(err)\n", "\t\tc.final = hopeless(err)\n\t\tc.engine.CloseIdleConnections()\n",
+		attemptFile, "\t\tc.final = permanent(err)\n", "\t\tc.final = permanent(err)\n\t\tc.engine.CloseIdleConnections()\n",
 	}}},
 	{name: "WithFreshConnections ignored", edits: []edit{{"internal/transport/transport.go", "\t\tif cfg.FreshReads {\n", "\t\tif false {\n"}}},
 
@@ -322,7 +322,7 @@ var mutants = []mutant{
 		hardenFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
 	}}},
 	{name: "reference in the log", edits: []edit{{observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int"}}},
-	{name: "name of an unknown member in drift", edits: []edit{{
+	{name: "name of an unknown field in drift", edits: []edit{{
 		"internal/wire/object.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
 	{name: "export: full numbers in a file for all", dir: "examples/export", edits: []edit{{
@@ -339,7 +339,7 @@ var mutants = []mutant{
 
 	// What is read, and believed.
 	{name: "second code accepted", edits: []edit{{"internal/wire/object.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
-	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
+	{name: "second unknown field accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
 	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(bytes.TrimSpace(b)) == 0 && len(b) == 0 {"}}},
 	{name: "any text as the record of a freeze", edits: []edit{{cardsFile, "if check.UUID(\"\", o.ID) != nil {", "if false {"}}},
