@@ -30,7 +30,8 @@ type Journal interface {
 
 // Looker is optional for a [Journal]. It is called for references whose call has invalid
 // parameters: an order that is paid must not be marked as failed because of a later call
-// with a broken request.
+// with a broken request. A free reference is then closed, by a Begin and a Final End. If
+// the journal is not a Looker, the outcome of such a call is unknown.
 type Looker interface {
 	// Look returns nil if the reference is free, and what Begin would return if not.
 	Look(ctx context.Context, op, reference string) error
@@ -145,6 +146,13 @@ func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
 			c.core.memory.Leave(c.guard())
 		}
 	}()
+	c.intend(start, sendBy)
+	failure := c.grant(ctx)
+	c.held = failure == nil
+	return failure
+}
+
+func (c *claim) intend(start, sendBy time.Time) {
 	fields := c.op.intent
 	if fields == nil {
 		fields = c.op.fields
@@ -153,9 +161,6 @@ func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
 		Op: c.op.name, Reference: c.op.reference, BodySHA256: fields.Digest(), Summary: c.op.summary,
 		Time: start, SendBy: sendBy, Unique: c.op.unique,
 	}
-	failure := c.grant(ctx)
-	c.held = failure == nil
-	return failure
 }
 
 // grant asks whether the reference may be sent: the journal alone decides where there
@@ -293,8 +298,8 @@ func (c *claim) unready(ctx context.Context, err error) *Error {
 }
 
 // look asks the journal about a reference whose call has invalid parameters: after "not
-// sent" the caller would fail an order that may be paid. If the reference is free, it
-// returns failure.
+// sent" the caller would fail an order that may be paid. If the reference is free, look
+// closes it and returns failure.
 func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	looker, ok := c.core.journal.(Looker)
 	if !ok {
@@ -304,14 +309,28 @@ func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	ctx, stop := context.WithTimeout(ctx, journalTimeout)
 	defer stop()
 	err := looker.Look(ctx, c.op.name, c.op.reference)
-	if err == nil {
-		return failure
+	if err == nil && c.op.unique {
+		err = c.close(ctx)
 	}
 	var d *DuplicateIntent
-	if errors.As(err, &d) {
+	switch {
+	case err == nil:
+		return failure
+	case errors.As(err, &d):
 		return c.refused(err, d)
 	}
-	return c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal could not look up the reference", err))
+	return c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal could not look up or close the reference", err))
+}
+
+// close records that the reference will never be sent: its order is about to fail, and a
+// late message with a valid request must not pay it.
+func (c *claim) close(ctx context.Context) error {
+	now := time.Now()
+	c.intend(now, now)
+	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
+		return err
+	}
+	return c.core.journal.End(ctx, c.intent, IntentResult{Outcome: OutcomeNotSent, Final: true})
 }
 
 // settle sets the final outcome of failure, records the result in memory and in the

@@ -472,15 +472,31 @@ func TestAJournalIsToldOfWhatWasNotSentAfterItWasAsked(t *testing.T) {
 	}
 }
 
-// What is refused for its parameters never was an intent.
-func TestAJournalIsNotToldOfWhatIsRefusedForItsParameters(t *testing.T) {
+// The order of a call with invalid parameters is failed, so its reference is closed.
+func TestAReferenceWithInvalidParametersIsClosed(t *testing.T) {
 	t.Parallel()
 	journal := &lookingJournal{}
 	c := unasked(t, WithJournal(journal))
 	_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1"})
 	refusedBeforehand(t, err, "TransferAmount")
-	assert.Empty(t, journal.begun)
-	assert.Empty(t, journal.ended)
+	require.Len(t, journal.begun, 1)
+	assert.Equal(t, "M-1", journal.begun[0].Reference)
+	assert.Equal(t, journal.begun, journal.ended)
+	assert.Equal(t, []IntentResult{{Outcome: OutcomeNotSent, Final: true}}, journal.results, "an old message that comes late sends nothing")
+
+	err = unasked(t, WithJournal(journal)).CancelOperation(t.Context(), "case-4711")
+	refusedBeforehand(t, err, "clientTransactionID")
+	assert.Len(t, journal.begun, 1, "a reference that is not valid as one is never sent")
+
+	down := errors.New("down")
+	for name, broken := range map[string]*lookingJournal{
+		"begin": {scriptedJournal: scriptedJournal{begin: func(context.Context, Intent) error { return down }}},
+		"end":   {scriptedJournal: scriptedJournal{end: func(context.Context, Intent, IntentResult) error { return down }}},
+	} {
+		_, err := unasked(t, WithJournal(broken)).CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1"})
+		require.ErrorIs(t, err, down, name)
+		assert.Equal(t, StepRetry, NextStep(err), "%s: it is not closed", name)
+	}
 }
 
 // lookingJournal is a journal that can be asked about a reference.

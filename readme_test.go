@@ -171,10 +171,10 @@ func TestREADMEDrawsEveryOutcome(t *testing.T) {
 	}, names)
 }
 
-// The interface says "not shown" 28 times, and each has its row.
-func TestREADMEHasARowForAllThatIsNotShown(t *testing.T) {
+// The document of the API says "not shown" 28 times, and each has its row.
+func TestREADMEHasARowForAllThatIsUndocumented(t *testing.T) {
 	t.Parallel()
-	_, section, found := strings.Cut(document(t, "README.md"), "\n## What the interface does not show\n")
+	_, section, found := strings.Cut(document(t, "README.md"), "\n## What is undocumented\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
 	var numbers []string
@@ -185,7 +185,7 @@ func TestREADMEHasARowForAllThatIsNotShown(t *testing.T) {
 		}
 		numbers = append(numbers, strings.TrimSpace(cells[1]))
 		require.Len(t, cells, 7, "a row has five cells: %s", line)
-		assert.NotEmpty(t, strings.TrimSpace(cells[2]), "what is not shown: %s", line)
+		assert.NotEmpty(t, strings.TrimSpace(cells[2]), "what is undocumented: %s", line)
 		assert.NotEmpty(t, strings.TrimSpace(cells[3]), "what is done: %s", line)
 	}
 	want := make([]string, 28)

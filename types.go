@@ -15,9 +15,8 @@ import (
 )
 
 // CardNumber is the number of a card, full or masked. Printing, marshaling, logging and
-// diffing show the masked form; only Reveal returns the digits. It cannot be
-// unmarshaled, because a mask is not the number. Values can be compared with ==. The zero
-// value is no number.
+// diffing show the masked form; only Reveal returns the digits. Unmarshaling what was
+// marshaled gives the mask. Values can be compared with ==. The zero value is no number.
 type CardNumber struct {
 	n uint8
 	b [31]byte // scrambled
@@ -142,6 +141,22 @@ func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), n
 // MarshalJSON returns Masked.
 func (n CardNumber) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, n.Masked()), nil }
 
+// UnmarshalText reads digits or a mask, as [NewCardNumber] does; "" is no number.
+func (n *CardNumber) UnmarshalText(text []byte) error {
+	if n == nil {
+		return errors.New("cardwire: a card number cannot be read into nil")
+	}
+	if len(text) == 0 {
+		*n = CardNumber{}
+		return nil
+	}
+	read, err := NewCardNumber(string(text))
+	if err == nil {
+		*n = read
+	}
+	return err
+}
+
 // LogValue returns Masked.
 func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) }
 
@@ -196,6 +211,16 @@ func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
 // undocumented. It prints as "***". The zero value is none. Compare what Reveal returns:
 // == compares pointers.
 type EncryptedPAN struct{ p *string } // scrambled
+
+// NewEncryptedPAN returns the ciphertext that is base64, standard or for URLs, with or
+// without padding. Its errors do not contain it.
+func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
+	p := sealPAN([]byte(base64))
+	if _, err := p.Ciphertext(); err != nil {
+		return EncryptedPAN{}, err
+	}
+	return p, nil
+}
 
 func sealPAN(s []byte) EncryptedPAN {
 	b := bytes.Clone(s)

@@ -7,8 +7,10 @@
 //	}
 //	client, err := cardwire.NewFromEnv(cardwire.WithObserver(observer))
 //
+// The numbers of a journal that are to be watched are reported by [ObserveJournal].
+//
 // A call is one span, a child of the caller's, however many requests it takes:
-// those are its events, and so is what deviates from the interface. Nothing that
+// those are its events, and so is what deviates from the API. Nothing that
 // is reported tells of a customer: no path, query, reference, message or body.
 package cardwireotel
 
@@ -38,7 +40,7 @@ const (
 	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
 	// AttrDuration and AttrWait.
 	EventAttempt = "cardwire.attempt"
-	// EventDrift is the event of a deviation from the interface, with
+	// EventDrift is the event of a deviation from the API, with
 	// AttrDriftPath and AttrDriftKind.
 	EventDrift = "cardwire.drift"
 	// EventJournalError is the event of a result that the journal did not record.
@@ -60,17 +62,17 @@ const (
 	AttrErrorType = "error.type"
 	// AttrHTTPMethod is the HTTP method.
 	AttrHTTPMethod = "http.request.method"
-	// AttrHTTPStatus is the HTTP status, if there was an answer.
+	// AttrHTTPStatus is the HTTP status, if there was a response.
 	AttrHTTPStatus = "http.response.status_code"
-	// AttrPhase is how far a request came: "connect", "sent" or "answered".
+	// AttrPhase is how far a request came: "connect", "sent" or "received".
 	AttrPhase = "cardwire.attempt.phase"
 	// AttrDuration is how long a request took, in seconds.
 	AttrDuration = "cardwire.attempt.duration"
 	// AttrWait is the pause before the next request, in seconds, if there was one.
 	AttrWait = "cardwire.attempt.wait"
-	// AttrDriftPath is where an answer deviates, like "data.data[].fee".
+	// AttrDriftPath is where a response deviates, like "data.data[].fee".
 	AttrDriftPath = "cardwire.drift.path"
-	// AttrDriftKind is how it deviates, like "text for number"; never a value.
+	// AttrDriftKind is how it deviates, like "string for number"; never a value.
 	AttrDriftKind = "cardwire.drift.kind"
 )
 
@@ -89,8 +91,8 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(s *settings) { s.tracers = p }
 }
 
-// WithMeterProvider has p make the histogram; the default is OpenTelemetry's
-// global provider. nil: the default.
+// WithMeterProvider has p make the histogram and the gauges; the default is
+// OpenTelemetry's global provider. nil: the default.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) { s.meters = p }
 }
@@ -107,18 +109,7 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // otherwise the outcome. The error is of the meter provider, if that refuses the
 // histogram.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
-	var s settings
-	for _, opt := range opts {
-		if opt != nil {
-			opt(&s)
-		}
-	}
-	if s.tracers == nil {
-		s.tracers = otel.GetTracerProvider()
-	}
-	if s.meters == nil {
-		s.meters = otel.GetMeterProvider()
-	}
+	s := settingsOf(opts)
 	duration, err := s.meters.Meter(ScopeName).Float64Histogram(CallDuration,
 		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
 		metric.WithExplicitBucketBoundaries(buckets...))
@@ -130,6 +121,22 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 		CallStart: o.start, CallEnd: o.end,
 		Attempt: attempt, Drift: drift, JournalError: journalError,
 	}, nil
+}
+
+// settingsOf are the chosen providers, or else the global ones.
+func settingsOf(opts []Option) (s settings) {
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&s)
+		}
+	}
+	if s.tracers == nil {
+		s.tracers = otel.GetTracerProvider()
+	}
+	if s.meters == nil {
+		s.meters = otel.GetMeterProvider()
+	}
+	return s
 }
 
 type observer struct {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// BIN is a card BIN in the terms of the wire. Amounts are in Currency, in whole
+// BIN is a card BIN, with the fields of the wire. Amounts are in Currency, in whole
 // units with a fraction, and are sent as numbers; "" is sent as 0.
 type BIN struct {
 	// ID is id, by which Card.BINID names the BIN.
@@ -106,9 +106,9 @@ type BIN struct {
 	AuthRequirement AuthRequirement
 }
 
-// FeeTier is a member of foreign_fee_config. "" is sent as 0.
+// FeeTier is a field of foreign_fee_config. "" is sent as 0.
 type FeeTier struct {
-	// Range is the member's name: a range of amounts like 0-100.
+	// Range is the field's name: a range of amounts like 0-100.
 	Range string
 	// Fee is fee, an amount.
 	Fee json.Number
@@ -149,17 +149,17 @@ func listMaintenance(s *Service, _ *request) result {
 			digits = append(digits, b.BIN)
 		}
 	}
-	return success(array(digits, func(v string) []byte { return appendText(nil, v, false) }))
+	return success(array(digits, func(v string) []byte { return appendString(nil, v, false) }))
 }
 
 func (b BIN) json() []byte {
 	var o object
 	o.integer("id", b.ID)
-	o.text("bin", b.BIN)
-	o.text("type", b.Type)
-	o.text("name", b.Name)
-	o.text("network", b.Network)
-	o.text("country", b.Country)
+	o.str("bin", b.BIN)
+	o.str("type", b.Type)
+	o.str("name", b.Name)
+	o.str("network", b.Network)
+	o.str("country", b.Country)
 	o.integer("avs", b.AVS)
 	o.integer("3ds", b.ThreeDS)
 	o.number("day_purchase_limit", b.DayPurchaseLimit)
@@ -170,19 +170,19 @@ func (b BIN) json() []byte {
 	o.boolean("status", b.Status)
 	o.boolean("api", b.API)
 	o.integer("physical", b.Physical)
-	o.text("currency", b.Currency)
+	o.str("currency", b.Currency)
 	b.fees(&o)
 	o.integer("apple_pay", b.ApplePay)
 	o.integer("google_wallet", b.GoogleWallet)
 	o.integer("card_nums", b.CardNums)
 	o.integer("is_card_count_limited", b.IsCardCountLimited)
-	o.texts("business_mode", b.BusinessMode)
+	o.strs("business_mode", b.BusinessMode)
 	o.integer("auth_level", b.AuthLevel)
 	o.number("create_amount", b.CreateAmount)
 	o.number("card_depost_fee", b.CardDepostFee)
 	b.permissions(&o)
 	b.limits(&o)
-	o.texts("scenes", b.Scenes)
+	o.strs("scenes", b.Scenes)
 	o.raw("auth_requirement", b.AuthRequirement.json())
 	return o.end()
 }
@@ -235,12 +235,12 @@ func (b *BIN) limits(o *object) {
 
 func (r *AuthRequirement) json() []byte {
 	var o object
-	o.text("level", r.Level)
+	o.str("level", r.Level)
 	o.raw("fields", array(r.Fields, func(f AuthField) []byte {
 		var o object
-		o.text("field", f.Field)
+		o.str("field", f.Field)
 		o.boolean("required", f.Required)
-		o.text("desc", f.Desc)
+		o.str("desc", f.Desc)
 		return o.end()
 	}))
 	return o.end()
@@ -265,8 +265,8 @@ var (
 	}
 )
 
-// seedBINs returns BINs of both lengths, types and levels and several networks,
-// all of a kind that real numbers of the BINs' networks begin with.
+// seedBINs returns BINs of both lengths, types and levels, of several networks, with
+// digits that these networks use.
 func seedBINs() []BIN {
 	bins := []BIN{
 		{ID: 101, BIN: "428837", Type: "share", Name: "Virtual Business/US", Network: "VISA", Country: "US", Currency: "USD", AuthLevel: 1},
@@ -294,7 +294,7 @@ func (b *BIN) seed(i int) {
 	b.AllowEnable, b.AllowFrozen, b.AllowUnfrozen, b.AllowDestory = true, true, true, i != 4
 	b.CreateMinAmount, b.CreateMaxAmount = "10", "5000"
 	b.RechargeMinAmount, b.RechargeMaxAmount = "5", "20000.00"
-	b.WithdrawMinAmount, b.WithdrawMaxAmount = "0", "0" // what zero means is not shown
+	b.WithdrawMinAmount, b.WithdrawMaxAmount = "0", "0" // what zero means is undocumented
 	b.RefuseTimes, b.RefuseRate = "3", "0.15"
 	b.Scenes = [][]string{{"Advertising", "E-commerce / retail"}, {"Travel"}, nil}[i%3]
 	if b.AuthRequirement = base; b.AuthLevel == 2 {

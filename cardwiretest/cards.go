@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Card is a card in the terms of the wire. Amounts are in Currency, in whole
+// Card is a card, with the fields of the wire. Amounts are in Currency, in whole
 // units with a fraction.
 type Card struct {
 	// ID is id: what Get card, Get card secrets and Freeze card take.
@@ -25,13 +25,13 @@ type Card struct {
 	BINID int
 	// CardBIN is card_bin: the digits of the BIN.
 	CardBIN string
-	// CardNo is card_no, in full. List cards sends it so, the other operations masked.
+	// CardNo is card_no, in full. List cards sends it in full, the other operations masked.
 	CardNo string
-	// CVV is cvv. List cards sends it so, the other operations masked.
+	// CVV is cvv. List cards sends it in full, the other operations masked.
 	CVV string
 	// Currency is currency, a code like USD.
 	Currency string
-	// Available is available: an amount with three fraction digits, sent as text.
+	// Available is available: an amount with three decimal places, sent as a string.
 	Available string
 	// Pending is pending: an amount, sent as a number; "": 0.
 	Pending json.Number
@@ -51,13 +51,14 @@ type Card struct {
 	Status int
 	// Remark is remark; nil: null. List cards only.
 	Remark *string
-	// HolderPhone is holder_phone; "" is sent so.
+	// HolderPhone is holder_phone; "" is sent as an empty string.
 	HolderPhone string
-	// HolderPhoneCode is holder_phone_code, with or without a leading "+"; "" is sent so.
+	// HolderPhoneCode is holder_phone_code, with or without a leading "+"; "" is sent as
+	// an empty string.
 	HolderPhoneCode string
-	// HolderEmail is holder_email; "" is sent so.
+	// HolderEmail is holder_email; "" is sent as an empty string.
 	HolderEmail string
-	// Fee is fee: an amount with two fraction digits, sent as text.
+	// Fee is fee: an amount with two decimal places, sent as a string.
 	Fee string
 	// DestoryReason is destory_reason; nil: null. List cards only.
 	DestoryReason *string
@@ -65,26 +66,27 @@ type Card struct {
 	Nickname string
 	// Physical is physical: 1 for a physical card, 0 for another.
 	Physical int
-	// PhysicalStatus is physical_status. What its values mean is not shown.
+	// PhysicalStatus is physical_status. The meaning of its values is undocumented.
 	PhysicalStatus int
-	// DeliverStatus is deliver_status. What its values mean is not shown.
+	// DeliverStatus is deliver_status. The meaning of its values is undocumented.
 	DeliverStatus int
 	// PlatformWaybillNumber is platform_waybill_number; nil: null.
 	PlatformWaybillNumber *string
 	// PlatformWaybillCompany is platform_waybill_company; nil: null.
 	PlatformWaybillCompany *string
-	// AccountStatus is account_status. Get card only. What its values mean is not shown.
+	// AccountStatus is account_status. Get card only. The meaning of its values is
+	// undocumented.
 	AccountStatus int
-	// ConsumptionSceneType is consumption_scene_type. Get card only. What its
-	// values mean is not shown.
+	// ConsumptionSceneType is consumption_scene_type. Get card only. The meaning of
+	// its values is undocumented.
 	ConsumptionSceneType int
 	// ConsumptionSceneConfig is consumption_scene_config; nil: an empty array. Get card only.
 	ConsumptionSceneConfig []Scene
 
-	// OrderID is the identifier of an order by which Get card finds the card as
-	// well; "": TradeID. It is not sent.
+	// OrderID is the order ID by which Get card also finds the card; "": TradeID. It
+	// is not sent.
 	OrderID string
-	// SubAccountID is what List cards filters by; "": no sub-account's. It is not sent.
+	// SubAccountID is the sub-account that List cards filters by; "": none. It is not sent.
 	SubAccountID string
 	// TransactionTimes are when the card was used, like CreateTime, for the
 	// filters of List cards; nil: never. They are not sent.
@@ -115,45 +117,45 @@ type Scene struct {
 	ChannelID int
 }
 
-// listed writes a card as List cards does: every member of the interface's
-// table, in its order.
+// listed writes a card as List cards does: every field of the API's table, in its
+// order.
 func (c *Card) listed() []byte {
 	var o object
-	o.text("id", c.ID)
-	o.text("trade_id", c.TradeID)
+	o.str("id", c.ID)
+	o.str("trade_id", c.TradeID)
 	o.optional("label", c.Label)
 	o.integer("bin_id", c.BINID)
-	o.text("card_bin", c.CardBIN)
-	o.text("card_no", c.CardNo)
-	o.text("cvv", c.CVV)
+	o.str("card_bin", c.CardBIN)
+	o.str("card_no", c.CardNo)
+	o.str("cvv", c.CVV)
 	c.amounts(&o)
-	o.text("expire_date", c.ExpireDate)
+	o.str("expire_date", c.ExpireDate)
 	c.holder(&o)
-	o.text("create_time", c.CreateTime)
-	o.text("update_time", c.UpdateTime)
+	o.str("create_time", c.CreateTime)
+	o.str("update_time", c.UpdateTime)
 	o.integer("status", c.Status)
 	o.optional("remark", c.Remark)
 	c.contact(&o)
 	o.optional("destory_reason", c.DestoryReason)
-	o.text("nickname", c.Nickname)
+	o.str("nickname", c.Nickname)
 	c.delivery(&o)
 	return o.end()
 }
 
-// single writes a card as Get card does: without five members, and with three
-// others at the end.
+// single writes a card as Get card does: without five fields, and with three others
+// at the end.
 func (c *Card) single() []byte {
 	var o object
-	o.text("id", c.ID)
-	o.text("trade_id", c.TradeID)
+	o.str("id", c.ID)
+	o.str("trade_id", c.TradeID)
 	o.optional("label", c.Label)
-	o.text("card_bin", c.CardBIN)
-	o.text("card_no", maskedNumber(c.CardNo))
-	o.text("cvv", maskedCVV)
+	o.str("card_bin", c.CardBIN)
+	o.str("card_no", maskedNumber(c.CardNo))
+	o.str("cvv", maskedCVV)
 	c.amounts(&o)
-	o.text("expire_date", maskedExpiry)
+	o.str("expire_date", maskedExpiry)
 	c.holder(&o)
-	o.text("create_time", c.CreateTime)
+	o.str("create_time", c.CreateTime)
 	o.integer("status", c.Status)
 	c.contact(&o)
 	c.delivery(&o)
@@ -161,7 +163,7 @@ func (c *Card) single() []byte {
 	o.integer("consumption_scene_type", c.ConsumptionSceneType)
 	o.raw("consumption_scene_config", array(c.ConsumptionSceneConfig, func(v Scene) []byte {
 		var o object
-		o.text("name", v.Name)
+		o.str("name", v.Name)
 		o.integer("channel_id", v.ChannelID)
 		return o.end()
 	}))
@@ -169,14 +171,14 @@ func (c *Card) single() []byte {
 }
 
 func (c *Card) amounts(o *object) {
-	o.text("currency", c.Currency)
-	o.text("available", c.Available)
+	o.str("currency", c.Currency)
+	o.str("available", c.Available)
 	o.number("pending", c.Pending)
 	o.number("frozen", c.Frozen)
 }
 
 func (c *Card) holder(o *object) {
-	o.text("holder_username", c.HolderUsername)
+	o.str("holder_username", c.HolderUsername)
 	if c.HolderAddress == nil {
 		o.raw("holder_address", []byte("[]"))
 		return
@@ -186,20 +188,20 @@ func (c *Card) holder(o *object) {
 
 func (a *Address) json() []byte {
 	var o object
-	o.text("city", a.City)
-	o.text("state", a.State)
-	o.text("country", a.Country)
-	o.text("postalCode", a.PostalCode)
-	o.text("addressLine1", a.AddressLine1)
-	o.text("addressLine2", a.AddressLine2)
+	o.str("city", a.City)
+	o.str("state", a.State)
+	o.str("country", a.Country)
+	o.str("postalCode", a.PostalCode)
+	o.str("addressLine1", a.AddressLine1)
+	o.str("addressLine2", a.AddressLine2)
 	return o.end()
 }
 
 func (c *Card) contact(o *object) {
-	o.text("holder_phone", c.HolderPhone)
-	o.text("holder_phone_code", c.HolderPhoneCode)
-	o.text("holder_email", c.HolderEmail)
-	o.text("fee", c.Fee)
+	o.str("holder_phone", c.HolderPhone)
+	o.str("holder_phone_code", c.HolderPhoneCode)
+	o.str("holder_email", c.HolderEmail)
+	o.str("fee", c.Fee)
 }
 
 func (c *Card) delivery(o *object) {
@@ -228,7 +230,7 @@ func listParams(n names) []param {
 	return []param{
 		{name: n.limit, check: count},
 		{name: n.page, check: count},
-		{name: n.subAccount, check: plainText},
+		{name: n.subAccount, check: notEmpty},
 		{name: n.status, check: oneOf("-1", "0", "1", "2", "3", "4")},
 		{name: n.cardBIN, check: numeric},
 		{name: n.createdFrom, check: date},
@@ -270,7 +272,7 @@ func (f *filter) admits(c *Card) bool {
 			slices.ContainsFunc(c.TransactionTimes, func(t string) bool { return within(t, f.transactedFrom, f.transactedTo) }))
 }
 
-// within compares days as texts, which order as the days do.
+// within compares dates as strings, which sort like the dates.
 func within(t, from, to string) bool {
 	day := t[:min(len(t), len(dateLayout))]
 	return (from == "" || day >= from) && (to == "" || day <= to)
@@ -313,7 +315,7 @@ func (s *Service) paging(r *request) (size, page int) {
 }
 
 func infoParams(n names) []param {
-	return []param{{name: n.cardID, required: true, check: plainText}}
+	return []param{{name: n.cardID, required: true, check: notEmpty}}
 }
 
 func getCard(s *Service, r *request) result {
@@ -325,13 +327,13 @@ func getCard(s *Service, r *request) result {
 	if c == nil {
 		return *refusal(http.StatusNotFound, "the parameter "+s.names.cardID+" names no card and no order")
 	}
-	if r.twist == otherAnswer {
+	if r.twist == otherResponse {
 		c = s.world.another(c)
 	}
 	return success(c.single())
 }
 
-// another returns another card, one made up if there is none.
+// another returns another card, or an invented one if there is none.
 func (w *world) another(c *Card) *Card {
 	for _, other := range w.cards {
 		if other.ID != c.ID {
@@ -343,25 +345,25 @@ func (w *world) another(c *Card) *Card {
 	return &other
 }
 
-var secretsFields = []param{{name: "cardId", required: true, check: plainText}}
+var secretsFields = []param{{name: "cardId", required: true, check: notEmpty}}
 
 func getSecrets(s *Service, r *request) result {
 	c := s.world.byID[r.values["cardId"]]
 	if c == nil {
 		return *refusal(http.StatusNotFound, "the field cardId names no card")
 	}
-	if r.twist == otherAnswer {
+	if r.twist == otherResponse {
 		c = s.world.another(c)
 	}
 	var o object
-	o.text("card_no", maskedNumber(c.CardNo))
-	o.text("cvv", maskedCVV)
-	o.text("expire_date", maskedExpiry)
-	o.text("pan", encrypt(s.key, c))
+	o.str("card_no", maskedNumber(c.CardNo))
+	o.str("cvv", maskedCVV)
+	o.str("expire_date", maskedExpiry)
+	o.str("pan", encrypt(s.key, c))
 	return success(o.end())
 }
 
-// encrypt is what the package documentation says about pan.
+// encrypt returns the pan that the package documentation describes.
 func encrypt(key string, c *Card) string {
 	secret, nonce := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(c.ID))
 	block, err := aes.NewCipher(secret[:])
@@ -377,8 +379,8 @@ func encrypt(key string, c *Card) string {
 }
 
 var freezeFields = []param{
-	{name: "cardId", required: true, check: plainText},
-	{name: "clientTransactionId", check: uuidText},
+	{name: "cardId", required: true, check: notEmpty},
+	{name: "clientTransactionId", check: uuidString},
 }
 
 func freezeCard(s *Service, r *request) result {
@@ -391,7 +393,7 @@ func freezeCard(s *Service, r *request) result {
 	}
 	e := Execution{Op: r.op, Reference: r.values["clientTransactionId"], CardID: c.ID, Action: "freeze"}
 	e.ID = s.world.uuid("operation", s.world.executed)
-	return s.once(r, e, appendText(nil, e.ID, false), func(now string) {
+	return s.once(r, e, appendString(nil, e.ID, false), func(now string) {
 		c.Status, c.UpdateTime = 1, now
 		if e.Reference != "" {
 			s.world.operations[strings.ToLower(e.Reference)] = &record{kind: "freeze"}
@@ -400,8 +402,8 @@ func freezeCard(s *Service, r *request) result {
 }
 
 var adjustFields = []param{
-	{name: "client_transaction_id", required: true, check: uuidText},
-	{name: "type", required: true, check: plainText},
+	{name: "client_transaction_id", required: true, check: uuidString},
+	{name: "type", required: true, check: notEmpty},
 }
 
 // adjustable are the kinds of operations that can be cancelled or retried.
@@ -414,7 +416,7 @@ func adjust(s *Service, r *request) result {
 	}
 	id := strings.ToLower(r.values["client_transaction_id"])
 	e := Execution{Op: r.op, Reference: r.values["client_transaction_id"], Action: action}
-	if first, ok := s.answer(e); ok {
+	if first, ok := s.firstResponse(e); ok {
 		return first
 	}
 	record := s.world.operations[id]

@@ -7,7 +7,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// clientSettings are what options set for the clients that this package makes.
+// clientSettings are the options of the clients that this package creates.
 type clientSettings []cardwire.Option
 
 // WithProfile sets the names that the service understands, and those that the
@@ -27,8 +27,8 @@ func WithProfile(p cardwire.Profile) Option {
 	}
 }
 
-// inProcessURL is a host that nobody has, so that a request which left the
-// process after all would not arrive.
+// inProcessURL has a host that does not exist, so that a request that left the
+// process by mistake would not arrive.
 const inProcessURL = "https://cards.example" + basePath
 
 // NewClient returns a client of a new service in process, without a socket, and
@@ -55,7 +55,7 @@ func (s *Service) newClient(tb testing.TB, baseURL string, opts ...cardwire.Opti
 	tb.Helper()
 	client, err := cardwire.New(baseURL, s.key, append(s.client[:len(s.client):len(s.client)], opts...)...)
 	if err != nil {
-		tb.Fatalf("cardwiretest: the client could not be made: %v", err)
+		tb.Fatalf("cardwiretest: the client could not be created: %v", err)
 	}
 	return client
 }

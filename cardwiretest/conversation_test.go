@@ -26,15 +26,15 @@ func (r runner) Run() int {
 	return r.M.Run()
 }
 
-// reply is a reply as text.
-type reply struct {
+// response is a response as it is on the wire.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// talk sends a request given as text and returns the reply.
-type talk func(t *testing.T, request string) reply
+// talk sends a request given as a string and returns the response.
+type talk func(t *testing.T, request string) response
 
 // bothWays runs a test in process and over loopback.
 func bothWays(t *testing.T, opts []cardwiretest.Option, test func(*testing.T, *cardwiretest.Service, talk)) {
@@ -50,7 +50,7 @@ func bothWays(t *testing.T, opts []cardwiretest.Option, test func(*testing.T, *c
 }
 
 func inProcess(s *cardwiretest.Service) talk {
-	return func(t *testing.T, request string) reply {
+	return func(t *testing.T, request string) response {
 		t.Helper()
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(complete(request))))
 		if err != nil {
@@ -67,7 +67,7 @@ func inProcess(s *cardwiretest.Service) talk {
 }
 
 func overLoopback(s *cardwiretest.Server) talk {
-	return func(t *testing.T, request string) reply {
+	return func(t *testing.T, request string) response {
 		t.Helper()
 		conn, err := net.Dial("tcp", hostOf(t, s))
 		if err != nil {
@@ -95,17 +95,17 @@ func hostOf(t *testing.T, s *cardwiretest.Server) string {
 	return u.Host
 }
 
-func read(t *testing.T, response *http.Response) reply {
+func read(t *testing.T, r *http.Response) response {
 	t.Helper()
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
+	defer func() { _ = r.Body.Close() }()
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int64(len(body)) != response.ContentLength {
-		t.Errorf("Content-Length is %d for %d bytes", response.ContentLength, len(body))
+	if int64(len(body)) != r.ContentLength {
+		t.Errorf("Content-Length is %d for %d bytes", r.ContentLength, len(body))
 	}
-	return reply{response.StatusCode, response.Header, string(body)}
+	return response{r.StatusCode, r.Header, string(body)}
 }
 
 // complete adds to a request what all of them have.
@@ -125,7 +125,7 @@ func complete(request string) string {
 	return fmt.Sprintf("%s\r\nContent-Length: %d\r\n\r\n%s", text, len(body), body)
 }
 
-func expect(t *testing.T, got reply, status int, body string) {
+func expect(t *testing.T, got response, status int, body string) {
 	t.Helper()
 	if got.status != status || got.body != body {
 		t.Errorf("got  %d %s\nwant %d %s", got.status, got.body, status, body)

@@ -15,30 +15,30 @@ import (
 	"time"
 )
 
-// Fault is a way in which a request goes wrong. Fields that its Kind does not
-// mention are not used, except for Executed and Delay.
+// Fault is a way in which a request fails. Only Executed, Delay and the fields that
+// its Kind mentions are used.
 type Fault struct {
-	// Kind is how it goes wrong. The zero value is FaultStatus.
+	// Kind is how it fails. The zero value is FaultStatus.
 	Kind FaultKind
-	// Executed makes the operation take effect before the fault strikes, if the
-	// request is one that the service accepts. Kinds whose answer says that it
-	// happened execute in any case, and say so. An operation that changes nothing
-	// has no effect to take. A status or code that clients trust to be a refusal,
-	// such as 422 or 429, is a lie after executing, and no client can tell.
+	// Executed makes the service execute the operation before the fault, if it
+	// accepts the request. Kinds whose response reports success execute it in any
+	// case; their comments say so. It has no effect on reads. After an execution, a
+	// status or code that clients trust as a refusal, such as 422 or 429, is false,
+	// and no client can detect that.
 	Executed bool
-	// Status is the HTTP status; 0: that of the kind.
+	// Status is the HTTP status; 0: the kind's default.
 	Status int
-	// Code is the envelope's code; 0: the HTTP status, or that of the kind.
+	// Code is the envelope's code; 0: the HTTP status, or the kind's default.
 	Code int
 	// Message is the envelope's msg; "": a plain one.
 	Message string
 	// RetryAfter is the Retry-After header, in seconds or as an HTTP date; "": none,
-	// or that of the kind.
+	// or the kind's default.
 	RetryAfter string
-	// Delay is how long the service waits before the fault strikes, unless the
-	// kind says otherwise. A client that leaves ends the wait.
+	// Delay is how long the service waits before the fault, unless the kind says
+	// otherwise. The wait ends if the client disconnects.
 	Delay time.Duration
-	// Bytes is a size in bytes, where the kind has one; 0: that of the kind.
+	// Bytes is a size in bytes, if the kind has one; 0: the kind's default.
 	Bytes int
 }
 
@@ -47,82 +47,82 @@ type FaultKind int
 
 // The kinds of faults.
 const (
-	// FaultStatus answers with an HTTP status, 500 unless Status says otherwise,
+	// FaultStatus responds with an HTTP status, 500 unless Status says otherwise,
 	// and an envelope with Code and Message.
 	FaultStatus FaultKind = iota
-	// FaultHTML answers with the HTML page of a gateway, under the status 502
+	// FaultHTML responds with the HTML page of a gateway, under the status 502
 	// unless Status says otherwise.
 	FaultHTML
-	// FaultCode answers with the HTTP status 200 and another code, 500 unless Code
+	// FaultCode responds with the HTTP status 200 and another code, 500 unless Code
 	// says otherwise.
 	FaultCode
-	// FaultRateLimited answers with the status 429 and a Retry-After header, "1"
+	// FaultRateLimited responds with the status 429 and a Retry-After header, "1"
 	// unless RetryAfter says otherwise.
 	FaultRateLimited
-	// FaultReset resets the connection instead of answering.
+	// FaultReset resets the connection instead of responding.
 	FaultReset
-	// FaultClosed closes the connection instead of answering.
+	// FaultClosed closes the connection instead of responding.
 	FaultClosed
-	// FaultHang does not answer until the client leaves or, if Delay is not 0,
+	// FaultHang does not respond until the client disconnects or, if Delay is not 0,
 	// Delay has passed; then the connection is closed.
 	FaultHang
-	// FaultLateAfterHang does not answer until the client leaves. The operation
-	// takes effect Delay after that.
+	// FaultLateAfterHang does not respond until the client disconnects. The operation
+	// is executed Delay after that.
 	FaultLateAfterHang
-	// FaultLateAfterClose closes the connection at once instead of answering. The
-	// operation takes effect Delay after that.
+	// FaultLateAfterClose closes the connection at once instead of responding. The
+	// operation is executed Delay after that.
 	FaultLateAfterClose
 	// FaultTruncated ends the connection after Bytes bytes of the body of a
-	// success, half of it unless Bytes says otherwise, and at least one byte early.
-	// Negative Bytes end it after the header.
+	// success, half of it by default, and at least one byte early. Negative Bytes
+	// end it after the header.
 	FaultTruncated
-	// FaultGarbage answers with the status 200 and Bytes random bytes, 512 unless
+	// FaultGarbage responds with the status 200 and Bytes random bytes, 512 unless
 	// Bytes says otherwise.
 	FaultGarbage
-	// FaultNotHTTP answers with bytes that are not HTTP.
+	// FaultNotHTTP responds with bytes that are not HTTP.
 	FaultNotHTTP
-	// FaultEmpty answers with the status 200 and no body.
+	// FaultEmpty responds with the status 200 and no body.
 	FaultEmpty
-	// FaultSlowDrip answers with a success in pieces of Bytes bytes, 64 unless
-	// Bytes says otherwise, and waits Delay, 10 ms unless it is given, before each.
-	// The operation takes effect in any case.
+	// FaultSlowDrip responds with a success in pieces of Bytes bytes, 64 by default,
+	// and waits Delay, 10 ms by default, before each. The operation is executed in
+	// any case.
 	FaultSlowDrip
-	// FaultRepeatedPage answers ListCards with the cards of the page before, under
-	// the number of the page that was asked for.
+	// FaultRepeatedPage responds to ListCards with the cards of the previous page,
+	// under the number of the requested page.
 	FaultRepeatedPage
-	// FaultIgnoredPage answers ListCards with the first page in the default size,
-	// whatever was asked for.
+	// FaultIgnoredPage responds to ListCards with the first page in the default size,
+	// whatever was requested.
 	FaultIgnoredPage
-	// FaultIgnoredFilter answers ListCards as if there were no filter.
+	// FaultIgnoredFilter responds to ListCards as if there were no filter.
 	FaultIgnoredFilter
 	// FaultRedirectSelf redirects to the same address, with the status 307 unless
 	// Status is 302, 303 or 308.
 	FaultRedirectSelf
-	// FaultRedirectElsewhere redirects to another live host, with the statuses of
-	// FaultRedirectSelf: the service itself, under another name and the path
-	// /elsewhere, so that Requests shows whether it was followed.
+	// FaultRedirectElsewhere redirects to another host, with the statuses of
+	// FaultRedirectSelf. The host is the service itself under another name and the
+	// path /elsewhere, so that Requests shows whether the client followed.
 	FaultRedirectElsewhere
 	// FaultRedirectDead redirects to a host that refuses connections, with the
 	// statuses of FaultRedirectSelf.
 	FaultRedirectDead
-	// FaultWrongData answers with a success whose data is of the wrong kind. The
-	// operation takes effect in any case.
+	// FaultWrongData responds with a success whose data is of the wrong kind. The
+	// operation is executed in any case.
 	FaultWrongData
-	// FaultDuplicateMembers answers with a success in which a second code, 500
+	// FaultDuplicateMembers responds with a success in which a second code, 500
 	// unless Code says otherwise, contradicts the first.
 	FaultDuplicateMembers
-	// FaultOversize answers with a body of Bytes bytes, 16 MiB unless Bytes says
-	// otherwise: a success if Executed is set or nothing can take effect, and
-	// otherwise what FaultStatus answers.
+	// FaultOversize responds with a body of Bytes bytes, 16 MiB by default: a success
+	// if Executed is set or the operation is a read, and otherwise the response of
+	// FaultStatus.
 	FaultOversize
 	// FaultGzipBomb is FaultOversize with a body compressed with gzip, which
 	// expands to Bytes bytes, 64 MiB unless Bytes says otherwise.
 	FaultGzipBomb
-	// FaultHeaderFlood answers with Bytes bytes of header, 1 MiB unless Bytes says
-	// otherwise, and the body that FaultOversize pads.
+	// FaultHeaderFlood responds with Bytes bytes of header, 1 MiB unless Bytes says
+	// otherwise, and the body of FaultOversize without its padding.
 	FaultHeaderFlood
-	// FaultOtherAnswer answers CreateTransfer with another order, GetCard with
-	// another card and GetCardSecrets with those of another.
+	// FaultOtherAnswer responds to CreateTransfer with another order, to GetCard with
+	// another card and to GetCardSecrets with the secrets of another card.
 	FaultOtherAnswer
 )
 
@@ -135,7 +135,7 @@ var faultNames = map[FaultKind]string{
 	FaultIgnoredFilter: "ignored filter", FaultRedirectSelf: "redirect to itself",
 	FaultRedirectElsewhere: "redirect elsewhere", FaultRedirectDead: "redirect to a dead host",
 	FaultWrongData: "wrong data", FaultDuplicateMembers: "duplicate members", FaultOversize: "oversize",
-	FaultGzipBomb: "gzip bomb", FaultHeaderFlood: "header flood", FaultOtherAnswer: "other answer",
+	FaultGzipBomb: "gzip bomb", FaultHeaderFlood: "header flood", FaultOtherAnswer: "other response",
 }
 
 // String returns the kind in words, like "slow drip".
@@ -146,7 +146,7 @@ func (k FaultKind) String() string {
 	return "FaultKind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// twist is how the answer of an operation is to be wrong.
+// twist is how the response of an operation is wrong.
 type twist int
 
 const (
@@ -154,10 +154,10 @@ const (
 	repeatPage
 	ignorePaging
 	ignoreFilters
-	otherAnswer
+	otherResponse
 )
 
-// twists are the kinds that are a twist, and the operations that can be twisted.
+// twists are the kinds of faults that are twists, and their operations.
 var twists = map[FaultKind]struct {
 	twist twist
 	ops   string
@@ -165,30 +165,30 @@ var twists = map[FaultKind]struct {
 	FaultRepeatedPage:  {repeatPage, "ListCards"},
 	FaultIgnoredPage:   {ignorePaging, "ListCards"},
 	FaultIgnoredFilter: {ignoreFilters, "ListCards"},
-	FaultOtherAnswer:   {otherAnswer, "CreateTransfer GetCard GetCardSecrets"},
+	FaultOtherAnswer:   {otherResponse, "CreateTransfer GetCard GetCardSecrets"},
 }
 
-// plan is a fault that is to strike.
+// plan is a scripted fault.
 type plan struct {
 	fault Fault
 	times int // negative: without end
 }
 
-// Fail makes the next requests of op go wrong, times of them, without end if
-// times is negative. Faults of several calls strike one after the other. op is
-// the operation as in cardwire.Error.Op; GetCardByOrder is GetCard under another
-// name. Fail panics if no operation has the name op, or if f is of a kind that
-// does not exist or does not go with op.
+// Fail makes the next requests of op fail, as many as times, or all if times is
+// negative. Faults of several calls to Fail come one after the other. op is the
+// operation as in cardwire.Error.Op; GetCardByOrder is GetCard under another name.
+// Fail panics if no operation has the name op, or if the kind of f does not exist or
+// does not apply to op.
 //
-// A client that repeats a read by itself, or asks again about a page that it
-// doubts, meets as many faults as it sends requests.
+// A client that retries a read by itself, or requests a doubtful page again, meets as
+// many faults as it sends requests.
 //
-// A fault strikes whatever is wrong with the request. Where the fault needs the
-// answer of a success and there is none, the refusal is answered.
+// A fault comes even if the request is invalid. If the fault needs a successful
+// response and there is none, the service responds with the refusal.
 func (s *Service) Fail(op string, f Fault, times int) {
 	op = operationName(op)
 	if faultNames[f.Kind] == "" {
-		panic("cardwiretest: there is no " + f.Kind.String())
+		panic("cardwiretest: no kind of fault is " + f.Kind.String())
 	}
 	if t, ok := twists[f.Kind]; ok && !strings.Contains(t.ops, op) {
 		panic("cardwiretest: the fault " + f.Kind.String() + " does not go with " + op)
@@ -200,7 +200,7 @@ func (s *Service) Fail(op string, f Fault, times int) {
 	}
 }
 
-// take returns the fault that strikes now.
+// take returns the fault of this request.
 func (s *Service) take(op string) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,7 @@ func (s *Service) take(op string) (Fault, bool) {
 	return p.fault, true
 }
 
-// delivery is how an answer reaches the client.
+// delivery is how a response reaches the client.
 type delivery int
 
 const (
@@ -229,43 +229,46 @@ const (
 	notHTTP
 )
 
-// answer is what the service sends.
-type answer struct {
+// response is what the service sends.
+type response struct {
 	delivery delivery
 	status   int
 	header   http.Header
 	body     []byte
-	keep     int           // bytes that are sent of a cut body
-	piece    int           // bytes at once of a dripping one
+	keep     int           // how many bytes of a cut body are sent
+	piece    int           // how many bytes of a dripping one are sent at once
 	pause    time.Duration // before each
 }
 
-func (s *Service) answerWith(r result) answer {
-	a := answer{status: r.status, header: http.Header{"Content-Type": {mediaJSON}}, body: s.envelope(r)}
+func (s *Service) respond(r result) response {
+	a := response{status: r.status, header: http.Header{"Content-Type": {mediaJSON}}, body: s.envelope(r)}
 	for name, values := range r.header {
 		a.header[name] = values
 	}
 	return a
 }
 
-// handle answers a request. The error is that of a client that left.
-func (s *Service) handle(r *http.Request) (answer, error) {
+// handle responds to a request. The error is that of a client that disconnected.
+func (s *Service) handle(r *http.Request) (response, error) {
+	if handled, ok := s.handled(r); ok {
+		return s.respond(handled), s.wait(r.Context(), s.latency)
+	}
 	in, err := s.receive(r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	f, struck := s.take(in.op)
 	if err := s.wait(r.Context(), s.latency); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if struck {
 		return s.strike(r.Context(), in, f)
 	}
-	return s.answerWith(s.execute(in)), nil
+	return s.respond(s.execute(in)), nil
 }
 
-// wait waits for d, or until the client leaves or the server closes. Where there
-// is nothing to wait for, a client that has left does not matter: the request is here.
+// wait waits for d, or until the client disconnects or the server closes. Without a
+// wait it does not matter that the client has disconnected: the request is here.
 func (s *Service) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -286,33 +289,33 @@ func (s *Service) await(ctx context.Context, c <-chan time.Time) error {
 	}
 }
 
-func (s *Service) strike(ctx context.Context, in *request, f Fault) (answer, error) {
+func (s *Service) strike(ctx context.Context, in *request, f Fault) (response, error) {
 	switch f.Kind {
 	case FaultHang:
 		return s.hang(ctx, in, f)
 	case FaultLateAfterHang:
 		err := s.await(ctx, nil)
 		s.later(in, f.Delay)
-		return answer{delivery: closed}, err
+		return response{delivery: closed}, err
 	case FaultLateAfterClose:
 		s.later(in, f.Delay)
-		return answer{delivery: closed}, nil
+		return response{delivery: closed}, nil
 	case FaultSlowDrip:
 		return s.dripped(in, f), nil
 	}
-	a := s.faulty(in, f) // takes effect first
+	a := s.faulty(in, f) // executes first
 	return a, s.wait(ctx, f.Delay)
 }
 
-func (s *Service) hang(ctx context.Context, in *request, f Fault) (answer, error) {
+func (s *Service) hang(ctx context.Context, in *request, f Fault) (response, error) {
 	s.effect(in, f)
 	if f.Delay > 0 {
-		return answer{delivery: closed}, s.wait(ctx, f.Delay)
+		return response{delivery: closed}, s.wait(ctx, f.Delay)
 	}
-	return answer{delivery: closed}, s.await(ctx, nil)
+	return response{delivery: closed}, s.await(ctx, nil)
 }
 
-// later executes the request after a while, without a goroutine that waits.
+// later executes the request after d, without a waiting goroutine.
 func (s *Service) later(in *request, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,7 +332,7 @@ func (s *Service) later(in *request, d time.Duration) {
 	s.pending[t] = struct{}{}
 }
 
-// cancelPending forgets the executions to come.
+// cancelPending cancels the pending executions.
 func (s *Service) cancelPending() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,23 +342,23 @@ func (s *Service) cancelPending() {
 	}
 }
 
-// effect executes the request if the fault strikes after that.
+// effect executes the request if the fault comes after that.
 func (s *Service) effect(in *request, f Fault) {
 	if f.Executed && in.operation != nil {
 		s.execute(in)
 	}
 }
 
-// faulty returns the answer of the kinds that strike at once.
-func (s *Service) faulty(in *request, f Fault) answer {
+// faulty returns the response of the kinds that respond at once.
+func (s *Service) faulty(in *request, f Fault) response {
 	switch f.Kind {
 	case FaultTruncated:
-		a := s.answerWith(s.outcome(in, f))
+		a := s.respond(s.outcome(in, f))
 		a.delivery, a.keep = cut, max(0, min(cmp.Or(f.Bytes, len(a.body)/2), len(a.body)-1))
 		return a
 	case FaultRepeatedPage, FaultIgnoredPage, FaultIgnoredFilter, FaultOtherAnswer:
 		in.twist = twists[f.Kind].twist
-		return s.answerWith(s.outcome(in, f))
+		return s.respond(s.outcome(in, f))
 	case FaultWrongData:
 		return s.wrongData(in)
 	case FaultDuplicateMembers:
@@ -371,32 +374,32 @@ func (s *Service) faulty(in *request, f Fault) answer {
 	return s.plain(in, f)
 }
 
-// plain returns the answer of the kinds that need none of the operation's.
-func (s *Service) plain(in *request, f Fault) answer {
+// plain returns the response of the kinds that do not need the operation's.
+func (s *Service) plain(in *request, f Fault) response {
 	switch f.Kind {
 	case FaultHTML:
 		return page(f)
 	case FaultCode:
 		f.Status, f.Code = http.StatusOK, cmp.Or(f.Code, 500)
-		return s.answerWith(failure(f))
+		return s.respond(failure(f))
 	case FaultRateLimited:
 		f.Status = cmp.Or(f.Status, http.StatusTooManyRequests)
 		f.RetryAfter = cmp.Or(f.RetryAfter, "1")
-		return s.answerWith(failure(f))
+		return s.respond(failure(f))
 	case FaultReset:
-		return answer{delivery: reset}
+		return response{delivery: reset}
 	case FaultClosed:
-		return answer{delivery: closed}
+		return response{delivery: closed}
 	case FaultNotHTTP:
-		return answer{delivery: notHTTP, body: []byte("SSH-2.0-OpenSSH_9.6\r\n")}
+		return response{delivery: notHTTP, body: []byte("SSH-2.0-OpenSSH_9.6\r\n")}
 	case FaultGarbage:
-		return answer{status: 200, header: http.Header{"Content-Type": {mediaJSON}}, body: garbage(max(0, cmp.Or(f.Bytes, 512)))}
+		return response{status: 200, header: http.Header{"Content-Type": {mediaJSON}}, body: garbage(max(0, cmp.Or(f.Bytes, 512)))}
 	case FaultEmpty:
-		return answer{status: 200, header: http.Header{"Content-Type": {mediaJSON}}}
+		return response{status: 200, header: http.Header{"Content-Type": {mediaJSON}}}
 	case FaultRedirectSelf, FaultRedirectElsewhere, FaultRedirectDead:
 		return redirect(in.http, f)
 	}
-	return s.answerWith(failure(f))
+	return s.respond(failure(f))
 }
 
 func failure(f Fault) result {
@@ -409,14 +412,14 @@ func failure(f Fault) result {
 	return r
 }
 
-// outcome is the answer of a success, which takes effect if the fault says so.
+// outcome returns the response of a success, which is executed if the fault says so.
 func (s *Service) outcome(in *request, f Fault) result {
 	in.rehearsal = !f.Executed && !in.operation.reads
 	return s.execute(in)
 }
 
-// honest is the answer of a success if the request takes effect, or has none to
-// take, and that of a failure otherwise.
+// honest returns the response of a success if the request is executed or a read, and
+// that of a failure otherwise.
 func (s *Service) honest(in *request, f Fault) result {
 	if f.Executed || in.operation.reads {
 		return s.execute(in)
@@ -424,30 +427,30 @@ func (s *Service) honest(in *request, f Fault) result {
 	return failure(f)
 }
 
-func page(f Fault) answer {
+func page(f Fault) response {
 	status := cmp.Or(f.Status, http.StatusBadGateway)
 	text := http.StatusText(status)
-	return answer{
+	return response{
 		status: status, header: http.Header{"Content-Type": {"text/html"}},
 		body: fmt.Appendf(nil, "<html>\r\n<head><title>%d %s</title></head>\r\n<body>\r\n"+
 			"<center><h1>%[1]d %[2]s</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n", status, text),
 	}
 }
 
-// garbage is the same each time.
+// garbage returns the same bytes each time.
 func garbage(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // never fails; see its documentation
 	return b
 }
 
-func (s *Service) dripped(in *request, f Fault) answer {
-	a := s.answerWith(s.execute(in))
+func (s *Service) dripped(in *request, f Fault) response {
+	a := s.respond(s.execute(in))
 	a.delivery, a.piece, a.pause = drip, max(1, cmp.Or(f.Bytes, 64)), cmp.Or(f.Delay, 10*time.Millisecond)
 	return a
 }
 
-func (s *Service) wrongData(in *request) answer {
+func (s *Service) wrongData(in *request) response {
 	r := s.execute(in)
 	switch {
 	case r.code != 200:
@@ -456,19 +459,19 @@ func (s *Service) wrongData(in *request) answer {
 	default:
 		r.data = []byte("[]")
 	}
-	return s.answerWith(r)
+	return s.respond(r)
 }
 
-func (s *Service) duplicated(in *request, f Fault) answer {
+func (s *Service) duplicated(in *request, f Fault) response {
 	r := s.outcome(in, f)
-	a := s.answerWith(r)
+	a := s.respond(r)
 	if r.code == 200 {
 		a.body = fmt.Appendf(a.body[:len(a.body)-1], `,"code":%d}`, cmp.Or(f.Code, 500))
 	}
 	return a
 }
 
-// padded writes the envelope with a member that makes it n bytes long.
+// padded writes the envelope with a field that makes it n bytes long.
 func (s *Service) padded(w io.Writer, r result, n int) {
 	e := s.envelope(r)
 	const open, end = `,"padding":"`, `"}`
@@ -480,18 +483,18 @@ func (s *Service) padded(w io.Writer, r result, n int) {
 	_, _ = io.WriteString(w, end)
 }
 
-func (s *Service) oversize(in *request, f Fault) answer {
+func (s *Service) oversize(in *request, f Fault) response {
 	r := s.honest(in, f)
-	a := s.answerWith(r)
+	a := s.respond(r)
 	var b bytes.Buffer
 	s.padded(&b, r, cmp.Or(f.Bytes, 16<<20))
 	a.body = b.Bytes()
 	return a
 }
 
-func (s *Service) gzipBomb(in *request, f Fault) answer {
+func (s *Service) gzipBomb(in *request, f Fault) response {
 	r := s.honest(in, f)
-	a := s.answerWith(r)
+	a := s.respond(r)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	s.padded(z, r, cmp.Or(f.Bytes, 64<<20))
@@ -501,8 +504,8 @@ func (s *Service) gzipBomb(in *request, f Fault) answer {
 	return a
 }
 
-func (s *Service) headerFlood(in *request, f Fault) answer {
-	a := s.answerWith(s.honest(in, f))
+func (s *Service) headerFlood(in *request, f Fault) response {
+	a := s.respond(s.honest(in, f))
 	value := strings.Repeat("x", 1000)
 	for i := range cmp.Or(f.Bytes, 1<<20)/len(value) + 1 {
 		a.header.Set(fmt.Sprintf("X-Flood-%d", i), value)
@@ -516,7 +519,7 @@ const (
 	deadHost      = "127.0.0.1:1"
 )
 
-func redirect(r *http.Request, f Fault) answer {
+func redirect(r *http.Request, f Fault) response {
 	u := url.URL{Scheme: "https", Host: cmp.Or(r.Host, r.URL.Host), Path: r.URL.Path, RawQuery: r.URL.RawQuery}
 	if r.URL.Scheme != "" { // a client's request
 		u.Scheme = r.URL.Scheme
@@ -529,13 +532,13 @@ func redirect(r *http.Request, f Fault) answer {
 	case FaultRedirectDead:
 		u.Scheme, u.Host = "http", deadHost
 	}
-	return answer{
+	return response{
 		status: cmp.Or(f.Status, http.StatusTemporaryRedirect),
 		header: http.Header{"Location": {u.String()}, "Content-Type": {"text/html"}},
 	}
 }
 
-// alias is another name for where the request went.
+// alias returns another name for the host of the request.
 func alias(u url.URL) string {
 	if u.Hostname() == "127.0.0.1" {
 		return "localhost:" + u.Port()

@@ -51,7 +51,7 @@ func bothLines(t *testing.T, test func(t *testing.T, l line), opts ...cardwirete
 	})
 }
 
-// send sends a request given as text.
+// send sends a request given as a string.
 func (l line) send(ctx context.Context, t *testing.T, text string) (v seen) {
 	t.Helper()
 	parsed, err := http.ReadRequest(bufio.NewReader(strings.NewReader(complete(text))))
@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 		"header flood": {cardwiretest.Fault{Kind: cardwiretest.FaultHeaderFlood}, func(v seen) bool {
 			return v.err != nil && strings.Contains(v.err.Error(), "server response headers exceeded 65536 bytes")
 		}, false},
-		"other answer": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, func(v seen) bool {
+		"other response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, func(v seen) bool {
 			return v.status == 200 && strings.Contains(v.body, `"order-of-somebody-else"`)
 		}, false},
 	} {
@@ -287,7 +287,7 @@ func TestPageFaults(t *testing.T) {
 	bothLines(t, func(t *testing.T, l line) {
 		ask := func(query string) (string, []string) {
 			v := l.send(t.Context(), t, "GET /cards?"+query)
-			return v.body, idsOf(t, reply{v.status, v.header, v.body})
+			return v.body, idsOf(t, response{v.status, v.header, v.body})
 		}
 		_, second := ask("limit=5&page=2")
 		_, first := ask("limit=5")

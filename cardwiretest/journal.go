@@ -13,29 +13,29 @@ import (
 )
 
 // TestJournal tests the rules that every [cardwire.Journal] must keep, so that
-// nothing is sent twice. It is for those who write one: each subtest has a journal of
+// nothing is sent twice. It is for authors of journals. Each subtest uses a journal of
 // its own, which open returns and which must be empty. A journal that is also a
 // [cardwire.Looker] is tested as one.
 //
-// What a journal loses when its process or its database dies cannot be tested from
-// here: the intent must be on durable storage before Begin returns.
+// TestJournal cannot test what a journal loses when its process or its database dies:
+// the intent must be on durable storage before Begin returns.
 func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 	t.Helper()
 	for name, test := range map[string]func(*journalTest){
-		"a reference is begun once":                      (*journalTest).begunOnce,
-		"references are compared by operation and byte":  (*journalTest).references,
-		"executed is final":                              (*journalTest).executed,
-		"unknown blocks":                                 (*journalTest).unknown,
-		"what did not happen may be begun again":         (*journalTest).again,
-		"a final result closes the reference":            (*journalTest).final,
-		"another body is refused":                        (*journalTest).otherBody,
-		"a call is in progress until its SendBy":         (*journalTest).inProgress,
-		"intents that are not unique":                    (*journalTest).notUnique,
-		"a result that is told twice":                    (*journalTest).toldTwice,
-		"a context that is done":                         (*journalTest).doneContext,
-		"of many that begin at once one does":            (*journalTest).atOnce,
-		"of many that begin at once after a refusal too": (*journalTest).atOnceAgain,
-		"looking changes nothing":                        (*journalTest).look,
+		"a reference is begun once":                     (*journalTest).begunOnce,
+		"references are compared by operation and byte": (*journalTest).references,
+		"executed is final":                             (*journalTest).executed,
+		"unknown blocks":                                (*journalTest).unknown,
+		"what did not happen may be begun again":        (*journalTest).again,
+		"a final result closes the reference":           (*journalTest).final,
+		"another body is refused":                       (*journalTest).otherBody,
+		"a call is in progress until its SendBy":        (*journalTest).inProgress,
+		"intents that are not unique":                   (*journalTest).notUnique,
+		"a result that is reported twice":               (*journalTest).toldTwice,
+		"a context that is done":                        (*journalTest).doneContext,
+		"one of many concurrent Begins succeeds":        (*journalTest).atOnce,
+		"one of many concurrent Begins after a refusal": (*journalTest).atOnceAgain,
+		"looking changes nothing":                       (*journalTest).look,
 	} {
 		t.Run(name, func(t *testing.T) { test(&journalTest{t, open(t)}) })
 	}
@@ -47,7 +47,7 @@ type journalTest struct {
 	journal cardwire.Journal
 }
 
-// transfer is an intent as the client makes one.
+// transfer returns an intent as the client creates it.
 func transfer(reference string) cardwire.Intent {
 	now := time.Now()
 	return cardwire.Intent{
@@ -56,7 +56,7 @@ func transfer(reference string) cardwire.Intent {
 	}
 }
 
-// What a Begin may come to; whatever else it returns is shown as it is.
+// The results of a Begin; any other error is shown as it is.
 const (
 	begun          = "begun"
 	taken          = "taken, unknown"
@@ -84,7 +84,7 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// begins wants Begin to come to one of these.
+// begins fails the test unless Begin returns what is wanted.
 func (j *journalTest) begins(i cardwire.Intent, want string) *cardwire.DuplicateIntent {
 	j.Helper()
 	return j.check("Begin", j.journal.Begin(j.Context(), i), want)
@@ -146,7 +146,7 @@ func (j *journalTest) unknown() {
 	}
 }
 
-// notHappened are the results after which nothing has happened.
+// notHappened are the outcomes that prove that nothing happened.
 var notHappened = []cardwire.Outcome{cardwire.OutcomeRefused, cardwire.OutcomeNotSent}
 
 func (j *journalTest) again() {
@@ -204,7 +204,7 @@ func (j *journalTest) inProgress() {
 	j.begins(i, begun)
 	d := j.begins(transfer("order-1"), taken)
 	if !d.InProgress || d.Remaining <= 0 || d.Remaining > 2*time.Hour {
-		j.Fatalf("the DuplicateIntent is %+v, want it in progress with what is left of an hour", *d)
+		j.Fatalf("the DuplicateIntent is %+v, want it in progress, with Remaining up to an hour", *d)
 	}
 	past := transfer("order-2")
 	past.Time, past.SendBy = past.Time.Add(-time.Hour), past.Time.Add(-time.Minute)
@@ -228,7 +228,7 @@ func (j *journalTest) notUnique() {
 	j.begins(all[0], begun)
 }
 
-// toldTwice is for journals whose End is tried again.
+// toldTwice is for journals whose End is retried.
 func (j *journalTest) toldTwice() {
 	i := transfer("order-1")
 	j.begins(i, begun)

@@ -120,7 +120,7 @@ var brokenJournals = map[string]struct {
 		i.Unique = true
 		return m.Begin(ctx, i)
 	}}},
-	"fails what it was told before": {"a_result_that_is_told_twice", brokenJournal{end: func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	"fails what it was told before": {"a_result_that_is_reported_twice", brokenJournal{end: func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 		m.mu.Lock()
 		record := m.records[[2]string{i.Op, i.Reference}]
 		m.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// object writes a JSON object member by member, in the order of the calls: the
-// order of the interface's tables.
+// object writes a JSON object field by field, in the order of the calls: the order
+// of the API's tables.
 type object struct{ b []byte }
 
 func (o *object) name(name string) {
@@ -18,12 +18,12 @@ func (o *object) name(name string) {
 	} else {
 		o.b = append(o.b, ',')
 	}
-	o.b = append(appendText(o.b, name, false), ':')
+	o.b = append(appendString(o.b, name, false), ':')
 }
 
-func (o *object) text(name, v string) {
+func (o *object) str(name, v string) {
 	o.name(name)
-	o.b = appendText(o.b, v, false)
+	o.b = appendString(o.b, v, false)
 }
 
 // optional writes null for nil.
@@ -32,7 +32,7 @@ func (o *object) optional(name string, v *string) {
 		o.raw(name, []byte("null"))
 		return
 	}
-	o.text(name, *v)
+	o.str(name, *v)
 }
 
 func (o *object) integer(name string, v int) {
@@ -53,8 +53,8 @@ func (o *object) boolean(name string, v bool) {
 	o.b = strconv.AppendBool(o.b, v)
 }
 
-func (o *object) texts(name string, list []string) {
-	o.raw(name, array(list, func(v string) []byte { return appendText(nil, v, false) }))
+func (o *object) strs(name string, list []string) {
+	o.raw(name, array(list, func(v string) []byte { return appendString(nil, v, false) }))
 }
 
 func (o *object) raw(name string, v []byte) {
@@ -80,9 +80,9 @@ func array[T any](list []T, one func(T) []byte) []byte {
 	return append(b, ']')
 }
 
-// appendText writes a JSON text; escaped, as PHP does by default, slashes and
-// everything beyond ASCII with escapes.
-func appendText(b []byte, v string, escaped bool) []byte {
+// appendString writes a JSON string. With escaped it escapes slashes and everything
+// beyond ASCII, as PHP does by default.
+func appendString(b []byte, v string, escaped bool) []byte {
 	const hex = "0123456789abcdef"
 	unit := func(u rune) {
 		b = append(b, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
@@ -104,11 +104,11 @@ func appendText(b []byte, v string, escaped bool) []byte {
 	return append(b, '"')
 }
 
-// envelope wraps a result as the interface says, with the quirks that were asked for.
+// envelope wraps a result as the API does, with the quirks that are switched on.
 func (s *Service) envelope(r result) []byte {
 	var o object
 	o.integer("code", r.code)
-	o.text("msg", r.msg)
+	o.str("msg", r.msg)
 	o.raw("data", r.data)
 	if s.quirky {
 		return quirks(s.seed, o.end())
@@ -116,7 +116,7 @@ func (s *Service) envelope(r result) []byte {
 	return o.end()
 }
 
-// node is a JSON value of which the order of members is kept.
+// node is a JSON value that keeps the order of its fields.
 type node struct {
 	kind  byte // '{', '[', '"' or 'x' for a number, a boolean or null
 	text  string
@@ -128,7 +128,7 @@ type node struct {
 func parse(d *json.Decoder) *node {
 	t, err := d.Token()
 	if err != nil {
-		panic("cardwiretest: a reply is not JSON: " + err.Error())
+		panic("cardwiretest: a response is not JSON: " + err.Error())
 	}
 	switch t := t.(type) {
 	case json.Delim:
@@ -152,7 +152,7 @@ func parse(d *json.Decoder) *node {
 	return &node{kind: 'x', text: "null"}
 }
 
-func parseText(text []byte) *node {
+func parseBytes(text []byte) *node {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	return parse(d)
@@ -161,7 +161,7 @@ func parseText(text []byte) *node {
 func (n *node) append(b []byte, escaped bool) []byte {
 	switch n.kind {
 	case '"':
-		return appendText(b, n.text, escaped)
+		return appendString(b, n.text, escaped)
 	case 'x':
 		return append(b, n.text...)
 	}
@@ -171,7 +171,7 @@ func (n *node) append(b []byte, escaped bool) []byte {
 			b = append(b, ',')
 		}
 		if n.kind == '{' {
-			b = append(appendText(b, n.names[i], escaped), ':')
+			b = append(appendString(b, n.names[i], escaped), ':')
 		}
 		b = item.append(b, escaped)
 	}

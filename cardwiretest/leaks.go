@@ -17,19 +17,19 @@ import (
 
 // NoLeaks fails tb if, from now on until tb ends, a canary reaches the standard
 // logger, slog's default logger, os.Stdout or os.Stderr: a card number or an API
-// key of any service in this process, or a CVV beside a word that says what it
-// is. All else that is written goes on to where it went before.
+// key of any service in this process, or a CVV beside a word that names it. What is written
+// still reaches its destination.
 //
-// Numbers and keys are found as text, also with spaces or hyphens between the
+// Numbers and keys are found as plain strings, also with spaces or hyphens between the
 // digits; quoted or escaped as in Go, JSON, XML and URLs; in base64 and hex; and
-// as the codes of bytes, as fmt prints a []byte. A CVV of three digits alone
-// would be found everywhere: it counts only after cvv, cvc, cvv2, cvc2 or
-// security code. Card numbers and CVVs given to AddCard are looked for like the
+// as the codes of bytes, as fmt prints a []byte. Three digits alone
+// would be found everywhere, so a CVV counts only after cvv, cvc, cvv2, cvc2 or
+// security code. Card numbers and CVVs given to AddCard are searched for like the
 // service's own; keys if they have at least 8 characters.
 //
 // The outputs belong to the whole process. NoLeaks therefore cannot be used in
-// parallel tests and panics there. What a program wrote to a copy of os.Stdout
-// or os.Stderr made before NoLeaks, or tb's own log, is not seen.
+// parallel tests and panics there. NoLeaks does not see what a program writes
+// to a copy of os.Stdout or os.Stderr made earlier, or to tb's own log.
 func NoLeaks(tb testing.TB) {
 	tb.Helper()
 	tb.Setenv("CARDWIRETEST_NO_LEAKS", "1") // refuses parallel tests, which share the outputs
@@ -52,10 +52,10 @@ func NoLeaks(tb testing.TB) {
 	})
 }
 
-// capture holds what was written.
+// capture collects what was written.
 type capture struct{ outputs []*output }
 
-// output is one place that was written to.
+// output is one destination.
 type output struct {
 	name string
 	mu   sync.Mutex
@@ -74,7 +74,7 @@ func (c *capture) output(name string) *output {
 	return o
 }
 
-// redirect puts a pipe in the place of a file, and passes on what is written.
+// redirect replaces a file by a pipe, and passes on what is written.
 func (c *capture) redirect(tb testing.TB, name string, file **os.File) (restore func()) {
 	tb.Helper()
 	old := *file
@@ -98,12 +98,12 @@ func (c *capture) redirect(tb testing.TB, name string, file **os.File) (restore 
 	}
 }
 
-// captureLoggers listens in on the loggers, which may have been given other
-// outputs than the ones of the process.
+// captureLoggers also captures the loggers, which may write to other outputs than
+// those of the process.
 func (c *capture) captureLoggers() (restore func()) {
 	oldSlog, oldWriter, oldFlags := slog.Default(), log.Writer(), log.Flags()
 	// slog's own default handler writes to the standard logger, and must not be
-	// wrapped: SetDefault would then make the standard logger write to it, for ever.
+	// wrapped: SetDefault would then make the standard logger write to it, endlessly.
 	if fmt.Sprintf("%T", oldSlog.Handler()) != "*slog.defaultHandler" {
 		copied := slog.NewTextHandler(c.output("slog"), &slog.HandlerOptions{Level: slog.LevelDebug - 100})
 		slog.SetDefault(slog.New(&tee{oldSlog.Handler(), copied}))
@@ -117,7 +117,7 @@ func (c *capture) captureLoggers() (restore func()) {
 	}
 }
 
-// tee gives every record to two handlers.
+// tee passes every record to two handlers.
 type tee struct{ old, copied slog.Handler }
 
 func (t *tee) Enabled(ctx context.Context, l slog.Level) bool { return t.old.Enabled(ctx, l) }
@@ -135,7 +135,7 @@ func (t *tee) WithGroup(name string) slog.Handler {
 	return &tee{t.old.WithGroup(name), t.copied.WithGroup(name)}
 }
 
-// known is what the services of this process must keep to themselves.
+// known are the secrets of the services in this process.
 var known = func() *canary.Secrets {
 	s := new(canary.Secrets)
 	for _, v := range canaryCVVs {

@@ -119,14 +119,14 @@ func TestNoLeaksFindsEverySpelling(t *testing.T) {
 	}
 }
 
-// The service's own replies hold what they hold; NoLeaks would find it.
+// The service's own responses hold what they hold; NoLeaks would find it.
 func TestNoLeaksKnowsEveryCard(t *testing.T) {
 	quiet(t)
 	for _, body := range []string{"GET /cards?limit=1", "GET /cards?limit=1&page=14", "GET /cards?limit=1&page=25"} {
-		reply := inProcess(cardwiretest.New())(t, body).body
-		got := during(func() { fmt.Print(reply) })
+		response := inProcess(cardwiretest.New())(t, body).body
+		got := during(func() { fmt.Print(response) })
 		if len(got) != 2 || !strings.Contains(got[0], "a card number") || !strings.Contains(got[1], "a CVV") {
-			t.Errorf("got %q for %s", got, reply)
+			t.Errorf("got %q for %s", got, response)
 		}
 		if strings.Contains(strings.Join(got, ""), "9977") {
 			t.Error("the report leaks as well")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Execution is one thing that the service did.
+// Execution is one operation that the service executed.
 type Execution struct {
 	// Op is the operation, as in cardwire.Error.Op: CreateTransfer, FreezeCard,
 	// CancelOperation, RetryOperation or UploadImage.
@@ -17,7 +17,7 @@ type Execution struct {
 	Reference string
 	// Time is when it happened, by the clock of this machine.
 	Time time.Time
-	// ID is the service's identifier of it: the api_order_no, the operation
+	// ID is the service's identifier: the api_order_no, the operation
 	// record or the attachment key; "" for CancelOperation and RetryOperation.
 	ID string
 	// CardID is the card that was frozen; "": none.
@@ -35,28 +35,28 @@ type Execution struct {
 	Size int64
 }
 
-// RequestRecord is a request that reached the service, without any value. An
-// unusual name is "***" as well.
+// RequestRecord is a request that reached the service, without any values. An
+// unusual name is masked as "***" too.
 type RequestRecord struct {
 	// Method is the HTTP method.
 	Method string
-	// Path is the path from /api/v1 on; of one that does not exist, what follows is "***".
+	// Path is the path from /api/v1 on; if it does not exist, the rest is "***".
 	Path string
 	// Query is the query with all values masked, like limit=***&page=***; "": none.
 	Query string
 	// ContentType is the media type of the body without its parameters; "": none.
 	ContentType string
 	// Fields are the names in the body in their order: form fields, parts or JSON
-	// members; nil: none.
+	// fields; nil: none.
 	Fields []string
-	// Authorized says whether there was an Authorization header, right or wrong.
+	// Authorized reports whether there was an Authorization header, right or wrong.
 	Authorized bool
 }
 
-// once lets e take effect, unless the request is a rehearsal or, where the
-// service deduplicates, a repetition.
+// once executes e, unless the request is a rehearsal or, if the service
+// deduplicates, a retry.
 func (s *Service) once(r *request, e Execution, data []byte, effect func(now string)) result {
-	if first, ok := s.answer(e); ok {
+	if first, ok := s.firstResponse(e); ok {
 		return first
 	}
 	done := success(data)
@@ -67,29 +67,29 @@ func (s *Service) once(r *request, e Execution, data []byte, effect func(now str
 	e.Time = time.Now()
 	s.ledger = append(s.ledger, e)
 	if e.Reference != "" {
-		s.world.answers[e.key()] = done
+		s.world.responses[e.key()] = done
 	}
 	return done
 }
 
-// answer returns how e was answered before, if the service deduplicates.
-func (s *Service) answer(e Execution) (result, bool) {
-	first, ok := s.world.answers[e.key()]
+// firstResponse returns the first response to e, if the service deduplicates.
+func (s *Service) firstResponse(e Execution) (result, bool) {
+	first, ok := s.world.responses[e.key()]
 	return first, ok && s.deduplicate
 }
 
 // key is the same for a UUID in any letter case.
 func (e *Execution) key() string {
 	if e.Op == "CreateTransfer" {
-		return answerKey(e.Op, e.Reference)
+		return referenceKey(e.Op, e.Reference)
 	}
-	return answerKey(e.Op, strings.ToLower(e.Reference))
+	return referenceKey(e.Op, strings.ToLower(e.Reference))
 }
 
-// Executions returns how often op took effect under the reference, which is a
-// merchantOrderNo or a client transaction id; "": under any or none. Of an
-// operation that changes nothing it is how often it was answered as it should,
-// and the reference must be "". It panics if no operation has the name op.
+// Executions returns how often op was executed under the reference, which is a
+// merchantOrderNo or a client transaction id; "": under any or none. For an operation
+// that changes nothing it returns the number of successful responses, and the
+// reference must be "". It panics if no operation has the name op.
 func (s *Service) Executions(op, reference string) int {
 	op = operationName(op)
 	s.mu.Lock()
@@ -101,20 +101,20 @@ func (s *Service) Executions(op, reference string) int {
 		}
 	}
 	if reference == "" {
-		n += s.answered[op]
+		n += s.served[op]
 	}
 	return n
 }
 
-// Ledger returns everything that took effect, in order.
+// Ledger returns everything that was executed, in order.
 func (s *Service) Ledger() []Execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.ledger)
 }
 
-// Requests returns every request that arrived, in order, those that were refused
-// or struck by a fault included.
+// Requests returns every request that arrived, in order, including those that were
+// refused or met a fault.
 func (s *Service) Requests() []RequestRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()

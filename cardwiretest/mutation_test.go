@@ -36,22 +36,22 @@ type letter struct {
 	body           []byte
 }
 
-// exchange is a request that the suite makes, and the reply to it.
+// exchange is a request that the suite makes, and the response to it.
 type exchange struct {
-	op      string
-	request letter
-	reply   []byte
+	op       string
+	request  letter
+	response []byte
 }
 
 // tap is the way from a client to the service. It keeps what passes, and puts
-// something else in the place of the request or the reply of an operation at one
-// address, however often that is asked: a client that doubts a reply asks again.
+// something else in the place of the request or the response of an operation at one
+// address, however often that is asked: a client that doubts a response asks again.
 type tap struct {
 	service    http.RoundTripper
 	op, target string // of what is changed
 	request    *letter
-	reply      []byte
-	status     int // of the reply to the changed request; 0: it was never sent
+	response   []byte
+	status     int // of the response to the changed request; 0: it was never sent
 	seen       []exchange
 }
 
@@ -86,19 +86,19 @@ func (w *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.reply, err = io.ReadAll(response.Body); err != nil {
+	if e.response, err = io.ReadAll(response.Body); err != nil {
 		return nil, err
 	}
 	w.seen = append(w.seen, e)
-	reply := e.reply
+	body := e.response
 	if changed {
 		w.status = response.StatusCode
-		if w.reply != nil {
-			reply = w.reply
+		if w.response != nil {
+			body = w.response
 		}
 	}
 	response.Request = r
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(reply)), int64(len(reply))
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	response.Header.Del("Content-Length")
 	return response, nil
 }
@@ -207,7 +207,7 @@ func (y *tally) log(t *testing.T) {
 
 // Replies
 
-// Every member of every reply is misspelt, left out, and given another type and
+// Every member of every response is misspelt, left out, and given another type and
 // another value; the suite notices each time. Elements of a list count once, and
 // once more for each type that the same member has elsewhere.
 func TestMutationOfReplies(t *testing.T) {
@@ -216,39 +216,39 @@ func TestMutationOfReplies(t *testing.T) {
 		t.Helper()
 		for _, e := range exchanges {
 			// Written anew, and not changed, it is what it was.
-			same := render(parse(t, e.reply))
-			require.NoError(t, disturbed(t, &tap{op: e.op, target: e.request.target, reply: same}))
+			same := render(parse(t, e.response))
+			require.NoError(t, disturbed(t, &tap{op: e.op, target: e.request.target, response: same}))
 		}
-		for _, m := range replyMutants(t, exchanges) {
-			w := &tap{op: op, target: m.target, reply: m.reply}
+		for _, m := range responseMutants(t, exchanges) {
+			w := &tap{op: op, target: m.target, response: m.response}
 			y.count(m.kind, op+": "+m.what, disturbed(t, w) != nil)
 		}
 	})
 	assert.Empty(t, y.survivors, "what nobody notices")
 }
 
-// replyMutant is a reply with one thing wrong.
-type replyMutant struct {
+// responseMutant is a response with one thing wrong.
+type responseMutant struct {
 	kind, what string
 	target     string // of the request that is answered so
-	reply      []byte
+	response   []byte
 }
 
-func replyMutants(t *testing.T, exchanges []exchange) (mutants []replyMutant) {
+func responseMutants(t *testing.T, exchanges []exchange) (mutants []responseMutant) {
 	t.Helper()
 	seen := map[string]bool{}
 	filled := map[string]bool{}
 	for _, e := range exchanges {
-		root := parse(t, e.reply)
+		root := parse(t, e.response)
 		root.walk("", func(path string, in *node, i int) {
 			n := in.items[i]
 			filled[path] = filled[path] || !n.empty()
 			if place := path + " " + n.sort(); !seen[place] {
 				seen[place] = true
 				in.mutate(i, func(kind, how string) {
-					reply := render(root)
-					if !bytes.Equal(reply, e.reply) {
-						mutants = append(mutants, replyMutant{kind, path + " " + how, e.request.target, reply})
+					response := render(root)
+					if !bytes.Equal(response, e.response) {
+						mutants = append(mutants, responseMutant{kind, path + " " + how, e.request.target, response})
 					} else {
 						t.Errorf("%s %s changes nothing", path, how)
 					}

@@ -100,7 +100,7 @@ func TestListCardsFilters(t *testing.T) {
 	}
 }
 
-func idsOf(t *testing.T, r reply) (ids []string) {
+func idsOf(t *testing.T, r response) (ids []string) {
 	t.Helper()
 	var page struct {
 		Data struct{ Data []struct{ ID string } }

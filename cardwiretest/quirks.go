@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// quirks returns the reply with deviations that a client tolerates. They are
-// chosen by the seed and the reply itself, so that equal replies stay equal
-// whatever was asked before.
-func quirks(seed int64, reply []byte) []byte {
+// quirks returns the response with deviations that a client tolerates. The seed and
+// the response itself choose them, so that equal responses stay equal whatever was
+// requested before.
+func quirks(seed int64, body []byte) []byte {
 	sum := fnv.New64a()
-	_, _ = sum.Write(reply) // never fails; see its documentation
+	_, _ = sum.Write(body) // never fails; see its documentation
 	q := quirk{rand.New(rand.NewPCG(uint64(seed), sum.Sum64()))}
-	n := parseText(reply)
+	n := parseBytes(body)
 	for i, name := range n.names {
-		if name == "data" { // code is the one member that no client may be lax about
-			q.member("data", n.items[i])
+		if name == "data" { // code is the one field that a client must read strictly
+			q.field("data", n.items[i])
 		}
 	}
 	q.object(n)
@@ -29,24 +29,24 @@ type quirk struct{ *rand.Rand }
 
 func (q quirk) seldom() bool { return q.IntN(4) == 0 }
 
-// Members by the kind of their value, under the interface's names.
+// Fields by the kind of their value, under the API's names.
 var (
-	// codes are texts that may come as numbers.
+	// codes are strings that may arrive as numbers.
 	codes = []string{
 		"id", "trade_id", "card_bin", "card_no", "holder_phone", "holder_phone_code", "postalCode",
 		"code", "bin", "merchant_order_no", "api_order_no",
 	}
-	// flags are the numbers 0 and 1 that may come as booleans.
+	// flags are the numbers 0 and 1 that may arrive as booleans.
 	flags = []string{"physical", "avs", "3ds", "apple_pay", "google_wallet", "is_card_count_limited"}
-	// opaque values have no members that the interface shows, so nothing in them
-	// can be told from what was meant.
+	// opaque values have no documented fields, so a deviation in them would be
+	// indistinguishable from a value.
 	opaque = []string{"auth_fee_config", "refund_fee_config", "reversal_fee_config", "cashback_fee_config"}
-	// droppable members are left out when they are null.
+	// droppable fields are left out when they are null.
 	droppable = []string{"label", "remark", "destory_reason", "platform_waybill_number", "platform_waybill_company"}
 )
 
-// member changes the value of the member called name, and all within it.
-func (q quirk) member(name string, n *node) {
+// field changes the value of the field called name, and everything in it.
+func (q quirk) field(name string, n *node) {
 	switch {
 	case slices.Contains(opaque, name):
 		if n.text == "null" && q.seldom() {
@@ -75,11 +75,11 @@ func (q quirk) element(name string, n *node) {
 	}
 }
 
-// within changes the members of an object. The names in a table of fees are
-// data, to which none can be added.
+// within changes the fields of an object. The names in a table of fees are data:
+// none can be added.
 func (q quirk) within(name string, n *node) {
 	for i, name := range n.names {
-		q.member(name, n.items[i])
+		q.field(name, n.items[i])
 	}
 	if name == "foreign_fee_config" {
 		q.shuffle(n)
@@ -108,7 +108,7 @@ func (q quirk) shuffle(n *node) {
 	})
 }
 
-// empty swaps the ways in which nothing is written.
+// empty replaces one form of an empty value by another.
 func (q quirk) empty(name string, n *node) {
 	switch {
 	case name == "holder_address" && q.seldom():
@@ -120,7 +120,7 @@ func (q quirk) empty(name string, n *node) {
 	}
 }
 
-// scalar writes a value as another kind.
+// scalar writes a value as another JSON type.
 func (q quirk) scalar(name string, n *node) {
 	switch {
 	case n.text == "null" && n.kind == 'x':
@@ -138,7 +138,7 @@ func (q quirk) scalar(name string, n *node) {
 	}
 }
 
-// canonical says whether a text is an integer just as JSON writes it.
+// canonical reports whether a string is an integer in JSON's own notation.
 func canonical(text string) bool {
 	return numeric(text) == "" && (text == "0" || text[0] != '0')
 }

@@ -42,7 +42,7 @@ var seededCurrencies = []currency{
 	{7, "USD", "USA", "US", "0.0025", "25", "50", "100000", "1000000"},
 }
 
-// The one transfer type and the one payout method that the interface shows.
+// The one transfer type and the one payout method that the API documents.
 const (
 	transferTypeID    = "3"
 	transferTypeValue = "C2C"
@@ -53,10 +53,10 @@ const (
 func listStates(s *Service, _ *request) result {
 	return success(array(s.world.states, func(v state) []byte {
 		var o object
-		o.text("code", v.code)
-		o.text("name", v.name)
-		o.text("country", v.country)
-		o.text("countryStandardCode", v.countryStandardCode)
+		o.str("code", v.code)
+		o.str("name", v.name)
+		o.str("country", v.country)
+		o.str("countryStandardCode", v.countryStandardCode)
 		return o.end()
 	}))
 }
@@ -65,13 +65,13 @@ func listCurrencies(s *Service, _ *request) result {
 	return success(array(s.world.currencies, func(v currency) []byte {
 		var o object
 		o.integer("id", v.id)
-		o.text("payout_currency", v.payoutCurrency)
+		o.str("payout_currency", v.payoutCurrency)
 		o.number("transfer_type_id", transferTypeID)
-		o.text("transfer_type_value", transferTypeValue)
+		o.str("transfer_type_value", transferTypeValue)
 		o.number("payout_method_id", payoutMethodID)
-		o.text("payout_method_value", payoutMethodValue)
-		o.text("country", v.country)
-		o.text("country_code", v.countryCode)
+		o.str("payout_method_value", payoutMethodValue)
+		o.str("country", v.country)
+		o.str("country_code", v.countryCode)
 		o.number("fee_rate", v.feeRate)
 		o.number("fixed_fee", v.fixedFee)
 		o.number("min_quota", v.minQuota)
@@ -82,31 +82,31 @@ func listCurrencies(s *Service, _ *request) result {
 }
 
 var transferFields = []param{
-	{name: "merchantOrderNo", required: true, check: plainText},
-	{name: "payoutCurrency", required: true, check: plainText},
+	{name: "merchantOrderNo", required: true, check: notEmpty},
+	{name: "payoutCurrency", required: true, check: notEmpty},
 	{name: "transferType", check: numeric},
 	{name: "payoutMethod", check: numeric},
 	{name: "senderBeneficiaryRelationship", check: numeric},
 	{name: "transferAmount", required: true, check: amount},
 	{name: "senderSourceOfFund", check: numeric},
 	{name: "purposeOfRemittance", check: numeric},
-	{name: "senderFirstName", check: plainText},
-	{name: "senderLastName", check: plainText},
-	{name: "senderGender", check: plainText},
-	{name: "senderMobileNumber", check: plainText},
+	{name: "senderFirstName", check: notEmpty},
+	{name: "senderLastName", check: notEmpty},
+	{name: "senderGender", check: notEmpty},
+	{name: "senderMobileNumber", check: notEmpty},
 	{name: "senderIdType", check: numeric},
-	{name: "senderIdNumber", check: plainText},
+	{name: "senderIdNumber", check: notEmpty},
 	{name: "senderDateOfBirth", check: date},
 	{name: "senderNationality", check: country},
 	{name: "senderIdIssueCountry", check: numeric},
 	{name: "senderCountry", check: country},
-	{name: "senderAddress", check: plainText},
-	{name: "receiverNativeFirstName", check: plainText},
-	{name: "receiverNativeLastName", check: plainText},
+	{name: "senderAddress", check: notEmpty},
+	{name: "receiverNativeFirstName", check: notEmpty},
+	{name: "receiverNativeLastName", check: notEmpty},
 	{name: "receiverIdType", check: numeric},
-	{name: "receiverIdNumber", check: plainText},
-	{name: "receiverMobileNumber", check: plainText},
-	{name: "receiverBankAccountNumber", check: plainText},
+	{name: "receiverIdNumber", check: notEmpty},
+	{name: "receiverMobileNumber", check: notEmpty},
+	{name: "receiverBankAccountNumber", check: notEmpty},
 }
 
 func createTransfer(s *Service, r *request) result {
@@ -114,7 +114,7 @@ func createTransfer(s *Service, r *request) result {
 		Op: r.op, Reference: r.values["merchantOrderNo"], Action: "transfer",
 		Amount: r.values["transferAmount"], Currency: r.values["payoutCurrency"],
 	}
-	if first, ok := s.answer(e); ok {
+	if first, ok := s.firstResponse(e); ok {
 		return first
 	}
 	if problem := s.world.transferProblem(r.values); problem != "" {
@@ -122,7 +122,7 @@ func createTransfer(s *Service, r *request) result {
 	}
 	e.ID = "AO" + s.world.token("transfer", s.world.executed, 16)
 	done := s.once(r, e, order(e.Reference, e.ID), func(string) {})
-	if r.twist == otherAnswer {
+	if r.twist == otherResponse {
 		done.data = order("order-of-somebody-else", "AO"+s.world.token("other", s.world.executed, 16))
 	}
 	return done
@@ -130,9 +130,9 @@ func createTransfer(s *Service, r *request) result {
 
 func order(merchantOrderNo, apiOrderNo string) []byte {
 	var o object
-	o.text("merchant_order_no", merchantOrderNo)
-	o.text("api_order_no", apiOrderNo)
-	o.text("status", "wait_process")
+	o.str("merchant_order_no", merchantOrderNo)
+	o.str("api_order_no", apiOrderNo)
+	o.str("status", "wait_process")
 	return o.end()
 }
 

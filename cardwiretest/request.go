@@ -16,14 +16,14 @@ import (
 	"unicode/utf8"
 )
 
-// The content types of the interface.
+// The content types of the API.
 const (
 	mediaJSON      = "application/json"
 	mediaForm      = "application/x-www-form-urlencoded"
 	mediaMultipart = "multipart/form-data"
 )
 
-// maxBody bounds a body that is held in memory; files are not.
+// maxBody bounds a body in memory; files are not kept in memory.
 const maxBody = 1 << 20
 
 // request is a request as received.
@@ -42,24 +42,24 @@ type request struct {
 
 	values    map[string]string // what was checked, by name
 	file      *file
-	rehearsal bool  // the answer is wanted, not the effect
-	twist     twist // how the answer is to be wrong
+	rehearsal bool  // only the response is wanted, not the execution
+	twist     twist // how the response is wrong
 }
 
-// field is a parameter, a form field, a part or a JSON member.
+// field is a parameter, a form field, a part or a JSON field.
 type field struct {
 	name, value string
 	file        *file // nil: a plain value
 	problem     string
 }
 
-// file is an uploaded file, of which only what is needed is kept.
+// file is an uploaded file: its size and hash, not its bytes.
 type file struct {
 	size int64
 	sum  [sha256.Size]byte
 }
 
-// receive reads the request to its end. The error is that of reading it.
+// receive reads the request to its end. The error is that of the reading.
 func (s *Service) receive(r *http.Request) (*request, error) {
 	in := &request{http: r, authorization: r.Header["Authorization"]}
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath); ok {
@@ -80,7 +80,7 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 	return in, nil
 }
 
-// method is the request's; a client's request may leave it out.
+// method returns the request's method; a client's request may leave it out.
 func (r *request) method() string {
 	if r.http.Method == "" {
 		return http.MethodGet
@@ -104,7 +104,7 @@ func (r *request) bodyValue(name string) string {
 	return ""
 }
 
-// source remembers how reading failed, which is not the fault of what was read.
+// source remembers how reading failed: the body itself is then not to blame.
 type source struct {
 	ctx context.Context
 	r   io.Reader
@@ -124,8 +124,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads all of the body, whatever it is: a connection whose request was
-// not read is reset, and the client would never see the answer.
+// readBody reads the whole body, whatever it is: a connection whose request was not
+// read is reset, and the client would never see the response.
 func (r *request) readBody() error {
 	if r.http.Body == nil {
 		return nil
@@ -139,17 +139,17 @@ func (r *request) readBody() error {
 	case mediaMultipart:
 		r.readParts(src, params["boundary"])
 	case mediaForm, mediaJSON:
-		r.readText(src)
+		r.readBytes(src)
 	}
 	_, _ = io.Copy(io.Discard, src) // its error is the source's
 	r.size = src.n
 	if src.err == nil && r.http.ContentLength > 0 && src.n != r.http.ContentLength {
-		return errors.New("cardwiretest: the body has another length than announced")
+		return errors.New("cardwiretest: the length of the body is not its Content-Length")
 	}
 	return src.err
 }
 
-func (r *request) readText(src io.Reader) {
+func (r *request) readBytes(src io.Reader) {
 	text, err := io.ReadAll(io.LimitReader(src, maxBody+1))
 	switch {
 	case err != nil: // src knows
@@ -165,7 +165,7 @@ func (r *request) readText(src io.Reader) {
 	}
 }
 
-// pairs reads name=value&name=value, keeping order and repetition.
+// pairs reads name=value&name=value, keeping the order and duplicates.
 func pairs(text string) (list []field, problem string) {
 	if text == "" {
 		return nil, ""
@@ -176,14 +176,14 @@ func pairs(text string) (list []field, problem string) {
 		value, err2 := url.QueryUnescape(value)
 		if err != nil || err2 != nil || name == "" || strings.Contains(pair, ";") ||
 			!utf8.ValidString(name) || !utf8.ValidString(value) {
-			return list, "is not made of names and values"
+			return list, "must consist of names and values"
 		}
 		list = append(list, field{name: name, value: value})
 	}
 	return list, ""
 }
 
-// readJSON reads an object, keeping order and repetition of its members.
+// readJSON reads an object, keeping the order and duplicates of its fields.
 func (r *request) readJSON(text []byte) {
 	if err := r.readObject(json.NewDecoder(bytes.NewReader(text))); err != nil || !utf8.Valid(text) {
 		r.bodyProblem = refusal(http.StatusBadRequest, "the body is not a JSON object")
@@ -203,9 +203,9 @@ func (r *request) readObject(d *json.Decoder) error {
 		if err := d.Decode(&raw); err != nil {
 			return err
 		}
-		f := field{name: name.(string)} // Token sees to that
+		f := field{name: name.(string)} // Token guarantees a string
 		if raw[0] != '"' || json.Unmarshal(raw, &f.value) != nil {
-			f.problem = "must be text"
+			f.problem = "must be a string"
 		}
 		r.body = append(r.body, f)
 	}
@@ -250,17 +250,17 @@ func (r *request) readPart(p *multipart.Part) error {
 	}
 	text, err := io.ReadAll(io.LimitReader(p, maxField+1))
 	if f.value = string(text); len(text) > maxField || !utf8.Valid(text) {
-		f.value, f.problem = "", "must be text of at most 64 KiB"
+		f.value, f.problem = "", "must be a string of at most 64 KiB"
 	}
 	r.body = append(r.body, f)
 	return err
 }
 
-// param is a parameter or a field that an operation takes.
+// param is a parameter or a field of an operation.
 type param struct {
 	name     string
 	required bool
-	check    func(string) string // what the value must be, "" if it is; nil: it is a file
+	check    func(string) string // returns what the value must be, "" if it is valid; nil: it is a file
 }
 
 func (r *request) checkQuery(params []param) *result {
@@ -285,8 +285,8 @@ func (r *request) checkBody() *result {
 	return r.check(r.operation.fields, r.body, "the field ")
 }
 
-// check compares what was sent with what there is, in this order, so that the
-// msg names what most likely is the mistake.
+// check compares what was sent with what the operation takes, in this order, so that
+// the msg names the most likely mistake.
 func (r *request) check(params []param, sent []field, what string) *result {
 	if r.values == nil {
 		r.values = map[string]string{}
@@ -299,7 +299,7 @@ func (r *request) check(params []param, sent []field, what string) *result {
 		case i < 0:
 			problem = "is unknown"
 		case slices.Contains(seen, f.name):
-			problem = "is repeated"
+			problem = "appears twice"
 		default:
 			problem = params[i].problem(f)
 		}
@@ -336,8 +336,8 @@ func (p *param) problem(f field) string {
 	return p.check(f.value)
 }
 
-// plainName returns the name of a field if it is one: a stray card number must
-// not come back in a refusal or stay in a record, even as a name.
+// plainName returns the name of a field if it looks like one: a stray card number
+// must not appear in a refusal or a record, even as a name.
 func plainName(name string) string {
 	digits := 0
 	for _, c := range name {
@@ -355,9 +355,9 @@ func plainName(name string) string {
 	return name
 }
 
-// What values must be.
+// The rules for values.
 
-func plainText(v string) string {
+func notEmpty(v string) string {
 	if v == "" {
 		return "is empty"
 	}
@@ -373,7 +373,7 @@ func numeric(v string) string {
 
 func count(v string) string {
 	if numeric(v) != "" || v[0] == '0' || len(v) > 9 {
-		return "must be a number from 1"
+		return "must be a number, at least 1"
 	}
 	return ""
 }
@@ -402,7 +402,7 @@ func date(v string) string {
 	return ""
 }
 
-func uuidText(v string) string {
+func uuidString(v string) string {
 	const want = "must be a UUID"
 	if len(v) != 36 {
 		return want
@@ -421,9 +421,9 @@ func amount(v string) string {
 	switch {
 	case numeric(whole) != "", numeric(fraction) != "", len(fraction) != 2, len(whole) > 15,
 		len(whole) > 1 && whole[0] == '0':
-		return "must be a decimal with two fraction digits"
+		return "must be a decimal with two decimal places"
 	case strings.Trim(v, "0.") == "":
-		return "must be above zero"
+		return "must be greater than zero"
 	}
 	return ""
 }

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// Server is a [Service] that listens on loopback. [NewServer] makes one: the zero
-// value and nil are of no use.
+// Server is a [Service] that listens on loopback. [NewServer] creates one: the zero
+// value and nil are not usable.
 type Server struct {
-	// Service is what listens: its methods are the server's.
+	// Service is the service that listens; its methods are also the server's.
 	*Service
 	// URL is the base URL, which ends in /api/v1.
 	URL string
@@ -37,7 +37,7 @@ func NewServer(tb testing.TB, opts ...Option) *Server {
 	service := New(opts...)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		tb.Fatalf("cardwiretest: no port to listen on: %v", err)
+		tb.Fatalf("cardwiretest: listening on 127.0.0.1 failed: %v", err)
 		return nil
 	}
 	tb.Cleanup(service.serve(listener))
@@ -47,9 +47,9 @@ func NewServer(tb testing.TB, opts ...Option) *Server {
 	}
 }
 
-// serve returns a function that ends everything which serve began.
+// serve returns a function that ends everything that serve began.
 func (s *Service) serve(l net.Listener) (stop func()) {
-	var running sync.RWMutex // read-locked by requests under way
+	var running sync.RWMutex // read-locked by requests in progress
 	served := make(chan struct{})
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func (s *Service) serve(l net.Listener) (stop func()) {
 			s.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: time.Minute,
-		ErrorLog:          log.New(io.Discard, "", 0), // a test's output is the test's
+		ErrorLog:          log.New(io.Discard, "", 0), // keeps the test's output clean
 	}
 	go func() {
 		defer close(served)
@@ -74,11 +74,11 @@ func (s *Service) serve(l net.Listener) (stop func()) {
 	}
 }
 
-// ServeHTTP answers a request whose path begins with /api/v1.
+// ServeHTTP responds to a request whose path begins with /api/v1.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := s.handle(r)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client has left, or the server closes
+		panic(http.ErrAbortHandler) // the client has disconnected, or the server closes
 	}
 	switch a.delivery {
 	case reset, closed, notHTTP:
@@ -92,7 +92,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(a.status)
 	switch a.delivery {
 	case whole:
-		_, _ = w.Write(a.body) // a client that left is the client's affair
+		_, _ = w.Write(a.body) // the client may have disconnected
 	case cut:
 		_, _ = w.Write(a.body[:a.keep])
 		_ = http.NewResponseController(w).Flush()
@@ -102,8 +102,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hijack ends the connection itself, since net/http would answer first.
-func (a *answer) hijack(w http.ResponseWriter) {
+// hijack ends the connection itself, because net/http would respond first.
+func (a *response) hijack(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -123,7 +123,7 @@ func (a *answer) hijack(w http.ResponseWriter) {
 	}
 }
 
-func (s *Service) drip(ctx context.Context, w http.ResponseWriter, a answer) {
+func (s *Service) drip(ctx context.Context, w http.ResponseWriter, a response) {
 	flusher := http.NewResponseController(w)
 	_ = flusher.Flush()
 	for body := a.body; len(body) > 0; {
@@ -137,14 +137,13 @@ func (s *Service) drip(ctx context.Context, w http.ResponseWriter, a answer) {
 	}
 }
 
-// maxHeader is the greatest header that is delivered in process.
+// maxHeader is the maximum size of a header in process.
 const maxHeader = 64 << 10
 
-// RoundTrip answers a request in process, whatever its host, as a connection of
-// its own would: it honours the context of the request, and what resets or
-// closes a connection is an error. A header of more than 64 KiB is the error
-// that a transport with that limit returns. Compressed bodies are delivered as
-// they are.
+// RoundTrip responds to a request in process, whatever its host, as over a new
+// connection: it honors the context of the request, and a reset or closed connection
+// is an error. A header of more than 64 KiB is the error that a transport with that
+// limit returns. Compressed bodies are not decompressed.
 func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r == nil || r.URL == nil {
 		return nil, errors.New("cardwiretest: the request has no URL")
@@ -171,7 +170,7 @@ func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.response(r, a)
 }
 
-func (s *Service) response(r *http.Request, a answer) (*http.Response, error) {
+func (s *Service) response(r *http.Request, a response) (*http.Response, error) {
 	header := a.header.Clone()
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	size := 0
@@ -185,21 +184,21 @@ func (s *Service) response(r *http.Request, a answer) (*http.Response, error) {
 		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, ContentLength: int64(len(a.body)), Request: r,
-		Body: &replyBody{service: s, ctx: r.Context(), answer: a},
+		Body: &responseBody{service: s, ctx: r.Context(), response: a},
 	}, nil
 }
 
-// replyBody is the body of an answer in process.
-type replyBody struct {
-	service *Service
-	ctx     context.Context
-	answer  answer
-	at      int
-	closed  bool
+// responseBody is the body of a response in process.
+type responseBody struct {
+	service  *Service
+	ctx      context.Context
+	response response
+	at       int
+	closed   bool
 }
 
-func (b *replyBody) Read(p []byte) (int, error) {
-	a := &b.answer
+func (b *responseBody) Read(p []byte) (int, error) {
+	a := &b.response
 	end := len(a.body)
 	if a.delivery == cut {
 		end = a.keep
@@ -227,7 +226,7 @@ func (b *replyBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (b *replyBody) Close() error {
+func (b *responseBody) Close() error {
 	b.closed = true
 	return nil
 }

@@ -1,7 +1,7 @@
-// Package cardwiretest is a card-issuing and remittance service to test against:
+// Package cardwiretest is a fake card-issuing and remittance service to test against:
 // stateful, deterministic, strict about requests, and able to fail on demand.
 //
-// A test takes it in one of three ways. In process, without a socket:
+// A test uses it in one of three ways. In process, without a socket:
 //
 //	client, service := cardwiretest.NewClient(t)
 //
@@ -16,19 +16,18 @@
 //	httpClient := &http.Client{Transport: service}
 //
 // The service starts with BINs, cards of every status, remittance currencies
-// and states, all derived from a seed: the same seed gives the same bytes. More
-// can be put in by [Service.AddBIN], [Service.AddCard] and
-// [Service.AddFailedOperation].
+// and states, all derived from a seed: the same seed gives the same bytes.
+// [Service.AddBIN], [Service.AddCard] and [Service.AddFailedOperation] add more.
 //
-// [Service.Fail] makes an operation fail in a chosen way, before or after it took
-// effect. [Service.Executions] and [Service.Ledger] then tell what really
-// happened, and [Service.Requests] what was asked.
+// [Service.Fail] makes an operation fail in a chosen way, before or after it was
+// executed. [Service.Executions] and [Service.Ledger] then report what really
+// happened, and [Service.Requests] what was requested.
 //
 // # Requests
 //
-// A request is refused unless it is exactly what the interface describes. The
-// refusal is an envelope whose code is the HTTP status, whose msg names the
-// field and whose data is null. No refusal repeats a value.
+// A request is refused unless it is exactly what the API documents. The refusal is an
+// envelope whose code is the HTTP status, whose msg names the field and whose data is
+// null. It never contains a value of the request.
 //
 //	400  a body that is not what its content type says
 //	401  a missing or wrong key
@@ -36,32 +35,34 @@
 //	405  another method
 //	413  a form or JSON body of more than 1 MiB
 //	415  another content type
-//	422  a field that is missing, unknown, repeated or malformed, or an operation
+//	422  a field that is missing, unknown, duplicate or malformed, or an operation
 //	     that the state does not allow
 //
-// # Where the interface shows nothing
+// # What is undocumented
 //
-// The service has to choose, and another may choose otherwise. Pages hold the
-// oldest card first; a page without cards is page 1 of 1. Freeze card makes the
-// card frozen, unless it is closed or closing; clientTransactionId is optional, and
-// a UUID, since cancelling and retrying take nothing else.
-// A cancelled or retried operation is no longer failed. A transfer needs
-// merchantOrderNo, payoutCurrency and transferAmount. The allow members of a BIN
-// are not enforced. The pan of Get card secrets is the standard base64 of a
+// The fake has to choose; a real service may choose otherwise. Pages list the oldest
+// card first; a page without cards is page 1 of 1. Freeze card makes the card frozen,
+// unless it is closed or closing; clientTransactionId is optional, and a UUID, because
+// cancel and retry accept nothing else. A cancelled or retried operation is no longer
+// failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount. The
+// allow fields of a BIN are not enforced. The pan of Get card secrets is the standard base64 of a
 // nonce of 12 bytes followed by the number under AES-256-GCM, whose key is the
 // SHA-256 of the API key.
 //
 // # Card data
 //
 // Card numbers are canaries: they begin with their BIN, have 16 digits and fail
-// the Luhn check, so that no number can be a real one, and [NoLeaks] finds them
-// wherever a program prints them.
+// the Luhn check, so that none can be real, and [NoLeaks] finds them in a program's
+// output.
 package cardwiretest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -69,12 +70,12 @@ import (
 // DefaultKey is the API key that a service accepts unless WithKey gives another.
 const DefaultKey = "cwtest-canary-key-5f0c9d7e31ab4286"
 
-// basePath is what the paths of all operations begin with.
+// basePath is the prefix of all operations' paths.
 const basePath = "/api/v1"
 
 // Service is the fake service: an [http.Handler] for paths below /api/v1, and an
-// [http.RoundTripper] that answers requests in process whatever their host. It
-// is safe for concurrent use. [New] makes one: the zero value and nil are of no use.
+// [http.RoundTripper] that responds to requests in process whatever their host. It is
+// safe for concurrent use. [New] creates one: the zero value and nil are not usable.
 type Service struct {
 	settings
 	done chan struct{} // closed with the server, if there is one
@@ -82,16 +83,20 @@ type Service struct {
 	mu       sync.Mutex
 	world    world
 	planned  map[string][]*plan
-	pending  map[*time.Timer]struct{} // executions to come
+	pending  map[*time.Timer]struct{} // pending executions
 	ledger   []Execution
-	answered map[string]int // reads, by operation
+	served   map[string]int // successful reads, by operation
 	requests []RequestRecord
+	handlers map[string]handler // by method and path
 }
+
+// handler responds to an operation that the API only names.
+type handler func(*http.Request) (code int, msg string, data any)
 
 // Option configures a [Service].
 type Option func(*settings)
 
-// settings is what options set.
+// settings are what options set.
 type settings struct {
 	seed        int64
 	cards       int
@@ -104,8 +109,8 @@ type settings struct {
 	deduplicate bool
 }
 
-// names are the names of what the interface does not name. A parameter whose
-// name is "" is refused as unknown.
+// names are the undocumented names. A parameter whose name is "" is refused as
+// unknown.
 type names struct {
 	limit, page, subAccount, status, cardBIN             string
 	createdFrom, createdTo, transactedFrom, transactedTo string
@@ -118,8 +123,8 @@ const (
 	defaultMaxPageSize = 100
 )
 
-// New returns a service of its own. It holds no goroutine and need not be closed. A
-// nil option is none.
+// New returns a new service. It starts no goroutine and need not be closed. A nil
+// option is ignored.
 func New(opts ...Option) *Service {
 	set := settings{
 		seed: 1, cards: defaultCards, key: DefaultKey, maxPageSize: defaultMaxPageSize,
@@ -140,44 +145,90 @@ func New(opts ...Option) *Service {
 		world:    newWorld(set.seed, set.cards),
 		planned:  map[string][]*plan{},
 		pending:  map[*time.Timer]struct{}{},
-		answered: map[string]int{},
+		served:   map[string]int{},
 	}
 }
 
 // WithSeed chooses the data: the same seed gives the same bytes. The default is 1.
 func WithSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
-// WithCards sets the number of cards to begin with. The default is 25. From 6 on
-// every status occurs.
+// WithCards sets the number of cards to begin with. The default is 25. With 6 or
+// more, every status occurs.
 func WithCards(n int) Option { return func(s *settings) { s.cards = max(n, 0) } }
 
-// WithQuirks makes replies deviate from the interface as some backends do and
-// clients must tolerate: escaped slashes and letters, members in any order and
-// unknown ones among them, a null that is left out, numbers as text, codes as
-// numbers, flags as booleans and booleans as flags, and [] and {} for each other
-// where they are empty. No value changes.
+// WithQuirks makes responses deviate from the API as some backends do and clients must
+// tolerate: escaped slashes and letters, fields in any order, unknown fields, missing
+// nulls, numbers as strings, codes as numbers, flags as booleans and booleans as flags,
+// and empty [] and {} for each other. No value changes.
 func WithQuirks() Option { return func(s *settings) { s.quirky = true } }
 
-// WithLatency delays every answer by d. A request whose client leaves meanwhile
-// is not served.
+// WithLatency delays every response by d. If the client disconnects meanwhile, the
+// request is not served.
 func WithLatency(d time.Duration) Option { return func(s *settings) { s.latency = d } }
 
 // WithKey sets the API key that is accepted. The default is DefaultKey. NoLeaks
-// looks for keys of at least 8 characters.
+// searches for keys of at least 8 characters.
 func WithKey(key string) Option { return func(s *settings) { s.key = key } }
 
-// WithMaxPageSize caps the page size: a larger one is answered with pages of n
-// cards. The default is 100. n below 1 is 1.
+// WithMaxPageSize caps the page size: a request for more gets pages of n cards. The default is 100. n below 1 is 1.
 func WithMaxPageSize(n int) Option { return func(s *settings) { s.maxPageSize = max(n, 1) } }
 
-// WithDeduplication answers a repeated reference as the first was answered,
-// without executing it again. By default every request is executed, and the
-// ledger shows a reference that was executed twice.
+// WithDeduplication makes the service respond to a reference that it has executed with
+// its first response, without executing it again. By default every request is
+// executed, and the ledger shows a reference that was executed twice.
 func WithDeduplication() Option { return func(s *settings) { s.deduplicate = true } }
 
-// result is what an operation comes to.
+// Handle has f respond to requests with the method for the path below /api/v1, which
+// begins with "/", in place of the operation that the fake has there, if any: for
+// operations that the API only names. f is called with an accepted key only, returns
+// what the envelope contains, and must be safe for concurrent use. The HTTP status is
+// the code where that is one from 400 to 599, and 200 otherwise. Such requests are
+// neither in the ledger nor among Requests, and no Fault strikes them. A nil f
+// removes what was set.
+func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handlers == nil {
+		s.handlers = map[string]handler{}
+	}
+	if f == nil {
+		delete(s.handlers, method+" "+path)
+		return
+	}
+	s.handlers[method+" "+path] = f
+}
+
+// handled responds by a handler, and reports whether there is one.
+func (s *Service) handled(r *http.Request) (result, bool) {
+	path, _ := strings.CutPrefix(r.URL.EscapedPath(), basePath)
+	method := cmp.Or(r.Method, http.MethodGet)
+	s.mu.Lock()
+	f := s.handlers[method+" "+path]
+	s.mu.Unlock()
+	switch {
+	case f == nil:
+		return result{}, false
+	case !s.authorised(r.Header["Authorization"]):
+		return *refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key"), true
+	case r.Body == nil:
+		r = r.Clone(r.Context())
+		r.Body = http.NoBody
+	}
+	code, msg, data := f(r)
+	body, err := json.Marshal(data)
+	if err != nil {
+		panic("cardwiretest: what the function of Handle returned cannot be marshalled: " + err.Error())
+	}
+	handled := result{status: http.StatusOK, code: code, msg: msg, data: body}
+	if code >= 400 && code <= 599 {
+		handled.status = code
+	}
+	return handled, true
+}
+
+// result is the result of an operation.
 type result struct {
-	status int // HTTP status and, unless coded otherwise, code
+	status int // HTTP status
 	code   int
 	msg    string
 	data   []byte // JSON
@@ -192,7 +243,7 @@ func refusal(status int, msg string) *result {
 	return &result{status: status, code: status, msg: msg, data: []byte("null")}
 }
 
-// operation is one operation of the interface.
+// operation is one operation of the API.
 type operation struct {
 	name   string  // as in cardwire.Error.Op
 	media  string  // content type of the body; "": none
@@ -202,7 +253,7 @@ type operation struct {
 	run    func(*Service, *request) result
 }
 
-// routes is the whole of section 4 of the interface.
+// routes are all documented operations.
 var routes = map[string]map[string]*operation{
 	"/remittance/states":   {"GET": {name: "ListRemittanceStates", reads: true, run: listStates}},
 	"/remittance/currency": {"GET": {name: "ListRemittanceCurrencies", reads: true, run: listCurrencies}},
@@ -224,8 +275,8 @@ const (
 	opCardByOrder = "GetCardByOrder"
 )
 
-// operationName returns the name under which op is counted. An unknown one is a
-// mistake in the test, which would otherwise pass for the wrong reason.
+// operationName returns the name under which op is counted. It panics if op is
+// unknown, because the test would otherwise pass for the wrong reason.
 func operationName(op string) string {
 	switch op {
 	case opCardByOrder:
@@ -243,7 +294,7 @@ func operationName(op string) string {
 	panic("cardwiretest: no operation has the name " + op)
 }
 
-// execute checks the request and lets it take effect, unless it is a rehearsal.
+// execute checks the request and executes it, unless it is a rehearsal.
 func (s *Service) execute(r *request) result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,12 +302,12 @@ func (s *Service) execute(r *request) result {
 		return *refused
 	}
 	if r.operation.reads && !r.rehearsal {
-		s.answered[r.op]++
+		s.served[r.op]++
 	}
 	return r.operation.run(s, r)
 }
 
-// refuse says what is wrong with the request, nil for nothing.
+// refuse returns the refusal of an invalid request, or nil.
 func (s *Service) refuse(r *request) *result {
 	switch {
 	case !s.authorised(r.authorization):
@@ -278,7 +329,7 @@ func (s *Service) refuse(r *request) *result {
 	return r.checkBody()
 }
 
-// authorised compares in constant time, so that the fake is no bad example.
+// authorised compares in constant time, to set a good example.
 func (s *Service) authorised(headers []string) bool {
 	if len(headers) != 1 {
 		return false

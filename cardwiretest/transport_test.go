@@ -85,7 +85,7 @@ func TestRequestBody(t *testing.T) {
 		"of no length":    {strings.NewReader(text), -1, nil},
 		"broken":          {io.MultiReader(strings.NewReader(text[:20]), failing{broken}), -1, broken},
 		"broken at large": {io.MultiReader(bytes.NewReader(make([]byte, 2<<20)), failing{broken}), -1, broken},
-		"short":           {strings.NewReader(text), int64(len(text)) + 1, errors.New("cardwiretest: the body has another length than announced")},
+		"short":           {strings.NewReader(text), int64(len(text)) + 1, errors.New("cardwiretest: the length of the body is not its Content-Length")},
 	} {
 		before := len(s.Ledger())
 		w := &watched{Reader: tc.body}

@@ -6,14 +6,14 @@ import (
 
 var uploadFields = []param{{name: "file", required: true}}
 
-// uploadImage gives a key that depends on what was uploaded, so that a test can
-// tell whether it was the right image.
+// uploadImage returns a key that depends on what was uploaded, so that a test can
+// check that it was the right image.
 func uploadImage(s *Service, r *request) result {
 	n := int(binary.BigEndian.Uint32(r.file.sum[:])) + s.world.executed
 	e := Execution{Op: r.op, Action: "upload", Size: r.file.size}
 	e.ID = "att/" + s.world.token("attachment", n, 24)
 	var o object
-	o.text("attachment_key", e.ID)
+	o.str("attachment_key", e.ID)
 	done := s.once(r, e, o.end(), func(string) {})
 	done.msg = "Uploaded"
 	return done

@@ -15,8 +15,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
-// epoch is when the service's time begins. It advances by a second with each
-// execution and by nothing else, so that replies do not depend on the day.
+// epoch is when the service's time begins. Only executions advance it, by a second
+// each, so that responses do not depend on the date.
 var epoch = time.Date(2025, time.March, 3, 9, 30, 0, 0, time.UTC)
 
 const (
@@ -36,11 +36,11 @@ type world struct {
 	byID       map[string]*Card
 	byOrder    map[string]*Card
 	operations map[string]*record // by client transaction id in lower case
-	answers    map[string]result  // first answers, by operation and reference
+	responses  map[string]result  // first responses, by operation and reference
 	currencies []currency
 	states     []state
 	executed   int
-	numbered   int // canary numbers given out
+	numbered   int // canary numbers handed out
 }
 
 // record is an operation record.
@@ -57,7 +57,7 @@ func newWorld(seed int64, cards int) world {
 		byID:       map[string]*Card{},
 		byOrder:    map[string]*Card{},
 		operations: map[string]*record{},
-		answers:    map[string]result{},
+		responses:  map[string]result{},
 		currencies: seededCurrencies,
 		states:     seededStates,
 	}
@@ -77,7 +77,7 @@ func newWorld(seed int64, cards int) world {
 	return w
 }
 
-// hash derives bytes from the seed, independent of the order of execution.
+// hash derives bytes from the seed, independent of the order of executions.
 func (w *world) hash(kind string, n int) [sha256.Size]byte {
 	b := binary.BigEndian.AppendUint64([]byte(kind), uint64(w.seed))
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(n)))
@@ -95,8 +95,8 @@ func (w *world) token(kind string, n, length int) string {
 	return hex.EncodeToString(h[:])[:length]
 }
 
-// cardID counts from a number that the seed chooses. Ten digits are too few to
-// be taken for a card number.
+// cardID counts from a number that the seed chooses. Ten digits are too few to look
+// like a card number.
 func (w *world) cardID(n int) string {
 	h := w.hash("card", 0)
 	first := 2_000_000_000 + binary.BigEndian.Uint64(h[:])%6_000_000_000
@@ -147,7 +147,7 @@ func (w *world) seedCard(i int) Card {
 	return c
 }
 
-// people have names that need escaping somewhere on their way.
+// people have names that need escaping somewhere.
 var people = []struct{ name, phone, code, email string }{
 	{"Amelia Stone", "2025550143", "+1", "amelia.stone@example.com"},
 	{"Zoë Ødegård", "40012345", "47", "zoe@example.no"},
@@ -208,8 +208,8 @@ func (w *world) money(limit, places int) string {
 	return fmt.Sprintf("%d.%0*d", n/unit, places, n%unit)
 }
 
-// number returns the next canary for a BIN: the BIN, nines up to eight digits,
-// and what makes it a canary.
+// number returns the next canary for a BIN: the BIN, nines up to eight digits, and the
+// digits that mark a canary.
 func (w *world) number(bin string) string {
 	n := w.numbered
 	w.numbered++
@@ -220,7 +220,7 @@ func (w *world) number(bin string) string {
 	return digits
 }
 
-// canaryCVVs are few and odd-looking, so that NoLeaks can know them.
+// canaryCVVs are few and unusual, so that NoLeaks can recognize them.
 var canaryCVVs = []string{"907", "917", "927", "937", "947", "957", "967", "987"}
 
 func (w *world) cvv(n int) string { return canaryCVVs[n%len(canaryCVVs)] }
@@ -232,9 +232,8 @@ func (w *world) tick() string {
 	return w.clock.Format(dateTimeLayout)
 }
 
-// AddBIN adds a BIN, or replaces the one that has its ID. Of a BIN that is left
-// empty, ID, BIN, Country, Currency and the level of AuthRequirement get plain
-// values.
+// AddBIN adds a BIN, or replaces the one with the same ID. If they are empty, ID, BIN,
+// Country, Currency and the level of AuthRequirement get default values.
 func (s *Service) AddBIN(b BIN) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,11 +264,10 @@ func (s *Service) AddBIN(b BIN) {
 	s.world.bins = append(s.world.bins, b)
 }
 
-// AddCard adds a card, or replaces the one that has its ID. Of a card, what is
-// left empty gets a plain value where the interface never sends an empty one: ID,
-// TradeID, the BIN, a canary number and CVV, Currency, amounts, ExpireDate,
-// CreateTime and UpdateTime. A CardNo that is given should not be a real one
-// either; NoLeaks looks for it.
+// AddCard adds a card, or replaces the one with the same ID. Empty fields get a default
+// value if the API never sends them empty: ID, TradeID, the BIN, a canary number and
+// CVV, Currency, amounts, ExpireDate, CreateTime and UpdateTime. Do not use a real
+// number as CardNo; NoLeaks searches for it.
 func (s *Service) AddCard(c Card) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +302,7 @@ func (s *Service) AddCard(c Card) {
 	w.put(c)
 }
 
-// findBIN falls back on the first BIN.
+// findBIN returns the first BIN if none matches.
 func (w *world) findBIN(id int, digits string) *BIN {
 	for i := range w.bins {
 		if w.bins[i].ID == id || w.bins[i].BIN == digits {
@@ -326,22 +324,22 @@ func (s *Service) SetCardStatus(id string, status int) {
 	c.Status = status
 }
 
-// AddFailedOperation adds the record of a failed card operation, which can then
-// be cancelled or retried, if it is of kind transfer_in, transfer_out, freeze,
-// unfreeze or close; spaces may stand for underscores. A record of another kind,
-// or of one that was cancelled or retried, is refused. An identifier that is
-// known fails again. It panics if clientTransactionID is no UUID, which no
-// request could name.
+// AddFailedOperation adds the record of a failed card operation. If its kind is
+// transfer_in, transfer_out, freeze, unfreeze or close, it can be cancelled or retried
+// once; spaces may replace underscores. The service refuses other kinds, and operations
+// that were already cancelled or retried. Adding a known identifier makes it fail again.
+// AddFailedOperation panics if clientTransactionID is not a UUID, which no request could
+// name.
 func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
-	if uuidText(clientTransactionID) != "" {
+	if uuidString(clientTransactionID) != "" {
 		panic("cardwiretest: the client transaction id of a failed operation must be a UUID")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.ToLower(clientTransactionID)
 	s.world.operations[id] = &record{kind: strings.ReplaceAll(kind, " ", "_"), failed: true}
-	delete(s.world.answers, answerKey("CancelOperation", id))
-	delete(s.world.answers, answerKey(opRetry, id))
+	delete(s.world.responses, referenceKey("CancelOperation", id))
+	delete(s.world.responses, referenceKey(opRetry, id))
 }
 
-func answerKey(op, reference string) string { return op + "\x00" + reference }
+func referenceKey(op, reference string) string { return op + "\x00" + reference }

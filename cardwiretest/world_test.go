@@ -16,7 +16,7 @@ var script = []string{
 	"GET /cards/info?id=", "POST /cards/private\nContent-Type: application/x-www-form-urlencoded\n\ncardId=", "GET /cards?page=2",
 }
 
-// transcript returns the replies to the script and a freeze, for the first active card.
+// transcript returns the responses to the script and a freeze, for the first active card.
 func transcript(t *testing.T, opts ...cardwiretest.Option) string {
 	t.Helper()
 	ask := inProcess(cardwiretest.New(opts...))
@@ -157,7 +157,7 @@ func TestWithKey(t *testing.T) {
 	}
 }
 
-// Quirks change the form, not the meaning: undone, the replies are the same.
+// Quirks change the form, not the meaning: undone, the responses are the same.
 func TestQuirks(t *testing.T) {
 	var all strings.Builder
 	for seed := range int64(20) {
@@ -191,7 +191,7 @@ func TestQuirks(t *testing.T) {
 	}
 }
 
-// meaning writes a reply with everything that quirks change undone.
+// meaning writes a response with everything that quirks change undone.
 func meaning(t *testing.T, text string) string {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))

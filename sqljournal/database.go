@@ -11,14 +11,14 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// times are those of a change: @now and @sendby in its statement. In PostgreSQL
-// the server's clock says what now is, because the clocks of several machines differ.
+// times are @now and @sendby of a statement. In PostgreSQL @now is the server's clock,
+// because the clocks of several machines differ.
 type times struct {
 	now    time.Time
 	sendBy any // seconds from now in PostgreSQL, a time in SQLite
 }
 
-// begins are the times of a Begin. A SendBy that is not known is now.
+// begins returns the times of a Begin. An unknown SendBy is now.
 func (j *Journal) begins(i cardwire.Intent) times {
 	unknown := i.SendBy.IsZero()
 	switch {
@@ -38,9 +38,8 @@ func (j *Journal) change(ctx context.Context, at times, statement string, args .
 	return j.execWhile(ctx, j.busy, at, statement, args)
 }
 
-// persist is change for a statement that does no more when it is executed twice: it
-// outlasts whatever passes, also what kept the database from saying that it was
-// executed.
+// persist is change for an idempotent statement: it also retries failures after which
+// the statement may have been executed.
 func (j *Journal) persist(ctx context.Context, statement string, args ...any) (changed int64, err error) {
 	return j.execWhile(ctx, j.passes, times{now: time.Now()}, statement, args)
 }
@@ -58,8 +57,7 @@ func (j *Journal) execWhile(ctx context.Context, passes func(error) bool, at tim
 	return rows, err
 }
 
-// bind puts in what every statement may contain: @now, @sendby, and in @this that the
-// journal is the one that it must be.
+// bind replaces @now, @sendby, and @this, which checks the journal's identity.
 func (j *Journal) bind(statement string, at times, args []any) (string, []any) {
 	put := func(word, before string, value any, after string) {
 		if strings.Contains(statement, word) {
@@ -80,18 +78,18 @@ func (j *Journal) bind(statement string, at times, args []any) (string, []any) {
 	return j.query(strings.ReplaceAll(statement, "@this", "TRUE")), args
 }
 
-// query is the statement in the dialect, with the names of the journal's tables.
+// query returns the statement in the dialect, with the names of the journal's tables.
 func (j *Journal) query(statement string) string { return j.dialect.query(statement, j.table) }
 
-// How long the journal tries again where its caller's context does not end before,
-// and how long it waits between two tries.
+// How long the journal retries unless the caller's context ends earlier, and how long it
+// waits between two tries.
 const (
 	repeatTimeout = 10 * time.Second
 	repeatWait    = time.Millisecond
 	repeatMaxWait = 50 * time.Millisecond
 )
 
-// repeated tries again what failed for a reason that passes.
+// repeated calls try, and retries temporary failures.
 func repeated(ctx context.Context, passes func(error) bool, try func() error) error {
 	err := try()
 	if !passes(err) {
@@ -116,25 +114,25 @@ func repeated(ctx context.Context, passes func(error) bool, try func() error) er
 	}
 }
 
-// busy reports whether SQLite did nothing because of a lock. Its own words, which
-// every driver passes on, are the only sign that needs no driver.
+// busy reports whether SQLite did nothing because of a lock. SQLite's message, which
+// every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
 	return j.dialect == SQLite && says(err, "database is locked", "database table is locked")
 }
 
-// passes reports whether what failed may succeed later, as after a restart of the
-// database. What is not known to last may pass.
+// passes reports whether a failure may be temporary, as during a restart of the
+// database. Every failure that is not known to be permanent may be.
 func (j *Journal) passes(err error) bool {
 	return err != nil && err.Error() != closedDatabase && !j.misunderstood(err)
 }
 
-// closedDatabase is what database/sql says of a database that was closed.
+// closedDatabase is the message of database/sql for a closed database.
 const closedDatabase = "sql: database is closed"
 
 // misunderstood reports whether the database refuses the statement itself: there is
 // no such table or column, no permission to write it, or a string cannot be stored.
-// The drivers of PostgreSQL tell the SQLSTATE, whose class is then 42 or 22; of SQLite
-// there are only its own words.
+// Drivers of PostgreSQL return the SQLSTATE, whose class is then 42 or 22; SQLite has
+// only its message.
 func (j *Journal) misunderstood(err error) bool {
 	if state := sqlState(err); state != "" {
 		return strings.HasPrefix(state, "42") || strings.HasPrefix(state, "22")

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Dialect is the SQL that a database speaks. Its zero value is none, which
-// [New] refuses.
+// Dialect is the SQL dialect of a database. [New] refuses its zero value.
 type Dialect int
 
 const (
@@ -37,21 +36,20 @@ func (d Dialect) check() error {
 	return nil
 }
 
-// words are how SQLite and PostgreSQL say the same. All statements are written with
-// the names on the left.
+// words are the placeholders of statements, and their SQL in SQLite and PostgreSQL.
 var words = [...][3]string{
 	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"}, // SQLite would reuse the ID of a row that vanished
-	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"},                       // nothing looks for one
+	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"},                       // never looked up
 	{"@bool", "INTEGER", "BOOLEAN"},
 	{"@count", "INTEGER", "BIGINT"},
 	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
-	{"@clock", "NULL", "clock_timestamp()"},     // when the row is read, so that none that can be seen is later
-	{"@one", " LIMIT 1", " LIMIT 1 FOR UPDATE"}, // SQLite lets nobody write in between by itself
+	{"@clock", "NULL", "clock_timestamp()"},     // read with the row, so that no visible row is later
+	{"@one", " LIMIT 1", " LIMIT 1 FOR UPDATE"}, // SQLite allows no other writer in between
 }
 
-// query puts the names of the table in, and the words of the dialect.
+// query replaces the placeholders of tables and words.
 func (d Dialect) query(text string, t table) string {
 	for _, w := range words {
 		text = strings.ReplaceAll(text, w[0], w[d])
@@ -63,14 +61,14 @@ func (d Dialect) query(text string, t table) string {
 	return text
 }
 
-// table is the name of the table of intents, after which the others are called.
+// table is the name of the table of intents, from which the other names derive.
 type table struct{ schema, name string } // schema ends in a dot or is empty
 
 func (t table) String() string { return t.schema + t.name }
 
-// names replaces the names of tables and of what belongs to them. PostgreSQL takes
-// an index for part of its table's schema and SQLite its table for part of the
-// index's; the same with triggers.
+// names replaces the placeholders of tables, indexes and triggers. PostgreSQL takes the
+// schema of an index from its table, SQLite the schema of a table from its index; the
+// same with triggers.
 func (t table) names(d Dialect) *strings.Replacer {
 	index, on := t.name, t.String()
 	if d == SQLite {
@@ -93,7 +91,7 @@ INSERT INTO @history (intent, attempt, state, kind, who, note, at)
 SELECT id, attempts, state, event, who, note, at FROM changed`
 }
 
-// moment is a time as a parameter that was read from the database.
+// moment returns a time that was read from the database as a parameter.
 func (d Dialect) moment(t time.Time) any {
 	if d == PostgreSQL {
 		return t
@@ -104,7 +102,7 @@ func (d Dialect) moment(t time.Time) any {
 // textTime is how SQLite keeps times, to PostgreSQL's precision.
 const textTime = "2006-01-02T15:04:05.000000Z"
 
-// textOf is t as SQLite keeps it. Its drivers disagree about a time.Time.
+// textOf returns t as SQLite stores it. Its drivers disagree about a time.Time.
 func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(textTime) }
 
 // moment reads a time of either dialect; null is the zero time.
@@ -127,8 +125,7 @@ func (m *moment) Scan(v any) (err error) {
 	return err
 }
 
-// now is m, or where the database has no clock the time of this machine, which it
-// is on.
+// now returns m, or the time of this machine if the database has no clock of its own.
 func (m moment) now() time.Time {
 	if m.IsZero() {
 		return time.Now()

@@ -53,7 +53,7 @@ func parseTable(name string) (table, error) {
 // after the name of a schema and a dot if need be, as in payments.cardwire_intents.
 // The default is [DefaultTable]. Two more tables have its name with _history and
 // _journal at the end. Each account and each environment of the service needs a table
-// of its own: a reference of one says nothing of the same reference in another.
+// of its own: the same reference is a different order in each.
 func WithTable(name string) Option {
 	return func(j *Journal) (err error) {
 		j.table, err = parseTable(name)
@@ -76,10 +76,10 @@ func WithIdentity(id string) Option {
 // WithRepeats is for clients with cardwire.Profile.ServerDeduplicates, which may
 // retry what is in progress or unknown. Begin then records such a retry before it is
 // sent. From then on a refusal no longer resolves the intent, whichever call learns
-// of it: only that it was executed, or [Journal.Resolve].
+// of it: only an execution does, or [Journal.Resolve].
 //
-// Without it Begin refuses every retry, whatever the profile says. It costs other
-// clients their refusals, so leave it out for them.
+// Without it Begin refuses every retry, whatever the profile says. For clients
+// without that profile it would only leave refusals unresolved, so do not use it there.
 func WithRepeats() Option {
 	return func(j *Journal) error {
 		j.repeats = true
@@ -87,7 +87,7 @@ func WithRepeats() Option {
 	}
 }
 
-// New returns a Journal in db, which speaks the dialect. It does not touch the
+// New returns a Journal in db, a database of the dialect. It does not access the
 // database; see [Journal.Verify] and [Journal.Migrate].
 func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 	if db == nil {
@@ -164,8 +164,8 @@ INSERT INTO @intents (` + columns + `)
 SELECT ?1, ?2, FALSE, ?3, ?4, 'open', FALSE, ?5, 1, '', @now, @now, @sendby, NULL, 'begun', '', '' WHERE @this
 AND NOT EXISTS (SELECT 1 FROM @intents WHERE op = ?1 AND reference = ?2 AND NOT exclusive AND holder = ?5)`
 
-// beginTries bounds how often Begin finds a reference taken that is free by the
-// time that it looks.
+// beginTries bounds how often Begin tries again after it lost a race for a reference
+// that was then free.
 const beginTries = 3
 
 // Begin implements cardwire.Journal. It returns nil if the intent is on record,
@@ -214,10 +214,10 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 
 // beginPatience is for how long Begin waits for its statement after its caller's
 // context is done. A server that is told to cancel a statement may execute it all
-// the same, and then after it was released.
+// anyway, after the reference was released.
 const beginPatience = time.Second
 
-// outlasting returns a context that ends that much later than ctx.
+// outlasting returns a context that ends later than ctx, by patience.
 func outlasting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
@@ -275,8 +275,8 @@ func mustNotSend(d *cardwire.DuplicateIntent) error {
 	return fmt.Errorf("sqljournal: no retry is on record: %w", d)
 }
 
-// retry records that what is open or unknown is about to be sent once more. It
-// counts as begun now: nothing is resolved while the retry is in progress.
+// retry records that an open or unknown intent is about to be sent again. It counts
+// as begun now: nothing is resolved while the retry is in progress.
 func (j *Journal) retry(ctx context.Context, i cardwire.Intent) (free bool, err error) {
 	recorded, err := j.change(ctx, j.begins(i), `
 UPDATE @intents SET state = 'unknown', attempts = attempts + 1, begun_at = @now, send_by = @later(send_by, @sendby), ended_at = NULL,
@@ -309,7 +309,7 @@ func (j *Journal) Look(ctx context.Context, op, reference string) error {
 	return r.duplicate()
 }
 
-// row is the unique intent of a reference, as it is at the time now. Without a state
+// row is the unique intent of a reference at the time now. An empty state means that
 // there is none.
 type row struct {
 	state, body, holder, serviceID string
@@ -318,7 +318,7 @@ type row struct {
 	now                            time.Time
 }
 
-// find reads the row of a reference, where this is the journal that it should be.
+// find reads the row of a reference, and checks the journal's identity.
 func (j *Journal) find(ctx context.Context, op, reference string) (r row, err error) {
 	var identity string
 	var now, begun, sendBy moment
@@ -345,8 +345,8 @@ FROM @journal AS j LEFT JOIN @intents AS i ON i.op = ?1 AND i.reference = ?2 AND
 func (r row) refused() bool { return r.state == stateRefused || r.state == stateNotSent }
 func (r row) free() bool    { return r.state == "" || r.refused() && !r.closed }
 
-// duplicate is what the row says of its reference. A call that began in the future,
-// by a clock that was set back since, is not known to be in progress.
+// duplicate returns what the row says about its reference. A call that began in the
+// future, because a clock was set back, is not reported as in progress.
 func (r row) duplicate() *cardwire.DuplicateIntent {
 	d := &cardwire.DuplicateIntent{Outcome: outcomeOf(r.state), ServiceID: r.serviceID}
 	if inProgress(r.state, r.begun, r.sendBy, r.now) {
@@ -398,8 +398,8 @@ ORDER BY CASE WHEN holder LIKE '%' || ?7 || '%' THEN 0 WHEN state = 'open' THEN 
 // [ErrNoIntent].
 //
 // Where the database fails, End tries again until ctx is done, for at most 10
-// seconds: an intent that is left open is an order that somebody must ask about. It
-// gives up at once where the database is closed or refuses the statement itself.
+// seconds: an intent that stays open must be resolved by a person. It gives up at once
+// if the database is closed or refuses the statement itself.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	statement := recordOther
 	if i.Unique {
@@ -430,7 +430,7 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	return ErrNoIntent
 }
 
-// insertAgain is a row that has vanished, with its result.
+// insertAgain inserts a row that has vanished, with its result.
 const insertAgain = `
 INSERT INTO @intents (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, @now, @now, @now, @now, 'recorded again', '', '' WHERE @this
@@ -440,9 +440,9 @@ ON CONFLICT (op, reference) WHERE exclusive DO NOTHING`
 // releaseTimeout bounds what a failed Begin adds to its caller's deadline.
 const releaseTimeout = time.Second
 
-// release marks an intent that may have been recorded as not sent, again and again
-// until it has. Where that fails too, the intent stays open, which is the safe
-// direction, and a later Begin takes it back.
+// release marks an intent that may have been recorded as not sent, and retries until it
+// succeeds or time is up. If it fails, the intent stays open, which is safe, and a later
+// Begin releases it.
 func (j *Journal) release(ctx context.Context, i cardwire.Intent, holder string) {
 	j.abandoned.add(holder)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -467,10 +467,10 @@ WHERE `+byReference+which+` AND holder = ?4 AND state = 'open' AND @this`, i.Op,
 	return nil
 }
 
-// maxAbandoned bounds what a Journal remembers of Begins that failed.
+// maxAbandoned bounds how many failed Begins a Journal remembers.
 const maxAbandoned = 1 << 14
 
-// holders is a set of those whose Begin failed, and that have sent nothing.
+// holders is the set of calls whose Begin failed, and that have sent nothing.
 type holders struct {
 	mu  sync.Mutex
 	set map[string]struct{}
@@ -482,7 +482,7 @@ func (h *holders) add(holder string) {
 	if h.set == nil {
 		h.set = map[string]struct{}{}
 	}
-	for other := range h.set { // any: what is forgotten waits for somebody to resolve it
+	for other := range h.set { // any: a forgotten one must be resolved by a person
 		if len(h.set) < maxAbandoned {
 			break
 		}

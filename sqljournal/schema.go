@@ -12,7 +12,7 @@ import (
 // schemaVersion is the version of the tables that this program reads and writes.
 const schemaVersion = 2
 
-// tables creates what there is in both dialects.
+// tables creates the tables and indexes of both dialects.
 var tables = []string{`
 CREATE TABLE @intents (
 	id          @id,
@@ -60,7 +60,7 @@ CREATE TABLE @journal (
 	journalRow = `INSERT INTO @journal (one, version, identity) SELECT 1, 2, @random`
 )
 
-// triggers write SQLite's history in the statement that changes the intent.
+// triggers write SQLite's history, within the statement that changes the intent.
 var triggers = []string{trigger("begun", "INSERT"), trigger("changed", "UPDATE OF event")}
 
 func trigger(name, on string) string {
@@ -71,7 +71,7 @@ CREATE TRIGGER @index_` + name + ` AFTER ` + on + ` ON @on BEGIN
 END`
 }
 
-// upgradePostgreSQL keeps the table, and with it who may use it.
+// upgradePostgreSQL keeps the table, and with it its permissions.
 var upgradePostgreSQL = []string{
 	`DROP INDEX IF EXISTS @schema@name_reference, @schema@name_undecided`,
 	`ALTER TABLE @intents
@@ -88,14 +88,14 @@ var upgradePostgreSQL = []string{
 	otherIndex, unresolvedIndex, historyTable, historyIndex, journalTable, upgradeHistory, journalRow,
 }
 
-// upgradeHistory is what version 1 knew of the last try.
+// upgradeHistory records what version 1 knew of the last try.
 const upgradeHistory = `
 INSERT INTO @history (intent, attempt, state, kind, who, note, at)
 SELECT id, attempts, CASE WHEN kind = 'begun' THEN 'open' ELSE state END, kind, '', 'from version 1 of the schema', at
 FROM (SELECT id, attempts, state, 'begun' AS kind, begun_at AS at FROM @intents
 	UNION ALL SELECT id, attempts, state, 'ended', ended_at FROM @intents WHERE ended_at IS NOT NULL) AS known ORDER BY id, at`
 
-// upgradeSQLite makes the table anew, because SQLite changes no constraint.
+// upgradeSQLite creates the table anew, because SQLite cannot change a constraint.
 var upgradeSQLite = slices.Concat(
 	[]string{
 		`DROP INDEX IF EXISTS @index_exclusive`, `DROP INDEX IF EXISTS @index_reference`, `DROP INDEX IF EXISTS @index_undecided`,
@@ -111,7 +111,7 @@ var upgradeSQLite = slices.Concat(
 	triggers,
 )
 
-// schema is what creates a new journal.
+// schema returns the statements that create a new journal.
 func (d Dialect) schema() []string {
 	if d == SQLite {
 		return slices.Concat(tables, triggers, []string{journalRow})
@@ -120,7 +120,7 @@ func (d Dialect) schema() []string {
 }
 
 // Schema returns the statements by which [Journal.Migrate] creates a new journal, for
-// those who migrate by other means. They are for one transaction, and fail where the
+// those who migrate by other means. Execute them in one transaction; they fail if the
 // tables exist. The table is named as in [WithTable].
 func Schema(d Dialect, name string) (string, error) {
 	if err := d.check(); err != nil {
@@ -134,9 +134,9 @@ func Schema(d Dialect, name string) (string, error) {
 }
 
 // Migrate creates the journal's tables, or upgrades those of an older version. It
-// is a step of a deployment, and may be carried out by several processes at once: a
-// program calls [Journal.Verify], because one that creates what is missing does not
-// notice that everything was forgotten. It needs permission to create tables.
+// is a step of a deployment; several processes may call it concurrently. A program calls
+// [Journal.Verify] instead: if it created missing tables, it would not notice that the
+// database has forgotten everything. Migrate needs permission to create tables.
 //
 // Migrate returns [ErrSchema], and changes nothing, where the tables are newer than
 // this program, another journal's, or missing although [WithIdentity] names a journal.
@@ -158,7 +158,7 @@ func (j *Journal) migrate(ctx context.Context, conn *sql.Conn) error {
 	}
 	statements := j.dialect.schema()
 	switch {
-	case found.journal: // whatever else it is, it is not to be created
+	case found.journal: // it exists, so it must not be created
 		return j.accept(found)
 	case j.pinned() != "":
 		return errMissing
@@ -177,8 +177,8 @@ func (j *Journal) migrate(ctx context.Context, conn *sql.Conn) error {
 
 // Verify returns nil if the journal's tables are those of this program's version, and
 // the journal is the one that [WithIdentity] names, or that this Journal found first.
-// If they are not it returns [ErrSchema], and the failure of the database if it cannot
-// tell. It creates nothing. Call it as the program starts, and as a readiness check.
+// Otherwise it returns [ErrSchema], or the failure of the database. It creates nothing.
+// Call it when the program starts, and as a readiness check.
 func (j *Journal) Verify(ctx context.Context) error {
 	found, err := j.found(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (j *Journal) Verify(ctx context.Context) error {
 }
 
 // Identity returns the identity of the journal that is in the database: what
-// [WithIdentity] takes. Migrate drew it by lot, once.
+// [WithIdentity] takes. It is random; Migrate writes it once.
 func (j *Journal) Identity(ctx context.Context) (string, error) {
 	found, err := j.found(ctx)
 	switch {
@@ -204,7 +204,7 @@ func (j *Journal) Identity(ctx context.Context) (string, error) {
 	return found.identity, nil
 }
 
-// pin verifies the journal unless it is known which it is.
+// pin verifies the journal unless its identity is known.
 func (j *Journal) pin(ctx context.Context) error {
 	if j.pinned() != "" {
 		return nil
@@ -212,7 +212,7 @@ func (j *Journal) pin(ctx context.Context) error {
 	return j.Verify(ctx)
 }
 
-// pinned is the identity of the journal that must be found; "": any.
+// pinned returns the identity that the journal must have; "": any.
 func (j *Journal) pinned() string {
 	if identity := j.identity.Load(); identity != nil {
 		return *identity
@@ -220,7 +220,7 @@ func (j *Journal) pinned() string {
 	return ""
 }
 
-// findings are what is in the database.
+// findings are the tables that are in the database.
 type findings struct {
 	intents, history, journal bool // whether the table exists
 	triggers                  bool // whether the history is written
@@ -228,7 +228,7 @@ type findings struct {
 	identity                  string
 }
 
-// accept reports why they are not this journal in this version.
+// accept returns why the findings are not this journal in this version.
 func (j *Journal) accept(f findings) error {
 	pinned := j.pinned()
 	switch {
@@ -279,13 +279,13 @@ func (j *Journal) inspect(ctx context.Context, db querier) (f findings, err erro
 	}
 	err = db.QueryRowContext(ctx, j.query(`SELECT version, identity FROM @journal`)).Scan(&f.version, &f.identity)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = nil // accept says what that means
+		err = nil // accept reports it
 	}
 	return f, err
 }
 
-// transaction is one that writes. BEGIN IMMEDIATE is SQLite's, whose ordinary
-// transactions fail where they have read before another wrote.
+// transaction runs do in a transaction that writes. In SQLite it is BEGIN IMMEDIATE,
+// because an ordinary transaction fails if another one wrote after it has read.
 func (j *Journal) transaction(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
 	conn, err := j.db.Conn(ctx)
 	if err != nil {
@@ -312,8 +312,8 @@ func (j *Journal) transaction(ctx context.Context, do func(context.Context, *sql
 	return err
 }
 
-// schemaLock is PostgreSQL's advisory lock around migrating: of two that create a
-// table at once one would fail.
+// schemaLock is PostgreSQL's advisory lock for migrations: of two concurrent ones that
+// create a table, one would fail.
 const schemaLock = "SELECT pg_advisory_xact_lock(7310294475036628341)"
 
 // rollback ends the transaction, or else its connection, even if ctx is done.

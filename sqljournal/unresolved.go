@@ -22,19 +22,19 @@ type Entry struct {
 	// BodySHA256 is the hash of what was to be sent, as in cardwire.Intent; "": it was
 	// voided before any request had the reference.
 	BodySHA256 string
-	// Summary is what a person recognizes it by, as in cardwire.Intent.
+	// Summary lets a person recognize it, as in cardwire.Intent.
 	Summary string
-	// Unique reports whether the reference stands for one execution.
+	// Unique reports whether the reference identifies one execution.
 	Unique bool
 	// Outcome is what is known: cardwire.OutcomeUnknown also while it is open.
 	Outcome cardwire.Outcome
-	// Open reports that no result was told since BegunAt: a call is in progress, or its
-	// process has died.
+	// Open reports that no result was recorded since BegunAt: a call is in progress, or
+	// its process has died.
 	Open bool
 	// InProgress reports that a call may still send: the time is before SendBy.
 	InProgress bool
-	// Closed reports that the reference is never begun again, by a final refusal or
-	// by [Journal.Void].
+	// Closed reports that the reference can never be begun again, after a final refusal
+	// or [Journal.Void].
 	Closed bool
 	// Attempts is how many calls were made, as far as is known.
 	Attempts int
@@ -44,13 +44,13 @@ type Entry struct {
 	CreatedAt time.Time
 	// BegunAt is when it was last begun or retried.
 	BegunAt time.Time
-	// SendBy is when it is certain that no write of it begins any more: what the
-	// client said of its last call, or earlier where that call has ended.
+	// SendBy is the time after which no write of it begins: the SendBy of its last
+	// call, or earlier if that call has ended.
 	SendBy time.Time
-	// EndedAt is when a result was last told; zero: none since BegunAt.
+	// EndedAt is when a result was last recorded; zero: none since BegunAt.
 	EndedAt time.Time
-	// Try tells this try of the intent from a later one, for [Journal.Resolve].
-	// It may be kept and passed on; what it is made of may change.
+	// Try identifies this try of the intent, for [Journal.Resolve]. It may be stored and
+	// passed on; its format may change.
 	Try string
 }
 
@@ -61,8 +61,8 @@ UNION ALL SELECT * FROM @intents WHERE op = ?1 AND reference = ?2 AND NOT exclus
 const selectEntries = `
 SELECT id, op, reference, body_sha256, summary, exclusive, state, closed, attempts, service_id, created_at, begun_at, send_by, ended_at, @clock `
 
-// Lookup returns what is known of a reference; of several intents that are not unique,
-// the last. It returns [ErrNoIntent] where there is none.
+// Lookup returns what is known of a reference, or [ErrNoIntent] if there is none. If the
+// reference has several intents that are not unique, it returns the last.
 func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, error) {
 	entries, err := j.entries(ctx, selectEntries+entriesOf+` ORDER BY id DESC LIMIT 1`, op, reference)
 	switch {
@@ -77,15 +77,15 @@ func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, erro
 // pageSize is how many entries Unresolved reads at a time.
 const pageSize = 500
 
-// Unresolved yields the intents whose outcome somebody must find out, the oldest
-// first, however many there are: those that are open longer than grace after their
+// Unresolved yields the intents whose outcome is unknown, the oldest first, however many
+// there are: those that are open longer than grace after their
 // SendBy, those that ended unknown longer than grace ago, and those that began in the
-// future, by a clock that was set back. With grace 0 they are all but those of calls
-// in progress. An error is the last that it yields.
+// future, by a clock that was set back. With grace 0 it yields all but those of
+// calls in progress. After an error it yields nothing more.
 //
 // A service may execute a request late, so use a grace of ten minutes unless it
-// promises less: who asks sooner may hear "not found" of an order that is paid after
-// that. What is resolved in the loop does not disturb it.
+// promises less: before that, the service may report "not found" for an order that it
+// executes later. It is safe to resolve intents within the loop.
 func (j *Journal) Unresolved(ctx context.Context, grace time.Duration) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		grace, last := max(0, grace), entry{}
@@ -108,7 +108,7 @@ func (j *Journal) Unresolved(ctx context.Context, grace time.Duration) iter.Seq2
 	}
 }
 
-// due is what Unresolved yields, after the grace that the parameter says. PostgreSQL's
+// due returns the condition of Unresolved; parameter is the grace. PostgreSQL's
 // clock_timestamp is later than all that the statement can see.
 func (d Dialect) due(parameter string) string {
 	before, now := parameter, "@now"
@@ -132,15 +132,15 @@ func (j *Journal) unresolved(ctx context.Context, grace time.Duration, last entr
 		j.dialect.ago(grace), j.dialect.moment(last.BegunAt), last.id)
 }
 
-// entry is an Entry with its row's number, as it was at the time now.
+// entry is an Entry with its row's ID, and the time at which it was read.
 type entry struct {
 	Entry
 	id  int64
 	now time.Time
 }
 
-// tooYoung reports that an intent was begun while the query was held up, by a lock or
-// a pause: by the query's own time, which is older, it began in the future.
+// tooYoung reports whether an intent was begun while the query was delayed, by a lock or
+// a pause: compared with the query's own, older time it began in the future.
 func (e entry) tooYoung(grace time.Duration) bool {
 	return !e.BegunAt.After(e.now) && e.SendBy.After(e.now.Add(-grace))
 }
@@ -186,13 +186,12 @@ func (j *Journal) rows(ctx context.Context, query string, args []any, start func
 	return nil
 }
 
-// tryOf is an Entry.Try: a row's attempts only ever grow, whenever the reference is
-// begun.
+// tryOf returns an Entry.Try: every Begin of the reference increases the row's attempts.
 func tryOf(id int64, attempts int) string {
 	return strconv.FormatInt(id, 10) + "-" + strconv.Itoa(attempts)
 }
 
-// parseTry returns the row's number and its attempts. Of what is no Try there is no row.
+// parseTry returns the row's ID and its attempts; for an invalid Try, those of no row.
 func parseTry(try string) (id int64, attempts int) {
 	row, count, _ := strings.Cut(try, "-")
 	id, err := strconv.ParseInt(row, 10, 64)
@@ -207,22 +206,22 @@ func parseTry(try string) (id int64, attempts int) {
 type Event struct {
 	// Time is when, in UTC; see [Entry].
 	Time time.Time
-	// Kind is "begun"; "ended", a call told its result; "resolved"; "corrected", it was
-	// resolved to executed although it was taken for refused or not sent; "voided";
+	// Kind is "begun"; "ended", a call reported its result; "resolved"; "corrected", it was
+	// resolved to executed after it was recorded as refused or not sent; "voided";
 	// "retried", see [WithRepeats]; or "recorded again", see [ErrRecordedAgain].
 	Kind string
 	// Outcome is what was known of the intent then.
 	Outcome cardwire.Outcome
-	// Try is the try that it happened to, as in [Entry].
+	// Try is the try that the event belongs to, as in [Entry].
 	Try string
 	// By is who decided it; "": a call.
 	By string
-	// Note is on what grounds.
+	// Note is why.
 	Note string
 }
 
 // History returns what happened to a reference, the oldest first. It returns
-// [ErrNoIntent] where nothing did.
+// [ErrNoIntent] if nothing did.
 func (j *Journal) History(ctx context.Context, op, reference string) (events []Event, err error) {
 	err = j.rows(ctx, `SELECT at, kind, state, intent, attempt, who, note FROM @history
 WHERE intent IN (SELECT id `+entriesOf+`) ORDER BY id`, []any{op, reference}, func() { events = nil }, func(scan func(...any) error) error {
@@ -239,14 +238,14 @@ WHERE intent IN (SELECT id `+entriesOf+`) ORDER BY id`, []any{op, reference}, fu
 	if err == nil && len(events) == 0 {
 		err = ErrNoIntent
 	}
-	// A result whose acknowledgement was lost is told twice.
+	// A result whose acknowledgement was lost is recorded twice.
 	return slices.CompactFunc(events, func(a, b Event) bool {
 		b.Time = a.Time
 		return a == b && a.Kind == "ended"
 	}), err
 }
 
-// Resolution is what somebody found out about an intent.
+// Resolution is what the service reported about an intent.
 type Resolution struct {
 	// Outcome is cardwire.OutcomeExecuted, OutcomeRefused or OutcomeNotSent.
 	Outcome cardwire.Outcome
@@ -254,21 +253,21 @@ type Resolution struct {
 	ServiceID string
 	// By is who decided. The history keeps it.
 	By string
-	// Note is on what grounds. The history keeps it.
+	// Note is why. The history keeps it.
 	Note string
 }
 
-// Resolve records what the service said of an intent, as [Journal.Unresolved] or
-// [Journal.Lookup] returned it. What is open or unknown is resolved to any of three
-// outcomes. After refused or not sent the reference may be begun again, so they must
-// be certain; what must never be sent again is then voided by [Journal.Void]. What was
-// refused, not sent or voided can be corrected to executed.
+// Resolve records the outcome of an intent, as [Journal.Unresolved] or
+// [Journal.Lookup] returned it. An open or unknown intent can be resolved to
+// executed, refused or not sent. After refused or not sent the reference may be begun
+// again, so be certain of them; [Journal.Void] then closes an order that must never be
+// sent again. A refused, not sent or voided intent can be corrected to executed.
 //
-// What is known of an entry says nothing of a try that came after it. So Resolve
-// returns [ErrDecided], and leaves the intent as it is, where it was resolved or begun
-// again since, and [ErrNoIntent] where none was begun. It returns an error that wraps
-// a *cardwire.DuplicateIntent and says until when, where a call may still send and the
-// outcome is not executed. Of e it needs Op, Reference and Try.
+// An entry proves nothing about a later try. So Resolve returns [ErrDecided], and
+// changes nothing, if the intent was resolved or begun again since, and [ErrNoIntent]
+// if none was begun. If a call may still send and the outcome is not executed, it
+// returns an error that wraps a *cardwire.DuplicateIntent and names the time until
+// which. It needs only Op, Reference and Try of e.
 func (j *Journal) Resolve(ctx context.Context, e Entry, r Resolution) error {
 	state := stateOf(r.Outcome)
 	if state == stateUnknown {
@@ -312,12 +311,12 @@ func (j *Journal) unresolvable(ctx context.Context, e Entry, id int64) error {
 }
 
 // Void closes a unique reference, so that it is never sent, or never again: for an
-// order that is cancelled before it was sent, or given up after many tries. Void it
-// before the order is marked as failed. The reference need not have been begun. What
-// is closed already stays as it is.
+// order that was cancelled before it was sent, or abandoned after many tries. Void it
+// before you mark the order as failed. The reference need not have been begun. Void does
+// not change a reference that is already closed.
 //
-// Void returns the *cardwire.DuplicateIntent of a reference that is open, unknown or
-// executed, which stays as it is.
+// If the reference is open, unknown or executed, Void changes nothing and returns its
+// *cardwire.DuplicateIntent.
 func (j *Journal) Void(ctx context.Context, op, reference string, by, note string) error {
 	if op == "" || reference == "" {
 		return errors.New("sqljournal: an intent needs an operation and a reference")
@@ -358,17 +357,17 @@ ON CONFLICT (op, reference) WHERE exclusive DO UPDATE
 SET closed = TRUE, ended_at = excluded.ended_at, event = 'voided', who = excluded.who, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed`
 
-// Stats are numbers to watch.
+// Stats are numbers to monitor.
 type Stats struct {
-	// InProgress is how many intents have calls that may still send.
+	// InProgress is the number of intents with calls that may still send.
 	InProgress int64
-	// Unresolved is how many intents [Journal.Unresolved] yields without a grace.
+	// Unresolved is the number of intents that [Journal.Unresolved] yields with grace 0.
 	Unresolved int64
 	// OldestUnresolved is when the oldest of those was begun, in UTC; zero: there is none.
 	OldestUnresolved time.Time
 }
 
-// Stats counts what is not resolved. It reads as many entries of an index.
+// Stats counts the intents in progress and unresolved. Its cost grows with their number.
 func (j *Journal) Stats(ctx context.Context) (Stats, error) {
 	var s Stats
 	var oldest moment

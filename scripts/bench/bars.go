@@ -1,12 +1,12 @@
 package main
 
-// bar is one line of the table: what is measured, and what it is held to.
+// bar is one row of the table: what is measured, and its limit.
 type bar struct {
 	id      string
 	text    string
 	unit    string  // "" is a ratio
-	limit   float64 // 0: told, and held to nothing
-	atLeast bool    // the limit is the least, not the most
+	limit   float64 // 0: reported, without a limit
+	atLeast bool    // the limit is a minimum, not a maximum
 	value   func(samples) (float64, bool)
 
 	// The same on a machine that has other things to do: by the processors' time,
@@ -27,8 +27,8 @@ const (
 	bytesBar       = 0.65
 )
 
-// bars is the table. Where a bar was met with room it has been tightened; none
-// is ever loosened without a reason in the commit.
+// bars is the table. A bar that was met with room was tightened. A commit that loosens
+// one gives the reason.
 var bars = []bar{
 	decoded("page-100", "page of 100 cards", "page=100", "time", timeBar),
 	decoded("page-100", "page of 100 cards", "page=100", "allocations", allocationsBar),
@@ -100,14 +100,14 @@ var bars = []bar{
 	},
 }
 
-// cpuTime is the unit of the processors' time, after which a benchmark's name stands.
+// cpuTime is the unit of CPU time, which follows a benchmark's name.
 const cpuTime = " cpu-ns/op"
 
 // metrics are the units that benchmarks print.
 var metrics = map[string]string{"time": "ns/op", "allocations": "allocs/op", "bytes": "B/op"}
 
 func decoded(id, text, benchmark, metric string, limit float64) bar {
-	return against(id, "decoding a reply: "+text, "Decode/"+benchmark+"/plain", "Decode/"+benchmark+"/cardwire", metric, limit)
+	return against(id, "decoding a response: "+text, "Decode/"+benchmark+"/plain", "Decode/"+benchmark+"/cardwire", metric, limit)
 }
 
 func called(id, text, benchmark, metric string, limit float64) bar {

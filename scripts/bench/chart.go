@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The chart's measures, in pixels of the width that a README is shown at.
+// The chart's measures, in pixels for the width at which a README is displayed.
 const (
 	chartWidth  = 840
 	margin      = 28
@@ -24,18 +24,18 @@ const (
 // panel is a group of bars.
 type panel struct {
 	title string
-	own   bool // it has a scale of its own, and not that of the panels before
+	own   bool // it has its own scale, not that of the previous panels
 	rows  []panelRow
 }
 
 type panelRow struct {
 	id, label string
-	other     bool // it is another client's
+	other     bool // it belongs to another client
 }
 
 var panels = []panel{
 	{
-		title: "Reading a reply",
+		title: "Reading a response",
 		rows: []panelRow{
 			{id: "page-100-time", label: "page of 100 cards"},
 			{id: "page-1000-time", label: "page of 1,000 cards"},
@@ -62,7 +62,7 @@ var panels = []panel{
 	},
 }
 
-// chartStyle brings its own ground, and so can be read on a page of any colour.
+// chartStyle has its own background, so that it is readable on a page of any color.
 //
 //nolint:misspell // CSS spells it so
 const chartStyle = `
@@ -132,7 +132,7 @@ func (p *panel) longest(r *result) (most float64) {
 }
 
 // draw writes the rows that were measured, and returns where the next panel
-// begins. A bar of the value most is as long as there is room.
+// begins. A bar of the value most takes all the room.
 func (p *panel) draw(out *strings.Builder, y int, most float64, r *result) int {
 	const left, room = margin + labelWidth, chartWidth - 2*margin - labelWidth - valueWidth
 	var rows []panelRow

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Between these lines of a document stand figures, and nothing that is written by
-// hand.
+// These lines of a document enclose generated figures, and nothing written by hand.
 const (
 	figuresBegin = "<!-- figures: written by scripts/bench -->\n"
 	figuresEnd   = "<!-- end of figures -->\n"
 )
 
-// chief are the rows that the README shows; docs/speed.md has all of them.
+// chief are the rows in the README; docs/speed.md has all rows.
 var chief = []string{
 	"page-100-time",
 	"page-100-allocations",
@@ -27,10 +26,10 @@ var chief = []string{
 	"cards",
 }
 
-// whole is what docs/speed.md shows.
+// whole returns the table of docs/speed.md.
 func (r *result) whole() string { return r.text(false) }
 
-// brief is what the README shows.
+// brief returns the table of the README.
 func (r *result) brief() string {
 	var rows []row
 	for _, id := range chief {
@@ -45,7 +44,7 @@ func (r *result) brief() string {
 	return w.String()
 }
 
-// publish puts figures into a document, in the place of those that it holds.
+// publish replaces the figures of a document.
 func publish(file, figures string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -25,7 +25,7 @@ type group struct {
 }
 
 var groups = []group{
-	{"replies", func(ctx context.Context, r *runner) error {
+	{"responses", func(ctx context.Context, r *runner) error {
 		return r.benchmarks(ctx, ".", ".", "^Benchmark(Decode|Memory|Loopback)$", pick(r, 21, 51), pick(r, "50ms", "150ms"))
 	}},
 	{"parallel", func(ctx context.Context, r *runner) error {

@@ -165,7 +165,7 @@ var mutants = []mutant{
 		fenceFile, " || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun", " || true",
 	}}},
 	{name: "not sent claimed after a first attempt that was", edits: []edit{{
-		attemptFile, "\tc.reply.NotSent = c.response.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
+		attemptFile, "\tc.response.NotSent = c.response.NotSent && unsent\n", "\tc.response.NotSent = unsent\n",
 	}}},
 	{name: "409 as refused", edits: []edit{{
 		profileFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
@@ -240,7 +240,7 @@ var mutants = []mutant{
 	{name: "executed whatever the message", edits: []edit{{outcomeFile, "e.proven && (e.message == \"\" || isSuccessMessage(e.message))", "e.proven"}}},
 	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: accepted(check.UUID, strings.ToLower(id))", "reference: accepted(check.UUID, strings.Clone(id))"}}},
 	{name: "letter case of the UUID of a freeze", edits: []edit{{cardsFile, "accepted(check.UUID, strings.ToLower(p.ClientTransactionID))", "accepted(check.UUID, strings.Clone(p.ClientTransactionID))"}}},
-	{name: "resolved reference kept unknown by the memory", edits: []edit{{journalFile, "\t\tc.remember(inflight.Free, \"\") // it was resolved, whatever this client saw of it\n", "\t\t_ = c.remember\n"}}},
+	{name: "resolved reference kept unknown by the memory", edits: []edit{{journalFile, "\t\tc.remember(inflight.Free, \"\") // it was resolved, whatever this client remembers\n", "\t\t_ = c.remember\n"}}},
 	{name: "another body told as executed", edits: []edit{{journalFile, "return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return c.op.failure(d.Outcome, &journalRefusal{ErrOtherBody"}}},
 	{name: "not sent beside one in progress", edits: []edit{{journalFile, "c.core.memory.InProgress(c.guard()); ok {", "c.core.memory.InProgress(c.guard()); ok && false {"}}},
 	{name: "not sent beside one that was executed", edits: []edit{{journalFile, "\tcase known.State == inflight.Executed:\n\t\treturn c.duplicate(", "\tcase false:\n\t\treturn c.duplicate("}}},
@@ -323,7 +323,7 @@ var mutants = []mutant{
 	}}},
 	{name: "reference in the log", edits: []edit{{observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int"}}},
 	{name: "name of an unknown field in drift", edits: []edit{{
-		"internal/wire/object.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
+		"internal/wire/object.go", "\t// The name itself is payload too, so it is not reported.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
 	{name: "export: full numbers in a file for all", dir: "examples/export", edits: []edit{{
 		"examples/export/part.go", "return opened.Size(), f.file.Chmod(partMode)", "return opened.Size(), nil",
@@ -339,7 +339,7 @@ var mutants = []mutant{
 
 	// What is read, and believed.
 	{name: "second code accepted", edits: []edit{{"internal/wire/object.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
-	{name: "second unknown field accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
+	{name: "second unknown field accepted", edits: []edit{{"internal/wire/reader.go", "\tif duplicate {\n", "\tif duplicate = false; duplicate {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
 	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(bytes.TrimSpace(b)) == 0 && len(b) == 0 {"}}},
 	{name: "any text as the record of a freeze", edits: []edit{{cardsFile, "if check.UUID(\"\", o.ID) != nil {", "if false {"}}},
@@ -352,7 +352,7 @@ var mutants = []mutant{
 	{name: "verifyPage without a second look", edits: []edit{{pagesFile, ", recheck: true}", "}"}}},
 	{name: "verifyPage without slack for zones", edits: []edit{{pagesFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
 	{name: "endAfterLast off", edits: []edit{{pagesFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
-	{name: "walk loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
+	{name: "pager loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.samePage(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
 	{name: "page to resume from not told", edits: []edit{{pagesFile, "\tresumable.Page = page\n", ""}}},
 	{name: "pages read ahead without end", edits: []edit{{pagesFile, " && len(w.ahead) < w.most && ", " && "}}},
 	{name: "pages read ahead after a failure", edits: []edit{{pagesFile, " && !w.failed.Load(); n++ {\n", "; n++ {\n"}}},
