@@ -156,7 +156,7 @@ func TestASuccessIsASpanAndADuration(t *testing.T) {
   http.response.status_code = 200
 event cardwire.attempt
   cardwire.attempt.duration = ?
-  cardwire.attempt.phase = answered
+  cardwire.attempt.phase = received
   http.response.status_code = 200
 `, told.span())
 	assert.Equal(t, map[string]uint64{"CreateTransfer success": 1}, told.durations())
@@ -183,12 +183,12 @@ event cardwire.attempt
   cardwire.attempt.wait = 1e-09
 event cardwire.attempt
   cardwire.attempt.duration = ?
-  cardwire.attempt.phase = answered
+  cardwire.attempt.phase = received
   cardwire.attempt.wait = 1e-09
   http.response.status_code = 503
 event cardwire.attempt
   cardwire.attempt.duration = ?
-  cardwire.attempt.phase = answered
+  cardwire.attempt.phase = received
   http.response.status_code = 200
 `, told.span())
 		assert.Equal(t, map[string]uint64{"CardCapacity success": 1}, told.durations())
