@@ -8,8 +8,8 @@ import (
 )
 
 // CardCapacity returns the account's capacity of cards. It calls GET
-// /account/capacity. Whether the number is a total or what is left is not shown.
-// An answer that is no integer is [ErrUnreadable].
+// /account/capacity. Whether the number is the total or what is left is undocumented.
+// A response that is not an integer is [ErrUnreadable].
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
 	return value(do(ctx, c, operation[int64]{
 		spec: spec{name: "CardCapacity", method: http.MethodGet, path: "/account/capacity"},

@@ -18,7 +18,7 @@ func TestCardCapacity(t *testing.T) {
 		"none":              {`0`, 0, nil},
 		"below zero":        {`-1`, -1, nil},
 		"the greatest":      {`9223372036854775807`, 9223372036854775807, nil},
-		"a number as text":  {`"250"`, 250, []Drift{{"data", "text for number"}}},
+		"a number as text":  {`"250"`, 250, []Drift{{"data", "string for number"}}},
 		"spaces around it":  {" \n250\t", 250, nil},
 		"the lowest number": {`-9223372036854775808`, -9223372036854775808, nil},
 	} {
@@ -39,7 +39,7 @@ func TestUnreadableCardCapacity(t *testing.T) {
 			got, err := answered(t, anything, success(data)).CardCapacity(t.Context())
 			assert.Zero(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorContains(t, err, ": data: want an integer")
+			require.ErrorContains(t, err, ": data: expected an integer")
 		})
 	}
 }

@@ -25,14 +25,14 @@ func BenchmarkDecode(b *testing.B) {
 		plain func([]byte) error
 		ours  func([]byte) error
 	}{
-		{"page=100", measure.CardPage(measure.UTF8, 1, 1, 100), measure.PlainPage, decode(object(cardPageMembers, wire.Whole))},
-		{"page=100-php", measure.CardPage(measure.PHP, 1, 1, 100), measure.PlainPage, decode(object(cardPageMembers, wire.Whole))},
-		{"page=1000", measure.CardPage(measure.UTF8, 1, 1, 1000), measure.PlainPage, decode(object(cardPageMembers, wire.Whole))},
-		{"page=1000-php", measure.CardPage(measure.PHP, 1, 1, 1000), measure.PlainPage, decode(object(cardPageMembers, wire.Whole))},
-		{"card", measure.SingleCard(measure.UTF8), measure.PlainCard, decode(object(cardMembers, singleCard))},
-		{"card-php", measure.SingleCard(measure.PHP), measure.PlainCard, decode(object(cardMembers, singleCard))},
-		{"bins=50", measure.BINs(measure.UTF8, 50), measure.PlainBINs, decode(rows(binMembers))},
-		{"bins=50-php", measure.BINs(measure.PHP, 50), measure.PlainBINs, decode(rows(binMembers))},
+		{"page=100", measure.CardPage(measure.UTF8, 1, 1, 100), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
+		{"page=100-php", measure.CardPage(measure.PHP, 1, 1, 100), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
+		{"page=1000", measure.CardPage(measure.UTF8, 1, 1, 1000), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
+		{"page=1000-php", measure.CardPage(measure.PHP, 1, 1, 1000), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
+		{"card", measure.SingleCard(measure.UTF8), measure.PlainCard, decode(object(cardFields, singleCard))},
+		{"card-php", measure.SingleCard(measure.PHP), measure.PlainCard, decode(object(cardFields, singleCard))},
+		{"bins=50", measure.BINs(measure.UTF8, 50), measure.PlainBINs, decode(rows(binFields))},
+		{"bins=50-php", measure.BINs(measure.PHP, 50), measure.PlainBINs, decode(rows(binFields))},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			b.Run("plain", func(b *testing.B) {

@@ -12,13 +12,13 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// BIN is a card product: what cards of a range of numbers can do and cost.
-// Amounts are in Currency, in whole units with the fraction that was sent. What
-// zero means for a limit or an amount bound is not shown.
+// BIN is a card product: what cards of a range of numbers can do and cost. Amounts are
+// in units of Currency, with the scale that was sent. What zero means for a limit or a
+// bound is undocumented.
 type BIN struct {
 	// ID is the service's identifier, as in Card.BINID.
 	ID int64
-	// BIN is the leading digits of the numbers, 6 or 8 of them.
+	// BIN is the first 6 or 8 digits of the card numbers.
 	BIN string
 	// Type is the kind of product; share and PrepaidCard have been seen.
 	Type string
@@ -30,69 +30,69 @@ type BIN struct {
 	Country string
 	// Currency is the currency code of the amounts.
 	Currency string
-	// AVS says whether addresses are verified.
+	// AVS reports whether addresses are verified.
 	AVS bool
-	// ThreeDS says whether 3-D Secure is used; the wire spells it 3ds.
+	// ThreeDS reports whether 3-D Secure is used; the API spells it 3ds.
 	ThreeDS bool
-	// DayPurchaseLimit is the amount that can be spent a day.
+	// DayPurchaseLimit is the amount that can be spent in a day.
 	DayPurchaseLimit decimal.Decimal
 	// SinglePurchaseLimit is the amount of one purchase.
 	SinglePurchaseLimit decimal.Decimal
-	// LifetimePurchaseLimit is the amount that can be spent at all.
+	// LifetimePurchaseLimit is the amount that can be spent in total.
 	LifetimePurchaseLimit decimal.Decimal
-	// Maintain says whether the BIN is under maintenance.
+	// Maintain reports whether the BIN is under maintenance.
 	Maintain bool
-	// Status is a flag whose meaning is not shown.
+	// Status is a flag whose meaning is undocumented.
 	Status bool
-	// API is a flag whose meaning is not shown.
+	// API is a flag whose meaning is undocumented.
 	API bool
-	// Physical says whether there are physical cards.
+	// Physical reports whether there are physical cards.
 	Physical bool
-	// Weight is a number whose meaning is not shown; the wire spells it weigh.
+	// Weight is a number whose meaning is undocumented; the API spells it weigh.
 	Weight int64
-	// ForeignFees are the fees by amount, foreign_fee_config, in the order of
-	// Low; those whose Range could not be split come last. nil: none.
+	// ForeignFees are the fees by amount, foreign_fee_config, sorted by Low; those whose
+	// Range could not be read come last. nil: none.
 	ForeignFees []FeeTier
-	// AuthFeeConfig is a JSON object whose members are not shown; nil: null.
+	// AuthFeeConfig is a JSON object with undocumented fields; nil: null.
 	AuthFeeConfig json.RawMessage
-	// RefundFeeConfig is a JSON object whose members are not shown; nil: null.
+	// RefundFeeConfig is a JSON object with undocumented fields; nil: null.
 	RefundFeeConfig json.RawMessage
-	// ReversalFeeConfig is a JSON object whose members are not shown; nil: null.
+	// ReversalFeeConfig is a JSON object with undocumented fields; nil: null.
 	ReversalFeeConfig json.RawMessage
-	// CashbackFeeConfig are JSON values whose form is not shown; empty: none.
+	// CashbackFeeConfig are JSON values of undocumented form; empty: none.
 	CashbackFeeConfig []json.RawMessage
-	// ApplePay says whether cards can be added to Apple Pay.
+	// ApplePay reports whether cards can be added to Apple Pay.
 	ApplePay bool
-	// GoogleWallet says whether cards can be added to Google Wallet.
+	// GoogleWallet reports whether cards can be added to Google Wallet.
 	GoogleWallet bool
 	// CardCount is the number of cards: card_nums.
 	CardCount int64
-	// CardCountLimited says whether CardCount is a bound: is_card_count_limited.
+	// CardCountLimited reports whether CardCount is a bound: is_card_count_limited.
 	CardCountLimited bool
 	// BusinessModes are B2B, B2C or both.
 	BusinessModes []string
 	// AuthLevel is 1 where AuthRequirement.Level is base, 2 where it is advanced.
 	AuthLevel int
 	// CreateAmount is the price of creating a card, or an amount put on it: which
-	// is not shown.
+	// is undocumented.
 	CreateAmount decimal.Decimal
-	// CardDepositFee is the fee of a deposit; the wire spells it card_depost_fee.
+	// CardDepositFee is the fee of a deposit; the API spells it card_depost_fee.
 	CardDepositFee decimal.Decimal
-	// AllowCreate says whether cards can be created.
+	// AllowCreate reports whether cards can be created.
 	AllowCreate bool
-	// AllowIn says whether cards can be topped up.
+	// AllowIn reports whether cards can be topped up.
 	AllowIn bool
-	// AllowOut says whether money can be withdrawn from cards.
+	// AllowOut reports whether money can be withdrawn from cards.
 	AllowOut bool
-	// AllowSuspend says whether cards can be suspended.
+	// AllowSuspend reports whether cards can be suspended.
 	AllowSuspend bool
-	// AllowEnable says whether suspended cards can be enabled.
+	// AllowEnable reports whether suspended cards can be enabled.
 	AllowEnable bool
-	// AllowFrozen says whether cards can be frozen.
+	// AllowFrozen reports whether cards can be frozen.
 	AllowFrozen bool
-	// AllowUnfrozen says whether frozen cards can be unfrozen.
+	// AllowUnfrozen reports whether frozen cards can be unfrozen.
 	AllowUnfrozen bool
-	// AllowDestroy says whether cards can be closed; the wire spells it allow_destory.
+	// AllowDestroy reports whether cards can be closed; the API spells it allow_destory.
 	AllowDestroy bool
 	// CreateMinAmount is the least amount at creation.
 	CreateMinAmount decimal.Decimal
@@ -108,16 +108,16 @@ type BIN struct {
 	WithdrawMaxAmount decimal.Decimal
 	// RefuseTimes is a number of declines.
 	RefuseTimes decimal.Decimal
-	// RefuseRate is a rate of declines; whether 1 or 100 is all is not shown.
+	// RefuseRate is a rate of declines, as a fraction or in percent: which is undocumented.
 	RefuseRate decimal.Decimal
 	// Scenes are the places or kinds of use.
 	Scenes []string
-	// AuthRequirement is what a cardholder must show.
+	// AuthRequirement is what a cardholder must provide.
 	AuthRequirement AuthRequirement
 }
 
-// FeeTier is the fees for amounts of one range. Its JSON does not hold the range,
-// which is the name of the member that a tier is in BIN.ForeignFees.
+// FeeTier is the fees for a range of amounts. Its JSON does not contain the range, which
+// is the name of the tier's field in BIN.ForeignFees.
 type FeeTier struct {
 	// Range is the range as sent, "<low>-<high>".
 	Range string
@@ -127,14 +127,14 @@ type FeeTier struct {
 	High decimal.Decimal
 	// Fee is a fixed fee.
 	Fee decimal.Decimal
-	// FeeRate is a fee in proportion to the amount; whether 1 or 100 is all of it
-	// is not shown.
+	// FeeRate is a fee in proportion to the amount, as a fraction or in percent: which is
+	// undocumented.
 	FeeRate decimal.Decimal
 	// ExtraFee is a further fixed fee.
 	ExtraFee decimal.Decimal
 	// ExtraFeeRate is a further fee in proportion to the amount.
 	ExtraFeeRate decimal.Decimal
-	// Bounded says that Range is "<low>-<high>".
+	// Bounded reports whether Range is "<low>-<high>".
 	Bounded bool
 }
 
@@ -157,21 +157,21 @@ const (
 	AuthLevelAdvanced = "advanced"
 )
 
-// AuthRequirement is what a cardholder must show for a card of a BIN.
+// AuthRequirement is what a cardholder must provide for a card of a BIN.
 type AuthRequirement struct {
 	// Level is AuthLevelBase or AuthLevelAdvanced.
 	Level string
-	// Fields are the fields to give.
+	// Fields are the fields to provide.
 	Fields []AuthField
 }
 
-// AuthField is one field that a cardholder gives.
+// AuthField is one field that a cardholder provides.
 type AuthField struct {
 	// Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
 	Field string
-	// Required says whether it must be given.
+	// Required reports whether it is required.
 	Required bool
-	// Description explains it: desc.
+	// Description is the explanation that the API calls desc.
 	Description string
 }
 
@@ -180,9 +180,9 @@ const (
 	fieldSelfie   = "selfieAttachmentKey"
 )
 
-// Missing returns the names of the required fields that values lacks or holds as
-// "", in the order of Fields. At level advanced the selfie is required whatever
-// Fields says. nil: nothing is missing.
+// Missing returns the names of the required fields that values does not contain or has
+// as "", in the order of Fields. At level advanced the selfie is always required. nil:
+// nothing is missing.
 func (r AuthRequirement) Missing(values map[string]string) []string {
 	var missing []string
 	for _, f := range r.Fields {
@@ -200,7 +200,7 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
 	return value(do(ctx, c, operation[[]BIN]{
 		spec: spec{name: "ListBINs", method: http.MethodGet, path: "/bins"},
-		read: rows(binMembers),
+		read: rows(binFields),
 	}, opts))
 }
 
@@ -213,24 +213,24 @@ func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
-var binMembers = []wire.Member[BIN]{
+var binFields = []wire.FieldOf[BIN]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { c.RequiredInt64(&v.ID) }},
 	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.ID(&v.BIN) }},
-	{Name: "type", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Type) }},
-	{Name: "name", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Name) }},
-	{Name: "network", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Network) }},
-	{Name: "country", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Country) }},
+	{Name: "type", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Type) }},
+	{Name: "name", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Name) }},
+	{Name: "network", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Network) }},
+	{Name: "country", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Country) }},
 	{Name: "avs", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.AVS) }},
 	{Name: "3ds", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.ThreeDS) }},
-	{Name: "day_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.DayPurchaseLimit) }},
-	{Name: "single_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.SinglePurchaseLimit) }},
-	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.LifetimePurchaseLimit) }},
+	{Name: "day_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.DayPurchaseLimit) }},
+	{Name: "single_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.SinglePurchaseLimit) }},
+	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.LifetimePurchaseLimit) }},
 	{Name: "maintain", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Maintain) }},
 	{Name: "weigh", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.Weight) }},
 	{Name: "status", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Status) }},
 	{Name: "api", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.API) }},
 	{Name: "physical", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.Physical) }},
-	{Name: "currency", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Currency) }},
+	{Name: "currency", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Currency) }},
 	{Name: "foreign_fee_config", Value: func(c *wire.Codec, v *BIN) { feeTiersValue(c, &v.ForeignFees) }},
 	{Name: "auth_fee_config", Value: func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.AuthFeeConfig) }},
 	{Name: "refund_fee_config", Value: func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.RefundFeeConfig) }},
@@ -240,10 +240,10 @@ var binMembers = []wire.Member[BIN]{
 	{Name: "google_wallet", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.GoogleWallet) }},
 	{Name: "card_nums", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.CardCount) }},
 	{Name: "is_card_count_limited", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.CardCountLimited) }},
-	{Name: "business_mode", Value: func(c *wire.Codec, v *BIN) { c.Texts(&v.BusinessModes) }},
+	{Name: "business_mode", Value: func(c *wire.Codec, v *BIN) { c.Strings(&v.BusinessModes) }},
 	{Name: "auth_level", Value: func(c *wire.Codec, v *BIN) { c.Int(&v.AuthLevel) }},
-	{Name: "create_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CreateAmount) }},
-	{Name: "card_depost_fee", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CardDepositFee) }},
+	{Name: "create_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CreateAmount) }},
+	{Name: "card_depost_fee", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CardDepositFee) }},
 	{Name: "allow_create", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowCreate) }},
 	{Name: "allow_in", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowIn) }},
 	{Name: "allow_out", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowOut) }},
@@ -252,68 +252,68 @@ var binMembers = []wire.Member[BIN]{
 	{Name: "allow_frozen", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowFrozen) }},
 	{Name: "allow_unfrozen", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowUnfrozen) }},
 	{Name: "allow_destory", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowDestroy) }},
-	{Name: "create_min_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CreateMinAmount) }},
-	{Name: "create_max_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.CreateMaxAmount) }},
-	{Name: "recharge_min_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RechargeMinAmount) }},
-	{Name: "recharge_max_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RechargeMaxAmount) }},
-	{Name: "withdraw_min_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.WithdrawMinAmount) }},
-	{Name: "withdraw_max_amount", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.WithdrawMaxAmount) }},
-	{Name: "refuse_times", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RefuseTimes) }},
-	{Name: "refuse_rate", Value: func(c *wire.Codec, v *BIN) { c.MoneyNumber(&v.RefuseRate) }},
-	{Name: "scenes", Value: func(c *wire.Codec, v *BIN) { c.Texts(&v.Scenes) }},
+	{Name: "create_min_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CreateMinAmount) }},
+	{Name: "create_max_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CreateMaxAmount) }},
+	{Name: "recharge_min_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RechargeMinAmount) }},
+	{Name: "recharge_max_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RechargeMaxAmount) }},
+	{Name: "withdraw_min_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.WithdrawMinAmount) }},
+	{Name: "withdraw_max_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.WithdrawMaxAmount) }},
+	{Name: "refuse_times", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RefuseTimes) }},
+	{Name: "refuse_rate", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RefuseRate) }},
+	{Name: "scenes", Value: func(c *wire.Codec, v *BIN) { c.Strings(&v.Scenes) }},
 	{Name: "auth_requirement", Value: func(c *wire.Codec, v *BIN) {
-		wire.Object(c, &v.AuthRequirement, authRequirementMembers, wire.Whole)
+		wire.Object(c, &v.AuthRequirement, authRequirementFields, wire.Whole)
 	}},
 }
 
 // MarshalJSON returns the BIN under the wire's names.
-func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binMembers) }
+func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binFields) }
 
-// UnmarshalJSON reads a BIN, as strictly as an answer.
-func (v *BIN) UnmarshalJSON(text []byte) error { return unmarshal(text, v, binMembers) }
+// UnmarshalJSON reads a BIN, as strictly as a response.
+func (v *BIN) UnmarshalJSON(data []byte) error { return unmarshal(data, v, binFields) }
 
-var feeTierMembers = []wire.Member[FeeTier]{
-	{Name: "fee", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.Fee) }},
-	{Name: "fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.FeeRate) }},
-	{Name: "extra_fee", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.ExtraFee) }},
-	{Name: "extra_fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.MoneyNumber(&v.ExtraFeeRate) }},
+var feeTierFields = []wire.FieldOf[FeeTier]{
+	{Name: "fee", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.Fee) }},
+	{Name: "fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.FeeRate) }},
+	{Name: "extra_fee", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.ExtraFee) }},
+	{Name: "extra_fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.ExtraFeeRate) }},
 }
 
-// MarshalJSON returns the fees under the wire's names, which do not hold the range.
-func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierMembers) }
+// MarshalJSON returns the fees under the wire's names, without the range.
+func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierFields) }
 
-// UnmarshalJSON reads fees, as strictly as an answer; the range is not among them.
-func (v *FeeTier) UnmarshalJSON(text []byte) error { return unmarshal(text, v, feeTierMembers) }
+// UnmarshalJSON reads fees, as strictly as a response, without the range.
+func (v *FeeTier) UnmarshalJSON(data []byte) error { return unmarshal(data, v, feeTierFields) }
 
-var authRequirementMembers = []wire.Member[AuthRequirement]{
-	{Name: "level", Value: func(c *wire.Codec, v *AuthRequirement) { c.Text(&v.Level) }},
-	{Name: "fields", Value: func(c *wire.Codec, v *AuthRequirement) { wire.List(c, &v.Fields, authFieldMembers) }},
+var authRequirementFields = []wire.FieldOf[AuthRequirement]{
+	{Name: "level", Value: func(c *wire.Codec, v *AuthRequirement) { c.String(&v.Level) }},
+	{Name: "fields", Value: func(c *wire.Codec, v *AuthRequirement) { wire.List(c, &v.Fields, authFieldFields) }},
 }
 
 // MarshalJSON returns the requirement under the wire's names.
 func (r AuthRequirement) MarshalJSON() ([]byte, error) {
-	return wire.Marshal(&r, authRequirementMembers)
+	return wire.Marshal(&r, authRequirementFields)
 }
 
-// UnmarshalJSON reads a requirement, as strictly as an answer.
-func (r *AuthRequirement) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, r, authRequirementMembers)
+// UnmarshalJSON reads a requirement, as strictly as a response.
+func (r *AuthRequirement) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, r, authRequirementFields)
 }
 
-var authFieldMembers = []wire.Member[AuthField]{
-	{Name: "field", Value: func(c *wire.Codec, v *AuthField) { c.Text(&v.Field) }},
+var authFieldFields = []wire.FieldOf[AuthField]{
+	{Name: "field", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Field) }},
 	{Name: "required", Value: func(c *wire.Codec, v *AuthField) { c.Bool(&v.Required) }},
-	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.Text(&v.Description) }},
+	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Description) }},
 }
 
 // MarshalJSON returns the field under the wire's names.
-func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldMembers) }
+func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldFields) }
 
-// UnmarshalJSON reads a field, as strictly as an answer.
-func (f *AuthField) UnmarshalJSON(text []byte) error { return unmarshal(text, f, authFieldMembers) }
+// UnmarshalJSON reads a field, as strictly as a response.
+func (f *AuthField) UnmarshalJSON(data []byte) error { return unmarshal(data, f, authFieldFields) }
 
-// feeTiersValue is an object whose names are ranges of amounts. PHP writes an
-// empty one as [].
+// feeTiersValue is an object whose names are ranges of amounts. PHP writes an empty one
+// as [].
 func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 	if c.Writing() {
 		writeFeeTiers(c, *tiers)
@@ -326,14 +326,14 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		return
 	}
 	c.Map(func(name []byte) {
-		if !c.Charge(sizeOfTier) {
+		if !c.Budget(sizeOfTier) {
 			return
 		}
 		t := FeeTier{Range: string(name)}
 		if t.split(); !t.Bounded {
-			c.Drift("range of another form")
+			c.Drift("unreadable range")
 		}
-		wire.Object(c, &t, feeTierMembers, wire.Whole)
+		wire.Object(c, &t, feeTierFields, wire.Whole)
 		*tiers = append(*tiers, t)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
@@ -347,7 +347,7 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 	})
 }
 
-// split reads Low and High out of Range.
+// split reads Low and High from Range.
 func (t *FeeTier) split() {
 	low, high, found := bytes.Cut([]byte(t.Range), []byte("-"))
 	if !found {
@@ -366,14 +366,14 @@ func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
 		if i > 0 {
 			c.Append(',')
 		}
-		c.AppendText(tiers[i].Range)
+		c.AppendString(tiers[i].Range)
 		c.Append(':')
-		wire.Object(c, &tiers[i], feeTierMembers, wire.Whole)
+		wire.Object(c, &tiers[i], feeTierFields, wire.Whole)
 	}
 	c.Append('}')
 }
 
-// feeConfigValue is null or an object whose members are not shown.
+// feeConfigValue is null or an object with undocumented fields.
 func feeConfigValue(c *wire.Codec, raw *json.RawMessage) {
 	if c.Writing() {
 		writeRaw(c, *raw)
@@ -393,7 +393,7 @@ func feeConfigValue(c *wire.Codec, raw *json.RawMessage) {
 	}
 }
 
-// rawListValue is an array of values whose form is not shown.
+// rawListValue is an array of values of undocumented form.
 func rawListValue(c *wire.Codec, list *[]json.RawMessage) {
 	if c.Writing() {
 		c.Append('[')
@@ -414,13 +414,13 @@ func rawListValue(c *wire.Codec, list *[]json.RawMessage) {
 	}
 	*list = []json.RawMessage{}
 	c.Each(func() {
-		if c.Charge(sizeOfRaw) {
+		if c.Budget(sizeOfRaw) {
 			*list = append(*list, bytes.Clone(c.Span()))
 		}
 	})
 }
 
-// What an element takes beside its text.
+// What an element takes in addition to its bytes.
 const (
 	sizeOfRaw  = 48
 	sizeOfTier = 160

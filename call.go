@@ -19,7 +19,7 @@ import (
 type operation[T any] struct {
 	spec
 	read   func(*wire.Codec, *T)
-	verify func(*T) error  // is it what was asked for? nil: nothing to compare
+	verify func(*T) error  // why it is not what was asked for; nil: nothing to compare
 	id     func(*T) string // the service's identifier of what it did; nil: none
 }
 
@@ -34,8 +34,8 @@ type spec struct {
 	invalid            error // why it must not be sent
 
 	// Of a write.
-	reference string                 // the caller's identifier; "": none, or one that is refused
-	record    string                 // calls with one reference of one record exclude each other; "": name
+	reference string                 // the caller's identifier; "": none, or it is invalid
+	record    string                 // calls with the same reference and record exclude each other; "": name
 	intent    wire.Fields            // what makes two requests the same; nil: fields
 	summary   string                 // Intent.Summary
 	proves    func(*wire.Codec) bool // data that read refuses proves execution; nil: never
@@ -47,8 +47,8 @@ type spec struct {
 	recheck bool // a response that fails its check is asked for once more
 }
 
-// accepted returns the reference, or "" if check refuses it: such a one was never
-// sent, and may be anything, so that it stays out of errors.
+// accepted returns the reference, or "" if check refuses it: an invalid reference was
+// never sent, and may be anything, so that it stays out of errors.
 func accepted(check func(name, v string) error, reference string) string {
 	if check("", reference) != nil {
 		return ""
@@ -67,14 +67,14 @@ const (
 	multipartBody          // multipart/form-data
 )
 
-// object reads the data that is one object, in the form v.
-func object[T any](members []wire.Member[T], v wire.Variant) func(*wire.Codec, *T) {
-	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, members, v) }
+// object reads data that is one object, in the form v.
+func object[T any](fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec, *T) {
+	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, fields, v) }
 }
 
-// rows reads the list that is the whole of data.
-func rows[T any](members []wire.Member[T]) func(*wire.Codec, *[]T) {
-	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, members, wire.Whole) }
+// rows reads data that is a list.
+func rows[T any](fields []wire.FieldOf[T]) func(*wire.Codec, *[]T) {
+	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, fields, wire.Whole) }
 }
 
 // failure is an error of the operation before anything came back.
@@ -82,7 +82,7 @@ func (s *spec) failure(o Outcome, cause error) *Error {
 	return &Error{Op: s.name, Outcome: o, Reference: s.reference, ReadOnly: s.class != transport.Write, Err: cause}
 }
 
-// call is one call: what it is to do, and how far it came.
+// call is the state of one call.
 type call struct {
 	callOptions
 	client   *core // nil: New did not make the client
@@ -149,7 +149,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	}
 }
 
-// value turns do's result into that of a method that returns no pointer.
+// value returns do's result for a method that does not return a pointer.
 func value[T any](v *T, err error) (T, error) {
 	if v == nil {
 		v = new(T)
@@ -157,8 +157,8 @@ func value[T any](v *T, err error) (T, error) {
 	return *v, err
 }
 
-// begin tells the observers, and claims a write's reference. Where it fails, nothing
-// is sent.
+// begin notifies the observers, and claims a write's reference. If it fails, nothing is
+// sent.
 func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	if err := k.ready(ctx); err != nil {
 		return ctx, k.unready(ctx, err)
@@ -175,7 +175,7 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	return ctx, k.claim.take(bounded, k.start, k.deadline)
 }
 
-// ready returns why nothing can be sent, if so.
+// ready returns why nothing can be sent, or nil.
 func (k *call) ready(ctx context.Context) error {
 	switch {
 	case k.client == nil:
@@ -188,13 +188,13 @@ func (k *call) ready(ctx context.Context) error {
 		return k.op.invalid
 	}
 	if err := ctx.Err(); err != nil {
-		return hideCause("the context had ended before the call", errors.Join(err, context.Cause(ctx)))
+		return hideCause("the context was done before the call", errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }
 
-// endOf returns when the call must be over, by which a write with a reference has
-// begun its last write whatever the context allows; zero: when the context ends.
+// endOf returns the call's own deadline, after which a write with a reference sends
+// nothing, even if the context allows more; zero: the context's deadline applies.
 func (k *call) endOf(ctx context.Context) time.Time {
 	own := k.start.Add(k.timeout())
 	switch d, ok := ctx.Deadline(); {
@@ -206,7 +206,7 @@ func (k *call) endOf(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// unready is the error of a call that cannot be sent.
+// unready returns the error of a call that cannot be sent.
 func (k *call) unready(ctx context.Context, err error) *Error {
 	if k.client == nil || !k.op.isClaimed() {
 		return k.op.failure(OutcomeNotSent, err)
@@ -230,7 +230,7 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	}
 }
 
-// end tells of a call that was told to have started.
+// end reports the end of a call whose start was reported.
 func (k *call) end(ctx context.Context, failure *Error) {
 	if k.start.IsZero() {
 		return
@@ -239,9 +239,9 @@ func (k *call) end(ctx context.Context, failure *Error) {
 	k.client.callEnded(ctx, k, failure)
 }
 
-// exchange sends the request and judges the response. One that fails its check is
-// asked for once more where the operation allows it: a card's status, say, may
-// change while a page is read.
+// exchange sends the request and judges the response. If the response fails its check,
+// operations that allow it send the request once more: a card's status, for example,
+// may change while a page is read.
 func (k *call) exchange(ctx context.Context) *Error {
 	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
@@ -276,7 +276,7 @@ func (k *call) authorize(ctx context.Context) (err error) {
 	return err
 }
 
-// key is the API key of this call.
+// key returns the API key of this call.
 func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
 
 // bounded gives ctx the call's own deadline, for caller code that is asked before
@@ -304,8 +304,8 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	return r, k.op.encode(r)
 }
 
-// headers are those of one attempt. Their values are its own too, in one
-// allocation: a caller-supplied doer may change them in place.
+// headers returns the header of one attempt. It shares no values with others, since a
+// caller-supplied doer may change them in place; they are one allocation.
 func (k *call) headers() http.Header {
 	h := make(http.Header, 4+len(k.header))
 	values := []string{"application/json", k.client.userAgent, k.bearer, k.op.contentType}
@@ -330,7 +330,7 @@ func (k *call) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// encode gives r its body.
+// encode sets r's body.
 func (s *spec) encode(r *transport.Request) (err error) {
 	var body []byte
 	switch s.body {

@@ -66,7 +66,7 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 			refusedBeforehand(t, call(none, c), "the context is nil")
 			refusedBeforehand(t, call(t.Context(), c, nil), "a call option is nil")
 			refusedBeforehand(t, call(t.Context(), c, WithResponse(nil)), "WithResponse: the response is nil")
-			refusedBeforehand(t, call(t.Context(), c, WithHeader("Authorization", "x")), "WithHeader: the header is not a caller's to set")
+			refusedBeforehand(t, call(t.Context(), c, WithHeader("Authorization", "x")), "WithHeader: header Authorization is reserved by the client")
 
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -74,7 +74,7 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, ErrNotSent)
 			assert.NotErrorIs(t, err, ErrInvalidParams)
-			assert.Contains(t, err.Error(), "the context had ended before the call")
+			assert.Contains(t, err.Error(), "the context was done before the call")
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 	_, err := unasked(t).ListBINs(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, earlier)
-	assert.Contains(t, err.Error(), "the context had ended before the call")
+	assert.Contains(t, err.Error(), "the context was done before the call")
 }
 
 // Nothing that makes net/http send a request twice is ever in a request, and

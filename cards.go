@@ -16,11 +16,10 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardStatus is the state of a card. Values that the interface does not list
-// are kept as they were sent.
+// CardStatus is the state of a card. Undocumented values are kept as they were sent.
 type CardStatus int
 
-// The statuses that the interface lists. Which transitions there are is not shown.
+// The documented statuses. Which transitions there are is undocumented.
 const (
 	// CardLocked is -1, locked.
 	CardLocked CardStatus = -1
@@ -36,8 +35,8 @@ const (
 	CardSuspended CardStatus = 4
 )
 
-// String returns "active", "frozen" and so on, and "CardStatus(9)" for a value
-// that the interface does not list.
+// String returns "active", "frozen" and so on, and "CardStatus(9)" for an undocumented
+// value.
 func (s CardStatus) String() string {
 	switch s {
 	case CardLocked:
@@ -56,23 +55,22 @@ func (s CardStatus) String() string {
 	return "CardStatus(" + strconv.Itoa(int(s)) + ")"
 }
 
-// Blocked says whether the card is frozen or suspended: which of the two
-// FreezeCard leads to is not shown.
+// Blocked reports whether the card is frozen or suspended. Which of the two FreezeCard
+// leads to is undocumented.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
-// Card is a card as ListCards and GetCard return it. A text that the service
-// sent as null is "". Amounts are in Currency, in whole units with the fraction
-// that was sent.
+// Card is a card as ListCards and GetCard return it. A string that the service sent as
+// null is "". Amounts are in units of Currency, with the scale that was sent.
 type Card struct {
 	// ID is the service's identifier: what GetCard and FreezeCard take.
 	ID string
 	// TradeID is the client or trade identifier of the card.
 	TradeID string
-	// Label is a free text; "": none.
+	// Label is free text; "": none.
 	Label string
 	// BINID is the identifier of the card's BIN, as in BIN.ID. ListCards only.
 	BINID int64
-	// CardBIN is the leading digits of the number, as in BIN.BIN.
+	// CardBIN is the first digits of the number, as in BIN.BIN.
 	CardBIN string
 	// Number is the card number: in full from ListCards, masked from GetCard.
 	Number CardNumber
@@ -82,13 +80,13 @@ type Card struct {
 	Expiry Expiry
 	// Currency is the currency code of the amounts.
 	Currency string
-	// Available is the amount that can be spent; three fraction digits are sent.
+	// Available is the amount that can be spent; it is sent with three decimal places.
 	Available decimal.Decimal
 	// Pending is the amount that is being processed.
 	Pending decimal.Decimal
 	// Frozen is the amount that is held back.
 	Frozen decimal.Decimal
-	// Fee is the fee; two fraction digits are sent. Which fee is not shown.
+	// Fee is the fee, sent with two decimal places. Which fee it is, is undocumented.
 	Fee decimal.Decimal
 	// HolderUsername is the cardholder's display name.
 	HolderUsername string
@@ -101,32 +99,32 @@ type Card struct {
 	HolderPhoneCode string
 	// HolderEmail is the cardholder's email address; "": none.
 	HolderEmail string
-	// CreateTime is when the card was created, in a zone that is not shown.
+	// CreateTime is when the card was created, in an undocumented zone.
 	CreateTime DateTime
 	// UpdateTime is when it was last changed. ListCards only.
 	UpdateTime DateTime
 	// Status is the state of the card.
 	Status CardStatus
-	// Remark is a free text; "": none. ListCards only.
+	// Remark is free text; "": none. ListCards only.
 	Remark string
-	// DestroyReason says why the card was closed; "": none. ListCards only; the
-	// wire spells it destory_reason.
+	// DestroyReason is why the card was closed; "": none. ListCards only; the API spells
+	// it destory_reason.
 	DestroyReason string
-	// Nickname is a free text. ListCards only.
+	// Nickname is free text. ListCards only.
 	Nickname string
-	// Physical says whether there is a physical card.
+	// Physical reports whether there is a physical card.
 	Physical bool
-	// PhysicalStatus is a number whose meaning is not shown.
+	// PhysicalStatus is a number whose meaning is undocumented.
 	PhysicalStatus int
-	// DeliverStatus is a number whose meaning is not shown.
+	// DeliverStatus is a number whose meaning is undocumented.
 	DeliverStatus int
 	// PlatformWaybillNumber is the tracking number of the delivery; "": none.
 	PlatformWaybillNumber string
 	// PlatformWaybillCompany is the carrier of the delivery; "": none.
 	PlatformWaybillCompany string
-	// AccountStatus is a number whose meaning is not shown. GetCard only.
+	// AccountStatus is a number whose meaning is undocumented. GetCard only.
 	AccountStatus int
-	// ConsumptionSceneType is a number whose meaning is not shown. GetCard only.
+	// ConsumptionSceneType is a number whose meaning is undocumented. GetCard only.
 	ConsumptionSceneType int
 	// ConsumptionSceneConfig is where the card may be used. GetCard only.
 	ConsumptionSceneConfig []ConsumptionScene
@@ -153,32 +151,32 @@ type CardSecrets struct {
 	PAN EncryptedPAN
 }
 
-// FreezeCardParams says which card to freeze.
+// FreezeCardParams selects the card to freeze.
 type FreezeCardParams struct {
 	// CardID is the card's identifier.
 	CardID string
-	// ClientTransactionID is the caller's identifier of the freeze: a UUID, which must
-	// be used for one freeze only, and by which CancelOperation and RetryOperation find
-	// it. "": a random one is made; CardOperation and Error.Reference return it.
+	// ClientTransactionID is the caller-supplied identifier of the freeze: a UUID, to be
+	// used for one freeze only, and to be passed to CancelOperation and RetryOperation.
+	// "": a random one is made; CardOperation and Error.Reference return it.
 	ClientTransactionID string
 }
 
 // CardOperation is the record of an operation on a card.
 type CardOperation struct {
-	// ID is the service's identifier of the record: a UUID. Another form is drift,
-	// of which at most 128 visible bytes are kept.
+	// ID is the service's identifier of the record: a UUID. Any other form is drift, of
+	// which at most 128 visible bytes are kept.
 	ID string
 	// ClientTransactionID is the identifier that was sent.
 	ClientTransactionID string
 }
 
-// GetCard returns a card, with number, CVV and expiry masked. It calls GET
-// /cards/info. Where the service returns another card, that is returned together
-// with [ErrParameterIgnored].
+// GetCard returns a card, with number, CVV and expiry masked. It calls GET /cards/info.
+// If the service returns another card, that is returned together with
+// [ErrParameterIgnored].
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
 	return do(ctx, c, operation[Card]{
 		spec: c.getCard("GetCard", "cardID", cardID),
-		read: object(cardMembers, singleCard),
+		read: object(cardFields, singleCard),
 		verify: func(card *Card) error {
 			if c.profile().TrustReplies || card.ID == cardID {
 				return nil
@@ -188,12 +186,12 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 	}, opts)
 }
 
-// GetCardByOrder is [Client.GetCard] with the identifier of an order. No member
-// of the answer repeats that, so nothing is compared.
+// GetCardByOrder is [Client.GetCard] with the identifier of an order. The response does
+// not contain that identifier, so nothing is compared.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
 	return do(ctx, c, operation[Card]{
 		spec: c.getCard("GetCardByOrder", "orderID", orderID),
-		read: object(cardMembers, singleCard),
+		read: object(cardFields, singleCard),
 	}, opts)
 }
 
@@ -206,15 +204,15 @@ func (c *Client) getCard(name, param, id string) spec {
 	}
 }
 
-// GetCardSecrets returns the masked values of a card and the ciphertext of its
-// number. It calls POST /cards/private. It is repeated once at most.
+// GetCardSecrets returns the masked values of a card and the ciphertext of its number.
+// It calls POST /cards/private. It is retried at most once.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
 			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
 			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.ID("cardID", cardID)),
 		},
-		read: object(cardSecretsMembers, wire.Whole),
+		read: object(cardSecretsFields, wire.Whole),
 	}, opts)
 }
 
@@ -243,32 +241,31 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			serviceIDValue(d, &o.ID)
 			d.Flush()
 			if check.UUID("", o.ID) != nil {
-				d.Drift("identifier of another form")
+				d.Drift("identifier that is not a UUID")
 			}
 		},
 		id: func(o *CardOperation) string { return o.ID },
 	}, opts)
 }
 
-// cardOperationRecord is the record that freezing, cancelling and retrying with one
-// client transaction ID are about: of two at once, one is sent.
+// cardOperationRecord is the record of freezing, canceling and retrying with the same
+// client transaction ID: of two calls at once, one is sent.
 const cardOperationRecord = "card operation"
 
-// cancelAction is the value of type that cancels.
+// cancelAction is the value of the field type that cancels.
 const cancelAction = "cancel"
 
-// CancelOperation cancels a failed card operation, which clientTransactionID, a
-// UUID, identifies. It calls POST /cards/adjustAction and is sent once. Only failed
-// transfers in and out, freezes, unfreezes and closes can be cancelled. The UUID is
-// sent as it is given; in errors, to observers and in the journal it is in lower
-// case.
+// CancelOperation cancels the failed card operation with a clientTransactionID, which is
+// a UUID. It calls POST /cards/adjustAction and is sent once. Only failed transfers in
+// and out, freezes, unfreezes and closes can be canceled. The UUID is sent as it is
+// given; in errors, to observers and in the journal it is in lower case.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
 
-// RetryOperation has the service try a failed card operation again. It is
-// otherwise as [Client.CancelOperation]. The value that selects it is not
-// shown: see Profile.RetryAction.
+// RetryOperation makes the service retry a failed card operation. It is otherwise like
+// [Client.CancelOperation]. The value that selects it is undocumented: see
+// Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.profile().RetryAction, opts)
 }
@@ -276,7 +273,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
 	err := checked(check.UUID("clientTransactionID", id))
 	if err == nil && action == "" {
-		err = badSetup("the service's value for a retry is not known: set Profile.RetryAction")
+		err = badSetup("the API's value for a retry is unknown: set Profile.RetryAction")
 	}
 	_, err = do(ctx, c, operation[bool]{
 		spec: spec{
@@ -289,15 +286,15 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 			if *done {
 				return nil
 			}
-			return &detailError{ErrUnreadable, "data is not true, which may mean that it was done before"}
+			return &detailError{ErrUnreadable, "data is not true, perhaps because it was done before"}
 		},
 	}, opts)
 	return err
 }
 
-// DecryptPAN has decrypt, which knows the cipher and the key, turn the
-// ciphertext into the number. A result that contradicts the digits of Number is
-// an error. The bytes that decrypt returns are cleared. No error holds a digit.
+// DecryptPAN returns the card number, decrypted by decrypt, which has the cipher and the
+// key. A number that contradicts the digits of Number is an error. DecryptPAN clears the
+// bytes that decrypt returns. No error contains a digit.
 func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
 	if decrypt == nil {
 		return CardNumber{}, errors.New("cardwire: DecryptPAN needs a function")
@@ -313,10 +310,10 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 	}
 	n, err := NewCardNumber(string(pan))
 	if err != nil || n.IsMasked() {
-		return CardNumber{}, errors.New("cardwire: what was decrypted is not a card number: check key and cipher")
+		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: check the key and the cipher")
 	}
 	if !s.Number.covers(n) {
-		return CardNumber{}, errors.New("cardwire: what was decrypted is the number of another card")
+		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
 	}
 	return n, nil
 }
@@ -324,65 +321,65 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 // The forms of a Card.
 const (
 	listedCard wire.Variant = 1 << 1 // an element of List cards
-	singleCard wire.Variant = 1 << 2 // the answer of Get card
+	singleCard wire.Variant = 1 << 2 // the response of Get card
 )
 
-var cardMembers = []wire.Member[Card]{
+var cardFields = []wire.FieldOf[Card]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.ID(&v.ID) }},
 	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Code(&v.TradeID) }},
-	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.NullText(&v.Label) }},
+	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Label) }},
 	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Int64(&v.BINID) }},
 	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Code(&v.CardBIN) }},
 	{Name: "card_no", Value: func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *Card) { cvvValue(c, &v.CVV) }},
-	{Name: "currency", Value: func(c *wire.Codec, v *Card) { c.Text(&v.Currency) }},
-	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.MoneyText(&v.Available) }},
-	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.MoneyNumber(&v.Pending) }},
-	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.MoneyNumber(&v.Frozen) }},
+	{Name: "currency", Value: func(c *wire.Codec, v *Card) { c.String(&v.Currency) }},
+	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
+	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
+	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
 	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
-	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderUsername) }},
+	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
 	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
 	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
-	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullText(&v.Remark) }},
+	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
 	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }},
-	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderEmail) }},
-	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.MoneyText(&v.Fee) }},
-	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullText(&v.DestroyReason) }},
-	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Nickname) }},
+	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderEmail) }},
+	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Fee) }},
+	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.DestroyReason) }},
+	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.String(&v.Nickname) }},
 	{Name: "physical", Value: func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }},
 	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.PhysicalStatus) }},
 	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.DeliverStatus) }},
-	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) { c.NullText(&v.PlatformWaybillNumber) }},
-	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) { c.NullText(&v.PlatformWaybillCompany) }},
+	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillNumber) }},
+	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillCompany) }},
 	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.AccountStatus) }},
 	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.ConsumptionSceneType) }},
 	{Name: "consumption_scene_config", In: singleCard, Value: func(c *wire.Codec, v *Card) {
-		wire.List(c, &v.ConsumptionSceneConfig, sceneMembers)
+		wire.List(c, &v.ConsumptionSceneConfig, sceneFields)
 	}},
 }
 
 // MarshalJSON returns the card under the wire's names, those of both forms, with
 // number and CVV masked.
-func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardMembers) }
+func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields) }
 
-// UnmarshalJSON reads a card in either form, as strictly as an answer.
-func (v *Card) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardMembers) }
+// UnmarshalJSON reads a card in either form, as strictly as a response.
+func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardFields) }
 
-var sceneMembers = []wire.Member[ConsumptionScene]{
-	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Text(&v.Name) }},
+var sceneFields = []wire.FieldOf[ConsumptionScene]{
+	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.String(&v.Name) }},
 	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }},
 }
 
 // MarshalJSON returns the scene under the wire's names.
-func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneMembers) }
+func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneFields) }
 
-// UnmarshalJSON reads a scene, as strictly as an answer.
-func (v *ConsumptionScene) UnmarshalJSON(text []byte) error { return unmarshal(text, v, sceneMembers) }
+// UnmarshalJSON reads a scene, as strictly as a response.
+func (v *ConsumptionScene) UnmarshalJSON(data []byte) error { return unmarshal(data, v, sceneFields) }
 
-var cardSecretsMembers = []wire.Member[CardSecrets]{
+var cardSecretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
 	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
@@ -390,14 +387,14 @@ var cardSecretsMembers = []wire.Member[CardSecrets]{
 }
 
 // MarshalJSON returns the secrets under the wire's names, all of them masked.
-func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsMembers) }
+func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsFields) }
 
-// UnmarshalJSON reads secrets, as strictly as an answer.
-func (v *CardSecrets) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, v, cardSecretsMembers)
+// UnmarshalJSON reads secrets, as strictly as a response.
+func (v *CardSecrets) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, cardSecretsFields)
 }
 
-// statusValue does not take null for 0, which is a status: active.
+// statusValue does not read null as 0, which is a status: active.
 func statusValue(c *wire.Codec, s *CardStatus) {
 	if !c.Writing() && c.Kind() == 'n' {
 		c.Fail("a status")
@@ -413,7 +410,7 @@ func addressValue(c *wire.Codec, a **Address) {
 			c.Append('[', ']')
 			return
 		}
-		wire.Object(c, *a, addressMembers, wire.Whole)
+		wire.Object(c, *a, addressFields, wire.Whole)
 		return
 	}
 	*a = nil
@@ -427,7 +424,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Null()
 	default:
 		address := wire.Part[Address](c)
-		wire.Object(c, address, addressMembers, wire.Whole)
+		wire.Object(c, address, addressFields, wire.Whole)
 		*a = address
 	}
 }

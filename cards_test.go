@@ -296,11 +296,11 @@ func TestAdjustmentAnswers(t *testing.T) {
 	}{
 		{data: `true`},
 		{data: `1`, drift: []Drift{{"data", "number for boolean"}}},
-		{data: `"1"`, drift: []Drift{{"data", "text for boolean"}}},
+		{data: `"1"`, drift: []Drift{{"data", "string for boolean"}}},
 		// It may have been done before, by a request whose answer was lost.
 		{data: `false`, outcome: OutcomeUnknown, cause: ErrUnreadable},
 		{data: `0`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "number for boolean"}}},
-		{data: `"0"`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "text for boolean"}}},
+		{data: `"0"`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "string for boolean"}}},
 		{data: `"False"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
 		{data: `-0`, outcome: OutcomeUnknown, cause: ErrUnreadable},
 		{data: `0.0`, outcome: OutcomeUnknown, cause: ErrUnreadable},
@@ -463,11 +463,11 @@ func TestCardQuirks(t *testing.T) {
 		"no address, as null": {address, `null`, func(c *Card) { c.HolderAddress = nil },
 			[]Drift{{"data.data[].holder_address", "null for object"}}},
 		"address with little in it": {address, `{"city":"Porto"}`, func(c *Card) { c.HolderAddress = &Address{City: "Porto"} }, []Drift{
-			{"data.data[].holder_address.state", "missing member"},
-			{"data.data[].holder_address.country", "missing member"},
-			{"data.data[].holder_address.postalCode", "missing member"},
-			{"data.data[].holder_address.addressLine1", "missing member"},
-			{"data.data[].holder_address.addressLine2", "missing member"},
+			{"data.data[].holder_address.state", "missing field"},
+			{"data.data[].holder_address.country", "missing field"},
+			{"data.data[].holder_address.postalCode", "missing field"},
+			{"data.data[].holder_address.addressLine1", "missing field"},
+			{"data.data[].holder_address.addressLine2", "missing field"},
 		}},
 		"null label":           {`"team A"`, `null`, func(c *Card) { c.Label = "" }, nil},
 		"null remark":          {`"keep"`, `null`, func(c *Card) { c.Remark = "" }, nil},
@@ -475,7 +475,7 @@ func TestCardQuirks(t *testing.T) {
 		"null waybill number":  {`"WB-9"`, `null`, func(c *Card) { c.PlatformWaybillNumber = "" }, nil},
 		"null waybill company": {`"CTT"`, `null`, func(c *Card) { c.PlatformWaybillCompany = "" }, nil},
 		"null nickname": {`"travel"`, `null`, func(c *Card) { c.Nickname = "" },
-			[]Drift{{"data.data[].nickname", "null for text"}}},
+			[]Drift{{"data.data[].nickname", "null for string"}}},
 		"empty phone":                {`"912345678"`, `""`, func(c *Card) { c.HolderPhone = "" }, nil},
 		"empty phone code":           {`"+351"`, `""`, func(c *Card) { c.HolderPhoneCode = "" }, nil},
 		"phone code without a plus":  {`"+351"`, `"351"`, func(c *Card) { c.HolderPhoneCode = "351" }, nil},
@@ -487,32 +487,32 @@ func TestCardQuirks(t *testing.T) {
 		"amount beyond 64 bits":      {`"123.450"`, `"12345678901234567890.123"`, func(c *Card) { c.Available = dec("12345678901234567890.123") }, nil},
 		"status that is not listed":  {`"status":1,`, `"status":9,`, func(c *Card) { c.Status = 9 }, nil},
 		"status below zero":          {`"status":1,`, `"status":-1,`, func(c *Card) { c.Status = CardLocked }, nil},
-		"amount as a number":         {`"123.450"`, `123.450`, func(*Card) {}, []Drift{{"data.data[].available", "number for text"}}},
-		"fee as a number":            {`"1.50"`, `1.5`, func(c *Card) { c.Fee = dec("1.5") }, []Drift{{"data.data[].fee", "number for text"}}},
-		"number as an amount":        {`7.25`, `"7.25"`, func(*Card) {}, []Drift{{"data.data[].pending", "text for number"}}},
-		"id as a number":             {`"card-1"`, `12`, func(c *Card) { c.ID = "12" }, []Drift{{"data.data[].id", "number for text"}}},
-		"trade id as a number":       {`"trade-2"`, `12`, func(c *Card) { c.TradeID = "12" }, []Drift{{"data.data[].trade_id", "number for text"}}},
-		"card BIN as a number":       {`"493193"`, `493193`, func(*Card) {}, []Drift{{"data.data[].card_bin", "number for text"}}},
-		"card number as a number":    {`"4931930000001234"`, `4931930000001234`, func(*Card) {}, []Drift{{"data.data[].card_no", "number for text"}}},
-		"phone as a number":          {`"912345678"`, `912345678`, func(*Card) {}, []Drift{{"data.data[].holder_phone", "number for text"}}},
-		"phone code as a number":     {`"+351"`, `351`, func(c *Card) { c.HolderPhoneCode = "351" }, []Drift{{"data.data[].holder_phone_code", "number for text"}}},
-		"postal code as a number":    {`"1100-048"`, `1100`, func(c *Card) { c.HolderAddress.PostalCode = "1100" }, []Drift{{"data.data[].holder_address.postalCode", "number for text"}}},
-		"BIN identifier as text":     {`37`, `"37"`, func(*Card) {}, []Drift{{"data.data[].bin_id", "text for number"}}},
+		"amount as a number":         {`"123.450"`, `123.450`, func(*Card) {}, []Drift{{"data.data[].available", "number for string"}}},
+		"fee as a number":            {`"1.50"`, `1.5`, func(c *Card) { c.Fee = dec("1.5") }, []Drift{{"data.data[].fee", "number for string"}}},
+		"number as an amount":        {`7.25`, `"7.25"`, func(*Card) {}, []Drift{{"data.data[].pending", "string for number"}}},
+		"id as a number":             {`"card-1"`, `12`, func(c *Card) { c.ID = "12" }, []Drift{{"data.data[].id", "number for string"}}},
+		"trade id as a number":       {`"trade-2"`, `12`, func(c *Card) { c.TradeID = "12" }, []Drift{{"data.data[].trade_id", "number for string"}}},
+		"card BIN as a number":       {`"493193"`, `493193`, func(*Card) {}, []Drift{{"data.data[].card_bin", "number for string"}}},
+		"card number as a number":    {`"4931930000001234"`, `4931930000001234`, func(*Card) {}, []Drift{{"data.data[].card_no", "number for string"}}},
+		"phone as a number":          {`"912345678"`, `912345678`, func(*Card) {}, []Drift{{"data.data[].holder_phone", "number for string"}}},
+		"phone code as a number":     {`"+351"`, `351`, func(c *Card) { c.HolderPhoneCode = "351" }, []Drift{{"data.data[].holder_phone_code", "number for string"}}},
+		"postal code as a number":    {`"1100-048"`, `1100`, func(c *Card) { c.HolderAddress.PostalCode = "1100" }, []Drift{{"data.data[].holder_address.postalCode", "number for string"}}},
+		"BIN identifier as text":     {`37`, `"37"`, func(*Card) {}, []Drift{{"data.data[].bin_id", "string for number"}}},
 		"BIN identifier as null":     {`37`, `null`, func(c *Card) { c.BINID = 0 }, []Drift{{"data.data[].bin_id", "null for number"}}},
-		"status as text":             {`"status":1,`, `"status":"1",`, func(*Card) {}, []Drift{{"data.data[].status", "text for number"}}},
+		"status as text":             {`"status":1,`, `"status":"1",`, func(*Card) {}, []Drift{{"data.data[].status", "string for number"}}},
 		"flag 0":                     {`"physical":1`, `"physical":0`, func(c *Card) { c.Physical = false }, nil},
-		"flag as text":               {`"physical":1`, `"physical":"1"`, func(*Card) {}, []Drift{{"data.data[].physical", "text for number"}}},
-		"flag 0 as text":             {`"physical":1`, `"physical":"0"`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "text for number"}}},
+		"flag as text":               {`"physical":1`, `"physical":"1"`, func(*Card) {}, []Drift{{"data.data[].physical", "string for number"}}},
+		"flag 0 as text":             {`"physical":1`, `"physical":"0"`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "string for number"}}},
 		"flag true":                  {`"physical":1`, `"physical":true`, func(*Card) {}, []Drift{{"data.data[].physical", "boolean for number"}}},
 		"flag false":                 {`"physical":1`, `"physical":false`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "boolean for number"}}},
 		"flag 2":                     {`"physical":1`, `"physical":2`, func(*Card) {}, []Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
 		"flag null":                  {`"physical":1`, `"physical":null`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "null for number"}}},
-		"empty time":                 {`"2026-06-07 08:09:10"`, `""`, func(c *Card) { c.UpdateTime = DateTime{} }, []Drift{{"data.data[].update_time", "empty text"}}},
-		"null expiry":                {`"08/2027"`, `null`, func(c *Card) { c.Expiry = Expiry{} }, []Drift{{"data.data[].expire_date", "null for text"}}},
-		"missing nickname":           {`"nickname":"travel",`, ``, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].nickname", "missing member"}}},
-		"missing status":             {`"status":1,`, ``, func(c *Card) { c.Status = 0 }, []Drift{{"data.data[].status", "missing member"}}},
-		"unknown member":             {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*Card) {}, []Drift{{"data.data[].*", "unknown member"}}},
-		"member in upper case":       {`"nickname"`, `"Nickname"`, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].*", "unknown member"}, {"data.data[].nickname", "missing member"}}},
+		"empty time":                 {`"2026-06-07 08:09:10"`, `""`, func(c *Card) { c.UpdateTime = DateTime{} }, []Drift{{"data.data[].update_time", "empty string"}}},
+		"null expiry":                {`"08/2027"`, `null`, func(c *Card) { c.Expiry = Expiry{} }, []Drift{{"data.data[].expire_date", "null for string"}}},
+		"missing nickname":           {`"nickname":"travel",`, ``, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].nickname", "missing field"}}},
+		"missing status":             {`"status":1,`, ``, func(c *Card) { c.Status = 0 }, []Drift{{"data.data[].status", "missing field"}}},
+		"unknown field":              {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*Card) {}, []Drift{{"data.data[].*", "unknown field"}}},
+		"member in upper case":       {`"nickname"`, `"Nickname"`, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].*", "unknown field"}, {"data.data[].nickname", "missing field"}}},
 		"members of the single form": {`"fee":`, `"account_status":5,"fee":`, func(c *Card) { c.AccountStatus = 5 }, nil},
 	}
 	for name, tc := range cases {
@@ -550,11 +550,11 @@ func TestSingleCardQuirks(t *testing.T) {
 		"null scenes": {scenes, `null`, func(c *Card) { c.ConsumptionSceneConfig = nil },
 			[]Drift{{"data.consumption_scene_config", "null for array"}}},
 		"channel as text": {`"channel_id":71`, `"channel_id":"71"`, func(*Card) {},
-			[]Drift{{"data.consumption_scene_config[].channel_id", "text for number"}}},
+			[]Drift{{"data.consumption_scene_config[].channel_id", "string for number"}}},
 		"scene without a name": {`"name":"shop",`, ``, func(c *Card) { c.ConsumptionSceneConfig[1].Name = "" },
-			[]Drift{{"data.consumption_scene_config[].name", "missing member"}}},
+			[]Drift{{"data.consumption_scene_config[].name", "missing field"}}},
 		"missing account status": {`"account_status":5,`, ``, func(c *Card) { c.AccountStatus = 0 },
-			[]Drift{{"data.account_status", "missing member"}}},
+			[]Drift{{"data.account_status", "missing field"}}},
 		"members of the list": {`"fee":`, `"bin_id":37,"nickname":"travel","fee":`, func(c *Card) { c.BINID, c.Nickname = 37, "travel" }, nil},
 	}
 	for name, tc := range cases {
@@ -592,8 +592,8 @@ func TestCardSecretsQuirks(t *testing.T) {
 		drift            []Drift
 	}{
 		"escaped ciphertext": {`q83vAQ==`, `q8\/vAQ==`, func(s *CardSecrets) { s.PAN = sealPAN([]byte("q8/vAQ==")) }, nil},
-		"null number":        {`"493193******1234"`, `null`, func(s *CardSecrets) { s.Number = CardNumber{} }, []Drift{{"data.card_no", "null for text"}}},
-		"missing CVV":        {`"cvv":"***",`, ``, func(s *CardSecrets) { s.CVV = CVV{} }, []Drift{{"data.cvv", "missing member"}}},
+		"null number":        {`"493193******1234"`, `null`, func(s *CardSecrets) { s.Number = CardNumber{} }, []Drift{{"data.card_no", "null for string"}}},
+		"missing CVV":        {`"cvv":"***",`, ``, func(s *CardSecrets) { s.CVV = CVV{} }, []Drift{{"data.cvv", "missing field"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -667,7 +667,7 @@ func TestUnreadableCards(t *testing.T) {
 			got, err := c.ListCards(t.Context(), ListCardsParams{})
 			assert.Nil(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorContains(t, err, ": "+tc.path+": want ")
+			unreadableAt(t, err, tc.path)
 		})
 	}
 }
@@ -687,7 +687,7 @@ func TestUnreadableSingleCardsAndSecrets(t *testing.T) {
 			got, err := answered(t, anything, success(edited(t, singleCardText, tc.old, tc.replacement))).GetCard(t.Context(), "card-1")
 			assert.Nil(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorContains(t, err, ": "+tc.path+": want ")
+			unreadableAt(t, err, tc.path)
 		})
 	}
 	for name, tc := range map[string]struct{ old, replacement, path string }{
@@ -703,7 +703,7 @@ func TestUnreadableSingleCardsAndSecrets(t *testing.T) {
 			got, err := answered(t, anything, success(edited(t, secretsText, tc.old, tc.replacement))).GetCardSecrets(t.Context(), "card-1")
 			assert.Nil(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorContains(t, err, ": "+tc.path+": want ")
+			unreadableAt(t, err, tc.path)
 		})
 	}
 }
@@ -891,5 +891,5 @@ func TestACardWhoseStatusIsNullIsUnreadable(t *testing.T) {
 	t.Parallel()
 	_, err := answered(t, anything, shortPage(1, 1, shortCard("a", `,"status":null`))).ListCards(t.Context(), ListCardsParams{})
 	require.ErrorIs(t, err, ErrUnreadable)
-	require.ErrorContains(t, err, "data.data[].status: want a status")
+	require.ErrorContains(t, err, "data.data[].status: expected a status")
 }

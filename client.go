@@ -1,11 +1,10 @@
-// Package cardwire is a client for a card-issuing and remittance service.
+// Package cardwire is a client for a card-issuing and remittance API.
 //
 // A [Client] lists card products (BINs) and cards, reads a card and its secrets,
-// freezes it, cancels or retries a failed card operation, uploads identity
-// images and sends bank transfers. It is made once and shared: every method is
-// safe for concurrent use, takes a context first and call options last, and
-// calls one operation of the service. [Call] is for operations that the
-// interface names but does not specify.
+// freezes it, cancels or retries a failed card operation, uploads identity images and
+// sends bank transfers. Make one and share it: every method is safe for concurrent
+// use, takes a context first and call options last, and calls one operation of the
+// API. [Call] is for operations that the API names but does not specify.
 //
 // # A first program
 //
@@ -20,59 +19,58 @@
 //		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 //	}
 //
-// [NewFromEnv] takes the address and the key from the environment. With a new
-// key, run the example program doctor first: it says which of the assumptions
-// below hold.
+// [NewFromEnv] takes the base URL and the key from the environment. With a new key,
+// run the example program doctor first: it reports which of the assumptions below are
+// true.
 //
 // # Did it happen?
 //
-// Every failed call returns an [*Error] whose Outcome answers that:
+// Every failed call returns an [*Error] whose Outcome reports that:
 //
-//   - [OutcomeNotSent]: no byte of this call left. Leave the order's state as it
-//     was, and call again.
-//   - [OutcomeRefused]: the service said no. Nothing happened; correct it.
-//   - [OutcomeExecuted]: the service said yes, and only its answer could not be
-//     read or is not what was asked for.
-//   - [OutcomeUnknown]: it may have happened. Settle the matter with the service
-//     before doing it again: no operation reads a transfer back.
+//   - [OutcomeNotSent]: no byte of this call left. Leave the order as it was, and call
+//     again.
+//   - [OutcomeRefused]: the service refused. Nothing happened; correct the request.
+//   - [OutcomeExecuted]: the service accepted, and only its response could not be read
+//     or is not what was asked for.
+//   - [OutcomeUnknown]: it may have happened. Ask the service before doing it again: no
+//     operation reads a transfer back.
 //
 // The sentinels [ErrNotSent], [ErrRefused], [ErrExecuted] and [ErrOutcomeUnknown]
-// match them with [errors.Is]; others, like [ErrRateLimited], say why. Nothing
-// that changes something is ever sent twice by this package. Reads are repeated
-// by [RetryPolicy]. A reference that once ended unknown stays so, whatever a later
-// answer says; a [Journal] keeps that across crashes and machines.
+// match them with [errors.Is]; others, like [ErrRateLimited], report why. This package
+// never sends a write twice. It retries reads by [RetryPolicy]. A reference that once
+// ended unknown stays unknown, whatever a later response says; a [Journal] keeps that
+// across crashes and machines.
 //
 // # Pages
 //
-// [Client.AllCards] goes through all pages, with [WithPrefetch] several at a
-// time. After an error, Error.Page is where to resume. Answers prove that what
-// was asked for was honoured: a page or a card outside the filter is
-// [ErrParameterIgnored], never data that is taken for right.
+// [Client.AllCards] iterates over all pages, with [WithPrefetch] several at a time.
+// After an error, Error.Page is where to resume. Responses are checked against the
+// parameters: a page or a card outside the filter is [ErrParameterIgnored].
 //
 // # Money
 //
-// Amounts are [decimal.Decimal], exact and with the scale that was sent. Nothing
-// goes through a float and nothing is rounded: an amount to send that is not
-// exact in two fraction digits is refused.
+// Amounts are [decimal.Decimal], exact and with the scale that was sent. Nothing goes
+// through a float and nothing is rounded: an amount with more than two decimal places
+// is refused before it is sent.
 //
 // # Card data
 //
-// Card numbers, CVVs and keys are sealed values: printing, logging, marshalling
-// and diffing show a mask. Methods whose names begin with Reveal return what they
-// hold, and [EncryptedPAN.Ciphertext] the encrypted number. [WithMaskedCards] is for
-// programs that must never hold them.
+// Card numbers, CVVs and keys are sealed values: printing, logging, marshaling and
+// diffing show a mask. Methods whose names begin with Reveal return the value, and
+// [EncryptedPAN.Ciphertext] returns the encrypted number. [WithMaskedCards] is for
+// programs that must never have them in memory.
 //
 // # Testing
 //
-// Package cardwiretest is the service in memory, with faults and a ledger of what
-// was executed. A *Client needs no interface here: declare one of the methods
-// that you call where you call them.
+// Package cardwiretest is the service in memory, with faults and a ledger of what was
+// executed. This package declares no Go interface of a Client: declare one with the
+// methods that you call, where you call them.
 //
-// # What the interface does not show
+// # What is undocumented
 //
-// [Profile] names every assumption, and is where to correct it. Answers that
-// deviate from the interface where no value is lost are read all the same and
-// reported to [Observer].Drift; all others are [ErrUnreadable].
+// [Profile] names every assumption about the API, and is where to correct it. A
+// response that deviates from the API without losing a value is read all the same and
+// reported to [Observer].Drift; any other deviation is [ErrUnreadable].
 package cardwire
 
 import (
@@ -91,16 +89,16 @@ import (
 
 // Doer carries requests. *http.Client is one.
 type Doer interface {
-	// Do sends one request. It must not repeat requests and must not follow
-	// redirects; an *http.Client's redirects are not followed. It must end when the
-	// request's context does, and so must the body it returns.
+	// Do sends one request. It must not retry requests or follow redirects; an
+	// *http.Client is kept from following them. It must end when the request's context
+	// does, and so must the body that it returns.
 	Do(r *http.Request) (*http.Response, error)
 }
 
 // Limiter delays requests. *rate.Limiter of golang.org/x/time/rate is one.
 type Limiter interface {
-	// Wait returns nil when a request may be sent, and an error where it may not
-	// be, or when the context ends before.
+	// Wait returns nil when a request may be sent, and an error if it may not be sent
+	// or the context ends first.
 	Wait(ctx context.Context) error
 }
 
@@ -108,25 +106,25 @@ type Limiter interface {
 // use, and prints without its key. The zero Client returns an error from every
 // method.
 type Client struct {
-	// A closure, because a diff or a dump of the client would otherwise go on
-	// into the buffers of its connections, with the key and the last reply.
+	// A closure, because a diff or a dump of the client would otherwise reach the
+	// buffers of its connections, with the key and the last response.
 	core func() *core
 }
 
-// core is what a Client holds.
+// core is what a Client consists of.
 type core struct {
 	config
 	engine *transport.Engine
 	memory inflight.Memory
 }
 
-// New returns a Client for the service at baseURL, which is the service's
-// origin followed by /api/v1. It must be https, except for this machine. New
-// checks its parameters, and does not touch the network: its errors match
-// [ErrInvalidParams] and are no [*Error].
+// New returns a Client for the service at baseURL, which is the service's origin
+// followed by /api/v1. It must be https, except for this machine. New checks its
+// parameters, and does not use the network: its errors match [ErrInvalidParams] and
+// are not [*Error]s.
 //
-// Without options the environment's proxy is used, reads are repeated twice,
-// and a call ends after 30 seconds, an upload after 5 minutes.
+// Without options the environment's proxy is used, reads are retried twice, and a call
+// ends after 30 seconds, an upload after 5 minutes.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
@@ -149,12 +147,12 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		FreshReads: cfg.freshReads, Limit: cfg.limit(),
 	})
-	made := &core{config: cfg, engine: engine}
-	return &Client{func() *core { return made }}, nil
+	built := &core{config: cfg, engine: engine}
+	return &Client{func() *core { return built }}, nil
 }
 
-// NewFromEnv is [New] with the base URL and the key of the environment
-// variables CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
+// NewFromEnv is [New] with the base URL and the key from the environment variables
+// CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
 func NewFromEnv(opts ...Option) (*Client, error) {
 	baseURL := os.Getenv("CARDWIRE_BASE_URL")
 	if baseURL == "" {
@@ -171,13 +169,13 @@ func (c *config) complete(baseURL, apiKey string) error {
 	}
 	c.base = base
 	if c.doer != nil && (c.transport != nil || c.freshReads) {
-		return badSetup("WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it")
+		return badSetup("WithTransport and WithFreshConnections cannot be combined with WithHTTPClient")
 	}
 	if c.asksForKey {
 		return nil
 	}
 	if apiKey == "" {
-		return badSetup("the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+		return badSetup("the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
 	if err != nil {
@@ -187,9 +185,8 @@ func (c *config) complete(baseURL, apiKey string) error {
 	return nil
 }
 
-// directTransport returns the caller's transport, without its proxy where the
-// base URL is plain http because it is that of this machine: no proxy is to read
-// the key.
+// directTransport returns the caller's transport, without its proxy if the base URL is
+// plain http of this machine: a proxy would read the key.
 func (c *config) directTransport() *http.Transport {
 	if c.transport == nil || c.base.Scheme != "http" || c.insecureHTTP {
 		return c.transport
@@ -199,7 +196,7 @@ func (c *config) directTransport() *http.Transport {
 	return direct
 }
 
-// bearerScheme stands before the key in the Authorization header.
+// bearerScheme precedes the key in the Authorization header.
 const bearerScheme = "Bearer "
 
 func bearer(key string) (string, error) {
@@ -216,8 +213,8 @@ func (c *config) limit() func(context.Context) error {
 	return c.limiter.Wait
 }
 
-// CloseIdleConnections closes the connections that the client keeps for later.
-// Those of a caller's HTTP client are the caller's.
+// CloseIdleConnections closes the client's idle connections. Those of a
+// caller-supplied HTTP client stay.
 func (c *Client) CloseIdleConnections() {
 	if c.initialized() {
 		c.core().engine.CloseIdleConnections()
@@ -227,7 +224,7 @@ func (c *Client) CloseIdleConnections() {
 // initialized reports whether New made the client.
 func (c *Client) initialized() bool { return c != nil && c.core != nil }
 
-// profile is the client's own, or an empty one where New did not make the client.
+// profile returns the client's profile, or an empty one if New did not make the client.
 func (c *Client) profile() *Profile {
 	if !c.initialized() {
 		return &Profile{}
@@ -247,14 +244,14 @@ func (c Client) Format(f fmt.State, _ rune) {
 // LogValue returns the base URL.
 func (c Client) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// userAgent takes the version from the build, where no constant can go stale.
+// userAgent takes the version from the build information, which cannot go stale.
 func userAgent() string {
 	info, _ := debug.ReadBuildInfo()
 	return "cardwire-go/" + versionIn(info)
 }
 
-// versionIn is the version of this module in a build, "devel" where it has none.
-// nil is a build that does not say.
+// versionIn returns the version of this module in a build, or "devel" if it has none.
+// info may be nil.
 func versionIn(info *debug.BuildInfo) string {
 	const module = "github.com/cardwire/cardwire-go"
 	if info == nil {

@@ -44,14 +44,14 @@ func TestNewRefuses(t *testing.T) {
 		"another scheme":     {"ftp://api.example.com", testKey, nil, "the base URL is not https"},
 		"plain http":         {"http://api.example.com/api/v1", testKey, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
 		"nearly this host":   {"http://localhost.example.com", testKey, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
-		"a user":             {"https://me:secret@api.example.com", testKey, nil, "the base URL holds a user name: the key is a parameter of its own"},
-		"a query":            {"https://api.example.com/api/v1?key=secret", testKey, nil, "the base URL holds a query or a fragment"},
-		"an empty query":     {"https://api.example.com/api/v1?", testKey, nil, "the base URL holds a query or a fragment"},
-		"a fragment":         {"https://api.example.com/api/v1#secret", testKey, nil, "the base URL holds a query or a fragment"},
-		"no key":             {testBase, "", nil, "the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource"},
-		"a key with a space": {testBase, "sk secret", nil, "the API key holds a character that is not visible ASCII"},
-		"a key with a line":  {testBase, "sk-secret\r\nX: y", nil, "the API key holds a character that is not visible ASCII"},
-		"a key beyond ASCII": {testBase, "sk-sécret", nil, "the API key holds a character that is not visible ASCII"},
+		"a user":             {"https://me:secret@api.example.com", testKey, nil, "the base URL contains a user name: pass the API key to New"},
+		"a query":            {"https://api.example.com/api/v1?key=secret", testKey, nil, "the base URL contains a query or a fragment"},
+		"an empty query":     {"https://api.example.com/api/v1?", testKey, nil, "the base URL contains a query or a fragment"},
+		"a fragment":         {"https://api.example.com/api/v1#secret", testKey, nil, "the base URL contains a query or a fragment"},
+		"no key":             {testBase, "", nil, "the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource"},
+		"a key with a space": {testBase, "sk secret", nil, "the API key contains a character that is not visible ASCII"},
+		"a key with a line":  {testBase, "sk-secret\r\nX: y", nil, "the API key contains a character that is not visible ASCII"},
+		"a key beyond ASCII": {testBase, "sk-sécret", nil, "the API key contains a character that is not visible ASCII"},
 		"a nil option":       {testBase, testKey, []Option{nil}, "an option is nil"},
 		"a nil client":       {testBase, testKey, []Option{WithHTTPClient(nil)}, "WithHTTPClient: the client is nil"},
 		"a nil Doer":         {testBase, testKey, []Option{WithHTTPClient((*carrier)(nil))}, "WithHTTPClient: the client is nil"},
@@ -60,11 +60,11 @@ func TestNewRefuses(t *testing.T) {
 		"a nil transport":    {testBase, testKey, []Option{WithTransport(nil)}, "WithTransport: the transport is nil"},
 		"client and transport": {
 			testBase, testKey, []Option{WithHTTPClient(http.DefaultClient), WithTransport(&http.Transport{})},
-			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
+			"WithTransport and WithFreshConnections cannot be combined with WithHTTPClient",
 		},
 		"client and fresh connections": {
 			testBase, testKey, []Option{WithFreshConnections(), WithHTTPClient(http.DefaultClient)},
-			"WithHTTPClient brings its own connections: WithTransport and WithFreshConnections do not go with it",
+			"WithTransport and WithFreshConnections cannot be combined with WithHTTPClient",
 		},
 		"a nil key source":            {testBase, "", []Option{WithKeySource(nil)}, "WithKeySource: the function is nil"},
 		"a nil limiter":               {testBase, testKey, []Option{WithLimiter(nil)}, "WithLimiter: the limiter is nil"},
@@ -75,35 +75,35 @@ func TestNewRefuses(t *testing.T) {
 		"a nil map for a journal":     {testBase, testKey, []Option{WithJournal(memory(nil))}, "WithJournal: the journal is nil"},
 		"a nil logger":                {testBase, testKey, []Option{WithLogger(nil)}, "WithLogger: the logger is nil or has no handler"},
 		"a nil journal":               {testBase, testKey, []Option{WithJournal(nil)}, "WithJournal: the journal is nil"},
-		"negative repeats":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetries: -1})}, "WithRetry: a value is negative"},
-		"a negative scale":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MinDelay: -1})}, "WithRetry: a value is negative"},
-		"a negative bound":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxDelay: -1})}, "WithRetry: a value is negative"},
-		"a negative wait":             {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: a value is negative"},
-		"a negative length":           {testBase, testKey, []Option{WithRetry(RetryPolicy{Attempt: -1})}, "WithRetry: a value is negative"},
-		"no time":                     {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration is not above zero"},
-		"less than no time":           {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration is not above zero"},
-		"no bytes":                    {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound is not above zero"},
-		"no product":                  {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product is empty"},
-		"a product's line":            {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product is not visible ASCII"},
+		"negative repeats":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetries: -1})}, "WithRetry: no value of the policy may be negative"},
+		"a negative scale":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MinDelay: -1})}, "WithRetry: no value of the policy may be negative"},
+		"a negative bound":            {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxDelay: -1})}, "WithRetry: no value of the policy may be negative"},
+		"a negative wait":             {testBase, testKey, []Option{WithRetry(RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: no value of the policy may be negative"},
+		"a negative length":           {testBase, testKey, []Option{WithRetry(RetryPolicy{Attempt: -1})}, "WithRetry: no value of the policy may be negative"},
+		"no time":                     {testBase, testKey, []Option{WithTimeout(0)}, "WithTimeout: the duration must be greater than zero"},
+		"less than no time":           {testBase, testKey, []Option{WithTimeout(-1)}, "WithTimeout: the duration must be greater than zero"},
+		"no bytes":                    {testBase, testKey, []Option{WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound must be greater than zero"},
+		"no product":                  {testBase, testKey, []Option{WithUserAgent("")}, "WithUserAgent: the product name is empty"},
+		"a product's line":            {testBase, testKey, []Option{WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product name is not visible ASCII"},
 		"one name for two": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.SubAccountParam = "page" })},
-			"WithProfile: PageParam and SubAccountParam are the same name",
+			"WithProfile: PageParam and SubAccountParam must be different names",
 		},
 		"a name with a line": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.CardIDParam = "id\n" })},
-			"WithProfile: CardIDParam holds a control character, a space at an end, or is not valid UTF-8",
+			"WithProfile: CardIDParam contains a control character, begins or ends with a space, or is not valid UTF-8",
 		},
 		"a name with a space": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RetryAction = " retry" })},
-			"WithProfile: RetryAction holds a control character, a space at an end, or is not valid UTF-8",
+			"WithProfile: RetryAction contains a control character, begins or ends with a space, or is not valid UTF-8",
 		},
 		"a retry that cancels": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RetryAction = "cancel" })},
-			"WithProfile: RetryAction is the value that cancels",
+			"WithProfile: RetryAction must not be the value that cancels",
 		},
 		"a success that refuses": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedCodes = []int{422, 200} })},
-			"WithProfile: 200 is the code of success",
+			"WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success",
 		},
 		"a status below 400": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.RefusedStatuses = []int{399} })},
@@ -115,7 +115,7 @@ func TestNewRefuses(t *testing.T) {
 		},
 		"a success that is a duplicate": {
 			testBase, testKey, []Option{changedProfile(func(p *Profile) { p.DuplicateCodes = []int{200} })},
-			"WithProfile: 200 is the code of success",
+			"WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success",
 		},
 		"a nil function for a profile": {testBase, testKey, []Option{WithProfile(nil)}, "WithProfile: the function is nil"},
 		"a status above 499": {
@@ -171,7 +171,7 @@ func TestNewFromEnv(t *testing.T) {
 
 	t.Setenv("CARDWIRE_API_KEY", "")
 	_, err = NewFromEnv()
-	require.EqualError(t, err, "cardwire: invalid set-up: the API key is empty: give one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+	require.EqualError(t, err, "cardwire: invalid set-up: the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 }
 
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {

@@ -62,6 +62,76 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
+// Doc comments and error messages use the words of the field.
+func TestPublicWordsAreThoseOfTheField(t *testing.T) {
+	t.Parallel()
+	for _, dir := range publicPackages(t) {
+		for _, file := range syntax.Files(t, dir) {
+			assert.Empty(t, foreignWords(file), dir)
+		}
+	}
+}
+
+func TestTheWordCheckerFindsForeignWords(t *testing.T) {
+	t.Parallel()
+	const source = `// Package p calls the interface.
+package p
+
+// Name is not shown
+// by the document. The interface io.Reader is fine? No: name it.
+type Name interface {
+	// Answers are counted.
+	Answers() int // replies
+}
+
+// quiet holds the reply, which nobody reads.
+func quiet() error { return errors.New("the answer is too large") }
+
+const undecidedKind = "undecided"
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, parser.ParseComments)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"the interface", "not shown", "The interface", "Answers", "replies", "answer", "undecided",
+	}, foreignWords(file))
+}
+
+// foreignWord matches the words that this project does not use for a response, the API,
+// what is undocumented, and what is unresolved.
+var foreignWord = regexp.MustCompile(`(?i)\b(answer(s|ed)?|repl(y|ies)|the interface|not shown|undecided)\b`)
+
+// foreignWords returns those in the doc comments of exported names and in all strings:
+// which of them becomes part of an error cannot be told from the syntax.
+func foreignWords(file *ast.File) (found []string) {
+	look := func(text string) {
+		text = strings.ReplaceAll(text, "'undecided'", "") // in tables that an earlier version wrote
+		found = append(found, foreignWord.FindAllString(strings.Join(strings.Fields(text), " "), -1)...)
+	}
+	look(file.Doc.Text())
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.FuncDecl:
+			if x.Name.IsExported() {
+				look(x.Doc.Text())
+			}
+		case *ast.GenDecl:
+			look(x.Doc.Text())
+		case *ast.TypeSpec:
+			look(x.Doc.Text())
+		case *ast.ValueSpec:
+			look(x.Doc.Text() + x.Comment.Text())
+		case *ast.Field:
+			look(x.Doc.Text() + x.Comment.Text())
+		case *ast.BasicLit:
+			if x.Kind == token.STRING {
+				look(x.Value)
+			}
+		}
+		return true
+	})
+	return found
+}
+
 // A checker that finds nothing anywhere would pass the test above.
 func TestTheCommentCheckerFindsWhatIsMissing(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	mimemultipart "mime/multipart"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -211,6 +212,13 @@ func refusedBeforehand(t *testing.T, err error, parameter string) {
 	require.ErrorIs(t, err, ErrInvalidParams)
 	require.ErrorIs(t, err, ErrNotSent)
 	require.ErrorContains(t, err, parameter)
+}
+
+// unreadableAt asserts that the error names the place of what could not be read.
+func unreadableAt(t *testing.T, err error, path string) {
+	t.Helper()
+	require.ErrorIs(t, err, ErrUnreadable)
+	require.Regexp(t, ": "+regexp.QuoteMeta(path)+"(: expected \\w.*| is missing): ", err)
 }
 
 // driftsOf returns an option that gathers the drift of all calls, and the list.

@@ -6,7 +6,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// codeSuccess is the only code of a success, and these are its messages.
+// codeSuccess is the only code of a success; the others are its messages.
 const (
 	codeSuccess     = 200
 	messageSuccess  = "success"
@@ -14,36 +14,36 @@ const (
 )
 
 // envelope is the {code, msg, data} that every response is wrapped in. It is read
-// in two phases: data is not looked at before the code is known to be a success's.
+// in two phases: data is not read before the code is known to be that of a success.
 type envelope struct {
-	read       func(*wire.Codec)      // has the operation read data
+	read       func(*wire.Codec)      // reads the operation's data
 	proves     func(*wire.Codec) bool // data that read refuses proves execution; nil: never
 	code       int
 	message    string
 	data       wire.Mark   // where data is, if it was not read at once
-	mismatch   *wire.Error // data is valid JSON and not what the operation promises
-	success    bool        // the HTTP status is one
+	mismatch   *wire.Error // why data, which is valid JSON, is not what the operation returns
+	success    bool        // the HTTP status is that of a success
 	proven     bool        // mismatched data proves execution all the same
 	hasCode    bool        // the code has been read
-	hasMessage bool        // the message is there, and a string
-	deferred   bool        // data was skipped: it came before the code, or with another one
-	hasData    bool        // data was there, and the code is a success
+	hasMessage bool        // the message is present, and a string
+	deferred   bool        // data was skipped: it came before the code, or the code is not a success
+	hasData    bool        // data is present, and the code is a success
 }
 
-var envelopeMembers = []wire.Member[envelope]{
+var envelopeFields = []wire.FieldOf[envelope]{
 	{Name: "code", Required: true, Value: func(c *wire.Codec, e *envelope) { e.readCode(c) }},
 	{Name: "msg", Value: func(c *wire.Codec, e *envelope) { e.readMessage(c) }},
 	{Name: "data", Value: func(c *wire.Codec, e *envelope) { e.reachData(c) }},
 }
 
 func (e *envelope) decode(c *wire.Codec) {
-	wire.Object(c, e, envelopeMembers, wire.Whole)
+	wire.Object(c, e, envelopeFields, wire.Whole)
 	c.End()
 	if c.Err() != nil || !e.succeeded() || e.hasData {
 		return
 	}
 	if !e.deferred {
-		e.mismatch = &wire.Error{Path: "data", Problem: "it to be there"}
+		e.mismatch = wire.Missing("data")
 		return
 	}
 	c.Rewind(e.data)
@@ -55,13 +55,12 @@ func (e *envelope) isEnvelope() bool { return e.hasCode && e.hasMessage }
 
 func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
 
-// isSuccessMessage reports whether a message is that of a success. A missing one is
-// not: it means nothing.
+// isSuccessMessage reports whether a message is that of a success. A missing one is not.
 func isSuccessMessage(message string) bool {
 	return message == messageSuccess || message == messageUploaded
 }
 
-// readCode refuses what is too long for a code: it would be shown in errors, and
+// readCode refuses a number that is too long for a code: it would appear in errors, and
 // may be a card number.
 func (e *envelope) readCode(c *wire.Codec) {
 	c.ExactInt(&e.code)
@@ -71,25 +70,25 @@ func (e *envelope) readCode(c *wire.Codec) {
 	e.hasCode = true
 }
 
-// readMessage spares the usual message an allocation.
+// readMessage saves an allocation for the usual message.
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	switch text := c.Bytes(); string(text) {
+	switch message := c.Bytes(); string(message) {
 	case messageSuccess:
 		e.message = messageSuccess
 	default:
-		e.message = string(text[:min(len(text), maxRawMessage)])
+		e.message = string(message[:min(len(message), maxRawMessage)])
 	}
 	if e.message != "" && !isSuccessMessage(e.message) {
-		c.Drift("not the message of a success") // reported with a success only
+		c.Drift("unknown success message") // reported with a success only
 	}
 }
 
-// maxRawMessage bounds what is looked at for the few bytes that are kept.
+// maxRawMessage bounds what is sanitized for the few bytes that are kept.
 const maxRawMessage = 64 << 10
 
-// reachData reads data if the code was a success, and otherwise checks it and
-// remembers where it stands.
+// reachData reads data if the code was a success, and otherwise checks it and remembers
+// its place.
 func (e *envelope) reachData(c *wire.Codec) {
 	if e.hasCode && e.succeeded() {
 		e.readData(c)
@@ -99,8 +98,8 @@ func (e *envelope) reachData(c *wire.Codec) {
 	c.Skip()
 }
 
-// readData has the operation read data. Where data is of the wrong kind, the rest
-// of the response must still be sound before anything is concluded from it.
+// readData reads the operation's data. If data is of the wrong kind, the rest of the
+// response must still be valid before anything is concluded from it.
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true

@@ -102,13 +102,13 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 		"in another order":        {body: `{"data":` + transferData + `,"code":200,"msg":"success"}`},
 		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + transferData + " }\n"},
 		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + transferData + `}`},
-		"with another text":       {body: `{"code":200,"msg":"done","data":` + transferData + `}`, drifts: []Drift{{"msg", "not the message of a success"}}},
-		"without a text":          {body: `{"code":200,"data":` + transferData + `}`, drifts: []Drift{{"msg", "missing member"}}},
-		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + transferData + `}`, drifts: []Drift{{"msg", "null for text"}}},
-		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []Drift{{"*", "unknown member"}}},
-		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + transferData + `}`, drifts: []Drift{{"*", "unknown member"}}},
-		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"more":` + deep + `}`, drifts: []Drift{{"*", "unknown member"}}},
-		"with an unknown in data": {body: `{"code":200,"msg":"success","data":{"merchant_order_no":"M-1","fee":1,"api_order_no":"A-1","status":"wait_process","fee2":1}}`, drifts: []Drift{{"data.*", "unknown member"}}},
+		"with another text":       {body: `{"code":200,"msg":"done","data":` + transferData + `}`, drifts: []Drift{{"msg", "unknown success message"}}},
+		"without a text":          {body: `{"code":200,"data":` + transferData + `}`, drifts: []Drift{{"msg", "missing field"}}},
+		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + transferData + `}`, drifts: []Drift{{"msg", "null for string"}}},
+		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []Drift{{"*", "unknown field"}}},
+		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + transferData + `}`, drifts: []Drift{{"*", "unknown field"}}},
+		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + transferData + `,"more":` + deep + `}`, drifts: []Drift{{"*", "unknown field"}}},
+		"with an unknown in data": {body: `{"code":200,"msg":"success","data":{"merchant_order_no":"M-1","fee":1,"api_order_no":"A-1","status":"wait_process","fee2":1}}`, drifts: []Drift{{"data.*", "unknown field"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,9 +34,9 @@ var (
 	// ErrInvalidParams means that a parameter was refused before anything was
 	// sent. The error names it.
 	ErrInvalidParams = errors.New("cardwire: invalid parameters")
-	// ErrSetup means that the client, the context, the options, the profile or the
-	// key are wrong, and never the request's own parameters: correcting it is not
-	// for the caller of one request. It is also an ErrInvalidParams.
+	// ErrSetup means that the client, the context, the options, the profile or the key
+	// is wrong, and never the request's own parameters: correct the program or its
+	// configuration. It is also an ErrInvalidParams.
 	ErrSetup error = setupError{}
 	// ErrUnreadable means that the response is not what the API promises.
 	ErrUnreadable = errors.New("cardwire: the response is unreadable")
@@ -71,21 +71,21 @@ type setupError struct{}
 func (setupError) Error() string        { return "cardwire: invalid set-up" }
 func (setupError) Is(target error) bool { return target == ErrInvalidParams }
 
-// Error is the error of every failed call. Neither its text nor what it wraps
-// holds a body, a query, a key or a card number.
+// Error is the error of every failed call. Neither its message nor what it wraps
+// contains a body, a query, a key or a card number.
 type Error struct {
 	// Op is the operation, named like the method: "CreateTransfer".
 	Op string
-	// Outcome reports whether it happened. A failed read changed nothing, whatever
-	// its outcome. What to do next is for [NextStep] to say.
+	// Outcome reports whether it happened. A failed read changed nothing, whatever its
+	// outcome. See [NextStep] for what to do.
 	Outcome Outcome
 	// HTTPStatus is the status of the last response; 0: there was none.
 	HTTPStatus int
 	// Code is the code of the envelope; 0: none was readable.
 	Code int
-	// Message is the service's msg, of at most 256 bytes; "": none. The client's
-	// key, runs of 12 and more digits, also in groups as on a card, and what does
-	// not print are masked.
+	// Message is the service's msg, of at most 256 bytes; "": none. The client's key,
+	// unprintable characters, and runs of 12 and more digits, also in groups as on a
+	// card, are masked.
 	Message string
 	// RequestID is the service's identifier of the exchange, from X-Request-Id,
 	// Request-Id or X-Correlation-Id; "": none.
@@ -93,20 +93,20 @@ type Error struct {
 	// Reference is the merchant order number or client transaction ID that the
 	// call was made with; "": the operation has none, or it is not valid as one.
 	Reference string
-	// Page is where AllCards resumes: pass it as ListCardsParams.Page. 0 for
-	// every other operation.
+	// Page is where AllPages and AllCards resume: pass it as ListCardsParams.Page. It is
+	// 0 for every other operation.
 	Page int
-	// RetryAfter is how long to wait before calling again: what the service asked
-	// for, or until the SendBy of the call that is in progress; 0: nothing is known.
+	// RetryAfter is how long to wait before calling again: what the service asked for,
+	// or until the SendBy of the call that is in progress; 0: unknown.
 	RetryAfter time.Duration
-	// Attempts are the requests that were made; nil where the first was the only
-	// one and got a response.
+	// Attempts are the requests that were made; nil if the first was the only one and
+	// got a response.
 	Attempts []Attempt
 	// ReadOnly reports that the operation changes nothing. False, the zero value, is
-	// the careful side.
+	// safe for any operation.
 	ReadOnly bool
-	// Err is the cause, which Unwrap returns; nil: none beside what the other fields
-	// say. It contains no payload. A stub sets it to a sentinel of this package, or to
+	// Err is the cause, which Unwrap returns; nil: the other fields are all that is
+	// known. It contains no payload. A stub sets it to a sentinel of this package, or to
 	// a *[DuplicateIntent].
 	Err error
 
@@ -117,11 +117,11 @@ type Error struct {
 type Attempt struct {
 	// Start is when the attempt began.
 	Start time.Time
-	// Duration is how long it took, to the last byte of the answer.
+	// Duration is how long it took, to the last byte of the response.
 	Duration time.Duration
-	// Phase is how far it came: "connect", "sent" or "answered".
+	// Phase is how far it got: "connect", "sent" or "received".
 	Phase string
-	// HTTPStatus is the answer's status; 0: no answer.
+	// HTTPStatus is the status of the response; 0: there was none.
 	HTTPStatus int
 	// Wait is the pause before the next attempt; 0: there was none.
 	Wait time.Duration
@@ -155,7 +155,7 @@ func (e *Error) Error() string {
 	if e.Code != 0 || e.codeSent {
 		b.WriteString(", code " + strconv.Itoa(e.Code))
 	}
-	if e.Message != "" && !isSuccessMessage(e.Message) { // that of a success is not what failed
+	if e.Message != "" && !isSuccessMessage(e.Message) { // "success" would contradict the error
 		b.WriteString(", " + strconv.Quote(e.Message))
 	}
 	if e.RequestID != "" {
@@ -174,7 +174,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// known is what is known of the call. Whether a read was executed is nobody's question.
+// known returns what is known of the call. Whether a read was executed does not matter.
 func (e *Error) known() string {
 	switch {
 	case e.Outcome == OutcomeUnknown && !e.ReadOnly:
@@ -252,7 +252,7 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Is matches the sentinels that stand for an outcome, a status or a code.
+// Is matches the sentinels of an outcome, a status or a code.
 func (e *Error) Is(target error) bool {
 	if e == nil {
 		return false
@@ -284,23 +284,30 @@ func (e *Error) keepsValue() bool {
 
 // detailError is a sentinel with a detail.
 type detailError struct {
-	kind error
-	text string
+	kind   error
+	detail string
 }
 
-func (p *detailError) Error() string { return p.kind.Error() + ": " + p.text }
-func (p *detailError) Unwrap() error { return p.kind }
+// Error leaves the kind out if the detail is about the whole response.
+func (e *detailError) Error() string {
+	if strings.HasPrefix(e.detail, "the response is ") {
+		return "cardwire: " + e.detail
+	}
+	return e.kind.Error() + ": " + e.detail
+}
 
-// ignored reports what shows that the service did not honor a parameter, and which
-// field of Profile may have a wrong name for it.
+func (e *detailError) Unwrap() error { return e.kind }
+
+// ignored returns an error with what proves that the service did not honor a parameter,
+// and the field of Profile that may have the wrong name for it.
 func ignored(what, field string) error {
 	return &detailError{ErrParameterIgnored, what + ": see Profile." + field}
 }
 
-func invalid(text string) error { return &detailError{ErrInvalidParams, text} }
+func invalid(detail string) error { return &detailError{ErrInvalidParams, detail} }
 
-// badSetup is for what the caller of one request cannot correct.
-func badSetup(text string) error { return &detailError{ErrSetup, text} }
+// badSetup is for errors in the program or its configuration.
+func badSetup(detail string) error { return &detailError{ErrSetup, detail} }
 
 // checked returns the first error as an invalid parameter, or nil.
 func checked(errs ...error) error {
@@ -310,9 +317,9 @@ func checked(errs ...error) error {
 	return nil
 }
 
-// hiddenCause is for errors of caller code: its message is ours, because that of the
-// cause may contain anything. errors.Is finds the cause, which is behind a closure so
-// that no printing reaches it.
+// hiddenCause is for errors of caller code. Its message is ours, because that of the
+// cause may contain anything. errors.Is finds the cause, which is in a closure so that
+// nothing prints it.
 type hiddenCause struct {
 	message string
 	is      func(error) bool
@@ -338,7 +345,7 @@ func (f *transportError) Is(target error) bool {
 }
 func (f *transportError) As(target any) bool { return errors.As(f.cause, target) }
 
-// isSentinel reports whether target is an error of this package to compare with.
+// isSentinel reports whether target is a sentinel of this package.
 func isSentinel(target error) bool {
 	return slices.Contains([]error{
 		ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted,

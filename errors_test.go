@@ -162,12 +162,12 @@ func TestErrorTexts(t *testing.T) {
 			"cardwire: CreateTransfer: refused, HTTP 200, code 429: wait, then call again",
 		},
 		{
-			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", Err: &detailError{ErrUnreadable, "data: want object"}},
-			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the response is unreadable: data: want object: do not send it again`,
+			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", Err: &detailError{ErrUnreadable, "data: expected an object"}},
+			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the response is unreadable: data: expected an object: do not send it again`,
 		},
 		{
-			"unreadable read", Error{Op: "GetCard", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Err: &detailError{ErrUnreadable, "data.id: want text"}},
-			"cardwire: GetCard: failed, HTTP 200, code 200: the response is unreadable: data.id: want text: it is safe to call again",
+			"unreadable read", Error{Op: "GetCard", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Err: &detailError{ErrUnreadable, "data.id: expected a string"}},
+			"cardwire: GetCard: failed, HTTP 200, code 200: the response is unreadable: data.id: expected a string: it is safe to call again",
 		},
 		{
 			"ignored parameter", Error{Op: "ListCards", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", Err: ignored("another page was returned", "PageParam")},
@@ -287,10 +287,10 @@ func TestErrorUnwraps(t *testing.T) {
 	assert.Nil(t, (&Error{}).Unwrap())
 	assert.NotErrorIs(t, &Error{Outcome: OutcomeNotSent}, context.Canceled)
 
-	cause := &detailError{ErrInvalidParams, "Limit is negative"}
+	cause := &detailError{ErrInvalidParams, "Limit must not be negative"}
 	e := &Error{Op: "ListCards", Outcome: OutcomeNotSent, Err: cause}
 	assert.Same(t, cause, e.Unwrap())
-	assert.EqualError(t, cause, "cardwire: invalid parameters: Limit is negative")
+	assert.EqualError(t, cause, "cardwire: invalid parameters: Limit must not be negative")
 	assert.Equal(t, ErrInvalidParams, cause.Unwrap())
 
 	var found *Error

@@ -35,8 +35,8 @@ var (
 	hostileUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
 	hostileUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	hostileExecuted   = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"} // it names the order
-	hostileTooLarge   = facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}
-	hostileBroken     = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "answered"}
+	hostileTooLarge   = facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}
+	hostileBroken     = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "received"}
 	hostileNoAnswer   = facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}
 	hostileRefusal    = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "success"}
 )
@@ -48,7 +48,7 @@ func hostileCodes() []hostile {
 	var cases []hostile
 	for name, code := range map[string]string{
 		"a fraction": `200.0`, "an exponent": `2e2`, "text": `"200"`, "null": `null`, "true": `true`, "an array": `[200]`, "an object": `{"code":200}`,
-		"empty text": `""`, "a leading zero": `0200`, "a sign": `+200`, "hexadecimal": `0xc8`, "NaN": `NaN`, "beyond 64 bits": `18446744073709551816`,
+		"empty string": `""`, "a leading zero": `0200`, "a sign": `+200`, "hexadecimal": `0xc8`, "NaN": `NaN`, "beyond 64 bits": `18446744073709551816`,
 		"a huge exponent": `1e1000000000`, "a tiny one": `200e-1000000000`, "an exponent of many digits": `1e` + strings.Repeat("9", 60_000),
 		"many digits": strings.Repeat("2", 60_000), "many zeros after it": `200` + strings.Repeat("0", 60_000), "a long fraction": `200.` + strings.Repeat("0", 60_000),
 	} {

@@ -10,10 +10,9 @@ import (
 	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
-// Journal records what is about to be sent, so that a crash between sending and
-// response leaves a trace. It must be safe for concurrent use, and must end with
-// its context: the call waits for it. Package cardwiretest has a test of what every
-// journal must keep.
+// Journal records what is about to be sent, so that a crash before the response leaves a
+// trace. It must be safe for concurrent use, and must return when its context is done:
+// the call waits for it. Package cardwiretest has a test for journals.
 type Journal interface {
 	// Begin is called before the first byte of a write that has a reference. It
 	// returns nil only if the reference is free: never begun, or ended as not sent or
@@ -24,16 +23,15 @@ type Journal interface {
 	// unless the first is known not to have happened. Any error means that nothing is
 	// sent, but for an unknown *DuplicateIntent under [Profile].ServerDeduplicates.
 	Begin(ctx context.Context, i Intent) error
-	// End is called with the result, on a context that outlives the call. Where it
-	// fails the intent stays open, which is the safe direction, and
-	// [Observer].JournalError is called.
+	// End is called with the result, on a context that outlives the call. If it fails,
+	// the intent stays open, which is safe, and [Observer].JournalError is called.
 	End(ctx context.Context, i Intent, r IntentResult) error
 }
 
-// Looker is optional for a [Journal]. It is asked about references whose call has
-// invalid parameters: a paid order must not be failed because it is called again
-// with a broken request. A reference that is free is then closed, by a Begin and an End
-// that is Final. With a journal that is no Looker such a call is an unknown outcome.
+// Looker is optional for a [Journal]. It is called for references whose call has invalid
+// parameters: an order that is paid must not be marked as failed because of a later call
+// with a broken request. A free reference is then closed, by a Begin and a Final End. If
+// the journal is not a Looker, the outcome of such a call is unknown.
 type Looker interface {
 	// Look returns nil if the reference is free, and what Begin would return if not.
 	Look(ctx context.Context, op, reference string) error
@@ -46,21 +44,21 @@ type Intent struct {
 	// Reference is the caller's identifier: the merchant order number, the
 	// client transaction ID or Request.Reference.
 	Reference string
-	// BodySHA256 is a hash, in hex, over the sorted names and values that are
-	// sent. A retry of a reference with another body is always to be refused.
+	// BodySHA256 is a hash, in hex, of the sorted names and values that are sent. A retry
+	// of a reference with another body must always be refused.
 	BodySHA256 string
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
 	// It contains no personal data and no account number; "": nothing.
 	Summary string
 	// Time is when the call began.
 	Time time.Time
-	// SendBy is the deadline after which no write of this call begins: the client's
-	// own connections refuse it. Bytes that were handed over before may arrive
-	// later. A caller-supplied Doer is outside this promise.
+	// SendBy is the deadline after which no write of this call begins: the client's own
+	// connections refuse it. Bytes that were handed over before may arrive later. It does
+	// not bind a caller-supplied Doer.
 	SendBy time.Time
-	// Unique reports that a reference is that of one execution: while an intent of
-	// it is open, unknown or executed, another must not begin. It is false for
-	// cancelling and retrying, since a record may fail again.
+	// Unique reports that a reference may be executed only once: while an intent of it is
+	// open, unknown or executed, another must not begin. It is false for canceling and
+	// retrying, since a record may fail again.
 	Unique bool
 }
 
@@ -114,8 +112,8 @@ func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateI
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// claim is the hold of a write on its reference, in memory and in the journal.
-// What is held must be settled.
+// claim is a write's claim on its reference, in memory and in the journal. A claim that
+// is held must be settled.
 type claim struct {
 	core      *core
 	op        *spec
@@ -127,15 +125,15 @@ type claim struct {
 // isClaimed reports whether the operation is a write with a reference.
 func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
 
-// key is what the reference is remembered by.
+// key is the key under which the reference is remembered.
 func (c *claim) key() inflight.Key { return inflight.Key{Op: c.op.name, Reference: c.op.reference} }
 
-// guard is what no other call may be in progress with.
+// guard is the key that at most one call in progress may have.
 func (c *claim) guard() inflight.Key {
 	return inflight.Key{Op: cmp.Or(c.op.record, c.op.name), Reference: c.op.reference}
 }
 
-// body tells the request from others with the same reference.
+// body distinguishes the request from others with the same reference.
 func (c *claim) body() uint64 { return inflight.Digest(c.intent.BodySHA256) }
 
 // take claims the reference before anything is sent.
@@ -175,8 +173,8 @@ func (c *claim) grant(ctx context.Context) *Error {
 		return c.onRecord(err)
 	}
 	c.journaled = true
-	if c.op.unique { // others it always grants
-		c.remember(inflight.Free, "") // it was resolved, whatever this client saw of it
+	if c.op.unique { // a journal grants any other reference
+		c.remember(inflight.Free, "") // it was resolved, whatever this client remembers
 	}
 	return nil
 }
@@ -196,7 +194,7 @@ func (c *claim) recall() *Error {
 	case known.State == inflight.Executed, c.core.memory.Waited(c.guard()):
 		return c.duplicate(d) // who was told to wait and call again has not decided to send again
 	}
-	return nil // to send again what is unknown is the caller's decision
+	return nil // whether to retry after an unknown outcome is the caller's decision
 }
 
 func duplicateOf(known inflight.Record) *DuplicateIntent {
@@ -206,8 +204,8 @@ func duplicateOf(known inflight.Record) *DuplicateIntent {
 	return &DuplicateIntent{}
 }
 
-// onRecord is what it means for this call that its journal did not grant the
-// reference; nil: it is sent all the same.
+// onRecord returns the error of a call whose journal did not grant the reference; nil:
+// it is sent all the same.
 func (c *claim) onRecord(err error) *Error {
 	var d *DuplicateIntent
 	if !errors.As(err, &d) {
@@ -218,7 +216,7 @@ func (c *claim) onRecord(err error) *Error {
 		c.keepKnown(failure)
 		return failure
 	}
-	_, bare := err.(*DuplicateIntent) //nolint:errorlint // one that is wrapped must not be lifted
+	_, bare := err.(*DuplicateIntent) //nolint:errorlint // a wrapped one always forbids sending
 	if bare && d.sound().Outcome == OutcomeUnknown && c.core.profile.ServerDeduplicates {
 		// The service responds to a retry as it did to the first attempt; whether that
 		// one was executed stays unknown whatever a refusal says now.
@@ -229,20 +227,20 @@ func (c *claim) onRecord(err error) *Error {
 	return c.refused(err, d)
 }
 
-// refused is the error of a call whose reference the journal knows as d.
+// refused returns the error of a call whose reference the journal refused with d.
 func (c *claim) refused(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
 	if errors.Is(err, ErrOtherBody) {
 		return c.otherBody(d, hideCause("", err))
 	}
 	failure := c.duplicate(d)
-	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // what wraps it is found
+	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // errors.Is must find what wraps it
 		failure.Err = &journalRefusal{d, hideCause("", err)}
 	}
 	return failure
 }
 
-// sound returns d without what contradicts itself, whatever a journal returned.
+// sound returns d without contradictions, whatever a journal returned.
 func (d *DuplicateIntent) sound() *DuplicateIntent {
 	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted || d.InProgress && d.Outcome != OutcomeUnknown {
 		return &DuplicateIntent{}
@@ -255,8 +253,8 @@ func (d *DuplicateIntent) sound() *DuplicateIntent {
 	return &sound
 }
 
-// journalRefusal is why a reference was refused, and what the refusal wrapped:
-// errors.Is finds that, and it is not printed.
+// journalRefusal is why a reference was refused, and what the refusal wrapped, which
+// errors.Is finds and nothing prints.
 type journalRefusal struct {
 	error
 	wrapped error
@@ -264,8 +262,8 @@ type journalRefusal struct {
 
 func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 
-// inProgress is the error of a call whose reference another call has, which may
-// send until then.
+// inProgress returns the error of a call whose reference another call has, which may
+// send until the given time.
 func (c *claim) inProgress(until time.Time) *Error {
 	remaining := time.Until(until)
 	return c.duplicate(&DuplicateIntent{InProgress: remaining > 0, Remaining: max(remaining, 0)})
@@ -277,14 +275,14 @@ func (c *claim) duplicate(d *DuplicateIntent) *Error {
 	return failure
 }
 
-// otherBody is the error of a call whose reference is that of another request, whose
-// outcome is not this one's: the caller would book this one as paid.
+// otherBody returns the error of a call whose reference was used for another request. It
+// does not report that request's outcome: the caller would book this one as paid.
 func (c *claim) otherBody(d *DuplicateIntent, cause error) *Error {
 	return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, cause)})
 }
 
-// unready is the error of a call that cannot be sent. Where its reference is not
-// free, "not sent" would be true of this call and not of what the caller asks about.
+// unready returns the error of a call that cannot be sent. If its reference is not free,
+// "not sent" would be true of this call only, and not of the order.
 func (c *claim) unready(ctx context.Context, err error) *Error {
 	failure := c.op.failure(OutcomeNotSent, err)
 	if until, ok := c.core.memory.InProgress(c.guard()); ok {
@@ -303,9 +301,9 @@ func (c *claim) unready(ctx context.Context, err error) *Error {
 	return failure
 }
 
-// look asks the journal about a reference whose call has invalid parameters: with
-// "not sent" an order would be failed that may be paid. Where the reference is free, it
-// is closed, and look returns failure.
+// look asks the journal about a reference whose call has invalid parameters: after "not
+// sent" the caller would fail an order that may be paid. If the reference is free, look
+// closes it and returns failure.
 func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	looker, ok := c.core.journal.(Looker)
 	if !ok {
@@ -325,13 +323,13 @@ func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	case errors.As(err, &d):
 		return c.refused(err, d)
 	}
-	failure = c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal returned an error when it was asked about the reference", err))
+	failure = c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal could not look up or close the reference", err))
 	c.keepKnown(failure)
 	return failure
 }
 
-// close records that the reference will never be sent: its order is about to be failed,
-// and a message that comes late with a valid request must not pay it.
+// close records that the reference will never be sent: its order is about to fail, and a
+// late message with a valid request must not pay it.
 func (c *claim) close(ctx context.Context) error {
 	now := time.Now()
 	c.intend(now, now)
@@ -341,8 +339,8 @@ func (c *claim) close(ctx context.Context) error {
 	return c.core.journal.End(ctx, c.intent, IntentResult{Outcome: OutcomeNotSent, Final: true})
 }
 
-// settle gives failure the final outcome of what is held, resolves that in memory and
-// in the journal, and lets go of the reference. The error is the journal's.
+// settle sets the final outcome of failure, records the result in memory and in the
+// journal, and releases the reference. The error is the journal's.
 func (c *claim) settle(ctx context.Context, failure *Error, serviceID func() string) error {
 	if !c.held {
 		return nil

@@ -420,7 +420,7 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 					outcome = OutcomeUnknown // a transfer names its order, a freeze nothing
 				}
 				assert.Equal(t, []IntentResult{{Outcome: outcome, ServiceID: tc.want}}, journal.results, op)
-				assert.Equal(t, tc.drift, slices.Contains(*drift, Drift{call.path, "unprintable identifier"}), op)
+				assert.Equal(t, tc.drift, slices.Contains(*drift, Drift{call.path, "identifier with invisible characters"}), op)
 			}
 		})
 	}

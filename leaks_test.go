@@ -434,7 +434,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: carrier(canaryReply)}),
 		WithJournal(&s.journal), WithMaskedCards(), WithLogger(slog.New(slog.DiscardHandler)),
 	}
-	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "answered", HTTPStatus: 503, Wait: time.Second}
+	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "received", HTTPStatus: 503, Wait: time.Second}
 	return map[string]exhibit{
 		"Address":            exhibitKeyOf(*card.HolderAddress, Address{}),
 		"Attempt":            exhibitKeyOf(attempt, Attempt{}),

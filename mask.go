@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxMessage bounds what is kept of the service's own words.
+// maxMessage bounds what is kept of a message of the service.
 const maxMessage = 256
 
-// sanitise makes the service's words fit for a log: the client's key and digits
-// that may be a card number are masked, and what does not print is a space.
+// sanitise makes a message of the service safe for logs: it masks the client's key and
+// digits that may be a card number, and replaces unprintable characters with spaces.
 func sanitise(msg, key string) string {
 	msg = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -20,8 +20,8 @@ func sanitise(msg, key string) string {
 		}
 		return ' '
 	}, msg)
-	// Digits and key are both sought in the whole text, since masking one of
-	// them first, or cutting, could leave a part of the other.
+	// Both digits and key are searched for in the whole message: masking one of them
+	// first, or truncating, could leave a part of the other.
 	digits := maskDigits(msg)
 	var b []byte
 	keyEnd := 0
@@ -43,14 +43,14 @@ func sanitise(msg, key string) string {
 	return string(b)
 }
 
-// The least digits that may be a card number, and those of its first groups
-// where it is written in groups.
+// The least number of digits in a card number, and in each of its groups but the last
+// if it is written in groups.
 const (
 	minCardDigits  = 12
 	minGroupDigits = 4
 )
 
-// maskDigits masks digits that may be a card number: in a row, or parted by single
+// maskDigits masks digits that may be a card number: in a row, or separated by single
 // spaces and hyphens as on a card.
 func maskDigits(s string) string {
 	b := []byte(s)
@@ -78,8 +78,8 @@ func maskDigits(s string) string {
 
 func digitAt(b []byte, i int) bool { return i < len(b) && b[i] >= '0' && b[i] <= '9' }
 
-// loggable is a copy of a header without what is not for a log: some services echo
-// the key, and what they write to their own log may be in a header too.
+// loggable returns a copy of a header that is safe for logs: some services echo the key,
+// or put what they log into a header.
 func loggable(h http.Header, key string) http.Header {
 	out := make(http.Header, len(h))
 	for name, values := range h {
@@ -95,11 +95,11 @@ func loggable(h http.Header, key string) http.Header {
 	return out
 }
 
-// maxRequestID bounds what is kept of an identifier that the service chose.
+// maxRequestID bounds the service's request ID.
 const maxRequestID = 64
 
 func requestID(h http.Header, key string) string {
-	// Not by Get, which would make canonical what is so already.
+	// Not by Get, which would canonicalize the names again.
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
 		values := h[name]
 		if len(values) == 0 {
@@ -121,7 +121,8 @@ func visible(r rune) rune {
 	return r
 }
 
-// formatMasked honours width and flags, so that tables line up, and no verb.
-func formatMasked(f fmt.State, text string) {
-	fmt.Fprintf(f, fmt.FormatString(f, 's'), text)
+// formatMasked writes s with the width and the flags of f, so that tables line up, and
+// ignores the verb.
+func formatMasked(f fmt.State, s string) {
+	fmt.Fprintf(f, fmt.FormatString(f, 's'), s)
 }

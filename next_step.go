@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// Step is what a caller does after a call. The zero value is the careful one.
+// Step is what a caller does after a call. The zero value is the safe one.
 type Step int
 
 const (
 	// StepReconcile means that it may have happened. Ask the service about the
-	// reference, then tell the journal; until then send nothing.
+	// reference, then resolve it in the journal; until then send nothing.
 	StepReconcile Step = iota
 	// StepDone means that it happened, now or before. Book it as submitted, and
 	// never send it again.
@@ -47,8 +47,8 @@ func (s Step) String() string {
 	return "Step(" + strconv.Itoa(int(s)) + ")"
 }
 
-// NextStep returns what to do after a call that returned err. A program that does
-// only what it says ends every order once:
+// NextStep returns what to do after a call that returned err. A program that follows it
+// finishes every order exactly once:
 //
 //   - nil, or executed: StepDone.
 //   - any read, and UploadImage unless it was executed: StepRetry.
@@ -57,8 +57,8 @@ func (s Step) String() string {
 //   - nothing happened, and the same request would end the same way, or the reference
 //     is closed: StepFail.
 //   - another call with the reference is in progress: StepWait.
-//   - everything else: StepReconcile. So are an error that is no [*Error] and one
-//     that contains several, since nothing in it speaks of one call.
+//   - everything else: StepReconcile, also an error that is not an [*Error] or contains
+//     several, since it is not about one call.
 //
 // StepFail is final where there is a journal. Without one, what was failed must not be
 // called again.
@@ -155,15 +155,15 @@ func (e *Error) stepOfOutcome() Step {
 	return StepReconcile
 }
 
-// notOfTheRequest are the statuses and codes that say no for reasons of the
-// address, the key or the rate: the same request may succeed later.
+// notOfTheRequest are the statuses and codes of refusals that are due to the URL, the
+// key or the rate: the same request may succeed later.
 var notOfTheRequest = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
 	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
 }
 
-// refusedForNow reports whether a refusal says nothing of the request itself. A bare
-// one, which has no envelope, came from something in front of the service.
+// refusedForNow reports whether a refusal is not about the request itself. A bare one,
+// without an envelope, came from something in front of the service.
 func (e *Error) refusedForNow() bool {
 	return slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
 		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable)

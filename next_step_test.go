@@ -62,7 +62,7 @@ func TestNextStep(t *testing.T) {
 		"a detail of it":      {transferError(OutcomeNotSent, badSetup("the context is nil")), StepRetry},
 
 		"an invalid parameter": {transferError(OutcomeNotSent, ErrInvalidParams), StepFail},
-		"a detail of that":     {transferError(OutcomeNotSent, invalid("Limit is negative")), StepFail},
+		"a detail of that":     {transferError(OutcomeNotSent, invalid("Limit must not be negative")), StepFail},
 
 		"refused":                  {transferError(OutcomeRefused, nil), StepFail},
 		"422":                      {answered(OutcomeRefused, 422, 422), StepFail},

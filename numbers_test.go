@@ -132,7 +132,7 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 			assert.Equal(t, tc.text, amountRead(t, `"available":"123.450"`, `"available":"`+tc.literal+`"`, available), "text")
 			assert.Equal(t, tc.number, amountRead(t, `"pending":7.25`, `"pending":`+tc.literal, func(c *Card) decimal.Decimal { return c.Pending }), "number")
 			// Each form is taken for the other, and read by its own rules.
-			assert.Equal(t, tc.number, amountRead(t, `"available":"123.450"`, `"available":`+tc.literal, available), "number for text")
+			assert.Equal(t, tc.number, amountRead(t, `"available":"123.450"`, `"available":`+tc.literal, available), "number for string")
 		})
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Observer is a set of optional functions that observe calls. They are
-// called on the caller's goroutine, or one of the call's own, and must be safe
-// for concurrent use and quick.
+// Observer is a set of optional functions that observe calls. They are called on the
+// caller's goroutine, or on one that the call started, and must be quick and safe for
+// concurrent use.
 type Observer struct {
-	// CallStart is called before anything is sent or recorded; the context that it
-	// returns is the call's from then on.
+	// CallStart is called before anything is sent or recorded. The call continues with
+	// the context that it returns; nil: with its own.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called last.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
 	// Attempt is called after each request.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
-	// Drift is called for each kind of deviation in a response, once a place.
+	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
-	// JournalError is called where Journal.End failed and the intent stays open.
+	// JournalError is called if Journal.End failed and the intent stays open.
 	JournalError func(ctx context.Context, c CallInfo, err error)
 }
 
@@ -37,7 +37,7 @@ type CallInfo struct {
 	Path string
 	// Reference is the caller's reference of a write; "": none.
 	Reference string
-	// Write says that the call changes something.
+	// Write reports whether the call changes something.
 	Write bool
 }
 
@@ -47,7 +47,7 @@ type CallResult struct {
 	HTTPStatus int
 	// Code is the envelope's code; 0: none was readable.
 	Code int
-	// Outcome is meaningful when Err is not nil.
+	// Outcome is meaningful only if Err is not nil.
 	Outcome Outcome
 	// Duration is that of the whole call.
 	Duration time.Duration
@@ -62,12 +62,12 @@ type Drift struct {
 	// Path is the place, like "data.data[].fee". Indices are left out, and an
 	// unknown name is "*", since it is payload too.
 	Path string
-	// Kind is what deviates: "unknown member", "missing member", "text for
+	// Kind is what deviates: "unknown field", "missing field", "text for
 	// number" and the like; never a value.
 	Kind string
 }
 
-// info is what observers are told of.
+// info describes the operation for observers.
 func (s *spec) info() CallInfo {
 	return CallInfo{
 		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, Write: s.class == transport.Write,
@@ -125,7 +125,7 @@ func (c *core) logFailedWrite(ctx context.Context, e *Error) {
 	c.log(ctx, level, "cardwire: a write failed", attrs...)
 }
 
-// onAttempt returns nil if there is nobody to tell, which saves the call the work.
+// onAttempt returns nil if there is no logger and no observer, which saves work.
 func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	if k.client.logger == nil && len(k.client.observers) == 0 {
 		return nil
@@ -199,7 +199,7 @@ func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error
 	return nil
 }
 
-// watchesDrift reports whether anybody would hear of drift.
+// watchesDrift reports whether drift would be reported to anyone.
 func (c *config) watchesDrift() bool {
 	return c.strictDrift || c.logger != nil || slices.ContainsFunc(c.observers, func(o Observer) bool { return o.Drift != nil })
 }

@@ -46,13 +46,13 @@ func TestObserversAreToldInOrder(t *testing.T) {
 			"a start {Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: Write:false}",
 			"b start {Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: Write:false}",
 			"request ab",
-			"a attempt ab answered 503 of ListBINsUnderMaintenance",
-			"b attempt ab answered 503 of ListBINsUnderMaintenance",
+			"a attempt ab received 503 of ListBINsUnderMaintenance",
+			"b attempt ab received 503 of ListBINsUnderMaintenance",
 			"request ab",
-			"a attempt ab answered 200 of ListBINsUnderMaintenance",
-			"b attempt ab answered 200 of ListBINsUnderMaintenance",
-			"a drift ab {data[] number for text} of ListBINsUnderMaintenance",
-			"b drift ab {data[] number for text} of ListBINsUnderMaintenance",
+			"a attempt ab received 200 of ListBINsUnderMaintenance",
+			"b attempt ab received 200 of ListBINsUnderMaintenance",
+			"a drift ab {data[] number for string} of ListBINsUnderMaintenance",
+			"b drift ab {data[] number for string} of ListBINsUnderMaintenance",
 			"a end ab {HTTPStatus:200 Code:200 Outcome:unknown Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
 			"b end ab {HTTPStatus:200 Code:200 Outcome:unknown Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
 		}, events)
@@ -309,27 +309,27 @@ func driftKinds(t *testing.T) map[string]driftCase {
 	card := func(old, replacement string) string { return success(edited(t, singleCardText, old, replacement)) }
 	const addressText = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
 	return map[string]driftCase{
-		"unknown member":               {bin(`"maintain":true`, `"maintain":true,"Maintain":false`), "data[].*", binOf(maintained), true},
-		"missing member":               {bin(`"maintain":true,`, ``), "data[].maintain", binOf(maintained), false},
-		"text for number":              {bin(`1000.5`, `"1000.50"`), "data[].day_purchase_limit", binOf(func(b *BIN) any { return b.DayPurchaseLimit }), dec("1000.50")},
-		"number for text":              {bin(`"bin":"493193"`, `"bin":493193`), "data[].bin", binOf(func(b *BIN) any { return b.BIN }), "493193"},
-		"null for text":                {bin(`"Travel"`, `null`), "data[].name", binOf(func(b *BIN) any { return b.Name }), ""},
-		"null for number":              {bin(`"weigh":8`, `"weigh":null`), "data[].weigh", binOf(func(b *BIN) any { return b.Weight }), int64(0)},
-		"null for boolean":             {bin(`"maintain":true`, `"maintain":null`), "data[].maintain", binOf(maintained), false},
-		"null for array":               {bin(`["ads","travel"]`, `null`), "data[].scenes", binOf(func(b *BIN) any { return b.Scenes }), []string(nil)},
-		"number for boolean":           {bin(`"maintain":true`, `"maintain":1`), "data[].maintain", binOf(maintained), true},
-		"text for boolean":             {bin(`"maintain":true`, `"maintain":"1"`), "data[].maintain", binOf(maintained), true},
-		"boolean for number":           {bin(`"3ds":1`, `"3ds":true`), "data[].3ds", binOf(func(b *BIN) any { return b.ThreeDS }), true},
-		"flag other than 0 and 1":      {bin(`"avs":1`, `"avs":2`), "data[].avs", binOf(func(b *BIN) any { return b.AVS }), true},
-		"empty array for object":       {bin(foreignFeesText, `[]`), "data[].foreign_fee_config", binOf(func(b *BIN) any { return b.ForeignFees }), []FeeTier(nil)},
-		"range of another form":        {bin(`"10-99.99"`, `"rest"`), "data[].foreign_fee_config.*", binOf(func(b *BIN) any { return b.ForeignFees[0].Range }), "rest"},
-		"empty object for array":       {card(addressText, `{}`), "data.holder_address", holderAddress, (*Address)(nil)},
-		"null for object":              {card(addressText, `null`), "data.holder_address", holderAddress, (*Address)(nil)},
-		"empty text":                   {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
-		"zero date":                    {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, DateTime{}},
-		"identifier of another form":   {success(`"op-1"`), "data", frozenBy, "op-1"},
-		"unprintable identifier":       {success(`"` + operationID + `\u0000"`), "data", frozenBy, operationID},
-		"not the message of a success": {`{"code":200,"msg":"done","data":"` + operationID + `"}`, "msg", frozenBy, operationID},
+		"unknown field":                        {bin(`"maintain":true`, `"maintain":true,"Maintain":false`), "data[].*", binOf(maintained), true},
+		"missing field":                        {bin(`"maintain":true,`, ``), "data[].maintain", binOf(maintained), false},
+		"string for number":                    {bin(`1000.5`, `"1000.50"`), "data[].day_purchase_limit", binOf(func(b *BIN) any { return b.DayPurchaseLimit }), dec("1000.50")},
+		"number for string":                    {bin(`"bin":"493193"`, `"bin":493193`), "data[].bin", binOf(func(b *BIN) any { return b.BIN }), "493193"},
+		"null for string":                      {bin(`"Travel"`, `null`), "data[].name", binOf(func(b *BIN) any { return b.Name }), ""},
+		"null for number":                      {bin(`"weigh":8`, `"weigh":null`), "data[].weigh", binOf(func(b *BIN) any { return b.Weight }), int64(0)},
+		"null for boolean":                     {bin(`"maintain":true`, `"maintain":null`), "data[].maintain", binOf(maintained), false},
+		"null for array":                       {bin(`["ads","travel"]`, `null`), "data[].scenes", binOf(func(b *BIN) any { return b.Scenes }), []string(nil)},
+		"number for boolean":                   {bin(`"maintain":true`, `"maintain":1`), "data[].maintain", binOf(maintained), true},
+		"string for boolean":                   {bin(`"maintain":true`, `"maintain":"1"`), "data[].maintain", binOf(maintained), true},
+		"boolean for number":                   {bin(`"3ds":1`, `"3ds":true`), "data[].3ds", binOf(func(b *BIN) any { return b.ThreeDS }), true},
+		"flag other than 0 and 1":              {bin(`"avs":1`, `"avs":2`), "data[].avs", binOf(func(b *BIN) any { return b.AVS }), true},
+		"empty array for object":               {bin(foreignFeesText, `[]`), "data[].foreign_fee_config", binOf(func(b *BIN) any { return b.ForeignFees }), []FeeTier(nil)},
+		"unreadable range":                     {bin(`"10-99.99"`, `"rest"`), "data[].foreign_fee_config.*", binOf(func(b *BIN) any { return b.ForeignFees[0].Range }), "rest"},
+		"empty object for array":               {card(addressText, `{}`), "data.holder_address", holderAddress, (*Address)(nil)},
+		"null for object":                      {card(addressText, `null`), "data.holder_address", holderAddress, (*Address)(nil)},
+		"empty string":                         {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, DateTime{}},
+		"zero date":                            {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, DateTime{}},
+		"identifier that is not a UUID":        {success(`"op-1"`), "data", frozenBy, "op-1"},
+		"identifier with invisible characters": {success(`"` + operationID + `\u0000"`), "data", frozenBy, operationID},
+		"unknown success message":              {`{"code":200,"msg":"done","data":"` + operationID + `"}`, "msg", frozenBy, operationID},
 	}
 }
 
@@ -445,7 +445,7 @@ func TestDriftIsToldOnceAPlace(t *testing.T) {
 		states, err := c.ListRemittanceStates(t.Context())
 		require.NoError(t, err)
 		assert.Len(t, states, 3)
-		assert.Equal(t, []Drift{{"data[].*", "unknown member"}, {"data[].code", "number for text"}}, *drifts)
+		assert.Equal(t, []Drift{{"data[].*", "unknown field"}, {"data[].code", "number for string"}}, *drifts)
 	}
 }
 
@@ -458,7 +458,7 @@ func TestWithStrictDrift(t *testing.T) {
 	}, WithStrictDrift())
 	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	assert.Equal(t, facts{Outcome: OutcomeExecuted, Is: "Executed Drift", HTTPStatus: 200, Code: 200}, factsOf(t, err))
-	assert.ErrorContains(t, err, "msg: missing member")
+	assert.ErrorContains(t, err, "msg: missing field")
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
 
 	bins, err := c.ListBINsUnderMaintenance(t.Context())

@@ -20,7 +20,7 @@ type Option func(*config) error
 type config struct {
 	base         *url.URL
 	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
-	asksForKey   bool                                  // bearer asks a function of the caller's
+	asksForKey   bool                                  // bearer calls a caller-supplied function
 	doer         Doer
 	transport    *http.Transport
 	retry        RetryPolicy
@@ -38,7 +38,7 @@ type config struct {
 	strictDrift  bool
 }
 
-// The defaults of what options set.
+// The defaults of the options.
 const (
 	defaultMaxBytes       = 8 << 20
 	defaultTimeout        = 30 * time.Second
@@ -46,10 +46,10 @@ const (
 	maxWriteResponseBytes = 64 << 10
 )
 
-// WithHTTPClient sends every request through d instead of the client's own
-// engines. An *http.Client is used as it is at each call, but for redirects,
-// which are never followed. That nothing was sent is then claimed only for what
-// fails before d is asked, and d decides which certificates to trust.
+// WithHTTPClient sends every request through d instead of the client's own engines. An
+// *http.Client is used as it is at each call, except that redirects are never
+// followed. OutcomeNotSent is then only for what fails before d is called, and d
+// decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if isNil(d) {
@@ -60,14 +60,14 @@ func WithHTTPClient(d Doer) Option {
 	}
 }
 
-// WithTransport uses clones of t, for its proxy, TLS roots and dialer. The
-// clones speak HTTP/1.1 only, because net/http repeats requests by itself over
-// HTTP/2, and writes take a fresh connection each. They speak TLS 1.2 or later,
-// and plain http, which is for this machine, goes through no proxy.
+// WithTransport uses clones of t, for its proxy, TLS roots and dialer. The clones speak
+// HTTP/1.1 only, because net/http retries requests by itself over HTTP/2, and use a
+// fresh connection for each write. They require TLS 1.2 or later, and plain http, which
+// is for this machine, uses no proxy.
 //
-// Nothing switches the verification of the service off: an InsecureSkipVerify is
-// refused, unless VerifyConnection or VerifyPeerCertificate takes its place. Put
-// a CA of your own into RootCAs. A DialTLSContext answers for its own TLS.
+// The service's certificate is always verified: InsecureSkipVerify is refused, unless
+// VerifyConnection or VerifyPeerCertificate is set. Put your own CA into RootCAs. A
+// DialTLSContext is responsible for its own TLS.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
@@ -85,9 +85,8 @@ func trustsAnybody(c *tls.Config) bool {
 	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
 }
 
-// WithKeySource asks f for the API key at each call, so that keys can rotate.
-// The key given to New is then not used, and may be "". Where f fails, nothing
-// is sent.
+// WithKeySource gets the API key from f at each call, so that keys can rotate. The key
+// passed to New is then ignored, and may be "". If f fails, nothing is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {
@@ -109,20 +108,20 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 	}
 }
 
-// WithRetry replaces [DefaultRetryPolicy]. Writes are repeated only where
-// provably nothing was sent, whatever the policy.
+// WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if provably nothing
+// was sent, whatever the policy.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config) error {
 		if p.MaxRetries < 0 || p.MinDelay < 0 || p.MaxDelay < 0 || p.MaxRetryAfter < 0 || p.Attempt < 0 {
-			return badSetup("WithRetry: a value is negative")
+			return badSetup("WithRetry: no value of the policy may be negative")
 		}
 		c.retry = p
 		return nil
 	}
 }
 
-// WithLimiter waits for l before every request. Where l fails before the first,
-// nothing is sent.
+// WithLimiter waits for l before every request. If l fails before the first, nothing is
+// sent.
 func WithLimiter(l Limiter) Option {
 	return func(c *config) error {
 		if isNil(l) {
@@ -147,8 +146,9 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver tells o of every call, except those that end before they begin,
-// for their parameters or a context that is done. Repeated, all are told, in order.
+// WithObserver reports every call to o, except those that are refused before they
+// begin, for invalid parameters or a context that is done. It may be given several
+// times: all observers are called, in order.
 func WithObserver(o Observer) Option {
 	return func(c *config) error {
 		c.observers = append(slices.Clone(c.observers), o)
@@ -167,8 +167,8 @@ func WithJournal(j Journal) Option {
 	}
 }
 
-// WithProfile has set change the profile, which begins as [DefaultProfile].
-// Several are applied in order.
+// WithProfile calls set to change the profile, which is initially [DefaultProfile]. It
+// may be given several times: all functions are applied, in order.
 func WithProfile(set func(*Profile)) Option {
 	return func(c *config) error {
 		if set == nil {
@@ -180,16 +180,16 @@ func WithProfile(set func(*Profile)) Option {
 	}
 }
 
-// WithMaskedCards masks the card numbers and CVVs of answers as they are
-// decoded, for programs that must never hold them. Response.RevealBody is then
-// nil. What [Call] decodes is up to its type.
+// WithMaskedCards masks the card numbers and CVVs of responses as they are decoded, for
+// programs that must never have them in memory. Response.RevealBody then returns nil.
+// It does not mask what [Call] decodes into a caller-supplied type.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }
 
-// WithFreshConnections makes reads, too, use one connection a call. net/http
-// logs bytes that arrive unasked on an idle connection, card numbers included;
-// without idle connections it cannot.
+// WithFreshConnections makes reads, too, use a fresh connection for each request.
+// net/http logs unsolicited bytes on an idle connection, card numbers included; without
+// idle connections it cannot.
 func WithFreshConnections() Option {
 	return func(c *config) error { c.freshReads = true; return nil }
 }
@@ -206,27 +206,27 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxResponseBytes bounds the body of an answer; a larger one is
-// [ErrResponseTooLarge]. The default is 8 MiB. Answers to writes are bounded by
-// 64 KiB as well.
+// WithMaxResponseBytes bounds the body of a response; a larger one is
+// [ErrResponseTooLarge]. The default is 8 MiB. Responses to writes are also bounded by
+// 64 KiB.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) error {
 		if n <= 0 {
-			return badSetup("WithMaxResponseBytes: the bound is not above zero")
+			return badSetup("WithMaxResponseBytes: the bound must be greater than zero")
 		}
 		c.maxBytes = n
 		return nil
 	}
 }
 
-// WithTimeout bounds a whole call, repeats and waits included, whose context
-// has no deadline. The default is 30 seconds, and 5 minutes for uploads. It
-// cannot end a Doer, Limiter, Journal or key source that ignores its context, and
-// recording the result in a Journal may take 5 seconds more.
+// WithTimeout bounds a whole call, with retries and waits, whose context has no
+// deadline. The default is 30 seconds, and 5 minutes for uploads. It cannot end a Doer,
+// Limiter, Journal or key source that ignores its context, and recording the result in
+// a Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
-			return badSetup("WithTimeout: the duration is not above zero")
+			return badSetup("WithTimeout: the duration must be greater than zero")
 		}
 		c.timeout = d
 		return nil
@@ -239,8 +239,8 @@ func WithInsecureHTTP() Option {
 	return func(c *config) error { c.insecureHTTP = true; return nil }
 }
 
-// WithStrictDrift makes drift an error, [ErrDrift], for tests. What was read is
-// returned together with it.
+// WithStrictDrift makes drift an error, [ErrDrift], for tests. The call returns what it
+// read together with the error.
 func WithStrictDrift() Option {
 	return func(c *config) error { c.strictDrift = true; return nil }
 }
@@ -257,26 +257,26 @@ func isNil(v any) bool {
 	return false
 }
 
-// RetryPolicy says how reads are repeated after connection failures and the
-// statuses 408, 425, 429, 500, 502, 503 and 504. A repeat also takes from a
-// budget of the client, so that an outage is not answered by a storm.
+// RetryPolicy is how reads are retried after connection failures and the statuses 408,
+// 425, 429, 500, 502, 503 and 504. Retries also share a budget of the client, so that
+// they do not multiply the traffic during an outage.
 type RetryPolicy struct {
-	// MaxRetries is the number of repeats; 0: none.
+	// MaxRetries is the number of retries; 0: none.
 	MaxRetries int
-	// MinDelay is the scale of the waits, which are drawn evenly between 0 and
-	// MinDelay, then twice that, four times and so on; 0: there is no wait.
+	// MinDelay is the scale of the waits, which are random between 0 and MinDelay, then
+	// twice that, four times and so on; 0: there is no wait.
 	MinDelay time.Duration
-	// MaxDelay bounds a drawn wait; 0: nothing but the call's deadline does.
+	// MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
 	MaxDelay time.Duration
-	// MaxRetryAfter bounds the wait that the service asks for; a longer one is
-	// not begun, and ends the call. 0: any ends it.
+	// MaxRetryAfter bounds the wait that the service asks for; a longer one ends the
+	// call at once. 0: any does.
 	MaxRetryAfter time.Duration
 	// Attempt is how long one attempt of a read may take; 0: as long as the call.
 	Attempt time.Duration
 }
 
-// DefaultRetryPolicy returns 2 repeats, waits from 250 ms to 8 s, a Retry-After
-// of up to 30 s, and 10 s an attempt.
+// DefaultRetryPolicy returns 2 retries, waits with a scale of 250 ms and a bound of 8 s,
+// a Retry-After of up to 30 s, and 10 s for each attempt.
 func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{
 		MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,

@@ -62,15 +62,15 @@ func TestWithHeaderRefuses(t *testing.T) {
 		"Range", "If-Range", "X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X-Method-Override", "Idempotency_Key",
 	} {
 		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
-		refusedBeforehand(t, err, "WithHeader: the header is not a caller's to set")
+		refusedBeforehand(t, err, "WithHeader: header "+http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))+" is reserved by the client")
 	}
 	for _, name := range []string{"", " ", "X Trace", "X-Trace:", "X\r\nY", "X-Tr\u00e4ce"} {
 		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
-		refusedBeforehand(t, err, "WithHeader: the header's name is not a token")
+		refusedBeforehand(t, err, "WithHeader: the header name is not a token")
 	}
 	for _, value := range []string{"a\r\nX-Other: b", "a\x00", "\u00e4"} {
 		_, err := c.ListBINs(t.Context(), WithHeader("X-Trace", value))
-		refusedBeforehand(t, err, "WithHeader: the header's value is not visible ASCII")
+		refusedBeforehand(t, err, "WithHeader: the header value is not visible ASCII")
 	}
 	_, err := c.ListBINs(t.Context(), WithHeader("", ""), WithHeader("Host", "x"))
 	refusedBeforehand(t, err, "not a token")
@@ -123,8 +123,8 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	}{
 		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: it is safe to call again"},
 		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key is empty: correct it before calling again"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key holds a character that is not visible ASCII: correct it before calling again"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key holds a character that is not visible ASCII: correct it before calling again"},
+		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
+		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,7 +184,7 @@ func TestALimiterThatFails(t *testing.T) {
 			err := w.call(t.Context(), c)
 			assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent"}, factsOf(t, err))
 			require.ErrorIs(t, err, full)
-			assert.Contains(t, err.Error(), "refused by the rate limiter")
+			assert.Contains(t, err.Error(), "the rate limiter returned an error")
 			assert.NotContains(t, err.Error(), "4111")
 		})
 	}
@@ -198,7 +198,7 @@ func TestALimiterThatFails(t *testing.T) {
 			return nil
 		})))
 		_, err := c.ListBINs(t.Context())
-		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "answered"}, factsOf(t, err))
+		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "received"}, factsOf(t, err))
 		require.ErrorIs(t, err, full)
 	})
 }
@@ -243,7 +243,7 @@ func TestWithMaxResponseBytes(t *testing.T) {
 	short := converse(t, []exchange{{want: asked, reply: reply}, {want: asksTransfer("M-1"), reply: reply}},
 		WithMaxResponseBytes(int64(len(reply))-1), WithRetry(quickPolicy))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
-	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "answered"}, factsOf(t, err))
+	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}, factsOf(t, err))
 	_, err = short.CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.ErrorIs(t, err, ErrResponseTooLarge, "the bound of writes is the lower one")
 

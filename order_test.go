@@ -399,7 +399,7 @@ func TestAStrangeMessageBesideGoodDataIsDrift(t *testing.T) {
 	transfer, err := answered(t, asksTransfer("M-1"), reply, observe).CreateTransfer(t.Context(), smallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
-	assert.Equal(t, []Drift{{"msg", "not the message of a success"}}, *told)
+	assert.Equal(t, []Drift{{"msg", "unknown success message"}}, *told)
 	_, err = answered(t, asksTransfer("M-1"), reply, WithStrictDrift()).CreateTransfer(t.Context(), smallTransfer("M-1"))
 	assert.Equal(t, "Executed Drift", factsOf(t, err).Is)
 }

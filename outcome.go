@@ -15,16 +15,16 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown,
-// so that what nobody resolved is never taken for executed, nor for the opposite.
+// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown, so
+// that nothing unresolved is ever taken for executed, or for not executed.
 type Outcome int
 
 const (
 	// OutcomeUnknown means that it may have happened. Ask the service about it
 	// before sending anything that would do it again.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent means that this call did nothing: no byte of its request left.
-	// What else is known of its reference stays as it was.
+	// OutcomeNotSent means that this call did nothing: no byte of its request left. An
+	// earlier call with the same reference is not affected.
 	OutcomeNotSent
 	// OutcomeRefused means that it did not happen: the service refused.
 	OutcomeRefused
@@ -58,12 +58,12 @@ type response struct {
 	retryAfter time.Duration
 	attempts   []Attempt
 	tries      int
-	attempt    *transport.Attempt // the last one, if somebody wants to know; nil: none
+	attempt    *transport.Attempt // the last one, if it is to be logged; nil: none
 }
 
-// judge is the outcome table: whether it happened, from what came back. The response
-// is released when all that is wanted of it has been taken.
-func (k *call) judge(ctx context.Context, r *transport.Reply) *Error {
+// judge is the outcome table: it decides from the response whether the call happened,
+// and releases the response.
+func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	defer r.Release()
 	defer k.capture(r)
 	k.last.tries += r.Tries
@@ -123,7 +123,7 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 	return nil
 }
 
-// check returns why a readable response is not to this request.
+// check returns why a readable response does not belong to this request.
 func (k *call) check() error {
 	for u := range k.op.uploads() {
 		if err := u.check(); err != nil {
@@ -136,8 +136,8 @@ func (k *call) check() error {
 	return k.verify()
 }
 
-// verdict is the outcome of a response that was read and is not the one asked
-// for: where it may not even be a response to this request, it proves nothing.
+// verdict returns the outcome of a readable response that is not what was asked for: it
+// proves nothing if it may belong to another request.
 func verdict(err error) Outcome {
 	if errors.Is(err, ErrParameterIgnored) {
 		return OutcomeExecuted
@@ -145,8 +145,8 @@ func verdict(err error) Outcome {
 	return OutcomeUnknown
 }
 
-// judgeFailure judges every other response. It is a refusal only where both the
-// response and what it is in say so, and nothing in it contradicts that.
+// judgeFailure judges every other response. It is a refusal only if both the HTTP status
+// and the envelope say so, and nothing in it contradicts that.
 func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 	p := &k.client.profile
 	switch {
@@ -161,7 +161,7 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		e.code == codeSuccess || e.code >= 500 && e.code <= 599:
 		return k.fail(OutcomeUnknown, nil)
 	case e.deferred && k.op.isClaimed() && (names(body, e.data, k.op.reference) || k.isProven(body, e.data)):
-		return k.fail(OutcomeUnknown, nil) // what it says no to may be a second delivery
+		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery
 	}
 	return k.fail(OutcomeRefused, nil)
 }
@@ -180,8 +180,8 @@ func (k *call) isProven(c *wire.Codec, m wire.Mark) bool {
 	return k.op.proves(c)
 }
 
-// isBare reports whether a body is no envelope that something spoiled: it is empty,
-// or begins with anything but "{" behind byte order marks and white space.
+// isBare reports whether a body cannot be a damaged envelope: it is empty, or begins
+// with anything but "{" after byte order marks and white space.
 func isBare(body []byte) bool {
 	body = bytes.TrimLeftFunc(body, func(r rune) bool {
 		return r == '\ufeff' || r == utf8.RuneError || r == 0 || unicode.IsSpace(r)

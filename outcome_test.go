@@ -69,22 +69,22 @@ func brokenReplies() []replyCase {
 		{
 			name: "a body that ends too early",
 			raw:  "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
-			want: unknown(200, "Unknown", "answered"),
+			want: unknown(200, "Unknown", "received"),
 		},
 		{
 			name: "a refusal whose body ends too early",
 			raw:  "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: 500\r\n\r\n" + `{"code":422,`,
-			want: unknown(422, "Unknown", "answered"),
+			want: unknown(422, "Unknown", "received"),
 		},
 		{
 			name: "a chunk that ends too early",
 			raw:  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + `{"code":422,`,
-			want: unknown(200, "Unknown", "answered"),
+			want: unknown(200, "Unknown", "received"),
 		},
 		{
 			name: "a chunk whose size is no number",
 			raw:  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" + `{"code":422,`,
-			want: unknown(200, "Unknown", "answered"),
+			want: unknown(200, "Unknown", "received"),
 		},
 		{name: "a page of HTML", status: "200 OK", body: "<!doctype html><p>Welcome", want: unknown(200, "Unknown Unreadable", "")},
 		{name: "an empty body", status: "200 OK", want: unknown(200, "Unknown Unreadable", "")},
@@ -96,11 +96,11 @@ func brokenReplies() []replyCase {
 		},
 		{
 			name: "a byte over 64 KiB", status: "200 OK", body: paddedRefusal(maxWriteResponseBytes + 1),
-			want: unknown(200, "Unknown TooLarge", "answered"),
+			want: unknown(200, "Unknown TooLarge", "received"),
 		},
 		{
 			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: paddedRefusal(maxWriteResponseBytes + 1),
-			want: unknown(422, "Unknown TooLarge", "answered"),
+			want: unknown(422, "Unknown TooLarge", "received"),
 		},
 		{
 			name: "a code in a string", status: "200 OK", body: `{"code":"422","msg":"no","data":null}`,
@@ -553,13 +553,13 @@ func TestOutcomeOfARead(t *testing.T) {
 		"the last answer is told": {
 			replies: []exchange{broken, busy, {want: asked, status: 500, reply: `{"code":500,"msg":"database","data":null}`}},
 			want: facts{
-				Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent answered answered",
+				Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent received received",
 			},
 			attempts: []int{0, 429, 500}, waited: 7 * time.Second,
 		},
 		"nothing of an answer before the last is told": {
 			replies:  []exchange{busy, broken, broken},
-			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "answered sent sent"},
+			want:     facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "received sent sent"},
 			attempts: []int{429, 0, 0}, waited: 7 * time.Second,
 		},
 		"without repeats": {

@@ -31,19 +31,19 @@ type CardPage struct {
 	Cards []Card
 }
 
-var cardPageMembers = []wire.Member[CardPage]{
+var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "total", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }},
 	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
-	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardMembers, listedCard) }},
+	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardFields, listedCard) }},
 }
 
 // MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
-func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageMembers) }
+func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageFields) }
 
-// UnmarshalJSON reads a page, as strictly as an answer.
-func (v *CardPage) UnmarshalJSON(text []byte) error { return unmarshal(text, v, cardPageMembers) }
+// UnmarshalJSON reads a page, as strictly as a response.
+func (v *CardPage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardPageFields) }
 
 // ListCardsParams selects cards. The zero value selects all. The names of the
 // query parameters are undocumented: see [Profile].
@@ -56,7 +56,7 @@ type ListCardsParams struct {
 	// SubAccountID restricts the result to a sub-account's cards; "": all.
 	SubAccountID string
 	// Status restricts the result to a status; nil: all. new(cardwire.CardActive)
-	// makes one. AllCards copies it when an iteration begins.
+	// returns one. AllPages and AllCards copy it when an iteration begins.
 	Status *CardStatus
 	// CardBIN restricts the result to a BIN; "": all.
 	CardBIN string
@@ -70,15 +70,15 @@ type ListCardsParams struct {
 	TransactedTo Date
 }
 
-// ListCards returns one page of the cards that p selects. It calls GET /cards. A
-// page that contradicts p is asked for once more; if it still does, it is returned
-// together with [ErrParameterIgnored]. A page beyond the last one is empty, and no
+// ListCards returns one page of the cards that p selects. It calls GET /cards. If the
+// page contradicts p, it is requested once more; if it still does, it is returned
+// together with [ErrParameterIgnored]. A page beyond the last one is empty, without an
 // error.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	query, err := c.listQuery(p)
 	return do(ctx, c, operation[CardPage]{
 		spec: spec{name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true},
-		read: object(cardPageMembers, wire.Whole),
+		read: object(cardPageFields, wire.Whole),
 		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
@@ -89,13 +89,13 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}, opts)
 }
 
-// AllPages iterates over the pages of the cards that p selects, from p.Page on. It
-// ends with the service's own last page. After an error it ends; Error.Page is the
-// page to resume from. The same page twice in a row is [ErrParameterIgnored].
-// [WithPrefetch] reads pages ahead.
+// AllPages iterates over the pages of the cards that p selects, from p.Page to the
+// service's last page. It ends after an error; Error.Page is the page to resume from.
+// The same page twice in a row is [ErrParameterIgnored]. [WithPrefetch] reads pages
+// ahead.
 //
-// Pages are read at different times: a card that moves to another page meanwhile,
-// because others come or go, may be missed or come twice.
+// Pages are read at different times: a card that moves to another page in the meantime
+// may be missed or returned twice.
 func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
 	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
 }
@@ -117,16 +117,16 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 	}
 }
 
-// maxPrefetch bounds WithPrefetch: so many pages may be held in memory at once.
+// maxPrefetch bounds WithPrefetch, and so the pages in memory at once.
 const maxPrefetch = 100
 
-// WithPrefetch makes AllPages and AllCards read up to pages further pages, at most
-// 100, while the current one is used. Cards come in the same order as without, and so
-// does an error: after all the cards before it. The limiter is waited for as ever.
+// WithPrefetch makes AllPages and AllCards read up to the given number of pages ahead, at
+// most 100, while the current one is used. The order of cards does not change, and an
+// error still comes after all the cards before it. A limiter applies as usual.
 //
-// A page is as old as its reading. Those in progress when the iteration ends are
-// canceled before it returns, and observers see them as failed calls. 0 reads
-// one page at a time. Other operations ignore it.
+// A page may be older than the moment it is returned. Reads in progress when the
+// iteration ends are canceled before it returns, and observers see them as failed calls.
+// 0 reads one page at a time. Other operations ignore it.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > maxPrefetch {
@@ -137,8 +137,8 @@ func WithPrefetch(pages int) CallOption {
 	}
 }
 
-// pager reads the pages in order. Without prefetching it reads one when it is asked
-// for it; otherwise goroutines read those after it meanwhile.
+// pager reads the pages in order. Without prefetching it reads each on demand; with it,
+// goroutines read those after the current one.
 type pager struct {
 	client   *Client
 	params   ListCardsParams
@@ -151,16 +151,16 @@ type pager struct {
 
 	most   int          // how many pages are read ahead
 	ahead  []*earlyPage // from next on, without a gap
-	failed atomic.Bool  // one of them did: nothing more is begun
+	failed atomic.Bool  // one of them failed: no other is begun
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
-		p.Status = new(*p.Status) // the caller may go on with its own
+		p.Status = new(*p.Status) // the caller may change its own
 	}
-	o := optionsOf(opts) // each page's own call refuses what is wrong with them
+	o := optionsOf(opts) // the call of each page refuses invalid ones
 	return &pager{
 		client: c, params: p, opts: opts, response: o.response,
 		next: cmp.Or(p.Page, 1), most: o.prefetch, cancel: func() {},
@@ -169,7 +169,7 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 
 // all yields all pages, and an error that names the page to resume from.
 func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
-	if w.most > 0 && ctx != nil { // without one each call says so
+	if w.most > 0 && ctx != nil { // a nil context is an error of the call
 		ctx, w.cancel = context.WithCancel(ctx)
 	}
 	defer w.stop()
@@ -181,13 +181,13 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	}
 }
 
-// stop ends what is read ahead, and waits until it has ended.
+// stop cancels what is read ahead, and waits until it has ended.
 func (w *pager) stop() {
 	w.cancel()
 	w.ended.Wait()
 	for _, early := range w.ahead {
 		if early.panicked != nil {
-			panic(early.panicked) // it must not go by because nobody asked for the page
+			panic(early.panicked) // a panic must not get lost because the page was not used
 		}
 	}
 }
@@ -195,9 +195,9 @@ func (w *pager) stop() {
 // step returns the next page.
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, ids, err := w.page(ctx)
-	if err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {
-		// Like every contradiction it is looked at once more.
-		if page, ids, err = w.page(ctx); err == nil && w.repeats(ids) {
+	if err == nil && w.samePage(ids) && !w.client.profile().TrustReplies {
+		// Like every contradiction, it is requested once more.
+		if page, ids, err = w.page(ctx); err == nil && w.samePage(ids) {
 			err = &Error{
 				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
 				Err: ignored("the same page came twice", "PageParam"),
@@ -233,7 +233,7 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 		return w.read(ctx, w.next, w.opts)
 	}
 	early := w.ahead[0]
-	w.ahead[0] = nil // its cards are the caller's now, who may want to be rid of them
+	w.ahead[0] = nil // its cards are the caller's now, and may be garbage soon
 	w.ahead = w.ahead[1:]
 	<-early.ready
 	if w.response != nil {
@@ -249,8 +249,8 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 	return early.page, early.err
 }
 
-// waited says that the call, begun early, may have spent its time waiting for
-// its turn: at the limiter, or for a connection.
+// waited reports whether the call, begun early, may have spent its time waiting for the
+// limiter or for a connection.
 func (p *earlyPage) waited() bool {
 	return errors.Is(p.err, ErrNotSent) || errors.Is(p.err, context.DeadlineExceeded)
 }
@@ -259,26 +259,25 @@ func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardP
 	p := w.params
 	p.Page = number
 	if number == 1 && w.client.profile().PageParam == "" {
-		p.Page = 0 // the first page can be had without a name for it
+		p.Page = 0 // the first page needs no parameter
 	}
 	return w.client.ListCards(ctx, p, opts...)
 }
 
-// repeats says whether these are the cards of the page before. Before the first
-// page there is none.
-func (w *pager) repeats(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
+// samePage reports whether these are the cards of the previous page, if there was one.
+func (w *pager) samePage(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
 
-// earlyPage is a page that is read before it is asked for.
+// earlyPage is a page that is read ahead.
 type earlyPage struct {
 	number   int
-	ready    chan struct{} // closed when the rest is there
+	ready    chan struct{} // closed when the other fields are set
 	page     *CardPage
 	err      error
-	response Response // as the caller's would be
-	panicked any      // by a function of the caller's
+	response Response // for the caller's WithResponse
+	panicked any      // by caller code
 }
 
-// readAhead begins with the pages after the current one, of which last is the last.
+// readAhead begins to read the pages after the current one, up to last.
 func (w *pager) readAhead(ctx context.Context, last int) {
 	for n := w.next + len(w.ahead); n <= last && len(w.ahead) < w.most && !w.failed.Load(); n++ {
 		early := &earlyPage{number: n, ready: make(chan struct{}), err: endedEarly()}
@@ -287,11 +286,12 @@ func (w *pager) readAhead(ctx context.Context, last int) {
 	}
 }
 
-// endedEarly stands where a function of the caller's ended its goroutine.
+// endedEarly is the error of a page until its goroutine sets another: a callback may end
+// the goroutine.
 func endedEarly() error {
 	return &Error{
 		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
-		Err: errors.New("a function of the program's own ended the goroutine that read the page"),
+		Err: errors.New("a callback called runtime.Goexit"),
 	}
 }
 
@@ -321,7 +321,7 @@ func resumeAt(err error, page int) error {
 	return &resumable
 }
 
-// query gathers query parameters by names that may not be known.
+// query collects query parameters, whose names may be unknown.
 type query struct {
 	fields wire.Fields
 	err    error
@@ -329,7 +329,7 @@ type query struct {
 
 func (q *query) add(param, field, value string) {
 	if value != "" && param == "" && q.err == nil {
-		q.err = badSetup("the service's name for a parameter is not known: set Profile." + field)
+		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
 	}
 	q.fields.Add(param, value)
 }
@@ -364,11 +364,11 @@ func positive(n int) string {
 func (p *ListCardsParams) valid() error {
 	switch {
 	case p.Limit < 0:
-		return invalid("Limit is negative")
+		return invalid("Limit must not be negative")
 	case p.Page < 0:
-		return invalid("Page is negative")
+		return invalid("Page must not be negative")
 	case p.Status != nil && (*p.Status < CardLocked || *p.Status > CardSuspended):
-		return invalid("Status is none of the interface's six")
+		return invalid("Status must be one of -1 to 4")
 	case before(p.CreatedTo, p.CreatedFrom):
 		return invalid("CreatedTo is before CreatedFrom")
 	case before(p.TransactedTo, p.TransactedFrom):
@@ -385,12 +385,12 @@ func (p *ListCardsParams) valid() error {
 	)
 }
 
-// before says whether a is before b; an absent day is before nothing.
+// before reports whether a is before b; it is false if either is zero.
 func before(a, b Date) bool {
 	return !a.IsZero() && !b.IsZero() && a.String() < b.String()
 }
 
-// verifyPage says which parameter the page shows to have been ignored.
+// verifyPage returns which parameter the page proves to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
 	if c.profile().TrustReplies {
 		return nil
@@ -409,16 +409,16 @@ func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
 	return nil
 }
 
-// endAfterLast empties a page beyond the last one for which the service sent
-// another page's cards, as one that clamps page numbers does.
+// endAfterLast empties a page beyond the last one if the service sent another page's
+// cards for it, as one that clamps page numbers does.
 func (v *CardPage) endAfterLast(asked int) {
 	if asked > v.LastPage && asked != v.CurrentPage {
 		v.Cards = []Card{}
 	}
 }
 
-// zoneSlack is how far a creation time may lie outside the days asked for: no
-// zone is named, and zones lie up to 26 hours apart.
+// zoneSlack is how far a creation time may be outside the requested days: the zone is
+// undocumented, and zones are up to 26 hours apart.
 const zoneSlack = 26 * time.Hour
 
 // contradicted returns the Profile field of a filter that the card fails.

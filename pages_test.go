@@ -637,7 +637,7 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 		c := clientOn(t, &shelf{last: 9}, fromSecondCall(runtime.Goexit))
 		ids, err := walked(t.Context(), c, ListCardsParams{}, WithPrefetch(4))
 		assert.Equal(t, cardsOf(1, 1), ids)
-		require.ErrorContains(t, err, "ended the goroutine")
+		require.ErrorContains(t, err, "a callback called runtime.Goexit")
 		assert.Equal(t, 2, failure(t, err).Page)
 	})
 }

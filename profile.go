@@ -7,9 +7,9 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Profile names every assumption about what is undocumented. A
-// parameter whose name is "" cannot be used: the call is refused with
-// [ErrInvalidParams], naming the field to set.
+// Profile names every assumption about what is undocumented. A parameter whose name is
+// "" cannot be used: the call is refused with an [ErrInvalidParams] that names the
+// field to set.
 type Profile struct {
 	// LimitParam is the query parameter for the page size. Assumed: "limit".
 	LimitParam string
@@ -42,9 +42,9 @@ type Profile struct {
 	// contradict them. Assumed: the same numbers.
 	RefusedStatuses []int
 	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it
-	// where the body is bare: empty, or not beginning with "{" behind a byte order mark
+	// where the body is bare: empty, or not beginning with "{" after a byte order mark
 	// and white space. Assumed: 401 404 405 413 429. 403 is not among them: a firewall
-	// may put it in the place of the response to a transfer that was executed.
+	// may replace the response to a transfer that was executed with it.
 	BareRefusedStatuses []int
 	// DuplicateCodes are the envelope codes that mean that the reference exists:
 	// OutcomeUnknown whatever the HTTP status, never OutcomeRefused, since a gateway
@@ -52,14 +52,14 @@ type Profile struct {
 	DuplicateCodes []int
 	// TrustReplies switches off the checks behind ErrParameterIgnored.
 	TrustReplies bool
-	// ServerDeduplicates declares that the service executes a reference once however
-	// often it is sent. A caller may then send one again that is known to be executed,
-	// and one whose outcome is unknown despite the journal, if that records retries.
-	// The client itself sends nothing again all the same.
+	// ServerDeduplicates declares that the service executes a reference once, however
+	// often it is sent. A caller may then send a reference again that was executed, or
+	// whose outcome is unknown if the journal records retries. The client itself still
+	// sends no write twice.
 	ServerDeduplicates bool
 }
 
-// DefaultProfile returns what is assumed where nothing better is known.
+// DefaultProfile returns the assumptions for an unknown service.
 func DefaultProfile() Profile {
 	return Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
@@ -71,7 +71,7 @@ func DefaultProfile() Profile {
 	}
 }
 
-// clone shares nothing with p that a caller could change later.
+// clone returns a copy that shares nothing that a caller could change later.
 func (p *Profile) clone() Profile {
 	c := *p
 	for _, list := range []*[]int{&c.RefusedCodes, &c.RefusedStatuses, &c.BareRefusedStatuses, &c.DuplicateCodes} {
@@ -80,7 +80,7 @@ func (p *Profile) clone() Profile {
 	return c
 }
 
-// valid refuses a profile that would send one thing for another.
+// valid refuses a profile that would make requests mean something else.
 func (p *Profile) valid() error {
 	type param struct{ field, name string }
 	ofListCards := []param{
@@ -96,21 +96,21 @@ func (p *Profile) valid() error {
 	}
 	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
 		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
-			return badSetup("WithProfile: " + n.field + " holds a control character, a space at an end, or is not valid UTF-8")
+			return badSetup("WithProfile: " + n.field + " contains a control character, begins or ends with a space, or is not valid UTF-8")
 		}
 	}
 	for i, n := range ofListCards {
 		for _, other := range ofListCards[:i] {
 			if n.name != "" && n.name == other.name {
-				return badSetup("WithProfile: " + other.field + " and " + n.field + " are the same name")
+				return badSetup("WithProfile: " + other.field + " and " + n.field + " must be different names")
 			}
 		}
 	}
 	if p.RetryAction == cancelAction {
-		return badSetup("WithProfile: RetryAction is the value that cancels")
+		return badSetup("WithProfile: RetryAction must not be the value that cancels")
 	}
 	if slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess) {
-		return badSetup("WithProfile: 200 is the code of success")
+		return badSetup("WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success")
 	}
 	if slices.ContainsFunc(slices.Concat(p.RefusedStatuses, p.BareRefusedStatuses), func(s int) bool { return s < 400 || s > 499 }) {
 		return badSetup("WithProfile: a refused status must be from 400 to 499")

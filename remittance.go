@@ -18,7 +18,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// The numeric codes that the interface gives a meaning.
+// The numeric codes with a documented meaning.
 const (
 	// TransferTypeC2C is the TransferType of a transfer from person to person.
 	TransferTypeC2C = "3"
@@ -39,19 +39,19 @@ type RemittanceState struct {
 }
 
 // RemittanceCurrency is a currency that can be paid out, with what that costs.
-// The units of the quotas are not shown.
+// The units of the quotas are undocumented.
 type RemittanceCurrency struct {
 	// ID is the service's identifier of the entry.
 	ID int64
 	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
 	PayoutCurrency string
-	// TransferTypeID is the code of TransferType: 3 is C2C. What
-	// TransferParams.TransferType takes is its text, as of strconv.FormatInt.
+	// TransferTypeID is the code of TransferType: 3 is C2C. TransferParams.TransferType
+	// takes it as a string, from strconv.FormatInt.
 	TransferTypeID int64
 	// TransferType is transfer_type_value, like C2C.
 	TransferType string
-	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer. What
-	// TransferParams.PayoutMethod takes is its text, too.
+	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer.
+	// TransferParams.PayoutMethod takes it as a string, too.
 	PayoutMethodID int64
 	// PayoutMethod is payout_method_value, like Bank Transfer.
 	PayoutMethod string
@@ -59,10 +59,10 @@ type RemittanceCurrency struct {
 	Country string
 	// CountryCode is the same, two letters.
 	CountryCode string
-	// FeeRate is a fee in proportion to the amount; whether 1 or 100 is all of it
-	// is not shown.
+	// FeeRate is a fee in proportion to the amount, as a fraction or in percent: which is
+	// undocumented.
 	FeeRate decimal.Decimal
-	// FixedFee is a fixed fee; in which currency is not shown.
+	// FixedFee is a fixed fee, in an undocumented currency.
 	FixedFee decimal.Decimal
 	// MinQuota is the least amount of a transfer.
 	MinQuota decimal.Decimal
@@ -72,14 +72,14 @@ type RemittanceCurrency struct {
 	YearTransferAmountQuota decimal.Decimal
 }
 
-// TransferParams describes a transfer. Fields that are empty are not sent;
-// which of them the service requires is not shown. Numeric codes are digits in
-// text, from lists of the service. fmt and slog show the order number, the
-// currency and the amount only; JSON is refused. Keep what RevealJSON returns to
-// send a transfer later: UnmarshalJSON reads it.
+// TransferParams describes a transfer. Empty fields are not sent; which of them the
+// service requires is undocumented. Numeric codes are strings of digits, from lists of
+// the service. fmt and slog show only the order number, the currency and the amount; JSON
+// is refused. To send a transfer later, keep what RevealJSON returns: UnmarshalJSON reads
+// it.
 type TransferParams struct {
-	// MerchantOrderNo is the caller's order number, and must be given. Use one
-	// for each transfer that is meant, and the same one for each try of it.
+	// MerchantOrderNo is the caller-supplied order number, and is required. Use a new one
+	// for each transfer, and the same one for each retry.
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
@@ -91,9 +91,9 @@ type TransferParams struct {
 	PayoutMethod string
 	// SenderBeneficiaryRelationship is a numeric code.
 	SenderBeneficiaryRelationship string
-	// TransferAmount is the amount in whole units, above zero and exact in two
-	// fraction digits: it is never rounded. Of which currency it is, that of the
-	// payout or of the wallet, is not shown: ask before the first transfer.
+	// TransferAmount is the amount, in units of the currency, greater than zero and with
+	// at most two decimal places: it is never rounded. Whether the currency is that of
+	// the payout or of the wallet is undocumented: ask before the first transfer.
 	TransferAmount decimal.Decimal
 	// SenderSourceOfFund is a numeric code.
 	SenderSourceOfFund string
@@ -103,7 +103,7 @@ type TransferParams struct {
 	SenderFirstName string
 	// SenderLastName is the sender's last name.
 	SenderLastName string
-	// SenderGender is a value that the interface does not list.
+	// SenderGender is an undocumented value.
 	SenderGender string
 	// SenderMobileNumber is the sender's telephone number.
 	SenderMobileNumber string
@@ -119,7 +119,7 @@ type TransferParams struct {
 	SenderIDIssueCountry string
 	// SenderCountry is a country code of two letters.
 	SenderCountry string
-	// SenderAddress is the sender's address in one text.
+	// SenderAddress is the sender's address in one string.
 	SenderAddress string
 	// ReceiverNativeFirstName is the receiver's first name in their own script.
 	ReceiverNativeFirstName string
@@ -131,15 +131,15 @@ type TransferParams struct {
 	ReceiverIDNumber string
 	// ReceiverMobileNumber is the receiver's telephone number.
 	ReceiverMobileNumber string
-	// ReceiverBankAccountNumber is the account that is paid to.
+	// ReceiverBankAccountNumber is the account to pay to.
 	ReceiverBankAccountNumber string
-	// Extra are further fields by their wire names, as the service's list of
-	// required fields, which is not specified, may name them. nil: none.
+	// Extra are further fields by their wire names: the service's list of required
+	// fields, which is undocumented, may contain others. nil: none.
 	Extra map[string]string
 }
 
-// TransferStatus is the state of a transfer. Others than TransferWaitProcess are
-// not shown, and kept as they were sent.
+// TransferStatus is the state of a transfer. Values other than TransferWaitProcess are
+// undocumented, and kept as they were sent.
 type TransferStatus string
 
 // TransferWaitProcess is the state of a transfer that was just created.
@@ -147,10 +147,10 @@ const TransferWaitProcess TransferStatus = "wait_process"
 
 // Transfer is the order that CreateTransfer created.
 type Transfer struct {
-	// MerchantOrderNo is the caller's order number as the service repeats it.
+	// MerchantOrderNo is the caller's order number as the service returns it.
 	MerchantOrderNo string
-	// APIOrderNo is the service's order number: at most 128 bytes, all visible. What
-	// exceeds that is left out, and reported to Observer.Drift.
+	// APIOrderNo is the service's order number, of at most 128 visible bytes. Anything
+	// else is left out, and reported to Observer.Drift.
 	APIOrderNo string
 	// Status is the state of the order.
 	Status TransferStatus
@@ -161,7 +161,7 @@ type Transfer struct {
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
 	return value(do(ctx, c, operation[[]RemittanceState]{
 		spec: spec{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
-		read: rows(stateMembers),
+		read: rows(stateFields),
 	}, opts))
 }
 
@@ -170,7 +170,7 @@ func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) (
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
 	return value(do(ctx, c, operation[[]RemittanceCurrency]{
 		spec: spec{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
-		read: rows(currencyMembers),
+		read: rows(currencyFields),
 	}, opts))
 }
 
@@ -196,7 +196,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			reference: accepted(check.Given, p.MerchantOrderNo), unique: true, summary: p.summary(),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},
-		read: object(transferMembers, wire.Whole),
+		read: object(transferFields, wire.Whole),
 		verify: func(t *Transfer) error {
 			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
 				return &detailError{ErrUnreadable, "it is the response to another order"}
@@ -252,7 +252,7 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 	return (named || numbered) && !other
 }
 
-// fields returns what is sent, in the interface's order, or why it must not be.
+// fields returns what is sent, in the documented order, or why it must not be sent.
 func (p *TransferParams) fields() (wire.Fields, error) {
 	own := p.own()
 	f := make(wire.Fields, 0, len(own)+len(p.Extra))
@@ -265,14 +265,14 @@ func (p *TransferParams) fields() (wire.Fields, error) {
 	return f, cmp.Or(p.valid(), p.validExtra(own))
 }
 
-// transferField is a field that TransferParams has: its name on the wire, and where
-// its value is, which writes and reads itself as it is sent.
+// transferField is a field of TransferParams: its name on the wire, and a pointer to its
+// value, which reads and writes the form that is sent.
 type transferField struct {
 	name  string
 	value textual
 }
 
-// own returns the fields that TransferParams has, also those that are empty.
+// own returns all fields of TransferParams but Extra, also empty ones.
 func (p *TransferParams) own() []transferField {
 	return []transferField{
 		{"merchantOrderNo", (*plain)(&p.MerchantOrderNo)},
@@ -303,7 +303,7 @@ func (p *TransferParams) own() []transferField {
 	}
 }
 
-// plain is a text that is sent as it is.
+// plain is a string that is sent as it is.
 type plain string
 
 func (s *plain) String() string { return string(*s) }
@@ -313,7 +313,7 @@ func (s *plain) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// cents is an amount that is sent with two fraction digits, or "" if it cannot be.
+// cents is an amount that is sent with two decimal places, or "" if it has more.
 type cents decimal.Decimal
 
 func (a *cents) String() string {
@@ -360,16 +360,16 @@ func (p *TransferParams) valid() error {
 	)
 }
 
-// checkAmount refuses what could only be sent rounded, and what is no payment.
+// checkAmount refuses an amount that is not greater than zero, or cannot be sent exactly.
 func checkAmount(name string, v decimal.Decimal) error {
 	if v.Sign() <= 0 {
-		return errors.New(name + " is not above zero")
+		return errors.New(name + " must be greater than zero")
 	}
 	switch _, exact := wire.Cents(v); {
 	case !exact && v.Exponent() >= -2:
 		return errors.New(name + " is too large")
 	case !exact:
-		return errors.New(name + " is not exact in two fraction digits")
+		return errors.New(name + " has more than two decimal places")
 	}
 	return nil
 }
@@ -378,14 +378,14 @@ func (p *TransferParams) validExtra(own []transferField) error {
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		switch {
 		case name == "":
-			return invalid("Extra holds an empty name")
+			return invalid("Extra contains an empty name")
 		case check.Text("", name) != nil:
-			return invalid("Extra holds a name with a control character, or that is not valid UTF-8")
+			return invalid("Extra contains a name with a control character or invalid UTF-8")
 		case check.UTF8("", p.Extra[name]) != nil:
-			return invalid("Extra holds a text that is not valid UTF-8")
+			return invalid("Extra contains a value that is not valid UTF-8")
 		}
 		if slices.ContainsFunc(own, func(f transferField) bool { return strings.EqualFold(f.name, name) }) {
-			return invalid("Extra holds the name of a field that TransferParams has")
+			return invalid("Extra contains the name of a field of TransferParams")
 		}
 	}
 	return nil
@@ -407,16 +407,16 @@ func (p TransferParams) LogValue() slog.Value {
 	)
 }
 
-// MarshalJSON returns an error: loggers, templates and expvar marshal whatever
-// they are given, and a mask in an outbox would lose the transfer. See RevealJSON.
+// MarshalJSON returns an error: loggers, templates and expvar marshal any value, and a
+// mask in an outbox would lose the transfer. See RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("cardwire: TransferParams does not marshal, because names and account numbers would reach logs: " +
-		"RevealJSON returns what CreateTransfer sends")
+	return nil, errors.New("cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
+		"use RevealJSON")
 }
 
-// RevealJSON returns the JSON that CreateTransfer sends, names, identity and
-// account numbers included, for an outbox. An error matches [ErrInvalidParams]:
-// CreateTransfer would refuse the same.
+// RevealJSON returns the JSON that CreateTransfer sends, with names, identity and account
+// numbers, for an outbox. Its error matches [ErrInvalidParams]: CreateTransfer would
+// refuse the transfer too.
 func (p TransferParams) RevealJSON() ([]byte, error) {
 	f, err := p.fields()
 	if err != nil {
@@ -425,19 +425,18 @@ func (p TransferParams) RevealJSON() ([]byte, error) {
 	return f.JSON(), nil
 }
 
-// UnmarshalJSON reads what RevealJSON returns, with its fields in any order, so
-// that a transfer can be kept before it is sent: a name that TransferParams has no
-// field for becomes one of Extra. Nothing of an earlier value is left, unless the
-// string is null. What RevealJSON would not have written is [ErrUnreadable], or
-// [ErrInvalidParams] where CreateTransfer refuses it.
-func (p *TransferParams) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON reads what RevealJSON returns, with its fields in any order, so that a
+// transfer can be stored before it is sent. Unknown names become Extra. It replaces the
+// whole value, unless data is null. Anything that RevealJSON does not write is
+// [ErrUnreadable], or [ErrInvalidParams] if CreateTransfer would refuse it.
+func (p *TransferParams) UnmarshalJSON(data []byte) error {
 	if p == nil {
 		return errNilReceiver
 	}
-	c := wire.NewReader(text, false)
+	c := wire.NewReader(data, false)
 	defer c.Release()
 	var fresh TransferParams
-	null := c.Null() // which leaves p as it is, as encoding/json asks
+	null := c.Null() // leaves p unchanged, as encoding/json requires
 	if !null {
 		own := fresh.own()
 		c.Map(func(name []byte) { fresh.read(c, own, name) })
@@ -456,21 +455,21 @@ func (p *TransferParams) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// read reads the value of one member. An empty one is not sent, and so not written.
-func (p *TransferParams) read(c *wire.Codec, own []transferField, member []byte) {
-	name := string(member)
+// read reads the value of one field. It refuses "", which RevealJSON does not write.
+func (p *TransferParams) read(c *wire.Codec, own []transferField, field []byte) {
+	name := string(field)
 	if c.Kind() != '"' {
-		c.Fail("text")
+		c.Fail("a string")
 		return
 	}
 	text := c.Bytes()
 	if len(text) == 0 {
-		c.Fail("a text that is not empty")
+		c.Fail("a string that is not empty")
 		return
 	}
 	if i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name }); i >= 0 {
 		if own[i].value.UnmarshalText(text) != nil {
-			c.Fail(name + " as it is sent")
+			c.Fail(name + " in the form that is sent")
 		}
 		return
 	}
@@ -480,7 +479,7 @@ func (p *TransferParams) read(c *wire.Codec, own []transferField, member []byte)
 	p.Extra[name] = string(text)
 }
 
-var stateMembers = []wire.Member[RemittanceState]{
+var stateFields = []wire.FieldOf[RemittanceState]{
 	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
 	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
 	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
@@ -488,51 +487,51 @@ var stateMembers = []wire.Member[RemittanceState]{
 }
 
 // MarshalJSON returns the state under the wire's names.
-func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateMembers) }
+func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateFields) }
 
-// UnmarshalJSON reads a state, as strictly as an answer.
-func (v *RemittanceState) UnmarshalJSON(text []byte) error { return unmarshal(text, v, stateMembers) }
+// UnmarshalJSON reads a state, as strictly as a response.
+func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(data, v, stateFields) }
 
-var currencyMembers = []wire.Member[RemittanceCurrency]{
+var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
 	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
 	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }},
-	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.TransferType) }},
+	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
 	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }},
-	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.PayoutMethod) }},
-	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.Country) }},
-	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.CountryCode) }},
-	{Name: "fee_rate", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FeeRate) }},
-	{Name: "fixed_fee", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.FixedFee) }},
-	{Name: "min_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MinQuota) }},
-	{Name: "max_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.MoneyNumber(&v.MaxQuota) }},
+	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.PayoutMethod) }},
+	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.Country) }},
+	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.CountryCode) }},
+	{Name: "fee_rate", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FeeRate) }},
+	{Name: "fixed_fee", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FixedFee) }},
+	{Name: "min_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.MinQuota) }},
+	{Name: "max_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.MaxQuota) }},
 	{Name: "year_transfer_amount_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) {
-		c.MoneyNumber(&v.YearTransferAmountQuota)
+		c.DecimalNumber(&v.YearTransferAmountQuota)
 	}},
 }
 
 // MarshalJSON returns the entry under the wire's names.
-func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyMembers) }
+func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyFields) }
 
-// UnmarshalJSON reads an entry, as strictly as an answer.
-func (v *RemittanceCurrency) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, v, currencyMembers)
+// UnmarshalJSON reads an entry, as strictly as a response.
+func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, currencyFields)
 }
 
-// The fields by which a response proves whose it is.
+// The fields that prove to which order a response belongs.
 const (
 	merchantOrderNo = "merchant_order_no"
 	apiOrderNo      = "api_order_no"
 )
 
-var transferMembers = []wire.Member[Transfer]{
+var transferFields = []wire.FieldOf[Transfer]{
 	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
 	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
-	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.Text((*string)(&v.Status)) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.String((*string)(&v.Status)) }},
 }
 
 // MarshalJSON returns the transfer under the wire's names.
-func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transferMembers) }
+func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transferFields) }
 
-// UnmarshalJSON reads a transfer, as strictly as an answer.
-func (v *Transfer) UnmarshalJSON(text []byte) error { return unmarshal(text, v, transferMembers) }
+// UnmarshalJSON reads a transfer, as strictly as a response.
+func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, transferFields) }

@@ -62,9 +62,9 @@ func TestRemittanceListQuirks(t *testing.T) {
 		change           func(*RemittanceState)
 		drift            []Drift
 	}{
-		"code as a number": {`"CA-ON"`, `35`, func(s *RemittanceState) { s.Code = "35" }, []Drift{{"data[].code", "number for text"}}},
+		"code as a number": {`"CA-ON"`, `35`, func(s *RemittanceState) { s.Code = "35" }, []Drift{{"data[].code", "number for string"}}},
 		"empty code":       {`"CA-ON"`, `""`, func(s *RemittanceState) { s.Code = "" }, nil},
-		"unknown member":   {`"name":`, `"region":1,"name":`, func(*RemittanceState) {}, []Drift{{"data[].*", "unknown member"}}},
+		"unknown field":    {`"name":`, `"region":1,"name":`, func(*RemittanceState) {}, []Drift{{"data[].*", "unknown field"}}},
 	} {
 		t.Run("state, "+name, func(t *testing.T) {
 			t.Parallel()
@@ -79,15 +79,15 @@ func TestRemittanceListQuirks(t *testing.T) {
 		change           func(*RemittanceCurrency)
 		drift            []Drift
 	}{
-		"rate as text":       {`0.015`, `"0.0150"`, func(c *RemittanceCurrency) { c.FeeRate = dec("0.0150") }, []Drift{{"data[].fee_rate", "text for number"}}},
-		"id as text":         {`"id":9`, `"id":"9"`, func(*RemittanceCurrency) {}, []Drift{{"data[].id", "text for number"}}},
-		"id missing":         {`"id":9,`, ``, func(c *RemittanceCurrency) { c.ID = 0 }, []Drift{{"data[].id", "missing member"}}},
-		"quota missing":      {`"min_quota":10.01,`, ``, func(c *RemittanceCurrency) { c.MinQuota = decimal.Decimal{} }, []Drift{{"data[].min_quota", "missing member"}}},
-		"null type's name":   {`"C2C"`, `null`, func(c *RemittanceCurrency) { c.TransferType = "" }, []Drift{{"data[].transfer_type_value", "null for text"}}},
+		"rate as text":       {`0.015`, `"0.0150"`, func(c *RemittanceCurrency) { c.FeeRate = dec("0.0150") }, []Drift{{"data[].fee_rate", "string for number"}}},
+		"id as text":         {`"id":9`, `"id":"9"`, func(*RemittanceCurrency) {}, []Drift{{"data[].id", "string for number"}}},
+		"id missing":         {`"id":9,`, ``, func(c *RemittanceCurrency) { c.ID = 0 }, []Drift{{"data[].id", "missing field"}}},
+		"quota missing":      {`"min_quota":10.01,`, ``, func(c *RemittanceCurrency) { c.MinQuota = decimal.Decimal{} }, []Drift{{"data[].min_quota", "missing field"}}},
+		"null type's name":   {`"C2C"`, `null`, func(c *RemittanceCurrency) { c.TransferType = "" }, []Drift{{"data[].transfer_type_value", "null for string"}}},
 		"quota with an e":    {`5000.02`, `5e3`, func(c *RemittanceCurrency) { c.MaxQuota = decimal.New(5, 3) }, nil},
-		"currency a number":  {`"PHP"`, `608`, func(c *RemittanceCurrency) { c.PayoutCurrency = "608" }, []Drift{{"data[].payout_currency", "number for text"}}},
+		"currency a number":  {`"PHP"`, `608`, func(c *RemittanceCurrency) { c.PayoutCurrency = "608" }, []Drift{{"data[].payout_currency", "number for string"}}},
 		"another type's id":  {`_type_id":3`, `_type_id":4`, func(c *RemittanceCurrency) { c.TransferTypeID = 4 }, nil},
-		"method's id a text": {`_method_id":1`, `_method_id":"1"`, func(*RemittanceCurrency) {}, []Drift{{"data[].payout_method_id", "text for number"}}},
+		"method's id a text": {`_method_id":1`, `_method_id":"1"`, func(*RemittanceCurrency) {}, []Drift{{"data[].payout_method_id", "string for number"}}},
 	} {
 		t.Run("currency, "+name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +131,7 @@ func TestUnreadableRemittanceLists(t *testing.T) {
 			got, err := tc.call(answered(t, anything, success(tc.data)))
 			assert.Empty(t, got)
 			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorContains(t, err, ": "+tc.path+": want ")
+			unreadableAt(t, err, tc.path)
 		})
 	}
 }
@@ -208,8 +208,8 @@ func TestRevealJSONIsWhatIsSent(t *testing.T) {
 // logger would write.
 func TestTransferParamsDoNotMarshal(t *testing.T) {
 	t.Parallel()
-	const refused = "cardwire: TransferParams does not marshal, because names and account numbers would reach logs: " +
-		"RevealJSON returns what CreateTransfer sends"
+	const refused = "cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
+		"use RevealJSON"
 	p := fullTransfer()
 	for name, v := range map[string]any{
 		"value": p, "pointer": &p, "in a map": map[string]any{"p": p}, "in a slice": []TransferParams{p},
@@ -285,39 +285,43 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		is   error
 		want string
 	}{
-		"another kind":               {`["` + secret + `"]`, ErrUnreadable, "the answer: want object"},
-		"text":                       {`"` + secret + `"`, ErrUnreadable, "the answer: want object"},
-		"a number for an amount":     {`{"merchantOrderNo":"order-1","transferAmount":7702}`, ErrUnreadable, "*: want text"},
-		"an amount without cents":    {`{"merchantOrderNo":"order-1","transferAmount":"7702"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
-		"an amount of three digits":  {`{"merchantOrderNo":"order-1","transferAmount":"7702.000"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
-		"an amount in the exponent":  {`{"merchantOrderNo":"order-1","transferAmount":"7702e0"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
-		"an amount of 0":             {`{"merchantOrderNo":"order-1","transferAmount":"0.00"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
-		"an amount below 0":          {`{"merchantOrderNo":"order-1","transferAmount":"-7702.00"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
-		"a leading zero":             {`{"merchantOrderNo":"order-1","transferAmount":"07702.00"}`, ErrUnreadable, "*: want transferAmount as it is sent"},
-		"no such day":                {with(`"senderDateOfBirth":"1977-02-30"`), ErrUnreadable, "*: want senderDateOfBirth as it is sent"},
-		"a null":                     {with(`"senderLastName":null`), ErrUnreadable, "*: want text"},
-		"a null beside":              {with(`"` + secret + `":null`), ErrUnreadable, "*: want text"},
-		"a number beside":            {with(`"` + secret + `":77`), ErrUnreadable, "*: want text"},
-		"an object beside":           {with(`"` + secret + `":{"a":"` + secret + `"}`), ErrUnreadable, "*: want text"},
-		"an empty text":              {with(`"senderLastName":""`), ErrUnreadable, "*: want a text that is not empty"},
-		"an empty text beside":       {with(`"` + secret + `":""`), ErrUnreadable, "*: want a text that is not empty"},
-		"a field twice":              {with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`), ErrUnreadable, "the answer is not strict JSON: a member name is repeated"},
-		"a name twice":               {with(`"` + secret + `":"a","` + secret + `":"b"`), ErrUnreadable, "the answer is not strict JSON: a member name is repeated"},
-		"text behind it":             {transferSent + `"` + secret + `"`, ErrUnreadable, "the answer is not strict JSON: bytes follow the end"},
-		"text behind null":           {`null "` + secret + `"`, ErrUnreadable, "the answer is not strict JSON: bytes follow the end"},
-		"half of it":                 {transferSent[:200], ErrUnreadable, "the answer is not strict JSON: a colon is missing"},
-		"not UTF-8":                  {with(`"senderLastName":"` + secret + "\xff\""), ErrUnreadable, "the answer is not strict JSON: a text is not valid UTF-8"},
+		"another kind":               {`["` + secret + `"]`, ErrUnreadable, "expected an object"},
+		"text":                       {`"` + secret + `"`, ErrUnreadable, "expected an object"},
+		"a number for an amount":     {`{"merchantOrderNo":"order-1","transferAmount":7702}`, ErrUnreadable, "*: expected a string"},
+		"an amount without cents":    {`{"merchantOrderNo":"order-1","transferAmount":"7702"}`, ErrUnreadable, "*: expected transferAmount in the form that is sent"},
+		"an amount of three digits":  {`{"merchantOrderNo":"order-1","transferAmount":"7702.000"}`, ErrUnreadable, "*: expected transferAmount in the form that is sent"},
+		"an amount in the exponent":  {`{"merchantOrderNo":"order-1","transferAmount":"7702e0"}`, ErrUnreadable, "*: expected transferAmount in the form that is sent"},
+		"an amount of 0":             {`{"merchantOrderNo":"order-1","transferAmount":"0.00"}`, ErrUnreadable, "*: expected transferAmount in the form that is sent"},
+		"an amount below 0":          {`{"merchantOrderNo":"order-1","transferAmount":"-7702.00"}`, ErrUnreadable, "*: expected transferAmount in the form that is sent"},
+		"a leading zero":             {`{"merchantOrderNo":"order-1","transferAmount":"07702.00"}`, ErrUnreadable, "*: expected transferAmount in the form that is sent"},
+		"no such day":                {with(`"senderDateOfBirth":"1977-02-30"`), ErrUnreadable, "*: expected senderDateOfBirth in the form that is sent"},
+		"a null":                     {with(`"senderLastName":null`), ErrUnreadable, "*: expected a string"},
+		"a null beside":              {with(`"` + secret + `":null`), ErrUnreadable, "*: expected a string"},
+		"a number beside":            {with(`"` + secret + `":77`), ErrUnreadable, "*: expected a string"},
+		"an object beside":           {with(`"` + secret + `":{"a":"` + secret + `"}`), ErrUnreadable, "*: expected a string"},
+		"an empty text":              {with(`"senderLastName":""`), ErrUnreadable, "*: expected a string that is not empty"},
+		"an empty text beside":       {with(`"` + secret + `":""`), ErrUnreadable, "*: expected a string that is not empty"},
+		"a field twice":              {with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`), ErrUnreadable, "the response is not strict JSON: a field name appears twice"},
+		"a name twice":               {with(`"` + secret + `":"a","` + secret + `":"b"`), ErrUnreadable, "the response is not strict JSON: a field name appears twice"},
+		"text behind it":             {transferSent + `"` + secret + `"`, ErrUnreadable, "the response is not strict JSON: bytes follow the end"},
+		"text behind null":           {`null "` + secret + `"`, ErrUnreadable, "the response is not strict JSON: bytes follow the end"},
+		"half of it":                 {transferSent[:200], ErrUnreadable, "the response is not strict JSON: a colon is missing"},
+		"not UTF-8":                  {with(`"senderLastName":"` + secret + "\xff\""), ErrUnreadable, "the response is not strict JSON: a string is not valid UTF-8"},
 		"no order number":            {`{"transferAmount":"7702.00"}`, ErrInvalidParams, "MerchantOrderNo is empty"},
-		"no amount":                  {`{"merchantOrderNo":"` + secret + `"}`, ErrInvalidParams, "TransferAmount is not above zero"},
+		"no amount":                  {`{"merchantOrderNo":"` + secret + `"}`, ErrInvalidParams, "TransferAmount must be greater than zero"},
 		"a code that is none":        {with(`"transferType":"` + secret + `"`), ErrInvalidParams, "TransferType is not a numeric code"},
-		"a name in other letters":    {with(`"MerchantOrderNo":"` + secret + `"`), ErrInvalidParams, "Extra holds the name of a field that TransferParams has"},
-		"a name that does not exist": {with(`"":"` + secret + `"`), ErrInvalidParams, "Extra holds an empty name"},
+		"a name in other letters":    {with(`"MerchantOrderNo":"` + secret + `"`), ErrInvalidParams, "Extra contains the name of a field of TransferParams"},
+		"a name that does not exist": {with(`"":"` + secret + `"`), ErrInvalidParams, "Extra contains an empty name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := fullTransfer()
 			err := got.UnmarshalJSON([]byte(tc.text))
-			require.EqualError(t, err, tc.is.Error()+": "+tc.want)
+			message := tc.is.Error() + ": " + tc.want
+			if strings.HasPrefix(tc.want, "the response is ") {
+				message = "cardwire: " + tc.want
+			}
+			require.EqualError(t, err, message)
 			require.ErrorIs(t, err, tc.is)
 			assert.Equal(t, fullTransfer(), got, "it is as it was")
 			assert.NotRegexp(t, "CANARY|77", tc.want)
@@ -368,13 +372,13 @@ func TestTransferAnswers(t *testing.T) {
 	}{
 		"as documented":        {transferText, &Transfer{"order-1", "api-9", "wait_process"}, 0, nil},
 		"another status":       {edited(t, transferText, "wait_process", "done"), &Transfer{"order-1", "api-9", "done"}, 0, nil},
-		"our number missing":   {edited(t, transferText, `"merchant_order_no":"order-1",`, ``), &Transfer{"", "api-9", "wait_process"}, 0, []Drift{{"data.merchant_order_no", "missing member"}}},
-		"our number null":      {edited(t, transferText, `"order-1"`, `null`), &Transfer{"", "api-9", "wait_process"}, 0, []Drift{{"data.merchant_order_no", "null for text"}}},
-		"its number a number":  {edited(t, transferText, `"api-9"`, `9`), &Transfer{"order-1", "9", "wait_process"}, 0, []Drift{{"data.api_order_no", "number for text"}}},
-		"status missing":       {edited(t, transferText, `,"status":"wait_process"`, ``), &Transfer{"order-1", "api-9", ""}, 0, []Drift{{"data.status", "missing member"}}},
+		"our number missing":   {edited(t, transferText, `"merchant_order_no":"order-1",`, ``), &Transfer{"", "api-9", "wait_process"}, 0, []Drift{{"data.merchant_order_no", "missing field"}}},
+		"our number null":      {edited(t, transferText, `"order-1"`, `null`), &Transfer{"", "api-9", "wait_process"}, 0, []Drift{{"data.merchant_order_no", "null for string"}}},
+		"its number a number":  {edited(t, transferText, `"api-9"`, `9`), &Transfer{"order-1", "9", "wait_process"}, 0, []Drift{{"data.api_order_no", "number for string"}}},
+		"status missing":       {edited(t, transferText, `,"status":"wait_process"`, ``), &Transfer{"order-1", "api-9", ""}, 0, []Drift{{"data.status", "missing field"}}},
 		"another order":        {edited(t, transferText, `"order-1"`, `"order-2"`), nil, OutcomeUnknown, nil},
 		"another letter case":  {edited(t, transferText, `"order-1"`, `"Order-1"`), nil, OutcomeUnknown, nil},
-		"another as a number":  {edited(t, transferText, `"order-1"`, `1`), nil, OutcomeUnknown, []Drift{{"data.merchant_order_no", "number for text"}}},
+		"another as a number":  {edited(t, transferText, `"order-1"`, `1`), nil, OutcomeUnknown, []Drift{{"data.merchant_order_no", "number for string"}}},
 		"its number missing":   {edited(t, transferText, `"api_order_no":"api-9",`, ``), nil, OutcomeExecuted, nil},
 		"its number null":      {edited(t, transferText, `"api-9"`, `null`), nil, OutcomeExecuted, nil},
 		"its number empty":     {edited(t, transferText, `"api-9"`, `""`), nil, OutcomeExecuted, nil},
@@ -438,7 +442,7 @@ func TestTransferAmountsAreSentWithTwoFractionDigits(t *testing.T) {
 
 func TestTransferAmountsThatAreNotSent(t *testing.T) {
 	t.Parallel()
-	const notAbove, inexact = "TransferAmount is not above zero", "TransferAmount is not exact in two fraction digits"
+	const notAbove, inexact = "TransferAmount must be greater than zero", "TransferAmount has more than two decimal places"
 	for name, tc := range map[string]struct {
 		amount decimal.Decimal
 		want   string
@@ -471,7 +475,7 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		"no order number":             {func(p *TransferParams) { p.MerchantOrderNo = "" }, "MerchantOrderNo is empty"},
 		"spaces for an order number":  {func(p *TransferParams) { p.MerchantOrderNo = "  " }, "MerchantOrderNo begins or ends with white space"},
 		"space behind order number":   {func(p *TransferParams) { p.MerchantOrderNo = "order-1 " }, "MerchantOrderNo begins or ends with white space"},
-		"control in order number":     {func(p *TransferParams) { p.MerchantOrderNo = "order\x001" }, "MerchantOrderNo holds a control character"},
+		"control in order number":     {func(p *TransferParams) { p.MerchantOrderNo = "order\x001" }, "MerchantOrderNo contains a control character"},
 		"order number too long":       {func(p *TransferParams) { p.MerchantOrderNo = strings.Repeat("1", 129) }, "MerchantOrderNo is longer than 128 bytes"},
 		"currency with a space":       {func(p *TransferParams) { p.PayoutCurrency = "P P" }, "PayoutCurrency is not a currency code"},
 		"currency too short":          {func(p *TransferParams) { p.PayoutCurrency = "PH" }, "PayoutCurrency is not a currency code"},
@@ -481,22 +485,22 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		"source of fund by name":      {func(p *TransferParams) { p.SenderSourceOfFund = "salary" }, "SenderSourceOfFund is not a numeric code"},
 		"purpose below zero":          {func(p *TransferParams) { p.PurposeOfRemittance = "-1" }, "PurposeOfRemittance is not a numeric code"},
 		"sender's id type by name":    {func(p *TransferParams) { p.SenderIDType = "passport" }, "SenderIDType is not a numeric code"},
-		"date of birth not there":     {func(p *TransferParams) { p.SenderDateOfBirth = Date{1990, 2, 30} }, "SenderDateOfBirth is not a day that exists"},
-		"date of birth, half of it":   {func(p *TransferParams) { p.SenderDateOfBirth = Date{Year: 1990} }, "SenderDateOfBirth is not a day that exists"},
-		"nationality of three":        {func(p *TransferParams) { p.SenderNationality = "PRT" }, "SenderNationality is not a country code of two letters"},
-		"nationality in digits":       {func(p *TransferParams) { p.SenderNationality = "62" }, "SenderNationality is not a country code of two letters"},
+		"date of birth not there":     {func(p *TransferParams) { p.SenderDateOfBirth = Date{1990, 2, 30} }, "SenderDateOfBirth is not a valid date, as in 2026-01-31"},
+		"date of birth, half of it":   {func(p *TransferParams) { p.SenderDateOfBirth = Date{Year: 1990} }, "SenderDateOfBirth is not a valid date, as in 2026-01-31"},
+		"nationality of three":        {func(p *TransferParams) { p.SenderNationality = "PRT" }, "SenderNationality is not a two-letter country code"},
+		"nationality in digits":       {func(p *TransferParams) { p.SenderNationality = "62" }, "SenderNationality is not a two-letter country code"},
 		"issue country in letters":    {func(p *TransferParams) { p.SenderIDIssueCountry = "PT" }, "SenderIDIssueCountry is not a numeric code"},
-		"country of one letter":       {func(p *TransferParams) { p.SenderCountry = "P" }, "SenderCountry is not a country code of two letters"},
-		"country in another script":   {func(p *TransferParams) { p.SenderCountry = "é" }, "SenderCountry is not a country code of two letters"},
+		"country of one letter":       {func(p *TransferParams) { p.SenderCountry = "P" }, "SenderCountry is not a two-letter country code"},
+		"country in another script":   {func(p *TransferParams) { p.SenderCountry = "é" }, "SenderCountry is not a two-letter country code"},
 		"receiver's id type by name":  {func(p *TransferParams) { p.ReceiverIDType = "1a" }, "ReceiverIDType is not a numeric code"},
-		"extra without a name":        {func(p *TransferParams) { p.Extra = map[string]string{"": "x"} }, "Extra holds an empty name"},
-		"extra with a control":        {func(p *TransferParams) { p.Extra = map[string]string{"a\nb": "x"} }, "Extra holds a name with a control character, or that is not valid UTF-8"},
-		"extra name invalid UTF-8":    {func(p *TransferParams) { p.Extra = map[string]string{"a\xff": "x"} }, "Extra holds a name with a control character, or that is not valid UTF-8"},
-		"extra value invalid UTF-8":   {func(p *TransferParams) { p.Extra = map[string]string{"a": "x\xff"} }, "Extra holds a text that is not valid UTF-8"},
-		"extra shadows a field":       {func(p *TransferParams) { p.Extra = map[string]string{"transferAmount": "1"} }, "Extra holds the name of a field that TransferParams has"},
-		"extra shadows, letter case":  {func(p *TransferParams) { p.Extra = map[string]string{"TRANSFERAMOUNT": "1"} }, "Extra holds the name of a field that TransferParams has"},
-		"extra shadows an empty one":  {func(p *TransferParams) { p.SenderGender = ""; p.Extra = map[string]string{"senderGender": "M"} }, "Extra holds the name of a field that TransferParams has"},
-		"extra shadows with no value": {func(p *TransferParams) { p.Extra = map[string]string{"merchantorderno": ""} }, "Extra holds the name of a field that TransferParams has"},
+		"extra without a name":        {func(p *TransferParams) { p.Extra = map[string]string{"": "x"} }, "Extra contains an empty name"},
+		"extra with a control":        {func(p *TransferParams) { p.Extra = map[string]string{"a\nb": "x"} }, "Extra contains a name with a control character or invalid UTF-8"},
+		"extra name invalid UTF-8":    {func(p *TransferParams) { p.Extra = map[string]string{"a\xff": "x"} }, "Extra contains a name with a control character or invalid UTF-8"},
+		"extra value invalid UTF-8":   {func(p *TransferParams) { p.Extra = map[string]string{"a": "x\xff"} }, "Extra contains a value that is not valid UTF-8"},
+		"extra shadows a field":       {func(p *TransferParams) { p.Extra = map[string]string{"transferAmount": "1"} }, "Extra contains the name of a field of TransferParams"},
+		"extra shadows, letter case":  {func(p *TransferParams) { p.Extra = map[string]string{"TRANSFERAMOUNT": "1"} }, "Extra contains the name of a field of TransferParams"},
+		"extra shadows an empty one":  {func(p *TransferParams) { p.SenderGender = ""; p.Extra = map[string]string{"senderGender": "M"} }, "Extra contains the name of a field of TransferParams"},
+		"extra shadows with no value": {func(p *TransferParams) { p.Extra = map[string]string{"merchantorderno": ""} }, "Extra contains the name of a field of TransferParams"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

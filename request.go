@@ -24,7 +24,7 @@ type Part struct {
 	Name string
 	// Value is the value of a field.
 	Value string
-	// File is sent in place of Value; nil: the part is a field.
+	// File is sent instead of Value; nil: the part is a field.
 	File *UploadImageParams
 }
 
@@ -36,7 +36,7 @@ type Request struct {
 	// Method is the HTTP method.
 	Method string
 	// Path is below the base URL and begins with "/". It is sent as given: check an
-	// identifier that is put into it, for its slashes are slashes of the path.
+	// identifier before you put it into a path, where its slashes would change the path.
 	Path string
 	// Query is sent in the URL; nil: none.
 	Query url.Values
@@ -47,32 +47,32 @@ type Request struct {
 	// Multipart is sent as multipart/form-data, in this order; nil: none. At most one
 	// of Form, JSON and Multipart may be set.
 	Multipart []Part
-	// ReadOnly declares that a method other than GET changes nothing: it may then be
-	// retried, as GetCardSecrets is. Any other is a write, which is sent once.
+	// ReadOnly declares that a request with a method other than GET changes nothing. It
+	// may then be retried, as GetCardSecrets is. Any other is a write, which is sent once.
 	ReadOnly bool
-	// Reference is the caller's own identifier of a write, which is journaled, and
-	// executed once as far as the client remembers; "": none. It is required of a
-	// write where the client has a journal.
+	// Reference is the caller-supplied identifier of a write, under which it is recorded
+	// in the journal, and executed once as far as the client remembers; "": none. It is
+	// required for a write if the client has a journal.
 	Reference string
 }
 
-// Call sends r and decodes data with encoding/json into a T, which matches names
-// in any letter case, and makes a float64 of a number in an any. Everything else,
-// errors too, is as for a named operation. Data that does not fit T is
-// [ErrUnreadable], and proves nothing about a write: OutcomeUnknown. Null fits only a
-// T that can be nil: where an operation returns nothing, let T be any.
+// Call sends r and decodes data with encoding/json into a T, which matches names in any
+// letter case, and decodes a number in an any into a float64. Everything else, errors
+// too, is as for a named operation. Data that cannot be decoded into T is
+// [ErrUnreadable], and proves nothing about a write: OutcomeUnknown. Null needs a T that
+// can be nil: if an operation returns nothing, use any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	s := spec{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
 		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), unique: true,
 	}
 	s.invalid = cmp.Or(r.encode(&s), r.unjournaled(c))
-	// What a path and a query name belongs to the intent as the body does.
+	// The path and the query are part of the intent, as the body is.
 	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
 	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
 }
 
-// name keeps an Op that is refused out of the text of the error.
+// name returns Op, or "Call" if Op is invalid, which keeps it out of the error.
 func (r *Request) name() string {
 	if check.Given("Op", r.Op) != nil {
 		return "Call"
@@ -93,26 +93,26 @@ func (r *Request) class() transport.Class {
 // unjournaled refuses a write that the client's journal could not record.
 func (r *Request) unjournaled(c *Client) error {
 	if r.Reference == "" && r.class() == transport.Write && c.initialized() && c.core().journal != nil {
-		return badSetup("the client has a journal, and a write needs a Reference to be in it")
+		return badSetup("a write needs a Reference if the client has a journal")
 	}
 	return nil
 }
 
-// encode puts the body into op, or says what is wrong with the request.
+// encode puts the body into s, or returns what is wrong with the request.
 func (r *Request) encode(s *spec) error {
 	if err := r.valid(); err != nil {
 		return err
 	}
 	switch {
 	case r.JSON != nil:
-		text, err := json.Marshal(r.JSON)
+		body, err := json.Marshal(r.JSON)
 		if err != nil {
 			return invalid("JSON cannot be encoded")
 		}
 		if err := checked(check.JSON("JSON", r.JSON)); err != nil {
 			return err
 		}
-		s.fields = wire.Fields{{Value: string(text)}}
+		s.fields = wire.Fields{{Value: string(body)}}
 		s.body = rawBody
 	case r.Multipart != nil:
 		s.body = multipartBody
@@ -130,8 +130,8 @@ func (r *Request) encode(s *spec) error {
 	return nil
 }
 
-// addPart adds a part to the body, and to what makes two requests the same. Of a file
-// that is what describes it, since its bytes are not read before they are sent.
+// addPart adds a part to the body, and to what makes two requests the same. A file
+// counts with its name, type and size, since its bytes are not read in advance.
 func (s *spec) addPart(p Part) {
 	if p.File == nil {
 		s.fields = append(s.fields, wire.Field{Name: p.Name, Value: p.Value})
@@ -154,7 +154,7 @@ func validParts(parts []Part) error {
 			return invalid("Multipart: a name is empty, or contains a quotation mark")
 		case p.File == nil:
 		case p.Value != "":
-			return invalid("Multipart: a part has either a Value or a File")
+			return invalid("Multipart: a part must not have both a Value and a File")
 		default:
 			if err := p.File.valid(); err != nil {
 				return err
@@ -175,9 +175,9 @@ func (r *Request) valid() error {
 	case r.bodies() > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
 	case get && r.bodies() > 0:
-		return invalid("a GET has no body")
+		return invalid("a GET must not have a body")
 	case r.Reference != "" && r.class() != transport.Write:
-		return invalid("Reference belongs to a write")
+		return invalid("only a write may have a Reference")
 	}
 	return cmp.Or(checked(
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
@@ -194,14 +194,14 @@ func (r *Request) bodies() (n int) {
 	return n
 }
 
-// readAny refuses null for a T that cannot hold it: encoding/json would leave a
-// zero that the service did not send.
+// readAny refuses null for a T that cannot be nil: encoding/json would leave a zero
+// value that the service did not send.
 func readAny[T any](c *wire.Codec, v *T) {
-	text := c.Span()
+	data := c.Span()
 	switch {
-	case text == nil:
-	case string(text) == "null" && !nillable[T](), json.Unmarshal(text, v) != nil:
-		c.Fail("something that the type parameter of Call accepts")
+	case data == nil:
+	case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
+		c.Fail("a value that can be decoded into the type parameter of Call")
 	}
 }
 
@@ -216,13 +216,13 @@ func nillable[T any]() bool {
 // CallOption configures one call.
 type CallOption func(*callOptions)
 
-// callOptions are what the options of one call ask for.
+// callOptions is what the options of one call set.
 type callOptions struct {
 	response *Response
 	header   http.Header
 	noRetry  bool
 	prefetch int
-	wrong    error // the first option that is; nil: none
+	wrong    error // what is wrong with the first invalid option; nil: nothing
 }
 
 func optionsOf(opts []CallOption) callOptions {
@@ -249,8 +249,8 @@ func (o *callOptions) refuse(message string) {
 	}
 }
 
-// WithResponse fills r with the response. r is reset by each call; after
-// AllCards it is that of the last page read.
+// WithResponse stores the response in r. Each call resets r; after AllCards it is the
+// response with the last page that was read.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {
@@ -260,10 +260,10 @@ func WithResponse(r *Response) CallOption {
 	}
 }
 
-// WithHeader adds a header to the request. Those that carry a key or a cookie,
-// describe the body, make net/http repeat requests (Idempotency-Key), override the
-// method or the path (X-HTTP-Method-Override), ask for a part of the response
-// (Range), or concern one hop are refused with [ErrInvalidParams], also with "_" or
+// WithHeader adds a header to the request. It refuses with [ErrInvalidParams] those that
+// carry a key or a cookie, describe the body, make net/http retry requests
+// (Idempotency-Key), override the method or the path (X-HTTP-Method-Override), ask for a
+// part of the response (Range), or concern one hop, also if they are spelled with "_" or
 // another character for "-".
 func WithHeader(name, value string) CallOption {
 	return func(o *callOptions) {
@@ -278,15 +278,15 @@ func WithHeader(name, value string) CallOption {
 	}
 }
 
-// WithoutRetry sends one request at most.
+// WithoutRetry sends at most one request.
 func WithoutRetry() CallOption { return func(o *callOptions) { o.noRetry = true } }
 
-// Response is what came back from the service, for WithResponse.
+// Response is the response of the service, for [WithResponse].
 type Response struct {
-	// HTTPStatus is the status; 0: there was no answer.
+	// HTTPStatus is the status; 0: there was no response.
 	HTTPStatus int
-	// Header is the header, without Set-Cookie, Authorization and what holds the
-	// key, and with digits masked as in Message; nil: no answer.
+	// Header is the header, without Set-Cookie, Authorization and fields that contain
+	// the key, and with digits masked as in Message; nil: there was no response.
 	Header http.Header
 	// Code is the envelope's code; 0: none was readable.
 	Code int
@@ -298,9 +298,8 @@ type Response struct {
 	body func() []byte
 }
 
-// RevealBody returns a copy of the body as it came. It may hold card numbers
-// and CVVs. It is nil where no answer came or not all of it, and under
-// WithMaskedCards.
+// RevealBody returns a copy of the body as it was received. It may contain card numbers
+// and CVVs. It is nil if there was no complete response, and with WithMaskedCards.
 func (r *Response) RevealBody() []byte {
 	if r == nil || r.body == nil {
 		return nil
@@ -309,7 +308,7 @@ func (r *Response) RevealBody() []byte {
 }
 
 // capture fills the caller's Response.
-func (k *call) capture(r *transport.Reply) {
+func (k *call) capture(r *transport.Response) {
 	if k.response == nil {
 		return
 	}

@@ -25,35 +25,35 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		want    string
 	}{
 		"no name":                      {Request{Method: "GET", Path: "/a"}, "Op is empty"},
-		"a name with a line":           {Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op holds a control character"},
+		"a name with a line":           {Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op contains a control character"},
 		"no method":                    {Request{Op: "A", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
 		"another method":               {Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
 		"a method in small letters":    {Request{Op: "A", Method: "get", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
 		"two bodies":                   {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "only one of Form, JSON and Multipart may be set"},
 		"a form and parts":             {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, Multipart: []Part{}}, "only one of Form, JSON and Multipart may be set"},
-		"a GET with parts":             {Request{Op: "A", Method: "GET", Path: "/a", Multipart: []Part{}}, "a GET has no body"},
-		"a GET with a reference":       {Request{Op: "A", Method: "GET", Path: "/a", Reference: "r"}, "Reference belongs to a write"},
-		"a GET with a form":            {Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET has no body"},
-		"a GET with JSON":              {Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET has no body"},
-		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "Reference belongs to a write"},
+		"a GET with parts":             {Request{Op: "A", Method: "GET", Path: "/a", Multipart: []Part{}}, "a GET must not have a body"},
+		"a GET with a reference":       {Request{Op: "A", Method: "GET", Path: "/a", Reference: "r"}, "only a write may have a Reference"},
+		"a GET with a form":            {Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET must not have a body"},
+		"a GET with JSON":              {Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET must not have a body"},
+		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "only a write may have a Reference"},
 		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
 		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
 		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
 		"a function for JSON":          {Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
-		"no path":                      {Request{Op: "A", Method: "GET"}, `Path does not begin with one "/"`},
-		"a path without a slash":       {Request{Op: "A", Method: "GET", Path: "a"}, `Path does not begin with one "/"`},
-		"a host":                       {Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path does not begin with one "/"`},
-		"a URL":                        {Request{Op: "A", Method: "GET", Path: "https://evil.example.com/a"}, `Path does not begin with one "/"`},
-		"dots":                         {Request{Op: "A", Method: "GET", Path: "/a/../b"}, "Path leads elsewhere by dots"},
-		"dots at the end":              {Request{Op: "A", Method: "GET", Path: "/a/.."}, "Path leads elsewhere by dots"},
-		"a dot":                        {Request{Op: "A", Method: "GET", Path: "/./a"}, "Path leads elsewhere by dots"},
-		"dots as an escape":            {Request{Op: "A", Method: "GET", Path: "/a/%2e%2e/b"}, "Path holds a query, a fragment, a backslash or an escape"},
-		"a query":                      {Request{Op: "A", Method: "GET", Path: "/a?b=c"}, "Path holds a query, a fragment, a backslash or an escape"},
-		"a fragment":                   {Request{Op: "A", Method: "GET", Path: "/a#b"}, "Path holds a query, a fragment, a backslash or an escape"},
-		"a backslash":                  {Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path holds a query, a fragment, a backslash or an escape"},
-		"a space":                      {Request{Op: "A", Method: "GET", Path: "/a b"}, "Path holds a space"},
-		"a line":                       {Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path holds a control character"},
-		"dots with a parameter":        {Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, "Path leads elsewhere by dots"},
+		"no path":                      {Request{Op: "A", Method: "GET"}, `Path must begin with one "/"`},
+		"a path without a slash":       {Request{Op: "A", Method: "GET", Path: "a"}, `Path must begin with one "/"`},
+		"a host":                       {Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path must begin with one "/"`},
+		"a URL":                        {Request{Op: "A", Method: "GET", Path: "https://evil.example.com/a"}, `Path must begin with one "/"`},
+		"dots":                         {Request{Op: "A", Method: "GET", Path: "/a/../b"}, `Path must not contain "." or ".." segments`},
+		"dots at the end":              {Request{Op: "A", Method: "GET", Path: "/a/.."}, `Path must not contain "." or ".." segments`},
+		"a dot":                        {Request{Op: "A", Method: "GET", Path: "/./a"}, `Path must not contain "." or ".." segments`},
+		"dots as an escape":            {Request{Op: "A", Method: "GET", Path: "/a/%2e%2e/b"}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a query":                      {Request{Op: "A", Method: "GET", Path: "/a?b=c"}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a fragment":                   {Request{Op: "A", Method: "GET", Path: "/a#b"}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a backslash":                  {Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a space":                      {Request{Op: "A", Method: "GET", Path: "/a b"}, "Path contains a space"},
+		"a line":                       {Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path contains a control character"},
+		"dots with a parameter":        {Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, `Path must not contain "." or ".." segments`},
 		"a query that is no UTF-8":     {Request{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}, "Query is not valid UTF-8"},
 		"a form that is no UTF-8":      {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
 		"JSON that is no UTF-8":        {Request{Op: "A", Method: "POST", Path: "/a", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
@@ -72,7 +72,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 func TestCallKeepsAnOpThatIsRefusedOutOfTheError(t *testing.T) {
 	t.Parallel()
 	for op, problem := range map[string]string{
-		"": "Op is empty", "a\nb": "Op holds a control character", "a\xff": "Op is not valid UTF-8",
+		"": "Op is empty", "a\nb": "Op contains a control character", "a\xff": "Op is not valid UTF-8",
 	} {
 		_, err := Call[any](t.Context(), unasked(t), Request{Op: op, Method: "GET", Path: "/a"})
 		require.EqualError(t, err, "cardwire: Call: not sent: invalid parameters: "+problem+": correct it before calling again")
@@ -232,7 +232,7 @@ func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	read := func(t *testing.T, err error) {
 		t.Helper()
 		assert.Equal(t, unreadable, factsOf(t, err))
-		assert.ErrorContains(t, err, "data: want something that the type parameter of Call accepts")
+		assert.ErrorContains(t, err, "data: expected a value that can be decoded into the type parameter of Call")
 		assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
 	}
 	for _, data := range []string{`null`, `"4111111111111111"`, `4111111111111111`, `[]`, `true`, `{"owner":4111111111111111}`} {
@@ -252,7 +252,7 @@ func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	c := answered(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
 	_, err = Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
 	assert.Equal(t, unreadable, factsOf(t, err))
-	assert.ErrorContains(t, err, "data: want it to be there")
+	assert.ErrorContains(t, err, "data is missing")
 }
 
 // The envelope is as strict as that of any other operation, and so is data: what

@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 )
 
-// seeds are drawn once a process: the values must stay comparable. What they
-// hide they hide from logs, not from who reads memory.
+// seeds are random for each process: sealed values must stay comparable in it. They
+// protect from logs, not from a reader of memory.
 var seeds = func() (s [3]maphash.Seed) {
 	for i := range s {
 		s[i] = maphash.MakeSeed()
@@ -13,10 +13,10 @@ var seeds = func() (s [3]maphash.Seed) {
 	return s
 }()
 
-// scramble encodes the digits of a CardNumber, CVV or EncryptedPAN in place, so that
-// a dump of its fields shows none. What the mask shows of the digits, or another
-// value's, must tell no other digit: so every byte depends on all of them, by a
-// Feistel network. None is ASCII.
+// scramble encodes the digits of a CardNumber, CVV or EncryptedPAN in place, so that a
+// dump of its fields shows none. Digits that are known from the mask or from another
+// value must not reveal others: in this Feistel network every byte depends on all of
+// them. No byte of the result is ASCII.
 func scramble(b []byte) {
 	for round := range seeds {
 		mix(b, round)

@@ -120,7 +120,7 @@ func TestSealingAllocatesNothing(t *testing.T) {
 func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 	for _, masking := range []bool{false, true} {
 		var card Card
-		members := []wire.Member[Card]{
+		members := []wire.FieldOf[Card]{
 			{Name: "card_no", Required: true, Value: func(c *wire.Codec, card *Card) {
 				here := c.Mark()
 				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); numberValue(c, &card.Number) }), "masking: %t", masking)

@@ -14,25 +14,24 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardNumber is the number of a card, full or masked. Printing, marshalling,
-// logging and diffing show the masked form; only Reveal returns the digits. What was
-// marshalled reads back as the mask. Values compare with ==. The zero value is no
-// number.
+// CardNumber is the number of a card, full or masked. Printing, marshaling, logging and
+// diffing show the masked form; only Reveal returns the digits. Unmarshaling what was
+// marshaled gives the mask. Values can be compared with ==. The zero value is no number.
 type CardNumber struct {
 	n uint8
 	b [31]byte // scrambled
 }
 
-// CVV is the verification value of a card. It prints as "***"; only Reveal
-// returns it. It does not unmarshal, because a mask is not the value. Values
-// compare with ==. The zero value is no CVV.
+// CVV is the verification value of a card. It prints as "***"; only Reveal returns it. It
+// cannot be unmarshaled, because a mask is not the value. Values can be compared with ==.
+// The zero value is no CVV.
 type CVV struct {
 	n uint8
 	b [7]byte // scrambled
 }
 
-// NewCardNumber returns the number s: 12 to 19 digits, some of which may be
-// asterisks. Its errors do not hold s.
+// NewCardNumber returns the number s: 12 to 19 digits, some of which may be asterisks.
+// Its errors do not contain s.
 func NewCardNumber(s string) (CardNumber, error) {
 	if n := len(s); n < 12 || n > 19 || !digitsOrAsterisks(s) {
 		return CardNumber{}, errors.New("cardwire: a card number has 12 to 19 digits or asterisks")
@@ -48,10 +47,10 @@ func sealNumber(s []byte) (n CardNumber) {
 	return n
 }
 
-// sealed is the part that is scrambled: of a short text, more than the text.
+// sealed is the part that is scrambled: at least 16 bytes, even of a short string.
 func (n *CardNumber) sealed() []byte { return n.b[:max(n.n, 16)] }
 
-// open returns the text in its first n bytes.
+// open returns the string in the first n bytes.
 func (n CardNumber) open() [31]byte {
 	unscramble(n.sealed())
 	return n.b
@@ -66,8 +65,8 @@ func digitsOrAsterisks[T string | []byte](s T) bool {
 	return true
 }
 
-// Reveal returns the number as the service sent it: all digits, or masked. It
-// is the one way out of the sealed value; keep what it returns out of logs.
+// Reveal returns the number as the service sent it: all digits, or masked. It is the only
+// way to get the digits; keep them out of logs.
 func (n CardNumber) Reveal() string {
 	b := n.open()
 	return string(b[:n.n])
@@ -108,12 +107,12 @@ func (n CardNumber) BIN() string {
 	return n.Masked()[:6]
 }
 
-// IsMasked says whether digits are missing, as in the answers of GetCard and
+// IsMasked reports whether digits are missing, as in the responses of GetCard and
 // GetCardSecrets. The zero value is not masked.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
 
-// covers says whether n may be the number that m masks. A mask without a digit
-// may be any.
+// covers reports whether n may be the number that m masks. A mask without a digit covers
+// any number.
 func (m CardNumber) covers(n CardNumber) bool {
 	mask, digits := m.Reveal(), n.Reveal()
 	if strings.Trim(mask, "*") == "" {
@@ -140,7 +139,7 @@ func (n CardNumber) Format(f fmt.State, _ rune) { formatMasked(f, n.Masked()) }
 func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), nil }
 
 // MarshalJSON returns Masked.
-func (n CardNumber) MarshalJSON() ([]byte, error) { return wire.AppendText(nil, n.Masked()), nil }
+func (n CardNumber) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, n.Masked()), nil }
 
 // UnmarshalText reads digits or a mask, as [NewCardNumber] does; "" is no number.
 func (n *CardNumber) UnmarshalText(text []byte) error {
@@ -161,8 +160,8 @@ func (n *CardNumber) UnmarshalText(text []byte) error {
 // LogValue returns Masked.
 func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) }
 
-// NewCVV returns the verification value s: 3 or 4 digits, or asterisks. Its
-// errors do not hold s.
+// NewCVV returns the verification value s: 3 or 4 digits, or asterisks. Its errors do not
+// contain s.
 func NewCVV(s string) (CVV, error) {
 	if n := len(s); n < 3 || n > 4 || !digitsOrAsterisks(s) {
 		return CVV{}, errors.New("cardwire: a CVV has 3 or 4 digits or asterisks")
@@ -178,14 +177,14 @@ func sealCVV(s []byte) (v CVV) {
 	return v
 }
 
-// Reveal returns the value as the service sent it, digits or "***". It must not
-// be stored after an authorisation.
+// Reveal returns the value as the service sent it, digits or "***". It must not be stored
+// after an authorization.
 func (v CVV) Reveal() string {
 	unscramble(v.b[:])
 	return string(v.b[:v.n])
 }
 
-// IsMasked says whether the service sent asterisks. The zero value is not masked.
+// IsMasked reports whether the service sent asterisks. The zero value is not masked.
 func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
 
 // String returns "***", or "" for the zero value.
@@ -203,14 +202,14 @@ func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
 func (v CVV) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // MarshalJSON returns String.
-func (v CVV) MarshalJSON() ([]byte, error) { return wire.AppendText(nil, v.String()), nil }
+func (v CVV) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, v.String()), nil }
 
 // LogValue returns String.
 func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
-// EncryptedPAN is the ciphertext of a card number. The interface shows neither
-// cipher nor key. It prints as "***". The zero value is none. Compare what Reveal
-// returns: == compares where it is held.
+// EncryptedPAN is the ciphertext of a card number. The cipher and the key are
+// undocumented. It prints as "***". The zero value is none. Compare what Reveal returns:
+// == compares pointers.
 type EncryptedPAN struct{ p *string } // scrambled
 
 // NewEncryptedPAN returns the ciphertext that is base64, standard or for URLs, with or
@@ -230,7 +229,7 @@ func sealPAN(s []byte) EncryptedPAN {
 	return EncryptedPAN{&sealed}
 }
 
-// Reveal returns the text as it stands on the wire.
+// Reveal returns the ciphertext as the service sent it.
 func (p EncryptedPAN) Reveal() string {
 	if p.p == nil {
 		return ""
@@ -240,8 +239,8 @@ func (p EncryptedPAN) Reveal() string {
 	return string(b)
 }
 
-// Ciphertext returns the bytes that the text stands for: base64 in the standard
-// or the URL alphabet, padded or not.
+// Ciphertext returns the decoded bytes: the service sends base64, in the standard or the
+// URL alphabet, padded or not.
 func (p EncryptedPAN) Ciphertext() ([]byte, error) {
 	text := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(p.Reveal(), "="))
 	b, err := base64.RawStdEncoding.Strict().DecodeString(text)
@@ -266,13 +265,13 @@ func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) 
 func (p EncryptedPAN) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // MarshalJSON returns String.
-func (p EncryptedPAN) MarshalJSON() ([]byte, error) { return wire.AppendText(nil, p.String()), nil }
+func (p EncryptedPAN) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, p.String()), nil }
 
 // LogValue returns String.
 func (p EncryptedPAN) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// Expiry is the month up to whose end a card is valid. The zero value is a
-// masked or absent one.
+// Expiry is the last month in which a card is valid. The zero value is a masked or absent
+// one.
 type Expiry struct {
 	// Year is the year, in full: 2028. 0: masked or absent.
 	Year int
@@ -283,7 +282,7 @@ type Expiry struct {
 // maskedExpiry is how the service masks a month.
 const maskedExpiry = "**/****"
 
-// IsMasked says whether the service kept the month to itself.
+// IsMasked reports whether the service masked or left out the month.
 func (e Expiry) IsMasked() bool { return e == Expiry{} }
 
 // String returns the wire's form, "09/2028", or "**/****" for the zero value.
@@ -308,13 +307,13 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 	}
 	year, month, ok := wire.ParseMonth(text)
 	if !ok {
-		return errors.New("cardwire: an expiry is like 09/2028")
+		return errors.New("cardwire: not a valid expiry, as in 09/2028")
 	}
 	*e = Expiry{year, time.Month(month)}
 	return nil
 }
 
-// Date is a day without a time and a zone. The zero value is an absent one.
+// Date is a day without a time or a zone. The zero value is an absent one.
 type Date struct {
 	// Year is the year, in full. 0: absent.
 	Year int
@@ -324,22 +323,22 @@ type Date struct {
 	Day int
 }
 
-// DateOf returns the day of t in t's own zone.
+// DateOf returns the day of t in t's zone.
 func DateOf(t time.Time) Date {
 	year, month, day := t.Date()
 	return Date{year, month, day}
 }
 
-// ParseDate reads YYYY-MM-DD. The day must exist: "" is an error.
+// ParseDate reads YYYY-MM-DD, which must be a valid date: "" is an error.
 func ParseDate(s string) (Date, error) {
 	year, month, day, ok := wire.ParseDate([]byte(s))
 	if !ok {
-		return Date{}, errors.New("cardwire: a date is a day that exists, like 2026-02-28")
+		return Date{}, errors.New("cardwire: not a valid date, as in 2026-01-31")
 	}
 	return Date{year, time.Month(month), day}, nil
 }
 
-// IsZero says whether the date is absent.
+// IsZero reports whether the date is absent.
 func (d Date) IsZero() bool { return d == Date{} }
 
 // String returns YYYY-MM-DD, or "" for the zero value.
@@ -369,23 +368,22 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return err
 }
 
-// exists says whether a date that a caller put together is a day of the
-// calendar; the zero value is not asked.
+// exists reports whether a date that a caller composed is valid. The zero value is not.
 func (d Date) exists() bool {
 	_, _, _, ok := wire.ParseDate([]byte(d.String()))
 	return ok
 }
 
-// checkDate refuses a date that does not exist; an absent one is fine.
+// checkDate refuses an invalid date; an absent one is fine.
 func checkDate(name string, d Date) error {
 	if !d.IsZero() && !d.exists() {
-		return errors.New(name + " is not a day that exists")
+		return errors.New(name + " is not a valid date, as in 2026-01-31")
 	}
 	return nil
 }
 
-// DateTime is a day and a time of it without a zone: the interface names none.
-// It is absent where its Date is; a service that sends 0000-00-00 means the same.
+// DateTime is a day and a time without a zone, which is undocumented. It is absent if its
+// Date is; 0000-00-00 from the service means the same.
 type DateTime struct {
 	// Date is the day.
 	Date
@@ -397,8 +395,8 @@ type DateTime struct {
 	Second int
 }
 
-// In returns the instant at which clocks in loc show t. Which zone the service
-// means is not shown: ask for it, and keep loc in one place. nil is UTC.
+// In returns the instant at which clocks in loc show t. Which zone the service uses is
+// undocumented: ask for it, and keep loc in one place. nil is UTC.
 func (t DateTime) In(loc *time.Location) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -438,10 +436,10 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return errors.New("cardwire: a date and time is like 2026-02-28 23:59:59")
+	return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
 }
 
-// Address is the address of a cardholder, as the service holds it.
+// Address is the address of a cardholder, as the service has it.
 type Address struct {
 	// City is the city; "": none.
 	City string
@@ -457,26 +455,26 @@ type Address struct {
 	Line2 string
 }
 
-var addressMembers = []wire.Member[Address]{
-	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.City) }},
-	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.State) }},
-	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.Country) }},
+var addressFields = []wire.FieldOf[Address]{
+	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.City) }},
+	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.State) }},
+	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Country) }},
 	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Code(&a.PostalCode) }},
-	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.Line1) }},
-	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.NullText(&a.Line2) }},
+	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line1) }},
+	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line2) }},
 }
 
 // MarshalJSON returns the address under the wire's names.
-func (a Address) MarshalJSON() ([]byte, error) { return wire.Marshal(&a, addressMembers) }
+func (a Address) MarshalJSON() ([]byte, error) { return wire.Marshal(&a, addressFields) }
 
 // UnmarshalJSON reads an address under the wire's names.
-func (a *Address) UnmarshalJSON(text []byte) error { return unmarshal(text, a, addressMembers) }
+func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, addressFields) }
 
-// The values below stand in several types, in forms of their own.
+// The values below are in several types, each in its own form.
 
 func numberValue(c *wire.Codec, n *CardNumber) {
 	if c.Writing() {
-		c.AppendText(n.Masked())
+		c.AppendString(n.Masked())
 		return
 	}
 	text := c.CodeBytes()
@@ -492,7 +490,7 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 
 func cvvValue(c *wire.Codec, v *CVV) {
 	if c.Writing() {
-		c.AppendText(v.String())
+		c.AppendString(v.String())
 		return
 	}
 	text := c.Bytes()
@@ -507,7 +505,7 @@ func cvvValue(c *wire.Codec, v *CVV) {
 
 func panValue(c *wire.Codec, p *EncryptedPAN) {
 	if c.Writing() {
-		c.AppendText(p.String())
+		c.AppendString(p.String())
 		return
 	}
 	text := c.Bytes()
@@ -518,7 +516,7 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 	*p = sealPAN(text)
 }
 
-// serviceIDValue is for the identifiers that a journal records and people ask about.
+// serviceIDValue is for the identifiers that a journal records and people search for.
 func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
 
 func expiryValue(c *wire.Codec, e *Expiry) {
@@ -529,17 +527,17 @@ func dateTimeValue(c *wire.Codec, t *DateTime) {
 	textValue(c, t, "a date and time like 2026-02-28 23:59:59", "0000-00-00 00:00:00", "0000-00-00")
 }
 
-// textual is a value that reads and writes itself as text.
+// textual is a value that reads and writes itself as a string.
 type textual interface {
 	String() string
 	UnmarshalText([]byte) error
 }
 
-// textValue reads zeros, by which some databases write that a date is absent, as
-// an absent value.
+// textValue reads a zero date, which is how some databases write an absent one, as an
+// absent value.
 func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
 	if c.Writing() {
-		c.AppendText(v.String())
+		c.AppendString(v.String())
 		return
 	}
 	text := c.Bytes()
@@ -547,7 +545,7 @@ func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
 	case text == nil:
 		return
 	case len(text) == 0:
-		c.Drift("empty text")
+		c.Drift("empty string")
 		return
 	}
 	switch {
@@ -559,15 +557,15 @@ func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
 	}
 }
 
-// errNilReceiver is where encoding packages never call, but others may.
-var errNilReceiver = errors.New("cardwire: a nil pointer cannot be unmarshalled into")
+// errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
+var errNilReceiver = errors.New("cardwire: cannot unmarshal into a nil pointer")
 
 // unmarshal is wire.Unmarshal with an error of this package.
-func unmarshal[T any](text []byte, v *T, members []wire.Member[T]) error {
+func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	if v == nil {
 		return errNilReceiver
 	}
-	if err := wire.Unmarshal(text, v, members); err != nil {
+	if err := wire.Unmarshal(data, v, fields); err != nil {
 		return &detailError{ErrUnreadable, err.Error()}
 	}
 	return nil

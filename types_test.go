@@ -212,7 +212,7 @@ func TestExpiryText(t *testing.T) {
 		"09/-028", "**/2028", "09/****", "*/****", `09\/2028`, "０９/2028", "09/20280",
 	} {
 		kept := Expiry{1999, time.May}
-		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: an expiry is like 09/2028", "%q", text)
+		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: not a valid expiry, as in 09/2028", "%q", text)
 		assert.Equal(t, Expiry{1999, time.May}, kept, "%q", text)
 	}
 }
@@ -249,9 +249,9 @@ func TestDateText(t *testing.T) {
 	}
 	for _, text := range notDays {
 		_, err := ParseDate(text)
-		assert.EqualError(t, err, "cardwire: a date is a day that exists, like 2026-02-28", "%q", text)
+		assert.EqualError(t, err, "cardwire: not a valid date, as in 2026-01-31", "%q", text)
 		kept := Date{1999, time.May, 5}
-		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: a date is a day that exists, like 2026-02-28", "%q", text)
+		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: not a valid date, as in 2026-01-31", "%q", text)
 		assert.Equal(t, Date{1999, time.May, 5}, kept, "%q", text)
 	}
 }
@@ -277,7 +277,7 @@ func TestDatesThatAreNoDay(t *testing.T) {
 	} {
 		assert.False(t, d.exists(), "%d-%d-%d", d.Year, int(d.Month), d.Day)
 		assert.False(t, d.IsZero())
-		assert.EqualError(t, checkDate("CreatedFrom", d), "CreatedFrom is not a day that exists")
+		assert.EqualError(t, checkDate("CreatedFrom", d), "CreatedFrom is not a valid date, as in 2026-01-31")
 	}
 	assert.NoError(t, checkDate("CreatedFrom", Date{}))
 	assert.NoError(t, checkDate("CreatedFrom", Date{2028, time.February, 29}))
@@ -316,7 +316,7 @@ func TestDateTimeText(t *testing.T) {
 	}
 	for _, text := range bad {
 		kept := DateTime{Date: Date{1999, time.May, 5}, Hour: 7}
-		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: a date and time is like 2026-02-28 23:59:59", "%q", text)
+		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: not a valid date and time, as in 2026-01-31 23:59:59", "%q", text)
 		assert.Equal(t, DateTime{Date: Date{1999, time.May, 5}, Hour: 7}, kept, "%q", text)
 	}
 }
@@ -446,24 +446,24 @@ func TestSealedMembersOfACard(t *testing.T) {
 		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.member)
 	}
 	for member, want := range map[string]string{
-		`"card_no":"77777777777777777777777777777777"`: "card_no: want a card number",
-		`"card_no":"4917 3656 2440 1735"`:              "card_no: want a card number",
-		`"card_no":"491736xxxxxx1735"`:                 "card_no: want a card number",
-		`"card_no":-4917365624401735`:                  "card_no: want a card number",
-		`"card_no":["4917365624401735"]`:               "card_no: want text",
-		`"cvv":"77777777"`:                             "cvv: want a CVV",
-		`"cvv":"73a"`:                                  "cvv: want a CVV",
-		`"cvv":735`:                                    "cvv: want text",
-		`"expire_date":"9/2028"`:                       "expire_date: want a month like 09/2028 or **/****",
-		`"expire_date":92028`:                          "expire_date: want text",
-		`"expire_date":"00/0000"`:                      "expire_date: want a month like 09/2028 or **/****",
-		`"expire_date":"0000-00-00"`:                   "expire_date: want a month like 09/2028 or **/****",
-		`"create_time":"2026-02-29 00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
-		`"create_time":"0000-00-00 00:00:01"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
-		`"create_time":"0000-00-00T00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
-		`"create_time":"0000-01-00 00:00:00"`:          "create_time: want a date and time like 2026-02-28 23:59:59",
-		`"update_time":"2026-00-00 00:00:00"`:          "update_time: want a date and time like 2026-02-28 23:59:59",
-		`"update_time":"0000-00"`:                      "update_time: want a date and time like 2026-02-28 23:59:59",
+		`"card_no":"77777777777777777777777777777777"`: "card_no: expected a card number",
+		`"card_no":"4917 3656 2440 1735"`:              "card_no: expected a card number",
+		`"card_no":"491736xxxxxx1735"`:                 "card_no: expected a card number",
+		`"card_no":-4917365624401735`:                  "card_no: expected a card number",
+		`"card_no":["4917365624401735"]`:               "card_no: expected a string",
+		`"cvv":"77777777"`:                             "cvv: expected a CVV",
+		`"cvv":"73a"`:                                  "cvv: expected a CVV",
+		`"cvv":735`:                                    "cvv: expected a string",
+		`"expire_date":"9/2028"`:                       "expire_date: expected a month like 09/2028 or **/****",
+		`"expire_date":92028`:                          "expire_date: expected a string",
+		`"expire_date":"00/0000"`:                      "expire_date: expected a month like 09/2028 or **/****",
+		`"expire_date":"0000-00-00"`:                   "expire_date: expected a month like 09/2028 or **/****",
+		`"create_time":"2026-02-29 00:00:00"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
+		`"create_time":"0000-00-00 00:00:01"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
+		`"create_time":"0000-00-00T00:00:00"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
+		`"create_time":"0000-01-00 00:00:00"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
+		`"update_time":"2026-00-00 00:00:00"`:          "update_time: expected a date and time like 2026-02-28 23:59:59",
+		`"update_time":"0000-00"`:                      "update_time: expected a date and time like 2026-02-28 23:59:59",
 	} {
 		var card Card
 		err := json.Unmarshal([]byte(cardWith(member)), &card)
@@ -492,10 +492,10 @@ func TestEmptyTimesAreDrift(t *testing.T) {
 	c := wire.NewReader([]byte(cardWith(`"expire_date":"","create_time":"","update_time":null`)), true)
 	defer c.Release()
 	var card Card
-	wire.Object(c, &card, cardMembers, wire.Lenient)
+	wire.Object(c, &card, cardFields, wire.Lenient)
 	require.Nil(t, c.Err())
 	assert.Equal(t, []wire.Drift{
-		{Path: "expire_date", Kind: "empty text"}, {Path: "create_time", Kind: "empty text"}, {Path: "update_time", Kind: "null for text"},
+		{Path: "expire_date", Kind: "empty string"}, {Path: "create_time", Kind: "empty string"}, {Path: "update_time", Kind: "null for string"},
 	}, c.Drifts())
 }
 
@@ -505,7 +505,7 @@ func TestZeroDatesAreAbsentDates(t *testing.T) {
 	c := wire.NewReader([]byte(cardWith(`"create_time":"0000-00-00","update_time":"0000-00-00 00:00:00"`)), true)
 	defer c.Release()
 	var card Card
-	wire.Object(c, &card, cardMembers, wire.Lenient)
+	wire.Object(c, &card, cardFields, wire.Lenient)
 	require.Nil(t, c.Err())
 	assert.Zero(t, card.CreateTime)
 	assert.Zero(t, card.UpdateTime)
@@ -523,7 +523,7 @@ func TestMaskingAsCardsAreDecoded(t *testing.T) {
 		c := wire.NewReader([]byte(cardWith(tc.member)), false)
 		c.Masking = true
 		var card Card
-		wire.Object(c, &card, cardMembers, wire.Lenient)
+		wire.Object(c, &card, cardFields, wire.Lenient)
 		require.Nil(t, c.Err())
 		c.Release()
 		assert.Equal(t, tc.number, card.Number.Reveal(), tc.member)

@@ -22,32 +22,32 @@ import (
 )
 
 // UploadImageParams describes an image. Which types and sizes the service takes
-// is not shown. For progress, count what is read from the reader that Open returns.
+// is undocumented. For progress, count what is read from the reader that Open returns.
 type UploadImageParams struct {
 	// Filename is the plain name of the file.
 	Filename string
-	// ContentType is the media type; "": told from the first 512 bytes.
+	// ContentType is the media type; "": detected from the first 512 bytes.
 	ContentType string
-	// Size is the number of bytes, which must be known, and above zero.
+	// Size is the number of bytes, which must be known and greater than zero.
 	Size int64
-	// Open returns the bytes from their beginning. It is called once an attempt, on
-	// a goroutine of its own, which is left behind if Open has not returned when the
-	// call's time is over. UploadImage closes what Open returns: at the end, when the
-	// call's time is over, so that a read that blocks lets go, or when it comes late.
+	// Open returns a reader from the first byte on. It is called once for each attempt,
+	// on its own goroutine, which is abandoned if Open has not returned when the call's
+	// time is over. UploadImage closes what Open returns: at the end, when the call's
+	// time is over, which unblocks a read, or when Open returns late.
 	Open func() (io.ReadCloser, error)
 }
 
-// UploadedImage is an image that the service holds.
+// UploadedImage is an image that the service has stored.
 type UploadedImage struct {
-	// AttachmentKey is what the identity fields idFrontAttachmentKey and
-	// selfieAttachmentKey take.
+	// AttachmentKey is a value for the identity fields idFrontAttachmentKey and
+	// selfieAttachmentKey.
 	AttachmentKey string
 }
 
-// ImageFile describes the regular file at path, which is opened for each attempt,
-// and must then be the same file of the same size. Its error is an *[fs.PathError],
-// which names the path as those of package os do. Errors of UploadImage do not:
-// what failed there is found by [errors.Is] alone.
+// ImageFile describes the regular file at path. It is opened for each attempt, and must
+// then be the same file with the same size. The error of ImageFile is an *[fs.PathError],
+// which contains the path. Errors of UploadImage do not; their cause is found by
+// [errors.Is].
 func ImageFile(path string) (UploadImageParams, error) {
 	seen, err := os.Stat(path)
 	if err == nil && !seen.Mode().IsRegular() {
@@ -68,7 +68,7 @@ var (
 	errReplaced   = invalid("the file was replaced or has changed its size since ImageFile: call ImageFile again")
 )
 
-// openAgain does not wait for a writer where the path has become a named pipe.
+// openAgain does not wait for a writer if the path has become a named pipe.
 func openAgain(path string, seen fs.FileInfo) (io.ReadCloser, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openAtOnce, 0)
 	if err != nil {
@@ -86,8 +86,7 @@ func openAgain(path string, seen fs.FileInfo) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// ImageBytes describes an image in memory. b must not be changed until the
-// upload has ended.
+// ImageBytes describes an image in memory. b must not change until UploadImage returns.
 func ImageBytes(filename string, b []byte) UploadImageParams {
 	return UploadImageParams{
 		Filename: filename, Size: int64(len(b)),
@@ -98,10 +97,9 @@ func ImageBytes(filename string, b []byte) UploadImageParams {
 const opUploadImage = "UploadImage"
 
 // UploadImage uploads an identity image, streamed and with its length known. It
-// calls POST /cards/upload and is sent once. [NextStep] of its errors is StepRetry
-// unless there is an attachment key: an image that is uploaded twice harms nobody. A
-// source that yields more or fewer bytes than Size is an error, and never
-// OutcomeExecuted.
+// calls POST /cards/upload and is sent once. [NextStep] of its errors is StepRetry unless
+// there is an attachment key: uploading an image twice is harmless. A source with more or
+// fewer bytes than Size is an error, and never OutcomeExecuted.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	return do(ctx, c, operation[UploadedImage]{
 		spec: spec{
@@ -109,7 +107,7 @@ func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...C
 			body: multipartBody, parts: []bodyPart{{name: "file", file: &upload{params: p}}},
 			timeout: defaultUploadTimeout, invalid: p.valid(),
 		},
-		read: object(uploadedImageMembers, wire.Whole),
+		read: object(uploadedImageFields, wire.Whole),
 	}, opts)
 }
 
@@ -118,7 +116,7 @@ func (p *UploadImageParams) valid() error {
 	case p.Open == nil:
 		return invalid("Open is nil")
 	case p.Size <= 0:
-		return invalid("Size is not above zero: an empty file cannot be uploaded")
+		return invalid("Size must be greater than zero: an empty file cannot be uploaded")
 	}
 	var contentType error
 	if p.ContentType != "" {
@@ -127,16 +125,16 @@ func (p *UploadImageParams) valid() error {
 	return checked(check.Filename("Filename", p.Filename), contentType)
 }
 
-var uploadedImageMembers = []wire.Member[UploadedImage]{
+var uploadedImageFields = []wire.FieldOf[UploadedImage]{
 	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }},
 }
 
 // MarshalJSON returns the image under the wire's names.
-func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, uploadedImageMembers) }
+func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, uploadedImageFields) }
 
-// UnmarshalJSON reads an image, as strictly as an answer.
-func (v *UploadedImage) UnmarshalJSON(text []byte) error {
-	return unmarshal(text, v, uploadedImageMembers)
+// UnmarshalJSON reads an image, as strictly as a response.
+func (v *UploadedImage) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, uploadedImageFields)
 }
 
 // bodyPart is a field of a multipart body, or a file.
@@ -208,10 +206,10 @@ type upload struct {
 	params UploadImageParams
 	ctx    context.Context    // of the call, as observers left it
 	cancel context.CancelFunc // nil: the context is the caller's
-	source *exactReader       // opened for the next attempt, or of the last; nil: none
+	source *exactReader       // of the next attempt, or of the last; nil: none
 }
 
-// sniffLength is what http.DetectContentType looks at.
+// sniffLength is how many bytes http.DetectContentType considers.
 const sniffLength = 512
 
 // prepare opens the source and returns its media type, from its first bytes unless
@@ -244,7 +242,7 @@ func (u *upload) open() error {
 		return hideCause("the call ended while the source was opened", errors.Join(done, context.Cause(u.ctx), err))
 	}
 	switch {
-	case err == errReplaced: //nolint:errorlint // our own, as it is
+	case err == errReplaced: //nolint:errorlint // our own, never wrapped
 		return err
 	case err != nil:
 		return hideCause("the source could not be opened", err)
@@ -253,7 +251,7 @@ func (u *upload) open() error {
 		return invalid("Open returned nil")
 	}
 	r := &exactReader{ctx: u.ctx, file: file, bytes: file, left: u.params.Size}
-	// The transport waits for a read under way, whatever becomes of the context.
+	// The transport waits for a read in progress even if the context is done.
 	r.release = context.AfterFunc(u.ctx, r.closeFile)
 	u.source = r
 	return nil
@@ -267,8 +265,8 @@ type opening struct {
 	returned bool // else it panicked, or called runtime.Goexit
 }
 
-// openInTime does not wait for an Open that outlasts the call. What happens to one
-// that is left behind, a panic too, is nobody's to know any more.
+// openInTime does not wait for an Open that outlasts the call. If it panics later, that
+// is not reported.
 func (u *upload) openInTime() (io.ReadCloser, error) {
 	if err := u.ctx.Err(); err != nil {
 		return nil, err
@@ -300,7 +298,7 @@ func (u *upload) openInTime() (io.ReadCloser, error) {
 	}
 }
 
-// result ends the caller's goroutine as Open ended its own.
+// result returns, panics or calls runtime.Goexit as Open did.
 func (o *opening) result() (io.ReadCloser, error) {
 	switch {
 	case o.panicked != nil:
@@ -311,7 +309,7 @@ func (o *opening) result() (io.ReadCloser, error) {
 	return o.file, o.err
 }
 
-// fresh returns the source from its beginning.
+// fresh returns the source from its first byte on.
 func (u *upload) fresh() (io.Reader, error) {
 	if u.source == nil || u.source.taken {
 		if err := u.open(); err != nil {
@@ -322,8 +320,8 @@ func (u *upload) fresh() (io.Reader, error) {
 	return u.source, nil
 }
 
-// check returns why the source is not as announced. A service may respond before it
-// has been sent everything: the rest is then read here.
+// check returns why the source does not have Size bytes. A service may respond before
+// everything was sent: the rest is then read here.
 func (u *upload) check() error {
 	if u.source == nil {
 		return nil
@@ -332,8 +330,8 @@ func (u *upload) check() error {
 	return err
 }
 
-// explain puts the fault of the source into the error, for which the transport
-// has no words.
+// explain adds the fault of the source to the error, which the transport does not
+// report.
 func (u *upload) explain(failure *Error) {
 	if u.source == nil || failure.Err == nil {
 		return
@@ -341,7 +339,7 @@ func (u *upload) explain(failure *Error) {
 	if failure.Code == codeSuccess {
 		_ = u.check() // an early response leaves the source unread, and its fault unknown
 	}
-	if fault := u.source.fault(); fault != nil && failure.Err != fault { //nolint:errorlint // one that is wrapped has words of its own
+	if fault := u.source.fault(); fault != nil && failure.Err != fault { //nolint:errorlint // a wrapped one has its own message
 		failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
 	}
 }
@@ -354,9 +352,8 @@ func (u *upload) close() {
 	}
 }
 
-// end is for when nothing of the upload is needed any more. The transport may
-// still be reading for an answer that came early: what the caller gave is the
-// caller's again only when that has stopped.
+// end releases the upload. After an early response the transport may still be reading:
+// the caller may use its reader again only when that has stopped.
 func (u *upload) end() {
 	if u.source != nil {
 		u.source.retire()
@@ -367,8 +364,8 @@ func (u *upload) end() {
 	}
 }
 
-// uploadBody is what the transport is given. It closes no source: that of an
-// answer given early is still to be checked.
+// uploadBody is the body for the transport. It does not close the source, which is still
+// to be checked after an early response.
 type uploadBody struct {
 	bytes  io.Reader
 	closed atomic.Bool
@@ -386,20 +383,20 @@ func (b *uploadBody) Close() error {
 	return nil
 }
 
-// exactReader fails unless its source holds exactly as many bytes as were
-// announced. It finds out before the tail is sent, so that a body that is wrong
-// is never complete. The transport may go on reading while its answer is judged.
+// exactReader fails unless its source has exactly Size bytes. It finds out before the end
+// of the body is sent, so that a wrong body is never complete. The transport may still
+// read while its response is judged.
 type exactReader struct {
 	ctx     context.Context
-	release func() bool // the context lets go of it
+	release func() bool // detaches it from the context
 	file    io.ReadCloser
 	closed  sync.Once
 	taken   bool // by an attempt
 
 	mu    sync.Mutex
-	bytes io.Reader // file from its beginning
+	bytes io.Reader // file from its first byte on
 	left  int64
-	end   atomic.Pointer[error] // io.EOF, or the fault; nil: not there yet
+	end   atomic.Pointer[error] // io.EOF, or the fault; nil: not reached
 }
 
 func (r *exactReader) Read(p []byte) (int, error) {
@@ -422,15 +419,15 @@ func (r *exactReader) Read(p []byte) (int, error) {
 	return n, r.stop(r.unreadable(err))
 }
 
-// What a source may do wrong.
+// The faults of a source.
 var (
-	errTooFew     = errors.New("the source holds fewer bytes than Size")
-	errTooMany    = errors.New("the source holds more bytes than Size")
-	errStalled    = errors.New("the source returns neither bytes nor an end")
+	errTooFew     = errors.New("the source has fewer bytes than Size")
+	errTooMany    = errors.New("the source has more bytes than Size")
+	errStalled    = errors.New("the source returns neither bytes nor an error")
 	errMiscounted = errors.New("the source's Read returned an impossible count")
 )
 
-// atEnd is reached after the last announced byte: there must be no other.
+// atEnd checks that no byte follows the last one of Size.
 func (r *exactReader) atEnd() error {
 	var one [1]byte
 	switch n, err := r.read(one[:]); {
@@ -446,8 +443,8 @@ func (r *exactReader) atEnd() error {
 // maxEmptyReads is how often in a row a source may return nothing.
 const maxEmptyReads = 100
 
-// read returns bytes or an error, and asks a source no more whose time is over: it
-// may heed neither that it was closed nor what is asked of a Read.
+// read returns bytes or an error. It stops reading when the call's time is over: a source
+// may ignore that it was closed, and the contract of Read.
 func (r *exactReader) read(p []byte) (int, error) {
 	for range maxEmptyReads {
 		if err := r.ctx.Err(); err != nil {
@@ -464,7 +461,7 @@ func (r *exactReader) read(p []byte) (int, error) {
 	return 0, errStalled
 }
 
-// unread puts what was read back before the rest.
+// unread puts b back before the rest.
 func (r *exactReader) unread(b []byte) {
 	r.bytes, r.left = io.MultiReader(bytes.NewReader(b), r.file), r.left+int64(len(b))
 }
@@ -482,10 +479,10 @@ func (r *exactReader) fault() error {
 	return nil
 }
 
-// unreadable tells a source that fails from one that was closed because the
+// unreadable distinguishes a source that failed from one that was closed because the
 // call's time was over.
 func (r *exactReader) unreadable(err error) error {
-	if err == errStalled || err == errMiscounted { //nolint:errorlint // our own, as they are
+	if err == errStalled || err == errMiscounted { //nolint:errorlint // our own, never wrapped
 		return err
 	}
 	if done := r.ctx.Err(); done != nil {
@@ -494,11 +491,10 @@ func (r *exactReader) unreadable(err error) error {
 	return hideCause("the source could not be read", err)
 }
 
-// errRetired is what a transport reads that goes on after the call has ended.
+// errRetired is for a transport that reads after the call has ended.
 var errRetired = errors.New("the upload has ended")
 
-// retire waits for a read under way, which closing the file ends, and lets no
-// other begin.
+// retire waits for a read in progress, which closing the file ends, and prevents others.
 func (r *exactReader) retire() {
 	if !r.mu.TryLock() {
 		r.closeFile()

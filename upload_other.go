@@ -2,5 +2,5 @@
 
 package cardwire
 
-// openAtOnce is nothing where no path of the file system is a named pipe.
+// openAtOnce is 0 where the file system has no named pipes.
 const openAtOnce = 0

@@ -284,7 +284,7 @@ func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
 		"an error at the end": {func() io.Reader {
 			return io.MultiReader(strings.NewReader(content), iotest.ErrReader(errRead))
 		}, len(content), "the source could not be read"},
-		"no end": {func() io.Reader { return io.MultiReader(strings.NewReader(content), endless{}) }, len(content), "returns neither bytes nor an end"},
+		"no end": {func() io.Reader { return io.MultiReader(strings.NewReader(content), endless{}) }, len(content), "returns neither bytes nor an error"},
 		"more than asked for": {func() io.Reader {
 			return io.MultiReader(strings.NewReader(content[:3000]), miscounting(func(p []byte) int { return len(p) + 1 }))
 		}, len(content), "the source's Read returned an impossible count"},
@@ -320,7 +320,7 @@ type miscounting func(p []byte) int
 
 func (m miscounting) Read(p []byte) (int, error) { return m(p), nil }
 
-// endless yields neither bytes nor an end.
+// endless yields neither bytes nor an error.
 type endless struct{}
 
 func (endless) Read([]byte) (int, error) { return 0, nil }
@@ -431,9 +431,9 @@ func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 		says   string
 		took   time.Duration // until the read is over that the call's end found under way
 	}{
-		"neither bytes nor an end": {endless{}, "the source returns neither bytes nor an end", 0},
-		"nothing, slowly":          {slow{70 * time.Second, 0}, "the call ended while the source was read", 350 * time.Second},
-		"bytes, slowly":            {slow{70 * time.Second, 1}, "the call ended while the source was read", 350 * time.Second},
+		"neither bytes nor an error": {endless{}, "the source returns neither bytes nor an error", 0},
+		"nothing, slowly":            {slow{70 * time.Second, 0}, "the call ended while the source was read", 350 * time.Second},
+		"bytes, slowly":              {slow{70 * time.Second, 1}, "the call ended while the source was read", 350 * time.Second},
 	} {
 		for contentType, outcome := range map[string]Outcome{"": OutcomeNotSent, "image/png": OutcomeUnknown} {
 			t.Run(name+", "+contentType, func(t *testing.T) {

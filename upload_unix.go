@@ -4,5 +4,5 @@ package cardwire
 
 import "syscall"
 
-// openAtOnce has os.OpenFile not wait for a writer where the path is a named pipe.
+// openAtOnce keeps os.OpenFile from waiting for a writer if the path is a named pipe.
 const openAtOnce = syscall.O_NONBLOCK

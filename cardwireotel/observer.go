@@ -10,7 +10,7 @@
 // The numbers of a journal that are to be watched are reported by [ObserveJournal].
 //
 // A call is one span, a child of the caller's, however many requests it takes:
-// those are its events, and so is what deviates from the interface. Nothing that
+// those are its events, and so is what deviates from the API. Nothing that
 // is reported tells of a customer: no path, query, reference, message or body.
 package cardwireotel
 
@@ -40,7 +40,7 @@ const (
 	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
 	// AttrDuration and AttrWait.
 	EventAttempt = "cardwire.attempt"
-	// EventDrift is the event of a deviation from the interface, with
+	// EventDrift is the event of a deviation from the API, with
 	// AttrDriftPath and AttrDriftKind.
 	EventDrift = "cardwire.drift"
 	// EventJournalError is the event of a result that the journal did not record.
@@ -62,17 +62,17 @@ const (
 	AttrErrorType = "error.type"
 	// AttrHTTPMethod is the HTTP method.
 	AttrHTTPMethod = "http.request.method"
-	// AttrHTTPStatus is the HTTP status, if there was an answer.
+	// AttrHTTPStatus is the HTTP status, if there was a response.
 	AttrHTTPStatus = "http.response.status_code"
-	// AttrPhase is how far a request came: "connect", "sent" or "answered".
+	// AttrPhase is how far a request came: "connect", "sent" or "received".
 	AttrPhase = "cardwire.attempt.phase"
 	// AttrDuration is how long a request took, in seconds.
 	AttrDuration = "cardwire.attempt.duration"
 	// AttrWait is the pause before the next request, in seconds, if there was one.
 	AttrWait = "cardwire.attempt.wait"
-	// AttrDriftPath is where an answer deviates, like "data.data[].fee".
+	// AttrDriftPath is where a response deviates, like "data.data[].fee".
 	AttrDriftPath = "cardwire.drift.path"
-	// AttrDriftKind is how it deviates, like "text for number"; never a value.
+	// AttrDriftKind is how it deviates, like "string for number"; never a value.
 	AttrDriftKind = "cardwire.drift.kind"
 )
 

@@ -156,7 +156,7 @@ func TestASuccessIsASpanAndADuration(t *testing.T) {
   http.response.status_code = 200
 event cardwire.attempt
   cardwire.attempt.duration = ?
-  cardwire.attempt.phase = answered
+  cardwire.attempt.phase = received
   http.response.status_code = 200
 `, told.span())
 	assert.Equal(t, map[string]uint64{"CreateTransfer success": 1}, told.durations())
@@ -183,12 +183,12 @@ event cardwire.attempt
   cardwire.attempt.wait = 1e-09
 event cardwire.attempt
   cardwire.attempt.duration = ?
-  cardwire.attempt.phase = answered
+  cardwire.attempt.phase = received
   cardwire.attempt.wait = 1e-09
   http.response.status_code = 503
 event cardwire.attempt
   cardwire.attempt.duration = ?
-  cardwire.attempt.phase = answered
+  cardwire.attempt.phase = received
   http.response.status_code = 200
 `, told.span())
 		assert.Equal(t, map[string]uint64{"CardCapacity success": 1}, told.durations())
@@ -287,8 +287,8 @@ func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
 	text := told.span()
-	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = number for text\n  cardwire.drift.path = data.api_order_no\n")
-	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = unknown member\n  cardwire.drift.path = data.*\n")
+	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = number for string\n  cardwire.drift.path = data.api_order_no\n")
+	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = unknown field\n  cardwire.drift.path = data.*\n")
 	assert.True(t, strings.HasSuffix(text, "event cardwire.journal_error\n"), text)
 }
 

@@ -135,7 +135,7 @@ var faultNames = map[FaultKind]string{
 	FaultIgnoredFilter: "ignored filter", FaultRedirectSelf: "redirect to itself",
 	FaultRedirectElsewhere: "redirect elsewhere", FaultRedirectDead: "redirect to a dead host",
 	FaultWrongData: "wrong data", FaultDuplicateMembers: "duplicate members", FaultOversize: "oversize",
-	FaultGzipBomb: "gzip bomb", FaultHeaderFlood: "header flood", FaultOtherAnswer: "other answer",
+	FaultGzipBomb: "gzip bomb", FaultHeaderFlood: "header flood", FaultOtherAnswer: "other response",
 }
 
 // String returns the kind in words, like "slow drip".

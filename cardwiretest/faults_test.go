@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 		"header flood": {cardwiretest.Fault{Kind: cardwiretest.FaultHeaderFlood}, func(v seen) bool {
 			return v.err != nil && strings.Contains(v.err.Error(), "server response headers exceeded 65536 bytes")
 		}, false},
-		"other answer": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, func(v seen) bool {
+		"other response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, func(v seen) bool {
 			return v.status == 200 && strings.Contains(v.body, `"order-of-somebody-else"`)
 		}, false},
 	} {

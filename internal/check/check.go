@@ -1,5 +1,5 @@
-// Package check says what a parameter must be before it is sent. Its errors
-// name the parameter and what is wrong with it, and never hold its value.
+// Package check validates parameters before they are sent. Its errors name the
+// parameter and what is wrong with it, and never contain its value.
 package check
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxID bounds identifiers: longer ones are a mistake, not an identifier.
+// maxID bounds identifiers: anything longer is a mistake.
 const maxID = 128
 
-// ID refuses what cannot be an identifier, or would be another place in a URL.
+// ID refuses what cannot be an identifier, or would change the path of a URL.
 func ID(name, v string) error {
 	switch {
 	case v == "":
@@ -28,24 +28,25 @@ func ID(name, v string) error {
 	case len(v) > maxID:
 		return errors.New(name + " is longer than 128 bytes")
 	case strings.ContainsAny(v, `/\`):
-		return errors.New(name + " holds a slash or a backslash")
+		return errors.New(name + " contains a slash or a backslash")
 	}
-	return shown(name, v)
+	return unambiguous(name, v)
 }
 
-// UUID wants the usual form of 36 characters, in any letter case.
+// UUID accepts the usual form of 36 characters, in any letter case.
 func UUID(name, v string) error {
 	if v == "" {
 		return errors.New(name + " is empty")
 	}
-	// Parse takes braces, a URN prefix and bare digits too: no service is known to.
+	// Parse also accepts braces, a URN prefix and bare digits; services do not.
 	if id, err := uuid.Parse(v); err != nil || len(v) != 36 || id == uuid.Nil {
 		return errors.New(name + " is not a UUID like xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx")
 	}
 	return nil
 }
 
-// Visible wants an identifier of any form without spaces at its ends.
+// Visible accepts an identifier of any form without white space at its ends. "" is
+// accepted.
 func Visible(name, v string) error {
 	if v != strings.TrimSpace(v) {
 		return errors.New(name + " begins or ends with white space")
@@ -53,17 +54,16 @@ func Visible(name, v string) error {
 	if len(v) > maxID {
 		return errors.New(name + " is longer than 128 bytes")
 	}
-	return shown(name, v)
+	return unambiguous(name, v)
 }
 
-// shown is [Text] for what tells one thing from another: two that look like one
-// would be two.
-func shown(name, v string) error {
+// unambiguous is [Text] for identifiers: two that look the same must be the same.
+func unambiguous(name, v string) error {
 	if err := Text(name, v); err != nil {
 		return err
 	}
 	if strings.ContainsFunc(v, hidden) {
-		return errors.New(name + " holds a character that does not show")
+		return errors.New(name + " contains an invisible character")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func hidden(r rune) bool {
 }
 
 // Cleaned returns the part of a service's identifier that [Visible] accepts: id
-// itself, or a shorter copy. A database may refuse the rest, and no person sees it.
+// itself, or a shorter copy. A database may refuse the rest, and nobody can see it.
 func Cleaned(id []byte) []byte {
 	if Visible("", string(id)) == nil {
 		return id
@@ -95,7 +95,7 @@ func Cleaned(id []byte) []byte {
 	return bytes.TrimSpace(clean[:end])
 }
 
-// UTF8 refuses invalid UTF-8, which would arrive as another text.
+// UTF8 refuses invalid UTF-8, which would arrive as another string.
 func UTF8(name, v string) error {
 	if !utf8.ValidString(v) {
 		return errors.New(name + " is not valid UTF-8")
@@ -103,7 +103,7 @@ func UTF8(name, v string) error {
 	return nil
 }
 
-// Values wants names and values of a query or a form in valid UTF-8.
+// Values requires valid UTF-8 in the names and values of a query or a form.
 func Values(name string, v url.Values) error {
 	for key, values := range v {
 		if !utf8.ValidString(key) || !utf8.ValidString(strings.Join(values, "&")) {
@@ -113,7 +113,7 @@ func Values(name string, v url.Values) error {
 	return nil
 }
 
-// Given is [Visible] for an identifier that must be given.
+// Given is [Visible] for an identifier that is required.
 func Given(name, v string) error {
 	if v == "" {
 		return errors.New(name + " is empty")
@@ -128,19 +128,19 @@ func Text(name, v string) error {
 	}
 	for _, r := range v {
 		if control(r) {
-			return errors.New(name + " holds a control character")
+			return errors.New(name + " contains a control character")
 		}
 	}
 	return nil
 }
 
-// control covers the C0 and C1 controls and what turns the direction of a text
-// or ends a line without being one of them.
+// control reports whether r is a C0 or C1 control, changes the direction of text, or
+// ends a line.
 func control(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Digits wants the code of a list, which the interface sends as digits. "" is none.
+// Digits accepts a numeric code, which the API sends as a string of digits, and "".
 func Digits(name, v string) error {
 	if len(v) > 18 || strings.Trim(v, "0123456789") != "" {
 		return errors.New(name + " is not a numeric code")
@@ -148,15 +148,15 @@ func Digits(name, v string) error {
 	return nil
 }
 
-// Country wants two letters. "" is none.
+// Country accepts two letters, and "".
 func Country(name, v string) error {
 	if v != "" && (len(v) != 2 || !letters(v)) {
-		return errors.New(name + " is not a country code of two letters")
+		return errors.New(name + " is not a two-letter country code")
 	}
 	return nil
 }
 
-// Currency wants three to ten letters or digits, as currency codes have. "" is none.
+// Currency accepts three to ten letters or digits, as currency codes have, and "".
 func Currency(name, v string) error {
 	if v != "" && (len(v) < 3 || len(v) > 10 || strings.ContainsFunc(v, func(r rune) bool { return !letterOrDigit(r) })) {
 		return errors.New(name + " is not a currency code")
@@ -172,7 +172,7 @@ func letterOrDigit(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 }
 
-// Filename wants the plain name of a file, which goes into a part's header.
+// Filename accepts the plain name of a file, which goes into a part's header.
 func Filename(name, v string) error {
 	switch {
 	case v == "":
@@ -182,12 +182,12 @@ func Filename(name, v string) error {
 	case v == "." || v == ".." || strings.ContainsAny(v, `/\`):
 		return errors.New(name + " is a path, not a file name")
 	case strings.Contains(v, `"`):
-		return errors.New(name + " holds a quotation mark")
+		return errors.New(name + " contains a quotation mark")
 	}
 	return Text(name, v)
 }
 
-// ContentType wants a media type like image/png.
+// ContentType accepts a media type like image/png.
 func ContentType(name, v string) error {
 	media, _, err := mime.ParseMediaType(v)
 	if err != nil || !strings.Contains(media, "/") || !visible(v, " ") {
@@ -196,24 +196,24 @@ func ContentType(name, v string) error {
 	return nil
 }
 
-// Key wants a key of visible ASCII, so that it fits into a header as it is.
+// Key accepts a key of visible ASCII, which fits into a header as it is.
 func Key(v string) error {
 	if v == "" {
 		return errors.New("the API key is empty")
 	}
 	if !visible(v, "") {
-		return errors.New("the API key holds a character that is not visible ASCII")
+		return errors.New("the API key contains a character that is not visible ASCII")
 	}
 	return nil
 }
 
-// Product wants a product name for the User-Agent header.
+// Product accepts a product name for the User-Agent header.
 func Product(v string) error {
 	if strings.TrimSpace(v) == "" {
-		return errors.New("the product is empty")
+		return errors.New("the product name is empty")
 	}
 	if !visible(v, " ") {
-		return errors.New("the product is not visible ASCII")
+		return errors.New("the product name is not visible ASCII")
 	}
 	return nil
 }
@@ -227,10 +227,10 @@ func visible(v, also string) bool {
 	return true
 }
 
-// refused are the headers that the client sets itself, that would make
-// net/http send a request twice, that concern one hop only, that ask for a part of
-// the response, or that have a server take the request for another one: a read
-// that is retried must stay a read.
+// refused are the headers that the client sets itself, that would make net/http send
+// a request twice, that concern one hop only, that ask for a part of the response, or
+// that may make a server treat the request as another one: a read that is retried
+// must stay a read.
 var refused = map[string]bool{
 	"Authorization": true, "Proxy-Authorization": true, "Cookie": true,
 	"Idempotency-Key": true, "X-Idempotency-Key": true,
@@ -244,8 +244,8 @@ var refused = map[string]bool{
 	"X-Original-Url": true, "X-Rewrite-Url": true,
 }
 
-// seenAs is the name that a server knows a header by: those that follow CGI take
-// every other character than a letter or a digit for the same.
+// seenAs returns the name under which a server may see a header: those that follow CGI
+// do not distinguish characters other than letters and digits.
 func seenAs(name string) string {
 	return http.CanonicalHeaderKey(strings.Map(func(r rune) rune {
 		if letterOrDigit(r) {
@@ -255,40 +255,40 @@ func seenAs(name string) string {
 	}, name))
 }
 
-// Header wants a header that a caller may add to a request.
+// Header accepts a header that a caller may add to a request.
 func Header(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !token(r) }) {
-		return errors.New("the header's name is not a token")
+		return errors.New("the header name is not a token")
 	}
-	if refused[seenAs(name)] {
-		return errors.New("the header is not a caller's to set")
+	if seen := seenAs(name); refused[seen] {
+		return errors.New("header " + seen + " is reserved by the client")
 	}
 	if !visible(value, " \t") {
-		return errors.New("the header's value is not visible ASCII")
+		return errors.New("the header value is not visible ASCII")
 	}
 	return nil
 }
 
 func token(r rune) bool { return letterOrDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r) }
 
-// Path wants a path below the base URL, and nothing but a path.
+// Path accepts a path below the base URL, without a query or a fragment.
 func Path(v string) error {
 	switch {
 	case !strings.HasPrefix(v, "/") || strings.HasPrefix(v, "//"):
-		return errors.New(`Path does not begin with one "/"`)
+		return errors.New(`Path must begin with one "/"`)
 	case strings.ContainsAny(v, `?#\%`):
-		return errors.New("Path holds a query, a fragment, a backslash or an escape")
-	case leadsElsewhere(v):
-		return errors.New("Path leads elsewhere by dots")
+		return errors.New("Path contains a query, a fragment, a backslash or an escape")
+	case hasDotSegment(v):
+		return errors.New(`Path must not contain "." or ".." segments`)
 	case strings.ContainsAny(v, " \u00a0"):
-		return errors.New("Path holds a space")
+		return errors.New("Path contains a space")
 	}
 	return Text("Path", v)
 }
 
-// leadsElsewhere finds the segments . and .., also with parameters: some services
-// take "..;x" for "..".
-func leadsElsewhere(path string) bool {
+// hasDotSegment reports whether a segment is "." or "..", also with parameters: some
+// services treat "..;x" as "..".
+func hasDotSegment(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {
 			return true
@@ -297,29 +297,29 @@ func leadsElsewhere(path string) bool {
 	return false
 }
 
-// BaseURL wants the address that all paths are relative to, over https, or
-// over http where the host is this machine or insecure allows it.
+// BaseURL accepts the URL that all paths are relative to: https, or http if the host
+// is this machine or insecure is true.
 func BaseURL(v string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
 		return nil, errors.New("the base URL is not like https://host/api/v1")
 	case u.User != nil:
-		return nil, errors.New("the base URL holds a user name: the key is a parameter of its own")
+		return nil, errors.New("the base URL contains a user name: pass the API key to New")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(v, "#"):
-		return nil, errors.New("the base URL holds a query or a fragment")
+		return nil, errors.New("the base URL contains a query or a fragment")
 	case strings.ContainsFunc(u.Host, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("-._:[]%", r) }):
-		// net/http would ask for another host: it replaces what is not UTF-8, and
-		// drops what does not show.
-		return nil, errors.New("the base URL's host is not plain ASCII: write a name in another script as xn--")
+		// net/http would connect to another host: it replaces invalid UTF-8, and drops
+		// invisible characters.
+		return nil, errors.New("the base URL's host is not ASCII: write a name in another script as xn--")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the base URL is not https")
 	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
 		return nil, errors.New("the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust")
 	}
-	// An escape that need not be one, as in %2f, would become another path.
+	// An unnecessary escape, as in %2f, would change the path.
 	if strings.Contains(u.RawPath, "%") {
-		return nil, errors.New("the base URL's path is not a plain one")
+		return nil, errors.New("the base URL's path must be plain, as in /api/v1")
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = ""
@@ -327,7 +327,7 @@ func BaseURL(v string, insecure bool) (*url.URL, error) {
 		return u, nil
 	}
 	if err := Path(u.Path); err != nil {
-		return nil, errors.New("the base URL's path is not a plain one")
+		return nil, errors.New("the base URL's path must be plain, as in /api/v1")
 	}
 	return u, nil
 }

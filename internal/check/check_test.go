@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,32 +42,32 @@ var hostileIDs = map[string]string{
 	"":                             "CardID is empty",
 	".":                            "CardID is a path, not an identifier",
 	"..":                           "CardID is a path, not an identifier",
-	"../..":                        "CardID holds a slash or a backslash",
-	"a/b" + canary:                 "CardID holds a slash or a backslash",
-	"/":                            "CardID holds a slash or a backslash",
-	`a\b` + canary:                 "CardID holds a slash or a backslash",
-	"a\x00b" + canary:              "CardID holds a control character",
-	"\x7f" + canary:                "CardID holds a control character",
-	"\r\n" + canary:                "CardID holds a control character",
-	"a\n" + canary:                 "CardID holds a control character",
-	"\t" + canary:                  "CardID holds a control character",
-	"\u0085" + canary:              "CardID holds a control character",
-	"\u009f" + canary:              "CardID holds a control character",
-	"\u2028" + canary:              "CardID holds a control character",
-	"\u2029" + canary:              "CardID holds a control character",
-	"\u202e" + canary:              "CardID holds a control character",
-	"\u202a" + canary:              "CardID holds a control character",
-	"\u2066" + canary:              "CardID holds a control character",
-	"\u2069" + canary:              "CardID holds a control character",
-	"\u200b" + canary:              "CardID holds a character that does not show",
-	canary + "\ufeff":              "CardID holds a character that does not show",
-	"a\u00adb" + canary:            "CardID holds a character that does not show",
-	"\u200f" + canary:              "CardID holds a character that does not show",
-	canary + "\U000e0041":          "CardID holds a character that does not show",
-	canary + "\ufe0f":              "CardID holds a character that does not show",
-	"\u3164" + canary:              "CardID holds a character that does not show",
-	"a\u2065b" + canary:            "CardID holds a character that does not show",
-	"a\u2800b" + canary:            "CardID holds a character that does not show",
+	"../..":                        "CardID contains a slash or a backslash",
+	"a/b" + canary:                 "CardID contains a slash or a backslash",
+	"/":                            "CardID contains a slash or a backslash",
+	`a\b` + canary:                 "CardID contains a slash or a backslash",
+	"a\x00b" + canary:              "CardID contains a control character",
+	"\x7f" + canary:                "CardID contains a control character",
+	"\r\n" + canary:                "CardID contains a control character",
+	"a\n" + canary:                 "CardID contains a control character",
+	"\t" + canary:                  "CardID contains a control character",
+	"\u0085" + canary:              "CardID contains a control character",
+	"\u009f" + canary:              "CardID contains a control character",
+	"\u2028" + canary:              "CardID contains a control character",
+	"\u2029" + canary:              "CardID contains a control character",
+	"\u202e" + canary:              "CardID contains a control character",
+	"\u202a" + canary:              "CardID contains a control character",
+	"\u2066" + canary:              "CardID contains a control character",
+	"\u2069" + canary:              "CardID contains a control character",
+	"\u200b" + canary:              "CardID contains an invisible character",
+	canary + "\ufeff":              "CardID contains an invisible character",
+	"a\u00adb" + canary:            "CardID contains an invisible character",
+	"\u200f" + canary:              "CardID contains an invisible character",
+	canary + "\U000e0041":          "CardID contains an invisible character",
+	canary + "\ufe0f":              "CardID contains an invisible character",
+	"\u3164" + canary:              "CardID contains an invisible character",
+	"a\u2065b" + canary:            "CardID contains an invisible character",
+	"a\u2800b" + canary:            "CardID contains an invisible character",
 	"\xff" + canary:                "CardID is not valid UTF-8",
 	"a\xc0\xaf" + canary:           "CardID is not valid UTF-8",
 	"\xed\xa0\x80" + canary:        "CardID is not valid UTF-8",
@@ -131,13 +132,13 @@ func TestVisible(t *testing.T) {
 		canary + "\n":            "CardID begins or ends with white space",
 		" ":                      "CardID begins or ends with white space",
 		strings.Repeat("a", 129): "CardID is longer than 128 bytes",
-		canary + "\x00":          "CardID holds a control character",
-		"a\n" + canary:           "CardID holds a control character",
-		canary + "\u202e":        "CardID holds a control character",
-		canary + "\u200b":        "CardID holds a character that does not show",
-		"\ufeff" + canary:        "CardID holds a character that does not show",
-		"10\u00ad01" + canary:    "CardID holds a character that does not show",
-		"\u2060" + canary:        "CardID holds a character that does not show",
+		canary + "\x00":          "CardID contains a control character",
+		"a\n" + canary:           "CardID contains a control character",
+		canary + "\u202e":        "CardID contains a control character",
+		canary + "\u200b":        "CardID contains an invisible character",
+		"\ufeff" + canary:        "CardID contains an invisible character",
+		"10\u00ad01" + canary:    "CardID contains an invisible character",
+		"\u2060" + canary:        "CardID contains an invisible character",
 		canary + "\xff":          "CardID is not valid UTF-8",
 	})
 }
@@ -151,8 +152,8 @@ func TestGiven(t *testing.T) {
 		canary + " ":             "CardID begins or ends with white space",
 		strings.Repeat("a", 129): "CardID is longer than 128 bytes",
 		canary + "\r":            "CardID begins or ends with white space",
-		"a\rb" + canary:          "CardID holds a control character",
-		"m\u200b-1" + canary:     "CardID holds a character that does not show",
+		"a\rb" + canary:          "CardID contains a control character",
+		"m\u200b-1" + canary:     "CardID contains an invisible character",
 	})
 }
 
@@ -165,12 +166,12 @@ func TestText(t *testing.T) {
 		"\u00a0":              "",
 		"\ufffd":              "",
 		"\u200d\ufeff\u00ad":  "", // of a name in some scripts it is a part
-		canary + "\x1f":       "CardID holds a control character",
-		canary + "\u0080":     "CardID holds a control character",
+		canary + "\x1f":       "CardID contains a control character",
+		canary + "\u0080":     "CardID contains a control character",
 		canary + "\xf0\x9f":   "CardID is not valid UTF-8",
 		canary + "\x00\xff":   "CardID is not valid UTF-8",
-		canary + "\u2067":     "CardID holds a control character",
-		canary + "\u202d end": "CardID holds a control character",
+		canary + "\u2067":     "CardID contains a control character",
+		canary + "\u202d end": "CardID contains a control character",
 	})
 }
 
@@ -226,7 +227,7 @@ func TestDigits(t *testing.T) {
 
 func TestCountry(t *testing.T) {
 	t.Parallel()
-	const problem = "CardID is not a country code of two letters"
+	const problem = "CardID is not a two-letter country code"
 	checks(t, named(check.Country), map[string]string{
 		"": "", "PT": "", "pt": "", "Zz": "", "aA": "",
 		"P": problem, "PRT": problem, "P1": problem, "P ": problem, "é": problem, "@A": problem, "[z": problem,
@@ -266,16 +267,16 @@ var hostileFilenames = map[string]string{
 	`C:\` + canary:                          "Filename is a path, not a file name",
 	`..\..\` + canary:                       "Filename is a path, not a file name",
 	canary + "/":                            "Filename is a path, not a file name",
-	`a"; filename="` + canary:               "Filename holds a quotation mark",
-	`"`:                                     "Filename holds a quotation mark",
-	"a.png\r\nX-Evil: " + canary:            "Filename holds a control character",
-	"a.png\n" + canary:                      "Filename holds a control character",
-	"a.png\r" + canary:                      "Filename holds a control character",
-	"a.png\x00.exe" + canary:                "Filename holds a control character",
-	"\t" + canary:                           "Filename holds a control character",
-	canary + "\u202egnp.exe":                "Filename holds a control character",
-	canary + "\u2028":                       "Filename holds a control character",
-	canary + "\u0085":                       "Filename holds a control character",
+	`a"; filename="` + canary:               "Filename contains a quotation mark",
+	`"`:                                     "Filename contains a quotation mark",
+	"a.png\r\nX-Evil: " + canary:            "Filename contains a control character",
+	"a.png\n" + canary:                      "Filename contains a control character",
+	"a.png\r" + canary:                      "Filename contains a control character",
+	"a.png\x00.exe" + canary:                "Filename contains a control character",
+	"\t" + canary:                           "Filename contains a control character",
+	canary + "\u202egnp.exe":                "Filename contains a control character",
+	canary + "\u2028":                       "Filename contains a control character",
+	canary + "\u0085":                       "Filename contains a control character",
 	canary + "\xff.png":                     "Filename is not valid UTF-8",
 	canary + "\xe5\x98\x8a\xe5\x98\x8d\xe5": "Filename is not valid UTF-8",
 }
@@ -322,7 +323,7 @@ func TestContentType(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	const problem = "the API key holds a character that is not visible ASCII"
+	const problem = "the API key contains a character that is not visible ASCII"
 	checks(t, check.Key, map[string]string{
 		"sk_live_abc-123~!":    "",
 		"!":                    "",
@@ -343,12 +344,12 @@ func TestKey(t *testing.T) {
 
 func TestProduct(t *testing.T) {
 	t.Parallel()
-	const problem = "the product is not visible ASCII"
+	const problem = "the product name is not visible ASCII"
 	checks(t, check.Product, map[string]string{
 		"shop/1.0":            "",
 		"shop/1.0 (linux)":    "",
-		"":                    "the product is empty",
-		"   ":                 "the product is empty",
+		"":                    "the product name is empty",
+		"   ":                 "the product name is empty",
 		canary + "\r\nX: y":   problem,
 		canary + "\n":         problem,
 		canary + "\t":         problem,
@@ -376,15 +377,16 @@ func TestHeaderNamesThatAreNotACallers(t *testing.T) {
 		"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "HTTP-Method-Override", "HTTP-Method", "Method-Override",
 		"X-Method", "X-Original-Method", "X-Forwarded-Method", "X-Original-URL", "X-Rewrite-URL",
 	} {
+		want := "header " + http.CanonicalHeaderKey(name) + " is reserved by the client"
 		for _, name := range slices.Concat(inCases(name), inCases(strings.ReplaceAll(name, "-", "_")), inCases(strings.ReplaceAll(name, "-", "."))) {
-			assert.EqualError(t, check.Header(name, canary), "the header is not a caller's to set", name)
+			assert.EqualError(t, check.Header(name, canary), want, name)
 		}
 	}
 }
 
 func TestHeaderNames(t *testing.T) {
 	t.Parallel()
-	const problem = "the header's name is not a token"
+	const problem = "the header name is not a token"
 	checks(t, func(name string) error { return check.Header(name, "v") }, map[string]string{
 		"X-Request-Id":              "",
 		"x-tenant":                  "",
@@ -411,7 +413,7 @@ func TestHeaderNames(t *testing.T) {
 
 func TestHeaderValues(t *testing.T) {
 	t.Parallel()
-	const problem = "the header's value is not visible ASCII"
+	const problem = "the header value is not visible ASCII"
 	checks(t, func(v string) error { return check.Header("X-Tenant", v) }, map[string]string{
 		"":                             "",
 		"a b\tc":                       "",
@@ -430,11 +432,11 @@ func TestHeaderValues(t *testing.T) {
 func TestPath(t *testing.T) {
 	t.Parallel()
 	const (
-		begin  = `Path does not begin with one "/"`
-		other  = "Path holds a query, a fragment, a backslash or an escape"
-		dots   = "Path leads elsewhere by dots"
-		space  = "Path holds a space"
-		hidden = "Path holds a control character"
+		begin  = `Path must begin with one "/"`
+		other  = "Path contains a query, a fragment, a backslash or an escape"
+		dots   = `Path must not contain "." or ".." segments`
+		space  = "Path contains a space"
+		hidden = "Path contains a control character"
 	)
 	checks(t, check.Path, map[string]string{
 		"/":                    "",
@@ -482,12 +484,12 @@ func TestPath(t *testing.T) {
 
 const (
 	notAddress = "the base URL is not like https://host/api/v1"
-	hasUser    = "the base URL holds a user name: the key is a parameter of its own"
-	hasQuery   = "the base URL holds a query or a fragment"
-	notASCII   = "the base URL's host is not plain ASCII: write a name in another script as xn--"
+	hasUser    = "the base URL contains a user name: pass the API key to New"
+	hasQuery   = "the base URL contains a query or a fragment"
+	notASCII   = "the base URL's host is not ASCII: write a name in another script as xn--"
 	notHTTPS   = "the base URL is not https"
 	inClear    = "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
-	notPlain   = "the base URL's path is not a plain one"
+	notPlain   = "the base URL's path must be plain, as in /api/v1"
 )
 
 func TestBaseURL(t *testing.T) {

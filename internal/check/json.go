@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// JSON refuses a value that holds text which is not valid UTF-8 where
-// encoding/json finds it. That package replaces such text, and in what it wrote
-// a replacement cannot be told from the caller's own. The value must be one that
-// it has written: it then has an end.
+// JSON refuses a value that contains a string which is not valid UTF-8 where
+// encoding/json would write it. That package replaces invalid bytes, and its output
+// does not show that it did. The value must be one that encoding/json has already
+// written: it is then known not to be cyclic.
 func JSON(name string, v any) error {
 	if v != nil && !validJSON(reflect.ValueOf(v)) {
 		return errors.New(name + " is not valid UTF-8")
@@ -52,7 +52,8 @@ func validJSON(v reflect.Value) bool {
 	return true
 }
 
-// marshalled is what a value says of itself, if encoding/json would ask it.
+// marshalled returns what a value's own marshaler writes, if encoding/json would call
+// it.
 func marshalled(v reflect.Value) (text []byte, ok bool) {
 	if v.Kind() == reflect.Pointer && v.IsNil() || !v.CanInterface() {
 		return nil, false

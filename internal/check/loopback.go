@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// loopback says whether the host is this machine, judged without a look-up:
-// a name could be answered with any address.
+// loopback reports whether the host is this machine, without a look-up, which could
+// return any address for a name.
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Key names a reference: the same one of another operation is another.
+// Key identifies a reference. References of different operations are different.
 type Key struct{ Op, Reference string }
 
 // State is what is known of a reference.
 type State uint8
 
 const (
-	// Free is a reference of which nothing is known.
+	// Free means that nothing is known of the reference.
 	Free State = iota
-	// Unknown is a reference that once ended unknown.
+	// Unknown means that a call with the reference once ended unknown.
 	Unknown
-	// Executed is a reference that was executed.
+	// Executed means that a call with the reference was executed.
 	Executed
 )
 
@@ -52,8 +52,7 @@ type progress struct {
 	waiting int
 }
 
-// The sizes of a generation: what is put in longer than two of them ago may be
-// forgotten.
+// The sizes of a generation: entries older than two generations may be forgotten.
 const (
 	referencesEach = 32 << 10
 	serviceIDsEach = 512
@@ -129,7 +128,7 @@ func (m *Memory) Known(k Key) Record {
 	return Record{}
 }
 
-// Remember puts the record in the place of what was known of the reference.
+// Remember replaces what was known of the reference.
 func (m *Memory) Remember(k Key, r Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,20 +148,20 @@ func (m *Memory) Remember(k Key, r Record) {
 	}
 }
 
-// digest tells a key from others. A reference that shared another's digest by
-// chance would be refused as another request's, since the bodies differ too: 64
-// bits of each must be the same before one is taken for the other.
+// digest identifies a key. A reference with the same digest as another by chance
+// would be refused as used for a different request, since the bodies differ too: two
+// requests are confused only if 64 bits of both digests are equal.
 func (k Key) digest() uint64 { return Digest(k.Op + "\x00" + k.Reference) }
 
-// Digest is the beginning of a string's SHA-256.
+// Digest returns the first 64 bits of a string's SHA-256.
 func Digest(s string) uint64 {
 	sum := sha256.Sum256([]byte(s))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// recent remembers what was last put in, in three generations: a new one begins
-// when the first is full, and the oldest goes. Nothing is ever moved, so that the
-// memory that it takes is bounded whatever comes and goes.
+// recent remembers the latest entries in three generations: when the first is full, a
+// new one begins and the oldest is dropped. Nothing is ever moved, so its memory is
+// bounded.
 type recent[V any] struct{ generations [3]map[uint64]V }
 
 func (r *recent[V]) put(key uint64, v V, each int) {

@@ -14,14 +14,14 @@ import (
 
 // call is the state of one call.
 type call struct {
-	ctx    context.Context // the caller's
-	in     *Request
-	engine *Engine
-	reply  Reply
+	ctx      context.Context // the caller's
+	in       *Request
+	engine   *Engine
+	response Response
 
 	attempt Attempt // the one in progress, or the last
-	unsent  bool    // it is proven that the attempt sent nothing
-	final   bool    // whatever the class, nothing may follow
+	unsent  bool    // the attempt provably sent nothing
+	final   bool    // no attempt may follow, whatever the class
 	refused bool    // the attempt was not begun
 
 	carried
@@ -41,7 +41,7 @@ func (attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r.Context())
 	if err := c.admit(); err != nil {
 		c.refused = true
-		c.reply.Err = c.failure(err)
+		c.response.Err = c.failure(err)
 		return c.stub(r), nil
 	}
 	c.begin()
@@ -88,7 +88,7 @@ func (c *call) admit() error {
 		ctx, stop := c.until(c.in.Deadline)
 		defer stop()
 		if err := c.engine.limit(ctx); err != nil {
-			return seal("refused by the rate limiter", err)
+			return seal("the rate limiter returned an error", err)
 		}
 	}
 	c.attempt = Attempt{Start: time.Now()}
@@ -118,11 +118,11 @@ func (c *call) bounded() (context.Context, context.CancelFunc) {
 
 // begin forgets the response of the attempt before.
 func (c *call) begin() {
-	c.reply.Release()
-	c.reply = Reply{
-		Attempts: c.reply.Attempts,
-		NotSent:  c.reply.NotSent,
-		Tries:    c.reply.Tries + 1,
+	c.response.Release()
+	c.response = Response{
+		Attempts: c.response.Attempts,
+		NotSent:  c.response.NotSent,
+		Tries:    c.response.Tries + 1,
 		owner:    c.engine,
 	}
 }
@@ -156,9 +156,9 @@ func (c *call) emptyBody() io.ReadCloser {
 	return http.NoBody
 }
 
-// request is a literal because http.NewRequest would parse the URL again and
-// set GetBody, with which net/http sends a body again by itself. Whoever it goes to
-// may change it, and may keep it for longer than the attempt takes.
+// request is a literal because http.NewRequest would parse the URL again and set
+// GetBody, with which net/http sends a body again by itself. A doer may change the
+// request, and may keep it after the attempt has ended.
 func (c *call) request(ctx context.Context, body io.ReadCloser) *http.Request {
 	out := &struct {
 		request http.Request
@@ -214,10 +214,10 @@ type doerTripper struct{ Doer }
 
 func (d doerTripper) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }
 
-// errNoAnswer is for doers that return neither an answer nor an error.
-var errNoAnswer = errors.New("transport: no answer and no error")
+// errNoResponse is for doers that return neither a response nor an error.
+var errNoResponse = errors.New("transport: no response and no error")
 
-// receive takes the answer in, head and body, and closes it.
+// receive reads the response, head and body, and closes it.
 func (c *call) receive(ctx context.Context, resp *http.Response, err error) error {
 	if resp != nil && resp.Body != nil {
 		defer resp.Body.Close()
@@ -226,38 +226,38 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 		return err
 	}
 	if resp == nil || resp.StatusCode == 0 {
-		return errNoAnswer
+		return errNoResponse
 	}
-	c.reply.Status, c.reply.Header = resp.StatusCode, resp.Header
-	c.reply.Redirected = resp.StatusCode/100 == 3 || c.answersOther(resp.Request)
+	c.response.Status, c.response.Header = resp.StatusCode, resp.Header
+	c.response.Redirected = resp.StatusCode/100 == 3 || c.answersOther(resp.Request)
 	if after := resp.Header["Retry-After"]; len(after) > 0 {
-		c.reply.RetryAfter = parseRetryAfter(after[0], time.Now())
+		c.response.RetryAfter = parseRetryAfter(after[0], time.Now())
 	}
-	// What follows a 101 is another protocol, on a connection that no context
-	// ends any more: there is nothing to read.
+	// After a 101 the connection speaks another protocol, and no context ends it any
+	// more: there is nothing to read.
 	if resp.Body == nil || resp.StatusCode < http.StatusOK {
 		return nil
 	}
-	c.reply.buf = c.engine.buffer()
-	if err := c.reply.buf.fill(ctx, resp.Body, resp.ContentLength, c.in.MaxBytes); err != nil {
+	c.response.buf = c.engine.buffer()
+	if err := c.response.buf.fill(ctx, resp.Body, resp.ContentLength, c.in.MaxBytes); err != nil {
 		return err
 	}
-	c.reply.Body = c.reply.buf.b
+	c.response.Body = c.response.buf.b
 	return nil
 }
 
 // answersOther reports whether a doer, which may follow redirects of its own accord,
 // returned the response to another request than the one it was given.
-func (c *call) answersOther(answered *http.Request) bool {
-	if c.engine.doer == nil || answered == nil {
+func (c *call) answersOther(r *http.Request) bool {
+	if c.engine.doer == nil || r == nil {
 		return false
 	}
-	followed := answered.Response != nil || answered.Method != c.in.Method
+	followed := r.Response != nil || r.Method != c.in.Method
 	if _, ok := c.engine.doer.(*http.Client); ok {
 		return followed // its transport may rewrite URLs, as those of tests do
 	}
-	asked := c.in.address() // a doer may have changed the one that it was given
-	return followed || answered.URL == nil || !sameAddress(answered.URL, &asked)
+	sent := c.in.address() // a doer may have changed the one that it was given
+	return followed || r.URL == nil || !sameAddress(r.URL, &sent)
 }
 
 func sameAddress(a, b *url.URL) bool {
@@ -273,27 +273,27 @@ func (c *call) dialFailed(err error) bool {
 	return c.engine.doer == nil && c.in.Class == Read && (op == "dial" || op == "proxyconnect")
 }
 
-// settle notes how the attempt ended.
+// settle records how the attempt ended.
 func (c *call) settle(err error, unsent bool) {
 	c.unsent = unsent
-	c.reply.NotSent = c.reply.NotSent && unsent
-	c.attempt.HTTPStatus = c.reply.Status
+	c.response.NotSent = c.response.NotSent && unsent
+	c.attempt.HTTPStatus = c.response.Status
 	switch {
-	case c.reply.Status != 0:
-		c.attempt.Phase = "answered"
+	case c.response.Status != 0:
+		c.attempt.Phase = "received"
 	case unsent || connecting(err):
 		c.attempt.Phase = "connect"
 	default:
 		c.attempt.Phase = "sent"
 	}
 	if err != nil {
-		c.reply.Err = c.failure(err)
-		c.final = hopeless(err)
+		c.response.Err = c.failure(err)
+		c.final = permanent(err)
 	}
 }
 
-// failure seals an error. Where the caller's context is done, that is the cause
-// which the caller knows about.
+// failure seals an error. If the caller's context is done, that is the cause that the
+// caller knows about.
 func (c *call) failure(err error) error {
 	done := c.ctx.Err()
 	if done == nil {
@@ -302,26 +302,26 @@ func (c *call) failure(err error) error {
 	return seal(words(done), errors.Join(done, context.Cause(c.ctx), err))
 }
 
-// record keeps the attempt for those who want to know of it.
+// record adds the attempt to the response, unless it was clean, and reports it.
 func (c *call) record() {
-	clean := c.reply.Err == nil && c.reply.Tries == 1 && c.attempt.Wait == 0
+	clean := c.response.Err == nil && c.response.Tries == 1 && c.attempt.Wait == 0
 	if clean && c.in.OnAttempt == nil {
 		return
 	}
 	c.attempt.Duration = time.Since(c.attempt.Start)
 	if !clean {
-		c.reply.Attempts = append(c.reply.Attempts, c.attempt)
+		c.response.Attempts = append(c.response.Attempts, c.attempt)
 	}
 	if c.in.OnAttempt != nil {
 		c.in.OnAttempt(c.attempt)
 	}
 }
 
-// connTrace watches whether an attempt got a connection. net/http calls GotConn
-// before it writes the first byte of a request, so a connection that was sought
-// and not got is proof that nothing was sent. Its hooks may be called late, from
-// other goroutines: hence one for each attempt, and atomics. It is a context so
-// that the connection can be given the fence of the attempt that it is made for.
+// connTrace records whether an attempt got a connection. net/http calls GotConn
+// before it writes the first byte of a request, so a GetConn without a GotConn proves
+// that nothing was sent. Its hooks may be called late, from other goroutines: hence
+// one for each attempt, and atomics. It is a context so that a new connection can find
+// the fence of the attempt that it is made for.
 type connTrace struct {
 	context.Context // the attempt's
 	sought, got     atomic.Bool
@@ -349,7 +349,7 @@ func (t *connTrace) attach() context.Context {
 	})
 }
 
-// Value finds the trace itself, and otherwise what the attempt's context has.
+// Value returns the trace itself, or what the attempt's context has.
 func (t *connTrace) Value(key any) any {
 	if key == (traceKey{}) {
 		return t
@@ -357,7 +357,7 @@ func (t *connTrace) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// unused is false for nil: without a trace nothing is proven.
+// unused reports whether the attempt provably sent nothing. nil proves nothing.
 func (t *connTrace) unused() bool {
 	return t != nil && t.sought.Load() && (!t.got.Load() || t.fence.expired() && t.fence.bar())
 }
@@ -371,8 +371,8 @@ func (t *connTrace) explain(err error) error {
 	return errors.Join(errExpired, err)
 }
 
-// onceCloser lets both the transport and the engine close a body: not every
-// doer does, and not every body bears it twice.
+// onceCloser lets both the transport and the engine close a body: not every doer
+// closes it, and not every body may be closed twice.
 type onceCloser struct {
 	io.ReadCloser
 	once sync.Once

@@ -8,19 +8,19 @@ import (
 
 const (
 	minBuffer = 4 << 10
-	// maxFirst is how much an answer's Content-Length may make us reserve before
-	// a byte of it has come.
+	// maxFirst bounds what is reserved for a response's Content-Length before its
+	// first byte has arrived.
 	maxFirst = 128 << 10
 	// maxPooled is the largest buffer that is kept.
 	maxPooled = 1 << 20
-	// growth is how much larger the next buffer is than one that is full.
+	// growth is how many times larger the next buffer is than a full one.
 	growth = 4
-	// maxEmptyReads is how often a reader may return nothing in a row.
+	// maxEmptyReads is how often in a row a reader may return nothing.
 	maxEmptyReads = 100
 )
 
-// buffer holds the body of an answer: b is what was read, its capacity what may
-// be read without growing.
+// buffer contains the body of a response: b is what was read, and its capacity is
+// what can be read without growing.
 type buffer struct{ b []byte }
 
 func (e *Engine) buffer() *buffer {
@@ -30,8 +30,8 @@ func (e *Engine) buffer() *buffer {
 	return new(buffer)
 }
 
-// recycle clears a buffer, which may hold card data, and keeps it unless it is
-// extraordinarily large.
+// recycle clears a buffer, which may contain card data, and keeps it unless it is
+// very large.
 func (e *Engine) recycle(b *buffer) {
 	clear(b.b)
 	b.b = b.b[:0]
@@ -40,14 +40,14 @@ func (e *Engine) recycle(b *buffer) {
 	}
 }
 
-// errMiscounted is for a caller's Doer, whose bodies may be anything.
+// errMiscounted is for the bodies of a caller-supplied Doer.
 var errMiscounted = errors.New("transport: a body's Read returned an impossible count")
 
-// fill reads r to its end. size is what Content-Length promises, or negative:
-// a hint. The context is looked at between reads, for bodies that ignore it, but
-// not between the last byte and the end: what has come is not thrown away.
+// fill reads r to its end. size is the Content-Length, which is only a hint, or
+// negative. The context is checked between reads, for bodies that ignore it, but not
+// between the last byte and the end: a complete body is not discarded.
 func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error {
-	// One byte more than promised: the end is seen without growing.
+	// One byte more than promised, to see the end without growing.
 	b.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)
 	for empty := 0; ; {
 		n, err := r.Read(b.b[len(b.b):cap(b.b)])
@@ -77,9 +77,9 @@ func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error
 	}
 }
 
-// next is the capacity to go on with when a buffer is full: much more, so that
-// little is copied, but not more than is promised or than may be read. Where
-// nothing is promised, all buffers together take less than twice the limit.
+// next returns the next capacity of a full buffer: much more, so that little is
+// copied, but no more than is promised or allowed. If nothing is promised, all buffers
+// together take less than twice the limit.
 func (b *buffer) next(size, limit int64) int {
 	most := min(growth*int64(cap(b.b))-1, limit)
 	if size >= int64(len(b.b)) {

@@ -11,23 +11,23 @@ import (
 	"syscall"
 )
 
-// cause seals an error: its text is one of a few fixed ones, because those of
-// net/http quote URLs and even the bytes of an answer. errors.Is sees through
-// to the error itself; errors.As finds only types that hold nothing of the
-// request or the answer. cause(nil) is nil.
+// cause seals an error: its message is one of a few fixed ones, because those of
+// net/http quote URLs and even the bytes of a response. errors.Is finds the error
+// itself; errors.As finds only types that contain nothing of the request or the
+// response. cause(nil) is nil.
 func cause(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := err.(*sealed); ok { //nolint:errorlint // one that is wrapped needs a seal like any other
+	if _, ok := err.(*sealed); ok { //nolint:errorlint // a wrapped one needs a seal like any other error
 		return err
 	}
 	return seal(words(err), err)
 }
 
-// sealed keeps the error in a closure, where neither fmt nor reflection finds
-// it, and has no Unwrap. It hides what the network said; that an error may tell
-// of another call is for the client to see to, which knows its own sentinels.
+// sealed keeps the error in a closure, where neither fmt nor reflection finds it, and
+// has no Unwrap. It hides the messages of the network. Errors of another call are the
+// client's concern, which knows its own sentinels.
 type sealed struct {
 	words string
 	raw   func() error
@@ -42,13 +42,13 @@ func (s *sealed) Error() string { return s.words }
 // Timeout makes it a net.Error.
 func (s *sealed) Timeout() bool { return timedOut(s.raw()) }
 
-// Temporary makes it a net.Error. Whether to call again is not for it to say.
+// Temporary makes it a net.Error. It is no advice on whether to call again.
 func (s *sealed) Temporary() bool { return false }
 
 func (s *sealed) Is(target error) bool { return errors.Is(s.raw(), target) }
 
-// As lets through what is known to be harmless. net.Error is not in the list:
-// errors.As finds the sealed error itself to be one.
+// As finds only types that are known to be harmless. net.Error is not in the list:
+// the sealed error itself is one.
 func (s *sealed) As(target any) bool {
 	switch target.(type) {
 	case *x509.UnknownAuthorityError, *x509.HostnameError, *x509.CertificateInvalidError,
@@ -62,11 +62,11 @@ func (s *sealed) As(target any) bool {
 func words(err error) string {
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return "the answer is too large"
+		return "the response is too large"
 	case errors.Is(err, errMiscounted):
 		return "the response body's Read returned an impossible count"
 	case errors.Is(err, context.Canceled):
-		return "the call was cancelled"
+		return "the call was canceled"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "deadline exceeded"
 	case untrusted(err):
@@ -84,22 +84,22 @@ func words(err error) string {
 	case timedOut(err):
 		return "timeout"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection closed before the answer was complete"
+		return "connection closed before the response was complete"
 	case flooded(err):
-		return "answer headers too large"
-	case errors.Is(err, errNoAnswer), strings.Contains(err.Error(), "malformed"):
-		return "not an HTTP answer"
+		return "response headers too large"
+	case errors.Is(err, errNoResponse), strings.Contains(err.Error(), "malformed"):
+		return "not an HTTP response"
 	}
 	return "connection failed"
 }
 
-// hopeless says that the same request would fail in the same way.
-func hopeless(err error) bool {
+// permanent reports whether the same request would fail in the same way.
+func permanent(err error) bool {
 	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
 }
 
-// connecting says that an error is about getting a connection. It is good for a
-// report only: after a redirect it would prove nothing.
+// connecting reports whether an error is about getting a connection. It proves
+// nothing, since it may be about a redirect: use it for reports only.
 func connecting(err error) bool {
 	op := operation(err)
 	return op == "dial" || op == "proxyconnect" || errors.Is(err, errProxyRefused) ||
@@ -130,7 +130,7 @@ func handshakeFailed(err error) bool {
 	return op == "remote error" || op == "local error" || is[tls.RecordHeaderError](err)
 }
 
-// flooded matches a text, because net/http gives this error no type.
+// flooded matches the message, because net/http gives this error no type.
 func flooded(err error) bool {
 	return strings.Contains(err.Error(), "response headers exceeded")
 }
@@ -140,7 +140,7 @@ func timedOut(err error) bool {
 	return ok && ne.Timeout()
 }
 
-// operation is what the network was asked to do when it failed, or "".
+// operation returns the network operation that failed, or "".
 func operation(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Op

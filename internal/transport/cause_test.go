@@ -32,22 +32,22 @@ func inURL(err error) error {
 
 func TestCauseHasFixedWords(t *testing.T) {
 	for words, errs := range map[string][]error{
-		"the answer is too large":                               {ErrTooLarge},
+		"the response is too large":                             {ErrTooLarge},
 		"the response body's Read returned an impossible count": {errMiscounted},
-		"the call was cancelled":                                {context.Canceled},
+		"the call was canceled":                                 {context.Canceled},
 		"deadline exceeded":                                     {context.DeadlineExceeded},
 		"timeout":                                               {os.ErrDeadlineExceeded, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}},
 		"connection refused":                                    {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}},
 		"connection reset by the peer": {
 			&net.OpError{Op: "read", Err: syscall.ECONNRESET}, &net.OpError{Op: "write", Err: syscall.EPIPE},
 		},
-		"connection closed before the answer was complete": {io.EOF, io.ErrUnexpectedEOF},
+		"connection closed before the response was complete": {io.EOF, io.ErrUnexpectedEOF},
 		"name lookup failed":                         {&net.OpError{Op: "dial", Err: &net.DNSError{Name: canary}}},
 		"proxy refused":                              {errProxyRefused, &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED}},
 		"certificate not trusted: not valid":         {x509.CertificateInvalidError{Reason: x509.NameMismatch}},
 		"TLS handshake failed":                       {&net.OpError{Op: "remote error", Err: errors.New("tls: " + canary)}, tls.RecordHeaderError{Msg: canary}},
-		"not an HTTP answer":                         {fmt.Errorf("malformed HTTP response %q", canary), errNoAnswer},
-		"answer headers too large":                   {errors.New("net/http: server response headers exceeded 65536 bytes; aborted")},
+		"not an HTTP response":                       {fmt.Errorf("malformed HTTP response %q", canary), errNoResponse},
+		"response headers too large":                 {errors.New("net/http: server response headers exceeded 65536 bytes; aborted")},
 		"connection failed":                          {errors.New(canary), syscall.EHOSTUNREACH},
 		"certificate not trusted: unknown authority": {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}},
 	} {

@@ -447,10 +447,10 @@ func TestReadThatWasSentBeforeTheDialFailed(t *testing.T) {
 	r := e.Do(t.Context(), get(t, service))
 	require.ErrorIs(t, r.Err, syscall.ECONNREFUSED)
 	assert.False(t, r.NotSent, "NotSent speaks of all attempts")
-	assert.Equal(t, []string{"answered", "connect", "connect"}, phases(r))
+	assert.Equal(t, []string{"received", "connect", "connect"}, phases(r))
 }
 
-func phases(r *Reply) (all []string) {
+func phases(r *Response) (all []string) {
 	for _, a := range r.Attempts {
 		all = append(all, a.Phase)
 	}
@@ -464,17 +464,17 @@ func TestConnectedIsNeverNotSent(t *testing.T) {
 		status int
 		phase  string
 	}{
-		"closed":          {"", "connection closed before the answer was complete", 0, "sent"},
-		"garbage":         {canary + "\r\n\r\n", "not an HTTP answer", 0, "sent"},
-		"bad header":      {"HTTP/1.1 200 OK\r\n" + canary + "\r\n\r\n", "not an HTTP answer", 0, "sent"},
-		"half a head":     {"HTTP/1.1 200 OK\r\nX-A: " + canary, "connection closed before the answer was complete", 0, "sent"},
-		"truncated":       {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + canary, "connection closed before the answer was complete", 200, "answered"},
-		"truncated chunk": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n99\r\n" + canary, "connection closed before the answer was complete", 200, "answered"},
+		"closed":          {"", "connection closed before the response was complete", 0, "sent"},
+		"garbage":         {canary + "\r\n\r\n", "not an HTTP response", 0, "sent"},
+		"bad header":      {"HTTP/1.1 200 OK\r\n" + canary + "\r\n\r\n", "not an HTTP response", 0, "sent"},
+		"half a head":     {"HTTP/1.1 200 OK\r\nX-A: " + canary, "connection closed before the response was complete", 0, "sent"},
+		"truncated":       {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + canary, "connection closed before the response was complete", 200, "received"},
+		"truncated chunk": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n99\r\n" + canary, "connection closed before the response was complete", 200, "received"},
 		"flood": {
 			"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+canary+strings.Repeat("a", 1000)+"\r\n", 100) + "\r\n",
-			"answer headers too large", 0, "sent",
+			"response headers too large", 0, "sent",
 		},
-		"lying length": {"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\nhi", "connection closed before the answer was complete", 200, "answered"},
+		"lying length": {"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\nhi", "connection closed before the response was complete", 200, "received"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, class := range classes {

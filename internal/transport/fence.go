@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// errExpired says that the deadline of a Write passed before its connection was
+// errExpired means that the deadline of a Write passed before its connection was
 // written to.
 var errExpired = fmt.Errorf("transport: the deadline has passed: %w", context.DeadlineExceeded)
 
-// fence keeps the connection of one attempt from beginning a write after the
-// deadline. The timer of a context does not: a process that was stopped, or a
-// machine that was suspended, may write before its timers fire.
+// fence stops the connection of one attempt from beginning a write after the
+// deadline. The timer of a context does not: after a process was stopped, or a
+// machine suspended, a write may begin before the timers fire.
 //
-// Only a stop in the instructions between the look at the clocks and the system
-// call is not noticed.
+// It does not notice a stop between reading the clocks and the system call.
 type fence struct {
 	deadline time.Time                 // zero: never
-	wall     func(time.Time) time.Time // takes the wall clock's part of a time
+	wall     func(time.Time) time.Time // returns the wall clock's part of a time
 	state    atomic.Uint32
 }
 
@@ -36,8 +35,8 @@ const (
 	cut    // after it
 )
 
-// expired asks both clocks: the monotonic one stands still while the machine is
-// suspended, and the wall clock can be set back.
+// expired checks both clocks: the monotonic one stops while the machine is suspended,
+// and the wall clock can be set back.
 func (f *fence) expired() bool {
 	if f.deadline.IsZero() {
 		return false
@@ -46,8 +45,8 @@ func (f *fence) expired() bool {
 	return !now.Before(f.deadline) || !f.wall(now).Before(f.deadline.Round(0))
 }
 
-// admit reports whether a write may begin. request is false for what precedes
-// the request: a proxy's CONNECT, a TLS handshake.
+// admit reports whether a write may begin. request is false before the request itself:
+// in a proxy's CONNECT or a TLS handshake.
 func (f *fence) admit(request bool) bool {
 	if f.expired() {
 		if !f.bar() {
@@ -58,23 +57,23 @@ func (f *fence) admit(request bool) bool {
 	return !request || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun
 }
 
-// bar reports whether no byte of the request was written, in which case none
-// ever will be.
+// bar reports whether no byte of the request was written, and makes sure that none
+// will be.
 func (f *fence) bar() bool {
 	return f.state.CompareAndSwap(untouched, barred) || f.state.Load() == barred
 }
 
 func (f *fence) stopped() bool { return f.state.Load() >= barred }
 
-// fencedConn hides every method of a connection but those of net.Conn: an
-// io.ReaderFrom would go on writing after its first look at the clocks.
+// fencedConn hides every method of a connection that net.Conn does not have: an
+// io.ReaderFrom would go on writing after it has read the clocks once.
 type fencedConn struct {
 	net.Conn
 	trace *connTrace
 }
 
-// Write is where each byte of a request passes, immediately before it is sent
-// or, over a DialTLS hook's connection, encrypted.
+// Write gets each byte of a request immediately before it is sent or, on a connection
+// of a DialTLS hook, encrypted.
 func (c *fencedConn) Write(p []byte) (int, error) {
 	if !c.trace.fence.admit(c.trace.got.Load()) {
 		return 0, errExpired
@@ -82,16 +81,16 @@ func (c *fencedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// fenceDials puts a fence around what t's hooks return. t must not keep
-// connections alive: then net/http gives a connection to the request that it
-// was made for, or to none.
+// fenceDials puts a fence around the connections of t's hooks. t must not keep
+// connections alive: net/http then uses a connection for the request that it was made
+// for, or for none.
 func fenceDials(t *http.Transport) {
 	t.DialContext = fenced(t.DialContext, t.Dial)          //nolint:staticcheck // a caller may still use Dial
 	t.DialTLSContext = fenced(t.DialTLSContext, t.DialTLS) //nolint:staticcheck // a caller may still use DialTLS
 	t.Dial, t.DialTLS = nil, nil                           //nolint:staticcheck // see above
 }
 
-// fenced returns nil where net/http has a way of its own to connect.
+// fenced returns nil if there is no hook, and net/http connects by itself.
 func fenced(
 	dial func(ctx context.Context, network, addr string) (net.Conn, error),
 	old func(network, addr string) (net.Conn, error),
@@ -109,7 +108,7 @@ func fenced(
 			return conn, err
 		}
 		if err := handshake(ctx, conn); err != nil {
-			go func() { _ = conn.Close() }() // as net/http does: it may wait to say goodbye
+			go func() { _ = conn.Close() }() // as net/http does: closing TLS may block
 			return nil, err
 		}
 		trace.fence.state.CompareAndSwap(unfenced, untouched)
@@ -117,9 +116,9 @@ func fenced(
 	}
 }
 
-// handshake does what net/http does with a *tls.Conn, which it no longer sees
-// behind a fence. Other types are asked too: a first write that waits for its
-// handshake would be late although it passed the fence in time.
+// handshake does what net/http does with a *tls.Conn, which it cannot see behind a
+// fence. It includes other types: a first write that waits for its handshake would be
+// late although it passed the fence in time.
 func handshake(ctx context.Context, conn net.Conn) error {
 	shaker, ok := conn.(interface{ HandshakeContext(context.Context) error })
 	if !ok {

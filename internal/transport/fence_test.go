@@ -309,7 +309,7 @@ func TestHandshakeBehindAFence(t *testing.T) {
 			return tls.Client(conn, config), nil
 		}}
 	}
-	do := func(transport *http.Transport) (r *Reply, events []string) {
+	do := func(transport *http.Transport) (r *Response, events []string) {
 		in := post(t, srv.URL, Write)
 		in.Deadline = time.Now().Add(time.Minute)
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{

@@ -19,12 +19,12 @@ const (
 	tlsSessions      = 64
 )
 
-// errProxyRefused stands for the text of a proxy's answer, which net/http would
-// make the error.
+// errProxyRefused replaces the text of a proxy's response, which net/http would put
+// into the error.
 var errProxyRefused = errors.New("transport: the proxy refused to connect")
 
-// newTransports makes the two engines. base, if any, is cloned and keeps its
-// proxy, dialler, certificates and timeouts.
+// newTransports makes the two engines. They are clones of base, if any, with its
+// proxy, dialer, certificates and timeouts.
 func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 	if base == nil {
 		base = defaultTransport()
@@ -39,8 +39,8 @@ func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 	}
 	// Cloned after hardening, so that both share one cache of TLS sessions.
 	fresh = pooled.Clone()
-	// A service that closes idle connections while a request is being written
-	// makes its outcome unknown for nothing; a fresh connection is never stale.
+	// If the service closes an idle connection while a request is being written, the
+	// outcome is needlessly unknown; a fresh connection is never stale.
 	fresh.DisableKeepAlives = true
 	fenceDials(fresh)
 	return pooled, fresh
@@ -54,8 +54,8 @@ func defaultTransport() *http.Transport {
 	}
 }
 
-// harden takes HTTP/2 away, because net/http repeats requests over it by itself
-// and without end, and bounds what an answer may cost.
+// harden disables HTTP/2, over which net/http retries requests by itself and without
+// end, and bounds what a response may cost.
 func harden(t *http.Transport) {
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)

@@ -31,8 +31,8 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// carry returns what go-retryablehttp is given: the call and nothing else, because each
-// attempt makes a request of its own.
+// carry returns the request for go-retryablehttp: it carries the call and nothing else,
+// because each attempt makes its own request.
 func (c *call) carry() *retryablehttp.Request {
 	ctx := context.WithValue(c.ctx, callKey{}, c)
 	c.inner = *(&http.Request{Method: c.in.Method, URL: c.in.URL, Header: c.engine.noHeader}).WithContext(ctx)
@@ -40,8 +40,7 @@ func (c *call) carry() *retryablehttp.Request {
 	return &c.outer
 }
 
-// carried is what go-retryablehttp is given of a call. It is part of the call to be
-// one allocation with it.
+// carried is what carry returns. It is part of the call to save an allocation.
 type carried struct {
 	inner http.Request
 	outer retryablehttp.Request

@@ -14,7 +14,7 @@ const (
 	// maxSecretRetries and maxWriteRetries cap Policy.MaxRetries.
 	maxSecretRetries = 1
 	maxWriteRetries  = 2
-	// maxRetryAfter is how a Retry-After without end is reported.
+	// maxRetryAfter is reported for any longer Retry-After.
 	maxRetryAfter = 10 * 365 * 24 * time.Hour
 )
 
@@ -26,19 +26,19 @@ func (c *call) again() bool {
 	c.attempt.Wait = c.pause()
 	c.record()
 	again := c.attempt.Wait > 0
-	if !again && c.reply.Tries == 1 && c.healthy() {
+	if !again && c.response.Tries == 1 && c.healthy() {
 		c.engine.budget.refill()
 	}
 	return again
 }
 
-// pause is how long to wait before the next attempt; 0: there is none.
+// pause returns how long to wait before the next attempt; 0: there is none.
 func (c *call) pause() time.Duration {
-	if c.reply.Tries > c.maxRetries() || !c.retryable() {
+	if c.response.Tries > c.maxRetries() || !c.retryable() {
 		return 0
 	}
-	wait := c.engine.policy.delay(c.reply.Tries - 1)
-	switch after := c.reply.RetryAfter; {
+	wait := c.engine.policy.delay(c.response.Tries - 1)
+	switch after := c.response.RetryAfter; {
 	case after > c.engine.policy.MaxRetryAfter:
 		return 0
 	case after > 0:
@@ -63,14 +63,13 @@ func (c *call) maxRetries() int {
 	return most
 }
 
-// retryable reports whether the last attempt may be made again without harm, and
-// with hope.
+// retryable reports whether another attempt is harmless and may succeed.
 func (c *call) retryable() bool {
 	switch {
-	case c.final || c.reply.Redirected || c.ctx.Err() != nil:
+	case c.final || c.response.Redirected || c.ctx.Err() != nil:
 		return false
-	case c.reply.Err == nil:
-		return retryableStatus(c.in.Class, c.reply.Status)
+	case c.response.Err == nil:
+		return retryableStatus(c.in.Class, c.response.Status)
 	case c.in.Class == Read:
 		return true
 	}
@@ -87,8 +86,8 @@ func retryableStatus(class Class, status int) bool {
 	return false
 }
 
-// delay is full jitter: clients that failed together do not come back together. It
-// is never 0, which would say that there is no repeat.
+// delay is full jitter: clients that failed together do not retry together. It is
+// never 0, which would mean that there is no retry.
 func (p Policy) delay(retry int) time.Duration {
 	bound := p.MaxDelay
 	if bound <= 0 {
@@ -105,13 +104,13 @@ func (p Policy) delay(retry int) time.Duration {
 	return 1 + rand.N(most)
 }
 
-// outlasts says whether the call goes on for longer than d.
+// outlasts reports whether the call has more than d left.
 func (c *call) outlasts(d time.Duration) bool {
 	end := c.end()
 	return end.IsZero() || time.Until(end) > d
 }
 
-// end is when the call ends, by its own deadline or its context's; zero: never.
+// end returns when the call ends, by its own deadline or its context's; zero: never.
 func (c *call) end() time.Time {
 	end := c.in.Deadline
 	if own, ok := c.ctx.Deadline(); ok {
@@ -120,15 +119,16 @@ func (c *call) end() time.Time {
 	return end
 }
 
-// healthy says that the service is up and not overloaded.
+// healthy reports whether the service is up and not overloaded.
 func (c *call) healthy() bool {
-	return c.reply.Err == nil && c.reply.Status < 500 && c.reply.Status != http.StatusTooManyRequests
+	return c.response.Err == nil && c.response.Status < 500 && c.response.Status != http.StatusTooManyRequests
 }
 
-// parseRetryAfter reads seconds or an HTTP date; what is neither is 0.
+// parseRetryAfter reads seconds or an HTTP date; anything else is 0.
 func parseRetryAfter(v string, now time.Time) time.Duration {
 	v = strings.TrimSpace(v)
-	// Looked at first: strconv finds a number too large before it sees that it is none.
+	// Checked first: for a long string strconv reports "out of range" before it finds
+	// that it is not a number.
 	if v != "" && strings.Trim(v, "0123456789") == "" {
 		seconds, err := strconv.ParseUint(v, 10, 64)
 		if err != nil || seconds > uint64(maxRetryAfter/time.Second) {
@@ -148,8 +148,8 @@ const (
 	retryCost  = 5
 )
 
-// budget keeps an outage from being answered with a multiple of the traffic: a
-// repeat costs more than a success brings back. Its zero value is full.
+// budget keeps retries from multiplying the traffic during an outage: a retry costs
+// more than a success restores. Its zero value is full.
 type budget struct{ spent atomic.Int64 }
 
 func (b *budget) spend() bool {

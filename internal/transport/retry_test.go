@@ -79,7 +79,7 @@ func TestRepeatSucceeds(t *testing.T) {
 		assert.Equal(t, told, r.Attempts)
 		assert.Equal(t, "sent", r.Attempts[0].Phase)
 		assert.Equal(t, 503, r.Attempts[1].HTTPStatus)
-		assert.Equal(t, "answered", r.Attempts[2].Phase)
+		assert.Equal(t, "received", r.Attempts[2].Phase)
 		assert.Positive(t, r.Attempts[0].Wait)
 		assert.Zero(t, r.Attempts[2].Wait)
 		assert.Equal(t, begun.Add(r.Attempts[0].Wait), r.Attempts[1].Start)
@@ -348,7 +348,7 @@ func TestContextEndsDuringAWait(t *testing.T) {
 
 		require.ErrorIs(t, r.Err, context.Canceled)
 		require.ErrorIs(t, r.Err, errBroken)
-		require.EqualError(t, r.Err, "the call was cancelled")
+		require.EqualError(t, r.Err, "the call was canceled")
 		assert.Equal(t, 5*time.Second, time.Since(begun))
 		require.Len(t, r.Attempts, 1)
 		assert.Equal(t, 503, r.Attempts[0].HTTPStatus)
@@ -426,7 +426,7 @@ func TestLimitRefuses(t *testing.T) {
 
 	r := New(Config{Doer: s.client(), Policy: quick, Limit: always}).Do(t.Context(), post(t, service, Write))
 	require.ErrorIs(t, r.Err, errBroken)
-	require.EqualError(t, r.Err, "refused by the rate limiter")
+	require.EqualError(t, r.Err, "the rate limiter returned an error")
 	assert.True(t, r.NotSent)
 	assert.Zero(t, r.Tries)
 	assert.Zero(t, s.requests())

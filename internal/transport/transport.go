@@ -1,7 +1,7 @@
-// Package transport carries one call to the service: it chooses the engine,
-// repeats what may be repeated, reads the whole answer and says what is proven
-// about it. All retrying runs in go-retryablehttp, with every default of it
-// replaced; no other package knows that library.
+// Package transport carries one call to the service: it chooses the engine, retries
+// where that is safe, reads the whole response and reports what is proven about it.
+// All retrying runs in go-retryablehttp, with every default of it replaced; no other
+// package uses that library.
 package transport
 
 import (
@@ -19,31 +19,30 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Class says how a call may be carried and when it may be repeated.
+// Class is how a call may be carried and when it may be retried.
 type Class uint8
 
 const (
-	// Read changes nothing: pooled connections, repeated by the policy.
+	// Read changes nothing: pooled connections, retried by the policy.
 	Read Class = iota
-	// Secret reads card secrets: a fresh connection, at most one repeat. Not
-	// pooled because net/http logs what arrives unasked on an idle connection.
+	// Secret reads card secrets: a fresh connection, at most one retry. It is not
+	// pooled because net/http logs unsolicited bytes on an idle connection.
 	Secret
-	// Write changes something: a fresh connection, repeated only where it is
-	// proven that nothing was sent. With the engines of this package, no write to
-	// its connection begins after its deadline, the earlier of Request.Deadline and
-	// the context's, by the monotonic or the wall clock, whichever is first to pass
-	// it. Bytes handed over before may arrive later.
+	// Write changes something: a fresh connection, retried only if provably nothing
+	// was sent. With the engines of this package, no write to its connection begins
+	// after its deadline, the earlier of Request.Deadline and the context's, by the
+	// monotonic or the wall clock, whichever passes it first. Bytes handed over before
+	// may arrive later.
 	Write
 )
 
-// Policy says how often and how patiently calls are repeated.
+// Policy is how often calls are retried, and after which waits.
 type Policy struct {
-	// MaxRetries is how often a Read is repeated; Secret and Write have lower
-	// limits of their own. 0: nothing is repeated.
+	// MaxRetries is how often a Read is retried; Secret and Write have lower limits.
+	// 0: nothing is retried.
 	MaxRetries int
-	// MinDelay and MaxDelay bound the wait before repeat n, counted from 0: a
-	// random time of at most MinDelay*2^n and at most MaxDelay; MaxDelay 0: no
-	// bound of its own.
+	// MinDelay and MaxDelay bound the wait before retry n, counted from 0: a random
+	// time of at most MinDelay*2^n and at most MaxDelay; MaxDelay 0: no bound.
 	MinDelay, MaxDelay time.Duration
 	// MaxRetryAfter is the longest wait that the service may ask for; a longer
 	// one ends the call. 0: any ends it.
@@ -56,20 +55,20 @@ type Policy struct {
 type Config struct {
 	// Doer carries every class of call; nil: the engines of this package.
 	Doer Doer
-	// Transport is cloned into both engines; nil: a transport with sound limits.
-	// Ignored where there is a Doer.
+	// Transport is cloned into both engines; nil: a transport with sensible limits.
+	// It is ignored if there is a Doer.
 	Transport *http.Transport
-	// Policy governs repeats.
+	// Policy governs retries.
 	Policy Policy
-	// FreshReads gives each attempt of a Read a connection of its own too.
+	// FreshReads gives each attempt of a Read its own connection too.
 	FreshReads bool
-	// Limit is waited for before every attempt; its error ends the call. nil: none.
+	// Limit is called before every attempt; its error ends the call. nil: none.
 	Limit func(context.Context) error
 }
 
 // Engine carries calls. It is safe for concurrent use.
 type Engine struct {
-	doer    Doer            // a caller's; nil: pooled and fresh
+	doer    Doer            // caller-supplied; nil: pooled and fresh
 	pooled  *http.Transport // for reads
 	fresh   *http.Transport // for everything else: a connection for each attempt
 	policy  Policy
@@ -81,7 +80,7 @@ type Engine struct {
 	// Shared by all calls, and never written to.
 	noHeader http.Header
 	stub     http.Response
-	wall     func(time.Time) time.Time // the fence's
+	wall     func(time.Time) time.Time // of the fence
 }
 
 // New makes an Engine. It does not touch the network.
@@ -99,8 +98,8 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// CloseIdleConnections closes the connections that the Engine itself keeps for
-// the next read. Those of a caller's Doer are the caller's, and stay.
+// CloseIdleConnections closes the Engine's own idle connections. Those of a
+// caller-supplied Doer stay.
 func (e *Engine) CloseIdleConnections() {
 	if e.pooled != nil {
 		e.pooled.CloseIdleConnections()
@@ -111,47 +110,47 @@ func (e *Engine) CloseIdleConnections() {
 type Attempt struct {
 	// Start is when the attempt began.
 	Start time.Time
-	// Duration is how long it took, to the last byte of the answer.
+	// Duration is how long it took, to the last byte of the response.
 	Duration time.Duration
-	// Phase is how far it came: "connect", "sent" or "answered". Where no trace
-	// tells the first two apart, "sent" is what is not known to be "connect".
+	// Phase is how far it got: "connect", "sent" or "received". Without a trace, "sent"
+	// is anything that is not known to be "connect".
 	Phase string
-	// HTTPStatus is the answer's status; 0: no answer.
+	// HTTPStatus is the status of the response; 0: there was none.
 	HTTPStatus int
 	// Wait is the pause before the next attempt; 0: there was none.
 	Wait time.Duration
 }
 
-// Request is what a call sends, in one attempt or more.
+// Request is what a call sends, in one or more attempts.
 type Request struct {
-	// Class says how it is carried and repeated.
+	// Class is how it is carried and retried.
 	Class Class
 	// Method is the HTTP method.
 	Method string
 	// URL is absolute, http or https. It may be shared: it is only copied.
 	URL *url.URL
-	// Path follows the path of URL, without escapes; "": nothing does.
+	// Path is appended to the path of URL, without escapes; "": nothing.
 	Path string
-	// Query takes the place of URL's query, encoded; "": that stays.
+	// Query replaces URL's query, encoded; "": that stays.
 	Query string
-	// Header makes the header of an attempt, names and values checked; nil: none.
-	// Each attempt needs one of its own: a caller's Doer may change it, and keep it
-	// for longer than the attempt takes.
+	// Header makes the header of an attempt, with valid names and values; nil: none.
+	// Each attempt needs its own: a caller-supplied Doer may change it, and keep it
+	// after the attempt has ended.
 	Header func() http.Header
-	// Body opens the body, once an attempt; nil: none. What it returns is closed
+	// Body opens the body, once for each attempt; nil: none. What it returns is closed
 	// once, before Do returns, but perhaps while net/http still reads it.
 	Body func() (io.ReadCloser, error)
 	// BodySize is the exact length of the body in bytes; 0: there is none.
 	BodySize int64
-	// Deadline is that of the whole call with its repeats and waits; zero: the
-	// context's alone.
+	// Deadline is the deadline of the whole call with its retries and waits; zero: only
+	// the context's applies.
 	Deadline time.Time
-	// MaxBytes is how long the body of the answer may be, decompressed.
+	// MaxBytes bounds the body of the response, decompressed.
 	MaxBytes int64
-	// NoRetry makes it one attempt.
+	// NoRetry limits the call to one attempt.
 	NoRetry bool
-	// OnAttempt is told of each attempt, once it is known whether another
-	// follows; nil: nobody is.
+	// OnAttempt is called after each attempt, once it is known whether another
+	// follows; nil: not called.
 	OnAttempt func(Attempt)
 }
 
@@ -162,7 +161,7 @@ func (r *Request) header() http.Header {
 	return r.Header()
 }
 
-// address is a URL of an attempt's own.
+// address returns the URL of one attempt, which shares nothing with others.
 func (r *Request) address() url.URL {
 	u := *r.URL
 	u.Path += r.Path
@@ -172,31 +171,31 @@ func (r *Request) address() url.URL {
 	return u
 }
 
-// Reply says what became of a call. Where a limiter, a context or a deadline
-// stopped a repeat, it is the last answer together with an Err.
-type Reply struct {
-	// Status is the status of the last answer; 0: it had no readable head.
+// Response is the result of a call. If a limiter, a context or a deadline stopped a
+// retry, it is the last response together with an Err.
+type Response struct {
+	// Status is the status of the last response; 0: it had no readable head.
 	Status int
-	// Header is the header of the last answer.
+	// Header is the header of the last response.
 	Header http.Header
-	// Body is the whole body of the last answer, valid until Release.
+	// Body is the whole body of the last response, valid until Release.
 	Body []byte
-	// Attempts are the requests made; nil where the first was the only one and
-	// was answered.
+	// Attempts are the requests made; nil if the first was the only one and got a
+	// response.
 	Attempts []Attempt
-	// NotSent is proof that no byte of the request left this machine in any
-	// attempt. For a Read it says that every attempt ended in a dial that failed.
+	// NotSent is proof that no byte of the request left this machine in any attempt.
+	// For a Read it means that every attempt ended in a failed dial.
 	NotSent bool
-	// Redirected says that the answer is a redirect, or answers another request
-	// than the one sent.
+	// Redirected reports that the response is a redirect, or belongs to another
+	// request than the one sent.
 	Redirected bool
-	// RetryAfter is how long the last answer asks to wait, at most ten years; 0:
-	// it does not.
+	// RetryAfter is how long the last response asks to wait, at most ten years; 0: it
+	// does not.
 	RetryAfter time.Duration
 	// Tries is the number of attempts begun.
 	Tries int
-	// Err is nil if the last answer was read to its end. It is sealed: its text is
-	// one of a few fixed ones, and errors.Is sees through it.
+	// Err is nil if the last response was read to its end. It is sealed: its message
+	// is one of a few fixed ones, and errors.Is finds what is behind it.
 	Err error
 
 	buf   *buffer
@@ -204,28 +203,28 @@ type Reply struct {
 }
 
 // Release clears the body and gives its memory back. It is safe to call twice.
-func (r *Reply) Release() {
+func (r *Response) Release() {
 	if r.buf != nil {
 		r.owner.recycle(r.buf)
 	}
 	r.Body, r.buf = nil, nil
 }
 
-// ErrTooLarge says that the body of the answer exceeds MaxBytes.
-var ErrTooLarge = errors.New("transport: the answer is too large")
+// ErrTooLarge means that the body of the response exceeds MaxBytes.
+var ErrTooLarge = errors.New("transport: the response is too large")
 
-// Do carries a call to its end, until when in must not change. The Reply is never
-// nil, and is the caller's to release.
-func (e *Engine) Do(ctx context.Context, in *Request) *Reply {
+// Do carries a call to its end; in must not change until Do returns. The Response is
+// never nil, and the caller must release it.
+func (e *Engine) Do(ctx context.Context, in *Request) *Response {
 	c := &call{ctx: ctx, in: in, engine: e}
-	c.reply = Reply{NotSent: true, owner: e}
+	c.response = Response{NotSent: true, owner: e}
 	if err := in.validate(); err != nil {
-		c.reply.Err = seal("invalid request", err)
-		return &c.reply
+		c.response.Err = seal("invalid request", err)
+		return &c.response
 	}
 	// An error comes only from a wait that the context cut short.
 	if _, err := e.library.Do(c.carry()); err != nil { //nolint:bodyclose // of a stub
-		c.reply.Err = c.failure(err)
+		c.response.Err = c.failure(err)
 	}
-	return &c.reply
+	return &c.response
 }

@@ -255,7 +255,7 @@ func TestReplyIsTheWholeAnswer(t *testing.T) {
 	assert.False(t, r.Redirected)
 	assert.Zero(t, r.RetryAfter)
 	require.Len(t, told, 1, "but told")
-	assert.Equal(t, "answered", told[0].Phase)
+	assert.Equal(t, "received", told[0].Phase)
 	assert.Equal(t, 200, told[0].HTTPStatus)
 	assert.WithinDuration(t, time.Now(), told[0].Start, time.Minute)
 	assert.Positive(t, told[0].Duration)
@@ -704,7 +704,7 @@ func TestBodySizes(t *testing.T) {
 			assert.Len(t, r.Body, tc.bytes)
 			assert.LessOrEqual(t, cap(r.buf.b), 1<<21, "what is promised is not reserved")
 			if tc.want != nil {
-				assert.Equal(t, "answered", r.Attempts[0].Phase)
+				assert.Equal(t, "received", r.Attempts[0].Phase)
 				assert.Nil(t, r.Body)
 			}
 			r.Release()
@@ -768,7 +768,7 @@ func TestTooLargeIsNotRepeated(t *testing.T) {
 	s := scripted(stream(-1, endless{}))
 	r := New(Config{Doer: s.client(), Policy: quick}).Do(t.Context(), get(t, service))
 	require.ErrorIs(t, r.Err, ErrTooLarge)
-	require.EqualError(t, r.Err, "the answer is too large")
+	require.EqualError(t, r.Err, "the response is too large")
 	assert.Equal(t, 1, s.requests())
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// validate refuses what net/http would refuse only after the engine has lost
-// sight of it, so that such a call is known to be unsent. It names no value.
+// validate refuses what net/http would refuse too late for the engine to know that
+// nothing was sent. Its errors contain no value.
 func (c *Request) validate() error {
 	u := c.URL
 	switch {
@@ -15,7 +15,7 @@ func (c *Request) validate() error {
 	case !token(c.Method):
 		return errors.New("transport: the method is not a token")
 	case c.BodySize < 0 || c.BodySize > 0 && c.Body == nil:
-		return errors.New("transport: the size is not that of the body")
+		return errors.New("transport: the size does not match the body")
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (f Fields) Form() string {
 	return b.String()
 }
 
-// JSON writes the fields as one JSON object of texts.
+// JSON writes the fields as one JSON object of strings.
 func (f Fields) JSON() []byte {
 	if len(f) == 0 {
 		return []byte("{}")
@@ -54,15 +54,15 @@ func (f Fields) JSON() []byte {
 	separator := byte('{')
 	for _, p := range f {
 		b = append(b, separator)
-		b = append(AppendText(b, p.Name), ':')
-		b = AppendText(b, p.Value)
+		b = append(AppendString(b, p.Name), ':')
+		b = AppendString(b, p.Value)
 		separator = ','
 	}
 	return append(b, '}')
 }
 
-// Digest is the SHA-256, in hex, of the sorted fields. Each text is preceded by
-// its length, so that no two sets of fields share what is hashed.
+// Digest returns the SHA-256, in hex, of the sorted fields. Each string is preceded
+// by its length, so that two different sets of fields never hash the same bytes.
 func (f Fields) Digest() string {
 	sorted := slices.Clone(f)
 	slices.SortFunc(sorted, func(a, b Field) int {
@@ -83,15 +83,16 @@ func (f Fields) Digest() string {
 type Multipart struct {
 	// ContentType is the value of that header; it names the boundary.
 	ContentType string
-	// Pieces are what is before, between and after the files: one more than those.
+	// Pieces are the bytes before, between and after the files: one more than there
+	// are files.
 	Pieces [][]byte
 }
 
-// FormPart is a field of a [Multipart], or a file, whose bytes are the caller's.
+// FormPart is a field of a [Multipart], or a file, whose bytes the caller supplies.
 type FormPart struct {
 	// Name is the wire's name of the part.
 	Name string
-	// Value is that of a field.
+	// Value is the value of a field.
 	Value string
 	// Filename is the file's name, without a directory; "": the part is a field.
 	Filename string

@@ -8,16 +8,16 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Limits of a decimal: written out, no more digits than maxDigits, and no
-// exponent beyond maxExponent, so that a short literal cannot cost much.
+// Limits of a decimal: at most maxDigits digits when written out, and no exponent
+// beyond maxExponent, so that a short literal cannot cost much.
 const (
 	maxDigits   = 40
 	maxExponent = 30
 )
 
-// MoneyText reads or writes an amount that the interface sends as text; a
-// number is drift. Null, no digits or an exponent in the text are errors.
-func (c *Codec) MoneyText(dst *decimal.Decimal) {
+// DecimalString reads or writes an amount that the API sends as a string; a number
+// is drift. Null, an empty string and an exponent in a string are errors.
+func (c *Codec) DecimalString(dst *decimal.Decimal) {
 	if c.writing {
 		c.out = append(c.out, '"')
 		c.out = AppendDecimal(c.out, *dst)
@@ -27,9 +27,9 @@ func (c *Codec) MoneyText(dst *decimal.Decimal) {
 	c.money(dst, '"')
 }
 
-// MoneyNumber reads or writes an amount that the interface sends as a number;
-// text is drift.
-func (c *Codec) MoneyNumber(dst *decimal.Decimal) {
+// DecimalNumber reads or writes an amount that the API sends as a number; a string
+// is drift.
+func (c *Codec) DecimalNumber(dst *decimal.Decimal) {
 	if c.writing {
 		c.out = AppendDecimal(c.out, *dst)
 		return
@@ -40,10 +40,10 @@ func (c *Codec) MoneyNumber(dst *decimal.Decimal) {
 func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	var lit []byte
 	b := c.peek()
-	text := b == '"'
+	quoted := b == '"'
 	switch {
-	case text:
-		lit = c.text()
+	case quoted:
+		lit = c.readString()
 	case b == '-' || b >= '0' && b <= '9':
 		lit = c.number()
 	default:
@@ -55,30 +55,30 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	if c.amounts == nil {
 		c.amounts = new(amounts)
 	}
-	d, ok := c.amounts.parse(lit, !text)
+	d, ok := c.amounts.parse(lit, !quoted)
 	switch {
 	case !ok:
 		c.Fail("a decimal amount of at most 40 digits")
-	case text && documented != '"':
-		c.Drift("text for number")
-	case !text && documented == '"':
-		c.Drift("number for text")
+	case quoted && documented != '"':
+		c.Drift("string for number")
+	case !quoted && documented == '"':
+		c.Drift("number for string")
 	}
 	*dst = d
 }
 
-// ParseDecimal reads an amount exactly, keeping its scale. The exponent form is
-// accepted where exponent is true.
+// ParseDecimal reads an amount exactly, keeping its scale. It accepts the exponent
+// form if exponent is true.
 func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	return (*amounts)(nil).parse(lit, exponent)
 }
 
-// amounts are some of the amounts that one text has held. Zeros, limits and fees
-// repeat on a page, a Decimal is two allocations, and nothing changes it once it
-// is made, so that many can share one. nil remembers none.
+// amounts caches some of the amounts of one JSON document. Zeros, limits and fees
+// recur on a page, a Decimal is two allocations, and nothing changes it once it is
+// made, so that many can share one. nil caches none.
 type amounts struct {
 	places [32]amount
-	used   bool // one of them is taken
+	used   bool // at least one place is taken
 }
 
 type amount struct {
@@ -99,7 +99,7 @@ func (a *amounts) parse(lit []byte, exponent bool) (decimal.Decimal, bool) {
 		}
 	}
 	exp := e - scale
-	// Written out, 12e3 takes three more digits and 12e-30 thirty in all.
+	// Written out, 12e3 takes three more digits, and 12e-30 takes thirty in all.
 	if max(digitCount, digitCount+exp, -exp) > maxDigits {
 		return decimal.Decimal{}, false
 	}
@@ -113,9 +113,9 @@ func (a *amounts) parse(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	return a.shared(coefficient, int32(exp)), true
 }
 
-// shared returns a Decimal that may be another amount's too.
+// shared returns a Decimal that equal amounts may share.
 func (a *amounts) shared(coefficient int64, exp int32) decimal.Decimal {
-	const spread = 0x9E3779B97F4A7C15 // takes near numbers to places far apart
+	const spread = 0x9E3779B97F4A7C15 // maps nearby numbers to places far apart
 	place := &a.places[(uint64(coefficient)^uint64(uint32(exp))<<32)*spread>>59]
 	if place.coefficient != coefficient || place.value.Exponent() != exp || place.value == (decimal.Decimal{}) {
 		*place = amount{coefficient, decimal.New(coefficient, exp)}
@@ -124,7 +124,7 @@ func (a *amounts) shared(coefficient int64, exp int32) decimal.Decimal {
 	return place.value
 }
 
-// forget spares texts without amounts the clearing.
+// forget clears the cache, unless it is empty anyway.
 func (a *amounts) forget() {
 	if a != nil && a.used {
 		*a = amounts{}
@@ -183,8 +183,8 @@ func bigDecimal(mantissa []byte, exp int) decimal.Decimal {
 	return decimal.NewFromBigInt(n, int32(exp))
 }
 
-// AppendDecimal writes d with its scale, as 123.450. It does not go through
-// decimal's own formatting, which package variables of that package can change.
+// AppendDecimal writes d with its scale, as 123.450. It does not use the formatting
+// of package decimal, which package variables can change.
 func AppendDecimal(dst []byte, d decimal.Decimal) []byte {
 	n, exp := d.Coefficient(), int(d.Exponent())
 	if n.Sign() < 0 {
@@ -194,7 +194,7 @@ func AppendDecimal(dst []byte, d decimal.Decimal) []byte {
 	text := n.String()
 	switch {
 	case exp > maxDigits || exp < -maxDigits:
-		// Written out it would be a page of zeros.
+		// Written out, it would be a page of zeros.
 		dst = append(append(dst, text...), 'e')
 		return strconv.AppendInt(dst, int64(exp), 10)
 	case exp >= 0:
@@ -216,8 +216,8 @@ func appendZeros(dst []byte, n int) []byte {
 	return dst
 }
 
-// Cents writes d with exactly two fraction digits. It reports false where d
-// cannot be written so exactly, is not above zero, or takes more than 40 digits.
+// Cents writes d with exactly two decimal places. It reports false if d has more
+// than two, is not greater than zero, or takes more than 40 digits.
 func Cents(d decimal.Decimal) (string, bool) {
 	exp := int(d.Exponent())
 	n := d.Coefficient()

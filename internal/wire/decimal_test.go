@@ -267,9 +267,9 @@ func TestMoneyDoesNotHeedTheVariablesOfItsPackage(t *testing.T) {
 			assert.Equal(t, test.want, got)
 		}
 		var d decimal.Decimal
-		plainly(t, read(t, `"1200.500"`, func(c *wire.Codec) { c.MoneyText(&d) }))
+		plainly(t, read(t, `"1200.500"`, func(c *wire.Codec) { c.DecimalString(&d) }))
 		assert.Equal(t, "1200500e-3", exactly(d))
-		plainly(t, read(t, `12e2`, func(c *wire.Codec) { c.MoneyNumber(&d) }))
+		plainly(t, read(t, `12e2`, func(c *wire.Codec) { c.DecimalNumber(&d) }))
 		assert.Equal(t, "12e2", exactly(d))
 		one := sample{MoneyText: decimal.New(1200, -2), MoneyNumber: decimal.New(12, 2)}
 		text, _ := wire.Marshal(&one, sampleMembers)
@@ -312,7 +312,7 @@ func TestAnAmountThatIsSharedDoesNotChangeWithTheOther(t *testing.T) {
 			plainly(t, read(t, `["1.50","1.50"]`, func(c *wire.Codec) {
 				c.Each(func() {
 					amounts = append(amounts, decimal.Decimal{})
-					c.MoneyText(&amounts[len(amounts)-1])
+					c.DecimalString(&amounts[len(amounts)-1])
 				})
 			}))
 			require.Len(t, amounts, 2)

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// appendUnescaped appends the text that raw, the inside of a JSON text, stands
-// for. Half of a surrogate pair is refused, not replaced: a replaced character
-// in an order number would be another order number.
+// appendUnescaped appends the value of a JSON string; raw is the part between its
+// quotes. Half of a surrogate pair is refused, not replaced: an order number with a
+// replaced character would be another order number.
 func appendUnescaped(dst, raw []byte) ([]byte, bool) {
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -45,8 +45,8 @@ func appendUnescaped(dst, raw []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// unicodeEscape reads what follows \u, with the second half of a surrogate
-// pair, and returns how many bytes that were; 0 says that it is invalid.
+// unicodeEscape reads what follows \u, with the second half of a surrogate pair, and
+// returns how many bytes it read; 0: the escape is invalid.
 func unicodeEscape(raw []byte) (rune, int) {
 	r, ok := hex4(raw)
 	if !ok {

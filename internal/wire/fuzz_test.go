@@ -55,7 +55,7 @@ func FuzzSkip(f *testing.F) {
 		require.Equal(t, jsonsuite.Strict(object, 64), accepted(object, func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) }), "a table")
 		if jsonsuite.Strict(text, 63) {
 			var p pair
-			require.True(t, accepted(object, readPair(&p)), "an unknown member")
+			require.True(t, accepted(object, readPair(&p)), "an unknown field")
 			require.True(t, accepted(around(`{"other":`, text, `}`), readPair(&p)), "a known member")
 			require.Equal(t, strings.Trim(string(text), " \t\r\n"), p.Other)
 		}
@@ -77,7 +77,7 @@ func FuzzText(f *testing.F) {
 		quoted := []byte(`"` + inside + `"`)
 		var want, got string
 		valid := jsonsuite.Strict(quoted, 64) && json.Unmarshal(quoted, &want) == nil
-		require.Equal(t, valid, accepted(quoted, func(c *wire.Codec) { c.Text(&got) }))
+		require.Equal(t, valid, accepted(quoted, func(c *wire.Codec) { c.String(&got) }))
 		if valid {
 			require.Equal(t, want, got)
 		}
@@ -94,10 +94,10 @@ func FuzzText(f *testing.F) {
 		}
 
 		if utf8.ValidString(inside) {
-			written := wire.AppendText(nil, inside)
+			written := wire.AppendString(nil, inside)
 			require.NoError(t, json.Unmarshal(written, &want))
 			require.Equal(t, inside, want)
-			require.True(t, accepted(written, func(c *wire.Codec) { c.Text(&got) }))
+			require.True(t, accepted(written, func(c *wire.Codec) { c.String(&got) }))
 			require.Equal(t, inside, got)
 		}
 	})
@@ -201,19 +201,19 @@ type thing struct {
 	List           []thing
 }
 
-func thingMembers() []wire.Member[thing] {
-	return []wire.Member[thing]{
-		{Name: "text", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Text) }},
-		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.NullText(&v.Null) }},
+func thingMembers() []wire.FieldOf[thing] {
+	return []wire.FieldOf[thing]{
+		{Name: "text", Value: func(c *wire.Codec, v *thing) { c.String(&v.Text) }},
+		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.NullString(&v.Null) }},
 		{Name: "id", Value: func(c *wire.Codec, v *thing) { c.ID(&v.ID) }},
 		{Name: "int", Value: func(c *wire.Codec, v *thing) { c.Int(&v.Int) }},
 		{Name: "count", Value: func(c *wire.Codec, v *thing) { c.Count(&v.Count) }},
 		{Name: "number", Value: func(c *wire.Codec, v *thing) { c.RequiredInt64(&v.Number) }},
 		{Name: "flag", Value: func(c *wire.Codec, v *thing) { c.Flag(&v.Flag) }},
 		{Name: "bool", Value: func(c *wire.Codec, v *thing) { c.Bool(&v.Bool) }},
-		{Name: "texts", Value: func(c *wire.Codec, v *thing) { c.Texts(&v.Texts) }},
-		{Name: "amount", Value: func(c *wire.Codec, v *thing) { c.MoneyText(&v.Amount) }},
-		{Name: "figure", Value: func(c *wire.Codec, v *thing) { c.MoneyNumber(&v.Figure) }},
+		{Name: "texts", Value: func(c *wire.Codec, v *thing) { c.Strings(&v.Texts) }},
+		{Name: "amount", Value: func(c *wire.Codec, v *thing) { c.DecimalString(&v.Amount) }},
+		{Name: "figure", Value: func(c *wire.Codec, v *thing) { c.DecimalNumber(&v.Figure) }},
 		{Name: "inner", Value: func(c *wire.Codec, v *thing) {
 			v.Inner = new(thing)
 			wire.Object(c, v.Inner, thingMembers(), wire.Lenient)

@@ -12,7 +12,7 @@ import (
 )
 
 // notStrict is how the error of a text that is no strict JSON begins.
-const notStrict = "the answer is not strict JSON: "
+const notStrict = "the response is not strict JSON: "
 
 // result is what came of reading one text.
 type result struct {
@@ -58,8 +58,8 @@ func exactly(d decimal.Decimal) string {
 // pair is an object with one text and any other value.
 type pair struct{ Text, Other string }
 
-var pairMembers = []wire.Member[pair]{
-	{Name: "text", Value: func(c *wire.Codec, p *pair) { c.Text(&p.Text) }},
+var pairMembers = []wire.FieldOf[pair]{
+	{Name: "text", Value: func(c *wire.Codec, p *pair) { c.String(&p.Text) }},
 	{Name: "other", Value: func(c *wire.Codec, p *pair) { p.Other = string(c.Span()) }},
 }
 

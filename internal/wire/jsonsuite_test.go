@@ -91,7 +91,7 @@ func only(text []byte, read func(*wire.Codec) string) (v string) {
 
 func amount(c *wire.Codec) string {
 	var d decimal.Decimal
-	c.MoneyNumber(&d)
+	c.DecimalNumber(&d)
 	return exactly(d)
 }
 

@@ -1,11 +1,11 @@
 // Package wire reads and writes the service's JSON and its request bodies.
 //
-// A Codec reads strictly: one JSON text held in memory, forward only, without
-// reflection. It refuses what a lenient parser lets through and a client of a
-// payment service must not: repeated member names, names in another letter
-// case taken for known ones, invalid UTF-8, trailing bytes, deep nesting and
-// numbers that cannot be held exactly. Each type is described once, by a list
-// of [Member]s, and the same list serves both directions.
+// A Codec reads one JSON document in memory, strictly, forward only and without
+// reflection. It refuses what a lenient parser accepts and a client of a payment
+// service must not: duplicate field names, known names in another letter case,
+// invalid UTF-8, trailing bytes, deep nesting and numbers that cannot be
+// represented exactly. Each type is described once, by a list of [FieldOf]s, which
+// serves both reading and writing.
 package wire
 
 import (
@@ -13,46 +13,45 @@ import (
 	"reflect"
 )
 
-// Member is one named member of the JSON object that a T stands for. Lists of
-// members are literals, not made by calls: what a program does not use of them
-// is then not part of it.
-type Member[T any] struct {
-	// Name is the member's name.
+// FieldOf describes one field of the JSON object of a T. Lists of fields are
+// literals, not made by calls, so that the linker drops those that a program does
+// not use.
+type FieldOf[T any] struct {
+	// Name is the field's name.
 	Name string
-	// Required says that the object is unreadable without the member. The absence
-	// of another one is drift, and leaves the zero value.
+	// Required makes the absence of the field an error. The absence of any other
+	// field is drift, and leaves the zero value.
 	Required bool
-	// In are the variants that the member is part of; 0: all. In others its
-	// absence is no drift; where it is sent all the same, it is read.
+	// In are the variants that have the field; 0: all. In others its absence is not
+	// drift, and it is read if it is sent all the same.
 	In Variant
-	// Value reads or writes the member's value.
+	// Value reads or writes the field's value.
 	Value func(*Codec, *T)
 }
 
 // Variant is a set of the forms in which the service sends one type.
 type Variant uint8
 
-// The variants that this package knows. A type that is sent in several forms
-// gives its own bits, from 1<<1 on.
+// The variants that this package knows. A type that is sent in several forms defines
+// its own bits, from 1<<1 on.
 const (
-	Lenient Variant = 0      // no form: no member is missed but the required
-	Whole   Variant = 1 << 0 // the one form of a type that has just one
+	Lenient Variant = 0      // any form: only required fields must be present
+	Whole   Variant = 1 << 0 // the only form of a type that has just one
 )
 
-// Object reads or writes dst as an object of at most 63 members, which is in
-// the form v.
-func Object[T any](c *Codec, dst *T, members []Member[T], v Variant) {
+// Object reads or writes dst as an object of at most 63 fields, in the form v.
+func Object[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
 	if c.writing {
-		writeObject(c, dst, members)
+		writeObject(c, dst, fields)
 		return
 	}
-	readObject(c, dst, members, v, nil)
+	readObject(c, dst, fields, v, nil)
 }
 
-// readObject takes its guess of what comes next from the object before, if known
+// readObject guesses the next field from the order of the previous object, if known
 // is not nil.
-func readObject[T any](c *Codec, dst *T, members []Member[T], v Variant, known *order) {
-	if !c.open('{', "object") {
+func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, known *order) {
+	if !c.open('{', "an object") {
 		return
 	}
 	var seen uint64
@@ -60,39 +59,39 @@ func readObject[T any](c *Codec, dst *T, members []Member[T], v Variant, known *
 	last, next := -1, known.after(-1)
 	for first := true; c.more('}', first); first = false {
 		i, name := next, c.pos
-		if i == len(members) || !c.take(members[i].Name) {
-			text := c.memberName()
+		if i == len(fields) || !c.take(fields[i].Name) {
+			found := c.fieldName()
 			if c.err != nil {
 				return
 			}
-			if i = find(members, text, next); i < 0 {
-				c.skipUnknown(&unknown, text)
+			if i = find(fields, found, next); i < 0 {
+				c.skipUnknown(&unknown, found)
 				continue
 			}
 			known.learn(last, i)
 		}
 		if seen&(1<<i) != 0 {
-			c.malformed("a member name is repeated")
+			c.malformed(duplicateField)
 			return
 		}
 		seen |= 1 << i
 		last, next = i, known.after(i)
 		c.path[len(c.path)-1] = step(name)
-		members[i].Value(c, dst)
+		fields[i].Value(c, dst)
 	}
 	if c.err == nil {
 		c.close()
-		reportMissing(c, members, seen, v)
+		reportMissing(c, fields, seen, v)
 		c.names = c.names[:unknown.base]
 	}
 }
 
-// order says of the elements of a list which member follows which: a service keeps
-// to one order, and that need not be the interface's. Place 0 is for what comes
-// first, and place i+1 for what follows member i, counted from 1; 0: not learnt.
+// order is the order of fields in the elements of a list: a service keeps to one,
+// which need not be the documented one. Place 0 is the first field, and place i+1 is
+// the field after field i, both counted from 1; 0: not learned.
 type order [64]uint8
 
-// after returns what is likely to follow member i; -1 asks for the first.
+// after returns the likely successor of field i; -1 asks for the first field.
 func (o *order) after(i int) int {
 	if o == nil || o[i+1] == 0 {
 		return i + 1
@@ -106,76 +105,76 @@ func (o *order) learn(before, i int) {
 	}
 }
 
-// find looks from the expected place on: members that are left out or added
-// shift the others by little.
-func find[T any](members []Member[T], name []byte, from int) int {
-	for i := from; i < len(members); i++ {
-		if string(name) == members[i].Name {
+// find searches from the expected place on: fields that are left out or added shift
+// the others only a little.
+func find[T any](fields []FieldOf[T], name []byte, from int) int {
+	for i := from; i < len(fields); i++ {
+		if string(name) == fields[i].Name {
 			return i
 		}
 	}
-	for i := range min(from, len(members)) {
-		if string(name) == members[i].Name {
+	for i := range min(from, len(fields)) {
+		if string(name) == fields[i].Name {
 			return i
 		}
 	}
 	return -1
 }
 
-func reportMissing[T any](c *Codec, members []Member[T], seen uint64, v Variant) {
-	for missing := ^seen & (1<<len(members) - 1); missing != 0; missing &= missing - 1 {
-		m := &members[bits.TrailingZeros64(missing)]
+func reportMissing[T any](c *Codec, fields []FieldOf[T], seen uint64, v Variant) {
+	for missing := ^seen & (1<<len(fields) - 1); missing != 0; missing &= missing - 1 {
+		m := &fields[bits.TrailingZeros64(missing)]
 		if m.Required {
-			c.failAt(m.Name, "it to be there")
+			c.failAt(m.Name, isMissing)
 			return
 		}
 		if v != Lenient && (m.In == 0 || m.In&v != 0) {
-			c.driftAt(m.Name, "missing member")
+			c.driftAt(m.Name, "missing field")
 		}
 	}
 }
 
-// Rows reads or writes the payload's own list, whose elements are in the form
-// v. Its capacity is guessed from the first element.
-func Rows[T any](c *Codec, dst *[]T, members []Member[T], v Variant) {
+// Rows reads or writes the main list of the payload, whose elements are in the form
+// v. It guesses the capacity from the first element.
+func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) {
 	if c.writing {
-		writeList(c, *dst, func(e *T) { writeObject(c, e, members) })
+		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
 		return
 	}
-	*dst = readList(c, members, v, true)
+	*dst = readList(c, fields, v, true)
 }
 
 // List reads or writes a list within an element. Null is drift and reads as nil.
-func List[T any](c *Codec, dst *[]T, members []Member[T]) {
+func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
 	if c.writing {
-		writeList(c, *dst, func(e *T) { writeObject(c, e, members) })
+		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
 		return
 	}
 	if c.nullArray() {
 		*dst = nil
 		return
 	}
-	*dst = readList(c, members, Whole, false)
+	*dst = readList(c, fields, Whole, false)
 }
 
-// maxGuess bounds the capacity reserved on the word of the first element, so
-// that a short first element cannot reserve more memory than the reply is worth.
+// maxGuess bounds the guessed capacity, so that a short first element cannot reserve
+// more memory than the response justifies.
 const maxGuess = 1024
 
-func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
-	if !c.open('[', "array") {
+func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
+	if !c.open('[', "an array") {
 		return nil
 	}
 	out := []T{}
-	var learnt order
+	var learned order
 	size := int(reflect.TypeFor[T]().Size())
 	for first := true; c.more(']', first); first = false {
-		if !c.Charge(size) {
+		if !c.Budget(size) {
 			return nil
 		}
 		start := c.pos
 		out = extended(out)
-		readObject(c, &out[len(out)-1], members, v, &learnt)
+		readObject(c, &out[len(out)-1], fields, v, &learned)
 		if c.err != nil {
 			return nil
 		}
@@ -191,8 +190,8 @@ func readList[T any](c *Codec, members []Member[T], v Variant, guess bool) []T {
 	return out
 }
 
-// extended returns s with one more element, a zero value. Appending one would make
-// it elsewhere and copy it, and a card is half a kilobyte.
+// extended returns s with one more element, a zero value. append would copy the
+// element, and a card is half a kilobyte.
 func extended[T any](s []T) []T {
 	if len(s) == cap(s) {
 		s = append(make([]T, 0, max(1, 2*len(s))), s...)
@@ -200,12 +199,12 @@ func extended[T any](s []T) []T {
 	return s[:len(s)+1] // as make left it
 }
 
-// maxBlock is how many values Part makes at once at most. Each of them keeps its
-// whole block, and the texts in it, from the collector.
+// maxBlock is how many values Part allocates at once at most. Each of them keeps its
+// whole block, and the strings in it, alive.
 const maxBlock = 4
 
-// Part returns a zero T for a part of an element that is a pointer. The parts of
-// neighbouring elements share an allocation.
+// Part returns a zero T for an element's field that is a pointer. Neighboring
+// elements share one allocation.
 func Part[T any](c *Codec) *T {
 	b, ok := c.block.(*block[T])
 	if !ok {
@@ -227,16 +226,16 @@ type block[T any] struct {
 	size int
 }
 
-// Map reads an object whose names are data, as in a table of amount ranges:
-// each is called once a member and must read its value. The name is valid
-// until the next text is read.
+// Map reads an object whose names are data, as in a table of amount ranges. It calls
+// each for every field; each must read the value. The name is valid until the next
+// string is read.
 func (c *Codec) Map(each func(name []byte)) {
-	if !c.open('{', "object") {
+	if !c.open('{', "an object") {
 		return
 	}
 	set := nameSet{base: len(c.names)}
 	for first := true; c.more('}', first); first = false {
-		name := c.memberName()
+		name := c.fieldName()
 		if c.err != nil || !c.unique(&set, name) {
 			return
 		}
@@ -249,9 +248,9 @@ func (c *Codec) Map(each func(name []byte)) {
 	}
 }
 
-// Each reads an array of anything: one is called once an element and must read it.
+// Each reads an array of anything. It calls one for every element; one must read it.
 func (c *Codec) Each(one func()) {
-	if !c.open('[', "array") {
+	if !c.open('[', "an array") {
 		return
 	}
 	for first := true; c.more(']', first); first = false {
@@ -266,8 +265,8 @@ func (c *Codec) skipUnknown(set *nameSet, name []byte) {
 	if !c.unique(set, name) {
 		return
 	}
-	// The name itself is payload too, so nothing reports it.
+	// The name itself is payload too, so it is not reported.
 	c.path[len(c.path)-1] = anyName
-	c.Drift("unknown member")
+	c.Drift("unknown field")
 	c.Skip()
 }

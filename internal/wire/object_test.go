@@ -22,17 +22,17 @@ type pet struct {
 	ID, Name, Race, Chip, Owner string
 }
 
-var petMembers = []wire.Member[pet]{
+var petMembers = []wire.FieldOf[pet]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, p *pet) { c.ID(&p.ID) }},
-	{Name: "name", Value: func(c *wire.Codec, p *pet) { c.Text(&p.Name) }},
-	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.NullText(&p.Race) }},
+	{Name: "name", Value: func(c *wire.Codec, p *pet) { c.String(&p.Name) }},
+	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.NullString(&p.Race) }},
 	{Name: "chip", In: single, Value: func(c *wire.Codec, p *pet) { c.Code(&p.Chip) }},
-	{Name: "owner", In: listed | single, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Owner) }},
+	{Name: "owner", In: listed | single, Value: func(c *wire.Codec, p *pet) { c.String(&p.Owner) }},
 }
 
 func missing(paths ...string) (drifts []wire.Drift) {
 	for _, p := range paths {
-		drifts = append(drifts, wire.Drift{Path: p, Kind: "missing member"})
+		drifts = append(drifts, wire.Drift{Path: p, Kind: "missing field"})
 	}
 	return drifts
 }
@@ -55,11 +55,11 @@ func TestMissingMembersByVariant(t *testing.T) {
 		{"another form, bare", `{"id":"1"}`, wire.Whole, pet{ID: "1"}, missing("name"), ""},
 		{"no form, bare", `{"id":"1"}`, wire.Lenient, pet{ID: "1"}, nil, ""},
 		{"an empty text is not missing", `{"id":"1","name":"","race":null,"owner":""}`, listed, pet{ID: "1"}, nil, ""},
-		{"required missing", `{"name":"Rex"}`, listed, pet{}, nil, "id: want it to be there"},
-		{"required missing in no form", `{"name":"Rex"}`, wire.Lenient, pet{}, nil, "id: want it to be there"},
-		{"required null", `{"id":null}`, listed, pet{}, nil, "id: want text"},
-		{"required in another letter case", `{"ID":"1"}`, wire.Lenient, pet{}, []wire.Drift{{Path: "*", Kind: "unknown member"}}, "id: want it to be there"},
-		{"empty", `{}`, single, pet{}, nil, "id: want it to be there"},
+		{"required missing", `{"name":"Rex"}`, listed, pet{}, nil, "id is missing"},
+		{"required missing in no form", `{"name":"Rex"}`, wire.Lenient, pet{}, nil, "id is missing"},
+		{"required null", `{"id":null}`, listed, pet{}, nil, "id: expected a string"},
+		{"required in another letter case", `{"ID":"1"}`, wire.Lenient, pet{}, []wire.Drift{{Path: "*", Kind: "unknown field"}}, "id is missing"},
+		{"empty", `{}`, single, pet{}, nil, "id is missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +76,7 @@ func TestMissingMembersByVariant(t *testing.T) {
 
 func TestUnknownMembers(t *testing.T) {
 	t.Parallel()
-	unknown := func(path string) []wire.Drift { return []wire.Drift{{Path: path, Kind: "unknown member"}} }
+	unknown := func(path string) []wire.Drift { return []wire.Drift{{Path: path, Kind: "unknown field"}} }
 	for _, test := range []struct {
 		name, text string
 		want       pair
@@ -111,7 +111,7 @@ type box struct {
 	Map  map[string]pet
 }
 
-var boxMembers = []wire.Member[box]{
+var boxMembers = []wire.FieldOf[box]{
 	{Name: "pet", Value: func(c *wire.Codec, b *box) { wire.Object(c, &b.Pet, petMembers, single) }},
 	{Name: "rows", Value: func(c *wire.Codec, b *box) { wire.Rows(c, &b.Rows, petMembers, listed) }},
 	{Name: "list", Value: func(c *wire.Codec, b *box) { wire.List(c, &b.List, petMembers) }},
@@ -133,39 +133,39 @@ func TestPathsLeadToTheMember(t *testing.T) {
 		name, text, err string
 		drifts          []wire.Drift
 	}{
-		{"the whole", `[]`, "the answer: want object", nil},
-		{"a member", `{"pet":1}`, "pet: want object", nil},
-		{"a member's member", `{"pet":{"id":"1","name":2}}`, "pet.name: want text", nil},
-		{"names with spaces around and escapes within", `{ "pet" : { "id" : "1" , "n\u0061me" : 2 } }`, "pet.name: want text", nil},
-		{"a required member of a member", `{"pet":{"name":"Rex","chip":"","owner":""}}`, "pet.id: want it to be there", nil},
-		{"a row", `{"rows":[1]}`, "rows[]: want object", nil},
-		{"a row's member", `{"rows":[{"id":"1","name":"","race":"","owner":""},{"id":2.5}]}`, "rows[].id: want text", nil},
-		{"a row's required member", `{"rows":[{}]}`, "rows[].id: want it to be there", nil},
-		{"rows that are null", `{"rows":null}`, "rows: want array", nil},
-		{"rows that are an object", `{"rows":{}}`, "rows: want array", nil},
-		{"an element of a list", `{"list":[{"id":"1","name":""},{"name":""}]}`, "list[].id: want it to be there", nil},
-		{"a list of another kind", `{"list":"a"}`, "list: want array", nil},
-		{"a value in a table, whose name is data", `{"map":{"QQ":{"id":1.5}}}`, "map.*.id: want text", nil},
-		{"after a nested value was left", `{"pet":{"id":"1","name":"","chip":"","owner":""},"list":1}`, "list: want array", nil},
+		{"the whole", `[]`, "expected an object", nil},
+		{"a member", `{"pet":1}`, "pet: expected an object", nil},
+		{"a member's member", `{"pet":{"id":"1","name":2}}`, "pet.name: expected a string", nil},
+		{"names with spaces around and escapes within", `{ "pet" : { "id" : "1" , "n\u0061me" : 2 } }`, "pet.name: expected a string", nil},
+		{"a required member of a member", `{"pet":{"name":"Rex","chip":"","owner":""}}`, "pet.id is missing", nil},
+		{"a row", `{"rows":[1]}`, "rows[]: expected an object", nil},
+		{"a row's member", `{"rows":[{"id":"1","name":"","race":"","owner":""},{"id":2.5}]}`, "rows[].id: expected a string", nil},
+		{"a row's required member", `{"rows":[{}]}`, "rows[].id is missing", nil},
+		{"rows that are null", `{"rows":null}`, "rows: expected an array", nil},
+		{"rows that are an object", `{"rows":{}}`, "rows: expected an array", nil},
+		{"an element of a list", `{"list":[{"id":"1","name":""},{"name":""}]}`, "list[].id is missing", nil},
+		{"a list of another kind", `{"list":"a"}`, "list: expected an array", nil},
+		{"a value in a table, whose name is data", `{"map":{"QQ":{"id":1.5}}}`, "map.*.id: expected a string", nil},
+		{"after a nested value was left", `{"pet":{"id":"1","name":"","chip":"","owner":""},"list":1}`, "list: expected an array", nil},
 		{"an unknown name within a member and after it", `{"pet":{"id":"1","name":"","chip":"","owner":"","QQ":1},"QQ":1}`, "", []wire.Drift{
-			{Path: "pet.*", Kind: "unknown member"}, {Path: "*", Kind: "unknown member"},
+			{Path: "pet.*", Kind: "unknown field"}, {Path: "*", Kind: "unknown field"},
 		}},
 		{"an unknown name within rows and after them", `{"list":[{"id":"1","name":"","QQ":1},{"id":"1","name":"","QQ":1}],"QQ":1}`, "", []wire.Drift{
-			{Path: "list[].*", Kind: "unknown member"}, {Path: "*", Kind: "unknown member"},
+			{Path: "list[].*", Kind: "unknown field"}, {Path: "*", Kind: "unknown field"},
 		}},
 		{"drift in every place", `{"pet":{"id":1},"rows":[{"id":2,"x":[{"y":1}]},{"id":3}],"list":null,"map":{"QQ":{"id":4,"Z":5}}}`, "", []wire.Drift{
-			{Path: "pet.id", Kind: "number for text"},
-			{Path: "pet.name", Kind: "missing member"},
-			{Path: "pet.chip", Kind: "missing member"},
-			{Path: "pet.owner", Kind: "missing member"},
-			{Path: "rows[].id", Kind: "number for text"},
-			{Path: "rows[].*", Kind: "unknown member"},
-			{Path: "rows[].name", Kind: "missing member"},
-			{Path: "rows[].race", Kind: "missing member"},
-			{Path: "rows[].owner", Kind: "missing member"},
+			{Path: "pet.id", Kind: "number for string"},
+			{Path: "pet.name", Kind: "missing field"},
+			{Path: "pet.chip", Kind: "missing field"},
+			{Path: "pet.owner", Kind: "missing field"},
+			{Path: "rows[].id", Kind: "number for string"},
+			{Path: "rows[].*", Kind: "unknown field"},
+			{Path: "rows[].name", Kind: "missing field"},
+			{Path: "rows[].race", Kind: "missing field"},
+			{Path: "rows[].owner", Kind: "missing field"},
 			{Path: "list", Kind: "null for array"},
-			{Path: "map.*.id", Kind: "number for text"},
-			{Path: "map.*.*", Kind: "unknown member"},
+			{Path: "map.*.id", Kind: "number for string"},
+			{Path: "map.*.*", Kind: "unknown field"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -211,11 +211,11 @@ func TestRowsInAnyOrder(t *testing.T) {
 	for _, again := range []string{
 		`{"owner":"a","owner":"a","id":"1","race":"b","name":"c"}`, `{"owner":"a","id":"1","race":"b","name":"c","owner":"a"}`,
 	} {
-		refused(t, notStrict+"a member name is repeated", read(t, `{"rows":[`+row+`,`+again+`]}`, readBox(&box{})))
+		refused(t, notStrict+"a field name appears twice", read(t, `{"rows":[`+row+`,`+again+`]}`, readBox(&box{})))
 	}
 	r := read(t, `{"rows":[`+row+`,{"owner":"a","id":"1","name":"c"}]}`, readBox(&box{}))
 	require.Empty(t, r.err)
-	assert.Equal(t, []wire.Drift{{Path: "rows[].race", Kind: "missing member"}}, r.drifts)
+	assert.Equal(t, []wire.Drift{{Path: "rows[].race", Kind: "missing field"}}, r.drifts)
 }
 
 func TestTextsSurviveTheGrowthOfRows(t *testing.T) {
@@ -274,9 +274,9 @@ type strip struct{ Texts [40]string }
 
 // Not parallel: other tests would allocate in between.
 func TestTextsOfAnElementCostOneAllocation(t *testing.T) {
-	members := make([]wire.Member[strip], 40)
+	members := make([]wire.FieldOf[strip], 40)
 	for i := range members {
-		members[i] = wire.Member[strip]{Name: fmt.Sprintf("m%d", i), Value: func(c *wire.Codec, s *strip) { c.Text(&s.Texts[i]) }}
+		members[i] = wire.FieldOf[strip]{Name: fmt.Sprintf("m%d", i), Value: func(c *wire.Codec, s *strip) { c.String(&s.Texts[i]) }}
 	}
 	allocations := func(n int) float64 {
 		list := make([]string, n)
@@ -314,18 +314,18 @@ func TestTheTextIsNotKept(t *testing.T) {
 
 func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
 	t.Parallel()
-	members := make([]wire.Member[struct{}], 60)
+	members := make([]wire.FieldOf[struct{}], 60)
 	var all []wire.Drift
 	for i := range members {
-		members[i] = wire.Member[struct{}]{Name: fmt.Sprintf("m%02d", i), Value: func(*wire.Codec, *struct{}) {}}
+		members[i] = wire.FieldOf[struct{}]{Name: fmt.Sprintf("m%02d", i), Value: func(*wire.Codec, *struct{}) {}}
 	}
 	for _, holder := range []string{"a", "b"} {
 		for i := range members {
-			all = append(all, wire.Drift{Path: fmt.Sprintf("%s.m%02d", holder, i), Kind: "missing member"})
+			all = append(all, wire.Drift{Path: fmt.Sprintf("%s.m%02d", holder, i), Kind: "missing field"})
 		}
 	}
 	empty := func(c *wire.Codec, v *struct{}) { wire.Object(c, v, members, wire.Whole) }
-	holder := []wire.Member[struct{}]{{Name: "a", Value: empty}, {Name: "b", Value: empty}}
+	holder := []wire.FieldOf[struct{}]{{Name: "a", Value: empty}, {Name: "b", Value: empty}}
 	r := read(t, `[{"a":{},"b":{}},{"a":{},"b":{}}]`, func(c *wire.Codec) {
 		c.Each(func() {
 			var v struct{}
@@ -350,7 +350,7 @@ func TestOneMemberMayDriftInTwoWays(t *testing.T) {
 		})
 	})
 	require.Empty(t, r.err)
-	assert.Equal(t, []wire.Drift{{Path: "[]", Kind: "number for text"}, {Path: "[]", Kind: "null for text"}}, r.drifts)
+	assert.Equal(t, []wire.Drift{{Path: "[]", Kind: "number for string"}, {Path: "[]", Kind: "null for string"}}, r.drifts)
 }
 
 func TestDriftIsNotKeptWhereNobodyWatches(t *testing.T) {
@@ -372,8 +372,8 @@ type letter struct {
 	data wire.Mark
 }
 
-var letterMembers = []wire.Member[letter]{
-	{Name: "head", Value: func(c *wire.Codec, l *letter) { c.Text(&l.Head) }},
+var letterMembers = []wire.FieldOf[letter]{
+	{Name: "head", Value: func(c *wire.Codec, l *letter) { c.String(&l.Head) }},
 	{Name: "data", Value: func(c *wire.Codec, l *letter) { l.data = c.Mark(); c.Skip() }},
 }
 
@@ -388,16 +388,16 @@ func TestRewindReadsAgain(t *testing.T) {
 		{name: "last", text: `{"head":"\u0068","data":{"id":"1","name":"Rex"}}`, want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}},
 		{
 			name: "drift has the path", text: `{"data":{"id":1,"name":"Rex"},"head":"h"}`,
-			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "data.id", Kind: "number for text"}},
+			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "data.id", Kind: "number for string"}},
 		},
-		{name: "errors have the path", text: `{"data":{"id":"1","name":true},"head":"h"}`, err: "data.name: want text"},
+		{name: "errors have the path", text: `{"data":{"id":"1","name":true},"head":"h"}`, err: "data.name: expected a string"},
 		{
 			name: "many unknown members before and after", text: `{` + memberList(20, plainName) + `,"data":{"id":"1","name":"Rex"},"head":"h","x":1}`,
-			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown member"}},
+			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown field"}},
 		},
 		{
 			name: "unknown members in data", text: `{"x":1,"data":{"id":"1","x":1,"name":"Rex"},"head":"h"}`,
-			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown member"}, {Path: "data.*", Kind: "unknown member"}},
+			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown field"}, {Path: "data.*", Kind: "unknown field"}},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -430,8 +430,8 @@ type patient struct {
 	Pet                  pet
 }
 
-var patientMembers = []wire.Member[patient]{
-	{Name: "before", Value: func(c *wire.Codec, p *patient) { c.Text(&p.Before) }},
+var patientMembers = []wire.FieldOf[patient]{
+	{Name: "before", Value: func(c *wire.Codec, p *patient) { c.String(&p.Before) }},
 	{Name: "data", Value: func(c *wire.Codec, p *patient) {
 		mark := c.Mark()
 		wire.Object(c, &p.Pet, petMembers, wire.Whole)
@@ -441,7 +441,7 @@ var patientMembers = []wire.Member[patient]{
 			c.Skip()
 		}
 	}},
-	{Name: "after", Value: func(c *wire.Codec, p *patient) { c.Text(&p.After) }},
+	{Name: "after", Value: func(c *wire.Codec, p *patient) { c.String(&p.After) }},
 }
 
 func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
@@ -450,16 +450,16 @@ func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
 		name, text, err string
 		want            patient
 	}{
-		{"the texts before are kept", `{"before":"b","data":{"id":"1","name":7},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.name: want text"}},
-		{"not even an object", `{"before":"b","data":[{"id":"1"}],"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data: want object"}},
-		{"deep within", `{"before":"b","data":{"x":[[{"y":1}]],"id":{"z":[1]}},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.id: want text"}},
-		{"the texts after are not handed out", `{"before":"b","data":{"id":"1","name":"Rex","chip":true},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.chip: want text"}},
-		{"a name within and after", `{"data":{"z":1,"id":7.5},"z":1,"after":"a"}`, "", patient{After: "a", Wrong: "data.id: want text"}},
+		{"the texts before are kept", `{"before":"b","data":{"id":"1","name":7},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.name: expected a string"}},
+		{"not even an object", `{"before":"b","data":[{"id":"1"}],"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data: expected an object"}},
+		{"deep within", `{"before":"b","data":{"x":[[{"y":1}]],"id":{"z":[1]}},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.id: expected a string"}},
+		{"the texts after are not handed out", `{"before":"b","data":{"id":"1","name":"Rex","chip":true},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.chip: expected a string"}},
+		{"a name within and after", `{"data":{"z":1,"id":7.5},"z":1,"after":"a"}`, "", patient{After: "a", Wrong: "data.id: expected a string"}},
 		{"what follows must be sound", `{"data":{"id":7.5,"name":"a" "b"}}`, notStrict + "a comma or a closing bracket is missing", patient{}},
-		{"a name before and after", `{"x":1,"data":{"id":7.5},"x":1}`, notStrict + "a member name is repeated", patient{}},
-		{"data twice", `{"data":{"id":7.5},"data":{"id":7.5}}`, notStrict + "a member name is repeated", patient{}},
-		{"a wrong kind that is no JSON", `{"data":tru}`, notStrict + "a value is misspelt", patient{}},
-		{"an error after it", `{"data":1,"after":2}`, "after: want text", patient{}},
+		{"a name before and after", `{"x":1,"data":{"id":7.5},"x":1}`, notStrict + "a field name appears twice", patient{}},
+		{"data twice", `{"data":{"id":7.5},"data":{"id":7.5}}`, notStrict + "a field name appears twice", patient{}},
+		{"a wrong kind that is no JSON", `{"data":tru}`, notStrict + "a value is misspelled", patient{}},
+		{"an error after it", `{"data":1,"after":2}`, "after: expected a string", patient{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -481,7 +481,7 @@ func TestElementsMustBeWorthTheirMemory(t *testing.T) {
 		Name string
 		Room [1000]byte
 	}
-	members := []wire.Member[large]{{Name: "n", Value: func(c *wire.Codec, v *large) { c.Text(&v.Name) }}}
+	members := []wire.FieldOf[large]{{Name: "n", Value: func(c *wire.Codec, v *large) { c.String(&v.Name) }}}
 	read := func(text string) *wire.Error {
 		c := wire.NewReader([]byte(text), false)
 		defer c.Release()

@@ -17,9 +17,9 @@ import (
 func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
 	canary := []byte("QQcanary")
 	var a, b string
-	members := []Member[struct{}]{
-		{Name: "a", Value: func(c *Codec, _ *struct{}) { c.Text(&a) }},
-		{Name: "b", Value: func(c *Codec, _ *struct{}) { c.Text(&b) }},
+	members := []FieldOf[struct{}]{
+		{Name: "a", Value: func(c *Codec, _ *struct{}) { c.String(&a) }},
+		{Name: "b", Value: func(c *Codec, _ *struct{}) { c.String(&b) }},
 	}
 	c := NewReader([]byte(`{"QQcanary1":1,"\u0051Qcanary2":2,"a":"QQcanary","b":"QQ\u0063anary","QQcanary3":0,"x":`), true)
 	var none struct{}
@@ -37,7 +37,7 @@ func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
 
 	assert.Equal(t, make([]byte, len(slab)), slab)
 	assert.Equal(t, make([]byte, len(scratch)), scratch)
-	assert.Equal(t, make([]pendingText, len(pending)), pending)
+	assert.Equal(t, make([]pendingString, len(pending)), pending)
 	assert.Equal(t, make([][]byte, len(names)), names)
 	assert.Nil(t, c.buf)
 	assert.Nil(t, c.err)
@@ -51,7 +51,7 @@ func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
 func TestReleaseLeavesNothingOfWhatWasHandedOut(t *testing.T) {
 	c := NewReader([]byte(`"QQ\u0063anary"`), true)
 	var text string
-	c.Text(&text)
+	c.String(&text)
 	c.End()
 	require.Equal(t, "QQcanary", text)
 
@@ -62,14 +62,14 @@ func TestReleaseLeavesNothingOfWhatWasHandedOut(t *testing.T) {
 
 	assert.Equal(t, make([]byte, len(slab)), slab)
 	assert.Equal(t, make([]byte, len(scratch)), scratch)
-	assert.Equal(t, make([]pendingText, len(pending)), pending)
+	assert.Equal(t, make([]pendingString, len(pending)), pending)
 }
 
 // Amounts are payload too, and the next reader is not to know them.
 func TestReleaseForgetsAmounts(t *testing.T) {
 	c := NewReader([]byte(`"12.34"`), false)
 	var sum decimal.Decimal
-	c.MoneyText(&sum)
+	c.DecimalString(&sum)
 	known := c.amounts
 	require.True(t, slices.ContainsFunc(known.places[:], func(a amount) bool { return a.coefficient == 1234 }))
 	c.Release()
@@ -87,14 +87,14 @@ func TestAUsedReaderIsAsGoodAsNew(t *testing.T) {
 		c := NewReader([]byte(left), true)
 		c.Masking = true
 		var text string
-		c.Each(func() { c.Text(&text) })
-		c.Map(func([]byte) { c.Text(&text); c.Skip() })
+		c.Each(func() { c.String(&text) })
+		c.Map(func([]byte) { c.String(&text); c.Skip() })
 		c.End()
 		c.Release()
 
 		c = NewReader([]byte(`{"a":"b"}`), true)
 		var got string
-		members := []Member[struct{}]{{Name: "a", Required: true, Value: func(c *Codec, _ *struct{}) { c.Text(&got) }}}
+		members := []FieldOf[struct{}]{{Name: "a", Required: true, Value: func(c *Codec, _ *struct{}) { c.String(&got) }}}
 		var none struct{}
 		Object(c, &none, members, Whole)
 		c.End()
@@ -127,10 +127,10 @@ func TestReleaseLeavesNothingWhateverWasRead(t *testing.T) {
 	for _, text := range texts {
 		var a string
 		var list []string
-		members := []Member[struct{}]{
-			{Name: "a", Value: func(c *Codec, _ *struct{}) { c.Text(&a) }},
+		members := []FieldOf[struct{}]{
+			{Name: "a", Value: func(c *Codec, _ *struct{}) { c.String(&a) }},
 			{Name: "b", Value: func(c *Codec, _ *struct{}) { _ = c.CodeBytes() }},
-			{Name: "l", Value: func(c *Codec, _ *struct{}) { c.Texts(&list) }},
+			{Name: "l", Value: func(c *Codec, _ *struct{}) { c.Strings(&list) }},
 		}
 		c := NewReader([]byte(text), true)
 		var none struct{}

@@ -9,26 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is read. Depth counts every open object and array.
+// Limits of a document. The depth counts every open object and array.
 const (
 	maxDepth  = 64
 	maxDrifts = 100
 )
 
-// A Codec reads one JSON text or writes one. Its errors stick: after the first
-// one every call does nothing, so that callers check once, at the end.
+// A Codec reads or writes one JSON document. After the first error every call does
+// nothing, so that callers check once, at the end.
 type Codec struct {
 	buf     []byte
 	pos     int
-	path    []step   // one entry an open container
+	path    []step   // one entry for each open container
 	names   [][]byte // of open objects whose names are not known beforehand
-	scratch []byte   // the current text, unescaped
-	slab    []byte   // the texts of the current element, to become one string
-	pending []pendingText
+	scratch []byte   // the current string, unescaped
+	slab    []byte   // the strings of the current element, to become one allocation
+	pending []pendingString
 	drifts  []Drift
 	cost    int      // of the elements so far, in bytes
-	amounts *amounts // nil: there was none yet
-	block   any      // of Part: what is left of it
+	amounts *amounts // nil: none so far
+	block   any      // the rest of Part's block
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool
@@ -38,64 +38,79 @@ type Codec struct {
 	out     []byte
 }
 
-// step is where in an open container the Codec is: at an element, or at a member,
-// by the place of its name in the text. It is no string because it is set once a
-// member, and a pointer that is set costs most where the collector runs.
+// step is the position in an open container: an element, or a field, by the offset
+// of its name. It is not a string because it is set for every field, and writing a
+// pointer is expensive while the garbage collector runs.
 type step int
 
 const (
-	nowhere step = -1 - iota // before the first member
+	nowhere step = -1 - iota // before the first field
 	element
-	anyName // a member whose name is payload
+	anyName // a field whose name is payload
 )
 
-type pendingText struct {
+type pendingString struct {
 	dst *string
 	end int
 }
 
-// Drift is a deviation from the interface that was tolerated.
+// Drift is a tolerated deviation from the API.
 type Drift struct {
-	// Path is where it is, like "data.data[].fee".
+	// Path is the place, like "data.data[].fee".
 	Path string
-	// Kind is what it is, like "text for number"; never a value.
+	// Kind is what deviates, like "string for number"; never a value.
 	Kind string
 }
 
-// Error says why a text could not be read. It holds no byte of the text.
+// Error is why a document could not be read. It contains no byte of the document.
 type Error struct {
-	// Path is where it is, like "data.data[].fee"; "" for the whole answer, and
-	// with Malformed.
+	// Path is the place, like "data.data[].fee"; "" for the whole document, and with
+	// Malformed.
 	Path string
-	// Problem is what was wanted there; with Malformed, what is not JSON.
+	// Problem is what was expected there; "": the field is missing. With Malformed, it
+	// is what is wrong with the JSON.
 	Problem string
-	// Malformed says that it is not strict JSON, as against JSON of the wrong kind.
+	// Malformed reports that the document is not strict JSON, as opposed to JSON of
+	// the wrong shape.
 	Malformed bool
 }
 
+const (
+	isMissing      = ""
+	isHTML         = "HTML"
+	duplicateField = "a field name appears twice"
+)
+
+// Missing returns the error for a field that is missing at path.
+func Missing(path string) *Error { return &Error{Path: path, Problem: isMissing} }
+
 func (e *Error) Error() string {
 	switch {
+	case e.Malformed && e.Problem == isHTML:
+		return "the response is HTML, not JSON: check the base URL and any proxy"
 	case e.Malformed:
-		return "the answer is not strict JSON: " + e.Problem
+		return "the response is not strict JSON: " + e.Problem
+	case e.Problem == isMissing:
+		return e.Path + " is missing"
 	case e.Path == "":
-		return "the answer: want " + e.Problem
+		return "expected " + e.Problem
 	}
-	return e.Path + ": want " + e.Problem
+	return e.Path + ": expected " + e.Problem
 }
 
 var codecs = sync.Pool{New: func() any { return new(Codec) }}
 
-// NewReader returns a Codec that reads body, from a pool: call [Codec.Release]
-// when done. Where observe is false no drift is kept.
+// NewReader returns a Codec that reads body, from a pool: call [Codec.Release] when
+// done. It records drift only if observe is true.
 func NewReader(body []byte, observe bool) *Codec {
 	c := codecs.Get().(*Codec)
 	c.buf, c.observe = body, observe
 	return c
 }
 
-// Release clears the Codec, so that no payload stays in the pool, and gives it
-// back. What an extraordinary text made grow is left to the collector: cleared
-// each time, it would cost every later one.
+// Release clears the Codec, so that no payload stays in the pool, and returns it to
+// the pool. Buffers that an extraordinary document made large are dropped: clearing
+// them would slow down every later one.
 func (c *Codec) Release() {
 	c.amounts.forget()
 	*c = Codec{
@@ -105,7 +120,7 @@ func (c *Codec) Release() {
 	codecs.Put(c)
 }
 
-// maxKept is the capacity up to which a Codec keeps a buffer for its next text.
+// maxKept is the capacity up to which a Codec keeps a buffer for its next document.
 const maxKept = 64 << 10
 
 func emptied[T any](s []T) []T {
@@ -119,7 +134,7 @@ func emptied[T any](s []T) []T {
 // Err returns the first error, or nil.
 func (c *Codec) Err() *Error { return c.err }
 
-// Drifts returns what was tolerated, each path and kind once.
+// Drifts returns the tolerated deviations, each path and kind once.
 func (c *Codec) Drifts() []Drift { return c.drifts }
 
 // End checks that nothing but white space follows.
@@ -130,8 +145,8 @@ func (c *Codec) End() {
 	c.Flush()
 }
 
-// Kind returns the first byte of the next value: one of { [ " t f n 0 -, with
-// every digit as '0', or 0 where there is none.
+// Kind returns the first byte of the next value: one of { [ " t f n 0 -, with every
+// digit as '0', or 0 if there is none.
 func (c *Codec) Kind() byte {
 	b := c.peek()
 	if b >= '0' && b <= '9' {
@@ -143,11 +158,11 @@ func (c *Codec) Kind() byte {
 // Mark is a place to return to with [Codec.Rewind].
 type Mark struct {
 	pos, path, names int
-	member           step
+	step             step
 }
 
-// Mark returns the current place, which is within a container. The texts read
-// so far are handed out: Rewind forgets only those that come after it.
+// Mark returns the current place, which is within a container. The strings read so
+// far are stored: Rewind forgets only those that come after it.
 func (c *Codec) Mark() Mark {
 	c.Flush()
 	return Mark{c.pos, len(c.path), len(c.names), c.path[len(c.path)-1]}
@@ -156,14 +171,14 @@ func (c *Codec) Mark() Mark {
 // Rewind returns to m and forgets the error that came after it.
 func (c *Codec) Rewind(m Mark) {
 	c.pos, c.path, c.names, c.err = m.pos, c.path[:m.path], c.names[:m.names], nil
-	c.path[len(c.path)-1] = m.member
+	c.path[len(c.path)-1] = m.step
 	c.slab, c.pending = c.slab[:0], c.pending[:0]
 }
 
-// Drift reports a tolerated deviation at the current member.
+// Drift records a tolerated deviation at the current field.
 func (c *Codec) Drift(kind string) { c.driftAt("", kind) }
 
-// driftAt is Drift for a member that is not there.
+// driftAt is Drift for a field that is missing.
 func (c *Codec) driftAt(missing, kind string) {
 	if !c.observe || c.err != nil || len(c.drifts) == maxDrifts {
 		return
@@ -178,10 +193,10 @@ func (c *Codec) driftAt(missing, kind string) {
 	c.drifts = append(c.drifts, Drift{Path: string(path), Kind: kind})
 }
 
-// Fail says that the current value is not what was wanted.
+// Fail records that the current value is not what was expected.
 func (c *Codec) Fail(want string) { c.failAt("", want) }
 
-// failAt is Fail for a member that is not there.
+// failAt is Fail for a field that is missing.
 func (c *Codec) failAt(missing, want string) {
 	if c.err == nil {
 		c.err = &Error{Path: string(c.appendPath(nil, missing)), Problem: want}
@@ -194,8 +209,8 @@ func (c *Codec) malformed(problem string) {
 	}
 }
 
-// appendPath writes where the Codec is, and there the member that is missing, if
-// it is not "".
+// appendPath writes the current path, followed by the name of a missing field unless
+// that is "".
 func (c *Codec) appendPath(dst []byte, missing string) []byte {
 	for _, p := range c.path {
 		switch p {
@@ -214,7 +229,7 @@ func (c *Codec) appendPath(dst []byte, missing string) []byte {
 	return dst
 }
 
-// nameAt reads a name once more that is known, and so holds no quote.
+// nameAt reads a known name again, which therefore contains no quote.
 func (c *Codec) nameAt(p step) []byte {
 	_, name, _ := bytes.Cut(c.buf[p:], []byte{'"'})
 	name, _, _ = bytes.Cut(name, []byte{'"'})
@@ -229,25 +244,25 @@ func withDot(path []byte) []byte {
 	return append(path, '.')
 }
 
-// What a text may cost in memory: some times its own length, and an allowance
-// that makes short ones no matter. Elements with all their members cost less
-// than twice their text; what exceeds this holds nothing worth reading.
+// What a document may cost in memory: a multiple of its length, and an allowance for
+// short ones. Elements with all their fields cost less than twice their length; a
+// document that exceeds this has nothing in it worth reading.
 const (
 	costPerByte = 4
 	costFree    = 256 << 10
 )
 
-// Charge counts the bytes that the next element takes, and fails where a text
-// of tiny elements would cost a multiple of its length.
-func (c *Codec) Charge(n int) bool {
+// Budget counts the n bytes that the next element takes, and fails if a document of
+// tiny elements would cost a multiple of its length.
+func (c *Codec) Budget(n int) bool {
 	if c.cost += n; c.cost > costFree+costPerByte*len(c.buf) {
-		c.malformed("its elements are too many for their size")
+		c.malformed("it has too many tiny elements")
 	}
 	return c.err == nil
 }
 
-// Flush turns the texts gathered since the last Flush into one string and
-// hands each place its part: an element costs one allocation, not one a text.
+// Flush stores the strings read since the last Flush as parts of one: an element
+// costs one allocation, not one for each string.
 func (c *Codec) Flush() {
 	if len(c.pending) == 0 {
 		return
@@ -262,19 +277,19 @@ func (c *Codec) Flush() {
 	c.pending = c.pending[:0]
 }
 
-func (c *Codec) keep(dst *string, text []byte) {
-	if len(text) == 0 {
+func (c *Codec) keep(dst *string, value []byte) {
+	if len(value) == 0 {
 		*dst = ""
 		return
 	}
 	// Not by append alone, which stores the slice's pointer each time: see step.
-	if len(text) > cap(c.slab)-len(c.slab) {
-		c.slab = slices.Grow(c.slab, len(text))
+	if len(value) > cap(c.slab)-len(c.slab) {
+		c.slab = slices.Grow(c.slab, len(value))
 	}
 	start := len(c.slab)
-	c.slab = c.slab[:start+len(text)]
-	copy(c.slab[start:], text)
-	c.pending = append(c.pending, pendingText{dst, len(c.slab)})
+	c.slab = c.slab[:start+len(value)]
+	copy(c.slab[start:], value)
+	c.pending = append(c.pending, pendingString{dst, len(c.slab)})
 }
 
 // peek skips white space and returns the next byte, 0 at the end or after an error.
@@ -285,7 +300,7 @@ func (c *Codec) peek() byte {
 	return c.peekOn()
 }
 
-// peekOn is peek where something stands before the next byte.
+// peekOn is peek if white space or an error comes first.
 func (c *Codec) peekOn() byte {
 	for c.err == nil && c.pos < len(c.buf) {
 		switch b := c.buf[c.pos]; b {
@@ -304,7 +319,7 @@ func (c *Codec) open(bracket byte, what string) bool {
 		return false
 	}
 	if len(c.path) == maxDepth {
-		c.malformed("it is nested too deeply")
+		c.malformed("it is nested too deep")
 		return false
 	}
 	c.pos++
@@ -318,17 +333,30 @@ func (c *Codec) open(bracket byte, what string) bool {
 
 func (c *Codec) close() { c.path = c.path[:len(c.path)-1] }
 
-// wrong fails with what was wanted where a value of another kind stands, and
-// as malformed where no value does.
+// wrong fails with what was expected if the next value, which begins with b, is of
+// another kind, and as malformed if there is no value.
 func (c *Codec) wrong(b byte, want string) {
 	switch b {
 	case '{', '[', '"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n':
 		c.Fail(want)
 	case 0:
 		c.malformed("it ends too early")
+	case '<':
+		c.malformed(c.markup())
 	default:
-		c.malformed("a value is missing")
+		c.malformed(valueMissing)
 	}
+}
+
+const valueMissing = "a value is missing"
+
+// markup recognizes the HTML page of a gateway or a proxy in place of the response.
+func (c *Codec) markup() string {
+	page := bytes.ToLower(c.buf[c.pos:min(c.pos+len("<!doctype html"), len(c.buf))])
+	if len(c.path) == 0 && (bytes.HasPrefix(page, []byte("<!doctype html")) || bytes.HasPrefix(page, []byte("<html"))) {
+		return isHTML
+	}
+	return valueMissing
 }
 
 // more consumes the comma before the next element, or the closing bracket.
@@ -353,21 +381,20 @@ func (c *Codec) more(closing byte, first bool) bool {
 	return false
 }
 
-// memberName consumes a name and its colon. The name is valid until the next
-// text is read, or for good where it holds no escapes.
-func (c *Codec) memberName() []byte {
+// fieldName consumes a name and its colon. The name is valid until the next string is
+// read, or for good if it contains no escapes.
+func (c *Codec) fieldName() []byte {
 	if c.peek() != '"' {
-		c.malformed("a member name is missing")
+		c.malformed("a field name is missing")
 		return nil
 	}
-	name := c.text()
+	name := c.readString()
 	c.colon()
 	return name
 }
 
-// take consumes a name and its colon if they come next without white space, as
-// they do where the service keeps to one order. It spares looking at the name's
-// bytes twice.
+// take consumes a name and its colon if they come next without white space, as they
+// do if the service keeps to one order. It saves reading the name's bytes twice.
 func (c *Codec) take(name string) bool {
 	rest, n := c.buf[c.pos:], len(name)
 	if len(rest) < n+3 || rest[0] != '"' || string(rest[1:n+1]) != name || rest[n+1] != '"' || rest[n+2] != ':' {
@@ -385,7 +412,7 @@ func (c *Codec) colon() {
 	c.pos++
 }
 
-// plain marks the bytes that stand for themselves in a text and need no check.
+// plain marks the bytes that are themselves in a string and need no check.
 var plain = func() (t [256]bool) {
 	for b := ' '; b < utf8.RuneSelf; b++ {
 		t[b] = b != '"' && b != '\\'
@@ -393,9 +420,9 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// text consumes the text whose opening quote is next. The result is valid
-// until the next text is read.
-func (c *Codec) text() []byte {
+// readString consumes the string whose opening quote is next. The result is valid
+// until the next string is read.
+func (c *Codec) readString() []byte {
 	start := c.pos + 1
 	i := start
 	for ; i+8 <= len(c.buf); i += 8 {
@@ -411,27 +438,27 @@ func (c *Codec) text() []byte {
 		c.pos = i + 1
 		return c.buf[start:i]
 	}
-	return c.slowText(start, i)
+	return c.readStringOn(start, i)
 }
 
-// specialBytes looks at eight bytes at once. The lowest bit that is set in the
-// result belongs to the first byte that is not plain; 0 says that all are.
+// specialBytes examines eight bytes at once. The lowest bit that is set in the result
+// belongs to the first byte that is not plain; 0: all are.
 func specialBytes(w uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := w^(ones*'"'), w^(ones*'\\')
 	return (w | (w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
 }
 
-// slowText goes on at i, where the first byte stands that needs attention.
-func (c *Codec) slowText(start, i int) []byte {
+// readStringOn continues at i, the first byte that is not plain.
+func (c *Codec) readStringOn(start, i int) []byte {
 	escaped := false
 	for ; i < len(c.buf) && c.buf[i] != '"'; i++ {
 		switch b := c.buf[i]; {
 		case b == '\\':
 			escaped = true
-			i++ // an escaped quote does not end the text
+			i++ // an escaped quote does not end the string
 		case b < ' ':
-			c.malformed("a text holds a control character")
+			c.malformed("a string contains a control character")
 			return nil
 		}
 	}
@@ -442,17 +469,17 @@ func (c *Codec) slowText(start, i int) []byte {
 	raw := c.buf[start:i]
 	c.pos = i + 1
 	if !utf8.Valid(raw) {
-		c.malformed("a text is not valid UTF-8")
+		c.malformed("a string is not valid UTF-8")
 		return nil
 	}
 	if !escaped {
 		return raw
 	}
 	var ok bool
-	// Never longer than raw: growing little by little would cost a multiple of it.
+	// The result is never longer than raw: one allocation is enough.
 	c.scratch, ok = appendUnescaped(slices.Grow(c.scratch[:0], len(raw)), raw)
 	if !ok {
-		c.malformed("a text holds an invalid escape")
+		c.malformed("a string contains an invalid escape")
 		return nil
 	}
 	return c.scratch
@@ -465,13 +492,13 @@ type nameSet struct {
 }
 
 // fewNames are compared one by one; more go into a map, so that an object of a
-// million names costs no square of it.
+// million names does not take quadratic time.
 const fewNames = 16
 
-// sizeOfName is what a name takes in the map beside its bytes.
+// sizeOfName is what a name takes in the map in addition to its bytes.
 const sizeOfName = 64
 
-// unique adds name to the set; a repeated one is an error.
+// unique adds name to the set; a duplicate is an error.
 func (c *Codec) unique(set *nameSet, name []byte) bool {
 	known := c.names[set.base:]
 	if set.many == nil && len(known) == fewNames {
@@ -480,24 +507,24 @@ func (c *Codec) unique(set *nameSet, name []byte) bool {
 			set.many[string(k)] = struct{}{}
 		}
 	}
-	repeated := false
+	duplicate := false
 	if set.many != nil {
-		if _, repeated = set.many[string(name)]; !repeated && c.Charge(sizeOfName+len(name)) {
+		if _, duplicate = set.many[string(name)]; !duplicate && c.Budget(sizeOfName+len(name)) {
 			set.many[string(name)] = struct{}{}
 		}
 	} else {
 		for _, k := range known {
-			repeated = repeated || string(k) == string(name)
+			duplicate = duplicate || string(k) == string(name)
 		}
 		c.names = append(c.names, c.stable(name))
 	}
-	if repeated {
-		c.malformed("a member name is repeated")
+	if duplicate {
+		c.malformed(duplicateField)
 	}
-	return !repeated
+	return !duplicate
 }
 
-// stable returns name in memory that outlives the next text.
+// stable returns name in memory that the next string does not overwrite.
 func (c *Codec) stable(name []byte) []byte {
 	if len(name) > 0 && len(c.scratch) > 0 && &name[0] == &c.scratch[0] {
 		return append([]byte(nil), name...)
@@ -505,7 +532,7 @@ func (c *Codec) stable(name []byte) []byte {
 	return name
 }
 
-// Skip consumes one value of any kind, checking all of it.
+// Skip consumes one value of any kind, and checks all of it.
 func (c *Codec) Skip() {
 	switch b := c.peek(); b {
 	case '{':
@@ -513,7 +540,7 @@ func (c *Codec) Skip() {
 	case '[':
 		c.Each(c.Skip)
 	case '"':
-		c.text()
+		c.readString()
 	case 't':
 		c.word("true")
 	case 'f':
@@ -529,8 +556,8 @@ func (c *Codec) Skip() {
 	}
 }
 
-// Span consumes one value of any kind and returns its text as it stands in the
-// body: the caller copies what it keeps.
+// Span consumes one value of any kind and returns its JSON as part of the body: the
+// caller copies what it keeps.
 func (c *Codec) Span() []byte {
 	c.peek()
 	start := c.pos
@@ -543,14 +570,14 @@ func (c *Codec) Span() []byte {
 
 func (c *Codec) word(w string) bool {
 	if rest := c.buf[c.pos:]; len(rest) < len(w) || string(rest[:len(w)]) != w {
-		c.malformed("a value is misspelt")
+		c.malformed("a value is misspelled")
 		return false
 	}
 	c.pos += len(w)
 	return true
 }
 
-// number consumes a number by JSON's grammar and returns its text.
+// number consumes a number by JSON's grammar and returns its bytes.
 func (c *Codec) number() []byte {
 	start, i := c.pos, c.pos
 	if i < len(c.buf) && c.buf[i] == '-' {
@@ -572,7 +599,7 @@ func (c *Codec) number() []byte {
 		ok, i = exponent > i, exponent
 	}
 	if !ok {
-		c.malformed("a number is misspelt")
+		c.malformed("a number is misspelled")
 		return nil
 	}
 	c.pos = i

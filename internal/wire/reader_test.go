@@ -13,6 +13,21 @@ import (
 
 func skip(c *wire.Codec) { c.Skip() }
 
+func TestHTMLInPlaceOfJSON(t *testing.T) {
+	t.Parallel()
+	const want = "the response is HTML, not JSON: check the base URL and any proxy"
+	for _, page := range []string{"<html>", "<HTML lang=en>", " \n<!DOCTYPE html><p>4111111111111111"} {
+		c := wire.NewReader([]byte(page), false)
+		c.Skip()
+		assert.EqualError(t, c.Err(), want, page)
+		assert.True(t, c.Err().Malformed, page)
+		c.Release()
+	}
+	for _, other := range []string{"<", "<p>", "<?xml version=1?>", "[<html>]"} {
+		assert.Equal(t, notStrict+"a value is missing", read(t, other, skip).err, other)
+	}
+}
+
 func TestWholeTexts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, problem string }{
@@ -25,7 +40,7 @@ func TestWholeTexts(t *testing.T) {
 		{"byte order mark", "\ufeff{}", "a value is missing"},
 		{"NUL before", "\x00{}", "it ends too early"},
 		{"NUL after", "{}\x00", "bytes follow the end"},
-		{"NUL within", "{\x00}", "a member name is missing"},
+		{"NUL within", "{\x00}", "a field name is missing"},
 		{"a second text", `{}{}`, "bytes follow the end"},
 		{"a bracket after", `{}}`, "bytes follow the end"},
 		{"a comma after", `[],`, "bytes follow the end"},
@@ -34,18 +49,18 @@ func TestWholeTexts(t *testing.T) {
 		{"form feed as white space", "\f{}", "a value is missing"},
 		{"no-break space as white space", "\u00a0{}", "a value is missing"},
 		{"a comment", `/**/{}`, "a value is missing"},
-		{"a page", `<html></html>`, "a value is missing"},
+		{"a page", `<page></page>`, "a value is missing"},
 		{"single quotes", `'a'`, "a value is missing"},
-		{"bare name", `{a:1}`, "a member name is missing"},
+		{"bare name", `{a:1}`, "a field name is missing"},
 		{"not a number", `NaN`, "a value is missing"},
-		{"infinity", `-Infinity`, "a number is misspelt"},
+		{"infinity", `-Infinity`, "a number is misspelled"},
 		{"word in another case", `True`, "a value is missing"},
 		{"colon in an array", `[1:2]`, "a comma or a closing bracket is missing"},
 		{"comma for colon", `{"a",1}`, "a colon is missing"},
 		{"array cut short", `[`, "it ends too early"},
 		{"array cut short after an element", `[1`, "it ends too early"},
 		{"array cut short after a comma", `[1,`, "it ends too early"},
-		{"object cut short", `{`, "a member name is missing"},
+		{"object cut short", `{`, "a field name is missing"},
 		{"object cut short after a name", `{"a"`, "a colon is missing"},
 		{"object cut short after a colon", `{"a":`, "it ends too early"},
 		{"object cut short after a value", `{"a":1`, "it ends too early"},
@@ -75,9 +90,9 @@ func TestNumbersFollowTheGrammar(t *testing.T) {
 		plainly(t, r)
 	}
 	for text, problem := range map[string]string{
-		"-": "a number is misspelt", "01": "a number is misspelt", "-01": "a number is misspelt", "00": "a number is misspelt",
-		"1.": "a number is misspelt", "1.e5": "a number is misspelt", "-.5": "a number is misspelt", "--1": "a number is misspelt",
-		"1e": "a number is misspelt", "1e+": "a number is misspelt", "1E-": "a number is misspelt", "-x": "a number is misspelt",
+		"-": "a number is misspelled", "01": "a number is misspelled", "-01": "a number is misspelled", "00": "a number is misspelled",
+		"1.": "a number is misspelled", "1.e5": "a number is misspelled", "-.5": "a number is misspelled", "--1": "a number is misspelled",
+		"1e": "a number is misspelled", "1e+": "a number is misspelled", "1E-": "a number is misspelled", "-x": "a number is misspelled",
 		"+1": "a value is missing", ".5": "a value is missing",
 		"1.2.3": "bytes follow the end", "0x10": "bytes follow the end", "1_000": "bytes follow the end", "1e5.0": "bytes follow the end",
 		"1,5": "bytes follow the end", "1-": "bytes follow the end", "1e5e5": "bytes follow the end", "1\u0661": "bytes follow the end",
@@ -90,9 +105,9 @@ func TestNumbersFollowTheGrammar(t *testing.T) {
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	const (
-		control = "a text holds a control character"
-		utf8    = "a text is not valid UTF-8"
-		escape  = "a text holds an invalid escape"
+		control = "a string contains a control character"
+		utf8    = "a string is not valid UTF-8"
+		escape  = "a string contains an invalid escape"
 		short   = "it ends too early"
 	)
 	for _, test := range []struct{ name, text, want, problem string }{
@@ -158,7 +173,7 @@ func TestTexts(t *testing.T) {
 			quoted := `"` + test.text + `"`
 			var value, name string
 			for place, r := range map[string]result{
-				"value":        read(t, quoted, func(c *wire.Codec) { c.Text(&value) }),
+				"value":        read(t, quoted, func(c *wire.Codec) { c.String(&value) }),
 				"element":      read(t, "["+quoted+"]", func(c *wire.Codec) { c.Each(func() { value = string(c.Bytes()) }) }),
 				"skipped":      read(t, quoted, skip),
 				"name":         read(t, `{`+quoted+`:1}`, func(c *wire.Codec) { c.Map(func(n []byte) { name = string(n); c.Skip() }) }),
@@ -178,7 +193,7 @@ func TestTexts(t *testing.T) {
 				for after := range 17 {
 					tail := strings.Repeat("s", after)
 					var got string
-					r := read(t, `["`+padded+tail+`"]`, func(c *wire.Codec) { c.Each(func() { c.Text(&got) }) })
+					r := read(t, `["`+padded+tail+`"]`, func(c *wire.Codec) { c.Each(func() { c.String(&got) }) })
 					switch {
 					case test.problem == "":
 						require.Equal(t, strings.Repeat("p", before)+test.want+tail, got)
@@ -198,7 +213,7 @@ func TestATextIsBorrowedUntilTheNext(t *testing.T) {
 	plainly(t, read(t, `["\u0061bc","\u0064ef","\u0067"]`, func(c *wire.Codec) {
 		all := []*string{&first, &second, &third}
 		c.Each(func() {
-			c.Text(all[0])
+			c.String(all[0])
 			all = all[1:]
 		})
 	}))
@@ -218,8 +233,8 @@ type node struct {
 
 func readNode(c *wire.Codec, n *node) { wire.Object(c, n, nodeMembers(), wire.Lenient) }
 
-func nodeMembers() []wire.Member[node] {
-	return []wire.Member[node]{
+func nodeMembers() []wire.FieldOf[node] {
+	return []wire.FieldOf[node]{
 		{Name: "child", Value: func(c *wire.Codec, n *node) {
 			n.Child = new(node)
 			readNode(c, n.Child)
@@ -259,7 +274,7 @@ func TestDepthEndsAt64(t *testing.T) {
 			}
 			require.Equal(t, 64, strings.Count(deepest, "[")+strings.Count(deepest, "{"))
 			assert.Empty(t, read(t, deepest, test.read).err)
-			refused(t, notStrict+"it is nested too deeply", read(t, nested(test.open, test.inner, test.end, levels+1), test.read))
+			refused(t, notStrict+"it is nested too deep", read(t, nested(test.open, test.inner, test.end, levels+1), test.read))
 		})
 	}
 }
@@ -267,7 +282,7 @@ func TestDepthEndsAt64(t *testing.T) {
 func TestAMillionBracketsAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, open := range []string{"[", `{"a":`} {
-		refused(t, notStrict+"it is nested too deeply", read(t, strings.Repeat(open, 1_000_000), skip))
+		refused(t, notStrict+"it is nested too deep", read(t, strings.Repeat(open, 1_000_000), skip))
 	}
 }
 
@@ -312,7 +327,7 @@ func TestRepeatedNames(t *testing.T) {
 		{"unknown, an escaped text in between", `{"\u0078":"\u0079","x":1}`, true},
 		{"empty", `{"":1,"":1}`, true},
 		{"with other white space", `{"x" : 1 , "x":1}`, true},
-		{"within an unknown member", `{"x":{"y":1,"y":1}}`, true},
+		{"within an unknown field", `{"x":{"y":1,"y":1}}`, true},
 		{"within a known member", `{"other":{"y":1,"y":1}}`, true},
 		{"deep within", `{"other":[[{"z":[{"y":1,"\u0079":1}]}]]}`, true},
 		{"after a nested object with the same name", `{"x":{"x":1},"x":1}`, true},
@@ -343,7 +358,7 @@ func TestRepeatedNames(t *testing.T) {
 			for way, read1 := range ways() {
 				r := read(t, test.text, read1)
 				if test.repeated {
-					assert.Equal(t, notStrict+"a member name is repeated", r.err, way)
+					assert.Equal(t, notStrict+"a field name appears twice", r.err, way)
 				} else {
 					assert.Empty(t, r.err, way)
 				}

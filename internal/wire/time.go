@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// ParseDate reads YYYY-MM-DD, which must be a day that exists.
+// ParseDate reads YYYY-MM-DD, which must be a valid date.
 func ParseDate(b []byte) (year, month, day int, ok bool) {
 	if len(b) != 10 || b[4] != '-' || b[7] != '-' {
 		return 0, 0, 0, false

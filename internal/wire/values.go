@@ -5,34 +5,34 @@ import (
 	"math"
 )
 
-// Text reads or writes a text. Null is drift and reads as "".
-func (c *Codec) Text(dst *string) { c.textValue(dst, nullIsDrift, false) }
+// String reads or writes a string. Null is drift and reads as "".
+func (c *Codec) String(dst *string) { c.stringValue(dst, nullIsDrift, false) }
 
-// NullText reads or writes a text that may be null, which reads as "".
-func (c *Codec) NullText(dst *string) { c.textValue(dst, nullIsFine, false) }
+// NullString reads or writes a string that may be null, which reads as "".
+func (c *Codec) NullString(dst *string) { c.stringValue(dst, nullIsFine, false) }
 
-// Code reads or writes an identifier or a code, which as a number is drift.
-func (c *Codec) Code(dst *string) { c.textValue(dst, nullIsDrift, true) }
+// Code reads or writes an identifier or a code. A number is drift.
+func (c *Codec) Code(dst *string) { c.stringValue(dst, nullIsDrift, true) }
 
 // RequiredCode reads or writes a code that must not be null.
-func (c *Codec) RequiredCode(dst *string) { c.textValue(dst, nullFails, true) }
+func (c *Codec) RequiredCode(dst *string) { c.stringValue(dst, nullFails, true) }
 
 // ID reads or writes an identifier that must be neither null nor blank.
 func (c *Codec) ID(dst *string) {
 	c.CleanedID(dst, func(id []byte) []byte { return id })
 }
 
-// CleanedID is [Codec.ID] for an identifier of which only the part that clean
-// returns is kept; that something was left out is drift.
+// CleanedID is [Codec.ID] for an identifier of which only the part that clean returns
+// is kept; if that is less than all of it, it is drift.
 func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	if c.writing {
-		c.out = AppendText(c.out, *dst)
+		c.out = AppendString(c.out, *dst)
 		return
 	}
-	given := c.textBytes(nullFails, true)
+	given := c.stringBytes(nullFails, true)
 	b := clean(given)
 	if len(b) < len(given) {
-		c.Drift("unprintable identifier")
+		c.Drift("identifier with invisible characters")
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		c.Fail("an identifier")
@@ -50,45 +50,45 @@ const (
 	nullFails
 )
 
-func (c *Codec) textValue(dst *string, null nullRule, numberToo bool) {
+func (c *Codec) stringValue(dst *string, null nullRule, numberToo bool) {
 	if c.writing {
-		c.out = AppendText(c.out, *dst)
+		c.out = AppendString(c.out, *dst)
 		return
 	}
-	if b := c.textBytes(null, numberToo); c.err == nil {
+	if b := c.stringBytes(null, numberToo); c.err == nil {
 		c.keep(dst, b)
 	}
 }
 
-// Bytes reads a text, valid until the next one is read; null is drift and
-// reads as nothing.
-func (c *Codec) Bytes() []byte { return c.textBytes(nullIsDrift, false) }
+// Bytes reads a string, valid until the next one is read. Null is drift and reads as
+// nil.
+func (c *Codec) Bytes() []byte { return c.stringBytes(nullIsDrift, false) }
 
-// CodeBytes is [Codec.Bytes] for an identifier or code, which as a number is drift.
-func (c *Codec) CodeBytes() []byte { return c.textBytes(nullIsDrift, true) }
+// CodeBytes is [Codec.Bytes] for an identifier or a code. A number is drift.
+func (c *Codec) CodeBytes() []byte { return c.stringBytes(nullIsDrift, true) }
 
-func (c *Codec) textBytes(null nullRule, numberToo bool) []byte {
+func (c *Codec) stringBytes(null nullRule, numberToo bool) []byte {
 	switch b := c.peek(); {
 	case b == '"':
-		return c.text()
+		return c.readString()
 	case b == 'n' && null != nullFails:
 		if null == nullIsDrift {
-			c.Drift("null for text")
+			c.Drift("null for string")
 		}
 		c.word("null")
 	case numberToo && (b == '-' || b >= '0' && b <= '9'):
 		if lit := c.number(); integer(lit) {
-			c.Drift("number for text")
+			c.Drift("number for string")
 			return lit
 		}
-		c.Fail("text")
+		c.Fail("a string")
 	default:
-		c.wrong(b, "text")
+		c.wrong(b, "a string")
 	}
 	return nil
 }
 
-// Int reads or writes an integer. Text is drift, and so is null, which reads as 0.
+// Int reads or writes an integer. A string is drift, and so is null, which reads as 0.
 func (c *Codec) Int(dst *int) {
 	if c.writing {
 		c.out = appendInt(c.out, int64(*dst))
@@ -106,7 +106,7 @@ func (c *Codec) Int64(dst *int64) {
 	*dst = c.integer(nullIsDrift)
 }
 
-// Count is [Codec.Int] for a number that must be there and not be negative.
+// Count is [Codec.Int] for a number that must be neither null nor negative.
 func (c *Codec) Count(dst *int) {
 	if c.writing {
 		c.out = appendInt(c.out, int64(*dst))
@@ -117,7 +117,7 @@ func (c *Codec) Count(dst *int) {
 	}
 }
 
-// RequiredInt64 is [Codec.Int64] for a number that must be there.
+// RequiredInt64 is [Codec.Int64] for a number that must not be null.
 func (c *Codec) RequiredInt64(dst *int64) {
 	if c.writing {
 		c.out = appendInt(c.out, *dst)
@@ -126,8 +126,7 @@ func (c *Codec) RequiredInt64(dst *int64) {
 	*dst = c.integer(nullFails)
 }
 
-// ExactInt reads an integer that is nothing but that: no text, no fraction, no
-// exponent, no null.
+// ExactInt reads an integer and nothing else: no string, fraction, exponent or null.
 func (c *Codec) ExactInt(dst *int) {
 	if b := c.peek(); b != '-' && (b < '0' || b > '9') {
 		c.wrong(b, "an integer")
@@ -141,8 +140,8 @@ func (c *Codec) integer(null nullRule) int64 {
 	case b == '-' || b >= '0' && b <= '9':
 		return c.parseInteger(c.number())
 	case b == '"':
-		n := c.parseInteger(c.text())
-		c.Drift("text for number")
+		n := c.parseInteger(c.readString())
+		c.Drift("string for number")
 		return n
 	case b == 'n' && null != nullFails:
 		c.Drift("null for number")
@@ -172,7 +171,7 @@ func (c *Codec) parseInteger(lit []byte) int64 {
 	return n
 }
 
-// integer says whether lit is an integer without leading zeros.
+// integer reports whether lit is an integer without leading zeros.
 func integer(lit []byte) bool {
 	if len(lit) > 0 && lit[0] == '-' {
 		lit = lit[1:]
@@ -188,7 +187,7 @@ func parseInt(lit []byte) (int64, bool) {
 	if negative {
 		lit = lit[1:]
 	}
-	// Counted down, since the negative range is the larger by one.
+	// Counted down, since the negative range is larger by one.
 	var n int64
 	for _, b := range lit {
 		d := int64(b - '0')
@@ -203,8 +202,8 @@ func parseInt(lit []byte) (int64, bool) {
 	return -n, n != math.MinInt64
 }
 
-// Flag reads or writes a 0 or 1. Another number is true; that, text, a boolean
-// and null are drift.
+// Flag reads or writes 0 or 1. Any other number is true and drift; a string, a
+// boolean and null are drift too.
 func (c *Codec) Flag(dst *bool) {
 	if c.writing {
 		c.out = append(c.out, "01"[b2i(*dst)])
@@ -215,11 +214,11 @@ func (c *Codec) Flag(dst *bool) {
 		*dst = c.boolean(b)
 		c.Drift("boolean for number")
 	case '"':
-		n := c.parseInteger(c.text())
+		n := c.parseInteger(c.readString())
 		if n != 0 && n != 1 {
 			c.Fail("0 or 1")
 		}
-		c.Drift("text for number")
+		c.Drift("string for number")
 		*dst = n != 0
 	default:
 		n := c.integer(nullIsDrift)
@@ -230,8 +229,8 @@ func (c *Codec) Flag(dst *bool) {
 	}
 }
 
-// Bool reads or writes a boolean. 0 and 1, as numbers or text, are drift, and
-// so is null, which reads as false.
+// Bool reads or writes a boolean. 0 and 1, as numbers or strings, are drift, and so
+// is null, which reads as false.
 func (c *Codec) Bool(dst *bool) {
 	if c.writing {
 		c.out = append(c.out, [2]string{"false", "true"}[b2i(*dst)]...)
@@ -245,8 +244,8 @@ func (c *Codec) Bool(dst *bool) {
 		c.word("null")
 		*dst = false
 	case '"':
-		*dst = c.bit(c.text())
-		c.Drift("text for boolean")
+		*dst = c.bit(c.readString())
+		c.Drift("string for boolean")
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		*dst = c.bit(c.number())
 		c.Drift("number for boolean")
@@ -270,10 +269,10 @@ func (c *Codec) bit(lit []byte) bool {
 	return string(lit) == "1"
 }
 
-// Texts reads or writes a list of texts. Null is drift and reads as none.
-func (c *Codec) Texts(dst *[]string) {
+// Strings reads or writes a list of strings. Null is drift and reads as nil.
+func (c *Codec) Strings(dst *[]string) {
 	if c.writing {
-		writeList(c, *dst, func(s *string) { c.out = AppendText(c.out, *s) })
+		writeList(c, *dst, func(s *string) { c.out = AppendString(c.out, *s) })
 		return
 	}
 	if c.nullArray() {
@@ -282,27 +281,26 @@ func (c *Codec) Texts(dst *[]string) {
 	}
 	*dst = []string{}
 	c.Each(func() {
-		if !c.Charge(sizeOfText) {
+		if !c.Budget(sizeOfString) {
 			return
 		}
 		if b := c.peek(); b != '"' {
-			c.wrong(b, "text")
+			c.wrong(b, "a string")
 			return
 		}
-		*dst = append(*dst, string(c.text()))
+		*dst = append(*dst, string(c.readString()))
 	})
 }
 
-// sizeOfText is what an element of a list of texts takes beside its bytes.
-const sizeOfText = 32
+// sizeOfString is what a string in a list takes in addition to its bytes.
+const sizeOfString = 32
 
-// Codes is [Codec.Texts] for digits, which as numbers are drift, and which
-// must not be null.
+// Codes is [Codec.Strings] for digits. Numbers are drift; null is an error.
 func (c *Codec) Codes(dst *[]string) {
 	*dst = []string{}
 	c.Each(func() {
-		if c.Charge(sizeOfText) {
-			*dst = append(*dst, string(c.textBytes(nullFails, true)))
+		if c.Budget(sizeOfString) {
+			*dst = append(*dst, string(c.stringBytes(nullFails, true)))
 		}
 	})
 }
@@ -315,10 +313,10 @@ func (c *Codec) nullArray() bool {
 	return c.word("null")
 }
 
-// Null consumes a null, if that is next.
+// Null consumes a null if that is next, and reports whether it was.
 func (c *Codec) Null() bool { return c.peek() == 'n' && c.word("null") }
 
-// EmptyObject consumes an object without members, if that is next.
+// EmptyObject consumes an empty object if that is next, and reports whether it was.
 func (c *Codec) EmptyObject() bool {
 	if c.peek() != '{' {
 		return false

@@ -25,11 +25,11 @@ func documented(text string, want any) form          { return form{text: text, w
 func tolerated(text string, want any, k string) form { return form{text: text, want: want, drift: k} }
 
 // mismatch is JSON of the wrong kind, which fails with the member's name.
-func mismatch(text, want string) form { return form{text: text, err: "v: want " + want} }
+func mismatch(text, want string) form { return form{text: text, err: "v: expected " + want} }
 
 // mismatchIn fails within the value.
 func mismatchIn(text, path, want string) form {
-	return form{text: text, err: path + ": want " + want}
+	return form{text: text, err: path + ": expected " + want}
 }
 
 // broken is no JSON.
@@ -47,12 +47,12 @@ func others(want string, texts ...string) (forms []form) {
 // wrong kind may be refused as that: a caller that goes on past a wrong kind
 // skips the value, and Skip sees the rest.
 var neverJSON = []form{
-	broken(`tru`, "a value is misspelt"),
-	broken(`nul`, "a value is misspelt"),
-	broken(`flase`, "a value is misspelt"),
+	broken(`tru`, "a value is misspelled"),
+	broken(`nul`, "a value is misspelled"),
+	broken(`flase`, "a value is misspelled"),
 	broken(`"open`, "it ends too early"),
-	broken(`-`, "a number is misspelt"),
-	broken(`1.`, "a number is misspelt"),
+	broken(`-`, "a number is misspelled"),
+	broken(`1.`, "a number is misspelled"),
 	broken(`[1`, "a comma or a closing bracket is missing"), // the wrapping object's brace
 	broken(`{"a"`, "a colon is missing"),
 	broken(`x`, "a value is missing"),
@@ -120,7 +120,7 @@ func integers[T int | int64](largest T) []form {
 		`99999999999999999999999999999999999999999`),
 		documented(`0`, T(0)), documented(`-0`, T(0)), documented(`7`, T(7)),
 		documented(strconv.FormatInt(int64(largest), 10), largest),
-		broken(`01`, "a number is misspelt"), broken(`+1`, "a value is missing"),
+		broken(`01`, "a number is misspelled"), broken(`+1`, "a value is missing"),
 	)
 }
 
@@ -129,21 +129,21 @@ func integerTexts[T int | int64](largest T) []form {
 	return append(others("an integer that fits",
 		`""`, `" 1"`, `"1 "`, `"+1"`, `"01"`, `"-"`, `"--1"`, `"1.0"`, `"1e2"`, `"0x1"`, `"1_0"`, `"abc"`, `"9223372036854775808"`,
 		`"\u0661"`),
-		tolerated(`"0"`, T(0), "text for number"), tolerated(`"12"`, T(12), "text for number"),
-		tolerated(`"`+strconv.FormatInt(int64(largest), 10)+`"`, largest, "text for number"),
-		tolerated(`"\u0031"`, T(1), "text for number"),
-		broken(`"\ud800"`, "a text holds an invalid escape"),
+		tolerated(`"0"`, T(0), "string for number"), tolerated(`"12"`, T(12), "string for number"),
+		tolerated(`"`+strconv.FormatInt(int64(largest), 10)+`"`, largest, "string for number"),
+		tolerated(`"\u0031"`, T(1), "string for number"),
+		broken(`"\ud800"`, "a string contains an invalid escape"),
 	)
 }
 
 // codeNumbers are what an identifier sent as a number may be.
 func codeNumbers() []form {
-	return append(others("text", `1.5`, `1e3`, `-0.0`, `true`, `false`, `{}`, `[]`),
-		tolerated(`12`, "12", "number for text"),
-		tolerated(`0`, "0", "number for text"),
-		tolerated(`-7`, "-7", "number for text"),
-		tolerated(`99999999999999999999999999`, "99999999999999999999999999", "number for text"),
-		broken(`012`, "a number is misspelt"),
+	return append(others("a string", `1.5`, `1e3`, `-0.0`, `true`, `false`, `{}`, `[]`),
+		tolerated(`12`, "12", "number for string"),
+		tolerated(`0`, "0", "number for string"),
+		tolerated(`-7`, "-7", "number for string"),
+		tolerated(`99999999999999999999999999`, "99999999999999999999999999", "number for string"),
+		broken(`012`, "a number is misspelled"),
 	)
 }
 
@@ -159,57 +159,57 @@ var valueTests = []struct {
 	read  reader
 	forms []form
 }{
-	{"Text", into("old", (*wire.Codec).Text), join([]form{
+	{"Text", into("old", (*wire.Codec).String), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"a\u00e9\/"`, "aé/"),
-		tolerated(`null`, "", "null for text"),
-	}, others("text", `12`, `-1`, `true`, `false`, `{}`, `[]`))},
+		tolerated(`null`, "", "null for string"),
+	}, others("a string", `12`, `-1`, `true`, `false`, `{}`, `[]`))},
 
-	{"NullText", into("old", (*wire.Codec).NullText), join([]form{
+	{"NullText", into("old", (*wire.Codec).NullString), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`null`, ""),
-	}, others("text", `12`, `true`, `false`, `{}`, `[]`))},
+	}, others("a string", `12`, `true`, `false`, `{}`, `[]`))},
 
 	{"Code", into("old", (*wire.Codec).Code), join([]form{
 		documented(`"a1"`, "a1"), documented(`""`, ""),
-		tolerated(`null`, "", "null for text"),
+		tolerated(`null`, "", "null for string"),
 	}, codeNumbers())},
 
 	{"RequiredCode", into("old", (*wire.Codec).RequiredCode), join([]form{
 		documented(`"a1"`, "a1"), documented(`""`, ""),
-		mismatch(`null`, "text"),
+		mismatch(`null`, "a string"),
 	}, codeNumbers())},
 
 	{"ID", into("old", (*wire.Codec).ID), join([]form{
 		documented(`"a1"`, "a1"), documented(`"\u0061"`, "a"), documented(`" a "`, " a "),
 		mismatch(`""`, "an identifier"), mismatch(`" "`, "an identifier"), mismatch(`"\u00a0\n"`, "an identifier"),
-		mismatch(`null`, "text"),
+		mismatch(`null`, "a string"),
 	}, codeNumbers())},
 
 	{"Bytes", borrowed((*wire.Codec).Bytes), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"\n"`, "\n"),
-		tolerated(`null`, "", "null for text"),
-	}, others("text", `12`, `true`, `{}`, `[]`))},
+		tolerated(`null`, "", "null for string"),
+	}, others("a string", `12`, `true`, `{}`, `[]`))},
 
 	{"CodeBytes", borrowed((*wire.Codec).CodeBytes), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""),
-		tolerated(`null`, "", "null for text"),
+		tolerated(`null`, "", "null for string"),
 	}, codeNumbers())},
 
 	{"Int", into(99, (*wire.Codec).Int), join(integers(math.MaxInt), integerTexts(math.MaxInt), []form{
 		documented(`-1`, -1), documented(strconv.Itoa(math.MinInt), math.MinInt),
-		tolerated(`"-5"`, -5, "text for number"),
+		tolerated(`"-5"`, -5, "string for number"),
 		tolerated(`null`, 0, "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
 	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](math.MaxInt64), integerTexts[int64](math.MaxInt64), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
-		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "text for number"),
+		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "string for number"),
 		tolerated(`null`, int64(0), "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
 	{"Count", into(99, (*wire.Codec).Count), join(integers(math.MaxInt), integerTexts(math.MaxInt), []form{
 		mismatch(`-1`, "a count"), mismatch(strconv.Itoa(math.MinInt), "a count"),
-		{text: `"-1"`, err: "v: want a count", drift: "text for number"}, // the text was not what was wrong
-		tolerated(`"-0"`, 0, "text for number"),
+		{text: `"-1"`, err: "v: expected a count", drift: "string for number"}, // the text was not what was wrong
+		tolerated(`"-0"`, 0, "string for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
 	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](math.MaxInt64), integerTexts[int64](math.MaxInt64), []form{
@@ -224,7 +224,7 @@ var valueTests = []struct {
 	{"Flag", into(true, (*wire.Codec).Flag), join([]form{
 		documented(`0`, false), documented(`1`, true), documented(`-0`, false),
 		tolerated(`2`, true, "flag other than 0 and 1"), tolerated(`-1`, true, "flag other than 0 and 1"),
-		tolerated(`"0"`, false, "text for number"), tolerated(`"1"`, true, "text for number"),
+		tolerated(`"0"`, false, "string for number"), tolerated(`"1"`, true, "string for number"),
 		tolerated(`true`, true, "boolean for number"), tolerated(`false`, false, "boolean for number"),
 		tolerated(`null`, false, "null for number"),
 		mismatch(`"2"`, "0 or 1"), mismatch(`"-1"`, "0 or 1"),
@@ -236,29 +236,29 @@ var valueTests = []struct {
 	{"Bool", into(true, (*wire.Codec).Bool), join([]form{
 		documented(`true`, true), documented(`false`, false),
 		tolerated(`1`, true, "number for boolean"), tolerated(`0`, false, "number for boolean"),
-		tolerated(`"1"`, true, "text for boolean"), tolerated(`"0"`, false, "text for boolean"),
+		tolerated(`"1"`, true, "string for boolean"), tolerated(`"0"`, false, "string for boolean"),
 		tolerated(`null`, false, "null for boolean"),
 	}, others("a boolean", `2`, `-1`, `-0`, `10`, `1.0`, `"2"`, `""`, `"true"`, `"false"`, `"01"`, `{}`, `[]`))},
 
-	{"Texts", joined((*wire.Codec).Texts), join([]form{
+	{"Texts", joined((*wire.Codec).Strings), join([]form{
 		documented(`["a","","\u0062"]`, `["a" "" "b"]`), documented(`[]`, `[]`), documented(`[ ]`, `[]`),
 		tolerated(`null`, `nil`, "null for array"),
-		mismatchIn(`["a",1]`, "v[]", "text"), mismatchIn(`[null]`, "v[]", "text"), mismatchIn(`[["a"]]`, "v[]", "text"),
+		mismatchIn(`["a",1]`, "v[]", "a string"), mismatchIn(`[null]`, "v[]", "a string"), mismatchIn(`[["a"]]`, "v[]", "a string"),
 		broken(`["a",]`, "a value is missing"), broken(`[,"a"]`, "a value is missing"), broken(`["a" "b"]`, "a comma or a closing bracket is missing"),
 		broken(`["a"`, "a comma or a closing bracket is missing"),
-	}, others("array", `"a"`, `1`, `true`, `{}`))},
+	}, others("an array", `"a"`, `1`, `true`, `{}`))},
 
 	{"Codes", joined((*wire.Codec).Codes), join([]form{
 		documented(`["493193","49319300"]`, `["493193" "49319300"]`), documented(`[]`, `[]`),
-		{text: `["1",2]`, want: `["1" "2"]`, drift: "number for text"},
-		mismatchIn(`[null]`, "v[]", "text"), mismatchIn(`[1.5]`, "v[]", "text"), mismatchIn(`[true]`, "v[]", "text"),
-	}, others("array", `null`, `"1"`, `1`, `true`, `{}`))},
+		{text: `["1",2]`, want: `["1" "2"]`, drift: "number for string"},
+		mismatchIn(`[null]`, "v[]", "a string"), mismatchIn(`[1.5]`, "v[]", "a string"), mismatchIn(`[true]`, "v[]", "a string"),
+	}, others("an array", `null`, `"1"`, `1`, `true`, `{}`))},
 
-	{"MoneyText", money((*wire.Codec).MoneyText), join([]form{
+	{"MoneyText", money((*wire.Codec).DecimalString), join([]form{
 		documented(`"123.450"`, "123450e-3"), documented(`"0"`, "0e0"), documented(`"0.00"`, "0e-2"),
 		documented(`"-7.5"`, "-75e-1"), documented(`"\u0031"`, "1e0"),
-		tolerated(`123.450`, "123450e-3", "number for text"), tolerated(`12e2`, "12e2", "number for text"),
-		tolerated(`0`, "0e0", "number for text"),
+		tolerated(`123.450`, "123450e-3", "number for string"), tolerated(`12e2`, "12e2", "number for string"),
+		tolerated(`0`, "0e0", "number for string"),
 		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"),
 		mismatch(`{}`, "a decimal amount"), mismatch(`[]`, "a decimal amount"),
 		mismatch(`"12e2"`, "a decimal amount of at most 40 digits"), mismatch(`""`, "a decimal amount of at most 40 digits"),
@@ -266,17 +266,17 @@ var valueTests = []struct {
 		mismatch(`1e31`, "a decimal amount of at most 40 digits"),
 	})},
 
-	{"MoneyNumber", money((*wire.Codec).MoneyNumber), join([]form{
+	{"MoneyNumber", money((*wire.Codec).DecimalNumber), join([]form{
 		documented(`12.30`, "1230e-2"), documented(`0`, "0e0"), documented(`-0`, "0e0"), documented(`1e3`, "1e3"),
 		documented(`1.5E-3`, "15e-4"),
 		documented(`1234567890123456789012345678901234567890`, "1234567890123456789012345678901234567890e0"),
-		tolerated(`"12.30"`, "1230e-2", "text for number"),
+		tolerated(`"12.30"`, "1230e-2", "string for number"),
 		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"), mismatch(`false`, "a decimal amount"),
 		mismatch(`{}`, "a decimal amount"), mismatch(`[]`, "a decimal amount"),
 		mismatch(`"1e3"`, "a decimal amount of at most 40 digits"), mismatch(`"."`, "a decimal amount of at most 40 digits"),
 		mismatch(`12345678901234567890123456789012345678901`, "a decimal amount of at most 40 digits"),
 		mismatch(`1e999999999999`, "a decimal amount of at most 40 digits"),
-		broken(`1.`, "a number is misspelt"), broken(`.5`, "a value is missing"),
+		broken(`1.`, "a number is misspelled"), broken(`.5`, "a value is missing"),
 	})},
 
 	{"Span", borrowed((*wire.Codec).Span), []form{
@@ -313,7 +313,7 @@ var valueTests = []struct {
 	}, []form{
 		documented(`{}`, true), documented("{ \n}", true), documented(`{"a":1}`, false), documented(`{"":{}}`, false),
 		documented(`[]`, false), documented(`null`, false), documented(`"{}"`, false), documented(`0`, false), documented(`true`, false),
-		broken(`{,}`, "a member name is missing"), broken(`{]`, "a member name is missing"),
+		broken(`{,}`, "a field name is missing"), broken(`{]`, "a field name is missing"),
 	}},
 
 	{"EmptyArray", func(c *wire.Codec) func() any {
@@ -322,7 +322,7 @@ var valueTests = []struct {
 	}, join([]form{
 		documented(`[]`, nil), documented("[\t]", nil),
 		mismatchIn(`[1]`, "v[]", "an address or an empty array"), mismatchIn(`[{}]`, "v[]", "an address or an empty array"),
-	}, others("array", `{}`, `null`, `""`, `0`, `true`))},
+	}, others("an array", `{}`, `null`, `""`, `0`, `true`))},
 
 	{"Each", func(c *wire.Codec) func() any {
 		var got []string
@@ -332,7 +332,7 @@ var valueTests = []struct {
 		documented(`[1, "a",null ,{"b":2}]`, `1|"a"|null|{"b":2}`), documented(`[]`, ``),
 		broken(`[1 2]`, "a comma or a closing bracket is missing"), broken(`[1,,2]`, "a value is missing"),
 		broken(`[1}`, "a comma or a closing bracket is missing"),
-	}, others("array", `{}`, `null`, `"[]"`, `0`, `true`, `false`))},
+	}, others("an array", `{}`, `null`, `"[]"`, `0`, `true`, `false`))},
 
 	{"Map", func(c *wire.Codec) func() any {
 		var got []string
@@ -343,10 +343,10 @@ var valueTests = []struct {
 		return func() any { return strings.Join(got, "|") }
 	}, join([]form{
 		documented(`{"0-10":1,"\u0061" : [2] ,"":null}`, `0-10=1|a=[2]|=null`), documented(`{}`, ``),
-		broken(`{"a" 1}`, "a colon is missing"), broken(`{"a":1,}`, "a member name is missing"), broken(`{"a":}`, "a value is missing"),
-		broken(`{1:2}`, "a member name is missing"), broken(`{"a":1 "b":2}`, "a comma or a closing bracket is missing"),
-		broken(`{"a":1]`, "a comma or a closing bracket is missing"), broken(`{"a":1,"a":1}`, "a member name is repeated"),
-	}, others("object", `[]`, `null`, `"{}"`, `0`, `true`))},
+		broken(`{"a" 1}`, "a colon is missing"), broken(`{"a":1,}`, "a field name is missing"), broken(`{"a":}`, "a value is missing"),
+		broken(`{1:2}`, "a field name is missing"), broken(`{"a":1 "b":2}`, "a comma or a closing bracket is missing"),
+		broken(`{"a":1]`, "a comma or a closing bracket is missing"), broken(`{"a":1,"a":1}`, "a field name appears twice"),
+	}, others("an object", `[]`, `null`, `"{}"`, `0`, `true`))},
 }
 
 func TestEveryValueInEveryForm(t *testing.T) {
@@ -361,7 +361,7 @@ func TestEveryValueInEveryForm(t *testing.T) {
 			}
 			for _, f := range neverJSON {
 				r, _ := readForm(t, v.read, f)
-				assert.True(t, r.err == f.err || strings.HasPrefix(r.err, "v: want ") || strings.HasPrefix(r.err, "v[]: want "),
+				assert.True(t, r.err == f.err || strings.HasPrefix(r.err, "v: expected ") || strings.HasPrefix(r.err, "v[]: expected "),
 					"of %s: %s", f.text, r.err)
 			}
 			for _, kind := range kinds {
@@ -380,7 +380,7 @@ func kindOf(text string) string {
 // readForm reads the form as the member v of an object.
 func readForm(t *testing.T, one reader, f form) (r result, value func() any) {
 	t.Helper()
-	holder := []wire.Member[struct{}]{
+	holder := []wire.FieldOf[struct{}]{
 		{Name: "v", Required: true, Value: func(c *wire.Codec, _ *struct{}) { value = one(c) }},
 	}
 	return read(t, `{"v":`+f.text+`}`, func(c *wire.Codec) {
@@ -434,10 +434,10 @@ func TestNothingIsReadAfterAnError(t *testing.T) {
 	c.Fail("something else")
 
 	text, number, flag, list := "old", 99, true, []string{}
-	c.Text(&text)
+	c.String(&text)
 	c.Int(&number)
 	c.Bool(&flag)
-	c.Texts(&list)
+	c.Strings(&list)
 	c.Map(func([]byte) { t.Error("a member was read") })
 	c.Each(func() { t.Error("an element was read") })
 	assert.Nil(t, c.Span())
@@ -448,5 +448,5 @@ func TestNothingIsReadAfterAnError(t *testing.T) {
 	assert.Empty(t, list)
 	assert.Equal(t, byte(0), c.Kind())
 	assert.Empty(t, c.Drifts())
-	assert.Equal(t, "the answer: want something else", c.Err().Error(), "the first error is the one that stays")
+	assert.Equal(t, "expected something else", c.Err().Error(), "the first error is the one that stays")
 }

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Marshal writes v as an object of members. It has the signature of a
+// Marshal writes v as an object of fields. It has the signature of a
 // MarshalJSON's result; the error is always nil.
-func Marshal[T any](v *T, members []Member[T]) ([]byte, error) {
+func Marshal[T any](v *T, fields []FieldOf[T]) ([]byte, error) {
 	c := &Codec{writing: true}
-	writeObject(c, v, members)
+	writeObject(c, v, fields)
 	return c.out, nil
 }
 
-// Unmarshal reads one whole text as an object of members, in any of its forms.
-// Null leaves v as it is, as encoding/json asks of an UnmarshalJSON.
-func Unmarshal[T any](text []byte, v *T, members []Member[T]) error {
+// Unmarshal reads one whole document as an object of fields, in any of its forms.
+// Null leaves v unchanged, as encoding/json requires of an UnmarshalJSON.
+func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) error {
 	c := NewReader(text, false)
 	defer c.Release()
 	if c.Null() {
 		c.End()
 	} else {
 		var fresh T
-		Object(c, &fresh, members, Lenient)
+		Object(c, &fresh, fields, Lenient)
 		c.End()
 		if c.err == nil {
 			*v = fresh
@@ -34,21 +34,21 @@ func Unmarshal[T any](text []byte, v *T, members []Member[T]) error {
 	return nil
 }
 
-// Writing says whether the Codec writes. Only values of a shape of their own
-// need to ask.
+// Writing reports whether the Codec writes. Only values with an unusual shape need
+// to ask.
 func (c *Codec) Writing() bool { return c.writing }
 
-// Append appends JSON text as it stands.
-func (c *Codec) Append(text ...byte) { c.out = append(c.out, text...) }
+// Append appends raw JSON.
+func (c *Codec) Append(raw ...byte) { c.out = append(c.out, raw...) }
 
-// AppendText appends s as a JSON text to the Codec's output.
-func (c *Codec) AppendText(s string) { c.out = AppendText(c.out, s) }
+// AppendString appends s as a JSON string to the Codec's output.
+func (c *Codec) AppendString(s string) { c.out = AppendString(c.out, s) }
 
-func writeObject[T any](c *Codec, v *T, members []Member[T]) {
+func writeObject[T any](c *Codec, v *T, fields []FieldOf[T]) {
 	separator := byte('{')
-	for _, m := range members {
+	for _, m := range fields {
 		c.out = append(c.out, separator)
-		c.out = AppendText(c.out, m.Name)
+		c.out = AppendString(c.out, m.Name)
 		c.out = append(c.out, ':')
 		m.Value(c, v)
 		separator = ','
@@ -67,9 +67,9 @@ func writeList[T any](c *Codec, list []T, one func(*T)) {
 	c.out = append(c.out, ']')
 }
 
-// AppendText writes s as a JSON text. What is not valid UTF-8 is replaced, as
-// encoding/json does; in a request it must have been refused beforehand.
-func AppendText(dst []byte, s string) []byte {
+// AppendString writes s as a JSON string. It replaces invalid UTF-8, as encoding/json
+// does; a request must have been refused for it beforehand.
+func AppendString(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	dst = append(dst, '"')
 	for i := range len(s) {

@@ -23,9 +23,9 @@ type sample struct {
 	Raw                           string
 }
 
-var sampleMembers = []wire.Member[sample]{
-	{Name: "text", Value: func(c *wire.Codec, s *sample) { c.Text(&s.Text) }},
-	{Name: "null", Value: func(c *wire.Codec, s *sample) { c.NullText(&s.Null) }},
+var sampleMembers = []wire.FieldOf[sample]{
+	{Name: "text", Value: func(c *wire.Codec, s *sample) { c.String(&s.Text) }},
+	{Name: "null", Value: func(c *wire.Codec, s *sample) { c.NullString(&s.Null) }},
 	{Name: "code", Value: func(c *wire.Codec, s *sample) { c.Code(&s.Code) }},
 	{Name: "present", Value: func(c *wire.Codec, s *sample) { c.RequiredCode(&s.Present) }},
 	{Name: "id", Value: func(c *wire.Codec, s *sample) { c.ID(&s.ID) }},
@@ -35,9 +35,9 @@ var sampleMembers = []wire.Member[sample]{
 	{Name: "number", Value: func(c *wire.Codec, s *sample) { c.RequiredInt64(&s.Number) }},
 	{Name: "flag", Value: func(c *wire.Codec, s *sample) { c.Flag(&s.Flag) }},
 	{Name: "bool", Value: func(c *wire.Codec, s *sample) { c.Bool(&s.Bool) }},
-	{Name: "texts", Value: func(c *wire.Codec, s *sample) { c.Texts(&s.Texts) }},
-	{Name: "money_text", Value: func(c *wire.Codec, s *sample) { c.MoneyText(&s.MoneyText) }},
-	{Name: "money_number", Value: func(c *wire.Codec, s *sample) { c.MoneyNumber(&s.MoneyNumber) }},
+	{Name: "texts", Value: func(c *wire.Codec, s *sample) { c.Strings(&s.Texts) }},
+	{Name: "money_text", Value: func(c *wire.Codec, s *sample) { c.DecimalString(&s.MoneyText) }},
+	{Name: "money_number", Value: func(c *wire.Codec, s *sample) { c.DecimalNumber(&s.MoneyNumber) }},
 	{Name: "pet", Value: func(c *wire.Codec, s *sample) { wire.Object(c, &s.Pet, petMembers, single) }},
 	{Name: "rows", Value: func(c *wire.Codec, s *sample) { wire.Rows(c, &s.Rows, petMembers, listed) }},
 	{Name: "list", Value: func(c *wire.Codec, s *sample) { wire.List(c, &s.List, petMembers) }},
@@ -108,13 +108,13 @@ func TestUnmarshalLeavesAloneWhatItDoesNotFill(t *testing.T) {
 		{` null `, old, ""},
 		{`{"id":"1"}`, pet{ID: "1"}, ""}, // nothing of the old pet is mixed into the new one
 		{`{"id":"1","name":null,"x":1}`, pet{ID: "1"}, ""},
-		{`{"id":"1","name":7}`, old, "name: want text"},
-		{`{"name":"Rex"}`, old, "id: want it to be there"},
-		{`[]`, old, "the answer: want object"},
-		{`nul`, old, notStrict + "a value is misspelt"},
+		{`{"id":"1","name":7}`, old, "name: expected a string"},
+		{`{"name":"Rex"}`, old, "id is missing"},
+		{`[]`, old, "expected an object"},
+		{`nul`, old, notStrict + "a value is misspelled"},
 		{`null null`, old, notStrict + "bytes follow the end"},
 		{`{"id":"1"}}`, old, notStrict + "bytes follow the end"},
-		{`{"id":"1","id":"1"}`, old, notStrict + "a member name is repeated"},
+		{`{"id":"1","id":"1"}`, old, notStrict + "a field name appears twice"},
 		{``, old, notStrict + "it ends too early"},
 	} {
 		got := old
@@ -146,6 +146,6 @@ func TestAppendText(t *testing.T) {
 		"\u2028":           "\"\u2028\"",
 		"\xff is replaced": "\"\uFFFD is replaced\"",
 	} {
-		assert.Equal(t, "before:"+want, string(wire.AppendText([]byte("before:"), text)))
+		assert.Equal(t, "before:"+want, string(wire.AppendString([]byte("before:"), text)))
 	}
 }

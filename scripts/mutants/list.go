@@ -41,7 +41,7 @@ const (
 	sqlExecFile  = "sqljournal/database.go"
 )
 
-const errNoAnswer = "// errNoAnswer is for doers"
+const errNoResponse = "// errNoResponse is for doers"
 
 // follow does what an http.Client does to redirects, and nothing else that one
 // does: its other ways are noticed by other tests.
@@ -93,16 +93,16 @@ var mutants = []mutant{
 	{name: "retry writes without end", edits: []edit{{retryFile, "\tmaxWriteRetries  = 2\n", "\tmaxWriteRetries  = 9\n"}}},
 	{name: "WithoutRetry ignored", edits: []edit{{retryFile, "\tcase c.in.NoRetry:\n", "\tcase false:\n"}}},
 	{name: "follow 307", edits: []edit{
-		{attemptFile, errNoAnswer, follow + errNoAnswer},
+		{attemptFile, errNoResponse, follow + errNoResponse},
 		{attemptFile, "\t\treturn e.fresh\n", "\t\treturn following{e.fresh}\n"},
 		{attemptFile, "\t\tBody:          body,\n", "\t\tBody:          body,\n\t\tGetBody:       c.openBody,\n"},
 	}},
 	{name: "follow 302 of reads", edits: []edit{
-		{attemptFile, errNoAnswer, follow + errNoAnswer},
+		{attemptFile, errNoResponse, follow + errNoResponse},
 		{attemptFile, "\t\t\treturn e.pooled\n", "\t\t\treturn following{e.pooled}\n"},
 	}},
 	{name: "redirect of a caller's client followed", edits: []edit{
-		{attemptFile, errNoAnswer, follow + errNoAnswer},
+		{attemptFile, errNoResponse, follow + errNoResponse},
 		{attemptFile, "\treturn hc.Transport\n", "\treturn following{hc.Transport}\n"},
 	}},
 	{name: "redirect of a caller's client with cookies followed", edits: []edit{{
@@ -165,7 +165,7 @@ var mutants = []mutant{
 		fenceFile, " || f.state.CompareAndSwap(untouched, begun) || f.state.Load() == begun", " || true",
 	}}},
 	{name: "not sent claimed after a first attempt that was", edits: []edit{{
-		attemptFile, "\tc.reply.NotSent = c.reply.NotSent && unsent\n", "\tc.reply.NotSent = unsent\n",
+		attemptFile, "\tc.response.NotSent = c.response.NotSent && unsent\n", "\tc.response.NotSent = unsent\n",
 	}}},
 	{name: "409 as refused", edits: []edit{{
 		profileFile, "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 413,", "\t\tRefusedStatuses: []int{400, 401, 403, 404, 405, 409, 413,",
@@ -240,7 +240,7 @@ var mutants = []mutant{
 	{name: "executed whatever the message", edits: []edit{{outcomeFile, "e.proven && (e.message == \"\" || isSuccessMessage(e.message))", "e.proven"}}},
 	{name: "letter case of a UUID", edits: []edit{{cardsFile, "reference: accepted(check.UUID, strings.ToLower(id))", "reference: accepted(check.UUID, strings.Clone(id))"}}},
 	{name: "letter case of the UUID of a freeze", edits: []edit{{cardsFile, "accepted(check.UUID, strings.ToLower(p.ClientTransactionID))", "accepted(check.UUID, strings.Clone(p.ClientTransactionID))"}}},
-	{name: "resolved reference kept unknown by the memory", edits: []edit{{journalFile, "\t\tc.remember(inflight.Free, \"\") // it was resolved, whatever this client saw of it\n", "\t\t_ = c.remember\n"}}},
+	{name: "resolved reference kept unknown by the memory", edits: []edit{{journalFile, "\t\tc.remember(inflight.Free, \"\") // it was resolved, whatever this client remembers\n", "\t\t_ = c.remember\n"}}},
 	{name: "another body told as executed", edits: []edit{{journalFile, "return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody", "return c.op.failure(d.Outcome, &journalRefusal{ErrOtherBody"}}},
 	{name: "not sent beside one in progress", edits: []edit{{journalFile, "c.core.memory.InProgress(c.guard()); ok {", "c.core.memory.InProgress(c.guard()); ok && false {"}}},
 	{name: "not sent beside one that was executed", edits: []edit{{journalFile, "\tcase known.State == inflight.Executed:\n\t\treturn c.duplicate(", "\tcase false:\n\t\treturn c.duplicate("}}},
@@ -273,8 +273,8 @@ var mutants = []mutant{
 	}}},
 	{name: "Retry-After ignored", edits: []edit{{retryFile, "\t\twait = after\n", ""}}},
 	{name: "budget off", edits: []edit{{retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.outlasts(wait) {\n"}}},
-	{name: "budget refilled by repeats", edits: []edit{{retryFile, "!again && c.reply.Tries == 1 && c.healthy()", "!again && c.healthy()"}}},
-	{name: "budget refilled by failures", edits: []edit{{retryFile, "!again && c.reply.Tries == 1 && c.healthy()", "!again && c.reply.Tries == 1"}}},
+	{name: "budget refilled by repeats", edits: []edit{{retryFile, "!again && c.response.Tries == 1 && c.healthy()", "!again && c.healthy()"}}},
+	{name: "budget refilled by failures", edits: []edit{{retryFile, "!again && c.response.Tries == 1 && c.healthy()", "!again && c.response.Tries == 1"}}},
 	{name: "jitter removed", edits: []edit{{retryFile, "\treturn 1 + rand.N(most)\n", "\t_ = rand.N(most)\n\treturn most\n"}}},
 	{name: "wait that outlasts the call begun", edits: []edit{{
 		retryFile, "\tif !c.outlasts(wait) || !c.engine.budget.spend() {\n", "\tif !c.engine.budget.spend() {\n",
@@ -291,10 +291,10 @@ var mutants = []mutant{
 	{name: "deadline of an attempt off", edits: []edit{{
 		attemptFile, "limit > 0 && c.in.Class == Read {\n", "false {\n",
 	}}},
-	{name: "limiter skipped for retries", edits: []edit{{attemptFile, "\tif c.engine.limit != nil {\n", "\tif c.engine.limit != nil && c.reply.Tries == 0 {\n"}}},
-	{name: "retries of what is hopeless", edits: []edit{{attemptFile, "\t\tc.final = hopeless(err)\n", ""}}},
+	{name: "limiter skipped for retries", edits: []edit{{attemptFile, "\tif c.engine.limit != nil {\n", "\tif c.engine.limit != nil && c.response.Tries == 0 {\n"}}},
+	{name: "retries of what is permanent", edits: []edit{{attemptFile, "\t\tc.final = permanent(err)\n", ""}}},
 	{name: "failed call closes everybody's connections", edits: []edit{{
-		attemptFile, "\t\tc.final = hopeless(err)\n", "\t\tc.final = hopeless(err)\n\t\tc.engine.CloseIdleConnections()\n",
+		attemptFile, "\t\tc.final = permanent(err)\n", "\t\tc.final = permanent(err)\n\t\tc.engine.CloseIdleConnections()\n",
 	}}},
 	{name: "WithFreshConnections ignored", edits: []edit{{"internal/transport/transport.go", "\t\tif cfg.FreshReads {\n", "\t\tif false {\n"}}},
 
@@ -322,8 +322,8 @@ var mutants = []mutant{
 		hardenFile, "\t\tif resp.StatusCode != http.StatusOK {\n", "\t\tif false {\n",
 	}}},
 	{name: "reference in the log", edits: []edit{{observerFile, "\t\tslog.String(\"operation\", k.op.name), slog.Int", "\t\tslog.String(\"operation\", k.op.name), slog.String(\"reference\", k.op.reference), slog.Int"}}},
-	{name: "name of an unknown member in drift", edits: []edit{{
-		"internal/wire/object.go", "\t// The name itself is payload too, so nothing reports it.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
+	{name: "name of an unknown field in drift", edits: []edit{{
+		"internal/wire/object.go", "\t// The name itself is payload too, so it is not reported.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
 	{name: "export: full numbers in a file for all", dir: "examples/export", edits: []edit{{
 		"examples/export/part.go", "return opened.Size(), f.file.Chmod(partMode)", "return opened.Size(), nil",
@@ -339,7 +339,7 @@ var mutants = []mutant{
 
 	// What is read, and believed.
 	{name: "second code accepted", edits: []edit{{"internal/wire/object.go", "\t\tif seen&(1<<i) != 0 {\n", "\t\tif false {\n"}}},
-	{name: "second unknown member accepted", edits: []edit{{"internal/wire/reader.go", "\tif repeated {\n", "\tif repeated = false; repeated {\n"}}},
+	{name: "second unknown field accepted", edits: []edit{{"internal/wire/reader.go", "\tif duplicate {\n", "\tif duplicate = false; duplicate {\n"}}},
 	{name: "code as text accepted", edits: []edit{{envelopeFile, "\tc.ExactInt(&e.code)\n", "\tc.Int(&e.code)\n"}}},
 	{name: "blank identifiers accepted", edits: []edit{{"internal/wire/values.go", "if len(bytes.TrimSpace(b)) == 0 {", "if len(bytes.TrimSpace(b)) == 0 && len(b) == 0 {"}}},
 	{name: "any text as the record of a freeze", edits: []edit{{cardsFile, "if check.UUID(\"\", o.ID) != nil {", "if false {"}}},
@@ -352,7 +352,7 @@ var mutants = []mutant{
 	{name: "verifyPage without a second look", edits: []edit{{pagesFile, ", recheck: true}", "}"}}},
 	{name: "verifyPage without slack for zones", edits: []edit{{pagesFile, "const zoneSlack = 26 * time.Hour\n", "const zoneSlack = 0 * time.Hour\n"}}},
 	{name: "endAfterLast off", edits: []edit{{pagesFile, "\t\t\tpage.endAfterLast(p.Page)\n", ""}}},
-	{name: "walk loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.repeats(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
+	{name: "pager loop check off", edits: []edit{{pagesFile, "\tif err == nil && w.samePage(ids) && !w.client.profile().TrustReplies {\n", "\tif false {\n"}}},
 	{name: "page to resume from not told", edits: []edit{{pagesFile, "\tresumable.Page = page\n", ""}}},
 	{name: "pages read ahead without end", edits: []edit{{pagesFile, " && len(w.ahead) < w.most && ", " && "}}},
 	{name: "pages read ahead after a failure", edits: []edit{{pagesFile, " && !w.failed.Load(); n++ {\n", "; n++ {\n"}}},
