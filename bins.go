@@ -138,9 +138,28 @@ type FeeTier struct {
 	Bounded bool
 }
 
+// The identity fields that the API documents, as in AuthField.Field.
+const (
+	// AuthFieldIDType is the type of the identity document.
+	AuthFieldIDType = "idType"
+	// AuthFieldIDFrontAttachment is the attachment key of its front.
+	AuthFieldIDFrontAttachment = "idFrontAttachmentKey"
+	// AuthFieldSelfieAttachment is the attachment key of a selfie, required at
+	// AuthLevelAdvanced.
+	AuthFieldSelfieAttachment = "selfieAttachmentKey"
+)
+
+// The levels of AuthRequirement.Level.
+const (
+	// AuthLevelBase is level 1.
+	AuthLevelBase = "base"
+	// AuthLevelAdvanced is level 2.
+	AuthLevelAdvanced = "advanced"
+)
+
 // AuthRequirement is what a cardholder must show for a card of a BIN.
 type AuthRequirement struct {
-	// Level is base or advanced.
+	// Level is AuthLevelBase or AuthLevelAdvanced.
 	Level string
 	// Fields are the fields to give.
 	Fields []AuthField

@@ -113,19 +113,20 @@ type call struct {
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	v := new(T)
+	read, verify, id := op.read, op.verify, op.id // all that is kept of op
 	k := &call{
 		callOptions: optionsOf(opts),
 		op:          op.spec,
 		read: func(d *wire.Codec) {
 			*v = *new(T) // nothing is left of a first look
-			op.read(d, v)
+			read(d, v)
 		},
 	}
-	if op.verify != nil {
-		k.verify = func() error { return op.verify(v) }
+	if verify != nil {
+		k.verify = func() error { return verify(v) }
 	}
-	if op.id != nil {
-		k.serviceID = func() string { return op.id(v) }
+	if id != nil {
+		k.serviceID = func() string { return id(v) }
 	}
 	if c.initialized() {
 		k.client = c.core()

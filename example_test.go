@@ -950,3 +950,20 @@ func ExampleCardNumber() {
 	// 6 false
 	// 6 false
 }
+
+// Pages come with their totals.
+func ExampleClient_AllPages() {
+	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
+
+	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("page %d of %d: %d of %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards), page.Total)
+	}
+	// Output:
+	// page 1 of 3: 10 of 25 cards
+	// page 2 of 3: 10 of 25 cards
+	// page 3 of 3: 5 of 25 cards
+}

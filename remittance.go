@@ -207,6 +207,13 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts)
 }
 
+// Validate returns what CreateTransfer would refuse before it sends anything, as an
+// [ErrInvalidParams]; nil: nothing.
+func (p TransferParams) Validate() error {
+	_, err := p.fields()
+	return err
+}
+
 // summary is amount and currency, as in "10.00 EUR".
 func (p *TransferParams) summary() string {
 	amount, _ := wire.Cents(p.TransferAmount)

@@ -613,3 +613,21 @@ func TestAnotherOrdersAnswerIsUnknownWhateverElseIsWrong(t *testing.T) {
 		assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome, data)
 	}
 }
+
+// Validate refuses what CreateTransfer does.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, smallTransfer("M-1").Validate())
+	for field, spoil := range map[string]func(*TransferParams){
+		"MerchantOrderNo": func(p *TransferParams) { p.MerchantOrderNo = "" },
+		"TransferAmount":  func(p *TransferParams) { p.TransferAmount = dec("10.005") },
+		"Extra":           func(p *TransferParams) { p.Extra = map[string]string{"senderIdNumber": "1"} },
+	} {
+		p := smallTransfer("M-1")
+		spoil(&p)
+		require.ErrorIs(t, p.Validate(), ErrInvalidParams, field)
+		require.ErrorContains(t, p.Validate(), field)
+		_, err := unasked(t).CreateTransfer(t.Context(), p)
+		require.ErrorContains(t, err, p.Validate().Error()[len("cardwire: "):])
+	}
+}

@@ -223,18 +223,22 @@ type callOptions struct {
 	wrong    error // the first option that is; nil: none
 }
 
-func optionsOf(opts []CallOption) (o callOptions) {
+func optionsOf(opts []CallOption) callOptions {
+	if len(opts) == 0 {
+		return callOptions{}
+	}
+	o := new(callOptions)
 	for _, opt := range opts {
 		if opt == nil {
 			o.refuse("a call option is nil")
 			continue
 		}
-		opt(&o)
+		opt(o)
 	}
 	if o.response != nil {
 		*o.response = Response{}
 	}
-	return o
+	return *o
 }
 
 func (o *callOptions) refuse(message string) {

@@ -15,9 +15,9 @@ import (
 )
 
 // CardNumber is the number of a card, full or masked. Printing, marshalling,
-// logging and diffing show the masked form; only Reveal returns the digits. It
-// does not unmarshal, because a mask is not the number. Values compare with ==.
-// The zero value is no number.
+// logging and diffing show the masked form; only Reveal returns the digits. What was
+// marshalled reads back as the mask. Values compare with ==. The zero value is no
+// number.
 type CardNumber struct {
 	n uint8
 	b [31]byte // scrambled
@@ -142,6 +142,22 @@ func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), n
 // MarshalJSON returns Masked.
 func (n CardNumber) MarshalJSON() ([]byte, error) { return wire.AppendText(nil, n.Masked()), nil }
 
+// UnmarshalText reads digits or a mask, as [NewCardNumber] does; "" is no number.
+func (n *CardNumber) UnmarshalText(text []byte) error {
+	if n == nil {
+		return errors.New("cardwire: a card number cannot be read into nil")
+	}
+	if len(text) == 0 {
+		*n = CardNumber{}
+		return nil
+	}
+	read, err := NewCardNumber(string(text))
+	if err == nil {
+		*n = read
+	}
+	return err
+}
+
 // LogValue returns Masked.
 func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) }
 
@@ -196,6 +212,16 @@ func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
 // cipher nor key. It prints as "***". The zero value is none. Compare what Reveal
 // returns: == compares where it is held.
 type EncryptedPAN struct{ p *string } // scrambled
+
+// NewEncryptedPAN returns the ciphertext that is base64, standard or for URLs, with or
+// without padding. Its errors do not contain it.
+func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
+	p := sealPAN([]byte(base64))
+	if _, err := p.Ciphertext(); err != nil {
+		return EncryptedPAN{}, err
+	}
+	return p, nil
+}
 
 func sealPAN(s []byte) EncryptedPAN {
 	b := bytes.Clone(s)

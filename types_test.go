@@ -554,3 +554,44 @@ func TestNothingIsUnmarshalledIntoNil(t *testing.T) {
 		require.ErrorIs(t, v.UnmarshalJSON([]byte(`{"merchantOrderNo":"o","transferAmount":"1.00"}`)), errNilReceiver, "%T", v)
 	}
 }
+
+// What was marshalled reads back: the digits as their mask.
+func TestCardNumberReadsWhatItMarshals(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"4111111111111111"`: "4111111111111111", `"411111******1111"`: "411111******1111", `""`: "",
+	} {
+		var n CardNumber
+		require.NoError(t, json.Unmarshal([]byte(text), &n))
+		assert.Equal(t, want, n.Reveal())
+		masked, err := json.Marshal(n)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(masked, &n))
+		assert.Equal(t, n.Masked(), n.Reveal())
+	}
+	n := sealedNumber(t, "4111111111111111")
+	for _, text := range []string{`"4111"`, `"4111 1111 1111 1111"`, `7`} {
+		err := json.Unmarshal([]byte(text), &n)
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "4111")
+		assert.Equal(t, "4111111111111111", n.Reveal(), "nothing is lost")
+	}
+	require.Error(t, (*CardNumber)(nil).UnmarshalText([]byte("4111111111111111")))
+}
+
+func TestNewEncryptedPAN(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"3q2+7w==", "3q2-7w", "3q2+7w"} {
+		p, err := NewEncryptedPAN(text)
+		require.NoError(t, err)
+		assert.Equal(t, text, p.Reveal())
+		b, err := p.Ciphertext()
+		require.NoError(t, err)
+		assert.Equal(t, []byte{0xde, 0xad, 0xbe, 0xef}, b)
+	}
+	for _, text := range []string{"", "4111 no", "?"} {
+		p, err := NewEncryptedPAN(text)
+		require.EqualError(t, err, "cardwire: the encrypted PAN is not base64")
+		assert.Equal(t, EncryptedPAN{}, p)
+	}
+}

@@ -7,9 +7,11 @@
 //	}
 //	client, err := cardwire.NewFromEnv(cardwire.WithObserver(observer))
 //
-// A call is one span, a child of the caller's, however many requests it takes:
-// those are its events, and so is what deviates from the interface. Nothing that
-// is reported tells of a customer: no path, query, reference, message or body.
+// The numbers of a journal that are to be watched are reported by [ObserveJournal].
+//
+// A call is one span, a child of the caller's, however many requests it takes. Requests
+// and deviations from the API are its events. No customer data is reported: no path,
+// query, reference, message or body.
 package cardwireotel
 
 import (
@@ -29,16 +31,16 @@ import (
 // ScopeName is the name of the instrumentation scope of spans and metrics.
 const ScopeName = "github.com/cardwire/cardwire-go/cardwireotel"
 
-// The names of what is reported. They do not change before the next major version.
+// The names of metrics, events and attributes. They do not change within a major version.
 const (
-	// CallDuration is the histogram of whole calls in seconds, repeats and waits
-	// included. Its attributes are AttrOperation and AttrOutcome.
+	// CallDuration is the histogram of whole calls in seconds, including retries and
+	// waits. Its attributes are AttrOperation and AttrOutcome.
 	CallDuration = "cardwire.call.duration"
 
 	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
 	// AttrDuration and AttrWait.
 	EventAttempt = "cardwire.attempt"
-	// EventDrift is the event of a deviation from the interface, with
+	// EventDrift is the event of a deviation from the API, with
 	// AttrDriftPath and AttrDriftKind.
 	EventDrift = "cardwire.drift"
 	// EventJournalError is the event of a result that the journal did not record.
@@ -50,17 +52,17 @@ const (
 	// AttrOutcome is "success" or, of a failed call, whether it happened:
 	// "not_sent", "refused", "unknown" or "executed".
 	AttrOutcome = "cardwire.outcome"
-	// AttrWrite says that the operation changes something.
+	// AttrWrite reports whether the operation is a write.
 	AttrWrite = "cardwire.write"
 	// AttrCode is the code of the envelope, if one was readable.
 	AttrCode = "cardwire.code"
 	// AttrAttempts is the number of requests made.
 	AttrAttempts = "cardwire.attempts"
-	// AttrErrorType is why the call failed, as one of a few words: see [NewObserver].
+	// AttrErrorType is the reason why the call failed: [NewObserver] lists the values.
 	AttrErrorType = "error.type"
 	// AttrHTTPMethod is the HTTP method.
 	AttrHTTPMethod = "http.request.method"
-	// AttrHTTPStatus is the HTTP status, if there was an answer.
+	// AttrHTTPStatus is the HTTP status, if there was a response.
 	AttrHTTPStatus = "http.response.status_code"
 	// AttrPhase is how far a request came: "connect", "sent" or "answered".
 	AttrPhase = "cardwire.attempt.phase"
@@ -68,7 +70,7 @@ const (
 	AttrDuration = "cardwire.attempt.duration"
 	// AttrWait is the pause before the next request, in seconds, if there was one.
 	AttrWait = "cardwire.attempt.wait"
-	// AttrDriftPath is where an answer deviates, like "data.data[].fee".
+	// AttrDriftPath is where a response deviates, like "data.data[].fee".
 	AttrDriftPath = "cardwire.drift.path"
 	// AttrDriftKind is how it deviates, like "text for number"; never a value.
 	AttrDriftKind = "cardwire.drift.kind"
@@ -77,26 +79,26 @@ const (
 // Option configures the observer.
 type Option func(*settings)
 
-// settings are what the options choose; nil: the default.
+// settings are the chosen providers; nil: the default.
 type settings struct {
 	tracers trace.TracerProvider
 	meters  metric.MeterProvider
 }
 
-// WithTracerProvider has p make the spans; the default is OpenTelemetry's global
-// provider. nil: the default.
+// WithTracerProvider sets the provider of spans. nil, the default, is OpenTelemetry's
+// global provider.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(s *settings) { s.tracers = p }
 }
 
-// WithMeterProvider has p make the histogram; the default is OpenTelemetry's
-// global provider. nil: the default.
+// WithMeterProvider sets the provider of the histogram and the gauges. nil, the default,
+// is OpenTelemetry's global provider.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) { s.meters = p }
 }
 
-// buckets are the bounds of the histogram in seconds: the ones that OpenTelemetry
-// recommends for HTTP, and those of a call with repeats and of an upload.
+// buckets are the bounds of the histogram in seconds: those that OpenTelemetry
+// recommends for HTTP, and longer ones for calls with retries and for uploads.
 var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 300}
 
 // NewObserver returns an observer for [cardwire.WithObserver].
@@ -104,21 +106,10 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // A failed call's span has the status Error, and AttrErrorType is one of
 // unauthorized, not_found, rate_limited, invalid_params, unreadable, too_large,
 // redirect, parameter_ignored, duplicate_intent, drift, canceled and timeout, or
-// otherwise the outcome. The error is of the meter provider, if that refuses the
+// otherwise the outcome. The error is that of the meter provider, if it refuses the
 // histogram.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
-	var s settings
-	for _, opt := range opts {
-		if opt != nil {
-			opt(&s)
-		}
-	}
-	if s.tracers == nil {
-		s.tracers = otel.GetTracerProvider()
-	}
-	if s.meters == nil {
-		s.meters = otel.GetMeterProvider()
-	}
+	s := settingsOf(opts)
 	duration, err := s.meters.Meter(ScopeName).Float64Histogram(CallDuration,
 		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
 		metric.WithExplicitBucketBoundaries(buckets...))
@@ -132,19 +123,35 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	}, nil
 }
 
+// settingsOf are the chosen providers, or else the global ones.
+func settingsOf(opts []Option) (s settings) {
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&s)
+		}
+	}
+	if s.tracers == nil {
+		s.tracers = otel.GetTracerProvider()
+	}
+	if s.meters == nil {
+		s.meters = otel.GetMeterProvider()
+	}
+	return s
+}
+
 type observer struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
 }
 
-// spanKey finds a call's own span. The context's current one may be another
-// observer's.
+// spanKey is the context key of a call's own span. The context's current span may be
+// another observer's.
 type spanKey struct{}
 
 func spanOf(ctx context.Context) trace.Span {
 	span, ok := ctx.Value(spanKey{}).(trace.Span)
 	if !ok {
-		return noop.Span{} // another observer replaced the context by one of its own
+		return noop.Span{} // another observer replaced the context
 	}
 	return span
 }
@@ -162,7 +169,7 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 	span := spanOf(ctx)
 	outcome := outcomeOf(r)
 	span.SetAttributes(attribute.String(AttrOutcome, outcome), attribute.Int(AttrAttempts, r.Attempts))
-	span.SetAttributes(answered(r.HTTPStatus)...)
+	span.SetAttributes(statusOf(r.HTTPStatus)...)
 	if r.Code != 0 {
 		span.SetAttributes(attribute.Int(AttrCode, r.Code))
 	}
@@ -176,7 +183,7 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 }
 
 func attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
-	attributes := append(answered(a.HTTPStatus),
+	attributes := append(statusOf(a.HTTPStatus),
 		attribute.String(AttrPhase, a.Phase), attribute.Float64(AttrDuration, a.Duration.Seconds()))
 	if a.Wait > 0 {
 		attributes = append(attributes, attribute.Float64(AttrWait, a.Wait.Seconds()))
@@ -190,11 +197,11 @@ func drift(ctx context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
 }
 
 func journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
-	spanOf(ctx).AddEvent(EventJournalError) // the error's text is the journal's own, and may hold anything
+	spanOf(ctx).AddEvent(EventJournalError) // the error's message is the journal's own, and may contain anything
 }
 
-// answered is the status, if there was one.
-func answered(status int) []attribute.KeyValue {
+// statusOf returns the status, if there was one.
+func statusOf(status int) []attribute.KeyValue {
 	if status == 0 {
 		return nil
 	}
@@ -217,7 +224,7 @@ func outcomeOf(r cardwire.CallResult) string {
 	return "unknown"
 }
 
-// errorTypes are the causes that are told apart, the first that fits.
+// errorTypes are the values of AttrErrorType; the first match counts.
 var errorTypes = []struct {
 	cause error
 	name  string

@@ -250,6 +250,9 @@ func (s *Service) respond(r result) response {
 
 // handle responds to a request. The error is that of a client that disconnected.
 func (s *Service) handle(r *http.Request) (response, error) {
+	if handled, ok := s.handled(r); ok {
+		return s.respond(handled), s.wait(r.Context(), s.latency)
+	}
 	in, err := s.receive(r)
 	if err != nil {
 		return response{}, err

@@ -57,9 +57,12 @@
 package cardwiretest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -84,7 +87,11 @@ type Service struct {
 	ledger   []Execution
 	served   map[string]int // successful reads, by operation
 	requests []RequestRecord
+	handlers map[string]handler // by method and path
 }
+
+// handler responds to an operation that the API only names.
+type handler func(*http.Request) (code int, msg string, data any)
 
 // Option configures a [Service].
 type Option func(*settings)
@@ -163,13 +170,61 @@ func WithLatency(d time.Duration) Option { return func(s *settings) { s.latency 
 // searches for keys of at least 8 characters.
 func WithKey(key string) Option { return func(s *settings) { s.key = key } }
 
-// WithMaxPageSize caps the page size: a request for more gets pages of n cards. The default is 100. n below 1 is 1.
+// WithMaxPageSize caps the page size: a request for more gets pages of n cards. The
+// default is 100. n below 1 is 1.
 func WithMaxPageSize(n int) Option { return func(s *settings) { s.maxPageSize = max(n, 1) } }
 
 // WithDeduplication makes the service respond to a reference that it has executed with
 // its first response, without executing it again. By default every request is
 // executed, and the ledger shows a reference that was executed twice.
 func WithDeduplication() Option { return func(s *settings) { s.deduplicate = true } }
+
+// Handle makes f respond to requests with the method for the path below /api/v1, which
+// begins with "/". It is for operations that the API only names; f also replaces an
+// operation of the fake. f is called only if the key is valid, returns the contents of
+// the envelope, and must be safe for concurrent use. The HTTP status is the code if that
+// is 400 to 599, and 200 otherwise. Such requests are neither in the ledger nor in
+// Requests, and meet no Fault. A nil f removes the handler.
+func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handlers == nil {
+		s.handlers = map[string]handler{}
+	}
+	if f == nil {
+		delete(s.handlers, method+" "+path)
+		return
+	}
+	s.handlers[method+" "+path] = f
+}
+
+// handled returns the result of a handler, and reports whether there is one.
+func (s *Service) handled(r *http.Request) (result, bool) {
+	path, _ := strings.CutPrefix(r.URL.EscapedPath(), basePath)
+	method := cmp.Or(r.Method, http.MethodGet)
+	s.mu.Lock()
+	f := s.handlers[method+" "+path]
+	s.mu.Unlock()
+	switch {
+	case f == nil:
+		return result{}, false
+	case !s.authorised(r.Header["Authorization"]):
+		return *refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key"), true
+	case r.Body == nil:
+		r = r.Clone(r.Context())
+		r.Body = http.NoBody
+	}
+	code, msg, data := f(r)
+	body, err := json.Marshal(data)
+	if err != nil {
+		panic("cardwiretest: what the function of Handle returned cannot be marshalled: " + err.Error())
+	}
+	handled := result{status: http.StatusOK, code: code, msg: msg, data: body}
+	if code >= 400 && code <= 599 {
+		handled.status = code
+	}
+	return handled, true
+}
 
 // result is the result of an operation.
 type result struct {

@@ -117,7 +117,8 @@
 // # What the journal does when the database fails
 //
 // A Begin that fails means that nothing is sent. It is not retried: the caller
-// is still waiting for the call. Because the intent may have been recorded anyway, the
+// is still waiting for the call. If the caller's context ends during the statement, Begin
+// waits for it for another second. Because the intent may have been recorded anyway, the
 // journal tries for another second to mark it as not sent. If that fails, the next Begin
 // or Void of the same Journal releases the reference. A driver that loses a response and
 // executes Begin's statement again finds its own row.
@@ -141,5 +142,30 @@
 //
 // # Speed and size
 //
-// FIGURES
+// Microseconds that a caller waits, the best of five runs on two cores of 2.8 GHz that
+// had other work to do; PostgreSQL 15 on the same machine and without fsync, SQLite with
+// WAL and synchronous=FULL. "both" is the time from one intent to the next, of all
+// writers together:
+//
+//	writers               1       16       64
+//	PostgreSQL  Begin   288    3,167   20,605
+//	            End     313    3,113   16,148
+//	            both    604      399      622
+//	SQLite      Begin 1,167   28,727   89,598
+//	            End   1,116    7,762   44,711
+//	            both  2,307    3,285    2,921
+//
+// Of this the history and the check of the identity are about half with one writer,
+// and a fifth to a quarter with many in PostgreSQL: without them "both" was 327, 299
+// and 514 there, and 1,335, 2,289 and 3,317 in SQLite.
+//
+// A transfer takes 577 bytes in PostgreSQL: its row 289, the row's indexes 82, two
+// events of the history 161 and their index 45. With 3,000,000 intents every statement
+// finds its own by an index, as fast as with 20,000; to read 3,000 that are unresolved
+// takes 40 milliseconds, and Stats 15.
+//
+// # Permissions
+//
+// A program needs SELECT, INSERT and UPDATE on the table, SELECT and INSERT on
+// _history, and SELECT on _journal; it needs no DELETE.
 package sqljournal

@@ -268,3 +268,36 @@ func TestMigrateUpgradesVersion1(t *testing.T) {
 		assert.Equal(t, "ok", word(journal.Begin(t.Context(), intent("M-undecided"))))
 	})
 }
+
+// What the package documentation says that a program may do is enough.
+func TestThePermissionsOfAProgram(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	db, _ := openNew(t, at)
+	role := "r_" + strings.ToLower(rand.Text())
+	execute(t, db, "CREATE ROLE "+role, "GRANT SELECT, INSERT, UPDATE ON "+at.Table+" TO "+role,
+		"GRANT SELECT, INSERT ON "+at.Table+"_history TO "+role, "GRANT SELECT ON "+at.Table+"_journal TO "+role)
+	t.Cleanup(func() {
+		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
+			_, err := db.ExecContext(context.Background(), statement)
+			require.NoError(t, err)
+		}
+	})
+	limited := at
+	limited.Source += "&role=" + role
+	program, journal := open(t, limited)
+	require.NoError(t, journal.Verify(t.Context()))
+	for _, unique := range []bool{true, false} {
+		i := intent("M-1")
+		i.Unique = unique
+		require.NoError(t, journal.Begin(t.Context(), i))
+		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{}))
+		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1"), sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}))
+	}
+	require.NoError(t, journal.Void(t.Context(), transfer, "M-1", "Ada", ""))
+	_, err := journal.Stats(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, list(t, journal, 0))
+	_, err = program.ExecContext(t.Context(), "DELETE FROM "+at.Table)
+	assert.Error(t, err, "it has no more permissions than those")
+}

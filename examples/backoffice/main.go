@@ -11,8 +11,9 @@
 //
 // What has a number is recorded before it is sent, so that neither a second click
 // nor a crash sends a transfer or a freeze twice. A failed operation, which may fail
-// again, may be retried or cancelled again, but not while it is undecided what came
-// of the last time. An image has no number: two clicks are two uploads.
+// again, may be retried or cancelled again, but not while the last time is unresolved.
+// An image has no number: two clicks are two uploads. What a page offers after a write
+// follows cardwire.NextStep alone.
 package main
 
 import (
@@ -59,9 +60,9 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	listen := flags.String("listen", "127.0.0.1:8080", "the `address` to listen on")
 	host := flags.String("https", "", "the `host` by which browsers come, through a proxy that speaks https, passes on the Host header and sets X-Forwarded-For; needed to listen for other machines")
 	file := flags.String("journal", "backoffice.db", "the SQLite `file` that records what is sent; the fake service has a temporary one")
-	postgres := flags.String("postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may stand in PGPASSWORD or .pgpass")
+	postgres := flags.String("postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may be in PGPASSWORD or .pgpass")
 	migrate := flags.Bool("migrate", false, "create or upgrade the tables of the journal first: once for each new journal and release; the fake service's has them")
-	lose := flags.Int("lose", 0, "the fake service executes the next `n` transfers and loses the answers")
+	lose := flags.Int("lose", 0, "the fake service executes the next `n` transfers and loses the responses")
 	var level slog.Level
 	flags.TextVar(&level, "log", slog.LevelInfo, "the least `level` to log: DEBUG shows each request to the service")
 	if err := flags.Parse(args); err != nil {
@@ -153,14 +154,13 @@ func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretes
 			}
 		},
 		JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
-			logger.ErrorContext(ctx, "the journal did not record a result: it shows as undecided",
+			logger.ErrorContext(ctx, "the journal did not record a result: the reference is unresolved",
 				"operation", c.Op, "reference", c.Reference, "error", err)
 		},
 	}
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-backoffice/1"),
-		// What examples/doctor advises belongs here.
-		cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.DefaultProfile() }),
+		// The cardwire.WithProfile that examples/doctor prints belongs here.
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
 		cardwire.WithJournal(&careful{Journal: journal}),
 		cardwire.WithLogger(logger),

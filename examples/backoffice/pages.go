@@ -30,8 +30,8 @@ func (o *office) overview(r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	entries, _, err := o.unsettled(r.Context())
-	return page{name: "overview", Data: map[string]any{"Capacity": capacity, "Cards": cards.Total, "Undecided": len(entries)}}, err
+	entries, _, err := o.entries(r.Context())
+	return page{name: "overview", Data: map[string]any{"Capacity": capacity, "Cards": cards.Total, "Unresolved": len(entries)}}, err
 }
 
 // cards lists a page of cards. The SDK checks the filter, and also that the
@@ -41,10 +41,10 @@ func (o *office) cards(r *http.Request) (page, error) {
 	if number, err := strconv.ParseUint(r.Form.Get("page"), 10, 31); err == nil { // else the first
 		params.Page = int(number)
 	}
-	if text := r.Form.Get("Status"); text != "" {
-		n, err := strconv.Atoi(text)
+	if status := r.Form.Get("Status"); status != "" {
+		n, err := strconv.Atoi(status)
 		if err != nil {
-			n = int(cardwire.CardLocked) - 1 // none of the six, which is the SDK's to say
+			n = int(cardwire.CardLocked) - 1 // not a status, which is the SDK's to say
 		}
 		params.Status = new(cardwire.CardStatus(n))
 	}
@@ -67,7 +67,7 @@ func (o *office) freezeForm(r *http.Request) (page, error) {
 func (o *office) freeze(r *http.Request) (page, error) {
 	params := cardwire.FreezeCardParams{CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID")}
 	operation, err := o.client.FreezeCard(r.Context(), params)
-	s := judge(ofWrites, "The freeze", err)
+	s := judgeWrite("The freeze", err)
 	if err == nil {
 		s.Reference, s.ServiceID = operation.ClientTransactionID, operation.ID
 	}
@@ -80,20 +80,21 @@ const (
 	failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
 )
 
-// settleOperation does what the button says.
-func (o *office) settleOperation(r *http.Request) (page, error) {
-	settle, what := o.client.RetryOperation, "The retry"
+// retryOrCancel does what the button says.
+func (o *office) retryOrCancel(r *http.Request) (page, error) {
+	do, what := o.client.RetryOperation, "The retry"
 	switch action := r.PostForm.Get("action"); {
 	case action == "cancel":
-		settle, what = o.client.CancelOperation, "The cancellation"
+		do, what = o.client.CancelOperation, "The cancellation"
 	case action != "retry":
 		return notice("bad-form", http.StatusUnprocessableEntity), nil
 	}
-	err := settle(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
-	if errors.Is(err, cardwire.ErrInvalidParams) {
+	err := do(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
+	s := judgeWrite(what, err)
+	if s.Kind == "invalid" {
 		return page{name: "operations", Form: r.PostForm}, err
 	}
-	return page{to: "/result", Said: judge(ofWrites, what, err)}, nil
+	return page{to: "/result", Said: s}, nil
 }
 
 func (o *office) bins(r *http.Request) (page, error) {
@@ -118,10 +119,10 @@ func (o *office) uploadImage(r *http.Request) (page, error) {
 	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
 		Filename: image.Filename, Size: image.Size, Open: func() (io.ReadCloser, error) { return image.Open() },
 	})
-	if errors.Is(err, cardwire.ErrInvalidParams) {
+	if errors.Is(err, cardwire.ErrInvalidParams) { // the page says why
 		return page{name: "images", Form: r.PostForm}, err
 	}
-	s := judge(ofWrites, "The upload", err)
+	s := judgeWrite("The upload", err)
 	if err == nil {
 		s.ServiceID = uploaded.AttachmentKey
 	}
@@ -159,14 +160,16 @@ func (o *office) transfer(r *http.Request) (page, error) {
 		return o.transferPage(r.Context(), page{Form: r.PostForm, Faults: faults})
 	}
 	transfer, err := o.client.CreateTransfer(r.Context(), params)
-	s := judge(ofWrites, "The transfer", err)
-	switch s.Kind {
-	case "done":
-		s.Status, s.Reference, s.ServiceID = string(transfer.Status), transfer.MerchantOrderNo, transfer.APIOrderNo
-	case "refused":
+	s := judgeWrite("The transfer", err)
+	switch s.Step {
+	case cardwire.StepDone:
+		if transfer != nil {
+			s.Status, s.Reference, s.ServiceID = string(transfer.Status), transfer.MerchantOrderNo, transfer.APIOrderNo
+		}
+	case cardwire.StepFail: // a corrected one is another transfer
 		s.Form = r.PostForm
-		s.Form.Set("MerchantOrderNo", newOrder()) // it did not happen, and the journal keeps a number to its first body
-	case "not-sent": // this time: an earlier click of this form may have sent it, so the number stays
+		s.Form.Set("MerchantOrderNo", newOrder())
+	case cardwire.StepRetry, cardwire.StepWait: // an earlier click may have sent it, so the number stays
 		s.Form = r.PostForm
 	}
 	return page{to: "/transfers", Said: s}, nil
@@ -194,17 +197,17 @@ func readTransfer(form url.Values) (p cardwire.TransferParams, faults map[string
 }
 
 // set reads one field; Extra, which is of another type than these, stays empty.
-func set(field any, text string) (err error) {
+func set(field any, value string) (err error) {
 	switch field := field.(type) {
 	case *string:
-		*field = text
+		*field = value
 	case *decimal.Decimal:
-		if *field, err = decimal.NewFromString(text); err != nil || strings.ContainsAny(text, "eE") { // it takes 1e9
-			return errors.New("TransferAmount is not an amount like 1250.00")
+		if *field, err = decimal.NewFromString(value); err != nil || strings.ContainsAny(value, "eE") { // it takes 1e9
+			return errors.New("TransferAmount must be an amount such as 1250.00")
 		}
 	case *cardwire.Date:
-		if *field, err = cardwire.ParseDate(text); err != nil && text != "" {
-			return errors.New("SenderDateOfBirth is not a day like 1990-05-17")
+		if *field, err = cardwire.ParseDate(value); err != nil && value != "" {
+			return errors.New("SenderDateOfBirth is not a valid date, as in 1990-05-17")
 		}
 	}
 	return nil
@@ -213,13 +216,14 @@ func set(field any, text string) (err error) {
 // said is what came of something; templates/said.html has the words for each kind.
 type said struct {
 	Kind      string
-	What      string     // what it is about, like "The transfer"
-	Service   string     // the service's own words; "": none
-	Status    string     // the service's, of what it accepted; "": none
-	Reference string     // what to ask the service about; "": nothing
-	ServiceID string     // what the service calls it; "": not known
-	status    int        // of the page that says it
-	Form      url.Values // what was put in, to be sent again; nil: nothing
+	Step      cardwire.Step // after a write: what may be done next
+	What      string        // what it is about, like "The transfer"
+	Service   string        // the service's own words; "": none
+	Status    string        // the service's, of what it accepted; "": none
+	Reference string        // what to ask the service about; "": nothing
+	ServiceID string        // what the service calls it; "": not known
+	status    int           // of the page that says it
+	Form      url.Values    // what was put in, to be sent again; nil: nothing
 }
 
 // verdict says what an error comes to that is all of these.
@@ -229,21 +233,36 @@ type verdict struct {
 	is     []error
 }
 
-// ofWrites decides first whether it happened, and only then why not. The last
-// takes whatever is left: what nobody decided may have happened.
-var ofWrites = []verdict{
-	{"done", http.StatusOK, []error{nil}},
-	{"other-body", http.StatusConflict, []error{cardwire.ErrOtherBody}},
-	{"done-before", http.StatusConflict, []error{cardwire.ErrDuplicateIntent, cardwire.ErrExecuted}},
-	{"still-unknown", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
-	{"invalid", http.StatusUnprocessableEntity, []error{cardwire.ErrNotSent, cardwire.ErrInvalidParams}},
-	{"not-sent", http.StatusServiceUnavailable, []error{cardwire.ErrNotSent}},
-	{"refused", http.StatusUnprocessableEntity, []error{cardwire.ErrRefused}},
-	{"executed", http.StatusOK, []error{cardwire.ErrExecuted}},
-	{"unknown", http.StatusBadGateway, nil},
+// ofWrites has the words for each step: why it is this one. What is done next depends
+// on the step alone.
+var ofWrites = map[cardwire.Step][]verdict{
+	cardwire.StepDone: {
+		{"done", http.StatusOK, []error{nil}},
+		{"done-before", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
+		{"executed", http.StatusOK, nil},
+	},
+	cardwire.StepRetry: {
+		{"not-sent", http.StatusServiceUnavailable, []error{cardwire.ErrNotSent}},
+		{"wrong-key", http.StatusBadGateway, []error{cardwire.ErrRefused, cardwire.ErrUnauthorized}},
+		{"refused-for-now", http.StatusServiceUnavailable, []error{cardwire.ErrRefused}},
+		{"harmless", http.StatusBadGateway, nil},
+	},
+	cardwire.StepFail: {
+		{"closed", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
+		{"invalid", http.StatusUnprocessableEntity, []error{cardwire.ErrInvalidParams}},
+		{"refused", http.StatusUnprocessableEntity, nil},
+	},
+	cardwire.StepWait: {
+		{"under-way", http.StatusConflict, nil},
+	},
+	cardwire.StepReconcile: {
+		{"other-body", http.StatusConflict, []error{cardwire.ErrOtherBody}},
+		{"still-unknown", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
+		{"unknown", http.StatusBadGateway, nil},
+	},
 }
 
-// ofReads is simpler: whatever went wrong, nothing was changed.
+// ofReads has the words for reads: whatever went wrong, nothing was changed.
 var ofReads = []verdict{
 	{"invalid", http.StatusBadRequest, []error{cardwire.ErrInvalidParams}},
 	{"ignored", http.StatusBadGateway, []error{cardwire.ErrParameterIgnored}},
@@ -254,14 +273,21 @@ var ofReads = []verdict{
 	{"unreadable", http.StatusBadGateway, nil},
 }
 
-// ofAnswers says whether it was recorded what the service said of a write.
-var ofAnswers = []verdict{
+// ofResolutions has the words for the recording of an outcome.
+var ofResolutions = []verdict{
 	{"recorded", http.StatusOK, []error{nil}},
 	{"too-early", http.StatusConflict, []error{errTooEarly}},
-	{"no-answer", http.StatusUnprocessableEntity, []error{errNoAnswer}},
+	{"no-outcome", http.StatusUnprocessableEntity, []error{errNoOutcome}},
 	{"moved-on", http.StatusConflict, []error{sqljournal.ErrDecided}},
 	{"moved-on", http.StatusConflict, []error{sqljournal.ErrNoIntent}},
 	{"not-recorded", http.StatusServiceUnavailable, nil},
+}
+
+func judgeWrite(what string, err error) *said {
+	step := cardwire.NextStep(err)
+	s := judge(ofWrites[step], what, err)
+	s.Step = step
+	return s
 }
 
 func judge(verdicts []verdict, what string, err error) *said {
@@ -278,19 +304,19 @@ func judge(verdicts []verdict, what string, err error) *said {
 
 // problem is what the SDK says of a parameter: the name of its field in Go, and
 // what is wrong with it.
-func problem(err error) (field, text string) {
+func problem(err error) (field, fault string) {
 	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		err = failure.Unwrap()
 	}
-	field, text, _ = strings.Cut(strings.TrimPrefix(err.Error(), cardwire.ErrInvalidParams.Error()+": "), " ")
-	return field, text
+	field, fault, _ = strings.Cut(strings.TrimPrefix(err.Error(), cardwire.ErrInvalidParams.Error()+": "), " ")
+	return field, fault
 }
 
 // careful is a journal that also lets nobody retry or cancel a failed operation while
-// it is undecided what came of its last retry or cancellation in this program.
+// its last retry or cancellation in this program is unresolved.
 type careful struct {
 	*sqljournal.Journal
-	looking sync.Mutex // until what was begun can be seen
+	looking sync.Mutex // until the one that begins is on record
 }
 
 func (j *careful) Begin(ctx context.Context, i cardwire.Intent) error {
@@ -299,19 +325,19 @@ func (j *careful) Begin(ctx context.Context, i cardwire.Intent) error {
 	}
 	j.looking.Lock()
 	defer j.looking.Unlock()
-	undecided, err := j.isUndecided(ctx, i.Reference)
+	unresolved, err := j.isUnresolved(ctx, i.Reference)
 	switch {
 	case err != nil:
 		return err
-	case undecided: // wrapped, so that it holds whatever the Profile says
-		return fmt.Errorf("undecided: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
+	case unresolved: // wrapped, so that it applies whatever the Profile says
+		return fmt.Errorf("unresolved: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
 	}
 	return j.Journal.Begin(ctx, i)
 }
 
-// isUndecided reports whether a retry or a cancellation of the record is in progress
+// isUnresolved reports whether a retry or a cancellation of the record is in progress
 // or unresolved.
-func (j *careful) isUndecided(ctx context.Context, reference string) (bool, error) {
+func (j *careful) isUnresolved(ctx context.Context, reference string) (bool, error) {
 	for _, op := range []string{"RetryOperation", "CancelOperation"} {
 		e, err := j.Lookup(ctx, op, reference)
 		if err != nil && !errors.Is(err, sqljournal.ErrNoIntent) {
@@ -329,9 +355,9 @@ func (j *careful) isUndecided(ctx context.Context, reference string) (bool, erro
 	return false, nil
 }
 
-// unsettled returns what is undecided, and how many calls are under way: what came of
-// those is not asked for yet. Of both the journal's clock decides.
-func (o *office) unsettled(ctx context.Context) (entries []sqljournal.Entry, underWay int64, err error) {
+// entries returns what is unresolved, and how many calls are under way: nobody need ask
+// about those yet. The journal's clock tells the two apart.
+func (o *office) entries(ctx context.Context) (entries []sqljournal.Entry, underWay int64, err error) {
 	for e, err := range o.journal.Unresolved(ctx, 0) {
 		if err != nil {
 			return nil, 0, o.noJournal(ctx, err)
@@ -350,40 +376,40 @@ func (o *office) noJournal(ctx context.Context, err error) error {
 	return errNoJournal
 }
 
-func (o *office) undecided(r *http.Request) (page, error) {
-	entries, underWay, err := o.unsettled(r.Context())
+func (o *office) unresolved(r *http.Request) (page, error) {
+	entries, underWay, err := o.entries(r.Context())
 	data := map[string]any{"Entries": entries, "UnderWay": underWay}
-	return page{name: "undecided", Said: o.results.find(r.Form.Get("said")), Data: data}, err
+	return page{name: "unresolved", Said: o.results.find(r.Form.Get("said")), Data: data}, err
 }
 
-// answers are what the service may have said.
+// outcomes are what a person may record.
 var (
-	answers      = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
-	errNoAnswer  = errors.New("neither executed nor refused")
+	outcomes     = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
+	errNoOutcome = errors.New("neither executed nor refused")
 	errTooEarly  = errors.New("a call may be under way")
 	errNoJournal = errors.New("the journal could not be read")
 )
 
-// resolve records what the service said of the one try that the page showed: of a
-// later one that says nothing. It is the one page that can let something be sent
+// resolve records what the service said of the one try that the page showed: that
+// proves nothing about a later one. It is the one page that can let something be sent
 // again, and leaves a trace in the log.
 func (o *office) resolve(r *http.Request) (page, error) {
 	form := r.PostForm
 	tried := sqljournal.Entry{Op: form.Get("op"), Reference: form.Get("reference"), Try: form.Get("try")}
-	outcome, ok := answers[form.Get("answer")]
-	err := errNoAnswer
+	outcome, ok := outcomes[form.Get("outcome")]
+	err := errNoOutcome
 	if ok {
-		err = o.settle(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
+		err = o.record(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
 	}
-	s := judge(ofAnswers, outcome.String(), err)
+	s := judge(ofResolutions, outcome.String(), err)
 	s.Reference = tried.Reference
 	o.log.InfoContext(r.Context(), "resolve", "operation", tried.Op, "reference", tried.Reference, "try", tried.Try,
-		"answer", s.What, "result", s.Kind)
-	return page{to: "/undecided", Said: s}, nil
+		"outcome", s.What, "result", s.Kind)
+	return page{to: "/unresolved", Said: s}, nil
 }
 
-func (o *office) settle(ctx context.Context, tried sqljournal.Entry, found sqljournal.Resolution) error {
-	if _, _, err := o.unsettled(ctx); err != nil { // what cannot be shown is not settled
+func (o *office) record(ctx context.Context, tried sqljournal.Entry, found sqljournal.Resolution) error {
+	if _, _, err := o.entries(ctx); err != nil { // what cannot be shown is not resolved
 		return err
 	}
 	err := o.journal.Resolve(ctx, tried, found)

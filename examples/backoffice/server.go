@@ -40,7 +40,7 @@ const (
 	bodyTimeout   = 2 * time.Minute
 	uploadTimeout = bodyTimeout + 2*time.Minute
 
-	maxForm  = 64 << 10 // more than any other form here holds
+	maxForm  = 64 << 10 // more than any other form here needs
 	maxImage = 10 << 20
 )
 
@@ -61,22 +61,22 @@ type office struct {
 
 func (o *office) routes() http.Handler {
 	mux := http.NewServeMux()
-	read := func(path string, handle handler) { mux.Handle("GET "+path, o.answer(readTimeout, 0, handle)) }
-	write := func(path string, handle handler) { mux.Handle("POST "+path, o.answer(writeTimeout, maxForm, handle)) }
+	read := func(path string, handle handler) { mux.Handle("GET "+path, o.respond(readTimeout, 0, handle)) }
+	write := func(path string, handle handler) { mux.Handle("POST "+path, o.respond(writeTimeout, maxForm, handle)) }
 	read("/{$}", o.overview)
 	read("/cards", o.cards)
 	read("/cards/{id}", o.card)
 	read("/cards/{id}/freeze", o.freezeForm)
 	write("/cards/{id}/freeze", o.freeze)
 	read("/operations", func(*http.Request) (page, error) { return page{name: "operations"}, nil })
-	write("/operations", o.settleOperation)
+	write("/operations", o.retryOrCancel)
 	read("/bins", o.bins)
 	read("/transfers", o.transferForm)
 	write("/transfers", o.transfer)
-	read("/undecided", o.undecided)
-	write("/undecided", o.resolve)
+	read("/unresolved", o.unresolved)
+	write("/unresolved", o.resolve)
 	read("/images", func(*http.Request) (page, error) { return page{name: "images"}, nil })
-	mux.Handle("POST /images", o.answer(uploadTimeout, maxImage, o.uploadImage))
+	mux.Handle("POST /images", o.respond(uploadTimeout, maxImage, o.uploadImage))
 	read("/result", o.result)
 	read("/", func(*http.Request) (page, error) { return notice("no-page", http.StatusNotFound), nil })
 
@@ -142,15 +142,14 @@ func notice(kind string, status int) page {
 	return page{name: "result", Said: &said{Kind: kind, status: status}}
 }
 
-// handler returns the page that answers a request. Its error is that of a read, or
-// what the SDK refused of the page's form: what came of a write the page says.
+// handler returns the page for a request. Its error is that of a read, or what the
+// SDK refused of the page's form: the page itself says what came of a write.
 type handler func(r *http.Request) (page, error)
 
-// answer lets nobody through who is not signed in. It shows what came of a write on
-// a page of its own address: to load that again sends nothing. A browser that leaves
-// ends a read, but not a write, which must not turn into something of which nobody
-// knows whether it was done.
-func (o *office) answer(limit time.Duration, size int64, handle handler) http.Handler {
+// respond lets nobody through who is not signed in. It shows what came of a write on
+// a page with an address of its own: to load that again sends nothing. A browser that
+// leaves ends a read, but not a write, whose outcome would then be unknown.
+func (o *office) respond(limit time.Duration, size int64, handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.signedIn(r) {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
@@ -171,8 +170,8 @@ func (o *office) answer(limit time.Duration, size int64, handle handler) http.Ha
 		p, err := handle(r)
 		switch {
 		case errors.Is(err, cardwire.ErrInvalidParams) && p.Form != nil:
-			field, text := problem(err)
-			p.Faults = map[string]string{field: text}
+			field, fault := problem(err)
+			p.Faults = map[string]string{field: fault}
 		case err != nil:
 			p = page{name: "result", Said: judge(ofReads, "", err)}
 		case p.to != "":
@@ -234,7 +233,7 @@ func (o *office) show(w http.ResponseWriter, r *http.Request, p page) {
 	case len(p.Faults) > 0:
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	}
-	_, _ = b.WriteTo(w) // a browser that left is its own affair
+	_, _ = b.WriteTo(w) // a browser that left gets no page
 }
 
 // account is the one user.

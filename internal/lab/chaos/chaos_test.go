@@ -51,8 +51,8 @@ func TestKinds(t *testing.T) {
 	}
 	assert.Len(t, names, 45, "no name is that of two")
 	assert.Equal(t, []int{25, 15, 5}, []int{len(serviceKinds()), len(proxyKinds()), len(dataKinds())})
-	assert.Len(t, kindsOf([]string{"CreateTransfer"}), 43)
-	assert.Len(t, kindsOf(AllOps()), 45)
+	assert.Len(t, KindsOf([]string{"CreateTransfer"}), 43)
+	assert.Len(t, KindsOf(AllOps()), 45)
 }
 
 // The rules by which calls are judged, on calls whose result is known.

@@ -86,34 +86,30 @@ type record struct {
 
 // Run makes the calls, waits until everything has settled, and compares.
 func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
-	kinds := kindsOf(cfg.Ops)
-	service, err := startService(ctx, kinds)
+	kinds := KindsOf(cfg.Ops)
+	running, err := Start(ctx, kinds)
 	if err != nil {
 		return nil, err
 	}
-	front, err := startProxies(kinds, service.address)
-	if err != nil {
-		return nil, errors.Join(err, service.server.Close())
-	}
-	defer front.stop()
+	defer running.Stop()
+	ledger := running.Ledger()
 
 	records := plan(cfg, kinds)
 	start := time.Now()
 	callAll(ctx, cfg.Concurrency, len(records), func(i int) {
 		r := &records[i]
-		r.call(ctx, cfg, caller, front.base[r.kind.Name])
-		r.atOnce = service.ledger.Executions(r.order)
+		r.call(ctx, cfg, caller, running.Base()[r.kind.Name])
+		r.atOnce = ledger.Executions(r.order)
 	})
 	calls := time.Since(start)
 	caller.Close()
 
-	// The proxies still run: what they hold back shall arrive.
 	settle, cancel := context.WithTimeout(ctx, cfg.Settle)
 	defer cancel()
-	if err := service.settle(settle); err != nil {
+	if err := running.Settle(settle); err != nil {
 		return nil, err
 	}
-	report := judge(records, kinds, &service.ledger)
+	report := judge(records, kinds, ledger)
 	report.Calling, report.Settling = calls, time.Since(start)-calls
 	return report, nil
 }

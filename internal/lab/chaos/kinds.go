@@ -82,8 +82,8 @@ func (k *Kind) fits(ops []string) (fit []string) {
 // that are not the promised.
 func Kinds() []Kind { return slices.Concat(serviceKinds(), proxyKinds(), dataKinds()) }
 
-// kindsOf returns the kinds that some of the operations can meet.
-func kindsOf(ops []string) []Kind {
+// KindsOf returns the kinds that some of the operations can meet.
+func KindsOf(ops []string) []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return len(k.fits(ops)) == 0 })
 }
 

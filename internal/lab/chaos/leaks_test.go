@@ -28,7 +28,7 @@ var ofProxies = []goleak.Option{
 func TestNothingIsLeftOpen(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Ops = AllOps()
-	round := len(kindsOf(cfg.Ops))
+	round := len(KindsOf(cfg.Ops))
 	run := func(calls int) {
 		cfg.Calls = calls
 		report, err := Run(t.Context(), cfg, new(Cardwire))

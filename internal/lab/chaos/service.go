@@ -52,6 +52,14 @@ func (l *Ledger) exists(o Order) bool {
 	return ok
 }
 
+// Pending reports whether the order was accepted, and is executed later.
+func (l *Ledger) Pending(o Order) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, ok := l.count[o]
+	return ok && n == 0
+}
+
 func (l *Ledger) init() {
 	if l.count == nil {
 		l.count = map[Order]int{}
@@ -83,9 +91,9 @@ func (l *Ledger) Total() int {
 	return l.total
 }
 
-// kindHeader names a kind that takes the place of the one in the path: so one
-// client, which has one base URL, meets two.
-const kindHeader = "X-Chaos-Kind"
+// KindHeader names a kind that takes the place of the one in the path: so one
+// client, which has one base URL, meets several.
+const KindHeader = "X-Chaos-Kind"
 
 // service listens on loopback. The first segment of a path names the kind of
 // fault, so that one listener serves them all.
@@ -128,7 +136,7 @@ func (s *service) settle(ctx context.Context) error {
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, operation, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/api/v1")
-	kind := s.kinds[cmp.Or(r.Header.Get(kindHeader), name)]
+	kind := s.kinds[cmp.Or(r.Header.Get(KindHeader), name)]
 	if kind == nil {
 		http.NotFound(w, r)
 		return

@@ -1,0 +1,64 @@
+package cardwireotel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// The gauges of [ObserveJournal]. Their names do not change before the next major
+// version.
+const (
+	// JournalInProgress is how many intents have calls that may still send.
+	JournalInProgress = "cardwire.journal.in_progress"
+	// JournalUnresolved is how many intents somebody must find out the outcome of.
+	JournalUnresolved = "cardwire.journal.unresolved"
+	// JournalOldestAge is for how long the oldest of those has been unresolved, in
+	// seconds since it was begun; 0: there is none.
+	JournalOldestAge = "cardwire.journal.oldest_unresolved.age"
+)
+
+// ObserveJournal reports a journal's numbers as gauges: [JournalInProgress],
+// [JournalUnresolved] and [JournalOldestAge]. At each collection it calls stats once,
+// which returns them as sqljournal.Journal.Stats does; oldest is the zero time if
+// nothing is unresolved. Of the options it uses [WithMeterProvider].
+//
+// Where stats fails nothing is reported, so that an alert on missing values notices,
+// and OpenTelemetry has the error. Replicas that share a journal report the same
+// numbers: take their maximum, not their sum. Unregister ends it. The error is of the
+// meter provider, or that stats is nil.
+func ObserveJournal(stats func(ctx context.Context) (inProgress, unresolved int64, oldest time.Time, err error), opts ...Option) (metric.Registration, error) {
+	if stats == nil {
+		return nil, errors.New("cardwireotel: ObserveJournal: the function is nil")
+	}
+	meter := settingsOf(opts).meters.Meter(ScopeName)
+	inProgress, err1 := meter.Int64ObservableGauge(JournalInProgress,
+		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose calls may still send."))
+	unresolved, err2 := meter.Int64ObservableGauge(JournalUnresolved,
+		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose outcome somebody must find out."))
+	age, err3 := meter.Float64ObservableGauge(JournalOldestAge,
+		metric.WithUnit("s"), metric.WithDescription("Time since the oldest unresolved intent was begun."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		open, due, oldest, err := stats(ctx)
+		if err != nil {
+			return err // zeros would look as if all were well
+		}
+		o.ObserveInt64(inProgress, open)
+		o.ObserveInt64(unresolved, due)
+		o.ObserveFloat64(age, ageOf(oldest).Seconds())
+		return nil
+	}, inProgress, unresolved, age)
+}
+
+// ageOf is never negative: the database's clock may be ahead of this machine's.
+func ageOf(oldest time.Time) time.Duration {
+	if oldest.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(oldest))
+}
