@@ -120,6 +120,22 @@ func ExampleClient_AllCards() {
 	// seen 25 cards
 }
 
+// Pages come with their totals.
+func ExampleClient_AllPages() {
+	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
+
+	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10, Page: 2}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("page %d of %d: %d of %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards), page.Total)
+	}
+	// Output:
+	// page 2 of 3: 10 of 25 cards
+	// page 3 of 3: 5 of 25 cards
+}
+
 // Three pages are read while one is used. The cards come in the same order.
 func ExampleWithPrefetch() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(45)))
@@ -949,21 +965,4 @@ func ExampleCardNumber() {
 	// 6 false
 	// 6 false
 	// 6 false
-}
-
-// Pages come with their totals.
-func ExampleClient_AllPages() {
-	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
-
-	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("page %d of %d: %d of %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards), page.Total)
-	}
-	// Output:
-	// page 1 of 3: 10 of 25 cards
-	// page 2 of 3: 10 of 25 cards
-	// page 3 of 3: 5 of 25 cards
 }

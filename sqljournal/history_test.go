@@ -62,6 +62,31 @@ func TestTheRulesOfEveryJournal(t *testing.T) {
 	})
 }
 
+// As behind a pool of transactions: each statement has a session of its own, and none
+// finds what another has prepared.
+func TestNoStatementNeedsASession(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	at.Source += "&default_query_exec_mode=exec"
+	cardwiretest.TestJournal(t, func(t *testing.T) cardwire.Journal {
+		db, journal := open(t, at.another(t))
+		db.SetMaxIdleConns(-1)
+		db.SetMaxOpenConns(8)
+		require.NoError(t, journal.Migrate(t.Context()))
+		i := until("M-0", 0)
+		require.NoError(t, journal.Begin(t.Context(), i))
+		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{}))
+		assert.Equal(t, []string{"M-0"}, references(t, journal, 0))
+		stats, err := journal.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, int64(1), stats.Unresolved)
+		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-0"), sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}))
+		require.NoError(t, journal.Void(t.Context(), transfer, "M-0", "Ada", "cancelled"))
+		assert.Equal(t, []string{"begun: unknown", "ended: unknown", "resolved: not sent", "voided: not sent, Ada, cancelled"}, events(t, journal, "M-0"))
+		return journal
+	})
+}
+
 // What support found out after the order was taken for failed.
 func TestARefusalIsCorrectedToExecuted(t *testing.T) {
 	t.Parallel()

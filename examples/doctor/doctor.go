@@ -11,11 +11,11 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// state is how an assumption stands.
+// state is what is known of an assumption.
 type state string
 
 const (
-	documented   state = "documented" // the interface shows it, and the service keeps to it
+	documented   state = "documented" // the API document says so, and the service keeps to it
 	confirmed    state = "confirmed"
 	contradicted state = "contradicted"
 	unchecked    state = "cannot be checked"
@@ -37,7 +37,7 @@ type doctor struct {
 	whole    *cardwire.CardPage // the first page of all cards
 	drift    map[string][]string
 	findings []finding
-	settings []string // lines of Go
+	settings []string // Go statements about a Profile p
 }
 
 func (d *doctor) healthy() bool {
@@ -48,10 +48,10 @@ func (d *doctor) find(what, assumed string, s state, advice string) {
 	d.findings = append(d.findings, finding{what, assumed, s, advice})
 }
 
-// examine asks everything that can be asked without changing anything. Its error
-// says that nothing can be found out.
+// examine asks everything that can be asked without changing anything. It fails where
+// nothing can be found out.
 func (d *doctor) examine(ctx context.Context) error {
-	// The doctor judges the answers itself.
+	// The doctor judges the responses itself.
 	d.profile.TrustReplies = true
 	d.drift = map[string][]string{}
 	whole, err := d.list(ctx, d.profile, cardwire.ListCardsParams{})
@@ -67,7 +67,7 @@ func (d *doctor) examine(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.answers(ctx); err != nil {
+	if err := d.responses(ctx); err != nil {
 		return err
 	}
 	for _, f := range beyondReading {
@@ -76,17 +76,17 @@ func (d *doctor) examine(ctx context.Context) error {
 	return nil
 }
 
-// beyondReading are the assumptions that no read can show to be right or wrong.
+// beyondReading are the assumptions that no read can confirm or contradict.
 var beyondReading = []finding{
 	{what: "RetryAction", assumed: `"retry"`, advice: "ask for the value of type that retries"},
 	{what: "RefusedCodes", assumed: "400 401 403 404 405 413 415 422 429", advice: "ask which codes guarantee that nothing happened"},
 	{what: "RefusedStatuses", assumed: "the same numbers", advice: "ask which HTTP statuses guarantee it"},
 	{what: "ServerDeduplicates", assumed: "false", advice: "ask whether an order number is executed once however often it comes"},
-	{what: "order IDs in GetCardByOrder", assumed: "as CardIDParam", advice: "try one: no member of the answer repeats it"},
+	{what: "order IDs in GetCardByOrder", assumed: "as CardIDParam", advice: "try one: no field of the response contains it"},
 	{what: "zone of all times", assumed: "none", advice: "ask for it, and use DateTime.In"},
 }
 
-// parameter is the name of a query parameter that the interface does not show.
+// parameter is a query parameter whose name is undocumented.
 type parameter struct {
 	field   string
 	name    func(*cardwire.Profile) *string
@@ -94,13 +94,13 @@ type parameter struct {
 	honours func(context.Context, *doctor, cardwire.Profile) (verdict, error)
 }
 
-// verdict is what one try of a name shows.
+// verdict is what one try of a name proves.
 type verdict int
 
 const (
-	ignored   verdict = iota // or refused
-	honoured                 // only a service that knows the name answers so
-	undecided                // no answer could tell
+	ignored  verdict = iota // or refused
+	honoured                // only a service that knows the name responds so
+	unknown                 // no response could tell
 )
 
 // parameters come in the order in which later ones need earlier ones.
@@ -176,7 +176,7 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("the examination cannot go on: %w", err)
-		case seen == undecided:
+		case seen == unknown:
 			d.find(p.field, quoted(assumed), unchecked, "there are too few cards, or they are too much alike, to tell")
 			return nil
 		case seen == honoured:
@@ -190,7 +190,7 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 		return nil
 	}
 	*p.name(&d.profile) = ""
-	d.settings = append(d.settings, fmt.Sprintf("profile.%s = \"\" // until its name is known", p.field))
+	d.settings = append(d.settings, fmt.Sprintf("p.%s = \"\"", p.field))
 	d.find(p.field, quoted(assumed), contradicted, advice)
 	return nil
 }
@@ -206,7 +206,7 @@ func (d *doctor) found(p parameter, assumed, name string) {
 		s = contradicted
 	}
 	d.find(p.field, quoted(assumed), s, fmt.Sprintf("set it to %q", name))
-	d.settings = append(d.settings, fmt.Sprintf("profile.%s = %q", p.field, name))
+	d.settings = append(d.settings, fmt.Sprintf("p.%s = %q", p.field, name))
 }
 
 func quoted(name string) string {
@@ -226,20 +226,20 @@ func (d *doctor) list(ctx context.Context, profile cardwire.Profile, p cardwire.
 	return client.ListCards(ctx, p)
 }
 
-// client returns one that keeps what it hears of drift.
+// client returns one that keeps what drifts.
 func (d *doctor) client(profile cardwire.Profile) (*cardwire.Client, error) {
-	return d.connect(cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithObserver(cardwire.Observer{
+	return d.connect(cardwire.WithProfile(func(p *cardwire.Profile) { *p = profile }), cardwire.WithObserver(cardwire.Observer{
 		Drift: func(_ context.Context, c cardwire.CallInfo, drift cardwire.Drift) {
-			text := drift.Path + " (" + drift.Kind + ")"
-			if !slices.Contains(d.drift[c.Op], text) {
-				d.drift[c.Op] = append(d.drift[c.Op], text)
+			seen := drift.Path + " (" + drift.Kind + ")"
+			if !slices.Contains(d.drift[c.Op], seen) {
+				d.drift[c.Op] = append(d.drift[c.Op], seen)
 			}
 		},
 	}))
 }
 
-// tried tells a name that the service refuses, which is then the wrong one, from
-// a failure that says nothing of it.
+// tried returns nil for the refusal of a name, which is then the wrong one, and any
+// other failure, which proves nothing about the name.
 func tried(err error) error {
 	if err == nil || errors.Is(err, cardwire.ErrRateLimited) || errors.Is(err, cardwire.ErrUnauthorized) {
 		return err
@@ -252,7 +252,7 @@ func tried(err error) error {
 
 func limitHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
 	if len(d.whole.Cards) < 2 {
-		return undecided, nil
+		return unknown, nil
 	}
 	page, err := d.list(ctx, profile, cardwire.ListCardsParams{Limit: 1})
 	if err != nil || len(page.Cards) != 1 {
@@ -267,7 +267,7 @@ func pageHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (ver
 		params.Limit = 1
 	}
 	if len(d.whole.Cards) < 2 || params.Limit == 0 && d.whole.LastPage < 2 {
-		return undecided, nil
+		return unknown, nil
 	}
 	page, err := d.list(ctx, profile, params)
 	if err != nil || page.CurrentPage != 2 || len(page.Cards) == 0 || page.Cards[0].ID == d.whole.Cards[0].ID {
@@ -278,7 +278,7 @@ func pageHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (ver
 
 func statusHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
 	if len(d.whole.Cards) == 0 {
-		return undecided, nil
+		return unknown, nil
 	}
 	other := cardwire.CardClosed
 	if d.whole.Cards[0].Status == other {
@@ -294,12 +294,12 @@ func statusHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (v
 
 func binHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
 	if len(d.whole.Cards) == 0 || d.whole.Cards[0].CardBIN == "" {
-		return undecided, nil
+		return unknown, nil
 	}
 	bin := d.whole.Cards[0].CardBIN
 	another := func(c cardwire.Card) bool { return c.CardBIN != bin }
 	if !slices.ContainsFunc(d.whole.Cards, another) {
-		return undecided, nil
+		return unknown, nil
 	}
 	page, err := d.list(ctx, profile, cardwire.ListCardsParams{CardBIN: bin})
 	if err != nil || page.Total >= d.whole.Total || slices.ContainsFunc(page.Cards, another) {
@@ -308,12 +308,12 @@ func binHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verd
 	return honoured, nil
 }
 
-// narrows tries a filter whose effect shows in no card: one that lets none
+// narrows tries a filter whose effect is visible in no card: one that lets none
 // through must give none, and one that lets all through must not.
 func narrows(set func(p *cardwire.ListCardsParams, none bool)) func(context.Context, *doctor, cardwire.Profile) (verdict, error) {
 	return func(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
 		if d.whole.Total == 0 {
-			return undecided, nil
+			return unknown, nil
 		}
 		for _, none := range []bool{true, false} {
 			var p cardwire.ListCardsParams
@@ -337,7 +337,7 @@ func day(future bool) cardwire.Date {
 
 func idHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
 	if len(d.whole.Cards) == 0 {
-		return undecided, nil
+		return unknown, nil
 	}
 	client, err := d.client(profile)
 	if err != nil {
@@ -352,8 +352,8 @@ func idHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdi
 	return honoured, nil
 }
 
-// answers compares the answer of each read with the interface.
-func (d *doctor) answers(ctx context.Context) error {
+// responses compares the response to each read with the API document.
+func (d *doctor) responses(ctx context.Context) error {
 	client, err := d.client(d.profile)
 	if err != nil {
 		return err
@@ -366,13 +366,13 @@ func (d *doctor) answers(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, cardwire.ErrUnreadable):
-			d.find("answer of "+r.name, "the interface's", contradicted, "tell the client's maintainers: "+err.Error())
+			d.find("response to "+r.name, "the API's", contradicted, "tell the client's maintainers: "+err.Error())
 		case err != nil:
-			d.find("answer of "+r.name, "the interface's", unchecked, err.Error())
+			d.find("response to "+r.name, "the API's", unchecked, err.Error())
 		case len(drift) > 0:
-			d.find("answer of "+r.name, "the interface's", contradicted, "tolerated: "+strings.Join(drift, ", "))
+			d.find("response to "+r.name, "the API's", contradicted, "tolerated: "+strings.Join(drift, ", "))
 		default:
-			d.find("answer of "+r.name, "the interface's", documented, "")
+			d.find("response to "+r.name, "the API's", documented, "")
 		}
 	}
 	return nil

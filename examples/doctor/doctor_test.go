@@ -53,8 +53,8 @@ func TestAServiceAsAssumed(t *testing.T) {
 		`CardBINParam "card_bin" confirmed`,
 		`CreatedFromParam no name cannot be checked ask for the name: none of 11 likely ones is honoured`,
 		`CardIDParam "id" confirmed`,
-		`answer of ListCards the interface's documented`,
-		`answer of GetCard the interface's documented`,
+		`response to ListCards the API's documented`,
+		`response to GetCard the API's documented`,
 		`RetryAction "retry" cannot be checked ask for the value of type that retries`,
 		`Nothing is to be set: cardwire.DefaultProfile agrees with the service as far as can be seen.`,
 	} {
@@ -95,20 +95,20 @@ func TestOtherNamesAreFoundOut(t *testing.T) {
 			} {
 				assert.Contains(t, report, line+"\n")
 			}
-			assert.True(t, strings.HasSuffix(report, `Set this:
+			assert.True(t, strings.HasSuffix(report, `Give cardwire.New this option:
 
-profile := cardwire.DefaultProfile()
-profile.LimitParam = "page_size"
-profile.PageParam = "pageNo"
-profile.StatusParam = "card_status"
-profile.CardBINParam = "bin"
-profile.SubAccountParam = "sub_account_id"
-profile.CreatedFromParam = "start_time"
-profile.CreatedToParam = "end_time"
-profile.TransactedFromParam = "trans_time_start"
-profile.TransactedToParam = "trans_time_end"
-profile.CardIDParam = "cardId"
-client, err := cardwire.New(baseURL, key, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
+cardwire.WithProfile(func(p *cardwire.Profile) {
+p.LimitParam = "page_size"
+p.PageParam = "pageNo"
+p.StatusParam = "card_status"
+p.CardBINParam = "bin"
+p.SubAccountParam = "sub_account_id"
+p.CreatedFromParam = "start_time"
+p.CreatedToParam = "end_time"
+p.TransactedFromParam = "trans_time_start"
+p.TransactedToParam = "trans_time_end"
+p.CardIDParam = "cardId"
+})
 `), report)
 		})
 	}
@@ -146,7 +146,7 @@ func TestANameThatNobodyWouldGuess(t *testing.T) {
 	healthy, report := visit(t, server.URL, server.Key)
 	assert.False(t, healthy)
 	assert.Contains(t, report, `PageParam "page" contradicted ask for the name: none of 8 likely ones is honoured`+"\n")
-	assert.Contains(t, report, `profile.PageParam = "" // until its name is known`+"\n")
+	assert.True(t, strings.HasSuffix(report, `cardwire.WithProfile(func(p *cardwire.Profile) { p.PageParam = "" })`+"\n"), report)
 }
 
 func TestWithTooFewCardsNothingIsClaimed(t *testing.T) {
@@ -164,8 +164,8 @@ func TestDriftIsReportedWithoutValues(t *testing.T) {
 	server := cardwiretest.NewServer(t, cardwiretest.WithQuirks())
 	healthy, report := visit(t, server.URL, server.Key, "-secrets")
 	assert.False(t, healthy)
-	assert.Regexp(t, `answer of ListCards the interface's contradicted tolerated: data\.data\[\]\.`, report)
-	assert.Contains(t, report, "answer of GetCardSecrets the interface's ")
+	assert.Regexp(t, `response to ListCards the API's contradicted tolerated: data\.data\[\]\.`, report)
+	assert.Contains(t, report, "response to GetCardSecrets the API's ")
 	assert.Contains(t, paths(server), "POST /api/v1/cards/private")
 }
 

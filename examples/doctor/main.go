@@ -76,7 +76,7 @@ func connect(opts ...cardwire.Option) (*cardwire.Client, error) {
 	return cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, append(opts, fake)...)
 }
 
-// report prints what was found, and the Profile that agrees with it.
+// report prints what was found, and the option that sets the Profile accordingly.
 func (d *doctor) report(out io.Writer) error {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -90,12 +90,17 @@ func (d *doctor) report(out io.Writer) error {
 	if len(d.settings) == 0 {
 		b.WriteString("\nNothing is to be set: cardwire.DefaultProfile agrees with the service as far as can be seen.\n")
 	} else {
-		b.WriteString("\nSet this:\n\n\tprofile := cardwire.DefaultProfile()\n")
-		for _, s := range d.settings {
-			b.WriteString("\t" + s + "\n")
-		}
-		b.WriteString("\tclient, err := cardwire.New(baseURL, key, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))\n")
+		b.WriteString("\nGive cardwire.New this option:\n\n" + option(d.settings) + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// option returns the Go source of the settings, as gofmt would have it.
+func option(settings []string) string {
+	const begin, end = "\tcardwire.WithProfile(func(p *cardwire.Profile) {", "})"
+	if len(settings) == 1 {
+		return begin + " " + settings[0] + " " + end
+	}
+	return begin + "\n\t\t" + strings.Join(settings, "\n\t\t") + "\n\t" + end
 }

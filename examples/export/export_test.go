@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const header = "id,trade_id,label,bin,number,expiry,status,currency,available,pending,frozen,fee,holder,email,created,updated,remark\n"
 
-// carrier answers with the text of a page of cards.
+// carrier responds with the source of a page of cards.
 type carrier string
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -53,7 +53,7 @@ func place(t *testing.T) settings {
 	return settings{out: filepath.Join(t.TempDir(), "cards.csv"), limit: 10}
 }
 
-// exported makes one run, on a client whose requests transport answers.
+// exported makes one run, on a client with this transport.
 func exported(t *testing.T, s settings, transport http.RoundTripper, opts ...cardwire.Option) (*totals, error) {
 	t.Helper()
 	opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: transport}))
@@ -97,7 +97,7 @@ func TestTheFile(t *testing.T) {
 			assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 			left, err := os.ReadDir(filepath.Dir(s.out))
 			require.NoError(t, err)
-			assert.Len(t, left, 1, "what stands beside the file")
+			assert.Len(t, left, 1, "what is beside the file")
 
 			var out strings.Builder
 			require.NoError(t, totals.print(&out))

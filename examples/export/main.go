@@ -4,7 +4,7 @@
 //
 // It reads several pages at a time and shows how far it has come. Card numbers
 // are masked unless -reveal is given; CVVs are never written. The file appears
-// when it is whole: until then its rows stand in a file beside it, FILE.part. An
+// when it is whole: until then its rows are in a file beside it, FILE.part. An
 // error or an interrupt leaves that one, and the next run goes on from there.
 //
 // It talks to the service of CARDWIRE_BASE_URL, which ends in /api/v1, with the
@@ -103,8 +103,7 @@ func connect(s settings, log io.Writer) (*cardwire.Client, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-export/1"),
-		// What examples/doctor advises belongs here.
-		cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.DefaultProfile() }),
+		// The cardwire.WithProfile that examples/doctor prints belongs here.
 		cardwire.WithLogger(logger),
 	}
 	if !s.reveal {
@@ -152,7 +151,7 @@ func newBar(w io.Writer, total, done int) *progressbar.ProgressBar {
 	return bar
 }
 
-// isTerminal says whether somebody looks on: a bar in a log file helps nobody.
+// isTerminal reports whether somebody looks on: a bar in a log file helps nobody.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

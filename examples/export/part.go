@@ -57,7 +57,7 @@ type part struct {
 	totals   *totals
 	file     *os.File
 	rows     *csv.Writer
-	seen     map[string]struct{} // IDs as they stand in rows: cards move between pages while pages are read
+	seen     map[string]struct{} // IDs as they are in rows: cards move between pages while pages are read
 }
 
 // state is what an unfinished export leaves.
@@ -74,7 +74,7 @@ func (f *part) stateName() string { return f.name() + ".json" }
 // openPart begins an export, or goes on with one that was not finished.
 func openPart(s settings) (*part, error) {
 	f := &part{settings: s, totals: newTotals(), seen: map[string]struct{}{}}
-	text, err := os.ReadFile(f.stateName())
+	saved, err := os.ReadFile(f.stateName())
 	_, missing := os.Stat(f.name())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(missing, fs.ErrNotExist) {
 		return f, f.begin() // a state without rows is what a crash at the end leaves
@@ -82,7 +82,7 @@ func openPart(s settings) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(text, &f.state); err != nil {
+	if err := json.Unmarshal(saved, &f.state); err != nil {
 		return nil, fmt.Errorf("%s is damaged: remove it to begin anew", f.stateName())
 	}
 	if f.state.Reveal != s.reveal || f.state.Limit != s.limit {
@@ -93,7 +93,7 @@ func openPart(s settings) (*part, error) {
 
 func (f *part) begin() error {
 	f.state = state{Reveal: f.settings.reveal, Limit: f.settings.limit, NextPage: 1}
-	// Whoever may not read card data must not read the file: what stands there would
+	// Whoever may not read card data must not read the file: what is there would
 	// keep its mode, its owner, and who has it open.
 	if err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -239,9 +239,9 @@ func (f *part) keep(cause error) error {
 		return errors.Join(cause, err)
 	}
 	f.state.NextPage, f.state.Bytes = failure.Page, at
-	text, err := json.Marshal(f.state)
+	saved, err := json.Marshal(f.state)
 	if err == nil {
-		err = os.WriteFile(f.stateName(), text, 0o600)
+		err = os.WriteFile(f.stateName(), saved, 0o600)
 	}
 	if err != nil {
 		return errors.Join(cause, err)

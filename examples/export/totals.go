@@ -29,7 +29,7 @@ func newTotals() *totals {
 	return &totals{byStatus: map[string]int{}, byCurrency: map[string]*sums{}}
 }
 
-// add adds a row as it stands in the file, so that a resumed export counts alike.
+// add adds a row as it is in the file, so that a resumed export counts alike.
 func (t *totals) add(row []string) error {
 	available, err1 := decimal.NewFromString(row[column("available")])
 	pending, err2 := decimal.NewFromString(row[column("pending")])

@@ -41,10 +41,10 @@ func kinds() []string {
 	}
 }
 
-func parseFault(text string) (fault, error) {
-	parts := strings.Split(text, ":")
+func parseFault(flag string) (fault, error) {
+	parts := strings.Split(flag, ":")
 	if len(parts) < 2 {
-		return fault{}, fmt.Errorf("%q is not OPERATION:KIND[:executed][:TIMES]", text)
+		return fault{}, fmt.Errorf("%q is not OPERATION:KIND[:executed][:TIMES]", flag)
 	}
 	f := fault{op: parts[0], times: 1}
 	kind, err := parseKind(parts[1])
@@ -60,13 +60,13 @@ func parseFault(text string) (fault, error) {
 	return f, f.try()
 }
 
-func parseKind(text string) (cardwiretest.FaultKind, error) {
+func parseKind(kind string) (cardwiretest.FaultKind, error) {
 	for k, name := range kinds() {
-		if name == text {
+		if name == kind {
 			return cardwiretest.FaultKind(k), nil
 		}
 	}
-	return 0, fmt.Errorf("there is no kind %q of fault", text)
+	return 0, fmt.Errorf("there is no kind %q of fault", kind)
 }
 
 // set reads one of the parts that need not be given.

@@ -56,15 +56,15 @@ func parse(args []string) (settings, error) {
 	flags.BoolVar(&s.anyAddress, "any-address", false, "allow an address that other machines can reach")
 	flags.Func("fail", "make an operation fail, as `OPERATION:KIND[:executed][:TIMES]`; repeatable. TIMES is a number, 1 by "+
 		"default, or always.\nFurther parts are status=503, code=500, message=TEXT, retry-after=2, delay=1s and bytes=100.\n"+
-		"Kinds: "+strings.Join(kinds(), ", "), func(text string) error {
-		f, err := parseFault(text)
+		"Kinds: "+strings.Join(kinds(), ", "), func(value string) error {
+		f, err := parseFault(value)
 		s.faults = append(s.faults, f)
 		return err
 	})
-	quirks := flags.Bool("quirks", false, "deviate from the interface as some backends do")
-	dedup := flags.Bool("dedup", false, "answer a repeated reference as the first, without executing it again")
+	quirks := flags.Bool("quirks", false, "deviate from the API document as some backends do")
+	dedup := flags.Bool("dedup", false, "respond to a retried reference as to the first call, without executing it again")
 	cards := flags.Int("cards", 25, "`number` of cards to begin with")
-	latency := flags.Duration("latency", 0, "`delay` of every answer")
+	latency := flags.Duration("latency", 0, "`delay` of every response")
 	seed := flags.Int64("seed", 1, "`number` that the data is derived from")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -188,10 +188,10 @@ func curls() []string {
 		{"/remittance/transfer", "-H 'Content-Type: application/json' -d '" +
 			`{"merchantOrderNo":"order-1","payoutCurrency":"EUR","transferType":"3","payoutMethod":"1","transferAmount":"25.00"}'`},
 	}
-	var text []string
+	var all []string
 	for _, l := range lines {
 		line := `curl -H "Authorization: Bearer $CARDWIRE_API_KEY" "$CARDWIRE_BASE_URL` + l.path + `" ` + l.args
-		text = append(text, strings.TrimSpace(line))
+		all = append(all, strings.TrimSpace(line))
 	}
-	return text
+	return all
 }

@@ -73,7 +73,7 @@ func TestServiceAnswersUntilItIsInterrupted(t *testing.T) {
 	_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithoutRetry())
 	var failure *cardwire.Error
 	require.ErrorAs(t, err, &failure)
-	assert.Zero(t, failure.HTTPStatus, "nobody answers")
+	assert.Zero(t, failure.HTTPStatus, "no server at that address")
 }
 
 func TestFaultOfAFlagStrikes(t *testing.T) {
@@ -94,17 +94,17 @@ func TestFaultOfAFlagStrikes(t *testing.T) {
 func TestHangingRequestDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	t.Parallel()
 	baseURL, _, stop := start(t, "-fail", "CardCapacity:hang")
-	answered := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		_, err := client(t, baseURL).CardCapacity(t.Context(), cardwire.WithoutRetry())
-		answered <- err
+		done <- err
 	}()
-	// Once a second client is answered, the first request has arrived as a rule;
+	// Once a second client has its response, the first request has arrived as a rule;
 	// if not, the program only stops sooner.
 	_, err := client(t, baseURL).ListBINs(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, stop())
-	require.Error(t, <-answered)
+	require.Error(t, <-done)
 }
 
 // Each line is run as it is printed.
@@ -222,7 +222,7 @@ func TestFlagsConfigureTheService(t *testing.T) {
 	assert.NotEqual(t, bins("-quirks"), bins("-quirks", "-seed", "2"))
 }
 
-func TestRepeatedReferenceIsExecutedOnceWithDedup(t *testing.T) {
+func TestRetriedReferenceIsExecutedOnceWithDedup(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		args []string

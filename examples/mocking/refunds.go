@@ -21,24 +21,24 @@ type Cards interface {
 	GetCard(context.Context, string, ...cardwire.CallOption) (*cardwire.Card, error)
 }
 
-// State is how a refund stands.
+// State is what the books know of a refund.
 type State string
 
 // The states of a refund.
 const (
-	// Pending says that the refund is still to be sent, under its order number.
+	// Pending means that the refund is still to be sent, under its order number.
 	Pending State = "pending"
-	// Begun says that a try has begun. Where the program ended in its course,
-	// nobody knows how it went: that is as good as Undecided.
+	// Begun means that a try has begun. Where the program ended meanwhile, its outcome
+	// is unknown: that is as good as Unresolved.
 	Begun State = "begun"
-	// Accepted says that the service has taken the transfer on, not that the money
+	// Accepted means that the service has accepted the transfer, not that the money
 	// has arrived.
 	Accepted State = "accepted"
 	// Failed means that nothing happened and nothing will: a corrected refund is
 	// another one, with another order number.
 	Failed State = "failed"
-	// Undecided says that it may have happened: the service has to be asked.
-	Undecided State = "undecided"
+	// Unresolved means that it may have happened: the service has to be asked.
+	Unresolved State = "unresolved"
 )
 
 // Refund is money that is to be given back.
@@ -60,8 +60,8 @@ type Books interface {
 	// a refund is first seen and stays the same ever after. It returns an error
 	// where the books have the refund in another state than Pending.
 	Begin(ctx context.Context, r Refund) (orderNo string, err error)
-	// End records how the refund stands. serviceNo is the service's order number;
-	// "": none was answered.
+	// End records the refund's state. serviceNo is the service's order number;
+	// "": none was returned.
 	End(ctx context.Context, r Refund, s State, serviceNo string) error
 }
 
@@ -73,16 +73,17 @@ type Refunds struct {
 	Books Books
 }
 
-// ErrUndecided says that a refund may have been paid. It must be settled with the
-// service, under the number in the books, and is never paid under another.
-var ErrUndecided = errors.New("the refund is undecided")
+// ErrUnresolved reports that a refund may have been paid. The service must be asked
+// about the number in the books; it is never paid under another.
+var ErrUnresolved = errors.New("the refund is unresolved")
 
-// ErrNotBlocked says that a freeze may have happened, and that the card was not
+// ErrNotBlocked reports that a freeze may have happened, and that the card was not
 // seen to be blocked. It has to be looked at again.
 var ErrNotBlocked = errors.New("the card is not known to be blocked")
 
-// RefundByTransfer pays a refund. The order number is in the books before the
-// first byte is sent, so that neither a crash nor a second try can pay it twice.
+// RefundByTransfer pays a refund, and then does what NextStep says. The order number
+// is in the books before the first byte is sent, so that neither a crash nor a second
+// try can pay it twice.
 func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
 	orderNo, err := r.Books.Begin(ctx, refund)
 	if err != nil {
@@ -109,7 +110,7 @@ func (r *Refunds) RefundByTransfer(ctx context.Context, refund Refund) error {
 	case cardwire.StepWait: // whoever made the call in progress records its result
 		return fmt.Errorf("refund %s: %w", refund.ID, err)
 	}
-	return errors.Join(fmt.Errorf("refund %s: %w: %w", refund.ID, ErrUndecided, err), r.Books.End(ctx, refund, Undecided, ""))
+	return errors.Join(fmt.Errorf("refund %s: %w: %w", refund.ID, ErrUnresolved, err), r.Books.End(ctx, refund, Unresolved, ""))
 }
 
 // serviceNo is the service's number of a transfer that was executed; "": not known.
@@ -123,9 +124,9 @@ func serviceNo(t *cardwire.Transfer, err error) string {
 	return ""
 }
 
-// FreezeOnSuspicion freezes a card and says whether it is blocked, which is for the
-// card to tell, not for the freeze's answer: what was accepted may be carried out
-// later or fail, and what was executed once may have been undone since. Where the
+// FreezeOnSuspicion freezes a card and reports whether it is blocked. The card proves
+// that, not the response to the freeze: what was accepted may be carried out later or
+// fail, and what was executed once may have been undone since. Where the
 // freeze may have happened, the card is looked up. blocked is true only where it
 // was seen; err is nil exactly then. caseID is the merchant's identifier of the
 // suspicion, a UUID.

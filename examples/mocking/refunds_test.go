@@ -55,9 +55,9 @@ func (b *books) End(_ context.Context, r mocking.Refund, s mocking.State, servic
 }
 
 // The first way: a stub of the interface. It is the quickest, and asserts only
-// what the merchant's code does with an answer, not that such an answer exists.
+// what the merchant's code does with a response, not that such a response exists.
 
-// stub answers with what its fields say. Those that a test does not set are not
+// stub returns what its fields contain. Those that a test does not set are not
 // called: the nil interface would panic.
 type stub struct {
 	mocking.Cards
@@ -92,7 +92,7 @@ func duplicate(d cardwire.DuplicateIntent) error {
 	return &cardwire.Error{Op: "CreateTransfer", Outcome: d.Outcome, Err: &d}
 }
 
-func TestStubRefundStandsAsNextStepSays(t *testing.T) {
+func TestStubRefundIsAsNextStepSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -115,8 +115,8 @@ func TestStubRefundStandsAsNextStepSays(t *testing.T) {
 			"not sent, and never to be", &cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: cardwire.ErrInvalidParams},
 			mocking.Failed, "", cardwire.ErrInvalidParams,
 		},
-		{"unknown", outcome(cardwire.OutcomeUnknown), mocking.Undecided, "", mocking.ErrUndecided},
-		{"an error of another kind", errors.New("out of memory"), mocking.Undecided, "", mocking.ErrUndecided},
+		{"unknown", outcome(cardwire.OutcomeUnknown), mocking.Unresolved, "", mocking.ErrUnresolved},
+		{"an error of another kind", errors.New("out of memory"), mocking.Unresolved, "", mocking.ErrUnresolved},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +191,7 @@ func TestStubFreezeIsLookedUpWhereItMayHaveHappened(t *testing.T) {
 	}
 }
 
-// The second way: a mock of HTTP, for answers that one has seen and wants to keep
+// The second way: a mock of HTTP, for responses that one has seen and wants to keep
 // as they were. The client under test is the real one.
 
 const baseURL = "https://api.example.com/api/v1"
@@ -224,19 +224,19 @@ func TestMockRefundSendsTheOrderNumberAndTheExactAmount(t *testing.T) {
 	assert.Equal(t, "AO7", b.serviceNo)
 }
 
-// An answer that is no clear no must not be taken for one.
-func TestMockRefundStaysUndecidedAfterAnAnswerThatDoesNotSay(t *testing.T) {
-	for name, answer := range map[string]httpmock.Responder{
+// A response that is no clear refusal must not be taken for one.
+func TestMockRefundStaysUnresolvedAfterAResponseThatProvesNothing(t *testing.T) {
+	for name, response := range map[string]httpmock.Responder{
 		"a gateway's page":    httpmock.NewStringResponder(http.StatusBadGateway, "<html>502 Bad Gateway</html>"),
 		"a code without a no": httpmock.NewStringResponder(http.StatusOK, `{"code":500,"msg":"please try again","data":null}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := mocked(t)
-			httpmock.RegisterResponder(http.MethodPost, baseURL+"/remittance/transfer", answer)
+			httpmock.RegisterResponder(http.MethodPost, baseURL+"/remittance/transfer", response)
 			b := &books{}
 			r := mocking.Refunds{Cards: client, Books: b}
-			require.ErrorIs(t, r.RefundByTransfer(t.Context(), refund), mocking.ErrUndecided)
-			assert.Equal(t, mocking.Undecided, b.states["1"])
+			require.ErrorIs(t, r.RefundByTransfer(t.Context(), refund), mocking.ErrUnresolved)
+			assert.Equal(t, mocking.Unresolved, b.states["1"])
 			assert.Equal(t, 1, httpmock.GetTotalCallCount(), "a transfer is sent once")
 		})
 	}
@@ -252,13 +252,13 @@ func TestFakePaysTheCustomerOnceThoughTheAnswerIsLost(t *testing.T) {
 	r := mocking.Refunds{Cards: client, Books: b}
 
 	err := r.RefundByTransfer(t.Context(), refund)
-	require.ErrorIs(t, err, mocking.ErrUndecided)
+	require.ErrorIs(t, err, mocking.ErrUnresolved)
 	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-	assert.Equal(t, mocking.Undecided, b.states["1"])
+	assert.Equal(t, mocking.Unresolved, b.states["1"])
 
 	// The customer complains and support presses the button once more: the books
 	// say no, since no other number may be sent for it.
-	require.ErrorContains(t, r.RefundByTransfer(t.Context(), refund), "it is undecided")
+	require.ErrorContains(t, r.RefundByTransfer(t.Context(), refund), "it is unresolved")
 
 	// The service's support says that it knows the number; only then is it sent.
 	require.Equal(t, 1, service.Executions("CreateTransfer", "refund-1"))

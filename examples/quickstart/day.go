@@ -33,7 +33,7 @@ type day struct {
 	freezeID string // the UUID of the freeze; "": the client makes one
 	orderNo  string // the order number of the transfer
 
-	text     *tabwriter.Writer           // the account of a step
+	report   *tabwriter.Writer           // of a step
 	card     cardwire.Card               // the card that is looked at and frozen
 	currency cardwire.RemittanceCurrency // the currency that is paid out
 }
@@ -50,10 +50,10 @@ func (d *day) live(ctx context.Context, out io.Writer) error {
 		{"Look at a card", d.lookAtCard, false},
 		{"See where money can go", d.seeWhereMoneyCanGo, false},
 		{"Freeze the card", d.freezeCard, !d.write},
-		{"Settle failed operations", d.settleOperations, !d.write},
+		{"Retry and cancel failed operations", d.retryAndCancel, !d.write},
 		{"Upload an identity image", d.uploadImage, !d.write},
 		{"Send money", d.sendMoney, !d.write},
-		{"Send money, and lose the answer", d.loseAnswer, d.fake == nil},
+		{"Send money, and lose the response", d.loseResponse, d.fake == nil},
 	}
 	for _, s := range steps {
 		if s.skip {
@@ -74,23 +74,23 @@ func (d *day) live(ctx context.Context, out io.Writer) error {
 // a service may use identifiers that are as long.
 var longDigits = regexp.MustCompile(`[0-9]{12,}`)
 
-// tell writes what the step says, also if it fails.
+// tell writes what the step prints, also if it fails.
 func (d *day) tell(out io.Writer, title string, step func() error) error {
-	var text bytes.Buffer
-	d.text = tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var lines bytes.Buffer
+	d.report = tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
 	d.say("%s", title)
 	failed := step()
 	d.say("")
-	if err := d.text.Flush(); err != nil {
+	if err := d.report.Flush(); err != nil {
 		return err
 	}
-	_, err := out.Write(longDigits.ReplaceAll(text.Bytes(), []byte("(long number)")))
+	_, err := out.Write(longDigits.ReplaceAll(lines.Bytes(), []byte("(long number)")))
 	return errors.Join(failed, err)
 }
 
 // say writes a line. Tabs end cells, which are aligned with those above.
 func (d *day) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.text, format+"\n", args...) // to memory
+	_, _ = fmt.Fprintf(d.report, format+"\n", args...) // to memory
 }
 
 func (d *day) compareProducts(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (d *day) compareProducts(ctx context.Context) error {
 func exact(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) }
 
 // foreignFee describes the first of the tiers. Whether a rate of 1 is all of the
-// amount or a hundredth is not shown, so nothing is calculated here.
+// amount or a hundredth is undocumented, so nothing is calculated here.
 func foreignFee(b cardwire.BIN) string {
 	if len(b.ForeignFees) == 0 {
 		return "none"
@@ -237,13 +237,13 @@ func (d *day) freezeCard(ctx context.Context) error {
 	return nil
 }
 
-func (d *day) settleOperations(ctx context.Context) error {
-	d.report("  cancel "+d.cancelID, d.client.CancelOperation(ctx, d.cancelID))
-	d.report("  retry  "+d.retryID, d.client.RetryOperation(ctx, d.retryID))
+func (d *day) retryAndCancel(ctx context.Context) error {
+	d.result("  cancel "+d.cancelID, d.client.CancelOperation(ctx, d.cancelID))
+	d.result("  retry  "+d.retryID, d.client.RetryOperation(ctx, d.retryID))
 	return nil
 }
 
-func (d *day) report(what string, err error) {
+func (d *day) result(what string, err error) {
 	if err != nil {
 		d.say("%s", what)
 		d.explain(err)
@@ -292,7 +292,7 @@ func (d *day) sendMoney(ctx context.Context) error {
 		return nil
 	}
 	params := d.transfer(d.orderNo)
-	d.say("  %v", params) // shows no name and no account
+	d.say("  %v", params) // prints no name and no account
 	transfer, err := d.client.CreateTransfer(ctx, params)
 	if err != nil {
 		d.explain(err)
@@ -333,23 +333,23 @@ func (d *day) transfer(orderNo string) cardwire.TransferParams {
 	}
 }
 
-// loseAnswer has the fake service execute a transfer and reset the connection
-// instead of answering.
-func (d *day) loseAnswer(ctx context.Context) error {
+// loseResponse has the fake service execute a transfer and reset the connection
+// instead of responding.
+func (d *day) loseResponse(ctx context.Context) error {
 	const orderNo = "order-2025-0002"
-	d.say("  The fake is told to execute the next transfer, and to reset the connection instead of answering.")
+	d.say("  The fake is told to execute the next transfer, and to reset the connection instead of responding.")
 	d.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	_, err := d.client.CreateTransfer(ctx, d.transfer(orderNo))
 	if err == nil {
-		return errors.New("the answer was lost, and the client did not notice")
+		return errors.New("the response was lost, and the client did not notice")
 	}
 	d.explain(err)
 	d.say("  Times that the service executed %s: %d", orderNo, d.fake.Executions("CreateTransfer", orderNo))
 	return nil
 }
 
-// explain says what becomes of a write that failed, which NextStep decides: no
-// status and no message does.
+// explain says what becomes of a write that failed. That follows from NextStep alone,
+// not from a status or a message.
 func (d *day) explain(err error) {
 	d.say("  %s", strings.TrimPrefix(err.Error(), "cardwire: "))
 	switch cardwire.NextStep(err) {

@@ -48,7 +48,7 @@ const timeout = 2 * time.Minute
 func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	write := flags.Bool("write", false,
-		"freeze a card, settle operations, upload an image and send money, on the service of CARDWIRE_BASE_URL")
+		"freeze a card, retry and cancel operations, upload an image and send money, on the service of CARDWIRE_BASE_URL")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

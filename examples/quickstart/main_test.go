@@ -34,7 +34,7 @@ func withoutService(t *testing.T) {
 	t.Setenv("CARDWIRE_API_KEY", "")
 }
 
-// withServer makes the program use a fake service that stands for a real one.
+// withServer makes the program use a fake service as if it were a real one.
 func withServer(t *testing.T) *cardwiretest.Server {
 	t.Helper()
 	server := cardwiretest.NewServer(t)
@@ -106,7 +106,7 @@ func TestServiceOfTheEnvironmentIsChangedWithWrite(t *testing.T) {
 		done = append(done, e.Op)
 	}
 	assert.Equal(t, []string{"FreezeCard", "CancelOperation", "RetryOperation", "UploadImage", "CreateTransfer"}, done)
-	assert.NotContains(t, account, "lose the answer", "mishaps are for the fake service only")
+	assert.NotContains(t, account, "lose the response", "mishaps are for the fake service only")
 }
 
 func TestRefusedWriteIsExplainedAndTheDayGoesOn(t *testing.T) {
@@ -117,7 +117,7 @@ func TestRefusedWriteIsExplainedAndTheDayGoesOn(t *testing.T) {
 	assert.Contains(t, account, ": status wait_process\n")
 }
 
-// That this call sent nothing says nothing of one before it.
+// That this call sent nothing proves nothing about one before it.
 func TestWriteThatWasNotSentLeavesTheBooksAsTheyWere(t *testing.T) {
 	t.Parallel()
 	client, service := cardwiretest.NewClient(t)

@@ -1,6 +1,6 @@
 // Replicas lets three replicas of a program send the same orders at once, through
-// a service that fails in many ways, and resolves what remains unknown. No order
-// is executed twice.
+// a service that fails in many ways, and resolves what remains unknown. It does what
+// cardwire.NextStep says and nothing else: no order is executed twice.
 //
 //	go run -C examples/replicas .
 //
@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +55,9 @@ func run(ctx context.Context, out io.Writer, databaseURL string) error {
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 
+	if err := deploy(ctx, databaseURL, temp); err != nil {
+		return err
+	}
 	var all []*replica
 	for range replicas {
 		r, err := start(ctx, databaseURL, temp, service)
@@ -65,12 +69,18 @@ func run(ctx context.Context, out io.Writer, databaseURL string) error {
 	}
 
 	batch := "batch-" + strings.ToLower(rand.Text()) // a database keeps those of earlier runs
-	for len(service.Ledger()) < orders {
-		say("%d replicas send the same %d orders: %s", replicas, orders, sendAll(ctx, all, batch))
-		if err := settle(ctx, all[0].journal, 0, supportOf(service, batch)); err != nil {
+	var left []string                                // orders that are neither done nor failed
+	for i := range orders {
+		left = append(left, number(batch, i))
+	}
+	for len(left) > 0 {
+		again, steps := sendAll(ctx, all, left)
+		say("%d replicas send the same %d orders: %v", replicas, len(left), steps)
+		if err := resolve(ctx, all[0].journal, 0, supportOf(service, batch)); err != nil { // the fake executes nothing late
 			return err
 		}
 		say("support has resolved what was unknown")
+		left = again
 	}
 	twice := 0
 	for i := range orders {
@@ -89,7 +99,8 @@ func breakSome(service *cardwiretest.Service) {
 		service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed}, 3)
 		service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: executed}, 2)
 	}
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 2)
+	// "0": the next round may come at once. Another program waits for Error.RetryAfter.
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "0"}, 2)
 }
 
 // replica is one of several processes, here in the same one. They share nothing
@@ -100,13 +111,33 @@ type replica struct {
 	stop    func()
 }
 
-// start is what each replica does as it starts.
-func start(ctx context.Context, databaseURL, temp string, service *cardwiretest.Service) (r *replica, err error) {
-	driver, source, build := "pgx", databaseURL, onPostgreSQL
+// deploy creates the tables, once, before any replica starts.
+func deploy(ctx context.Context, databaseURL, temp string) error {
+	db, dialect, err := openDatabase(databaseURL, temp)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	err = migrate(ctx, db, dialect)
+	if err == nil && dialect == sqljournal.PostgreSQL {
+		err = migrateTurns(ctx, db)
+	}
+	return err
+}
+
+// openDatabase opens the database that all replicas share.
+func openDatabase(databaseURL, temp string) (*sql.DB, sqljournal.Dialect, error) {
+	driver, source, dialect := "pgx", databaseURL, sqljournal.PostgreSQL
 	if databaseURL == "" {
-		driver, source, build = "sqlite", "file:"+filepath.Join(temp, "journal.db")+"?_pragma=busy_timeout(5000)", onSQLite
+		driver, source, dialect = "sqlite", "file:"+filepath.Join(temp, "journal.db")+"?_pragma=busy_timeout(5000)", sqljournal.SQLite
 	}
 	db, err := sql.Open(driver, source)
+	return db, dialect, err
+}
+
+// start is what each replica does as it starts.
+func start(ctx context.Context, databaseURL, temp string, service *cardwiretest.Service) (r *replica, err error) {
+	db, dialect, err := openDatabase(databaseURL, temp)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +146,13 @@ func start(ctx context.Context, databaseURL, temp string, service *cardwiretest.
 			err = errors.Join(err, db.Close())
 		}
 	}()
-	journal, limiter, err := build(ctx, db)
+	journal, err := openJournal(ctx, db, dialect)
 	if err != nil {
 		return nil, err
+	}
+	limiter := share(1000, replicas)
+	if dialect == sqljournal.PostgreSQL {
+		limiter = newTurns(db, time.Millisecond)
 	}
 	client, err := connect("https://api.example.com/api/v1", cardwiretest.DefaultKey, journal, limiter,
 		cardwire.WithHTTPClient(&http.Client{Transport: service}))
@@ -127,68 +162,40 @@ func start(ctx context.Context, databaseURL, temp string, service *cardwiretest.
 	return &replica{journal, client, func() { _ = db.Close() }}, nil
 }
 
-func onPostgreSQL(ctx context.Context, db *sql.DB) (*sqljournal.Journal, cardwire.Limiter, error) {
-	if err := migrate(ctx, db); err != nil {
-		return nil, nil, err
-	}
-	journal, err := openJournal(ctx, db)
-	if err != nil {
-		return nil, nil, err
-	}
-	limiter, err := newTurns(ctx, db, time.Millisecond)
-	return journal, limiter, err
-}
-
-func onSQLite(ctx context.Context, db *sql.DB) (*sqljournal.Journal, cardwire.Limiter, error) {
-	journal, err := sqljournal.New(db, sqljournal.SQLite)
-	if err != nil {
-		return nil, nil, err
-	}
-	return journal, share(1000, replicas), journal.Migrate(ctx)
-}
-
 func number(batch string, i int) string { return fmt.Sprintf("%s-%d", batch, i) }
 
-// sendAll has every replica send every order, and says how often a call ended in
-// which way.
-func sendAll(ctx context.Context, all []*replica, batch string) string {
+// sendAll has every replica send every order. It returns those to be sent again, once
+// the unknown ones are resolved, and how often each step was the next.
+func sendAll(ctx context.Context, all []*replica, orders []string) (again []string, steps map[cardwire.Step]int) {
 	var mu sync.Mutex
-	ends := map[string]int{}
+	steps = map[cardwire.Step]int{}
+	ended := map[string]bool{}
 	var group sync.WaitGroup
 	for _, r := range all {
 		group.Go(func() {
-			for i := range orders {
+			for _, order := range orders {
 				_, err := r.client.CreateTransfer(ctx, cardwire.TransferParams{
-					MerchantOrderNo: number(batch, i), PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
+					MerchantOrderNo: order, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
 				})
+				step := cardwire.NextStep(err)
 				mu.Lock()
-				ends[end(err)]++
+				steps[step]++
+				if step == cardwire.StepDone || step == cardwire.StepFail {
+					ended[order] = true
+				}
 				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	return fmt.Sprint(ends)
+	return slices.DeleteFunc(slices.Clone(orders), func(order string) bool { return ended[order] }), steps
 }
 
-func end(err error) string {
-	var failure *cardwire.Error
-	switch {
-	case err == nil:
-		return "success"
-	case errors.Is(err, cardwire.ErrDuplicateIntent):
-		return "taken" // by another replica, or earlier: this call sent nothing
-	case errors.As(err, &failure):
-		return failure.Outcome.String()
-	}
-	return "error"
-}
-
-// supportOf looks into the books of the fake, as the real service's support looks
+// supportOf looks into the ledger of the fake, as the real service's support looks
 // into its own.
 func supportOf(service *cardwiretest.Service, batch string) support {
 	return func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
-		found := sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "looked into the books"}
+		found := sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "looked into the ledger"}
 		switch {
 		case !strings.HasPrefix(e.Reference, batch):
 			found.Outcome = cardwire.OutcomeUnknown // of an earlier run, whose fake is gone

@@ -11,10 +11,10 @@ import (
 )
 
 // migrate creates or upgrades the journal's tables, as a step of the deployment. No
-// program does it as it starts: one that creates what is missing does not notice that
+// replica does it as it starts: one that creates what is missing does not notice that
 // the database has forgotten everything.
-func migrate(ctx context.Context, db *sql.DB) error {
-	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+func migrate(ctx context.Context, db *sql.DB, dialect sqljournal.Dialect) error {
+	journal, err := sqljournal.New(db, dialect)
 	if err != nil {
 		return err
 	}
@@ -22,8 +22,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 }
 
 // openJournal opens the journal that all replicas share.
-func openJournal(ctx context.Context, db *sql.DB) (*sqljournal.Journal, error) {
-	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+func openJournal(ctx context.Context, db *sql.DB, dialect sqljournal.Dialect) (*sqljournal.Journal, error) {
+	journal, err := sqljournal.New(db, dialect)
 	if err != nil {
 		return nil, err
 	}

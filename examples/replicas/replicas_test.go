@@ -68,7 +68,8 @@ func TestNoOrderIsExecutedTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, run(t.Context(), &out, source(t)))
-			assert.Regexp(t, `\A3 replicas send the same 20 orders: .*unknown:10`, out.String())
+			assert.Regexp(t, `\A3 replicas send the same 20 orders: map\[reconcile:[1-9][0-9]* done:`, out.String())
+			assert.Regexp(t, `\n3 replicas send the same 1[0-2] orders: map\[done:`, out.String(), "only those that are not done")
 			assert.Regexp(t, `\n20 orders, 20 executions, 0 orders executed twice\n\z`, out.String())
 		})
 	}
@@ -79,7 +80,8 @@ func journalOfTwo(t *testing.T) *sqljournal.Journal {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "journal.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	journal, _, err := onSQLite(t.Context(), db)
+	require.NoError(t, migrate(t.Context(), db, sqljournal.SQLite))
+	journal, err := openJournal(t.Context(), db, sqljournal.SQLite)
 	require.NoError(t, err)
 	for reference, age := range map[string]time.Duration{"M-1": time.Hour, "M-2": 2 * time.Hour, "young": 0} {
 		i := cardwire.Intent{Op: "CreateTransfer", Reference: reference, BodySHA256: "00", Time: time.Now().Add(-age), SendBy: time.Now().Add(-age), Unique: true}
@@ -97,27 +99,31 @@ func unresolved(t *testing.T, journal *sqljournal.Journal) (references []string)
 	return references
 }
 
-func TestSupportDecidesWhatIsOldEnough(t *testing.T) {
+func TestSupportResolvesWhatIsOldEnough(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
 	var asked []string
-	answers := map[string]cardwire.Outcome{"M-1": cardwire.OutcomeUnknown, "M-2": cardwire.OutcomeExecuted}
-	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
+	found := map[string]cardwire.Outcome{"M-1": cardwire.OutcomeUnknown, "M-2": cardwire.OutcomeExecuted}
+	err := resolve(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		asked = append(asked, e.Reference)
-		return sqljournal.Resolution{Outcome: answers[e.Reference]}, nil
+		return sqljournal.Resolution{Outcome: found[e.Reference], By: "support", Note: "ticket 7"}, nil
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"M-2", "M-1"}, asked)
 	assert.Equal(t, []string{"M-1", "young"}, unresolved(t, journal))
+	events, err := journal.History(t.Context(), "CreateTransfer", "M-2")
+	require.NoError(t, err)
+	last := events[len(events)-1]
+	assert.Equal(t, []string{"resolved", "support", "ticket 7"}, []string{last.Kind, last.By, last.Note})
 }
 
 var executed = sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted}
 
-func TestOneThatSupportCannotAnswerHoldsUpNoOther(t *testing.T) {
+func TestOneThatSupportCannotFindOutHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
 	closed := errors.New("support is closed")
-	err := settle(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
+	err := resolve(t.Context(), journal, time.Minute, func(_ context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		if e.Reference == "M-2" {
 			return executed, closed
 		}
@@ -127,21 +133,21 @@ func TestOneThatSupportCannotAnswerHoldsUpNoOther(t *testing.T) {
 	assert.Equal(t, []string{"M-2", "young"}, unresolved(t, journal))
 }
 
-func TestSettlingTwiceAtOnceIsNoError(t *testing.T) {
+func TestResolvingTwiceAtOnceIsNoError(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
-	err := settle(t.Context(), journal, time.Minute, func(ctx context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
+	err := resolve(t.Context(), journal, time.Minute, func(ctx context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		return executed, journal.Resolve(ctx, e, executed) // the other replica
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"young"}, unresolved(t, journal))
 }
 
-// An answer that was long in coming frees no order that was begun again.
-func TestAnOldAnswerFreesNothing(t *testing.T) {
+// A resolution that was long in coming frees no order that was begun again.
+func TestAnOldResolutionFreesNothing(t *testing.T) {
 	t.Parallel()
 	journal := journalOfTwo(t)
-	err := settle(t.Context(), journal, 90*time.Minute, func(ctx context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
+	err := resolve(t.Context(), journal, 90*time.Minute, func(ctx context.Context, e sqljournal.Entry) (sqljournal.Resolution, error) {
 		// The other replica was told the same, and has sent the order again.
 		again := cardwire.Intent{Op: e.Op, Reference: e.Reference, BodySHA256: e.BodySHA256, Time: time.Now(), Unique: true}
 		notSent := sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}
@@ -176,10 +182,10 @@ func TestTurnsAreApart(t *testing.T) {
 		db := openPool(t, source)
 		defer db.Close()
 		group.Go(func() {
-			limiter, err := newTurns(t.Context(), db, interval)
-			if !assert.NoError(t, err) {
+			if !assert.NoError(t, migrateTurns(t.Context(), db)) {
 				return
 			}
+			limiter := newTurns(db, interval)
 			for range each {
 				turn, wait, err := limiter.take(t.Context())
 				assert.NoError(t, err)
@@ -201,8 +207,8 @@ func TestTurnsAreApart(t *testing.T) {
 func TestATurnThatIsTooFarAwayIsNotTaken(t *testing.T) {
 	db := openPool(t, postgresURL(t))
 	defer db.Close()
-	limiter, err := newTurns(t.Context(), db, time.Hour)
-	require.NoError(t, err)
+	require.NoError(t, migrateTurns(t.Context(), db))
+	limiter := newTurns(db, time.Hour)
 	require.NoError(t, limiter.Wait(t.Context()), "the first turn is at once")
 	for range 2 {
 		require.ErrorIs(t, limiter.Wait(t.Context()), errNoTurn)
@@ -217,8 +223,8 @@ func TestATurnThatIsTooFarAwayIsNotTaken(t *testing.T) {
 func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
 	db := openPool(t, postgresURL(t))
 	defer db.Close()
-	limiter, err := newTurns(t.Context(), db, time.Hour)
-	require.NoError(t, err)
+	require.NoError(t, migrateTurns(t.Context(), db))
+	limiter := newTurns(db, time.Hour)
 	limiter.patience = 2 * time.Hour
 	require.NoError(t, limiter.Wait(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -238,26 +244,34 @@ func TestWithoutItsDatabaseNothingIsSent(t *testing.T) {
 	_, err = client.CreateTransfer(t.Context(), cardwire.TransferParams{
 		MerchantOrderNo: "M-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
 	})
-	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	require.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
 	assert.Empty(t, service.Requests())
 }
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// The guide shows this program, to the letter.
-func TestTheGuideShowsThisCode(t *testing.T) {
+// The guides show this program, to the letter.
+func TestTheGuidesShowThisCode(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/replicas.md")
-	require.NoError(t, err)
-	var program strings.Builder
-	for _, name := range []string{"replica.go", "settle.go", "turns.go"} {
-		text, err := os.ReadFile(name)
+	for guide, tc := range map[string]struct {
+		files  []string
+		blocks int
+	}{
+		"replicas.md":   {[]string{"replica.go", "resolve.go", "turns.go"}, 4},
+		"operations.md": {[]string{"brake.go", "support.go", "watch.go"}, 4},
+	} {
+		text, err := os.ReadFile("../../docs/" + guide)
 		require.NoError(t, err)
-		program.Write(text)
-	}
-	blocks := goBlock.FindAllStringSubmatch(string(guide), -1)
-	require.Len(t, blocks, 4)
-	for _, block := range blocks {
-		assert.Contains(t, program.String(), "\n"+block[1])
+		var program strings.Builder
+		for _, name := range tc.files {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			program.Write(text)
+		}
+		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
+		require.Len(t, blocks, tc.blocks, guide)
+		for _, block := range blocks {
+			assert.Contains(t, program.String(), "\n"+block[1], guide)
+		}
 	}
 }

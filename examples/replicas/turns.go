@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// turns is a cardwire.Limiter that all replicas share: a row in PostgreSQL holds
-// the moment of the last request that was allowed, by the server's clock.
+// turns is a cardwire.Limiter that all replicas share: a row in PostgreSQL has the
+// moment of the last request that was allowed, by the server's clock.
 type turns struct {
 	db       *sql.DB
 	interval time.Duration // between two requests, of whichever replicas
@@ -20,9 +20,14 @@ const createTurns = `
 SELECT pg_advisory_xact_lock(5821034417);
 CREATE TABLE IF NOT EXISTS turns (name TEXT PRIMARY KEY, taken TIMESTAMPTZ NOT NULL)`
 
-func newTurns(ctx context.Context, db *sql.DB, interval time.Duration) (*turns, error) {
+// migrateTurns creates the table, as a step of the deployment.
+func migrateTurns(ctx context.Context, db *sql.DB) error {
 	_, err := db.ExecContext(ctx, createTurns)
-	return &turns{db: db, interval: interval, patience: 10 * time.Second}, err
+	return err
+}
+
+func newTurns(db *sql.DB, interval time.Duration) *turns {
+	return &turns{db: db, interval: interval, patience: 10 * time.Second}
 }
 
 var errNoTurn = errors.New("too many requests are waiting for their turn")

@@ -10,13 +10,14 @@ import (
 )
 
 // support finds out what became of an intent: a ticket, a telephone call, an
-// export of the console. The outcome is OutcomeUnknown until it is certain: that
-// an order is not found may mean that it is not found yet.
+// export of the console. It recognizes it by reference and Summary. The outcome is
+// OutcomeUnknown until it is certain: that an order is not found may mean that it is
+// not found yet. By and Note say who found out, and on what grounds.
 type support func(context.Context, sqljournal.Entry) (sqljournal.Resolution, error)
 
-// settle resolves what has been unresolved for longer than grace. It may run in every
+// resolve resolves what has been unresolved for longer than grace. It may run in every
 // replica.
-func settle(ctx context.Context, journal *sqljournal.Journal, grace time.Duration, ask support) error {
+func resolve(ctx context.Context, journal *sqljournal.Journal, grace time.Duration, ask support) error {
 	var failed []error
 	for e, err := range journal.Unresolved(ctx, grace) {
 		if err != nil {

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// site is a database with a journal, as docs/operations.md speaks of it.
+type site struct {
+	driver, source string
+	dialect        sqljournal.Dialect
+}
+
+func eachSite(t *testing.T, test func(t *testing.T, s site)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) { test(t, siteInFile(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, site{"pgx", postgresURL(t), sqljournal.PostgreSQL}) })
+}
+
+func siteInFile(t *testing.T) site {
+	t.Helper()
+	return site{"sqlite", "file:" + filepath.Join(t.TempDir(), "journal.db"), sqljournal.SQLite}
+}
+
+func (s site) open(t *testing.T, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
+	t.Helper()
+	db, err := sql.Open(s.driver, s.source)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	journal, err := sqljournal.New(db, s.dialect, opts...)
+	require.NoError(t, err)
+	return db, journal
+}
+
+// openPinned creates the journal, and opens it as the page recommends.
+func (s site) openPinned(t *testing.T) (*sql.DB, *sqljournal.Journal) {
+	t.Helper()
+	db, journal := s.open(t)
+	require.NoError(t, journal.Migrate(t.Context()))
+	var identity string
+	require.NoError(t, db.QueryRowContext(t.Context(), operations(t, "SELECT identity")).Scan(&identity))
+	return s.open(t, sqljournal.WithIdentity(identity))
+}
+
+// operations returns the one statement of docs/operations.md that begins so.
+func operations(t *testing.T, prefix string) string {
+	t.Helper()
+	var found []string
+	for _, block := range regexp.MustCompile("(?ms)^ *```sql\n(.*?)^ *```$").FindAllStringSubmatch(page(t), -1) {
+		for _, statement := range strings.Split(block[1], ";") {
+			statement = strings.TrimSpace(regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(statement, ""))
+			if strings.HasPrefix(statement, prefix) {
+				found = append(found, statement)
+			}
+		}
+	}
+	require.Len(t, found, 1, "statements of the page that begin with %s", prefix)
+	return found[0]
+}
+
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	return string(text)
+}
+
+const (
+	stopAll = "UPDATE cardwire_intents_journal SET identity = 'stopped-'"
+	startBy = "UPDATE cardwire_intents_journal SET identity = substr"
+)
+
+func payBy(t *testing.T, client *cardwire.Client, reference string) error {
+	t.Helper()
+	_, err := client.CreateTransfer(t.Context(), cardwire.TransferParams{
+		MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
+	})
+	return err
+}
+
+func clientOf(t *testing.T, service *cardwiretest.Service, opts ...cardwire.Option) *cardwire.Client {
+	t.Helper()
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
+		append(opts, cardwire.WithHTTPClient(&http.Client{Transport: service}))...)
+	require.NoError(t, err)
+	return client
+}
+
+// free is a Limiter that counts what it allows.
+type free struct{ allowed atomic.Int32 }
+
+func (f *free) Wait(context.Context) error {
+	f.allowed.Add(1)
+	return nil
+}
+
+func TestTheBrakeStopsSendingUntilOrdersAreResolved(t *testing.T) {
+	t.Parallel()
+	eachSite(t, func(t *testing.T, s site) {
+		_, journal := s.openPinned(t)
+		service, rate := cardwiretest.New(), &free{}
+		service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 3)
+		client := clientOf(t, service, cardwire.WithJournal(journal), cardwire.WithLimiter(&brake{journal, 3, rate}))
+		for _, reference := range []string{"M-1", "M-2", "M-3"} {
+			require.ErrorIs(t, payBy(t, client, reference), cardwire.ErrOutcomeUnknown)
+		}
+		_, other := s.open(t) // of another replica
+		braked := clientOf(t, service, cardwire.WithJournal(other), cardwire.WithLimiter(&brake{other, 3, rate}))
+		for _, c := range []*cardwire.Client{client, braked} {
+			err := payBy(t, c, "M-4")
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
+			require.ErrorIs(t, err, errBraked)
+			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err), "it goes back to the queue")
+			_, err = c.CardCapacity(t.Context())
+			require.ErrorIs(t, err, errBraked, "reads wait for the limiter too")
+		}
+		_, err := clientOf(t, service).CardCapacity(t.Context())
+		require.NoError(t, err, "a client without the brake reads")
+		assert.Len(t, service.Ledger(), 3)
+		assert.EqualValues(t, 3, rate.allowed.Load())
+
+		require.NoError(t, recordPaid(t.Context(), journal, "M-1", "T-1", "Ada", "in the service's records"))
+		require.NoError(t, payBy(t, client, "M-4"))
+		assert.Equal(t, 1, service.Executions("CreateTransfer", "M-1"))
+	})
+}
+
+func TestWithoutItsJournalTheBrakeHolds(t *testing.T) {
+	t.Parallel()
+	_, journal := siteInFile(t).open(t) // which has no tables
+	require.ErrorIs(t, (&brake{journal, 3, &free{}}).Wait(t.Context()), sqljournal.ErrSchema)
+}
+
+func TestRecordPaid(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(t *testing.T, j *sqljournal.Journal, i cardwire.Intent) error{
+		"not in the journal": func(*testing.T, *sqljournal.Journal, cardwire.Intent) error { return nil },
+		"voided": func(t *testing.T, j *sqljournal.Journal, i cardwire.Intent) error {
+			return j.Void(t.Context(), i.Op, i.Reference, "Bob", "cancelled")
+		},
+		"in progress": func(t *testing.T, j *sqljournal.Journal, i cardwire.Intent) error { return j.Begin(t.Context(), i) },
+		"unknown":     ended(cardwire.OutcomeUnknown),
+		"refused":     ended(cardwire.OutcomeRefused),
+		"not sent":    ended(cardwire.OutcomeNotSent),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachSite(t, func(t *testing.T, s site) {
+				_, journal := s.openPinned(t)
+				i := cardwire.Intent{Op: "CreateTransfer", Reference: "M-1", BodySHA256: "00", Time: time.Now(), SendBy: time.Now().Add(time.Minute), Unique: true}
+				require.NoError(t, before(t, journal, i))
+				for range 2 {
+					require.NoError(t, recordPaid(t.Context(), journal, "M-1", "T-1", "Ada", "in the service's records"))
+				}
+				assert.Equal(t, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}, journal.Begin(t.Context(), i))
+				history, err := journal.History(t.Context(), "CreateTransfer", "M-1")
+				require.NoError(t, err)
+				last := history[len(history)-1]
+				assert.Equal(t, []string{"executed", "Ada", "in the service's records"}, []string{last.Outcome.String(), last.By, last.Note})
+			})
+		})
+	}
+	t.Run("no journal", func(t *testing.T) {
+		t.Parallel()
+		_, journal := siteInFile(t).open(t)
+		require.ErrorIs(t, recordPaid(t.Context(), journal, "M-1", "T-1", "Ada", ""), sqljournal.ErrSchema)
+	})
+}
+
+func ended(outcome cardwire.Outcome) func(*testing.T, *sqljournal.Journal, cardwire.Intent) error {
+	return func(t *testing.T, j *sqljournal.Journal, i cardwire.Intent) error {
+		return errors.Join(j.Begin(t.Context(), i), j.End(t.Context(), i, cardwire.IntentResult{Outcome: outcome}))
+	}
+}
+
+// The procedure after a failover that lost something, with the page's commands.
+func TestTheProcedureAfterALossyFailover(t *testing.T) {
+	t.Parallel()
+	eachSite(t, func(t *testing.T, s site) {
+		db, journal := s.openPinned(t)
+		service := cardwiretest.New()
+		client := clientOf(t, service, cardwire.WithJournal(journal))
+		for _, reference := range []string{"M-1", "M-2"} {
+			require.NoError(t, payBy(t, client, reference))
+		}
+		for _, lost := range []string{ // what the standby had not received
+			"DELETE FROM cardwire_intents_history WHERE intent IN (SELECT id FROM cardwire_intents WHERE reference = 'M-2')",
+			"DELETE FROM cardwire_intents WHERE reference = 'M-2'",
+		} {
+			command(t, db, lost)
+		}
+
+		i := cardwire.Intent{Op: "CreateTransfer", Reference: "M-0", BodySHA256: "00", Time: time.Now(), Unique: true}
+		require.NoError(t, journal.Begin(t.Context(), i)) // a call is in progress
+		for range 2 {                                     // to stop twice is no harm
+			command(t, db, operations(t, stopAll))
+		}
+		for _, reference := range []string{"M-2", "M-3"} {
+			err := payBy(t, client, reference)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
+			require.ErrorIs(t, err, sqljournal.ErrSchema)
+			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+		}
+		require.ErrorIs(t, journal.Verify(t.Context()), sqljournal.ErrSchema, "it is not ready")
+		require.ErrorIs(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}), sqljournal.ErrSchema)
+		_, err := client.CardCapacity(t.Context())
+		require.NoError(t, err, "reads go on")
+		var last any
+		require.NoError(t, db.QueryRowContext(t.Context(), operations(t, "SELECT max(at)")).Scan(&last))
+		assert.NotNil(t, last)
+
+		_, repair := s.open(t) // without WithIdentity
+		require.NoError(t, recordPaid(t.Context(), repair, "M-2", "T-2", "Ada", "in the service's records"))
+
+		for range 2 {
+			command(t, db, operations(t, startBy))
+		}
+		require.ErrorIs(t, payBy(t, client, "M-2"), cardwire.ErrExecuted)
+		require.NoError(t, payBy(t, client, "M-3"))
+		assert.Equal(t, 1, service.Executions("CreateTransfer", "M-2"))
+		assert.Equal(t, []string{"M-0"}, unresolved(t, journal), "its result was not recorded")
+	})
+}
+
+// A backup that is restored is the same journal, which has forgotten what came after it.
+func TestARestoreForgets(t *testing.T) {
+	t.Parallel()
+	s := siteInFile(t)
+	file := strings.TrimPrefix(s.source, "file:")
+	db, journal := s.openPinned(t)
+	identity, err := journal.Identity(t.Context())
+	require.NoError(t, err)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	command(t, db, strings.ReplaceAll(operations(t, "VACUUM INTO"), "/backup/journal.db", backup))
+	service := cardwiretest.New()
+	require.NoError(t, payBy(t, clientOf(t, service, cardwire.WithJournal(journal)), "M-1"))
+	require.NoError(t, db.Close())
+
+	require.NoError(t, os.Rename(backup, file))
+	_, restored := s.open(t, sqljournal.WithIdentity(identity))
+	require.NoError(t, restored.Verify(t.Context()), "the identity cannot tell")
+	require.NoError(t, restored.Look(t.Context(), "CreateTransfer", "M-1"), "it would be sent again")
+	require.NoError(t, recordPaid(t.Context(), restored, "M-1", "T-1", "Ada", "in the service's records"))
+	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(restored)), "M-1"), cardwire.ErrExecuted)
+	assert.Equal(t, 1, service.Executions("CreateTransfer", "M-1"))
+}
+
+// What the page grants is enough for a program, and for no more.
+func TestThePermissionsOfAProgram(t *testing.T) {
+	t.Parallel()
+	source := postgresURL(t)
+	s := site{"pgx", source, sqljournal.PostgreSQL}
+	db, _ := s.openPinned(t)
+	role := "r_" + strings.ToLower(rand.Text())
+	schema := source[strings.LastIndex(source, "=")+1:]
+	command(t, db, "CREATE ROLE "+role)
+	t.Cleanup(func() {
+		execute(t, source, "DROP OWNED BY "+role)
+		execute(t, source, "DROP ROLE "+role)
+	})
+	command(t, db, "GRANT USAGE ON SCHEMA "+schema+" TO "+role)
+	for _, what := range []string{"SELECT, INSERT, UPDATE", "SELECT, INSERT ON", "SELECT ON"} {
+		command(t, db, strings.ReplaceAll(operations(t, "GRANT "+what), "payments", role))
+	}
+
+	s.source += "&role=" + role
+	limited, journal := s.open(t)
+	require.NoError(t, journal.Verify(t.Context()))
+	service := cardwiretest.New()
+	client := clientOf(t, service, cardwire.WithJournal(journal))
+	require.NoError(t, payBy(t, client, "M-1"))
+	require.ErrorIs(t, payBy(t, client, "M-1"), cardwire.ErrExecuted)
+	require.NoError(t, recordPaid(t.Context(), journal, "M-2", "T-2", "Ada", ""))
+	require.NoError(t, tell(t.Context(), &bytes.Buffer{}, journal, "M-2"))
+	for _, statement := range []string{
+		"DELETE FROM cardwire_intents", "UPDATE cardwire_intents_history SET who = ''", "DROP TABLE cardwire_intents", operations(t, stopAll),
+	} {
+		_, err := limited.ExecContext(t.Context(), statement)
+		require.ErrorContains(t, err, "42501", statement)
+	}
+}
+
+func TestSupportIsTold(t *testing.T) {
+	t.Parallel()
+	_, journal := siteInFile(t).openPinned(t)
+	service := cardwiretest.New()
+	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(journal)), "M-1"), cardwire.ErrOutcomeUnknown)
+	require.NoError(t, recordPaid(t.Context(), journal, "M-1", "T-1", "Ada", "ticket 7"))
+	var out bytes.Buffer
+	require.NoError(t, tell(t.Context(), &out, journal, "M-1"))
+	assert.Regexp(t, `\AM-1, 12.50 EUR: executed, service ID "T-1", in progress false, closed false
+20\S+Z begun: unknown "" ""
+20\S+Z ended: unknown "" ""
+20\S+Z resolved: executed "Ada" "ticket 7"
+\z`, out.String())
+	require.ErrorIs(t, tell(t.Context(), &out, journal, "M-9"), sqljournal.ErrNoIntent)
+}
+
+func TestTheGaugesAreTheJournalsNumbers(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	stop, err := watch(journalOfTwo(t), cardwireotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	require.NoError(t, err)
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &all))
+	values := map[string]float64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Gauge[int64]:
+			values[m.Name] = float64(data.DataPoints[0].Value)
+		case metricdata.Gauge[float64]:
+			values[m.Name] = data.DataPoints[0].Value
+		}
+		assert.Contains(t, page(t), "`"+m.Name+"`")
+	}
+	assert.Len(t, values, 3)
+	assert.InDelta(t, 3, values[cardwireotel.JournalUnresolved], 0)
+	assert.InDelta(t, 0, values[cardwireotel.JournalInProgress], 0)
+	assert.InDelta(t, 7200, values[cardwireotel.JournalOldestAge], 600)
+	require.NoError(t, stop())
+}
+
+func command(t *testing.T, db *sql.DB, statement string) {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), statement)
+	require.NoError(t, err, statement)
+}
