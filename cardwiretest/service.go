@@ -170,7 +170,8 @@ func WithLatency(d time.Duration) Option { return func(s *settings) { s.latency 
 // searches for keys of at least 8 characters.
 func WithKey(key string) Option { return func(s *settings) { s.key = key } }
 
-// WithMaxPageSize caps the page size: a request for more gets pages of n cards. The default is 100. n below 1 is 1.
+// WithMaxPageSize caps the page size: a request for more gets pages of n cards. The
+// default is 100. n below 1 is 1.
 func WithMaxPageSize(n int) Option { return func(s *settings) { s.maxPageSize = max(n, 1) } }
 
 // WithDeduplication makes the service respond to a reference that it has executed with
@@ -178,13 +179,12 @@ func WithMaxPageSize(n int) Option { return func(s *settings) { s.maxPageSize = 
 // executed, and the ledger shows a reference that was executed twice.
 func WithDeduplication() Option { return func(s *settings) { s.deduplicate = true } }
 
-// Handle has f respond to requests with the method for the path below /api/v1, which
-// begins with "/", in place of the operation that the fake has there, if any: for
-// operations that the API only names. f is called with an accepted key only, returns
-// what the envelope contains, and must be safe for concurrent use. The HTTP status is
-// the code where that is one from 400 to 599, and 200 otherwise. Such requests are
-// neither in the ledger nor among Requests, and no Fault strikes them. A nil f
-// removes what was set.
+// Handle makes f respond to requests with the method for the path below /api/v1, which
+// begins with "/". It is for operations that the API only names; f also replaces an
+// operation of the fake. f is called only if the key is valid, returns the contents of
+// the envelope, and must be safe for concurrent use. The HTTP status is the code if that
+// is 400 to 599, and 200 otherwise. Such requests are neither in the ledger nor in
+// Requests, and meet no Fault. A nil f removes the handler.
 func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *Service) Handle(method, path string, f func(*http.Request) (code int, m
 	s.handlers[method+" "+path] = f
 }
 
-// handled responds by a handler, and reports whether there is one.
+// handled returns the result of a handler, and reports whether there is one.
 func (s *Service) handled(r *http.Request) (result, bool) {
 	path, _ := strings.CutPrefix(r.URL.EscapedPath(), basePath)
 	method := cmp.Or(r.Method, http.MethodGet)

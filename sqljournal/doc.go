@@ -117,8 +117,8 @@
 // # What the journal does when the database fails
 //
 // A Begin that fails means that nothing is sent. It is not retried: the caller
-// is still waiting for the call. If its context ends while the statement is executed,
-// Begin waits for it for another second. Because the intent may have been recorded anyway, the
+// is still waiting for the call. If the caller's context ends during the statement, Begin
+// waits for it for another second. Because the intent may have been recorded anyway, the
 // journal tries for another second to mark it as not sent. If that fails, the next Begin
 // or Void of the same Journal releases the reference. A driver that loses a response and
 // executes Begin's statement again finds its own row.

@@ -213,7 +213,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 }
 
 // beginPatience is for how long Begin waits for its statement after its caller's
-// context is done. A server that is told to cancel a statement may execute it all
+// context is done. A server that is told to cancel a statement may execute it
 // anyway, after the reference was released.
 const beginPatience = time.Second
 

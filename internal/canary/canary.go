@@ -1,6 +1,6 @@
-// Package canary finds card numbers, CVVs and keys in text, in whatever form
-// they stand there. It is the search behind cardwiretest.NoLeaks, and behind
-// this module's own tests of what is printed.
+// Package canary finds card numbers, CVVs and keys in text, in many encodings. It is
+// the search behind cardwiretest.NoLeaks, and behind this module's own tests of what
+// is printed.
 package canary
 
 import (
@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// Secrets are what must not be found: every canary number, and what is added.
+// Secrets are what must not appear: every canary number, and what is added.
 // It is safe for concurrent use.
 type Secrets struct {
 	mu                  sync.Mutex
 	keys, numbers, cvvs map[string]struct{}
 }
 
-// The shortest secrets that are looked for: shorter ones would be found
+// The shortest secrets that are searched for: shorter ones would be found
 // everywhere.
 const (
 	minKey    = 8
@@ -25,13 +25,13 @@ const (
 	minCVV    = 3
 )
 
-// AddKey adds an API key, or another text that is a secret as a whole.
+// AddKey adds an API key, or another string that is a secret as a whole.
 func (s *Secrets) AddKey(v string) { s.add(&s.keys, v, minKey) }
 
 // AddNumber adds a card number.
 func (s *Secrets) AddNumber(v string) { s.add(&s.numbers, v, minNumber) }
 
-// AddCVV adds a CVV, which counts only beside a word that says what it is.
+// AddCVV adds a CVV, which counts only beside a word that names it.
 func (s *Secrets) AddCVV(v string) { s.add(&s.cvvs, v, minCVV) }
 
 func (s *Secrets) add(set *map[string]struct{}, v string, least int) {
@@ -46,7 +46,7 @@ func (s *Secrets) add(set *map[string]struct{}, v string, least int) {
 	(*set)[v] = struct{}{}
 }
 
-// IsKey says whether v was added as a key.
+// IsKey reports whether v was added as a key.
 func (s *Secrets) IsKey(v string) bool { return s.has(&s.keys, v) }
 
 func (s *Secrets) has(set *map[string]struct{}, v string) bool {
@@ -56,7 +56,7 @@ func (s *Secrets) has(set *map[string]struct{}, v string) bool {
 	return ok
 }
 
-// within says whether one of the set stands in the text.
+// within reports whether the text contains one of the set.
 func (s *Secrets) within(set *map[string]struct{}, text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Secrets) within(set *map[string]struct{}, text string) bool {
 	return false
 }
 
-// Find says what a text shows, in words that do not show it again.
+// Find returns which kinds of secrets a text contains, without the secrets.
 func (s *Secrets) Find(text string) (found []string) {
 	forms := Forms(text)
 	for _, kind := range []struct {
@@ -91,8 +91,8 @@ var (
 	cvvLike    = regexp.MustCompile(`(?i)(?:cv[vc]2?|security[ _-]?code)[^0-9a-z*]{0,12}(\d{3,4})`)
 )
 
-// holdsNumber looks for a number in every run of digits, at every place: what is
-// printed beside it may be digits too.
+// holdsNumber searches every run of digits for a number, at every position: it may be
+// printed next to other digits.
 func (s *Secrets) holdsNumber(text string) bool {
 	for _, run := range numberLike.FindAllString(text, -1) {
 		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)

@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Forms returns text and what it spells in other forms: escaped as in Go, JSON,
-// XML or a URL, in base64 or hex, or as the codes of bytes one by one, as fmt
-// prints them. Where text may be read in several ways, each is a form, and
-// most forms are nonsense: they are for searching only.
+// Forms returns text and its decodings: from the escapes of Go, JSON, XML and URLs,
+// from base64 and hex, and from the codes of bytes, as fmt prints them. If text has
+// several readings, each is a form. Most forms are nonsense: they are for searching only.
 func Forms(text string) (forms []string) {
 	for range 3 { // JSON in JSON is escaped twice
 		forms = append(forms, text)
@@ -28,11 +27,10 @@ func Forms(text string) (forms []string) {
 	return forms
 }
 
-// between stands between what does not belong together. It is no character that
-// a secret may have.
+// between separates parts that do not belong together. No secret contains it.
 const between = '\x00'
 
-// unescape resolves the escapes of Go, JSON, XML and URLs, wherever they stand.
+// unescape decodes the escapes of Go, JSON, XML and URLs anywhere in the text.
 func unescape(text string) string {
 	if !strings.ContainsAny(text, `\%&`) {
 		return text
@@ -110,7 +108,7 @@ func entity(s string) (r rune, n int) {
 	return r, n
 }
 
-// code reads digits of a base, which stand in s from start on.
+// code reads digits of a base from s, beginning at start.
 func code(s string, start, digits, base int) (r rune, n int) {
 	if len(s) < start+digits {
 		return 0, 0
@@ -132,7 +130,7 @@ var sextets = func() (t [256]byte) {
 }()
 
 // appendBase64 reads each run as base64 from each of its first four characters
-// on, since what stands before a secret may look like base64 too. Padding ends
+// on, because the text before a secret may look like base64 too. Padding ends
 // a run; the end of a line does not.
 func appendBase64(forms []string, text string) []string {
 	for skip := range 4 {
@@ -213,7 +211,7 @@ func nibble(c byte) (v byte, ok bool) {
 
 var dumpLineEnd = regexp.MustCompile(`  \|.{1,48}\|\n\W*[0-9a-f]{8}  `)
 
-// hexDumpLine removes what stands between the lines of a dump, that of
+// hexDumpLine removes what separates the lines of a dump, that of
 // encoding/hex and the one in testify's diffs.
 func hexDumpLine(text string) string {
 	if !strings.Contains(text, "  |") {
@@ -241,7 +239,7 @@ func appendCodes(forms []string, text string) []string {
 	return forms
 }
 
-// appendCharacters reads characters that stand alone, as they are or in quotes.
+// appendCharacters reads single characters, bare or in quotes.
 func appendCharacters(forms []string, text string) []string {
 	b := make([]byte, 0, len(text)/2+1)
 	for token := range strings.FieldsSeq(text) {
@@ -310,7 +308,7 @@ func words(text string, each func(string)) {
 	}
 }
 
-// decoration is the length of what stands before a word and is none.
+// decoration returns the length of what precedes a word and is not part of it.
 func decoration(s string) int {
 	switch {
 	case strings.HasPrefix(s, "%!"): // %!e(uint8=52)

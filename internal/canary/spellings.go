@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Spellings returns the secret as it may stand in an output, by the name of the
-// form: all that a search by [Forms] must find. It is for tests of such searches.
+// Spellings returns the secret in every form that a search by [Forms] must find, by the
+// name of the form. It is for tests of such searches.
 func Spellings(secret string) map[string]string {
 	all := map[string]string{
 		"as it is":             secret,
@@ -60,5 +60,5 @@ func Spellings(secret string) map[string]string {
 	return all
 }
 
-// marshalled is for texts, which every encoder takes.
+// marshalled is for strings, which every encoder accepts.
 func marshalled(text []byte, _ error) string { return string(text) }

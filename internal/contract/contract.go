@@ -1,7 +1,6 @@
-// Package contract is the interface of the service as something to test against:
-// openapi.yaml, which is drawn from the interface's text alone, and a suite that
-// calls every operation of a client, whatever service is behind it. Only tests
-// and checks use it.
+// Package contract is what client and fake are tested against: openapi.yaml, written
+// from the API's documentation alone, and a suite that calls every operation of a
+// client, whatever service is behind it. Only tests and checks use it.
 package contract
 
 import (
@@ -15,8 +14,8 @@ import (
 //go:embed openapi.yaml
 var Document []byte
 
-// Profile returns the names that Document gives to what the interface does not
-// name, so that every parameter is sent.
+// Profile returns the names that Document gives to undocumented parameters, so that
+// every parameter is sent.
 func Profile() cardwire.Profile {
 	p := cardwire.DefaultProfile()
 	p.LimitParam, p.PageParam, p.SubAccountParam, p.StatusParam, p.CardBINParam = "limit", "page", "sub_account_id", "status", "card_bin"

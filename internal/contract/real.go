@@ -9,8 +9,8 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// read is the suite for a service of which nothing is known but the interface.
-// It changes nothing. No error holds a value of the service's.
+// read is the suite for a service of which only the API is known. It changes nothing.
+// No error contains a value from the service.
 func read(ctx context.Context, c *cardwire.Client) (made []string, err error) {
 	var card *cardwire.Card // the first of the list, nil if there is none
 	for _, s := range []struct {
@@ -37,7 +37,7 @@ func read(ctx context.Context, c *cardwire.Client) (made []string, err error) {
 	return made, nil
 }
 
-// errNoCard says that an account without cards leaves nothing to check.
+// errNoCard reports that an account without cards leaves nothing to check.
 var errNoCard = errors.New("the account has no card")
 
 var (
@@ -45,7 +45,7 @@ var (
 	country = regexp.MustCompile(`^[A-Za-z]{2}$`)
 )
 
-// demand returns an error with the text of the first condition that is false.
+// demand returns an error that names the first condition that is false.
 func demand(conditions ...condition) error {
 	for _, c := range conditions {
 		if !c.holds {

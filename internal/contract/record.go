@@ -15,8 +15,8 @@ import (
 // every exchange between client and fake service, one a line; unset: none.
 const RecordTo = "CARDWIRE_RECORD"
 
-// Exchange is a request and the reply to it, as they were on the wire. It holds
-// whatever passed, so that it is for services of invented data only.
+// Exchange is a request and its response, as they were on the wire. It contains all
+// data, so use it only for services with invented data.
 type Exchange struct {
 	// Method is the request's.
 	Method string
@@ -26,11 +26,11 @@ type Exchange struct {
 	Header http.Header
 	// Body is the request's; nil: none.
 	Body []byte
-	// Status is the reply's.
+	// Status is the response's.
 	Status int
-	// ReplyHeader is the reply's.
+	// ReplyHeader is the response's.
 	ReplyHeader http.Header
-	// Reply is the reply's body.
+	// Reply is the response's body.
 	Reply []byte
 }
 
@@ -56,7 +56,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(reply.Code)
-	_, _ = reply.Body.WriteTo(w) // a client that left is the client's affair
+	_, _ = reply.Body.WriteTo(w) // the client may have disconnected
 }
 
 // RoundTrip passes the request on to the service, in process.

@@ -9,13 +9,13 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// Target says what is behind the client of a suite.
+// Target is what is behind the client of a suite.
 type Target int
 
 const (
 	// Fake is the fake service that [NewService] returns.
 	Fake Target = iota
-	// Examples answers with the examples of [Document] and keeps no state. It
+	// Examples responds with the examples of [Document] and keeps no state. It
 	// takes the name of an example from the header Prefer.
 	Examples
 	// Real is a service whose data are not known and may not be changed: it is
@@ -24,8 +24,8 @@ const (
 )
 
 // Run is the suite. It calls the operations through c, and returns the names of
-// the steps that were made and the first difference from what the interface and
-// the target's data demand. Against all targets but Real, these are all
+// the steps that were made and the first difference from what the API and the target's
+// data require. Against all targets but Real, these are all
 // operations.
 func Run(ctx context.Context, c *cardwire.Client, target Target) (made []string, err error) {
 	if target == Real {
@@ -43,11 +43,11 @@ func Run(ctx context.Context, c *cardwire.Client, target Target) (made []string,
 	return made, nil
 }
 
-// step is one call of the suite, and what it must give.
+// step is one call of the suite, and its expected result.
 type step struct {
 	name    string
 	call    func(...cardwire.CallOption) (any, error)
-	example string // of the document, that is the right answer; "": no one reply is, state decides
+	example string // of the document, that is the right response; "": it depends on the state
 	msg     string // "": success
 	want    any
 }

@@ -13,7 +13,7 @@ func day(year int, month time.Month, d int) cardwire.Date {
 	return cardwire.Date{Year: year, Month: month, Day: d}
 }
 
-// fullTransfer fills in every field that the interface has.
+// fullTransfer fills in every field of the API.
 func fullTransfer() cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: "order-7", PayoutCurrency: "EUR", TransferType: "3", PayoutMethod: "1",
@@ -26,7 +26,7 @@ func fullTransfer() cardwire.TransferParams {
 	}
 }
 
-// What the calls must give.
+// The expected results of the calls.
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 

@@ -25,7 +25,7 @@ var otherKinds = []struct{ id, kind string }{
 	{"1c2d3e4f-0a1b-4c2d-8e3f-4a5b6c7d8e03", "unfreeze"},
 }
 
-// image is an image that survives being taken for text.
+// image is an image that survives being treated as text.
 const image = "GIF89a"
 
 // Options are those of a fake service that Prepare can prepare.
@@ -33,16 +33,16 @@ func Options() []cardwiretest.Option {
 	return []cardwiretest.Option{cardwiretest.WithSeed(1), cardwiretest.WithCards(0), cardwiretest.WithProfile(Profile())}
 }
 
-// NewService returns a fake service whose every reply is known.
+// NewService returns a fake service whose every response is known.
 func NewService() *cardwiretest.Service {
 	s := cardwiretest.New(Options()...)
 	Prepare(s)
 	return s
 }
 
-// Prepare puts into a service, made with Options, what the suite knows. Each
-// member of a reply is set to something that is not zero at least once, and to
-// nothing at least once where the interface has a form for that. Amounts that
+// Prepare adds the data of the suite to a service created with Options. Each field of
+// a response is at least once not zero, and at least once empty if the API has a form
+// for that. Amounts that
 // are sent as numbers are written as ECMAScript writes them, because a proxy
 // between client and service may do so.
 func Prepare(s *cardwiretest.Service) {
@@ -161,7 +161,7 @@ var wantLedger = []cardwiretest.Execution{
 	{Op: "CancelOperation", Reference: otherKinds[2].id, Action: "cancel", Kind: "unfreeze"},
 }
 
-// wantExecutions is how often it must have answered.
+// wantExecutions is how often it must have executed each operation.
 var wantExecutions = map[string]int{
 	"ListCards": 11, "GetCard": 3, "GetCardByOrder": 3, "GetCardSecrets": 1, "FreezeCard": 1, "CancelOperation": 4,
 	"RetryOperation": 1, "ListBINs": 2, "ListBINsUnderMaintenance": 1, "CardCapacity": 1, "ListRemittanceStates": 1,

@@ -1,6 +1,6 @@
-// Package jsonsuite is what tests know of JSON by other means than this module's
-// own: the texts of JSONTestSuite, and what encoding/json says of a text. The
-// suite is not part of the repository: an environment variable says where it is.
+// Package jsonsuite gives tests references for JSON that are independent of this module:
+// the files of JSONTestSuite, and what encoding/json accepts. The suite is not part of
+// the repository: an environment variable names its directory.
 package jsonsuite
 
 import (
@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Variable names the directory that holds test_parsing and test_transform.
+// Variable names the directory that contains test_parsing and test_transform.
 const Variable = "JSON_TEST_SUITE"
 
-// Kind says what the suite wants of a text: its name's first letter.
+// Kind is what the suite requires for a file: the first letter of its name.
 type Kind byte
 
 // The kinds of the suite.
@@ -21,22 +21,22 @@ const (
 	Accepted  Kind = 'y' // JSON, which every parser must accept
 	Refused   Kind = 'n' // no JSON, which every parser must refuse
 	Free      Kind = 'i' // either
-	Transform Kind = 't' // a text that parsers read as different values
+	Transform Kind = 't' // parsers read it as different values
 )
 
-// counts are how many texts of each kind the suite has: a directory with fewer
-// would let tests pass for nothing.
+// counts are how many files of each kind the suite has: with fewer, tests would pass
+// without proving anything.
 var counts = map[Kind]int{Accepted: 95, Refused: 188, Free: 35, Transform: 22}
 
-// File is one text of the suite.
+// File is one file of the suite.
 type File struct {
 	Name string // without its directory and .json
 	Kind Kind
 	Text []byte
 }
 
-// Files returns all texts. Without them the test is skipped, but fails where
-// CI is "true": there they are required.
+// Files returns all files. Without them the test is skipped, but fails if CI is "true",
+// because they are required there.
 func Files(tb testing.TB) []File {
 	tb.Helper()
 	dir := os.Getenv(Variable)
@@ -54,8 +54,8 @@ func Files(tb testing.TB) []File {
 	return files
 }
 
-// Seeds returns the texts of at most limit bytes, which are few enough to begin
-// fuzzing with; none where the environment does not say where they are.
+// Seeds returns the files of at most limit bytes, which are few enough to begin fuzzing
+// with; none if the environment variable is not set.
 func Seeds(tb testing.TB, limit int) [][]byte {
 	tb.Helper()
 	if os.Getenv(Variable) == "" {

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Strict says whether text is JSON without what a strict reader refuses on top of
-// encoding/json: repeated names, text that is none and depth. It knows that by
-// means of encoding/json only.
+// Strict reports whether text is JSON without what a strict reader refuses beyond
+// encoding/json: duplicate names, invalid strings and depth. It uses only encoding/json.
 func Strict(text []byte, maxDepth int) bool {
 	if !json.Valid(text) || !utf8.Valid(text) || halfSurrogate(string(text)) {
 		return false
@@ -52,7 +51,7 @@ var (
 	half             = regexp.MustCompile(`(?i)\\ud[89a-f][0-9a-f]{2}`)
 )
 
-// halfSurrogate says whether valid JSON holds half of a pair.
+// halfSurrogate reports whether valid JSON contains half of a surrogate pair.
 func halfSurrogate(text string) bool {
 	// Something is left in place of each: what stands apart must not meet.
 	text = escapedBackslash.ReplaceAllString(text, "-")

@@ -36,7 +36,7 @@ func Bare(ctx context.Context, hc *http.Client, url string, decode func(body []b
 	return decode(body)
 }
 
-// Memory answers every request with itself, without a network and with hardly
+// Memory responds to every request with itself, without a network and with hardly
 // any cost of its own: one allocation.
 type Memory string
 
@@ -49,10 +49,10 @@ type memoryBody struct{ strings.Reader }
 
 func (*memoryBody) Close() error { return nil }
 
-// header is shared: nobody who reads a reply writes to it.
+// header is shared: no reader of a response writes to it.
 var header = http.Header{"Content-Type": {"application/json"}}
 
-// RoundTrip answers r.
+// RoundTrip responds to r.
 func (m Memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply := &memoryReply{Response: http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -4,5 +4,5 @@ package measure
 
 import "time"
 
-// CPU is 0 where the system does not tell.
+// CPU returns 0 on systems that do not report it.
 func CPU() time.Duration { return 0 }

@@ -2,7 +2,7 @@ package measure
 
 import "testing"
 
-// Loop measures op, and the processors' time beside the clock's.
+// Loop measures op, in CPU time and in elapsed time.
 func Loop(b *testing.B, op func() error) {
 	b.Helper()
 	b.ReportAllocs()

@@ -1,9 +1,9 @@
-// Package measure holds what the benchmarks and the programs that measure share:
-// replies of the service, the code that one would write by hand to read them,
-// and a service in memory.
+// Package measure contains what the benchmarks and the programs that measure share:
+// responses of the service, the code that one would write by hand to read them, and a
+// service in memory.
 //
-// The replies are made member by member, every member is there, and they are
-// the same in each run.
+// The responses are written field by field, contain every field, and are the same in
+// each run.
 package measure
 
 import (
@@ -11,10 +11,10 @@ import (
 	"fmt"
 )
 
-// Script is how a service writes its texts.
+// Script is how a service writes its strings.
 type Script bool
 
-// The two that are common. PHP's encoder escapes slashes and all that is not ASCII.
+// The two common ones. PHP's encoder escapes slashes and everything beyond ASCII.
 const (
 	UTF8 Script = false
 	PHP  Script = true
@@ -28,8 +28,8 @@ func (s Script) String() string {
 	return "utf8"
 }
 
-// write returns text as the service would write it. Slashes and é are what the
-// payloads hold of the characters that PHP escapes.
+// write returns text as the service would write it. Slashes and é are the only
+// characters in the payloads that PHP escapes.
 func (s Script) write(text []byte) []byte {
 	if s == PHP {
 		text = bytes.ReplaceAll(text, []byte("/"), []byte(`\/`))
@@ -43,10 +43,10 @@ func success(s Script, format string, args ...any) []byte {
 	return s.write(append(text, '}'))
 }
 
-// Capacity is the reply to Get card capacity: the smallest there is.
+// Capacity is the response to Get card capacity: the smallest one.
 func Capacity() []byte { return success(UTF8, "%d", 250) }
 
-// CardPage is the reply to List cards: page number of last pages, each of n cards.
+// CardPage is the response to List cards: page number of last pages, each of n cards.
 func CardPage(s Script, number, last, n int) []byte {
 	cards := make([]byte, 0, n*800)
 	for i := range n {
@@ -59,10 +59,10 @@ func CardPage(s Script, number, last, n int) []byte {
 		last*n, n, number, last, cards)
 }
 
-// SingleCard is the reply to Get card.
+// SingleCard is the response to Get card.
 func SingleCard(s Script) []byte { return success(s, "%s", appendSingleCard(nil, 6)) }
 
-// BINs is the reply to List available BINs.
+// BINs is the response to List available BINs.
 func BINs(s Script, n int) []byte {
 	var bins []byte
 	for i := range n {
@@ -102,8 +102,7 @@ func appendIdentity(b []byte, i int) []byte {
 	return fmt.Appendf(b, `{"id":"c%015d","trade_id":"t%015d","label":%s,`, i, i*7, orNull(i%3 != 0, fmt.Sprintf("team %d", i%17)))
 }
 
-// Of the amounts hardly any is zero, which a real page has many of: that is the
-// harder case.
+// Few amounts are zero, unlike on a real page: that is the harder case.
 func appendAmounts(b []byte, i int) []byte {
 	return fmt.Appendf(b, `"currency":"USD","available":"%d.%03d","pending":%d.%02d,"frozen":%d,"fee":"%d.%02d",`,
 		i*13%5000, i%1000, i%50, i%100, i%3, i%5, i%100)

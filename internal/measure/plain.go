@@ -6,8 +6,8 @@ import (
 )
 
 // The plain baseline: the types that one would write by hand for encoding/json,
-// without any of the service's quirks handled. Amounts are floats or stay texts,
-// dates stay texts, and nothing is checked.
+// without any of the service's quirks handled. Amounts are floats or strings, dates are
+// strings, and nothing is checked.
 
 type reply[T any] struct {
 	Code int    `json:"code"`
@@ -137,8 +137,7 @@ type fees struct {
 	ExtraFeeRate float64 `json:"extra_fee_rate"`
 }
 
-// plainly decodes a reply into the plain types, and fails unless something of
-// it arrived.
+// plainly decodes a response into the plain types, and fails if nothing arrived.
 func plainly[T any](body []byte, arrived func(*T) bool) error {
 	var r reply[T]
 	if err := json.Unmarshal(body, &r); err != nil {

@@ -1,5 +1,4 @@
-// Package syntax parses the project's own source, for the tests that hold it to
-// its rules.
+// Package syntax parses the project's own source, for the tests of its rules.
 package syntax
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Files are the files of a package that its users get, comments included.
+// Files returns the files of a package without its tests, including comments.
 func Files(t testing.TB, dir string) []*ast.File {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

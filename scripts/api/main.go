@@ -1,12 +1,11 @@
-// Api lists what the packages of this repository offer to other modules, one
-// line for each name, field and method, in api/PACKAGE.txt.
+// Api lists the exported names of this repository's packages, one line for each name,
+// field and method, in api/PACKAGE.txt.
 //
 //	go run ./scripts/api [-check]
 //
-// A change of a public name then shows in the change that makes it. With -check
-// it writes nothing, and the exit status is 1 where a list is not what the code
-// says. Packages of nested modules are listed too; programs, examples, scripts
-// and what is internal offer nothing.
+// So a review shows every change of a public name. With -check it writes nothing, and
+// the exit status is 1 if a list differs from the code. Packages of nested modules are
+// listed too; programs, examples, scripts and internal packages are not.
 package main
 
 import (
@@ -42,12 +41,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(2)
 	case !same:
-		fmt.Println("The public API is not as it is listed. If that is meant, run\n\n\tgo run ./scripts/api\n\nand add it to the change, with a line in CHANGELOG.md.")
+		fmt.Println("The public API differs from its list. If that is intended, run\n\n\tgo run ./scripts/api\n\nand add it to the change, with a line in CHANGELOG.md.")
 		os.Exit(1)
 	}
 }
 
-// run writes the lists, or says whether they are what the code says.
+// run writes the lists, or reports whether they are up to date.
 func run(ctx context.Context, check bool) (same bool, err error) {
 	const dir = "api"
 	root, err := repo.Root(ctx)
@@ -98,15 +97,15 @@ func listAll(ctx context.Context) (map[string]string, error) {
 	return lists, err
 }
 
-// built is what go list says of a package.
+// built is what go list reports of a package.
 type built struct {
 	// ImportPath is its path.
 	ImportPath string
 	// Name is its name.
 	Name string
-	// Export is the file that tells a compiler of its names.
+	// Export is the file with its names for the compiler.
 	Export string
-	// DepOnly says that it is there because another needs it.
+	// DepOnly reports that it is listed only as a dependency.
 	DepOnly bool
 }
 
@@ -147,7 +146,7 @@ func load(ctx context.Context, dir string) ([]*types.Package, error) {
 	return packages, nil
 }
 
-// offersNothing are directories whose packages are no one else's.
+// offersNothing are directories whose packages are not for other modules.
 var offersNothing = []string{"examples", "internal", "scripts", "testdata"}
 
 func isPublic(b built) bool {
@@ -159,7 +158,7 @@ func isPublic(b built) bool {
 	return b.Name != "main"
 }
 
-// list returns a line for each exported name of p, and for what belongs to it.
+// list returns a line for each exported name of p, with fields and methods.
 func list(p *types.Package) (lines []string) {
 	q := func(other *types.Package) string {
 		if other == p {
@@ -222,8 +221,7 @@ func listType(o *types.TypeName, q types.Qualifier) (lines []string) {
 	return append(lines, listMethods(o, q)...)
 }
 
-// listMethods lists those of embedded fields too. Where a method needs a
-// pointer, that shows.
+// listMethods also lists those of embedded fields, and marks methods of a pointer.
 func listMethods(o *types.TypeName, q types.Qualifier) (lines []string) {
 	ofValue := types.NewMethodSet(o.Type())
 	all := ofValue
@@ -245,7 +243,7 @@ func listMethods(o *types.TypeName, q types.Qualifier) (lines []string) {
 	return lines
 }
 
-// compareAll prints what differs.
+// compareAll prints the differences.
 func compareAll(dir string, lists map[string]string) (same bool, err error) {
 	same = true
 	listed, err := filepath.Glob(filepath.Join(dir, "*.txt"))
@@ -270,7 +268,7 @@ func compareAll(dir string, lists map[string]string) (same bool, err error) {
 	return same, nil
 }
 
-// difference returns the lines of only one of the texts, with - or + before them.
+// difference returns the lines that are in only one of the texts, after - or +.
 func difference(before, now string) (lines []string) {
 	was, is := strings.Split(before, "\n"), strings.Split(now, "\n")
 	for _, line := range was {

@@ -1,14 +1,13 @@
-// Mutants says whether the tests would notice if this client sent something
-// twice, or told the wrong outcome: it puts one defect at a time into a copy of
-// the repository and runs the tests, which must fail.
+// Mutants reports whether the tests would notice if this client sent something twice,
+// or reported the wrong outcome: it puts one defect at a time into a copy of the
+// repository and runs the tests, which must fail.
 //
 //	go run ./scripts/mutants [-v] [-list] [-run regexp] [-jobs n]
 //
 // It works in copies, in a temporary directory, and changes nothing else. It
 // ends with a table of what killed each mutant: the first test that failed. The
-// exit status is 1 if a mutant survives or does not compile, and 2 if nothing can
-// be said: the tests fail as they are, or the code has moved on from what a
-// mutant changes.
+// exit status is 1 if a mutant survives or does not compile, and 2 if there is no
+// result: the tests fail without any mutant, or the code that a mutant changes is gone.
 package main
 
 import (
@@ -34,7 +33,7 @@ func main() {
 // for.
 const skip = `Alloc|^TestTheDefaults$|^TestSettingsOfTheEngines$|` + mutation.Longest
 
-// makeAll finds the place of every mutant, also of those that are not asked for.
+// makeAll finds the place of every mutant, including those that are not selected.
 func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
 	var (
 		made     []mutation.Mutant
@@ -57,8 +56,8 @@ func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
 	return made, errors.Join(failures...)
 }
 
-// packages are those that the tests are run of, the quickest first: that of the
-// code, that of the client, and all.
+// packages are those whose tests are run, the quickest first: that of the code, that of
+// the client, and all.
 func (m *mutant) packages() []string {
 	if m.dir != "" {
 		return []string{"./..."}
@@ -80,7 +79,7 @@ func tell(r mutation.Result, verbose bool) {
 	}
 }
 
-// widest is what is shown of a test's name, in characters.
+// widest is the length to which a test's name is cut, in characters.
 const widest = 72
 
 // report writes the table, and returns how many mutants no test killed.

@@ -1,27 +1,27 @@
-// Wirenames says whether the tests know the wire: it misspells one name of the
+// Wirenames reports whether the tests know the wire: it misspells one name of the
 // conversation with the service at a time and runs the tests of the package,
 // which must fail.
 //
 //	go run ./scripts/wirenames [-v] [-list] [-run regexp] [-jobs n]
 //
-// A member's name that is wrong here and wrong in the test that should know it
-// is a defect that nobody sees before money is sent. So each name has to stand
-// in a test as a literal of its own, and this program finds those that do not.
+// A field name that is wrong both in the code and in its test is a defect that nobody
+// notices before money is sent. So each name must appear in a test as a literal, and
+// this program finds those that do not.
 // It works in copies of the repository, in a temporary directory, and changes
-// nothing else. The exit status is 1 if a name survives, and 2 if nothing can
-// be said: the tests fail as they are, before or after, or a misspelt name does
-// not compile.
+// nothing else. The exit status is 1 if a name survives, and 2 if there
+// is no result: the tests fail without any change, before or after, or a misspelt name
+// does not compile.
 //
-// Names are found by where they stand in the product code of the root package:
+// Names are found by their place in the product code of the root package:
 //
-//   - the members of replies: the Name of each wire.Member
+//   - the fields of responses: the Name of each wire.Member
 //   - the fields of requests: x.Add("name", ...), wire.Field, wire.Fields, wire.File
 //     and the list of a transfer's
 //   - the segments of each operation's path
 //   - what DefaultProfile assumes, and the string constants of the package
 //   - header names, media types and the scheme of the Authorization header
 //
-// The list exempt, below, names what is left out, and why.
+// The list exempt, below, has the exceptions and the reasons.
 package main
 
 import (
@@ -107,7 +107,7 @@ var (
 	mediaType  = regexp.MustCompile(`^(application|multipart|text)/[a-z0-9.+-]+$`)
 )
 
-// exempt are constants that no test can hold to their text.
+// exempt are constants whose value no test can check.
 var exempt = map[string]string{
 	"messageSuccess": "it only spares an allocation: any other text is kept as it came",
 }
@@ -186,7 +186,7 @@ func (f *finder) composite(n *ast.CompositeLit) {
 	}
 }
 
-// elements gathers the names of a list's elements.
+// elements gathers the names of the elements of a list.
 func (f *finder) elements(what string, list *ast.CompositeLit) {
 	for _, e := range list.Elts {
 		if named, ok := e.(*ast.CompositeLit); ok {
@@ -240,8 +240,8 @@ func (f *finder) add(e ast.Expr, n name) {
 	f.names = append(f.names, n)
 }
 
-// misspell puts a letter in the middle, so that not even a test that looks for
-// a part of a text finds the name. A code of digits becomes another code.
+// misspell puts a letter in the middle, so that not even a test that searches for a
+// part of a string finds the name. A code of digits becomes another code.
 func misspell(name string) string {
 	if last := len(name) - 1; strings.Trim(name, "0123456789") == "" {
 		return name[:last] + string('0'+(name[last]-'0'+1)%10)

@@ -1,4 +1,4 @@
-// Package mutation says whether tests notice a defect: it puts one at a time
+// Package mutation reports whether tests notice a defect: it puts one at a time
 // into a copy of the repository and runs the tests there, which must fail.
 package mutation
 
@@ -26,7 +26,7 @@ import (
 
 // Mutant is a defect, and the tests that are to notice it.
 type Mutant struct {
-	// Name tells it from the others.
+	// Name identifies it.
 	Name string
 	// Edits are the changes that make it; those of one file must not overlap.
 	Edits []Edit
@@ -46,29 +46,29 @@ type Edit struct {
 	Start int
 	// End is where they end.
 	End int
-	// Text is what takes their place.
+	// Text replaces them.
 	Text string
 }
 
-// Verdict is what the tests say to a mutant; "": nothing, for they could not be run.
+// Verdict is the result of the tests for a mutant; "": they could not be run.
 type Verdict string
 
 const (
-	// Killed says that a test failed.
+	// Killed means that a test failed.
 	Killed Verdict = "killed"
-	// TimedOut says that a test did not end, which no test does for nothing.
+	// TimedOut means that a test did not end, which is a failure too.
 	TimedOut Verdict = "killed by a test that does not end"
-	// Survived says that all tests passed.
+	// Survived means that all tests passed.
 	Survived Verdict = "SURVIVED"
-	// Unbuilt says that a package did not compile, so that no test was asked.
+	// Unbuilt means that a package did not compile, so that no test was run.
 	Unbuilt Verdict = "DOES NOT COMPILE"
 )
 
-// Result is what became of a mutant.
+// Result is the result for a mutant.
 type Result struct {
 	// Mutant is the mutant.
 	Mutant Mutant
-	// Verdict is what the tests say.
+	// Verdict is the result of the tests.
 	Verdict Verdict
 	// Failed are the tests that failed, in that order, subtests without the test
 	// that they belong to. It is empty where a package failed as a whole.
@@ -77,7 +77,7 @@ type Result struct {
 	Took time.Duration
 }
 
-// Plan says which mutants to try, and how.
+// Plan is which mutants to try, and how.
 type Plan struct {
 	// Mutants are tried in this order.
 	Mutants []Mutant
@@ -85,9 +85,9 @@ type Plan struct {
 	Jobs int
 	// Skip is a regexp of tests that are not run; "": all are.
 	Skip string
-	// Log is told how it goes on; nil: nobody is.
+	// Log receives progress messages; nil: none.
 	Log io.Writer
-	// Report is given each result as it comes, one at a time; nil: nobody is.
+	// Report receives each result, one at a time; nil: none.
 	Report func(Result)
 }
 
@@ -145,9 +145,9 @@ func inCopy(ctx context.Context, pattern string, find Find, use func(*Tree, []Mu
 // take longer than all others, which find what they find.
 const Longest = `ShowsASecret$`
 
-// Tree is a copy of the repository, as it was when the copy was taken.
+// Tree is a copy of the repository at the time of the copy.
 type Tree struct {
-	// Root is where the copy stands. It is not to be changed.
+	// Root is the directory of the copy. Do not change it.
 	Root string
 
 	temp string
@@ -170,10 +170,10 @@ func Copy(ctx context.Context) (*Tree, error) {
 	return t, nil
 }
 
-// Remove removes the copy, and those that Try has made of it.
+// Remove removes the copy, and those that Try made of it.
 func (t *Tree) Remove() error { return os.RemoveAll(t.temp) }
 
-// Replace returns the edit that puts text in the place of old, which must occur
+// Replace returns the edit that replaces old by text, which must occur
 // in the file exactly once.
 func (t *Tree) Replace(file, old, text string) (Edit, error) {
 	source, err := os.ReadFile(filepath.Join(t.Root, filepath.FromSlash(file)))
@@ -189,7 +189,7 @@ func (t *Tree) Replace(file, old, text string) (Edit, error) {
 
 // Try tries the mutants and returns their results in the order of the plan. It
 // is an error if the tests fail without any mutant, before or after: they would
-// then seem to kill whatever they are given.
+// then seem to kill every mutant.
 func (t *Tree) Try(ctx context.Context, p Plan) ([]Result, error) {
 	p.logf("%d mutants; the tests as they are: ", len(p.Mutants))
 	started := time.Now()
@@ -204,7 +204,7 @@ func (t *Tree) Try(ctx context.Context, p Plan) ([]Result, error) {
 		return results, err
 	}
 	if _, err = t.baseline(ctx, p, limit); err != nil {
-		err = fmt.Errorf("nothing of this can be relied on: %w", err)
+		err = fmt.Errorf("these results are not reliable: %w", err)
 	}
 	return results, err
 }

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Program is a command that tries mutants and says what became of them.
+// Program is a command that tries mutants and reports the results.
 type Program struct {
 	// Name begins what it says of errors.
 	Name string
 	// Find finds the mutants.
 	Find Find
-	// Exempt are what Find leaves out, with the reasons; -list tells of it.
+	// Exempt are what Find leaves out, with the reasons; -list prints them.
 	Exempt map[string]string
 	// Skip is a regexp of tests that are not run; "": all are.
 	Skip string
@@ -33,8 +33,8 @@ type Program struct {
 // does not succeed: with status 1 if a mutant is alive, and 2 if nothing can be said.
 func (p Program) Main() {
 	var (
-		verbose = flag.Bool("v", false, "tell of each mutant as it is tried")
-		list    = flag.Bool("list", false, "list the mutants, say whether they fit the code, and run nothing")
+		verbose = flag.Bool("v", false, "print each mutant as it is tried")
+		list    = flag.Bool("list", false, "list the mutants, check that they fit the code, and run nothing")
 		pattern = flag.String("run", "", "try only mutants whose line in -list matches this `regexp`")
 		jobs    = flag.Int("jobs", runtime.GOMAXPROCS(0), "try `n` mutants at a time")
 	)

@@ -1,4 +1,4 @@
-// Package repo tells the programs in scripts where the repository is.
+// Package repo finds the repository for the programs in scripts.
 package repo
 
 import (

@@ -1,4 +1,4 @@
-// Package work is what the program bench and the worker that it measures agree on.
+// Package work is shared by the program bench and the worker that it measures.
 package work
 
 import "time"
@@ -6,7 +6,7 @@ import "time"
 // PerPage is how many cards a page has.
 const PerPage = 100
 
-// Report is what a worker says of itself. It is printed as JSON.
+// Report is what a worker reports about itself, as JSON.
 type Report struct {
 	// Peak is the most memory that was resident, in bytes.
 	Peak int64
