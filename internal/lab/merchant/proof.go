@@ -1,3 +1,5 @@
+//go:build unix
+
 package merchant
 
 import (
@@ -14,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
+	"syscall" // its signals to stop and go on are those of Unix
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/lab/chaos"
