@@ -19,7 +19,7 @@ func TestStepStrings(t *testing.T) {
 	} {
 		assert.Equal(t, want, s.String())
 	}
-	assert.Equal(t, StepReconcile, *new(Step), "the zero value is the careful one")
+	assert.Equal(t, StepReconcile, Step(0), "the zero value is the careful one")
 }
 
 // transferError is an error of CreateTransfer, as a stub would build it.

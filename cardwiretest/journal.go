@@ -109,9 +109,9 @@ func (j *journalTest) ends(i cardwire.Intent, r cardwire.IntentResult) {
 
 func (j *journalTest) begunOnce() {
 	first, second := transfer("order-1"), transfer("order-1")
-	j.begins(first, begun)
-	j.begins(second, taken)
-	j.begins(transfer("order-2"), begun)
+	_ = j.begins(first, begun)
+	_ = j.begins(second, taken)
+	_ = j.begins(transfer("order-2"), begun)
 }
 
 func (j *journalTest) references() {
@@ -120,13 +120,13 @@ func (j *journalTest) references() {
 	for _, i := range []cardwire.Intent{
 		transfer("order-1"), freeze, transfer("Order-1"), transfer("order-1 "), transfer("order-10"), transfer("№ 1'; --"),
 	} {
-		j.begins(i, begun)
+		_ = j.begins(i, begun)
 	}
 }
 
 func (j *journalTest) executed() {
 	i := transfer("order-1")
-	j.begins(i, begun)
+	_ = j.begins(i, begun)
 	j.ends(i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})
 	for range 2 {
 		if d := j.begins(transfer("order-1"), takenExecuted); d.ServiceID != "T-1" || d.InProgress || d.Remaining != 0 {
@@ -137,7 +137,7 @@ func (j *journalTest) executed() {
 
 func (j *journalTest) unknown() {
 	i := transfer("order-1")
-	j.begins(i, begun)
+	_ = j.begins(i, begun)
 	j.ends(i, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown})
 	for range 2 {
 		if d := j.begins(transfer(i.Reference), taken); d.InProgress {
@@ -154,24 +154,24 @@ func (j *journalTest) again() {
 		reference := "order-" + strconv.Itoa(n)
 		for range 3 {
 			i := transfer(reference)
-			j.begins(i, begun)
-			j.begins(transfer(reference), taken)
+			_ = j.begins(i, begun)
+			_ = j.begins(transfer(reference), taken)
 			j.ends(i, cardwire.IntentResult{Outcome: outcome})
 		}
 		last := transfer(reference)
-		j.begins(last, begun)
+		_ = j.begins(last, begun)
 		j.ends(last, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
-		j.begins(transfer(reference), takenExecuted)
+		_ = j.begins(transfer(reference), takenExecuted)
 	}
 }
 
 func (j *journalTest) final() {
 	for n, outcome := range notHappened {
 		i := transfer("order-" + strconv.Itoa(n))
-		j.begins(i, begun)
+		_ = j.begins(i, begun)
 		j.ends(i, cardwire.IntentResult{Outcome: outcome, Final: true})
 		for range 2 {
-			j.begins(transfer(i.Reference), []string{closedRefused, closedNotSent}[n])
+			_ = j.begins(transfer(i.Reference), []string{closedRefused, closedNotSent}[n])
 		}
 	}
 }
@@ -188,27 +188,27 @@ func (j *journalTest) otherBody() {
 		{&cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, otherBody},
 	} {
 		i := transfer("order-" + strconv.Itoa(n))
-		j.begins(i, begun)
+		_ = j.begins(i, begun)
 		if step.result != nil {
 			j.ends(i, *step.result)
 		}
 		other := transfer(i.Reference)
 		other.BodySHA256 = "0" + i.BodySHA256[1:]
-		j.begins(other, step.want)
-		j.begins(other, step.want)
+		_ = j.begins(other, step.want)
+		_ = j.begins(other, step.want)
 	}
 }
 
 func (j *journalTest) inProgress() {
 	i := transfer("order-1")
-	j.begins(i, begun)
+	_ = j.begins(i, begun)
 	d := j.begins(transfer("order-1"), taken)
 	if !d.InProgress || d.Remaining <= 0 || d.Remaining > 2*time.Hour {
 		j.Fatalf("the DuplicateIntent is %+v, want it in progress, with Remaining up to an hour", *d)
 	}
 	past := transfer("order-2")
 	past.Time, past.SendBy = past.Time.Add(-time.Hour), past.Time.Add(-time.Minute)
-	j.begins(past, begun)
+	_ = j.begins(past, begun)
 	if d := j.begins(transfer("order-2"), taken); d.InProgress || d.Remaining != 0 {
 		j.Fatalf("the DuplicateIntent is %+v, want it no longer in progress: its SendBy has passed", *d)
 	}
@@ -219,28 +219,28 @@ func (j *journalTest) notUnique() {
 	for n := range 3 {
 		i := transfer("record-1")
 		i.Op, i.Unique, i.Time = "CancelOperation", false, i.Time.Add(time.Duration(n))
-		j.begins(i, begun)
+		_ = j.begins(i, begun)
 		all = append(all, i)
 	}
 	for n, i := range all {
 		j.ends(i, cardwire.IntentResult{Outcome: []cardwire.Outcome{cardwire.OutcomeExecuted, cardwire.OutcomeUnknown, cardwire.OutcomeRefused}[n], Final: n == 2})
 	}
-	j.begins(all[0], begun)
+	_ = j.begins(all[0], begun)
 }
 
 // toldTwice is for journals whose End is retried.
 func (j *journalTest) toldTwice() {
 	i := transfer("order-1")
-	j.begins(i, begun)
+	_ = j.begins(i, begun)
 	for range 2 {
 		j.ends(i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})
 	}
-	j.begins(transfer("order-1"), takenExecuted)
+	_ = j.begins(transfer("order-1"), takenExecuted)
 }
 
 func (j *journalTest) doneContext() {
 	i := transfer("order-1")
-	j.begins(i, begun)
+	_ = j.begins(i, begun)
 	ctx, cancel := context.WithCancel(j.Context())
 	cancel()
 	if err := j.journal.Begin(ctx, transfer("order-2")); !errors.Is(err, context.Canceled) {
@@ -249,8 +249,8 @@ func (j *journalTest) doneContext() {
 	if err := j.journal.End(ctx, i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}); !errors.Is(err, context.Canceled) {
 		j.Fatalf("End returned %v, want context.Canceled", err)
 	}
-	j.begins(transfer("order-1"), taken)
-	j.begins(transfer("order-2"), begun)
+	_ = j.begins(transfer("order-1"), taken)
+	_ = j.begins(transfer("order-2"), begun)
 }
 
 func (j *journalTest) atOnce() {
@@ -311,8 +311,8 @@ func (j *journalTest) look() {
 		{&cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}, closedRefused},
 	} {
 		i := transfer("order-" + strconv.Itoa(n))
-		j.check("Look before Begin", looker.Look(j.Context(), i.Op, i.Reference), begun)
-		j.begins(i, begun)
+		_ = j.check("Look before Begin", looker.Look(j.Context(), i.Op, i.Reference), begun)
+		_ = j.begins(i, begun)
 		if step.result != nil {
 			j.ends(i, *step.result)
 		}
@@ -322,6 +322,6 @@ func (j *journalTest) look() {
 				j.Fatalf("Look returned ServiceID %q, want T-1", d.ServiceID)
 			}
 		}
-		j.begins(transfer(i.Reference), step.want)
+		_ = j.begins(transfer(i.Reference), step.want)
 	}
 }

@@ -158,6 +158,6 @@ func sqlState(err error) string {
 	return ""
 }
 
-func says(err error, any ...string) bool {
-	return err != nil && slices.ContainsFunc(any, func(words string) bool { return strings.Contains(err.Error(), words) })
+func says(err error, words ...string) bool {
+	return err != nil && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }

@@ -297,7 +297,7 @@ func (v *values) given() {
 	set[fmt.State](v, state{}, state{width: 7, precision: 2, flags: "-+# 0"}, state{width: -1, precision: -1})
 	set[testing.TB](v, v.tb)
 	set[http.ResponseWriter](v, httptest.NewRecorder())
-	set(v, httptest.NewRequest(http.MethodGet, "/api/v1/account/capacity", nil), &http.Request{URL: new(url.URL)}, &http.Request{Method: "\x00", URL: &url.URL{Path: "\xff"}})
+	set(v, httptest.NewRequestWithContext(v.t.Context(), http.MethodGet, "/api/v1/account/capacity", nil), &http.Request{URL: new(url.URL)}, &http.Request{Method: "\x00", URL: &url.URL{Path: "\xff"}})
 
 	set(v, nil, cardwire.WithoutRetry(), cardwire.WithResponse(nil), cardwire.WithResponse(new(cardwire.Response)),
 		cardwire.WithHeader("", ""), cardwire.WithHeader("X-Trace", "\x00"), cardwire.WithPrefetch(-1), cardwire.WithPrefetch(math.MaxInt))
@@ -568,16 +568,20 @@ func (v *values) use(result reflect.Value) {
 		_, _ = r.CreateTransfer(v.t.Context(), cardwire.TransferParams{MerchantOrderNo: "o", TransferAmount: decimal.New(1, 0)}, cardwire.WithoutRetry())
 		r.CloseIdleConnections()
 	case iter.Seq2[cardwire.Card, error]:
-		for range r {
+		for _, err := range r {
+			_ = err
 			break
 		}
-		for range r {
+		for _, err := range r {
+			_ = err
 		}
 	case iter.Seq2[*cardwire.CardPage, error]:
-		for range r {
+		for _, err := range r {
+			_ = err
 			break
 		}
-		for range r {
+		for _, err := range r {
+			_ = err
 		}
 	case error:
 		_ = r.Error()

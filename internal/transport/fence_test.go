@@ -342,7 +342,7 @@ func TestHandshakeBehindAFence(t *testing.T) {
 
 func TestHookThatReturnsNothing(t *testing.T) {
 	nothing := func(string, string) (net.Conn, error) { return nil, nil }
-	for _, transport := range []*http.Transport{{Dial: nothing}, {DialTLS: nothing}} { //nolint:staticcheck // a caller may still use them
+	for _, transport := range []*http.Transport{{Dial: nothing}, {DialTLS: nothing}} {
 		in := post(t, "https://service.test", Write)
 		in.Deadline = time.Now().Add(time.Minute)
 		r := own(t, Config{Transport: transport, Policy: quick}).Do(t.Context(), in)

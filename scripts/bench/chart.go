@@ -63,8 +63,6 @@ var panels = []panel{
 }
 
 // chartStyle has its own background, so that it is readable on a page of any color.
-//
-//nolint:misspell // CSS spells it so
 const chartStyle = `
 text { font: 14px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; fill: #24292f }
 .ground { fill: #ffffff; stroke: #d0d7de }
