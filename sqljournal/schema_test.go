@@ -104,6 +104,15 @@ func TestASecondSchemaStopsThePayment(t *testing.T) {
 	require.ErrorIs(t, err, sqljournal.ErrSchema)
 	assert.ErrorContains(t, err, "another journal's")
 	require.ErrorIs(t, moving.End(t.Context(), intent("M-1"), cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}), sqljournal.ErrSchema)
+	_, err = moving.Stats(t.Context())
+	require.ErrorIs(t, err, sqljournal.ErrSchema, "nothing unresolved would be no good news")
+	_, err = moving.Lookup(t.Context(), "CreateTransfer", "M-1")
+	require.ErrorIs(t, err, sqljournal.ErrSchema)
+	_, err = moving.History(t.Context(), "CreateTransfer", "M-1")
+	require.ErrorIs(t, err, sqljournal.ErrSchema)
+	for _, err := range moving.Unresolved(t.Context(), 0) {
+		require.ErrorIs(t, err, sqljournal.ErrSchema)
+	}
 	assert.Empty(t, rowsOf(t, both, schema+"."+at.Table), "nothing is recorded in the wrong place")
 
 	pinned, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table), sqljournal.WithIdentity(secondID))
@@ -300,4 +309,30 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 	assert.Empty(t, list(t, journal, 0))
 	_, err = program.ExecContext(t.Context(), "DELETE FROM "+at.Table)
 	assert.Error(t, err, "it has no more permissions than those")
+}
+
+// What may be begun again is not closed, and nobody is told that it is.
+func TestACancellingCannotBeVoided(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	for _, op := range []string{"CancelOperation", "RetryOperation"} {
+		require.ErrorContains(t, journal.Void(t.Context(), op, "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "ops", "gone"), "nothing to void")
+	}
+}
+
+// What was voided is not sent again, also where a retry would be and a late result says
+// that its outcome is unknown: a bare duplicate would be lifted by ServerDeduplicates.
+func TestAVoidedReferenceThatEndsUnknownIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	openNew(t, at)
+	_, repeating := open(t, at, sqljournal.WithRepeats())
+	require.NoError(t, repeating.Begin(t.Context(), intent("M-1")))
+	require.NoError(t, repeating.End(t.Context(), intent("M-1"), cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}))
+	require.NoError(t, repeating.Void(t.Context(), "CreateTransfer", "M-1", "ops", "given up"))
+	require.NoError(t, repeating.End(t.Context(), intent("M-1"), cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}))
+	err := repeating.Begin(t.Context(), intent("M-1"))
+	require.ErrorIs(t, err, cardwire.ErrDuplicateIntent)
+	_, bare := err.(*cardwire.DuplicateIntent) //nolint:errorlint // whether it is wrapped is the question
+	assert.False(t, bare, "%v", err)
 }

@@ -64,6 +64,9 @@ SELECT id, op, reference, body_sha256, summary, exclusive, state, closed, attemp
 // Lookup returns what is known of a reference, or [ErrNoIntent] if there is none. If the
 // reference has several intents that are not unique, it returns the last.
 func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, error) {
+	if err := j.Verify(ctx); err != nil {
+		return Entry{}, err
+	}
 	entries, err := j.entries(ctx, selectEntries+entriesOf+` ORDER BY id DESC LIMIT 1`, op, reference)
 	switch {
 	case err != nil:
@@ -88,6 +91,10 @@ const pageSize = 500
 // executes later. It is safe to resolve intents within the loop.
 func (j *Journal) Unresolved(ctx context.Context, grace time.Duration) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		if err := j.Verify(ctx); err != nil {
+			yield(Entry{}, err)
+			return
+		}
 		grace, last := max(0, grace), entry{}
 		for {
 			page, err := j.unresolved(ctx, grace, last)
@@ -223,6 +230,9 @@ type Event struct {
 // History returns what happened to a reference, the oldest first. It returns
 // [ErrNoIntent] if nothing did.
 func (j *Journal) History(ctx context.Context, op, reference string) (events []Event, err error) {
+	if err := j.Verify(ctx); err != nil {
+		return nil, err
+	}
 	err = j.rows(ctx, `SELECT at, kind, state, intent, attempt, who, note FROM @history
 WHERE intent IN (SELECT id `+entriesOf+`) ORDER BY id`, []any{op, reference}, func() { events = nil }, func(scan func(...any) error) error {
 		var e Event
@@ -316,10 +326,14 @@ func (j *Journal) unresolvable(ctx context.Context, e Entry, id int64) error {
 // not change a reference that is already closed.
 //
 // If the reference is open, unknown or executed, Void changes nothing and returns its
-// *cardwire.DuplicateIntent.
+// *cardwire.DuplicateIntent. Cancelling and retrying a card operation may be begun again,
+// so they cannot be voided.
 func (j *Journal) Void(ctx context.Context, op, reference string, by, note string) error {
 	if op == "" || reference == "" {
 		return errors.New("sqljournal: an intent needs an operation and a reference")
+	}
+	if op == "CancelOperation" || op == "RetryOperation" {
+		return errors.New("sqljournal: cancelling and retrying may be begun again, so there is nothing to void")
 	}
 	if err := j.pin(ctx); err != nil {
 		return err
@@ -369,6 +383,9 @@ type Stats struct {
 
 // Stats counts the intents in progress and unresolved. Its cost grows with their number.
 func (j *Journal) Stats(ctx context.Context) (Stats, error) {
+	if err := j.Verify(ctx); err != nil {
+		return Stats{}, err // of another journal, nothing unresolved would be no good news
+	}
 	var s Stats
 	var oldest moment
 	due := j.dialect.due("?1")
