@@ -333,6 +333,6 @@ func TestAVoidedReferenceThatEndsUnknownIsNotSentAgain(t *testing.T) {
 	require.NoError(t, repeating.End(t.Context(), intent("M-1"), cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}))
 	err := repeating.Begin(t.Context(), intent("M-1"))
 	require.ErrorIs(t, err, cardwire.ErrDuplicateIntent)
-	_, bare := err.(*cardwire.DuplicateIntent) //nolint:errorlint // whether it is wrapped is the question
+	_, bare := err.(*cardwire.DuplicateIntent)
 	assert.False(t, bare, "%v", err)
 }

@@ -262,7 +262,7 @@ func TestARestoreForgets(t *testing.T) {
 	_, restored := s.open(t, sqljournal.WithIdentity(identity))
 	require.NoError(t, restored.Verify(t.Context()), "the identity cannot tell")
 	require.NoError(t, restored.Look(t.Context(), "CreateTransfer", "M-1"), "it would be sent again")
-	require.NoError(t, recordPaid(t.Context(), restored, "M-1", "T-1", "Ada", "in the service's records"))
+	require.NoError(t, recordPaid(t.Context(), restored, "M-1", "T-1", "Grace", "in the service's records"))
 	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(restored)), "M-1"), cardwire.ErrExecuted)
 	assert.Equal(t, 1, service.Executions("CreateTransfer", "M-1"))
 }

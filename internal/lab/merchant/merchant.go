@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
@@ -85,11 +85,11 @@ func (t Task) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, m.table.close()) }()
 	if t.Journal != nil {
-		db, journal, err := t.Journal.open()
-		if err != nil {
-			return err
+		db, journal, openErr := t.Journal.open()
+		if openErr != nil {
+			return openErr
 		}
-		defer db.Close()
+		defer func() { err = errors.Join(err, db.Close()) }()
 		m.journal = journal
 	} else if err := m.table.recover(ctx); err != nil {
 		return err

@@ -337,12 +337,12 @@ func (r *Result) judge(reference, state, id string, executions int) (flaw string
 }
 
 // each reads rows of three columns.
-func each(ctx context.Context, t *table, query string, row func(a, b, c string)) error {
+func each(ctx context.Context, t *table, query string, row func(a, b, c string)) (err error) {
 	rows, err := t.db.QueryContext(ctx, query)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var a, b, c string
 		if err := rows.Scan(&a, &b, &c); err != nil {

@@ -41,7 +41,7 @@ func (d desk) ask(ctx context.Context, q question) (found map[string]string, err
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := new(http.Client).Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	_ "modernc.org/sqlite"
+	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -233,7 +233,7 @@ func (t *table) unresolved(ctx context.Context, grace time.Duration) (references
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var reference string
 		if err := rows.Scan(&reference); err != nil {

@@ -145,7 +145,7 @@ func user(i int) string {
 	return fmt.Sprintf(`{"login":"%[1]s","id":%[2]d,"node_id":"MDQ6VXNlcj%08[2]d","avatar_url":"https://avatars.example.com/u/%[2]d?v=4",`+
 		`"gravatar_id":"","url":"%[3]s","html_url":"https://www.example.com/%[1]s","followers_url":"%[3]s/followers",`+
 		`"following_url":"%[3]s/following{/other_user}","gists_url":"%[3]s/gists{/gist_id}","starred_url":"%[3]s/starred{/owner}{/repo}",`+
-		`"subscriptions_url":"%[3]s/subscriptions","organizations_url":"%[3]s/orgs","repos_url":"%[3]s/repos",`+ //nolint:misspell // as the service spells it
+		`"subscriptions_url":"%[3]s/subscriptions","organizations_url":"%[3]s/orgs","repos_url":"%[3]s/repos",`+
 		`"events_url":"%[3]s/events{/privacy}","received_events_url":"%[3]s/received_events","type":"User","site_admin":false}`,
 		login, i+1, at)
 }
@@ -163,7 +163,7 @@ type plainUser struct {
 	GistsURL          string `json:"gists_url"`
 	StarredURL        string `json:"starred_url"`
 	SubscriptionsURL  string `json:"subscriptions_url"`
-	OrganizationsURL  string `json:"organizations_url"` //nolint:misspell // as the service spells it
+	OrganizationsURL  string `json:"organizations_url"`
 	ReposURL          string `json:"repos_url"`
 	EventsURL         string `json:"events_url"`
 	ReceivedEventsURL string `json:"received_events_url"`
