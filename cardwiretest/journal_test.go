@@ -82,7 +82,9 @@ var brokenJournals = map[string]struct {
 	journal brokenJournal
 }{
 	"forgets intents": {"a_reference_is_begun_once", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
+		m.mu.Lock()
 		clear(m.records)
+		m.mu.Unlock()
 		return m.Begin(ctx, i)
 	}}},
 	"takes all operations for one": {"references_are_compared", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
