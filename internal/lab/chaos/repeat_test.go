@@ -296,6 +296,9 @@ func (s *stage) checkJournal(t *testing.T, calls []*pair) {
 			assert.Equal(t, verdictOf(c.errAgain) == Unknown, last.Outcome == cardwire.OutcomeUnknown, "%s, %s", c.kind.Name, c.order.Op)
 			continue
 		}
+		if verdictOf(c.err) != Unknown {
+			continue // it ended before it was sent, as on a slow machine
+		}
 		// A cancelling that succeeded says nothing of the one before it.
 		assert.True(t, slices.ContainsFunc(events, func(e sqljournal.Event) bool {
 			return e.Kind == "ended" && e.Outcome == cardwire.OutcomeUnknown
