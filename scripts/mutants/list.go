@@ -326,11 +326,11 @@ var mutants = []mutant{
 	{name: "name of an unknown field in drift", edits: []edit{{
 		"internal/wire/object.go", "\t// The name itself is payload too, so it is not reported.\n\tc.path[len(c.path)-1] = anyName\n", "\tc.path[len(c.path)-1] = step(c.pos - len(name) - 3)\n",
 	}}},
-	{name: "export: full numbers in a file for all", dir: "examples/export", edits: []edit{{
-		"examples/export/part.go", "return opened.Size(), f.file.Chmod(partMode)", "return opened.Size(), nil",
+	{name: "export: full numbers in a file for all", dir: "examples/apps", edits: []edit{{
+		"examples/apps/export/part.go", "return opened.Size(), f.file.Chmod(partMode)", "return opened.Size(), nil",
 	}}},
-	{name: "export: full numbers in what stood there", dir: "examples/export", edits: []edit{{
-		"examples/export/part.go", "\tif err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {\n\t\treturn err\n\t}\n\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, partMode)",
+	{name: "export: full numbers in what stood there", dir: "examples/apps", edits: []edit{{
+		"examples/apps/export/part.go", "\tif err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {\n\t\treturn err\n\t}\n\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, partMode)",
 		"\tfile, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, partMode)",
 	}}},
 	{name: "TLS 1.0 spoken", edits: []edit{{hardenFile, "tls.VersionTLS12", "tls.VersionTLS10"}}},

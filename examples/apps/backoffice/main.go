@@ -1,7 +1,7 @@
 // Backoffice is a small merchant backend: pages for the people who look after
 // cards and transfers, rendered here and usable without JavaScript.
 //
-//	go run -C examples/backoffice .
+//	go run -C examples/apps ./backoffice
 //
 // starts it beside the fake service, and prints its address and a password. With
 // CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY set it works on

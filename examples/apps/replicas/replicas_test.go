@@ -260,7 +260,7 @@ func TestTheGuidesShowThisCode(t *testing.T) {
 		"replicas.md":   {[]string{"replica.go", "resolve.go", "turns.go"}, 4},
 		"operations.md": {[]string{"brake.go", "support.go", "watch.go"}, 4},
 	} {
-		text, err := os.ReadFile("../../docs/" + guide)
+		text, err := os.ReadFile("../../../docs/" + guide)
 		require.NoError(t, err)
 		var program strings.Builder
 		for _, name := range tc.files {

@@ -1,6 +1,6 @@
 // Export writes all cards to a CSV file.
 //
-//	go run -C examples/export . -out /tmp/cards.csv
+//	go run -C examples/apps ./export -out /tmp/cards.csv
 //
 // It reads several pages at a time and shows how far it has come. Card numbers
 // are masked unless -reveal is given; CVVs are never written. The file appears

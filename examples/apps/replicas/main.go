@@ -2,7 +2,7 @@
 // a service that fails in many ways, and resolves what remains unknown. It does what
 // cardwire.NextStep says and nothing else: no order is executed twice.
 //
-//	go run -C examples/replicas .
+//	go run -C examples/apps ./replicas
 //
 // Journal and limiter are in the PostgreSQL database of DATABASE_URL; without it
 // the journal is a temporary file of SQLite, and each replica has a share of the

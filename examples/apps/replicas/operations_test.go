@@ -82,7 +82,7 @@ func operations(t *testing.T, prefix string) string {
 
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/operations.md")
 	require.NoError(t, err)
 	return string(text)
 }
