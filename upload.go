@@ -44,6 +44,18 @@ type UploadedImage struct {
 	AttachmentKey string
 }
 
+var uploadedImageFields = []wire.FieldOf[UploadedImage]{
+	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }},
+}
+
+// MarshalJSON returns the image under the wire's names.
+func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, uploadedImageFields) }
+
+// UnmarshalJSON reads an image, as strictly as a response.
+func (v *UploadedImage) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, uploadedImageFields)
+}
+
 // ImageFile describes the regular file at path. It is opened for each attempt, and must
 // then be the same file with the same size. The error of ImageFile is an *[fs.PathError],
 // which contains the path. Errors of UploadImage do not; their cause is found by
@@ -123,18 +135,6 @@ func (p *UploadImageParams) valid() error {
 		contentType = check.ContentType("ContentType", p.ContentType)
 	}
 	return checked(check.Filename("Filename", p.Filename), contentType)
-}
-
-var uploadedImageFields = []wire.FieldOf[UploadedImage]{
-	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }},
-}
-
-// MarshalJSON returns the image under the wire's names.
-func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, uploadedImageFields) }
-
-// UnmarshalJSON reads an image, as strictly as a response.
-func (v *UploadedImage) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, v, uploadedImageFields)
 }
 
 // bodyPart is a field of a multipart body, or a file.

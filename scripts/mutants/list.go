@@ -25,7 +25,7 @@ const (
 	envelopeFile = "envelope.go"
 	errorsFile   = "errors.go"
 	journalFile  = "journal.go"
-	maskFile     = "mask.go"
+	secretsFile  = "secrets.go"
 	observerFile = "observer.go"
 	outcomeFile  = "outcome.go"
 	optionsFile  = "options.go"
@@ -305,16 +305,16 @@ var mutants = []mutant{
 	{name: "Codec not cleared", edits: []edit{{"internal/wire/reader.go", "\tclear(s[:cap(s)])\n", ""}}},
 	{name: "RevealBody under WithMaskedCards", edits: []edit{{requestFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
 	{name: "WithMaskedCards off", edits: []edit{{outcomeFile, "\tbody.Masking = k.client.maskedCards\n", ""}}},
-	{name: "card numbers in messages", edits: []edit{{maskFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
-	{name: "card numbers in groups in messages", edits: []edit{{maskFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
-	{name: "key in messages", edits: []edit{{maskFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
-	{name: "card numbers in request IDs", edits: []edit{{maskFile, "if id := sanitise(strings.Map(visible, value), key); id", "if id := strings.Map(visible, value); id"}}},
-	{name: "key in request IDs", edits: []edit{{maskFile, "sanitise(strings.Map(visible, value), key)", "sanitise(strings.Map(visible, value), \"\")"}}},
+	{name: "card numbers in messages", edits: []edit{{secretsFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
+	{name: "card numbers in groups in messages", edits: []edit{{secretsFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
+	{name: "key in messages", edits: []edit{{secretsFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
+	{name: "card numbers in request IDs", edits: []edit{{secretsFile, "if id := sanitise(strings.Map(visible, value), key); id", "if id := strings.Map(visible, value); id"}}},
+	{name: "key in request IDs", edits: []edit{{secretsFile, "sanitise(strings.Map(visible, value), key)", "sanitise(strings.Map(visible, value), \"\")"}}},
 	{name: "key in a Response's header", edits: []edit{{
-		maskFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
+		secretsFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
 	}}},
-	{name: "card numbers in a Response's header", edits: []edit{{maskFile, "\t\t\tout[name][i] = maskDigits(v)\n", "\t\t\tout[name][i] = v\n"}}},
-	{name: "cookies in a Response", edits: []edit{{maskFile, "\t\tif name == \"Set-Cookie\" || name", "\t\tif name"}}},
+	{name: "card numbers in a Response's header", edits: []edit{{secretsFile, "\t\t\tout[name][i] = maskDigits(v)\n", "\t\t\tout[name][i] = v\n"}}},
+	{name: "cookies in a Response", edits: []edit{{secretsFile, "\t\tif name == \"Set-Cookie\" || name", "\t\tif name"}}},
 	{name: "net/http's words in errors", edits: []edit{{
 		causeFile, "func (s *sealed) Error() string { return s.words }", "func (s *sealed) Error() string { return s.raw().Error() }",
 	}}},
