@@ -121,7 +121,7 @@ func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 	t.Parallel()
 	want := http.Header{
-		"Accept": {"application/json"}, "Authorization": {"Bearer " + testKey}, "User-Agent": {userAgent()}, "X-Shop": {"7"},
+		"Accept": {"application/json"}, "Authorization": {"Bearer " + testKey}, "User-Agent": {"cardwire-go/devel"}, "X-Shop": {"7"},
 	}
 	replies := []string{"", pageText(listedCardText), pageText(listedCardText)}
 	asked := 0

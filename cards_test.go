@@ -82,7 +82,7 @@ func singleCardWanted(t *testing.T) Card {
 
 func secretsWanted(t *testing.T) CardSecrets {
 	t.Helper()
-	return CardSecrets{Number: sealedNumber(t, "493193******1234"), CVV: sealedCVV(t, "***"), PAN: sealPAN([]byte("q83vAQ=="))}
+	return CardSecrets{Number: sealedNumber(t, "493193******1234"), CVV: sealedCVV(t, "***"), PAN: sealedPAN(t, "q83vAQ==")}
 }
 
 func TestListCardsReadsEveryMember(t *testing.T) {
@@ -451,10 +451,10 @@ func TestCardQuirks(t *testing.T) {
 		"escaped letter": {`"Maria Silva"`, `"Andr\u00e9 \ud83d\ude00"`, func(c *Card) {
 			c.HolderUsername = "André 😀"
 		}, nil},
-		"number with a zero in front": {`"123"`, `"007"`, func(c *Card) { c.CVV = sealCVV([]byte("007")) }, nil},
-		"CVV of four digits":          {`"123"`, `"1234"`, func(c *Card) { c.CVV = sealCVV([]byte("1234")) }, nil},
-		"masked number":               {`4931930000001234`, `493193******1234`, func(c *Card) { c.Number = sealNumber([]byte("493193******1234")) }, nil},
-		"masked CVV":                  {`"123"`, `"***"`, func(c *Card) { c.CVV = sealCVV([]byte("***")) }, nil},
+		"number with a zero in front": {`"123"`, `"007"`, func(c *Card) { c.CVV = sealedCVV(t, "007") }, nil},
+		"CVV of four digits":          {`"123"`, `"1234"`, func(c *Card) { c.CVV = sealedCVV(t, "1234") }, nil},
+		"masked number":               {`4931930000001234`, `493193******1234`, func(c *Card) { c.Number = sealedNumber(t, "493193******1234") }, nil},
+		"masked CVV":                  {`"123"`, `"***"`, func(c *Card) { c.CVV = sealedCVV(t, "***") }, nil},
 		"masked expiry":               {`"08/2027"`, `"**/****"`, func(c *Card) { c.Expiry = Expiry{} }, nil},
 		"no address":                  {address, `[]`, func(c *Card) { c.HolderAddress = nil }, nil},
 		"no address, spaced":          {address, "[ \n]", func(c *Card) { c.HolderAddress = nil }, nil},
@@ -507,6 +507,10 @@ func TestCardQuirks(t *testing.T) {
 		"flag false":                 {`"physical":1`, `"physical":false`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "boolean for number"}}},
 		"flag 2":                     {`"physical":1`, `"physical":2`, func(*Card) {}, []Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
 		"flag null":                  {`"physical":1`, `"physical":null`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "null for number"}}},
+		"empty expiry":               {`"08/2027"`, `""`, func(c *Card) { c.Expiry = Expiry{} }, []Drift{{"data.data[].expire_date", "empty string"}}},
+		"empty creation time":        {`"2026-01-02 03:04:05"`, `""`, func(c *Card) { c.CreateTime = DateTime{} }, []Drift{{"data.data[].create_time", "empty string"}}},
+		"zero date":                  {`"2026-01-02 03:04:05"`, `"0000-00-00"`, func(c *Card) { c.CreateTime = DateTime{} }, []Drift{{"data.data[].create_time", "zero date"}}},
+		"zero date and time":         {`"2026-06-07 08:09:10"`, `"0000-00-00 00:00:00"`, func(c *Card) { c.UpdateTime = DateTime{} }, []Drift{{"data.data[].update_time", "zero date"}}},
 		"empty time":                 {`"2026-06-07 08:09:10"`, `""`, func(c *Card) { c.UpdateTime = DateTime{} }, []Drift{{"data.data[].update_time", "empty string"}}},
 		"null expiry":                {`"08/2027"`, `null`, func(c *Card) { c.Expiry = Expiry{} }, []Drift{{"data.data[].expire_date", "null for string"}}},
 		"missing nickname":           {`"nickname":"travel",`, ``, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].nickname", "missing field"}}},
@@ -591,7 +595,7 @@ func TestCardSecretsQuirks(t *testing.T) {
 		change           func(*CardSecrets)
 		drift            []Drift
 	}{
-		"escaped ciphertext": {`q83vAQ==`, `q8\/vAQ==`, func(s *CardSecrets) { s.PAN = sealPAN([]byte("q8/vAQ==")) }, nil},
+		"escaped ciphertext": {`q83vAQ==`, `q8\/vAQ==`, func(s *CardSecrets) { s.PAN = sealedPAN(t, "q8/vAQ==") }, nil},
 		"null number":        {`"493193******1234"`, `null`, func(s *CardSecrets) { s.Number = CardNumber{} }, []Drift{{"data.card_no", "null for string"}}},
 		"missing CVV":        {`"cvv":"***",`, ``, func(s *CardSecrets) { s.CVV = CVV{} }, []Drift{{"data.cvv", "missing field"}}},
 	}
@@ -852,7 +856,8 @@ func TestDecryptPAN(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			secrets := CardSecrets{Number: sealNumber([]byte(tc.masked)), PAN: sealPAN([]byte(tc.pan))}
+			var secrets CardSecrets
+			require.NoError(t, json.Unmarshal([]byte(`{"card_no":"`+tc.masked+`","cvv":"***","expire_date":"**/****","pan":"`+tc.pan+`"}`), &secrets))
 			pan := []byte(tc.decrypted)
 			got, err := secrets.DecryptPAN(func(ciphertext []byte) ([]byte, error) {
 				assert.Equal(t, []byte{0xab, 0xcd, 0xef, 0x01}, ciphertext)

@@ -267,6 +267,13 @@ func sealedCVV(t *testing.T, s string) CVV {
 	return v
 }
 
+func sealedPAN(t *testing.T, s string) EncryptedPAN {
+	t.Helper()
+	p, err := NewEncryptedPAN(s)
+	require.NoError(t, err)
+	return p
+}
+
 // noZeroField asserts that every exported field of v, at any depth, holds
 // something: a member that is not read would otherwise pass as its zero value.
 func noZeroField(t *testing.T, v any, except ...string) {

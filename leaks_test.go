@@ -59,9 +59,12 @@ type canary struct {
 // numberCanary looks for what the mask hides, with three digits that it shows: an
 // address, written in octal or decimal, must not spell it by chance.
 func numberCanary() canary { return newCanary("card number", canaryNumber[4:13]) }
-func cvvCanary() canary    { return newCanary("CVV", canaryCVV) }
-func panCanary() canary    { return newCanary("encrypted PAN", canaryPAN[:8]) }
-func keyCanary() canary    { return newCanary("key", canaryKey) }
+
+func cvvCanary() canary { return newCanary("CVV", canaryCVV) }
+
+func panCanary() canary { return newCanary("encrypted PAN", canaryPAN[:8]) }
+
+func keyCanary() canary { return newCanary("key", canaryKey) }
 
 func allCanaries() []canary { return []canary{numberCanary(), cvvCanary(), panCanary(), keyCanary()} }
 
@@ -458,7 +461,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"Doer":               exhibitOf(Doer(carrier(canaryReply)), nil),
 		"Drift":              exhibitKeyOf(s.drifts[0], Drift{}),
 		"DuplicateIntent":    {places: errorPlaces(&DuplicateIntent{Outcome: OutcomeExecuted}, &DuplicateIntent{})},
-		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, sealPAN([]byte("AAAA"))),
+		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, sealedPAN(t, "AAAA")),
 		"Error":              {places: append(errorPlaces(s.err, &Error{}), everywhere(*s.err, Error{})...)},
 		"Expiry":             exhibitKeyOf(card.Expiry, Expiry{}),
 		"FeeTier":            exhibitOf(FeeTier{Range: "0-1", High: amount}, FeeTier{}),
@@ -559,17 +562,16 @@ func TestNoTextOfATypeWithoutMethodsShowsASecret(t *testing.T) {
 	card := s.page.Cards[0]
 	secrets := CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}
 	for name, places := range map[string][]place{
-		"CardNumber":           keyPlaces(bareNumber(card.Number), bareNumber{}),
-		"CVV":                  keyPlaces(bareCVV(card.CVV), bareCVV{}),
-		"EncryptedPAN":         keyPlaces(barePAN(s.secrets.PAN), barePAN(sealPAN([]byte("AAAA")))),
-		"Card":                 everywhere(bareCard(card), bareCard{}),
-		"CardSecrets":          keyPlaces(bareSecrets(secrets), bareSecrets{}),
-		"Response":             everywhere(bareResponse(s.success), bareResponse{}),
-		"Error":                everywhere(bareError(*s.err), bareError{}),
-		"Client":               everywhere(bareClient(*s.client), bareClient{}),
-		"what embeds a Card":   everywhere(withCard{card, "n"}, withCard{}),
-		"what embeds secrets":  everywhere(withSecrets{&secrets, "n"}, withSecrets{}),
-		"the client's innards": everywhere(s.client.core, nil),
+		"CardNumber":          keyPlaces(bareNumber(card.Number), bareNumber{}),
+		"CVV":                 keyPlaces(bareCVV(card.CVV), bareCVV{}),
+		"EncryptedPAN":        keyPlaces(barePAN(s.secrets.PAN), barePAN(sealedPAN(t, "AAAA"))),
+		"Card":                everywhere(bareCard(card), bareCard{}),
+		"CardSecrets":         keyPlaces(bareSecrets(secrets), bareSecrets{}),
+		"Response":            everywhere(bareResponse(s.success), bareResponse{}),
+		"Error":               everywhere(bareError(*s.err), bareError{}),
+		"Client":              everywhere(bareClient(*s.client), bareClient{}),
+		"what embeds a Card":  everywhere(withCard{card, "n"}, withCard{}),
+		"what embeds secrets": everywhere(withSecrets{&secrets, "n"}, withSecrets{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -587,10 +589,10 @@ func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
 		CVV    CVV
 		PAN    EncryptedPAN
 	}
-	text, err := xml.Marshal(sealed{card.Number, card.CVV, sealPAN([]byte(canaryPAN))})
+	text, err := xml.Marshal(sealed{card.Number, card.CVV, sealedPAN(t, canaryPAN)})
 	require.NoError(t, err)
 	assert.Equal(t, "<sealed><Number>491736******1735</Number><CVV>***</CVV><PAN>***</PAN></sealed>", string(text))
-	for _, v := range []any{card.Number, card.CVV, sealPAN([]byte(canaryPAN)), card, CardSecrets{}, CardPage{}} {
+	for _, v := range []any{card.Number, card.CVV, sealedPAN(t, canaryPAN), card, CardSecrets{}, CardPage{}} {
 		err := gob.NewEncoder(io.Discard).Encode(v)
 		assert.ErrorContains(t, err, "has no exported fields", "%T", v)
 	}
@@ -599,13 +601,18 @@ func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
 func TestNoTextShowsAClientsKey(t *testing.T) {
 	t.Parallel()
 	const base = "https://api.example.com/api/v1"
-	given, err := New(base, canaryKey)
+	var header string
+	note := WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
+		header = r.Header.Get("Authorization")
+		return httpReply(r, 500, ""), nil
+	}))
+	given, err := New(base, canaryKey, note, WithRetry(RetryPolicy{}))
 	require.NoError(t, err)
 	key := canaryKey
 	asked, err := New(base, "", WithKeySource(func(context.Context) (string, error) { return key, nil }))
 	require.NoError(t, err)
-	header, err := given.core().bearer(t.Context())
-	require.NoError(t, err)
+	_, err = given.CardCapacity(t.Context())
+	require.Error(t, err)
 	require.Equal(t, "Bearer "+canaryKey, header, "the key is there to be shown")
 
 	for name, c := range map[string]*Client{"given": given, "from a source": asked} {
@@ -634,10 +641,10 @@ func TestNoTextShowsWhatAUsedClientSent(t *testing.T) {
 func TestAResponsePrintsWithoutItsBody(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":200,"msg":"success","data":{"card_no":"` + canaryNumber + `","cvv":"` + canaryCVV + `"}}`
-	r := Response{
-		HTTPStatus: 200, Header: http.Header{"X-Request-Id": {"r1"}}, Code: 200, Message: "success",
-		body: func() []byte { return []byte(body) },
-	}
+	var r Response
+	c := clientOn(t, always(200, body))
+	_, err := Call[any](t.Context(), c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, WithResponse(&r))
+	require.NoError(t, err)
 	require.Equal(t, body, string(r.RevealBody()), "the body is there to be shown")
 	assertSilent(t, everywhere(r, Response{}), allPrinters(), numberCanary(), cvvCanary())
 }
@@ -757,7 +764,7 @@ func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"in its text":      errors.New("pan=" + canaryNumber),
-		"in what it wraps": &Error{Op: "GetCard", Err: &detailError{ErrUnreadable, canaryNumber}},
+		"in what it wraps": &Error{Op: "GetCard", Err: fmt.Errorf("%w: %s", ErrUnreadable, canaryNumber)},
 		"in what it joins": errors.Join(io.EOF, fmt.Errorf("%x", canaryNumber)),
 		"in a field":       &Error{Op: "GetCard", Message: canaryNumber},
 		"in a hidden one":  &loud{hidden: canaryNumber},
@@ -1042,5 +1049,35 @@ func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
 		}
 		_, err := Call[any](t.Context(), c, Request{Op: "Ping", Method: "POST", Path: "/ping"}, WithResponse(&r))
 		assert.Nil(t, r.RevealBody(), "%s: %v", name, err)
+	}
+}
+
+// loud is an error of a caller's function, which says what it was given.
+type loud struct{ Secret, hidden string }
+
+func (e *loud) Error() string { return e.Secret }
+
+func TestAHiddenCauseIsFoundAndNotPrinted(t *testing.T) {
+	t.Parallel()
+	cause := &loud{canaryKey, canaryKey}
+	c := unasked(t, WithKeySource(func(context.Context) (string, error) {
+		return "", fmt.Errorf("for %s: %w", canaryKey, errors.Join(cause, context.Canceled))
+	}))
+	_, err := c.GetCard(t.Context(), "c1")
+	assert.EqualError(t, err, "cardwire: GetCard: not sent: the key source failed: it is safe to call again")
+	e := failure(t, err)
+	hiddenCause := e.Err
+	assert.EqualError(t, hiddenCause, "the key source failed")
+	assert.Nil(t, errors.Unwrap(hiddenCause))
+	for _, err := range []error{e, hiddenCause} {
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.ErrorIs(t, err, cause)
+		assert.NotErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorAs(t, err, new(*loud), "As would hand out the words")
+	}
+	for _, places := range [][]place{
+		everywhere(hiddenCause, errors.New("another")), everywhere(e, &Error{}), everywhere(*e, Error{}),
+	} {
+		assertSilent(t, places, allPrinters(), keyCanary())
 	}
 }

@@ -95,11 +95,11 @@ func brokenReplies() []replyCase {
 			body: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", want: unknown(200, "Unknown Unreadable", ""),
 		},
 		{
-			name: "a byte over 64 KiB", status: "200 OK", body: paddedRefusal(maxWriteResponseBytes + 1),
+			name: "a byte over 64 KiB", status: "200 OK", body: paddedRefusal((64 << 10) + 1),
 			want: unknown(200, "Unknown TooLarge", "received"),
 		},
 		{
-			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: paddedRefusal(maxWriteResponseBytes + 1),
+			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: paddedRefusal((64 << 10) + 1),
 			want: unknown(422, "Unknown TooLarge", "received"),
 		},
 		{
@@ -339,7 +339,7 @@ func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 			"data first":               replyText("200 OK", "", `{"data":`+w.data+`,"msg":"success","code":200}`),
 			"an early hint before it":  "HTTP/1.1 103 Early Hints\r\n\r\n" + replyText("200 OK", "", `{"code":200,"msg":"success","data":`+w.data+`}`),
 			"without a length":         "HTTP/1.1 200 OK\r\n\r\n" + `{"code":200,"msg":"success","data":` + w.data + `}`,
-			"of just 64 KiB":           replyText("200 OK", "", fmt.Sprintf("%-*s", maxWriteResponseBytes, `{"code":200,"msg":"success","data":`+w.data+`}`)),
+			"of just 64 KiB":           replyText("200 OK", "", fmt.Sprintf("%-*s", (64<<10), `{"code":200,"msg":"success","data":`+w.data+`}`)),
 			"Retry-After all the same": replyText("200 OK", "Retry-After: 9\r\n", `{"code":200,"msg":"success","data":`+w.data+`}`),
 		} {
 			t.Run(w.op+" "+name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package cardwire
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,5 +133,48 @@ func TestARevealedBodyIsACopy(t *testing.T) {
 		clear(copied.RevealBody())
 		assert.Equal(t, l.body, string(r.RevealBody()))
 		assert.Equal(t, l.body, string(copied.RevealBody()))
+	}
+}
+
+func TestTheServicesMessageIsMaskedAlsoOfTheKey(t *testing.T) {
+	t.Parallel()
+	body := `{"code":401,"msg":"key ` + testKey + ` is not good for 4111111111111111\u0007","data":null}`
+	c := answered(t, "GET /shop/api/v1/bins", body)
+	var r Response
+	_, err := c.ListBINs(t.Context(), WithResponse(&r))
+	const want = "key *** is not good for **************** "
+	assert.Equal(t, want, failure(t, err).Message)
+	assert.Equal(t, want, r.Message)
+}
+
+func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		header http.Header
+		want   string
+	}{
+		"none":             {http.Header{}, ""},
+		"X-Request-Id":     {http.Header{"X-Request-Id": {"r-1"}, "Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-1"},
+		"Request-Id":       {http.Header{"Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-2"},
+		"X-Correlation-Id": {http.Header{"X-Correlation-Id": {"r-3"}}, "r-3"},
+		"an empty one":     {http.Header{"X-Request-Id": {""}, "Request-Id": {"r-2"}}, "r-2"},
+		"cut":              {http.Header{"X-Request-Id": {strings.Repeat("r", 65)}}, strings.Repeat("r", 64)},
+		"what is no ASCII": {http.Header{"X-Request-Id": {"r-\u00e9\x1b[31m 1\x00\n"}}, "r-[31m1"},
+		"a card number":    {http.Header{"X-Request-Id": {"r-4111111111111111"}}, "r-****************"},
+		"one in groups":    {http.Header{"X-Request-Id": {"4111 1111 1111 1111"}}, "****************"},
+		"a card number across the cut": {
+			http.Header{"X-Request-Id": {strings.Repeat("r", 53) + "4111111111111111"}}, strings.Repeat("r", 53) + "***********",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+				reply := httpReply(r, 422, "")
+				reply.Header = tc.header
+				return reply, nil
+			}))
+			_, err := c.ListBINs(t.Context())
+			assert.Equal(t, tc.want, failure(t, err).RequestID)
+		})
 	}
 }
