@@ -254,3 +254,8 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 		assert.Equal(t, tc.want, versionIn(tc.info), name)
 	}
 }
+
+// failing is a limiter that lets nothing pass.
+type failing struct{ err error }
+
+func (f failing) Wait(context.Context) error { return f.err }

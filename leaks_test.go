@@ -144,7 +144,7 @@ func otherPrinters() []printer {
 			return b.String() + errorText(err)
 		}},
 		{"MarshalText", func(v, _ any) string {
-			if m, ok := v.(textMarshaler); ok {
+			if m, ok := v.(interface{ MarshalText() ([]byte, error) }); ok {
 				b, err := m.MarshalText()
 				return string(b) + errorText(err)
 			}

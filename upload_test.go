@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -625,11 +626,6 @@ func TestUploadOfSourcesThatFailBeforeTheTypeIsTold(t *testing.T) {
 	}
 }
 
-// failing is a limiter that lets nothing pass.
-type failing struct{ err error }
-
-func (f failing) Wait(context.Context) error { return f.err }
-
 func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("no")
@@ -646,7 +642,7 @@ func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 	}{
 		"the context is done":   {done, testKey, nil, 0},
 		"the key source fails":  {t.Context(), "", []Option{WithKeySource(noKey)}, 0},
-		"the limiter fails":     {t.Context(), testKey, []Option{WithLimiter(failing{errOwn})}, 1},
+		"the limiter fails":     {t.Context(), testKey, []Option{WithLimiter(limiterFunc(func(context.Context) error { return errOwn }))}, 1},
 		"nobody answers":        {t.Context(), testKey, []Option{WithTransport(refusing), WithRetry(RetryPolicy{})}, 1},
 		"nobody answers thrice": {t.Context(), testKey, []Option{WithTransport(refusing), WithRetry(RetryPolicy{MaxRetries: 2})}, 3},
 	} {
@@ -821,4 +817,23 @@ func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
 		serving.Wait()
 	})
 	return "http://" + listener.Addr().String()
+}
+
+// Opening a named pipe waits for somebody who writes to it, and no context ends that.
+func TestImageFileOfANamedPipe(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "front.png")
+	require.NoError(t, os.WriteFile(path, []byte(pngHead), 0o600))
+	p, err := ImageFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	if runtime.GOOS == "windows" {
+		t.Skip("this system has no named pipes in directories")
+	}
+	require.NoError(t, exec.CommandContext(t.Context(), "mkfifo", path).Run())
+
+	_, err = unasked(t).UploadImage(t.Context(), p)
+	refusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
+	_, err = ImageFile(path)
+	require.ErrorContains(t, err, "it is not a regular file")
 }
