@@ -12,9 +12,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cardwire/cardwire-go/internal/wire"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 const (
@@ -568,4 +569,25 @@ func TestRequestID(t *testing.T) {
 	} {
 		assert.Equal(t, tc.want, requestID(tc.header, "k3y"), tc.name)
 	}
+}
+
+type textMarshaler interface{ MarshalText() ([]byte, error) }
+
+func marshalledText(t *testing.T, v textMarshaler) string {
+	t.Helper()
+	text, err := v.MarshalText()
+	require.NoError(t, err)
+	return string(text)
+}
+
+func marshalledJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// cardWith is the least that is a card, and one member more.
+func cardWith(member string) string {
+	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + member + `}`
 }

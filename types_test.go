@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 type textMarshaler interface{ MarshalText() ([]byte, error) }
@@ -27,7 +30,7 @@ func marshalledJSON(t *testing.T, v any) string {
 
 func TestExpiryText(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Expiry{
+	for text, want := range map[string]cardwire.Expiry{
 		"09/2028": {2028, time.September},
 		"12/9999": {9999, time.December},
 		"01/0001": {1, time.January},
@@ -36,7 +39,7 @@ func TestExpiryText(t *testing.T) {
 		assert.Equal(t, text, want.String())
 		assert.Equal(t, text, marshalledText(t, want))
 		assert.Equal(t, text == "**/****", want.IsMasked(), text)
-		got := Expiry{1999, time.May}
+		got := cardwire.Expiry{1999, time.May}
 		require.NoError(t, got.UnmarshalText([]byte(text)))
 		assert.Equal(t, want, got)
 	}
@@ -44,9 +47,9 @@ func TestExpiryText(t *testing.T) {
 		"", "9/2028", "00/2028", "13/2028", "09/0000", "09/28", "09-2028", "2028/09", "09/2028 ", " 09/2028", "+9/2028",
 		"09/-028", "**/2028", "09/****", "*/****", `09\/2028`, "０９/2028", "09/20280",
 	} {
-		kept := Expiry{1999, time.May}
+		kept := cardwire.Expiry{1999, time.May}
 		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: not a valid expiry, as in 09/2028", "%q", text)
-		assert.Equal(t, Expiry{1999, time.May}, kept, "%q", text)
+		assert.Equal(t, cardwire.Expiry{1999, time.May}, kept, "%q", text)
 	}
 }
 
@@ -59,8 +62,8 @@ var notDays = []string{
 
 func TestDateText(t *testing.T) {
 	t.Parallel()
-	c := clientOn(t, always(200, ""))
-	for text, want := range map[string]Date{
+	c := wiretest.NewClient(t, wiretest.Always(200, ""))
+	for text, want := range map[string]cardwire.Date{
 		"2026-02-28": {2026, time.February, 28},
 		"2028-02-29": {2028, time.February, 29},
 		"2000-02-29": {2000, time.February, 29},
@@ -73,46 +76,46 @@ func TestDateText(t *testing.T) {
 		assert.Equal(t, text, want.String())
 		assert.Equal(t, text, marshalledText(t, want))
 		assert.False(t, want.IsZero())
-		_, err := c.ListCards(t.Context(), ListCardsParams{CreatedFrom: want})
+		_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{CreatedFrom: want})
 		assert.NotContains(t, err.Error(), "valid date", text)
-		parsed, err := ParseDate(text)
+		parsed, err := cardwire.ParseDate(text)
 		require.NoError(t, err)
 		assert.Equal(t, want, parsed)
-		var got Date
+		var got cardwire.Date
 		require.NoError(t, got.UnmarshalText([]byte(text)))
 		assert.Equal(t, want, got)
 	}
 	for _, text := range notDays {
-		_, err := ParseDate(text)
+		_, err := cardwire.ParseDate(text)
 		assert.EqualError(t, err, "cardwire: not a valid date, as in 2026-01-31", "%q", text)
-		kept := Date{1999, time.May, 5}
+		kept := cardwire.Date{1999, time.May, 5}
 		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: not a valid date, as in 2026-01-31", "%q", text)
-		assert.Equal(t, Date{1999, time.May, 5}, kept, "%q", text)
+		assert.Equal(t, cardwire.Date{1999, time.May, 5}, kept, "%q", text)
 	}
 }
 
 func TestTheZeroDateIsAbsent(t *testing.T) {
 	t.Parallel()
-	assert.True(t, Date{}.IsZero())
-	assert.Empty(t, Date{}.String())
-	assert.Empty(t, marshalledText(t, Date{}))
-	d := Date{2026, time.May, 5}
+	assert.True(t, cardwire.Date{}.IsZero())
+	assert.Empty(t, cardwire.Date{}.String())
+	assert.Empty(t, marshalledText(t, cardwire.Date{}))
+	d := cardwire.Date{2026, time.May, 5}
 	require.NoError(t, d.UnmarshalText(nil))
 	assert.Zero(t, d)
 	// A text that should be a day and is empty is a mistake, not "no bound".
-	_, err := ParseDate("")
+	_, err := cardwire.ParseDate("")
 	assert.Error(t, err)
 }
 
 func TestDatesThatAreNoDay(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Date{
+	for _, d := range []cardwire.Date{
 		{2026, time.February, 29}, {2026, 13, 1}, {2026, 0, 1}, {2026, time.May, 0}, {2026, time.May, -1}, {2026, time.May, 32},
 		{0, time.May, 1}, {-1, time.May, 1}, {10000, time.May, 1}, {Day: 1},
 	} {
 		assert.False(t, d.IsZero())
-		_, err := unasked(t).ListCards(t.Context(), ListCardsParams{CreatedFrom: d})
-		refusedBeforehand(t, err, "CreatedFrom is not a valid date, as in 2026-01-31")
+		_, err := wiretest.Unasked(t).ListCards(t.Context(), cardwire.ListCardsParams{CreatedFrom: d})
+		wiretest.RefusedBeforehand(t, err, "CreatedFrom is not a valid date, as in 2026-01-31")
 	}
 }
 
@@ -120,22 +123,22 @@ func TestDateOfIsTheDayInTheTimesOwnZone(t *testing.T) {
 	t.Parallel()
 	east := time.FixedZone("", 2*3600)
 	moment := time.Date(2026, time.January, 1, 0, 30, 0, 0, east)
-	assert.Equal(t, Date{2026, time.January, 1}, DateOf(moment))
-	assert.Equal(t, Date{2025, time.December, 31}, DateOf(moment.UTC()))
-	assert.Equal(t, Date{2025, time.December, 31}, DateOf(moment.In(time.FixedZone("", -11*3600))))
-	assert.Equal(t, Date{2028, time.February, 29}, DateOf(time.Date(2028, time.February, 28, 23, 0, 0, 0, time.UTC).In(east)))
+	assert.Equal(t, cardwire.Date{2026, time.January, 1}, cardwire.DateOf(moment))
+	assert.Equal(t, cardwire.Date{2025, time.December, 31}, cardwire.DateOf(moment.UTC()))
+	assert.Equal(t, cardwire.Date{2025, time.December, 31}, cardwire.DateOf(moment.In(time.FixedZone("", -11*3600))))
+	assert.Equal(t, cardwire.Date{2028, time.February, 29}, cardwire.DateOf(time.Date(2028, time.February, 28, 23, 0, 0, 0, time.UTC).In(east)))
 }
 
 func TestDateTimeText(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]DateTime{
-		"2026-02-28 23:59:59": {Date{2026, time.February, 28}, 23, 59, 59},
-		"2028-02-29 00:00:00": {Date{2028, time.February, 29}, 0, 0, 0},
-		"2026-10-05 04:03:02": {Date{2026, time.October, 5}, 4, 3, 2},
+	for text, want := range map[string]cardwire.DateTime{
+		"2026-02-28 23:59:59": {cardwire.Date{2026, time.February, 28}, 23, 59, 59},
+		"2028-02-29 00:00:00": {cardwire.Date{2028, time.February, 29}, 0, 0, 0},
+		"2026-10-05 04:03:02": {cardwire.Date{2026, time.October, 5}, 4, 3, 2},
 	} {
 		assert.Equal(t, text, want.String())
 		assert.Equal(t, text, marshalledText(t, want))
-		var got DateTime
+		var got cardwire.DateTime
 		require.NoError(t, got.UnmarshalText([]byte(text)))
 		assert.Equal(t, want, got)
 	}
@@ -148,28 +151,28 @@ func TestDateTimeText(t *testing.T) {
 		bad = append(bad, day+" 00:00:00")
 	}
 	for _, text := range bad {
-		kept := DateTime{Date: Date{1999, time.May, 5}, Hour: 7}
+		kept := cardwire.DateTime{Date: cardwire.Date{1999, time.May, 5}, Hour: 7}
 		assert.EqualError(t, kept.UnmarshalText([]byte(text)), "cardwire: not a valid date and time, as in 2026-01-31 23:59:59", "%q", text)
-		assert.Equal(t, DateTime{Date: Date{1999, time.May, 5}, Hour: 7}, kept, "%q", text)
+		assert.Equal(t, cardwire.DateTime{Date: cardwire.Date{1999, time.May, 5}, Hour: 7}, kept, "%q", text)
 	}
 }
 
 func TestTheZeroDateTimeIsAbsent(t *testing.T) {
 	t.Parallel()
-	assert.True(t, DateTime{}.IsZero())
-	assert.Empty(t, DateTime{}.String())
-	assert.Empty(t, marshalledText(t, DateTime{}))
-	at := DateTime{Date{2026, time.May, 5}, 1, 2, 3}
+	assert.True(t, cardwire.DateTime{}.IsZero())
+	assert.Empty(t, cardwire.DateTime{}.String())
+	assert.Empty(t, marshalledText(t, cardwire.DateTime{}))
+	at := cardwire.DateTime{cardwire.Date{2026, time.May, 5}, 1, 2, 3}
 	require.NoError(t, at.UnmarshalText([]byte{}))
 	assert.Zero(t, at)
-	assert.True(t, DateTime{}.In(time.FixedZone("", 3600)).IsZero())
-	at = DateTime{Date{2026, time.February, 28}, 23, 59, 58}
+	assert.True(t, cardwire.DateTime{}.In(time.FixedZone("", 3600)).IsZero())
+	at = cardwire.DateTime{cardwire.Date{2026, time.February, 28}, 23, 59, 58}
 	assert.Equal(t, time.Date(2026, time.February, 28, 23, 59, 58, 0, time.UTC), at.In(nil))
 }
 
 func TestDateTimeInAZone(t *testing.T) {
 	t.Parallel()
-	at := DateTime{Date{2026, time.January, 1}, 0, 30, 15}
+	at := cardwire.DateTime{cardwire.Date{2026, time.January, 1}, 0, 30, 15}
 	for offset, want := range map[int]string{
 		0:          "2026-01-01T00:30:15Z",
 		2 * 3600:   "2025-12-31T22:30:15Z",
@@ -179,25 +182,25 @@ func TestDateTimeInAZone(t *testing.T) {
 		got := at.In(zone)
 		assert.Equal(t, want, got.UTC().Format(time.RFC3339))
 		assert.Equal(t, zone, got.Location())
-		assert.Equal(t, at.Date, DateOf(got))
+		assert.Equal(t, at.Date, cardwire.DateOf(got))
 	}
 }
 
 // times are as a program of a user's keeps them.
 type times struct {
-	Expiry   Expiry       `json:"expiry"`
-	Date     Date         `json:"date"`
-	DateTime DateTime     `json:"time"`
-	PerDay   map[Date]int `json:"per_day"`
-	Optional Date         `json:"optional,omitzero"`
+	Expiry   cardwire.Expiry       `json:"expiry"`
+	Date     cardwire.Date         `json:"date"`
+	DateTime cardwire.DateTime     `json:"time"`
+	PerDay   map[cardwire.Date]int `json:"per_day"`
+	Optional cardwire.Date         `json:"optional,omitzero"`
 }
 
 func TestTimesAsJSON(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]times{
 		`{"expiry":"09/2028","date":"2028-02-29","time":"2026-12-31 23:59:59","per_day":{"2026-02-28":3},"optional":"2026-01-02"}`: {
-			Expiry{2028, time.September}, Date{2028, time.February, 29}, DateTime{Date{2026, time.December, 31}, 23, 59, 59},
-			map[Date]int{{2026, time.February, 28}: 3}, Date{2026, time.January, 2},
+			cardwire.Expiry{2028, time.September}, cardwire.Date{2028, time.February, 29}, cardwire.DateTime{cardwire.Date{2026, time.December, 31}, 23, 59, 59},
+			map[cardwire.Date]int{{2026, time.February, 28}: 3}, cardwire.Date{2026, time.January, 2},
 		},
 		`{"expiry":"**/****","date":"","time":"","per_day":null}`: {},
 	} {
@@ -208,7 +211,7 @@ func TestTimesAsJSON(t *testing.T) {
 	}
 	escaped := times{}
 	require.NoError(t, json.Unmarshal([]byte(`{"expiry":"09\/2028","date":"2028\u002d02-29","time":null}`), &escaped))
-	assert.Equal(t, times{Expiry: Expiry{2028, time.September}, Date: Date{2028, time.February, 29}}, escaped)
+	assert.Equal(t, times{Expiry: cardwire.Expiry{2028, time.September}, Date: cardwire.Date{2028, time.February, 29}}, escaped)
 	for _, text := range []string{
 		`{"expiry":"9/2028"}`, `{"expiry":92028}`, `{"expiry":""}`, `{"date":"2026-02-29"}`, `{"date":20260228}`, `{"date":{}}`,
 		`{"time":"2026-02-28"}`, `{"time":1767225600}`, `{"per_day":{"2026-02-29":1}}`,
@@ -220,28 +223,28 @@ func TestTimesAsJSON(t *testing.T) {
 func TestAddressAsJSON(t *testing.T) {
 	t.Parallel()
 	const text = `{"city":"São Paulo","state":"SP","country":"BR","postalCode":"01310-100","addressLine1":"Av. \"Paulista\" 1","addressLine2":"C:\\9\u0009b"}`
-	want := Address{
+	want := cardwire.Address{
 		City: "São Paulo", State: "SP", Country: "BR", PostalCode: "01310-100", Line1: `Av. "Paulista" 1`, Line2: "C:\\9\tb",
 	}
 	direct, err := want.MarshalJSON()
 	require.NoError(t, err)
 	assert.Equal(t, text, string(direct))
-	assert.Equal(t, `{"city":"","state":"","country":"","postalCode":"","addressLine1":"","addressLine2":""}`, marshalledJSON(t, Address{}))
+	assert.Equal(t, `{"city":"","state":"","country":"","postalCode":"","addressLine1":"","addressLine2":""}`, marshalledJSON(t, cardwire.Address{}))
 
-	var got Address
+	var got cardwire.Address
 	require.NoError(t, json.Unmarshal([]byte(text), &got))
 	assert.Equal(t, want, got)
 
 	for name, tc := range map[string]struct {
 		text string
-		want Address
+		want cardwire.Address
 	}{
-		"null keeps what was there": {`null`, Address{City: "Porto"}},
-		"null texts":                {`{"city":null,"state":null,"country":null,"addressLine1":null,"addressLine2":null}`, Address{}},
-		"a code as a number":        {`{"postalCode":1100}`, Address{PostalCode: "1100"}},
-		"members that are unknown":  {`{"City":"no","zip":"1"}`, Address{}},
+		"null keeps what was there": {`null`, cardwire.Address{City: "Porto"}},
+		"null texts":                {`{"city":null,"state":null,"country":null,"addressLine1":null,"addressLine2":null}`, cardwire.Address{}},
+		"a code as a number":        {`{"postalCode":1100}`, cardwire.Address{PostalCode: "1100"}},
+		"members that are unknown":  {`{"City":"no","zip":"1"}`, cardwire.Address{}},
 	} {
-		got := Address{City: "Porto"}
+		got := cardwire.Address{City: "Porto"}
 		require.NoError(t, json.Unmarshal([]byte(tc.text), &got), name)
 		assert.Equal(t, tc.want, got, name)
 	}
@@ -251,9 +254,9 @@ func TestAddressAsJSON(t *testing.T) {
 		"text":            `"Lisbon"`,
 		"member's kind":   `{"city":{}}`,
 	} {
-		got := Address{City: "Porto"}
-		assert.ErrorIs(t, json.Unmarshal([]byte(text), &got), ErrUnreadable, name)
-		assert.Equal(t, Address{City: "Porto"}, got, name)
+		got := cardwire.Address{City: "Porto"}
+		assert.ErrorIs(t, json.Unmarshal([]byte(text), &got), cardwire.ErrUnreadable, name)
+		assert.Equal(t, cardwire.Address{City: "Porto"}, got, name)
 	}
 }
 
@@ -264,12 +267,12 @@ func cardWith(member string) string {
 
 func TestTimeMembersOfACard(t *testing.T) {
 	t.Parallel()
-	var card Card
+	var card cardwire.Card
 	require.NoError(t, json.Unmarshal([]byte(cardWith(`"expire_date":"09\/2028","create_time":"2026-02-28 23:59:59"`)), &card))
-	assert.Equal(t, Expiry{2028, time.September}, card.Expiry)
-	assert.Equal(t, DateTime{Date{2026, time.February, 28}, 23, 59, 59}, card.CreateTime)
+	assert.Equal(t, cardwire.Expiry{2028, time.September}, card.Expiry)
+	assert.Equal(t, cardwire.DateTime{cardwire.Date{2026, time.February, 28}, 23, 59, 59}, card.CreateTime)
 	for _, absent := range []string{`"expire_date":"","create_time":""`, `"expire_date":null,"create_time":null`, `"expire_date":"**/****"`} {
-		card = Card{}
+		card = cardwire.Card{}
 		require.NoError(t, json.Unmarshal([]byte(cardWith(absent)), &card), absent)
 		assert.Zero(t, card.Expiry, absent)
 		assert.Zero(t, card.CreateTime, absent)
@@ -278,10 +281,10 @@ func TestTimeMembersOfACard(t *testing.T) {
 
 func TestNothingIsUnmarshalledIntoNil(t *testing.T) {
 	t.Parallel()
-	for _, v := range []interface{ UnmarshalText([]byte) error }{(*Date)(nil), (*DateTime)(nil), (*Expiry)(nil)} {
+	for _, v := range []interface{ UnmarshalText([]byte) error }{(*cardwire.Date)(nil), (*cardwire.DateTime)(nil), (*cardwire.Expiry)(nil)} {
 		require.EqualError(t, v.UnmarshalText(nil), "cardwire: cannot unmarshal into a nil pointer", "%T", v)
 	}
-	for _, v := range []json.Unmarshaler{(*Card)(nil), (*TransferParams)(nil)} {
+	for _, v := range []json.Unmarshaler{(*cardwire.Card)(nil), (*cardwire.TransferParams)(nil)} {
 		err := v.UnmarshalJSON([]byte(`{"merchantOrderNo":"o","transferAmount":"1.00"}`))
 		require.EqualError(t, err, "cardwire: cannot unmarshal into a nil pointer", "%T", v)
 	}

@@ -1,4 +1,4 @@
-package cardwire
+package loopback
 
 import (
 	"bufio"
@@ -9,26 +9,25 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // loopbackService is a service on loopback. It reads each request to its last byte,
 // counts it, and does with the connection what the test says.
-type loopbackService struct {
-	base     string
-	requests atomic.Int32
+type Service struct {
+	Base     string
+	Requests atomic.Int32
 
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func serveReplies(t *testing.T, reply func(net.Conn)) *loopbackService {
+func Serve(t *testing.T, reply func(net.Conn)) *Service {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &loopbackService{base: "http://" + listener.Addr().String() + "/api/v1"}
+	s := &Service{Base: "http://" + listener.Addr().String() + "/api/v1"}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -48,7 +47,7 @@ func serveReplies(t *testing.T, reply func(net.Conn)) *loopbackService {
 				if _, err := io.Copy(io.Discard, r.Body); err != nil {
 					return
 				}
-				s.requests.Add(1)
+				s.Requests.Add(1)
 				reply(conn)
 			})
 		}
@@ -66,36 +65,25 @@ func serveReplies(t *testing.T, reply func(net.Conn)) *loopbackService {
 }
 
 // sayAndClose writes text, and closes the connection.
-func sayAndClose(text string) func(net.Conn) {
+func Say(text string) func(net.Conn) {
 	return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
 }
 
 // resetConn ends the connection so that the client sees a reset.
-func resetConn(conn net.Conn) {
+func Reset(conn net.Conn) {
 	_ = conn.(*net.TCPConn).SetLinger(0)
 	_ = conn.Close()
 }
 
 // replyText is the text of a reply: a status line's end, further header lines, a body.
-func replyText(status, header, body string) string {
+func Response(status, header, body string) string {
 	return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n" + header +
 		"Content-Length: " + strconv.Itoa(len(body)) + "\r\nConnection: close\r\n\r\n" + body
 }
 
-func clientOver(t *testing.T, base string, opts ...Option) *Client {
-	t.Helper()
-	c, err := New(base, testKey, append([]Option{WithRetry(quickPolicy)}, opts...)...)
-	require.NoError(t, err)
-	t.Cleanup(c.CloseIdleConnections)
-	return c
-}
-
-// quickPolicy repeats as the default does, without the waits.
-var quickPolicy = RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
-
 // closedPort is the base URL of a service that is not there. The port is that of a
 // connection: once free, it might become that of the next server.
-func closedPort(t *testing.T) string {
+func ClosedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

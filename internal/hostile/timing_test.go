@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bufio"
@@ -13,6 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // timeline is a service behind connections in memory. It answers the n-th request
@@ -76,7 +80,7 @@ func (s *timeline) next() timedReply {
 	return s.replies[min(len(s.arrived), len(s.replies))-1]
 }
 
-func at(seconds ...time.Duration) (all []time.Duration) {
+func after(seconds ...time.Duration) (all []time.Duration) {
 	for _, s := range seconds {
 		all = append(all, s*time.Second)
 	}
@@ -88,44 +92,44 @@ func at(seconds ...time.Duration) (all []time.Duration) {
 func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 	t.Parallel()
 	const write, read, upload = "CreateTransfer", "ListBINs", "UploadImage"
-	done := replyText("200 OK", "", success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`))
-	list := replyText("200 OK", "", success(`[]`))
+	done := loopback.Response("200 OK", "", wiretest.Success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`))
+	list := loopback.Response("200 OK", "", wiretest.Success(`[]`))
 	busy := func(retryAfter string) timedReply {
-		return timedReply{text: replyText("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
+		return timedReply{text: loopback.Response("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
 	}
 	for name, tc := range map[string]struct {
 		op      string
 		replies []timedReply
-		opts    []Option
+		opts    []cardwire.Option
 		arrived []time.Duration
 		took    time.Duration
 		want    string // what is told; "": success
 	}{
-		"a write that is not answered":       {write, []timedReply{{}}, nil, at(0), 30 * time.Second, "unknown"},
-		"a write that is answered in time":   {write, []timedReply{{after: 29 * time.Second, text: done}}, nil, at(0), 29 * time.Second, ""},
-		"a write that is answered too late":  {write, []timedReply{{after: 31 * time.Second, text: done}}, nil, at(0), 30 * time.Second, "unknown"},
-		"a write whose answer drips":         {write, []timedReply{{text: done, drip: true}}, nil, at(0), 30 * time.Second, "unknown"},
-		"a write that is answered at length": {write, []timedReply{{text: done, drip: true}}, []Option{WithTimeout(time.Hour)}, at(0), time.Duration(len(done)-1) * time.Second, ""},
-		"a write that comes too early":       {write, []timedReply{{text: replyText("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, at(0), 0, "refused"},
-		"a write whose gateway is busy":      {write, []timedReply{busy("0")}, nil, at(0), 0, "unknown"},
-		"an upload that is not answered":     {upload, []timedReply{{}}, nil, at(0), 5 * time.Minute, "unknown"},
+		"a write that is not answered":       {write, []timedReply{{}}, nil, after(0), 30 * time.Second, "unknown"},
+		"a write that is answered in time":   {write, []timedReply{{after: 29 * time.Second, text: done}}, nil, after(0), 29 * time.Second, ""},
+		"a write that is answered too late":  {write, []timedReply{{after: 31 * time.Second, text: done}}, nil, after(0), 30 * time.Second, "unknown"},
+		"a write whose answer drips":         {write, []timedReply{{text: done, drip: true}}, nil, after(0), 30 * time.Second, "unknown"},
+		"a write that is answered at length": {write, []timedReply{{text: done, drip: true}}, []cardwire.Option{cardwire.WithTimeout(time.Hour)}, after(0), time.Duration(len(done)-1) * time.Second, ""},
+		"a write that comes too early":       {write, []timedReply{{text: loopback.Response("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, after(0), 0, "refused"},
+		"a write whose gateway is busy":      {write, []timedReply{busy("0")}, nil, after(0), 0, "unknown"},
+		"an upload that is not answered":     {upload, []timedReply{{}}, nil, after(0), 5 * time.Minute, "unknown"},
 
-		"a read that is not answered":           {read, []timedReply{{}}, nil, at(0, 10, 20), 30 * time.Second, "unknown"},
-		"a read that is answered the last time": {read, []timedReply{{}, {}, {after: 9 * time.Second, text: list}}, nil, at(0, 10, 20), 29 * time.Second, ""},
-		"a read whose answer drips":             {read, []timedReply{{text: list, drip: true}, {text: list}}, nil, at(0, 10), 10 * time.Second, ""},
-		"a wait that the service asks for":      {read, []timedReply{busy("7"), {text: list}}, nil, at(0, 7), 7 * time.Second, ""},
-		"two such waits":                        {read, []timedReply{busy("7"), busy("8"), {text: list}}, nil, at(0, 7, 15), 15 * time.Second, ""},
-		"a wait until a date":                   {read, []timedReply{busy("Sat, 01 Jan 2000 00:00:20 GMT"), {text: list}}, nil, at(0, 20), 20 * time.Second, ""},
-		"a wait until a date gone by":           {read, []timedReply{busy("Fri, 31 Dec 1999 23:59:59 GMT"), {text: list}}, nil, at(0, 0), 0, ""},
-		"a wait of a year":                      {read, []timedReply{busy("31536000")}, nil, at(0), 0, "unknown"},
-		"a wait that outlasts the call":         {read, []timedReply{busy("20")}, []Option{WithTimeout(19 * time.Second)}, at(0), 0, "unknown"},
+		"a read that is not answered":           {read, []timedReply{{}}, nil, after(0, 10, 20), 30 * time.Second, "unknown"},
+		"a read that is answered the last time": {read, []timedReply{{}, {}, {after: 9 * time.Second, text: list}}, nil, after(0, 10, 20), 29 * time.Second, ""},
+		"a read whose answer drips":             {read, []timedReply{{text: list, drip: true}, {text: list}}, nil, after(0, 10), 10 * time.Second, ""},
+		"a wait that the service asks for":      {read, []timedReply{busy("7"), {text: list}}, nil, after(0, 7), 7 * time.Second, ""},
+		"two such waits":                        {read, []timedReply{busy("7"), busy("8"), {text: list}}, nil, after(0, 7, 15), 15 * time.Second, ""},
+		"a wait until a date":                   {read, []timedReply{busy("Sat, 01 Jan 2000 00:00:20 GMT"), {text: list}}, nil, after(0, 20), 20 * time.Second, ""},
+		"a wait until a date gone by":           {read, []timedReply{busy("Fri, 31 Dec 1999 23:59:59 GMT"), {text: list}}, nil, after(0, 0), 0, ""},
+		"a wait of a year":                      {read, []timedReply{busy("31536000")}, nil, after(0), 0, "unknown"},
+		"a wait that outlasts the call":         {read, []timedReply{busy("20")}, []cardwire.Option{cardwire.WithTimeout(19 * time.Second)}, after(0), 0, "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
 				s := &timeline{replies: tc.replies, start: time.Now()}
 				c := timedClient(t, s.dial, tc.opts...)
-				err := allMethods()[tc.op](t.Context(), c)
+				err := wiretest.AllMethods()[tc.op](t.Context(), c)
 				took := time.Since(s.start).Truncate(time.Millisecond)
 				c.CloseIdleConnections()
 				s.running.Wait()
@@ -133,7 +137,7 @@ func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 					require.NoError(t, err)
 				} else {
 					require.Error(t, err)
-					assert.Equal(t, tc.want, failure(t, err).Outcome.String())
+					assert.Equal(t, tc.want, wiretest.Failure(t, err).Outcome.String())
 				}
 				assert.Equal(t, tc.took, took, "how long the call took")
 				assert.Equal(t, tc.arrived, s.arrived, "when requests came")
@@ -142,12 +146,12 @@ func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 	}
 }
 
-func timedClient(t *testing.T, dial func(context.Context, string, string) (net.Conn, error), opts ...Option) *Client {
+func timedClient(t *testing.T, dial func(context.Context, string, string) (net.Conn, error), opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
-	policy := DefaultRetryPolicy()
+	policy := cardwire.DefaultRetryPolicy()
 	policy.MinDelay, policy.MaxDelay = 0, 0
-	return clientOver(t, "http://127.0.0.1/api/v1", append([]Option{
-		WithRetry(policy), WithTransport(&http.Transport{DialContext: dial}),
+	return wiretest.ClientOver(t, "http://127.0.0.1/api/v1", append([]cardwire.Option{
+		cardwire.WithRetry(policy), cardwire.WithTransport(&http.Transport{DialContext: dial}),
 	}, opts...)...)
 }
 
@@ -157,10 +161,10 @@ func TestADialThatHangsEndsTheCall(t *testing.T) {
 	t.Parallel()
 	for op, tc := range map[string]struct {
 		dialled []time.Duration
-		outcome Outcome
+		outcome cardwire.Outcome
 	}{
-		"CreateTransfer": {at(0), OutcomeNotSent},
-		"ListBINs":       {at(0, 10, 20), OutcomeUnknown},
+		"CreateTransfer": {after(0), cardwire.OutcomeNotSent},
+		"ListBINs":       {after(0, 10, 20), cardwire.OutcomeUnknown},
 	} {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
@@ -173,11 +177,11 @@ func TestADialThatHangsEndsTheCall(t *testing.T) {
 					dialled = append(dialled, time.Since(start).Truncate(time.Millisecond))
 					mu.Unlock()
 					<-giveUp
-					return nil, errBrokenNetwork
+					return nil, wiretest.ErrBroken
 				})
-				err := allMethods()[op](t.Context(), c)
+				err := wiretest.AllMethods()[op](t.Context(), c)
 				assert.Equal(t, 30*time.Second, time.Since(start).Truncate(time.Millisecond))
-				assert.Equal(t, tc.outcome, failure(t, err).Outcome)
+				assert.Equal(t, tc.outcome, wiretest.Failure(t, err).Outcome)
 				mu.Lock()
 				assert.Equal(t, tc.dialled, dialled)
 				mu.Unlock()

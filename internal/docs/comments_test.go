@@ -1,4 +1,4 @@
-package cardwire_test
+package docs_test
 
 import (
 	"go/ast"
@@ -227,7 +227,7 @@ func undocumented(file *ast.File) (missing []string) {
 		case *ast.FuncDecl:
 			receiver := ""
 			if d.Recv != nil {
-				receiver = baseName(d.Recv.List[0].Type)
+				receiver = syntax.BaseName(d.Recv.List[0].Type)
 				if !ast.IsExported(receiver) {
 					continue
 				}
@@ -274,7 +274,7 @@ func undocumentedMembers(s *ast.TypeSpec) (missing []string) {
 		return nil
 	}
 	for _, field := range fields.List {
-		names := []string{baseName(field.Type)}
+		names := []string{syntax.BaseName(field.Type)}
 		if len(field.Names) > 0 {
 			names = nil
 			for _, n := range field.Names {
@@ -293,22 +293,4 @@ func undocumentedMembers(s *ast.TypeSpec) (missing []string) {
 
 func beginsWith(doc *ast.CommentGroup, word string) bool {
 	return regexp.MustCompile(`^` + word + `\b`).MatchString(doc.Text())
-}
-
-// baseName is the name of the type that an expression stands for: of a
-// receiver, or of an embedded field.
-func baseName(e ast.Expr) string {
-	switch x := e.(type) {
-	case *ast.StarExpr:
-		return baseName(x.X)
-	case *ast.IndexExpr:
-		return baseName(x.X)
-	case *ast.IndexListExpr:
-		return baseName(x.X)
-	case *ast.SelectorExpr:
-		return x.Sel.Name
-	case *ast.Ident:
-		return x.Name
-	}
-	return ""
 }

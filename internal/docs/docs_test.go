@@ -1,4 +1,4 @@
-package cardwire_test
+package docs_test
 
 import (
 	"io/fs"

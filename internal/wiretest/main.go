@@ -1,4 +1,4 @@
-package cardwire
+package wiretest
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	spelling "github.com/cardwire/cardwire-go/internal/canary"
+	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
 // watchedRun says, in the environment, that the output is being watched.
@@ -22,7 +22,7 @@ const watchedRun = "CARDWIRE_WATCHED_TESTS"
 
 // TestMain has all tests run in a process of their own, and searches what that
 // process writes, from whatever part of it: the tests' own log is part of it.
-func TestMain(m *testing.M) {
+func Main(m *testing.M) {
 	flag.Parse()
 	if os.Getenv(watchedRun) != "" || fuzzing() {
 		goleak.VerifyTestMain(m)
@@ -99,15 +99,15 @@ func run(tests *exec.Cmd) error {
 }
 
 // watched are the secrets that the tests use.
-func watched() *spelling.Secrets {
-	s := new(spelling.Secrets)
-	for _, key := range []string{canaryKey, canaryPAN, testKey, "cwtest-canary-key-5f0c9d7e31ab4286"} { // the last one is the fake's
+func watched() *canary.Secrets {
+	s := new(canary.Secrets)
+	for _, key := range []string{CanaryKey, CanaryPAN, Key, "cwtest-canary-key-5f0c9d7e31ab4286"} { // the last one is the fake's
 		s.AddKey(key)
 	}
-	for _, number := range []string{canaryNumber, "4111111111111111"} {
+	for _, number := range []string{CanaryNumber, "4111111111111111"} {
 		s.AddNumber(number)
 	}
-	s.AddCVV(canaryCVV)
-	s.AddCVV(longCVV)
+	s.AddCVV(CanaryCVV)
+	s.AddCVV(LongCVV)
 	return s
 }

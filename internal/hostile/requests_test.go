@@ -1,4 +1,4 @@
-package cardwire_test
+package hostile_test
 
 import (
 	"bufio"
@@ -46,7 +46,7 @@ const (
 	plain     class = 1 << iota // nothing
 	control                     // line ends, NUL, other controls, what turns the direction
 	invalid                     // not UTF-8
-	place                       // another place in a path: dots, slashes
+	dots                        // another place in a path: dots, slashes
 	spaced                      // white space at an end
 	space                       // a space within
 	wide                        // letters that are not ASCII
@@ -55,7 +55,7 @@ const (
 	quote                       // a quotation mark
 	separator                   // another character that is none of a token's
 	long                        // a million bytes
-	hidden                      // a character that does not show
+	invisible                   // a character that does not show
 )
 
 // hostile are the texts. One of several classes is refused where any of them is.
@@ -64,15 +64,15 @@ var hostile = []struct {
 	class class
 }{
 	{"card-1", plain},
-	{"..", place},
-	{".", place},
-	{"/", place},
-	{"a/b", place},
-	{"../../admin", place},
-	{"/etc/passwd", place},
-	{`a\b`, place},
-	{`C:\id.png`, place},
-	{"..;/admin", place | special},
+	{"..", dots},
+	{".", dots},
+	{"/", dots},
+	{"a/b", dots},
+	{"../../admin", dots},
+	{"/etc/passwd", dots},
+	{`a\b`, dots},
+	{`C:\id.png`, dots},
+	{"..;/admin", dots | special},
 	{"..;a=b", special},
 	{"%2e%2e", escape},
 	{"%2e%2e%2fadmin", escape},
@@ -119,20 +119,20 @@ var hostile = []struct {
 	{"a\u2029b", control},
 	{"\u202egnp.exe", control},
 	{"a\u2066b", control},
-	{"\u2024\u2024", wide},     // one dot leaders
-	{"\uff0e\uff0e", wide},     // fullwidth dots
-	{"a\u2215b", wide},         // a division slash
-	{"a\uff0fb", wide},         // a fullwidth slash
-	{"\u560d\u560a", wide},     // whose low bytes end a line
-	{"\ufeffa", wide | hidden}, // a byte order mark
-	{"a\u200bb", wide | hidden},
-	{"10\u00ad01", wide | hidden}, // a soft hyphen
-	{"e\u0301", wide},             // not composed
+	{"\u2024\u2024", wide},        // one dot leaders
+	{"\uff0e\uff0e", wide},        // fullwidth dots
+	{"a\u2215b", wide},            // a division slash
+	{"a\uff0fb", wide},            // a fullwidth slash
+	{"\u560d\u560a", wide},        // whose low bytes end a line
+	{"\ufeffa", wide | invisible}, // a byte order mark
+	{"a\u200bb", wide | invisible},
+	{"10\u00ad01", wide | invisible}, // a soft hyphen
+	{"e\u0301", wide},                // not composed
 	{"\u00e9", wide},
 	{"\u0661", wide}, // a digit of another script
 	{"\U0001f600", wide},
 	{"\ufffd", wide}, // what invalid UTF-8 is replaced by
-	{`\ufffd`, place},
+	{`\ufffd`, dots},
 	{"a\xffb", invalid},
 	{"\xc0\xaf", invalid},
 	{"\xed\xa0\x80", invalid},
@@ -166,12 +166,12 @@ type input struct {
 }
 
 const (
-	identifiers = control | invalid | place | long | hidden
-	references  = control | invalid | spaced | long | hidden
+	identifiers = control | invalid | dots | long | invisible
+	references  = control | invalid | spaced | long | invisible
 	names       = control | invalid | spaced // of parameters
 	texts       = invalid
-	paths       = control | invalid | place | spaced | space | escape
-	fileNames   = control | invalid | place | quote | long
+	paths       = control | invalid | dots | spaced | space | escape
+	fileNames   = control | invalid | dots | quote | long
 )
 
 const matrixKey = "sk-test-7f3a"
@@ -1075,7 +1075,7 @@ var parameterTypes = map[string]reflect.Type{
 // of parameters, what functions that are handed in return, and the environment.
 func textInputs(t *testing.T) (found []string) {
 	t.Helper()
-	for _, file := range syntax.Files(t, ".") {
+	for _, file := range syntax.Files(t, "../..") {
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || !f.Name.IsExported() {
@@ -1083,7 +1083,7 @@ func textInputs(t *testing.T) (found []string) {
 			}
 			name := f.Name.Name
 			if f.Recv != nil {
-				receiver := baseName(f.Recv.List[0].Type)
+				receiver := syntax.BaseName(f.Recv.List[0].Type)
 				if !ast.IsExported(receiver) {
 					continue
 				}
@@ -1108,7 +1108,7 @@ func textInputs(t *testing.T) (found []string) {
 
 func isGetenv(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && f.Sel.Name == "Getenv" && baseName(f.X) == "os"
+	return ok && f.Sel.Name == "Getenv" && syntax.BaseName(f.X) == "os"
 }
 
 func parameterInputs(t *testing.T, function string, params *ast.FieldList) (found []string) {
@@ -1117,7 +1117,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 		for _, name := range p.Names {
 			switch x := p.Type.(type) {
 			case *ast.FuncType:
-				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return baseName(r.Type) == "string" }) {
+				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return syntax.BaseName(r.Type) == "string" }) {
 					found = append(found, function+" "+name.Name)
 				}
 				for _, set := range x.Params.List { // what a function that is handed in fills in
@@ -1128,7 +1128,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 			case *ast.MapType:
 				found = append(found, function+" "+name.Name)
 			case *ast.Ident, *ast.StarExpr:
-				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); !ofAnother && baseName(x) == "string" {
+				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); !ofAnother && syntax.BaseName(x) == "string" {
 					found = append(found, function+" "+name.Name)
 					continue
 				}
@@ -1142,7 +1142,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 // structInputs are the fields of a type of this package that a function takes.
 func structInputs(t *testing.T, function string, x ast.Expr) []string {
 	t.Helper()
-	typeName := baseName(x)
+	typeName := syntax.BaseName(x)
 	if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); ofAnother || !ast.IsExported(typeName) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bytes"
@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/jsonsuite"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 // suiteRefused are texts that the suite calls JSON and that repeat a member
@@ -43,13 +45,13 @@ func suiteAccepts(f jsonsuite.File) bool {
 // suiteCall has the service answer a call with body.
 func suiteCall[T any](t *testing.T, body string) (T, error) {
 	t.Helper()
-	c := answered(t, "GET /shop/api/v1/ask", body)
-	return Call[T](t.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})
+	c := wiretest.Respond(t, "GET /shop/api/v1/ask", body)
+	return cardwire.Call[T](t.Context(), c, cardwire.Request{Op: "Ask", Method: "GET", Path: "/ask"})
 }
 
 var (
-	suiteUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	suiteUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	suiteUnreadable = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	suiteUnfit      = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 )
 
 func TestJSONTestSuiteInReplies(t *testing.T) {
@@ -61,7 +63,7 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 			refused := func(body string) {
 				t.Helper()
 				_, err := suiteCall[json.RawMessage](t, body)
-				assert.Equal(t, suiteUnreadable, factsOf(t, err))
+				assert.Equal(t, suiteUnreadable, wiretest.FactsOf(t, err))
 			}
 			read := func(want, body string) {
 				t.Helper()
@@ -75,16 +77,16 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 			}
 			refused(text) // none of them is an envelope
 			trimmed := strings.Trim(text, " \t\r\n")
-			read(trimmed, success(text))
-			read(`[1,`+text+`]`, success(`[1,`+text+`]`))
+			read(trimmed, wiretest.Success(text))
+			read(`[1,`+text+`]`, wiretest.Success(`[1,`+text+`]`))
 			read(`{"a":`+text+`}`, `{"data":{"a":`+text+`},"code":200,"msg":"success"}`)
 
-			_, err := suiteCall[any](t, success(text))
+			_, err := suiteCall[any](t, wiretest.Success(text))
 			switch fits, free := suiteFree[f.Name]; {
 			case !suiteAccepts(f):
-				assert.Equal(t, suiteUnreadable, factsOf(t, err))
+				assert.Equal(t, suiteUnreadable, wiretest.FactsOf(t, err))
 			case free && !fits:
-				assert.Equal(t, suiteUnfit, factsOf(t, err))
+				assert.Equal(t, suiteUnfit, wiretest.FactsOf(t, err))
 			default:
 				assert.NoError(t, err)
 			}
@@ -98,7 +100,7 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 					continue
 				}
 				_, err := suiteCall[any](t, body)
-				assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 42, Message: "success"}, factsOf(t, err))
+				assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 42, Message: "success"}, wiretest.FactsOf(t, err))
 			}
 		})
 	}
@@ -141,23 +143,23 @@ func suiteCode(data any) bool {
 func TestJSONTestSuiteAsTheDataOfEachOperation(t *testing.T) {
 	t.Parallel()
 	files := jsonsuite.Files(t)
-	for op, call := range allMethods() {
+	for op, call := range wiretest.AllMethods() {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			for _, f := range files {
-				c := clientOn(t, always(200, success(string(f.Text))), changedProfile(func(p *Profile) { p.RetryAction = "retry" }))
+				c := wiretest.NewClient(t, wiretest.Always(200, wiretest.Success(string(f.Text))), wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = "retry" }))
 				err := call(t.Context(), c)
 				switch fits := suiteFits[op]; {
-				case !suiteAccepts(f) && len(f.Text) > (64<<10) && errors.Is(err, ErrResponseTooLarge):
-					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
+				case !suiteAccepts(f) && len(f.Text) > (64<<10) && errors.Is(err, cardwire.ErrResponseTooLarge):
+					assert.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, f.Name)
 				case !suiteAccepts(f):
-					assert.Equal(t, suiteUnreadable, factsOf(t, err), f.Name)
+					assert.Equal(t, suiteUnreadable, wiretest.FactsOf(t, err), f.Name)
 				case fits != nil && fits(suiteData(t, f.Text)):
 					assert.NoError(t, err, f.Name)
 				case f.Name == "y_structure_lonely_false" && strings.HasSuffix(op, "Operation"):
-					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
+					assert.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, f.Name)
 				default:
-					assert.Equal(t, suiteUnfit, factsOf(t, err), f.Name)
+					assert.Equal(t, suiteUnfit, wiretest.FactsOf(t, err), f.Name)
 				}
 			}
 		})
@@ -182,10 +184,10 @@ func BenchmarkJSONTestSuite(b *testing.B) {
 	}
 	for b.Loop() {
 		for i, f := range files {
-			c, err := New(testBase, testKey, WithHTTPClient(always(200, success(string(f.Text)))))
+			c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(wiretest.Always(200, wiretest.Success(string(f.Text)))))
 			require.NoError(b, err)
 			nanoseconds, allocated := measured(func() {
-				_, _ = Call[json.RawMessage](b.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})
+				_, _ = cardwire.Call[json.RawMessage](b.Context(), c, cardwire.Request{Op: "Ask", Method: "GET", Path: "/ask"})
 			})
 			took[i], space[i] = min(took[i], nanoseconds), min(space[i], allocated)
 		}
