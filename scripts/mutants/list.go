@@ -297,7 +297,6 @@ var mutants = []mutant{
 	{name: "failed call closes everybody's connections", edits: []edit{{
 		attemptFile, "\t\tc.final = permanent(err)\n", "\t\tc.final = permanent(err)\n\t\tc.engine.CloseIdleConnections()\n",
 	}}},
-	{name: "WithFreshConnections ignored", edits: []edit{{"internal/transport/transport.go", "\t\tif cfg.FreshReads {\n", "\t\tif false {\n"}}},
 
 	// What is shown.
 	{name: "Release not clearing the buffer", edits: []edit{{bufferFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
