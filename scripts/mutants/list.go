@@ -362,7 +362,7 @@ var mutants = []mutant{
 	{name: "Cents rounding", edits: []edit{{
 		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
-	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && name == \"\":\n"}}},
+	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase sent == \"\":\n", "\tcase sent == \"\" && name == \"\":\n"}}},
 	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.In(r, unicode.Cf, unicode.Other", "unicode.In(r, unicode.Cs, unicode.Other"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.name, name)", "strings.EqualFold(f.name, name) && f.name == name"}}},
 
