@@ -245,7 +245,7 @@ func (p Proof) strike(ctx context.Context, result *Result) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	const restartEvery = 25                                                                                // blows, of which the first comes soon
 	for n := restartEvery - 5; pause(ctx, 200*time.Millisecond+rand.N(300*time.Millisecond)) == nil; n++ { //nolint:gosec // any time will do
 		if n%restartEvery == 0 {
