@@ -90,8 +90,7 @@ type Card struct {
 	Fee decimal.Decimal
 	// HolderUsername is the cardholder's display name.
 	HolderUsername string
-	// HolderAddress is the cardholder's address; nil: none. It shares its memory
-	// with those of up to three other cards: copy it to keep it for long.
+	// HolderAddress is the cardholder's address; nil: none.
 	HolderAddress *Address
 	// HolderPhone is the cardholder's telephone number, as sent; "": none.
 	HolderPhone string
@@ -423,7 +422,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Drift("null for object")
 		c.Null()
 	default:
-		address := wire.Part[Address](c)
+		address := new(Address)
 		wire.Object(c, address, addressFields, wire.Whole)
 		*a = address
 	}

@@ -145,7 +145,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	engine := transport.New(transport.Config{
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
-		FreshReads: cfg.freshReads, Limit: cfg.limit(),
+		Limit: cfg.limit(),
 	})
 	built := &core{config: cfg, engine: engine}
 	return &Client{func() *core { return built }}, nil
@@ -168,8 +168,8 @@ func (c *config) complete(baseURL, apiKey string) error {
 		return badSetup(err.Error())
 	}
 	c.base = base
-	if c.doer != nil && (c.transport != nil || c.freshReads) {
-		return badSetup("WithTransport and WithFreshConnections cannot be combined with WithHTTPClient")
+	if c.doer != nil && c.transport != nil {
+		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
 	if c.asksForKey {
 		return nil

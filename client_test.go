@@ -63,11 +63,7 @@ func TestNewRefuses(t *testing.T) {
 		"a nil transport":    {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithTransport(nil)}, "WithTransport: the transport is nil"},
 		"client and transport": {
 			wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithHTTPClient(http.DefaultClient), cardwire.WithTransport(&http.Transport{})},
-			"WithTransport and WithFreshConnections cannot be combined with WithHTTPClient",
-		},
-		"client and fresh connections": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithFreshConnections(), cardwire.WithHTTPClient(http.DefaultClient)},
-			"WithTransport and WithFreshConnections cannot be combined with WithHTTPClient",
+			"WithTransport cannot be combined with WithHTTPClient",
 		},
 		"a nil key source":            {wiretest.Base, "", []cardwire.Option{cardwire.WithKeySource(nil)}, "WithKeySource: the function is nil"},
 		"a nil limiter":               {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLimiter(nil)}, "WithLimiter: the limiter is nil"},

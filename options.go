@@ -33,7 +33,6 @@ type config struct {
 	maxBytes     int64
 	timeout      time.Duration // 0: the operation's own
 	maskedCards  bool
-	freshReads   bool
 	insecureHTTP bool
 	strictDrift  bool
 }
@@ -62,7 +61,7 @@ func WithHTTPClient(d Doer) Option {
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. The clones speak
 // HTTP/1.1 only, because net/http retries requests by itself over HTTP/2, and use a
-// fresh connection for each write. They require TLS 1.2 or later, and plain http, which
+// fresh connection for each write, and for each read too if t has DisableKeepAlives. They require TLS 1.2 or later, and plain http, which
 // is for this machine, uses no proxy.
 //
 // The service's certificate is always verified: InsecureSkipVerify is refused, unless
@@ -185,13 +184,6 @@ func WithProfile(set func(*Profile)) Option {
 // It does not mask what [Call] decodes into a caller-supplied type.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
-}
-
-// WithFreshConnections makes reads, too, use a fresh connection for each request.
-// net/http logs unsolicited bytes on an idle connection, card numbers included; without
-// idle connections it cannot.
-func WithFreshConnections() Option {
-	return func(c *config) error { c.freshReads = true; return nil }
 }
 
 // WithUserAgent puts product, like "shop/1.2", before the client's own name in

@@ -196,7 +196,7 @@ func TestALimiterThatFails(t *testing.T) {
 
 func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 	t.Parallel()
-	for want, opts := range map[int32][]cardwire.Option{1: nil, 3: {cardwire.WithFreshConnections()}} {
+	for want, opts := range map[int32][]cardwire.Option{1: nil, 3: {cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})}} {
 		var connections atomic.Int32
 		c := wiretest.ClientOver(t, wiretest.CountingServer(t, &connections).URL, opts...)
 		for range 3 {

@@ -382,13 +382,12 @@ func TestPlainHTTPIsForThisMachine(t *testing.T) {
 	t.Parallel()
 	through := func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:8080") }
 	options := map[string][]cardwire.Option{
-		"nothing":           nil,
-		"a proxy":           {cardwire.WithTransport(&http.Transport{Proxy: through})},
-		"a dialler":         {cardwire.WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
-		"a client":          {cardwire.WithHTTPClient(http.DefaultClient)},
-		"a doer":            {cardwire.WithHTTPClient(wiretest.Always(200, ""))},
-		"fresh connections": {cardwire.WithFreshConnections()},
-		"a key source":      {cardwire.WithKeySource(func(context.Context) (string, error) { return wiretest.Key, nil })},
+		"nothing":      nil,
+		"a proxy":      {cardwire.WithTransport(&http.Transport{Proxy: through})},
+		"a dialler":    {cardwire.WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
+		"a client":     {cardwire.WithHTTPClient(http.DefaultClient)},
+		"a doer":       {cardwire.WithHTTPClient(wiretest.Always(200, ""))},
+		"a key source": {cardwire.WithKeySource(func(context.Context) (string, error) { return wiretest.Key, nil })},
 	}
 	for name, opts := range options {
 		for _, base := range []string{
