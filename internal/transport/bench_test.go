@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // What the engine costs by itself, beside a bare http.Client; neither decodes what
@@ -84,9 +85,9 @@ func isCapacity(body []byte) error {
 }
 
 func serveCapacity(conn net.Conn) {
-	defer hangUp(conn)
+	defer loopback.HangUp(conn)
 	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(capacity), capacity)
-	for in := bufio.NewReader(conn); readRequest(in); {
+	for in := bufio.NewReader(conn); loopback.ReadRequest(in); {
 		say(conn, reply)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -126,39 +127,13 @@ func parse(t testing.TB, at string) *url.URL {
 
 const service = "http://service.test/api/v1/cards/c-1"
 
-// listen runs a server of raw connections on the loopback and returns its URL.
-// serve closes its connection itself, so that it may do so rudely.
-func listen(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var group sync.WaitGroup
-	var open sync.Map
-	group.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			open.Store(conn, nil)
-			group.Go(func() { serve(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		open.Range(func(conn, _ any) bool { hangUp(conn.(net.Conn)); return true })
-		group.Wait()
-	})
-	return "http://" + l.Addr().String()
-}
-
 // exchange serves a connection: it reads whole requests, tells of each, and
 // writes the reply.
 func exchange(conn net.Conn, reply string, executed *atomic.Int64) {
-	defer hangUp(conn)
+	defer loopback.HangUp(conn)
 	in := bufio.NewReader(conn)
 	for {
-		if !readRequest(in) {
+		if !loopback.ReadRequest(in) {
 			return
 		}
 		executed.Add(1)
@@ -168,30 +143,12 @@ func exchange(conn net.Conn, reply string, executed *atomic.Int64) {
 	}
 }
 
-func readRequest(in *bufio.Reader) bool {
-	r, err := http.ReadRequest(in)
-	if err != nil {
-		return false
-	}
-	_, err = io.Copy(io.Discard, r.Body)
-	return err == nil
-}
-
-// reset closes a connection so that the peer sees ECONNRESET.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	hangUp(conn)
-}
-
-// say and hangUp are for servers to which it is all the same who listens.
-func say(conn net.Conn, text string) { _, _ = io.WriteString(conn, text) }
-func hangUp(conn net.Conn)           { _ = conn.Close() }
+// say writes s.
+func say(conn net.Conn, s string) { loopback.Say(s)(conn) }
 
 // sink reads what comes until nothing does.
 func sink(conn net.Conn) {
-	defer hangUp(conn)
+	defer loopback.HangUp(conn)
 	_, _ = io.Copy(io.Discard, conn)
 }
 
@@ -202,19 +159,6 @@ func pipeTo(serve func(net.Conn)) func(context.Context, string, string) (net.Con
 		go serve(server)
 		return client, nil
 	}
-}
-
-// closedPort is the URL of a port on which nobody listens, and nobody will: it is
-// that of a connection.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return "http://" + conn.LocalAddr().String()
 }
 
 // pause waits in the time of a synctest bubble.
@@ -396,8 +340,8 @@ func TestEmptyBodyOnTheWire(t *testing.T) {
 	var got [2]strings.Builder
 	dial := func(i int) *http.Transport {
 		return &http.Transport{DisableKeepAlives: true, DialContext: pipeTo(func(conn net.Conn) {
-			defer hangUp(conn)
-			if readRequest(bufio.NewReader(io.TeeReader(conn, &got[i]))) {
+			defer loopback.HangUp(conn)
+			if loopback.ReadRequest(bufio.NewReader(io.TeeReader(conn, &got[i]))) {
 				say(conn, ok)
 			}
 		})}
@@ -565,7 +509,7 @@ func TestClientIsUsedAsItIsAtTheTime(t *testing.T) {
 
 func TestClientWithoutTransport(t *testing.T) {
 	var n atomic.Int64
-	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
+	at := loopback.Listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
 	r := New(Config{Doer: &http.Client{}}).Do(t.Context(), get(t, at))
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections() //nolint:forbidigo // tidying up
 	require.NoError(t, r.Err)
@@ -576,7 +520,8 @@ func TestClientWithoutTransport(t *testing.T) {
 type jar struct{ set []*http.Cookie }
 
 func (j *jar) SetCookies(_ *url.URL, c []*http.Cookie) { j.set = c }
-func (j *jar) Cookies(*url.URL) []*http.Cookie         { return []*http.Cookie{{Name: "a", Value: "1"}} }
+
+func (j *jar) Cookies(*url.URL) []*http.Cookie { return []*http.Cookie{{Name: "a", Value: "1"}} }
 
 func TestClientWithCookies(t *testing.T) {
 	s := scripted(answer(503, "", "Set-Cookie", "b=2"), answer(303, "", "Set-Cookie", "c=3", "Location", "/other"))
@@ -845,7 +790,7 @@ func TestAllocationsOfACallInMemory(t *testing.T) {
 
 func TestConcurrentCalls(t *testing.T) {
 	var n atomic.Int64
-	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
+	at := loopback.Listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
 	engines := []*Engine{
 		own(t, Config{Policy: quick}),
 		New(Config{Policy: quick, Doer: doerFunc(answer(200, "hi")).client()}),
@@ -869,7 +814,8 @@ func TestConcurrentCalls(t *testing.T) {
 type doerFunc step
 
 func (f doerFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-func (f doerFunc) client() *http.Client                              { return &http.Client{Transport: f} }
+
+func (f doerFunc) client() *http.Client { return &http.Client{Transport: f} }
 
 // recording remembers all memory that it was read into.
 type recording struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// failure returns err as the Error that every failed call returns.
+// Failure returns err as the Error that every failed call returns.
 func Failure(t *testing.T, err error) *cardwire.Error {
 	t.Helper()
 	var e *cardwire.Error
@@ -23,7 +23,7 @@ func Failure(t *testing.T, err error) *cardwire.Error {
 	return e
 }
 
-// refusedBeforehand asserts that a call was refused because of the parameter.
+// RefusedBeforehand asserts that a call was refused because of the parameter, and not sent.
 func RefusedBeforehand(t *testing.T, err error, parameter string) {
 	t.Helper()
 	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
@@ -31,15 +31,15 @@ func RefusedBeforehand(t *testing.T, err error, parameter string) {
 	require.ErrorContains(t, err, parameter)
 }
 
-// unreadableAt asserts that the error names the place of what could not be read.
+// UnreadableAt asserts that err is of a response that is unreadable at path.
 func UnreadableAt(t *testing.T, err error, path string) {
 	t.Helper()
 	require.ErrorIs(t, err, cardwire.ErrUnreadable)
 	require.Regexp(t, ": "+regexp.QuoteMeta(path)+"(: expected \\w.*| is missing): ", err)
 }
 
-// noZeroField asserts that every exported field of v, at any depth, holds
-// something: a member that is not read would otherwise pass as its zero value.
+// NoZeroField asserts that no exported field of v, at any depth, is zero: a field that is
+// never decoded would otherwise pass as its zero value.
 func NoZeroField(t *testing.T, v any, except ...string) {
 	t.Helper()
 	assert.Equal(t, append([]string(nil), except...), zeroFields(reflect.ValueOf(v), ""), "the fields that are zero")
@@ -73,10 +73,10 @@ func zeroFields(v reflect.Value, path string) (zero []string) {
 	return zero
 }
 
-// allSentinels are all sentinels: an error is compared with each of them, so
-// that one which matches too much is found as well.
+// Sentinels are all sentinels: an error is compared with each of them, so that one which
+// matches too many is found as well.
 var Sentinels = []struct {
-	Name string // in facts
+	Name string // in Facts
 	Err  error
 	Text string
 }{
@@ -98,7 +98,7 @@ var Sentinels = []struct {
 	{"Drift", cardwire.ErrDrift, "cardwire: the response deviates from the API"},
 }
 
-// facts is all that an error tells a program.
+// Facts are all that an error tells a program.
 type Facts struct {
 	Outcome    cardwire.Outcome
 	Is         string // the sentinels that it matches, without "Err"
@@ -109,6 +109,7 @@ type Facts struct {
 	Phases     string // of the attempts, one after the other
 }
 
+// FactsOf returns the facts of err, which must be an Error.
 func FactsOf(t *testing.T, err error) Facts {
 	t.Helper()
 	e := Failure(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// driftsOf returns an option that gathers the drift of all calls, and the list.
+// Drifts returns an option that gathers the drift of all calls, and the list.
 func Drifts() (cardwire.Option, *[]cardwire.Drift) {
 	list := new([]cardwire.Drift)
 	return cardwire.WithObserver(cardwire.Observer{Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
@@ -25,18 +25,18 @@ func Drifts() (cardwire.Option, *[]cardwire.Drift) {
 	}}), list
 }
 
-// readsQuirk checks that a reply which deviates is read as want, that observers are
-// told of the drift, and that WithStrictDrift makes an error of it which comes
-// together with the same value.
-func ReadsQuirk[T any](t *testing.T, request, reply string, read func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error), want T, drift []cardwire.Drift) {
+// ReadsQuirk asserts that a response which deviates from the API is read as want, that
+// observers are told of the drift, and that WithStrictDrift returns an error for it together
+// with the same value.
+func ReadsQuirk[T any](t *testing.T, request, response string, read func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error), want T, drift []cardwire.Drift) {
 	t.Helper()
 	observe, told := Drifts()
-	got, err := read(Respond(t, request, reply, observe), t.Context())
+	got, err := read(Respond(t, request, response, observe), t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 	assert.Equal(t, drift, *told)
 
-	got, err = read(Respond(t, request, reply, cardwire.WithStrictDrift()), t.Context())
+	got, err = read(Respond(t, request, response, cardwire.WithStrictDrift()), t.Context())
 	assert.Equal(t, want, got)
 	if drift == nil {
 		require.NoError(t, err)
@@ -46,8 +46,10 @@ func ReadsQuirk[T any](t *testing.T, request, reply string, read func(*cardwire.
 	require.ErrorIs(t, err, cardwire.ErrExecuted)
 }
 
+// ContextKey is the key of a value that a caller puts into a context.
 type ContextKey struct{}
 
+// ClientOver returns a client of the service at base, which retries without waiting.
 func ClientOver(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	c, err := cardwire.New(base, Key, append([]cardwire.Option{cardwire.WithRetry(QuickRetry)}, opts...)...)
@@ -56,21 +58,24 @@ func ClientOver(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Cl
 	return c
 }
 
-// quickPolicy repeats as the default does, without the waits.
+// QuickRetry retries as the default policy does, without the waits.
 var QuickRetry = cardwire.RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
 
+// Limiter is a function as a cardwire.Limiter.
 type Limiter func(context.Context) error
 
+// Wait calls l.
 func (l Limiter) Wait(ctx context.Context) error { return l(ctx) }
 
-// changedProfile is the default profile with one change.
+// ChangedProfile returns the option of the default profile with one change.
 func ChangedProfile(change func(*cardwire.Profile)) cardwire.Option {
 	p := cardwire.DefaultProfile()
 	change(&p)
 	return cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })
 }
 
-// countingServer is a server that answers each read, and counts connections.
+// CountingServer returns a server whose response to every request is an empty list, and
+// which counts connections.
 func CountingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -86,7 +91,7 @@ func CountingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 	return s
 }
 
-// walked is what AllCards yields: identifiers, and the error that ended it.
+// Walk returns what AllCards yields: the IDs of cards, and the error that ended it.
 func Walk(ctx context.Context, c *cardwire.Client, p cardwire.ListCardsParams, opts ...cardwire.CallOption) (ids []string, err error) {
 	for card, e := range c.AllCards(ctx, p, opts...) {
 		if e != nil {

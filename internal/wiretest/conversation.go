@@ -1,3 +1,6 @@
+// Package wiretest is what tests of the client share: a service whose responses are scripted,
+// calls of every method, the facts of an error, and sample data. The service on loopback is in
+// package loopback, which does not import the client.
 package wiretest
 
 import (
@@ -20,41 +23,43 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// The base URL has a path of its own: one that is lost shows in each request.
+// Base and Key are what clients of a conversation are made with. The base URL has a path: a
+// client that loses it fails every test.
 const (
 	Base = "https://api.example.com/shop/api/v1"
 	Key  = "sk-test-7f3a"
 )
 
+// ErrBroken is an error of the network. No error of a call may quote it.
 var ErrBroken = errors.New("the network of 4111111111111111 is broken")
 
-// anything stands for a request that the test compares itself.
+// Anything is the Want of a request that the test itself compares.
 const Anything = "*"
 
-// exchange is one request that a test expects and the reply to it, as text.
+// Exchange is one request that a test expects, and the response to it.
 type Exchange struct {
-	Want     string // see requestText
+	Want     string // see requestString
 	Status   int    // 0: 200
 	Header   string // "Name: value"; "": none
 	Response string
-	Err      error // instead of a reply
+	Err      error // instead of a response
 }
 
-// conversation is a service that answers from a script, in order.
+// Conversation is a service whose responses are scripted, as an http.RoundTripper.
 type Conversation struct {
 	t         *testing.T
 	mu        sync.Mutex
 	exchanges []Exchange
-	Requests  []string // what was asked, as text
+	Requests  []string // as requestString writes them
 }
 
-// converse returns a client that must have the conversation to its end.
+// Converse returns a client that must have the conversation to its end.
 func Converse(t *testing.T, exchanges []Exchange, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	return NewClient(t, Script(t, exchanges...), opts...)
 }
 
-// script returns a conversation that must be had to its end.
+// Script returns a conversation that must be had to its end.
 func Script(t *testing.T, exchanges ...Exchange) *Conversation {
 	t.Helper()
 	s := &Conversation{t: t, exchanges: exchanges}
@@ -64,60 +69,65 @@ func Script(t *testing.T, exchanges ...Exchange) *Conversation {
 	return s
 }
 
-// answered is converse for one request that is answered with status 200.
-func Respond(t *testing.T, want, reply string, opts ...cardwire.Option) *cardwire.Client {
+// Respond is Converse for one request, the response to which has status 200.
+func Respond(t *testing.T, want, response string, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
-	return Converse(t, []Exchange{{Want: want, Response: reply}}, opts...)
+	return Converse(t, []Exchange{{Want: want, Response: response}}, opts...)
 }
 
-// unasked returns a client that must not send anything.
+// Unasked returns a client that must not send anything.
 func Unasked(t *testing.T, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	return Converse(t, nil, opts...)
 }
 
-func NewClient(t *testing.T, way http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
+// NewClient returns a client whose requests transport gets.
+func NewClient(t *testing.T, transport http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
-	c, err := cardwire.New(Base, Key, append([]cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: way})}, opts...)...)
+	c, err := cardwire.New(Base, Key, append([]cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: transport})}, opts...)...)
 	require.NoError(t, err)
 	return c
 }
 
+// RoundTrip compares the request with that of the script, and returns its response.
 func (s *Conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := requestString(s.t, r)
-	s.Requests = append(s.Requests, text)
+	request := requestString(s.t, r)
+	s.Requests = append(s.Requests, request)
 	if len(s.Requests) > len(s.exchanges) {
-		s.t.Errorf("an unexpected request:\n%s", text)
+		s.t.Errorf("an unexpected request:\n%s", request)
 		return nil, errors.New("an unexpected request")
 	}
 	e := s.exchanges[len(s.Requests)-1]
 	if e.Want != Anything {
-		assert.Equal(s.t, e.Want, text)
+		assert.Equal(s.t, e.Want, request)
 	}
 	if e.Err != nil {
 		return nil, e.Err
 	}
-	answer := Response(r, e.Status, e.Response)
+	response := Response(r, e.Status, e.Response)
 	if name, value, ok := strings.Cut(e.Header, ": "); ok {
-		answer.Header.Set(name, value)
+		response.Header.Set(name, value)
 	}
-	return answer, nil
+	return response, nil
 }
 
-// carrier is a function as the way to the service, in either form.
+// RoundTripper is a function as an http.RoundTripper and as a cardwire.Doer.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
-func (c RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
+// RoundTrip calls f.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (c RoundTripper) Do(r *http.Request) (*http.Response, error) { return c(r) }
+// Do calls f.
+func (f RoundTripper) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// always is the way to a service that says the same for ever.
-func Always(status int, reply string) RoundTripper {
-	return func(r *http.Request) (*http.Response, error) { return Response(r, status, reply), nil }
+// Always has the same response to every request.
+func Always(status int, body string) RoundTripper {
+	return func(r *http.Request) (*http.Response, error) { return Response(r, status, body), nil }
 }
 
+// Response returns the response to r. Status 0 is 200.
 func Response(r *http.Request, status int, body string) *http.Response {
 	if status == 0 {
 		status = http.StatusOK
@@ -128,10 +138,10 @@ func Response(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// requestText writes a request as the tests expect it: method and address, and
-// below them, where there is a body, its type, an empty line and the body. The
-// parts of a multipart body, whose boundary is random, are written one by one.
-// What all requests share is compared here.
+// requestString writes a request as tests expect it: the method and the URL, and below them,
+// if there is a body, its type, an empty line and the body. The parts of a multipart body,
+// whose boundary is random, are written one by one. What all requests have in common is
+// compared here.
 func requestString(t *testing.T, r *http.Request) string {
 	t.Helper()
 	var body []byte
@@ -147,7 +157,7 @@ func requestString(t *testing.T, r *http.Request) string {
 	assert.Equal(t, []string{"application/json"}, r.Header["Accept"])
 	assert.Regexp(t, `^cardwire-go/[0-9a-z.+-]+$`, r.Header.Get("User-Agent"))
 
-	text := r.Method + " " + r.URL.RequestURI()
+	request := r.Method + " " + r.URL.RequestURI()
 	contentType := r.Header.Get("Content-Type")
 	names := []string{"Accept", "Authorization", "User-Agent"}
 	if contentType != "" {
@@ -156,14 +166,14 @@ func requestString(t *testing.T, r *http.Request) string {
 	assert.Equal(t, names, slices.Sorted(maps.Keys(r.Header)), "the headers")
 	if contentType == "" {
 		assert.Empty(t, body)
-		return text
+		return request
 	}
 	media, params, err := mime.ParseMediaType(contentType)
 	assert.NoError(t, err)
 	if media != "multipart/form-data" {
-		return text + "\n" + contentType + "\n\n" + string(body)
+		return request + "\n" + contentType + "\n\n" + string(body)
 	}
-	return text + "\n" + media + partsString(t, body, params["boundary"])
+	return request + "\n" + media + partsString(t, body, params["boundary"])
 }
 
 func partsString(t *testing.T, body []byte, boundary string) string {
@@ -187,12 +197,12 @@ func partsString(t *testing.T, body []byte, boundary string) string {
 	}
 }
 
-// success is the envelope of a success around the text of data.
+// Success returns the envelope of a success with that data.
 func Success(data string) string { return `{"code":200,"msg":"success","data":` + data + `}` }
 
-// edited replaces the one place in text where old stands.
-func Edited(t *testing.T, text, old, replacement string) string {
+// Edited returns s with its only occurrence of old replaced.
+func Edited(t *testing.T, s, old, replacement string) string {
 	t.Helper()
-	require.Equal(t, 1, strings.Count(text, old), "the text must hold %q once", old)
-	return strings.Replace(text, old, replacement, 1)
+	require.Equal(t, 1, strings.Count(s, old), "%q must occur once", old)
+	return strings.Replace(s, old, replacement, 1)
 }

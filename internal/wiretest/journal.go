@@ -8,7 +8,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// scriptedJournal notes what it is told.
+// Journal is a cardwire.Journal that notes what it is told.
 type Journal struct {
 	OnBegin func(context.Context, cardwire.Intent) error                        // nil: always fine
 	OnEnd   func(context.Context, cardwire.Intent, cardwire.IntentResult) error // nil: always fine
@@ -19,6 +19,7 @@ type Journal struct {
 	Results []cardwire.IntentResult
 }
 
+// Begin notes the intent, and calls OnBegin.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	j.mu.Lock()
 	j.Begun = append(j.Begun, i)
@@ -29,6 +30,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	return j.OnBegin(ctx, i)
 }
 
+// End notes the result, and calls OnEnd.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	j.mu.Lock()
 	j.Ended = append(j.Ended, i)
@@ -40,7 +42,7 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	return j.OnEnd(ctx, i, r)
 }
 
-// transferOutcome sends the order and returns how it ended; success is executed.
+// TransferOutcome sends a transfer and returns its outcome: that of a success is executed.
 func TransferOutcome(t *testing.T, c *cardwire.Client, orderNo string) cardwire.Outcome {
 	t.Helper()
 	_, err := c.CreateTransfer(t.Context(), SmallTransfer(orderNo))
@@ -50,12 +52,13 @@ func TransferOutcome(t *testing.T, c *cardwire.Client, orderNo string) cardwire.
 	return Failure(t, err).Outcome
 }
 
-// lookingJournal is a journal that can be asked about a reference.
+// LookingJournal is a Journal that is a cardwire.Looker too.
 type LookingJournal struct {
 	Journal
 	OnLook func(op, reference string) error // nil: the reference is free
 }
 
+// Look calls OnLook.
 func (j *LookingJournal) Look(_ context.Context, op, reference string) error {
 	if j.OnLook == nil {
 		return nil

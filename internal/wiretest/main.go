@@ -17,11 +17,12 @@ import (
 	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
-// watchedRun says, in the environment, that the output is being watched.
+// watchedRun is set in the environment of tests whose output is being watched.
 const watchedRun = "CARDWIRE_WATCHED_TESTS"
 
-// TestMain has all tests run in a process of their own, and searches what that
-// process writes, from whatever part of it: the tests' own log is part of it.
+// Main is a TestMain. It runs the tests in a process of their own, and fails if a secret of
+// theirs is in anything that the process writes, their log included, or if they leave
+// goroutines behind.
 func Main(m *testing.M) {
 	flag.Parse()
 	if os.Getenv(watchedRun) != "" || fuzzing() {
@@ -31,8 +32,8 @@ func Main(m *testing.M) {
 	os.Exit(watch())
 }
 
-// fuzzing says whether this process is part of a fuzzing run, whose processes
-// talk to each other by files that a process between them would not pass on.
+// fuzzing reports whether this process is part of a fuzzing run, whose processes communicate
+// by files that a process between them would not pass on.
 func fuzzing() bool {
 	for _, name := range []string{"test.fuzz", "test.fuzzworker"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != f.DefValue {
@@ -42,8 +43,8 @@ func fuzzing() bool {
 	return false
 }
 
-// watch runs this test binary once more and returns its exit status, or that of
-// a failure where a canary was written.
+// watch runs this test binary once more and returns its exit status, or that of a failure if
+// a secret was written.
 func watch() int {
 	program, err := os.Executable()
 	if err != nil {

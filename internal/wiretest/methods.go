@@ -7,10 +7,10 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// Method is a call of a method that asks the service.
+// Method is a call of a Client's method that sends requests.
 type Method = func(context.Context, *cardwire.Client, ...cardwire.CallOption) error
 
-// Given is what such calls hand in.
+// Given are the arguments of such calls.
 type Given struct {
 	Card, Order, Freeze, Operation string // identifiers
 	List                           cardwire.ListCardsParams
@@ -18,8 +18,7 @@ type Given struct {
 	Image                          []byte
 }
 
-// MethodsGiven are calls of every method that asks the service, by its name. It
-// is for the tests of package cardwire_test too.
+// MethodsGiven returns calls of every method that sends requests, by its name.
 func MethodsGiven(g Given) map[string]Method {
 	return map[string]Method{
 		"ListBINs": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
@@ -81,6 +80,7 @@ func MethodsGiven(g Given) map[string]Method {
 	}
 }
 
+// AllMethods returns MethodsGiven arguments that are valid.
 func AllMethods() map[string]Method {
 	return MethodsGiven(Given{
 		Card: "c1", Order: "o1", Freeze: FreezeID, Operation: UUID,
@@ -88,9 +88,10 @@ func AllMethods() map[string]Method {
 	})
 }
 
+// OnlyError drops a value.
 func OnlyError[T any](_ T, err error) error { return err }
 
-// writeOp is one operation that changes something.
+// Write is one operation that changes something.
 type Write struct {
 	Op        string
 	Reference string
@@ -99,6 +100,7 @@ type Write struct {
 	Call      Method
 }
 
+// AllWrites returns every write, and one by Call.
 func AllWrites() []Write {
 	methods := AllMethods()
 	return []Write{

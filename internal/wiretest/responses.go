@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// A BIN, and parts of it that tests edit.
 const (
 	ForeignFees     = `{"10-99.99":{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}}`
 	AuthRequirement = `{"level":"advanced","fields":[{"field":"idType","required":true,"desc":"kind of document"},` +
@@ -22,6 +23,7 @@ const (
 		`"refuse_times":3,"refuse_rate":0.250,"scenes":["ads","travel"],"auth_requirement":` + AuthRequirement + `}`
 )
 
+// A card as it is listed and as it is read alone, and its secrets.
 const (
 	ListedCard = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
 		`"card_no":"4931930000001234","cvv":"123","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
@@ -44,20 +46,22 @@ const (
 	CardSecrets = `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"q83vAQ=="}`
 )
 
+// Page is the response of List cards, the first of three pages.
 func Page(cards string) string {
 	return Success(`{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[` + cards + `]}`)
 }
 
+// FreezeRequest is the request that freezes a card.
 func FreezeRequest(card, reference string) string {
 	return "POST /shop/api/v1/cards/suspend\nmultipart/form-data\n\n" +
 		"Content-Disposition: form-data; name=\"cardId\"\n\n" + card + "\n\n" +
 		"Content-Disposition: form-data; name=\"clientTransactionId\"\n\n" + reference
 }
 
-// transferData is the data of a transfer that was taken on.
+// TransferData is the data of a success of SmallTransfer("M-1").
 const TransferData = `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`
 
-// What the service says to smallTransfer("M-1") in tests of references.
+// The service's responses to SmallTransfer("M-1").
 var (
 	TransferDone       = Exchange{Want: SmallTransferRequest("M-1"), Response: Success(TransferData)}
 	TransferRefused    = Refusal(SmallTransferRequest("M-1"))
@@ -65,34 +69,39 @@ var (
 	TransferUnreadable = Exchange{Want: SmallTransferRequest("M-1"), Response: Success(`{"merchant_order_no":"M-1","api_order_no":"A-7","status":[]}`)}
 )
 
-// asksTransfer is the request that smallTransfer makes.
+// SmallTransferRequest is the request of SmallTransfer.
 func SmallTransferRequest(orderNo string) string {
 	return TransferRequest(`{"merchantOrderNo":"` + orderNo + `","payoutCurrency":"EUR","transferAmount":"10.50"}`)
 }
 
+// OrderExists is a refusal.
 const OrderExists = `{"code":422,"msg":"order exists","data":null}`
 
+// Refusal is an exchange that ends with OrderExists.
 func Refusal(want string) Exchange { return Exchange{Want: want, Status: 422, Response: OrderExists} }
 
-// refusalsByNumber are the numbers that guarantee, by the default profile, that
-// nothing happened, with what else they say.
+// RefusalsByNumber are the codes that mean, by the default profile, that a write was not
+// executed, with the sentinels that they match.
 var RefusalsByNumber = map[int]string{
 	400: "Refused", 401: "Refused Unauthorized", 403: "Refused", 404: "Refused NotFound", 405: "Refused",
 	413: "Refused", 415: "Refused", 422: "Refused", 429: "Refused RateLimited",
 }
 
+// PageRequest is the request of page n.
 func PageRequest(n int) string { return fmt.Sprintf("GET /shop/api/v1/cards?page=%d", n) }
 
-// shortCard is a card of which little is known: the rest is missing, which is drift.
+// ShortCard is a card with few fields: those that are missing are drift.
 func ShortCard(id, more string) string {
 	return `{"id":"` + id + `","available":"1.000","pending":0,"frozen":0,"fee":"0.00"` + more + `}`
 }
 
+// ShortPage is a response of List cards.
 func ShortPage(current, last int, cards ...string) string {
 	return Success(fmt.Sprintf(`{"total":9,"per_page":2,"current_page":%d,"last_page":%d,"data":[%s]}`,
 		current, last, strings.Join(cards, ",")))
 }
 
+// A state, a currency and a transfer as the API returns them.
 const (
 	State    = `{"code":"CA-ON","name":"Ontario","country":"CA","countryStandardCode":"CAN"}`
 	Currency = `{"id":9,"payout_currency":"PHP","transfer_type_id":3,"transfer_type_value":"C2C","payout_method_id":1,` +
@@ -101,6 +110,7 @@ const (
 	Transfer = `{"merchant_order_no":"order-1","api_order_no":"api-9","status":"wait_process"}`
 )
 
+// TransferSent is the body of a transfer with all its fields.
 const TransferSent = `{"merchantOrderNo":"order-1","payoutCurrency":"PHP","transferType":"3","payoutMethod":"1",` +
 	`"senderBeneficiaryRelationship":"11","transferAmount":"250.50","senderSourceOfFund":"12","purposeOfRemittance":"13",` +
 	`"senderFirstName":"Maria","senderLastName":"Silva \"Z\\","senderGender":"F","senderMobileNumber":"+351 912 345 678",` +
@@ -109,6 +119,7 @@ const TransferSent = `{"merchantOrderNo":"order-1","payoutCurrency":"PHP","trans
 	`"receiverNativeFirstName":"José","receiverNativeLastName":"Rizal","receiverIdType":"15","receiverIdNumber":"ID-200",` +
 	`"receiverMobileNumber":"+63 917 123 4567","receiverBankAccountNumber":"0001234567","branch":"Makati","swiftCode":"BNORPHMM"}`
 
+// TransferRequest is the request of Create transfer with that body.
 func TransferRequest(body string) string {
 	return "POST /shop/api/v1/remittance/transfer\napplication/json\n\n" + body
 }
