@@ -16,7 +16,7 @@ import (
 // Each benchmark stands beside its baseline, which is named plain or bare: the
 // program scripts/bench compares the two.
 
-// BenchmarkDecode compares decoding a reply, its envelope and every quirk
+// BenchmarkDecode compares decoding a response, its envelope and every quirk
 // included, with encoding/json into a plain struct.
 func BenchmarkDecode(b *testing.B) {
 	for _, tc := range []struct {
@@ -47,7 +47,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// decode does what a call does between the last byte of the reply and its value.
+// decode does what a call does between the last byte of the response and its value.
 func decode[T any](read func(*wire.Codec, *T)) func([]byte) error {
 	return func(body []byte) error {
 		value := new(T)
@@ -188,7 +188,7 @@ func together(b *testing.B, times int, op func() error) {
 	running.Wait()
 }
 
-// serve answers every request with body, and counts connections.
+// serve responds to every request with body, and counts connections.
 func serve(b *testing.B, body []byte) (base string, connections *atomic.Int64) {
 	b.Helper()
 	connections = new(atomic.Int64)

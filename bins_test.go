@@ -42,7 +42,7 @@ func binWanted() cardwire.BIN {
 	}
 }
 
-func TestListBINsReadsEveryMember(t *testing.T) {
+func TestListBINsReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := binWanted()
 	wiretest.NoZeroField(t, want)
@@ -51,7 +51,7 @@ func TestListBINsReadsEveryMember(t *testing.T) {
 	assert.Equal(t, []cardwire.BIN{want}, got)
 }
 
-// Members of one kind must not be read into one another's fields: each flag in
+// Fields of one kind must not be read into one another's fields: each flag in
 // turn is the only one that is not set.
 func TestEachFlagOfABINIsReadByItself(t *testing.T) {
 	t.Parallel()
@@ -203,14 +203,14 @@ func TestBINQuirks(t *testing.T) {
 			t.Parallel()
 			want := binWanted()
 			tc.change(&want)
-			reply := wiretest.Success(`[` + wiretest.Edited(t, wiretest.BIN, tc.old, tc.replacement) + `]`)
-			wiretest.ReadsQuirk(t, wiretest.Anything, reply, (*cardwire.Client).ListBINs, []cardwire.BIN{want}, tc.drift)
+			response := wiretest.Success(`[` + wiretest.Edited(t, wiretest.BIN, tc.old, tc.replacement) + `]`)
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, (*cardwire.Client).ListBINs, []cardwire.BIN{want}, tc.drift)
 		})
 	}
 }
 
 // The raw configs must not lie in a buffer that the next call uses.
-func TestRawFeeConfigsOutliveTheReply(t *testing.T) {
+func TestRawFeeConfigsOutliveTheResponse(t *testing.T) {
 	t.Parallel()
 	other := wiretest.Edited(t, wiretest.Edited(t, wiretest.BIN, `{"fee": 1}`, `{"eef": 9}`), `{"rate": 0.01}`, `{"etar": 99.9}`)
 	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.Anything, Response: wiretest.Success(`[` + wiretest.BIN + `]`)}, {Want: wiretest.Anything, Response: wiretest.Success(`[` + other + `]`)}})
@@ -267,7 +267,7 @@ func TestUnreadableBINs(t *testing.T) {
 		"a range twice": wiretest.Edited(t, wiretest.BIN, wiretest.ForeignFees,
 			`{"1-2":{"fee":1,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},"1-2":{"fee":2,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0}}`),
 		"a repeat in a raw config": wiretest.Edited(t, wiretest.BIN, `{"fee": 1}`, `{"fee":1,"fee":2}`),
-		"a repeated member":        wiretest.Edited(t, wiretest.BIN, `"id":37`, `"id":37,"id":38`),
+		"a field twice":            wiretest.Edited(t, wiretest.BIN, `"id":37`, `"id":37,"id":38`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -363,7 +363,7 @@ func TestBINTypesEncodeUnderTheWireNames(t *testing.T) {
 	}
 }
 
-func TestBINTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+func TestBINTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 	t.Parallel()
 	var bin cardwire.BIN
 	require.NoError(t, json.Unmarshal([]byte(wiretest.BIN), &bin))

@@ -98,7 +98,7 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 }
 
 // Nothing that makes net/http send a request twice is ever in a request, and
-// nothing but what the interface asks for.
+// nothing but what the API asks for.
 func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 	t.Parallel()
 	for _, w := range wiretest.AllWrites() {
@@ -127,7 +127,7 @@ func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 	want := http.Header{
 		"Accept": {"application/json"}, "Authorization": {"Bearer " + wiretest.Key}, "User-Agent": {"cardwire-go/devel"}, "X-Shop": {"7"},
 	}
-	replies := []string{"", wiretest.Page(wiretest.ListedCard), wiretest.Page(wiretest.ListedCard)}
+	responses := []string{"", wiretest.Page(wiretest.ListedCard), wiretest.Page(wiretest.ListedCard)}
 	asked := 0
 	c := wiretest.NewClient(t, nil, cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}), cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		assert.Equal(t, want, r.Header, "attempt %d", asked)
@@ -135,13 +135,13 @@ func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 			values[0] = "redacted"
 		}
 		r.Header.Add("X-Signature", "s")
-		reply := replies[asked]
-		if asked++; reply == "" {
+		response := responses[asked]
+		if asked++; response == "" {
 			return wiretest.Response(r, http.StatusServiceUnavailable, ""), nil
 		}
-		return wiretest.Response(r, http.StatusOK, reply), nil
+		return wiretest.Response(r, http.StatusOK, response), nil
 	})))
 	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Page: 2}, cardwire.WithHeader("X-Shop", "7"))
 	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
-	assert.Equal(t, len(replies), asked)
+	assert.Equal(t, len(responses), asked)
 }

@@ -62,7 +62,7 @@ func secretsWanted(t *testing.T) cardwire.CardSecrets {
 	return cardwire.CardSecrets{Number: wiretest.CardNumber(t, "493193******1234"), CVV: wiretest.CVV(t, "***"), PAN: wiretest.EncryptedPAN(t, "q83vAQ==")}
 }
 
-func TestListCardsReadsEveryMember(t *testing.T) {
+func TestListCardsReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := &cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{listedCardWanted(t)}}
 	wiretest.NoZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
@@ -75,7 +75,7 @@ func TestListCardsReadsEveryMember(t *testing.T) {
 	assert.Equal(t, "123", got.Cards[0].CVV.Reveal())
 }
 
-func TestGetCardReadsEveryMember(t *testing.T) {
+func TestGetCardReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
 	wiretest.NoZeroField(t, want, "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
@@ -121,7 +121,7 @@ func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 	assert.Equal(t, &want, got)
 }
 
-func TestGetCardTrustsRepliesWhereToldTo(t *testing.T) {
+func TestGetCardTrustsResponsesWhereToldTo(t *testing.T) {
 	t.Parallel()
 	profile := cardwire.DefaultProfile()
 	profile.TrustReplies = true
@@ -131,7 +131,7 @@ func TestGetCardTrustsRepliesWhereToldTo(t *testing.T) {
 	assert.Equal(t, "card-1", got.ID)
 }
 
-func TestGetCardSecretsReadsEveryMember(t *testing.T) {
+func TestGetCardSecretsReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := secretsWanted(t)
 	wiretest.NoZeroField(t, want, "Expiry")
@@ -145,7 +145,7 @@ func TestGetCardSecretsReadsEveryMember(t *testing.T) {
 	assert.True(t, got.CVV.IsMasked())
 }
 
-// The interface masks the expiry. Where it does not, it must be read.
+// The API masks the expiry. Where it does not, it must be read.
 func TestGetCardSecretsReadsAnExpiryThatIsNotMasked(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(wiretest.Edited(t, wiretest.CardSecrets, `**/****`, `09/2028`)))
@@ -167,8 +167,8 @@ const uuid4 = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 func TestFreezeCardMakesAReference(t *testing.T) {
 	t.Parallel()
-	reply := wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(`"` + wiretest.OperationID + `"`)}
-	s := wiretest.Script(t, reply, reply)
+	response := wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(`"` + wiretest.OperationID + `"`)}
+	s := wiretest.Script(t, response, response)
 	c := wiretest.NewClient(t, s)
 	first, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1"})
 	require.NoError(t, err)
@@ -255,7 +255,7 @@ var adjustments = map[string]func(context.Context, *cardwire.Client, string) err
 	"RetryOperation":  func(ctx context.Context, c *cardwire.Client, id string) error { return c.RetryOperation(ctx, id) },
 }
 
-func TestAdjustmentAnswers(t *testing.T) {
+func TestAdjustmentResponses(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		data    string
@@ -266,7 +266,7 @@ func TestAdjustmentAnswers(t *testing.T) {
 		{data: `true`},
 		{data: `1`, drift: []cardwire.Drift{{"data", "number for boolean"}}},
 		{data: `"1"`, drift: []cardwire.Drift{{"data", "string for boolean"}}},
-		// It may have been done before, by a request whose answer was lost.
+		// It may have been done before, by a request whose response was lost.
 		{data: `false`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
 		{data: `0`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable, drift: []cardwire.Drift{{"data", "number for boolean"}}},
 		{data: `"0"`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable, drift: []cardwire.Drift{{"data", "string for boolean"}}},
@@ -445,48 +445,48 @@ func TestCardQuirks(t *testing.T) {
 		"null waybill company": {`"CTT"`, `null`, func(c *cardwire.Card) { c.PlatformWaybillCompany = "" }, nil},
 		"null nickname": {`"travel"`, `null`, func(c *cardwire.Card) { c.Nickname = "" },
 			[]cardwire.Drift{{"data.data[].nickname", "null for string"}}},
-		"empty phone":                {`"912345678"`, `""`, func(c *cardwire.Card) { c.HolderPhone = "" }, nil},
-		"empty phone code":           {`"+351"`, `""`, func(c *cardwire.Card) { c.HolderPhoneCode = "" }, nil},
-		"phone code without a plus":  {`"+351"`, `"351"`, func(c *cardwire.Card) { c.HolderPhoneCode = "351" }, nil},
-		"empty mail address":         {`"maria@example.com"`, `""`, func(c *cardwire.Card) { c.HolderEmail = "" }, nil},
-		"BIN of eight digits":        {`"493193"`, `"49319300"`, func(c *cardwire.Card) { c.CardBIN = "49319300" }, nil},
-		"amount of another scale":    {`"123.450"`, `"-0.5"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("-0.5") }, nil},
-		"amount without a fraction":  {`"123.450"`, `"123"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("123") }, nil},
-		"number with an exponent":    {`7.25`, `725e-2`, func(c *cardwire.Card) { c.Pending = wiretest.Dec("7.25") }, nil},
-		"amount beyond 64 bits":      {`"123.450"`, `"12345678901234567890.123"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("12345678901234567890.123") }, nil},
-		"status that is not listed":  {`"status":1,`, `"status":9,`, func(c *cardwire.Card) { c.Status = 9 }, nil},
-		"status below zero":          {`"status":1,`, `"status":-1,`, func(c *cardwire.Card) { c.Status = cardwire.CardLocked }, nil},
-		"amount as a number":         {`"123.450"`, `123.450`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].available", "number for string"}}},
-		"fee as a number":            {`"1.50"`, `1.5`, func(c *cardwire.Card) { c.Fee = wiretest.Dec("1.5") }, []cardwire.Drift{{"data.data[].fee", "number for string"}}},
-		"number as an amount":        {`7.25`, `"7.25"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].pending", "string for number"}}},
-		"id as a number":             {`"card-1"`, `12`, func(c *cardwire.Card) { c.ID = "12" }, []cardwire.Drift{{"data.data[].id", "number for string"}}},
-		"trade id as a number":       {`"trade-2"`, `12`, func(c *cardwire.Card) { c.TradeID = "12" }, []cardwire.Drift{{"data.data[].trade_id", "number for string"}}},
-		"card BIN as a number":       {`"493193"`, `493193`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].card_bin", "number for string"}}},
-		"card number as a number":    {`"4931930000001234"`, `4931930000001234`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].card_no", "number for string"}}},
-		"phone as a number":          {`"912345678"`, `912345678`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].holder_phone", "number for string"}}},
-		"phone code as a number":     {`"+351"`, `351`, func(c *cardwire.Card) { c.HolderPhoneCode = "351" }, []cardwire.Drift{{"data.data[].holder_phone_code", "number for string"}}},
-		"postal code as a number":    {`"1100-048"`, `1100`, func(c *cardwire.Card) { c.HolderAddress.PostalCode = "1100" }, []cardwire.Drift{{"data.data[].holder_address.postalCode", "number for string"}}},
-		"BIN identifier as text":     {`37`, `"37"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].bin_id", "string for number"}}},
-		"BIN identifier as null":     {`37`, `null`, func(c *cardwire.Card) { c.BINID = 0 }, []cardwire.Drift{{"data.data[].bin_id", "null for number"}}},
-		"status as text":             {`"status":1,`, `"status":"1",`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].status", "string for number"}}},
-		"flag 0":                     {`"physical":1`, `"physical":0`, func(c *cardwire.Card) { c.Physical = false }, nil},
-		"flag as text":               {`"physical":1`, `"physical":"1"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "string for number"}}},
-		"flag 0 as text":             {`"physical":1`, `"physical":"0"`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "string for number"}}},
-		"flag true":                  {`"physical":1`, `"physical":true`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "boolean for number"}}},
-		"flag false":                 {`"physical":1`, `"physical":false`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "boolean for number"}}},
-		"flag 2":                     {`"physical":1`, `"physical":2`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
-		"flag null":                  {`"physical":1`, `"physical":null`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "null for number"}}},
-		"empty expiry":               {`"08/2027"`, `""`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "empty string"}}},
-		"empty creation time":        {`"2026-01-02 03:04:05"`, `""`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "empty string"}}},
-		"zero date":                  {`"2026-01-02 03:04:05"`, `"0000-00-00"`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "zero date"}}},
-		"zero date and time":         {`"2026-06-07 08:09:10"`, `"0000-00-00 00:00:00"`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "zero date"}}},
-		"empty time":                 {`"2026-06-07 08:09:10"`, `""`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "empty string"}}},
-		"null expiry":                {`"08/2027"`, `null`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "null for string"}}},
-		"missing nickname":           {`"nickname":"travel",`, ``, func(c *cardwire.Card) { c.Nickname = "" }, []cardwire.Drift{{"data.data[].nickname", "missing field"}}},
-		"missing status":             {`"status":1,`, ``, func(c *cardwire.Card) { c.Status = 0 }, []cardwire.Drift{{"data.data[].status", "missing field"}}},
-		"unknown field":              {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].*", "unknown field"}}},
-		"member in upper case":       {`"nickname"`, `"Nickname"`, func(c *cardwire.Card) { c.Nickname = "" }, []cardwire.Drift{{"data.data[].*", "unknown field"}, {"data.data[].nickname", "missing field"}}},
-		"members of the single form": {`"fee":`, `"account_status":5,"fee":`, func(c *cardwire.Card) { c.AccountStatus = 5 }, nil},
+		"empty phone":               {`"912345678"`, `""`, func(c *cardwire.Card) { c.HolderPhone = "" }, nil},
+		"empty phone code":          {`"+351"`, `""`, func(c *cardwire.Card) { c.HolderPhoneCode = "" }, nil},
+		"phone code without a plus": {`"+351"`, `"351"`, func(c *cardwire.Card) { c.HolderPhoneCode = "351" }, nil},
+		"empty mail address":        {`"maria@example.com"`, `""`, func(c *cardwire.Card) { c.HolderEmail = "" }, nil},
+		"BIN of eight digits":       {`"493193"`, `"49319300"`, func(c *cardwire.Card) { c.CardBIN = "49319300" }, nil},
+		"amount of another scale":   {`"123.450"`, `"-0.5"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("-0.5") }, nil},
+		"amount without a fraction": {`"123.450"`, `"123"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("123") }, nil},
+		"number with an exponent":   {`7.25`, `725e-2`, func(c *cardwire.Card) { c.Pending = wiretest.Dec("7.25") }, nil},
+		"amount beyond 64 bits":     {`"123.450"`, `"12345678901234567890.123"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("12345678901234567890.123") }, nil},
+		"status that is not listed": {`"status":1,`, `"status":9,`, func(c *cardwire.Card) { c.Status = 9 }, nil},
+		"status below zero":         {`"status":1,`, `"status":-1,`, func(c *cardwire.Card) { c.Status = cardwire.CardLocked }, nil},
+		"amount as a number":        {`"123.450"`, `123.450`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].available", "number for string"}}},
+		"fee as a number":           {`"1.50"`, `1.5`, func(c *cardwire.Card) { c.Fee = wiretest.Dec("1.5") }, []cardwire.Drift{{"data.data[].fee", "number for string"}}},
+		"number as an amount":       {`7.25`, `"7.25"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].pending", "string for number"}}},
+		"id as a number":            {`"card-1"`, `12`, func(c *cardwire.Card) { c.ID = "12" }, []cardwire.Drift{{"data.data[].id", "number for string"}}},
+		"trade id as a number":      {`"trade-2"`, `12`, func(c *cardwire.Card) { c.TradeID = "12" }, []cardwire.Drift{{"data.data[].trade_id", "number for string"}}},
+		"card BIN as a number":      {`"493193"`, `493193`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].card_bin", "number for string"}}},
+		"card number as a number":   {`"4931930000001234"`, `4931930000001234`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].card_no", "number for string"}}},
+		"phone as a number":         {`"912345678"`, `912345678`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].holder_phone", "number for string"}}},
+		"phone code as a number":    {`"+351"`, `351`, func(c *cardwire.Card) { c.HolderPhoneCode = "351" }, []cardwire.Drift{{"data.data[].holder_phone_code", "number for string"}}},
+		"postal code as a number":   {`"1100-048"`, `1100`, func(c *cardwire.Card) { c.HolderAddress.PostalCode = "1100" }, []cardwire.Drift{{"data.data[].holder_address.postalCode", "number for string"}}},
+		"BIN identifier as text":    {`37`, `"37"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].bin_id", "string for number"}}},
+		"BIN identifier as null":    {`37`, `null`, func(c *cardwire.Card) { c.BINID = 0 }, []cardwire.Drift{{"data.data[].bin_id", "null for number"}}},
+		"status as text":            {`"status":1,`, `"status":"1",`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].status", "string for number"}}},
+		"flag 0":                    {`"physical":1`, `"physical":0`, func(c *cardwire.Card) { c.Physical = false }, nil},
+		"flag as text":              {`"physical":1`, `"physical":"1"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "string for number"}}},
+		"flag 0 as text":            {`"physical":1`, `"physical":"0"`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "string for number"}}},
+		"flag true":                 {`"physical":1`, `"physical":true`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "boolean for number"}}},
+		"flag false":                {`"physical":1`, `"physical":false`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "boolean for number"}}},
+		"flag 2":                    {`"physical":1`, `"physical":2`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
+		"flag null":                 {`"physical":1`, `"physical":null`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "null for number"}}},
+		"empty expiry":              {`"08/2027"`, `""`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "empty string"}}},
+		"empty creation time":       {`"2026-01-02 03:04:05"`, `""`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "empty string"}}},
+		"zero date":                 {`"2026-01-02 03:04:05"`, `"0000-00-00"`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "zero date"}}},
+		"zero date and time":        {`"2026-06-07 08:09:10"`, `"0000-00-00 00:00:00"`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "zero date"}}},
+		"empty time":                {`"2026-06-07 08:09:10"`, `""`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "empty string"}}},
+		"null expiry":               {`"08/2027"`, `null`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "null for string"}}},
+		"missing nickname":          {`"nickname":"travel",`, ``, func(c *cardwire.Card) { c.Nickname = "" }, []cardwire.Drift{{"data.data[].nickname", "missing field"}}},
+		"missing status":            {`"status":1,`, ``, func(c *cardwire.Card) { c.Status = 0 }, []cardwire.Drift{{"data.data[].status", "missing field"}}},
+		"unknown field":             {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].*", "unknown field"}}},
+		"field in upper case":       {`"nickname"`, `"Nickname"`, func(c *cardwire.Card) { c.Nickname = "" }, []cardwire.Drift{{"data.data[].*", "unknown field"}, {"data.data[].nickname", "missing field"}}},
+		"fields of the single form": {`"fee":`, `"account_status":5,"fee":`, func(c *cardwire.Card) { c.AccountStatus = 5 }, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -528,20 +528,20 @@ func TestSingleCardQuirks(t *testing.T) {
 			[]cardwire.Drift{{"data.consumption_scene_config[].name", "missing field"}}},
 		"missing account status": {`"account_status":5,`, ``, func(c *cardwire.Card) { c.AccountStatus = 0 },
 			[]cardwire.Drift{{"data.account_status", "missing field"}}},
-		"members of the list": {`"fee":`, `"bin_id":37,"nickname":"travel","fee":`, func(c *cardwire.Card) { c.BINID, c.Nickname = 37, "travel" }, nil},
+		"fields of the list": {`"fee":`, `"bin_id":37,"nickname":"travel","fee":`, func(c *cardwire.Card) { c.BINID, c.Nickname = 37, "travel" }, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := singleCardWanted(t)
 			tc.change(&want)
-			reply := wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, tc.old, tc.replacement))
-			wiretest.ReadsQuirk(t, wiretest.Anything, reply, ofCard((*cardwire.Client).GetCard), &want, tc.drift)
+			response := wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, tc.old, tc.replacement))
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, ofCard((*cardwire.Client).GetCard), &want, tc.drift)
 		})
 	}
 }
 
-func TestMembersMayComeInAnyOrder(t *testing.T) {
+func TestFieldsMayComeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Respond(t, wiretest.Anything, `{"data":{"data":[{"platform_waybill_company":"CTT","nickname":"travel","id":"card-1",`+
 		`"status":1,"pending":7.25,"trade_id":"trade-2","frozen":3,"label":"team A","available":"123.450",`+
@@ -573,8 +573,8 @@ func TestCardSecretsQuirks(t *testing.T) {
 			t.Parallel()
 			want := secretsWanted(t)
 			tc.change(&want)
-			reply := wiretest.Success(wiretest.Edited(t, wiretest.CardSecrets, tc.old, tc.replacement))
-			wiretest.ReadsQuirk(t, wiretest.Anything, reply, ofCard((*cardwire.Client).GetCardSecrets), &want, tc.drift)
+			response := wiretest.Success(wiretest.Edited(t, wiretest.CardSecrets, tc.old, tc.replacement))
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, ofCard((*cardwire.Client).GetCardSecrets), &want, tc.drift)
 		})
 	}
 }
@@ -729,7 +729,7 @@ func TestCardTypesEncodeUnderTheWireNames(t *testing.T) {
 	}
 }
 
-func TestCardTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+func TestCardTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 	t.Parallel()
 	t.Run("listed card", func(t *testing.T) {
 		t.Parallel()

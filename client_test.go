@@ -74,7 +74,7 @@ func TestNewRefuses(t *testing.T) {
 		"a nil map for a journal":     {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithJournal(memory(nil))}, "WithJournal: the journal is nil"},
 		"a nil logger":                {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLogger(nil)}, "WithLogger: the logger is nil or has no handler"},
 		"a nil journal":               {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithJournal(nil)}, "WithJournal: the journal is nil"},
-		"negative repeats":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: -1})}, "WithRetry: no value of the policy may be negative"},
+		"negative retries":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: -1})}, "WithRetry: no value of the policy may be negative"},
 		"a negative scale":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: -1})}, "WithRetry: no value of the policy may be negative"},
 		"a negative bound":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: -1})}, "WithRetry: no value of the policy may be negative"},
 		"a negative wait":             {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: no value of the policy may be negative"},

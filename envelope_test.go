@@ -40,7 +40,7 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"code":422}`,
 		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"c\u006fde":422}`,
 		`{"\u0063ode":422,"msg":"success","data":` + wiretest.TransferData + `,"code":200}`,
-		// Other members twice.
+		// Other fields twice.
 		`{"code":200,"msg":"success","msg":"success","data":` + wiretest.TransferData + `}`,
 		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"data":` + wiretest.TransferData + `}`,
 		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"x":1,"x":1}`,
@@ -98,14 +98,14 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 		body   string
 		drifts []cardwire.Drift
 	}{
-		"as the interface says":   {body: wiretest.Success(wiretest.TransferData)},
+		"as the API documents it": {body: wiretest.Success(wiretest.TransferData)},
 		"in another order":        {body: `{"data":` + wiretest.TransferData + `,"code":200,"msg":"success"}`},
 		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + wiretest.TransferData + " }\n"},
 		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + wiretest.TransferData + `}`},
 		"with another text":       {body: `{"code":200,"msg":"done","data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"msg", "unknown success message"}}},
 		"without a text":          {body: `{"code":200,"data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"msg", "missing field"}}},
 		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"msg", "null for string"}}},
-		"with unknown members":    {body: `{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
+		"with unknown fields":     {body: `{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
 		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
 		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"more":` + deep + `}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
 		"with an unknown in data": {body: `{"code":200,"msg":"success","data":{"merchant_order_no":"M-1","fee":1,"api_order_no":"A-1","status":"wait_process","fee2":1}}`, drifts: []cardwire.Drift{{"data.*", "unknown field"}}},
@@ -153,7 +153,7 @@ func TestDataOfAFailureIsNotRead(t *testing.T) {
 	}
 }
 
-// What is no code but perhaps a card number is not shown as one.
+// What is no code but perhaps a card number is not printed as one.
 func TestACodeOfMoreThan32BitsIsUnreadable(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]wiretest.Facts{

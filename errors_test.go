@@ -48,7 +48,7 @@ func TestTheZeroOutcomeIsUnknown(t *testing.T) {
 	assert.ErrorIs(t, &cardwire.Error{}, cardwire.ErrOutcomeUnknown)
 }
 
-func TestOutcomeTexts(t *testing.T) {
+func TestOutcomeStrings(t *testing.T) {
 	t.Parallel()
 	for o, want := range map[cardwire.Outcome]string{
 		cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeNotSent: "not sent", cardwire.OutcomeRefused: "refused", cardwire.OutcomeExecuted: "executed",
@@ -61,7 +61,7 @@ func TestOutcomeTexts(t *testing.T) {
 // detail is a sentinel with what it is about.
 func detail(kind error, words string) error { return fmt.Errorf("%w: %s", kind, words) }
 
-func TestErrorTexts(t *testing.T) {
+func TestErrorStrings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
@@ -175,7 +175,7 @@ var causes = []error{
 }
 
 // A money transfer that is not settled must never read as if it could be
-// repeated, whatever the service or a function of the caller's said.
+// retried, whatever the service or a function of the caller's said.
 func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 	t.Parallel()
 	safe := regexp.MustCompile(`nothing (happened|was)|safe|call(ing)? again|was done|corrected`)
@@ -350,7 +350,7 @@ func TestNextStep(t *testing.T) {
 	t.Parallel()
 	var none *cardwire.Error
 	var noneAsError error = none
-	answered := func(o cardwire.Outcome, status, code int) *cardwire.Error {
+	refusal := func(o cardwire.Outcome, status, code int) *cardwire.Error {
 		e := transferError(o, nil)
 		e.HTTPStatus, e.Code = status, code
 		return e
@@ -386,21 +386,21 @@ func TestNextStep(t *testing.T) {
 		"a detail of that":     {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrInvalidParams, "Limit must not be negative")), cardwire.StepFail},
 
 		"refused":                  {transferError(cardwire.OutcomeRefused, nil), cardwire.StepFail},
-		"422":                      {answered(cardwire.OutcomeRefused, 422, 422), cardwire.StepFail},
-		"400":                      {answered(cardwire.OutcomeRefused, 400, 1020), cardwire.StepFail},
-		"404 in an envelope":       {answered(cardwire.OutcomeRefused, 404, 404), cardwire.StepFail},
-		"401":                      {answered(cardwire.OutcomeRefused, 401, 401), cardwire.StepRetry},
-		"403":                      {answered(cardwire.OutcomeRefused, 403, 1), cardwire.StepRetry},
-		"405":                      {answered(cardwire.OutcomeRefused, 405, 1), cardwire.StepRetry},
-		"413":                      {answered(cardwire.OutcomeRefused, 413, 1), cardwire.StepRetry},
-		"415":                      {answered(cardwire.OutcomeRefused, 415, 1), cardwire.StepRetry},
-		"429":                      {answered(cardwire.OutcomeRefused, 429, 1), cardwire.StepRetry},
-		"code 401":                 {answered(cardwire.OutcomeRefused, 200, 401), cardwire.StepRetry},
-		"code 403":                 {answered(cardwire.OutcomeRefused, 400, 403), cardwire.StepRetry},
-		"code 405":                 {answered(cardwire.OutcomeRefused, 200, 405), cardwire.StepRetry},
-		"code 413":                 {answered(cardwire.OutcomeRefused, 200, 413), cardwire.StepRetry},
-		"code 415":                 {answered(cardwire.OutcomeRefused, 200, 415), cardwire.StepRetry},
-		"code 429":                 {answered(cardwire.OutcomeRefused, 200, 429), cardwire.StepRetry},
+		"422":                      {refusal(cardwire.OutcomeRefused, 422, 422), cardwire.StepFail},
+		"400":                      {refusal(cardwire.OutcomeRefused, 400, 1020), cardwire.StepFail},
+		"404 in an envelope":       {refusal(cardwire.OutcomeRefused, 404, 404), cardwire.StepFail},
+		"401":                      {refusal(cardwire.OutcomeRefused, 401, 401), cardwire.StepRetry},
+		"403":                      {refusal(cardwire.OutcomeRefused, 403, 1), cardwire.StepRetry},
+		"405":                      {refusal(cardwire.OutcomeRefused, 405, 1), cardwire.StepRetry},
+		"413":                      {refusal(cardwire.OutcomeRefused, 413, 1), cardwire.StepRetry},
+		"415":                      {refusal(cardwire.OutcomeRefused, 415, 1), cardwire.StepRetry},
+		"429":                      {refusal(cardwire.OutcomeRefused, 429, 1), cardwire.StepRetry},
+		"code 401":                 {refusal(cardwire.OutcomeRefused, 200, 401), cardwire.StepRetry},
+		"code 403":                 {refusal(cardwire.OutcomeRefused, 400, 403), cardwire.StepRetry},
+		"code 405":                 {refusal(cardwire.OutcomeRefused, 200, 405), cardwire.StepRetry},
+		"code 413":                 {refusal(cardwire.OutcomeRefused, 200, 413), cardwire.StepRetry},
+		"code 415":                 {refusal(cardwire.OutcomeRefused, 200, 415), cardwire.StepRetry},
+		"code 429":                 {refusal(cardwire.OutcomeRefused, 200, 429), cardwire.StepRetry},
 		"the sentinel of the key":  {transferError(cardwire.OutcomeRefused, cardwire.ErrUnauthorized), cardwire.StepRetry},
 		"the sentinel of the rate": {transferError(cardwire.OutcomeRefused, cardwire.ErrRateLimited), cardwire.StepRetry},
 		"bare":                     {transferError(cardwire.OutcomeRefused, cardwire.ErrUnreadable), cardwire.StepRetry},

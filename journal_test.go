@@ -173,7 +173,7 @@ func panicAtFirst(calls *int) {
 }
 
 // What was sent when a doer panicked is unknown, in memory and in the journal.
-func TestAPanicLeavesTheReferenceUndecided(t *testing.T) {
+func TestAPanicLeavesTheReferenceUnknown(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	doer := wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -191,7 +191,7 @@ func TestAPanicLeavesTheReferenceUndecided(t *testing.T) {
 	assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}, journal.Results)
 }
 
-func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
+func TestAReferenceThatIsUnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Converse(t, []wiretest.Exchange{
 		wiretest.TransferBroken, wiretest.TransferRefused, wiretest.TransferRefused, wiretest.Refusal(wiretest.SmallTransferRequest("M-2")), wiretest.Refusal(wiretest.FreezeRequest("c1", wiretest.FreezeID)),
@@ -210,7 +210,7 @@ func TestAnUndecidedReferenceStaysUnknown(t *testing.T) {
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome, "another operation under the same reference")
 }
 
-func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
+func TestASuccessOfAnUnknownReferenceIsASuccess(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferDone})
 	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
@@ -221,7 +221,7 @@ func TestASuccessOfAnUndecidedReferenceIsASuccess(t *testing.T) {
 
 // 429 and 401 guarantee that nothing happened, but not of a reference that was
 // sent before.
-func TestNoRefusalDecidesAnUndecidedReference(t *testing.T) {
+func TestNoRefusalResolvesAnUnknownReference(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 404, 429} {
 		c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, {Want: wiretest.SmallTransferRequest("M-1"), Status: status}})
@@ -380,14 +380,14 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 	}{
 		"success":                           {wiretest.TransferDone, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}},
 		"refusal":                           {wiretest.TransferRefused, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}},
-		"no answer":                         {wiretest.TransferBroken, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
-		"an answer that is half readable":   {wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-7"}},
+		"no response":                       {wiretest.TransferBroken, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
+		"a response that is half readable":  {wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-7"}},
 		"a response without the identifier": {wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{}`)}, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
-		"the answer to another order": {
+		"the response to another order": {
 			wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
 			cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown},
 		},
-		"the answer to another order, without the identifier": {
+		"the response to another order, without the identifier": {
 			wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
 			cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown},
 		},
@@ -470,11 +470,11 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 		err  error
 		want wiretest.Facts
 	}{
-		"an error":           {down, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}},
-		"undecided":          {&cardwire.DuplicateIntent{}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
-		"executed":           {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		"wrapped, executed":  {fmt.Errorf("4111111111111111: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}), wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		"wrapped, undecided": {fmt.Errorf("%w: %w", down, &cardwire.DuplicateIntent{}), wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+		"an error":          {down, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}},
+		"unknown":           {&cardwire.DuplicateIntent{}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+		"executed":          {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"wrapped, executed": {fmt.Errorf("4111111111111111: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}), wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}},
+		"wrapped, unknown":  {fmt.Errorf("%w: %w", down, &cardwire.DuplicateIntent{}), wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -511,7 +511,7 @@ func TestAnotherBodyUnderAReference(t *testing.T) {
 			nil, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent OtherBody"},
 			"cardwire: CreateTransfer M-1: not sent: this reference was already used for a different request: use a new reference, once it is known what became of this one",
 		},
-		"the first is undecided": {
+		"the first is unknown": {
 			&cardwire.DuplicateIntent{}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
 			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: use a new reference, once it is known what became of this one",
 		},
@@ -541,7 +541,7 @@ func TestAnotherBodyUnderAReference(t *testing.T) {
 }
 
 // A UUID is the same in capital letters.
-func TestAnOperationIsUndecidedInEitherCase(t *testing.T) {
+func TestAnOperationIsUnknownInEitherCase(t *testing.T) {
 	t.Parallel()
 	const upper = "6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B"
 	journal := new(wiretest.Journal)
@@ -614,9 +614,9 @@ func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
 	}
 }
 
-// Where the service deduplicates, a caller may repeat an undecided reference,
+// Where the service deduplicates, a caller may retry an unknown reference,
 // and nothing but that.
-func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
+func TestServerDeduplicatesLiftsUnknownReferencesOnly(t *testing.T) {
 	t.Parallel()
 	p := cardwire.DefaultProfile()
 	p.ServerDeduplicates = true
@@ -626,11 +626,11 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 		want     cardwire.Outcome
 		recorded []cardwire.IntentResult
 	}{
-		"undecided, then done":       {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferDone}, cardwire.OutcomeExecuted, []cardwire.IntentResult{{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}}},
-		"undecided, then refused":    {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferRefused}, cardwire.OutcomeUnknown, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}},
-		"undecided, then no answer":  {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferBroken}, cardwire.OutcomeUnknown, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}},
+		"unknown, then done":         {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferDone}, cardwire.OutcomeExecuted, []cardwire.IntentResult{{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}}},
+		"unknown, then refused":      {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferRefused}, cardwire.OutcomeUnknown, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}},
+		"unknown, then no response":  {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferBroken}, cardwire.OutcomeUnknown, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}},
 		"executed":                   {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, nil, cardwire.OutcomeExecuted, nil},
-		"undecided, wrapped":         {fmt.Errorf("not on record: %w", &cardwire.DuplicateIntent{}), nil, cardwire.OutcomeUnknown, nil},
+		"unknown, wrapped":           {fmt.Errorf("not on record: %w", &cardwire.DuplicateIntent{}), nil, cardwire.OutcomeUnknown, nil},
 		"a journal that is not well": {errors.New("down"), nil, cardwire.OutcomeNotSent, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -643,9 +643,9 @@ func TestServerDeduplicatesLiftsUndecidedReferencesOnly(t *testing.T) {
 	}
 }
 
-// That this repeat was not sent does not say that the first was not: a caller
+// That this retry was not sent does not say that the first was not: a caller
 // who settles the order on "not sent" would settle it wrongly.
-func TestARepeatThatWasNotSentLeavesTheIntentUndecided(t *testing.T) {
+func TestARetryThatWasNotSentLeavesTheIntentUnresolved(t *testing.T) {
 	t.Parallel()
 	p := cardwire.DefaultProfile()
 	p.ServerDeduplicates = true
@@ -738,7 +738,7 @@ func TestTheHashOfABodyTellsBodiesApart(t *testing.T) {
 	assert.NotEqual(t, closing(cardwire.Request{JSON: []int{1}}), closing(cardwire.Request{JSON: []int{2}}))
 }
 
-// A journal that does not answer ends with the call's own deadline.
+// A journal that hangs ends with the call's own deadline.
 func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -769,7 +769,7 @@ func TestADuplicateIntentSaysHowTheEarlierOneStands(t *testing.T) {
 
 // A caller who settles an order on "not sent" asks about the order, not about
 // the last try of it.
-func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
+func TestWhatIsNotSentDoesNotResolveAnUnknownReference(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -793,7 +793,7 @@ func TestWhatIsNotSentDoesNotDecideAnUndecidedReference(t *testing.T) {
 }
 
 // A journal is a caller's: what it returns must not be believed blindly.
-func TestAnOddDuplicateIsUndecided(t *testing.T) {
+func TestAnOddDuplicateIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, odd := range []*cardwire.DuplicateIntent{nil, {Outcome: 7}, {Outcome: -1}, {Outcome: cardwire.OutcomeExecuted, InProgress: true}} {
 		c := wiretest.Unasked(t, cardwire.WithJournal(&wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return odd }}))
@@ -1183,13 +1183,13 @@ func TestWhatProvesThatATransferWasExecuted(t *testing.T) {
 // A message that is not a success's, beside good data, is drift.
 func TestAStrangeMessageBesideGoodDataIsDrift(t *testing.T) {
 	t.Parallel()
-	reply := `{"code":200,"msg":"order exists","data":` + wiretest.TransferData + `}`
+	response := `{"code":200,"msg":"order exists","data":` + wiretest.TransferData + `}`
 	observe, told := wiretest.Drifts()
-	transfer, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), reply, observe).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	transfer, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, observe).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
 	assert.Equal(t, []cardwire.Drift{{"msg", "unknown success message"}}, *told)
-	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), reply, cardwire.WithStrictDrift()).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, cardwire.WithStrictDrift()).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 	assert.Equal(t, "Executed Drift", wiretest.FactsOf(t, err).Is)
 }
 

@@ -137,10 +137,10 @@ func TestObserversAreToldHowAWriteEnded(t *testing.T) {
 		asked wiretest.Exchange
 		want  cardwire.CallResult
 	}{
-		"success":   {wiretest.TransferDone, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
-		"refused":   {wiretest.TransferRefused, cardwire.CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: cardwire.OutcomeRefused}},
-		"no answer": {wiretest.TransferBroken, cardwire.CallResult{Attempts: 1}},
-		"executed":  {wiretest.TransferUnreadable, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: cardwire.OutcomeExecuted}},
+		"success":     {wiretest.TransferDone, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
+		"refused":     {wiretest.TransferRefused, cardwire.CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: cardwire.OutcomeRefused}},
+		"no response": {wiretest.TransferBroken, cardwire.CallResult{Attempts: 1}},
+		"executed":    {wiretest.TransferUnreadable, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: cardwire.OutcomeExecuted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestLogger(t *testing.T) {
 			"level=DEBUG msg=\"cardwire: attempt\" operation=CreateTransfer status=0 duration=1s outcome=unknown\n" +
 				"level=ERROR msg=\"cardwire: a write failed\" operation=CreateTransfer reference=M-1 outcome=unknown step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n",
 		},
-		"a repeat": {
+		"a retry": {
 			[]wiretest.Exchange{
 				{Want: "GET /shop/api/v1/cards/info?id=o1", Status: 429, Header: "Retry-After: 7", Response: `{"code":429,"msg":"no","data":null}`},
 				{Want: "GET /shop/api/v1/cards/info?id=o1", Err: wiretest.ErrBroken},
@@ -280,8 +280,8 @@ func TestLoggerTellsTheOutcomeOfTheReference(t *testing.T) {
 	assert.Contains(t, log.String(), "code=422 outcome=unknown")
 }
 
-// What is not repeated after all, because the limiter says no, is logged once.
-func TestLoggerHearsOfNoRepeatThatTheLimiterStops(t *testing.T) {
+// A retry that the limiter refuses is not logged.
+func TestLoggerHearsOfNoRetryThatTheLimiterStops(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	waits := 0
@@ -309,7 +309,7 @@ func TestLoggerOfWarningsOnly(t *testing.T) {
 	assert.Contains(t, log.String(), `level=WARN msg="cardwire: the attempt failed and is retried" operation=ListBINs status=503`)
 }
 
-// driftKinds has every kind of drift there is, in the reply of an operation.
+// driftKinds has every kind of drift there is, in the response of an operation.
 func driftKinds(t *testing.T) map[string]driftCase {
 	t.Helper()
 	bin := func(old, replacement string) string {
@@ -344,12 +344,12 @@ func driftKinds(t *testing.T) map[string]driftCase {
 	}
 }
 
-// driftCase is a reply, the place of the drift in it, the call that reads it
+// driftCase is a response, the place of the drift in it, the call that reads it
 // and what it reads in that place all the same.
 type driftCase struct {
-	reply, path string
-	read        func(context.Context, *cardwire.Client) (any, error)
-	want        any
+	response, path string
+	read           func(context.Context, *cardwire.Client) (any, error)
+	want           any
 }
 
 func maintained(b *cardwire.BIN) any { return b.Maintain }
@@ -387,7 +387,7 @@ func TestEveryKindOfDrift(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				io.WriteString(w, tc.reply)
+				io.WriteString(w, tc.response)
 			}))
 			t.Cleanup(server.Close)
 			client := func(opts ...cardwire.Option) *cardwire.Client {
@@ -446,10 +446,10 @@ func TestNoKindOfDriftIsForgotten(t *testing.T) {
 func TestDriftIsToldOnceAPlace(t *testing.T) {
 	t.Parallel()
 	heard, drifts := wiretest.Drifts()
-	reply := wiretest.Success(`[{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT","zip":"1","zap":"2"},` +
+	response := wiretest.Success(`[{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT","zip":"1","zap":"2"},` +
 		`{"code":2,"name":"Porto","country":"PT","countryStandardCode":"PRT","zip":"1"},` +
 		`{"code":3,"name":"Faro","country":"PT","countryStandardCode":"PRT","zip":"1"}]`)
-	states := wiretest.Exchange{Want: "GET /shop/api/v1/remittance/states", Response: reply}
+	states := wiretest.Exchange{Want: "GET /shop/api/v1/remittance/states", Response: response}
 	c := wiretest.Converse(t, []wiretest.Exchange{states, states}, heard)
 	for range 2 {
 		*drifts = nil

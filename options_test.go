@@ -100,7 +100,7 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
 	_, err = c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
 	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
-	assert.Equal(t, []string{"Bearer key-1", "Bearer key-1", "Bearer key-2"}, sent, "a repeat is not another call")
+	assert.Equal(t, []string{"Bearer key-1", "Bearer key-1", "Bearer key-2"}, sent, "a retry is not another call")
 	assert.Equal(t, "*** is old", wiretest.Failure(t, err).Message, "the key of this very call is masked")
 }
 
@@ -131,7 +131,7 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	}
 }
 
-// A source that does not answer ends with the call's own deadline.
+// A source that hangs ends with the call's own deadline.
 func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestALimiterThatFails(t *testing.T) {
 			assert.NotContains(t, err.Error(), "4111")
 		})
 	}
-	t.Run("before a repeat", func(t *testing.T) {
+	t.Run("before a retry", func(t *testing.T) {
 		t.Parallel()
 		waits := 0
 		c := wiretest.Converse(t, []wiretest.Exchange{{Want: "GET /shop/api/v1/bins", Status: 503}}, cardwire.WithRetry(wiretest.QuickRetry), cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
@@ -209,14 +209,14 @@ func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 
 func TestWithMaxResponseBytes(t *testing.T) {
 	t.Parallel()
-	reply := wiretest.Success(`["493193"]`)
+	response := wiretest.Success(`["493193"]`)
 	const asked = "GET /shop/api/v1/bins/maintenance"
-	bins, err := wiretest.Respond(t, asked, reply, cardwire.WithMaxResponseBytes(int64(len(reply)))).ListBINsUnderMaintenance(t.Context())
+	bins, err := wiretest.Respond(t, asked, response, cardwire.WithMaxResponseBytes(int64(len(response)))).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"493193"}, bins)
 
-	short := wiretest.Converse(t, []wiretest.Exchange{{Want: asked, Response: reply}, {Want: wiretest.SmallTransferRequest("M-1"), Response: reply}},
-		cardwire.WithMaxResponseBytes(int64(len(reply))-1), cardwire.WithRetry(wiretest.QuickRetry))
+	short := wiretest.Converse(t, []wiretest.Exchange{{Want: asked, Response: response}, {Want: wiretest.SmallTransferRequest("M-1"), Response: response}},
+		cardwire.WithMaxResponseBytes(int64(len(response))-1), cardwire.WithRetry(wiretest.QuickRetry))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
 	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}, wiretest.FactsOf(t, err))
 	_, err = short.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
@@ -268,8 +268,8 @@ func TestTimeoutOfACall(t *testing.T) {
 	}
 }
 
-// Repeats and waits count as well.
-func TestTimeoutIncludesRepeats(t *testing.T) {
+// Retries and waits count as well.
+func TestTimeoutIncludesRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {

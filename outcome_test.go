@@ -26,8 +26,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// replyCase is a reply, and what is told of it to one who sent a write.
-type replyCase struct {
+// responseCase is a response, and what is told of it to one who sent a write.
+type responseCase struct {
 	name   string
 	status string // with reason, as "200 OK"
 	header string // lines
@@ -38,22 +38,22 @@ type replyCase struct {
 }
 
 // text is what goes out for an operation.
-func (c replyCase) text(w wiretest.Write) string {
+func (c responseCase) text(w wiretest.Write) string {
 	if c.status == "" {
 		return c.raw
 	}
 	return loopback.Response(c.status, c.header, strings.ReplaceAll(c.body, "<data>", w.Data))
 }
 
-// Replies that no answer can be read from: whatever was done, nobody knows.
-func brokenReplies() []replyCase {
+// Responses that cannot be read: the outcome is unknown.
+func brokenResponses() []responseCase {
 	unknown := func(status int, is, phases string) wiretest.Facts {
 		return wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: is, HTTPStatus: status, Phases: phases}
 	}
 	sent := unknown(0, "Unknown", "sent")
-	return []replyCase{
-		{name: "reset without an answer", reset: true, want: sent},
-		{name: "closed without an answer", want: sent},
+	return []responseCase{
+		{name: "reset without a response", reset: true, want: sent},
+		{name: "closed without a response", want: sent},
 		{name: "closed within the status line", raw: "HTTP/1.", want: sent},
 		{name: "closed within the headers", raw: "HTTP/1.1 200 OK\r\nContent-Le", want: sent},
 		{name: "garbage", raw: "SSH-2.0-OpenSSH_9.6\r\n", want: sent},
@@ -128,10 +128,10 @@ func paddedRefusal(size int) string {
 }
 
 // Redirects are never followed: what was sent may have been executed before.
-func redirectReplies() []replyCase {
-	var cases []replyCase
+func redirectResponses() []responseCase {
+	var cases []responseCase
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308, 399} {
-		cases = append(cases, replyCase{
+		cases = append(cases, responseCase{
 			name: fmt.Sprint("a redirect within the service, ", status),
 			raw:  fmt.Sprintf("HTTP/1.1 %d Elsewhere\r\nLocation: /api/v1/cards\r\nContent-Length: 0\r\n\r\n", status),
 			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: status},
@@ -141,32 +141,32 @@ func redirectReplies() []replyCase {
 }
 
 // Readable envelopes whose code is not that of a success, under a status that is.
-func codeReplies() []replyCase {
-	var cases []replyCase
+func codeResponses() []responseCase {
+	var cases []responseCase
 	for code, is := range wiretest.RefusalsByNumber {
-		cases = append(cases, replyCase{
+		cases = append(cases, responseCase{
 			name: fmt.Sprint("code ", code), status: "200 OK",
 			body: fmt.Sprintf(`{"code":%d,"msg":"not possible","data":{"merchant_order_no":"M-2"}}`, code),
 			want: wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is, HTTPStatus: 200, Code: code, Message: "not possible"},
 		})
 	}
 	for _, code := range []int{-200, -1, 1, 199, 201, 204, 402, 406, 408, 409, 410, 418, 423, 425, 500, 502, 503, 599, 1001, 20000} {
-		cases = append(cases, replyCase{
+		cases = append(cases, responseCase{
 			name: fmt.Sprint("code ", code), status: "200 OK",
 			body: fmt.Sprintf(`{"code":%d,"msg":"who knows","data":null}`, code),
 			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: code, Message: "who knows"},
 		})
 	}
 	return append(cases,
-		replyCase{
+		responseCase{
 			name: "code 0", status: "200 OK", body: `{"code":0,"msg":"success","data":<data>}`,
 			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Message: "success"},
 		},
-		replyCase{
+		responseCase{
 			name: "a refusal under another status of success", status: "201 Created", body: `{"code":422,"msg":"no","data":null}`,
 			want: wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 201, Code: 422, Message: "no"},
 		},
-		replyCase{
+		responseCase{
 			name: "a refusal that says when to come again", status: "200 OK", header: "Retry-After: 7\r\n",
 			body: `{"code":429,"msg":"slow down","data":null}`,
 			want: wiretest.Facts{
@@ -174,7 +174,7 @@ func codeReplies() []replyCase {
 				Message: "slow down", RetryAfter: 7 * time.Second,
 			},
 		},
-		replyCase{
+		responseCase{
 			name: "an informational status before a refusal",
 			raw:  "HTTP/1.1 103 Early Hints\r\n\r\n" + loopback.Response("200 OK", "", `{"code":422,"msg":"no","data":null}`),
 			want: wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"},
@@ -183,8 +183,8 @@ func codeReplies() []replyCase {
 }
 
 // HTTP statuses of failures.
-func statusReplies() []replyCase {
-	var cases []replyCase
+func statusResponses() []responseCase {
+	var cases []responseCase
 	for status, is := range wiretest.RefusalsByNumber {
 		want := wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is, HTTPStatus: status}
 		unknown := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1), HTTPStatus: status}
@@ -193,23 +193,23 @@ func statusReplies() []replyCase {
 			bare = wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is + " Unreadable", HTTPStatus: status}
 		}
 		for name, body := range map[string]string{"HTML": "<h1>Forbidden</h1>", "no body": "", "a list": "[]"} {
-			cases = append(cases, replyCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: bare})
+			cases = append(cases, responseCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: bare})
 		}
-		cases = append(cases, replyCase{
+		cases = append(cases, responseCase{
 			name: fmt.Sprint(status, " and two codes"), status: fmt.Sprint(status, " No"),
 			body: `{"code":200,"code":422,"msg":"m","data":null}`, want: unknown,
 		})
 		for _, code := range []int{1, 201, 422, 499, 600, 1001} {
 			w := want
 			w.Code, w.Message = code, "no"
-			cases = append(cases, replyCase{
+			cases = append(cases, responseCase{
 				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
 				body: fmt.Sprintf(`{"code":%d,"msg":"no","data":null}`, code), want: w,
 			})
 		}
 		// The status says no, the code says yes or that it does not know.
 		for _, code := range []int{200, 500, 503, 599} {
-			cases = append(cases, replyCase{
+			cases = append(cases, responseCase{
 				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
 				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code),
 				want: wiretest.Facts{
@@ -219,7 +219,7 @@ func statusReplies() []replyCase {
 			})
 		}
 	}
-	cases = append(cases, replyCase{
+	cases = append(cases, responseCase{
 		name: "429 that says when to come again", status: "429 Too Many Requests", header: "Retry-After: 40\r\n",
 		body: `{"code":429,"msg":"slow down","data":null}`,
 		want: wiretest.Facts{
@@ -230,12 +230,12 @@ func statusReplies() []replyCase {
 	for _, status := range []int{402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 501, 502, 503, 504, 505, 511, 599, 600, 999} {
 		want := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: status}
 		for name, body := range map[string]string{"HTML": "<h1>No</h1>", "no body": ""} {
-			cases = append(cases, replyCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+			cases = append(cases, responseCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
 		}
 		for _, code := range []int{200, 422, 500} {
 			w := want
 			w.Code, w.Message = code, "hm"
-			cases = append(cases, replyCase{
+			cases = append(cases, responseCase{
 				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
 				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code), want: w,
 			})
@@ -246,7 +246,7 @@ func statusReplies() []replyCase {
 
 func TestOutcomeOfAWrite(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(brokenReplies(), redirectReplies(), codeReplies(), statusReplies())
+	cases := slices.Concat(brokenResponses(), redirectResponses(), codeResponses(), statusResponses())
 	for _, w := range wiretest.AllWrites() {
 		t.Run(w.Op, func(t *testing.T) {
 			t.Parallel()
@@ -330,7 +330,7 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 	t.Parallel()
 	for _, w := range wiretest.AllWrites() {
-		for name, reply := range map[string]string{
+		for name, response := range map[string]string{
 			"200":                      loopback.Response("200 OK", "", `{"code":200,"msg":"success","data":`+w.Data+`}`),
 			"201":                      loopback.Response("201 Created", "", `{"code":200,"msg":"Uploaded","data":`+w.Data+`}`),
 			"data first":               loopback.Response("200 OK", "", `{"data":`+w.Data+`,"msg":"success","code":200}`),
@@ -341,7 +341,7 @@ func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
 		} {
 			t.Run(w.Op+" "+name, func(t *testing.T) {
 				t.Parallel()
-				s := loopback.Serve(t, loopback.Say(reply))
+				s := loopback.Serve(t, loopback.Say(response))
 				require.NoError(t, w.Call(t.Context(), wiretest.ClientOver(t, s.Base)))
 				assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
 			})
@@ -381,9 +381,9 @@ func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 			opts    []cardwire.CallOption
 			phases  string
 		}{
-			"no repeats":                {0, nil, "connect"},
-			"one repeat":                {1, nil, "connect connect"},
-			"two repeats":               {2, nil, "connect connect connect"},
+			"no retries":                {0, nil, "connect"},
+			"one retry":                 {1, nil, "connect connect"},
+			"two retries":               {2, nil, "connect connect connect"},
 			"never more than two":       {9, nil, "connect connect connect"},
 			"none if the call says so ": {2, []cardwire.CallOption{cardwire.WithoutRetry()}, "connect"},
 		} {
@@ -466,7 +466,7 @@ func (e *endingContext) Err() error {
 	}
 }
 
-func TestAWriteWhoseContextEndsWhileItWaitsForTheAnswer(t *testing.T) {
+func TestAWriteWhoseContextEndsWhileItWaitsForTheResponse(t *testing.T) {
 	t.Parallel()
 	for _, w := range wiretest.AllWrites() {
 		for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -512,7 +512,7 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 	p.RefusedCodes = []int{1001}
 	p.RefusedStatuses = []int{409}
 	p.BareRefusedStatuses = []int{410}
-	for reply, want := range map[string]wiretest.Facts{
+	for response, want := range map[string]wiretest.Facts{
 		loopback.Response("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
 		loopback.Response("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
 		loopback.Response("409 Conflict", "", `{"code":7,"msg":"no"}`):          {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 409, Code: 7, Message: "no"},
@@ -520,9 +520,9 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 		loopback.Response("410 Gone", "", `no`):                                 {Outcome: cardwire.OutcomeRefused, Is: "Refused Unreadable", HTTPStatus: 410},
 		loopback.Response("404 No", "", `no`):                                   {Outcome: cardwire.OutcomeUnknown, Is: "Unknown NotFound", HTTPStatus: 404},
 	} {
-		t.Run(reply, func(t *testing.T) {
+		t.Run(response, func(t *testing.T) {
 			t.Parallel()
-			s := loopback.Serve(t, loopback.Say(reply))
+			s := loopback.Serve(t, loopback.Say(response))
 			_, err := wiretest.ClientOver(t, s.Base, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 			assert.Equal(t, want, wiretest.FactsOf(t, err))
 		})
@@ -537,59 +537,59 @@ func TestOutcomeOfARead(t *testing.T) {
 	broken := wiretest.Exchange{Want: asked, Err: wiretest.ErrBroken}
 	good := wiretest.Exchange{Want: asked, Response: `{"code":200,"msg":"success","data":["493193"]}`}
 	for name, tc := range map[string]struct {
-		replies  []wiretest.Exchange
-		opts     []cardwire.CallOption
-		want     wiretest.Facts // zero: success
-		attempts []int          // statuses of the attempts that are told
-		waited   time.Duration
+		responses []wiretest.Exchange
+		opts      []cardwire.CallOption
+		want      wiretest.Facts // zero: success
+		attempts  []int          // statuses of the attempts that are told
+		waited    time.Duration
 	}{
-		"one repeat helps":   {replies: []wiretest.Exchange{down, good}, attempts: []int{503, 200}},
-		"two repeats help":   {replies: []wiretest.Exchange{broken, down, good}, attempts: []int{0, 503, 200}},
-		"a clean first try":  {replies: []wiretest.Exchange{good}},
-		"the wait asked for": {replies: []wiretest.Exchange{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second},
-		"the last answer is told": {
-			replies: []wiretest.Exchange{broken, busy, {Want: asked, Status: 500, Response: `{"code":500,"msg":"database","data":null}`}},
+		"one retry helps":    {responses: []wiretest.Exchange{down, good}, attempts: []int{503, 200}},
+		"two retries help":   {responses: []wiretest.Exchange{broken, down, good}, attempts: []int{0, 503, 200}},
+		"a clean first try":  {responses: []wiretest.Exchange{good}},
+		"the wait asked for": {responses: []wiretest.Exchange{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second},
+		"the last response is told": {
+			responses: []wiretest.Exchange{broken, busy, {Want: asked, Status: 500, Response: `{"code":500,"msg":"database","data":null}`}},
 			want: wiretest.Facts{
 				Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent received received",
 			},
 			attempts: []int{0, 429, 500}, waited: 7 * time.Second,
 		},
-		"nothing of an answer before the last is told": {
-			replies:  []wiretest.Exchange{busy, broken, broken},
-			want:     wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "received sent sent"},
-			attempts: []int{429, 0, 0}, waited: 7 * time.Second,
+		"nothing of a response before the last is told": {
+			responses: []wiretest.Exchange{busy, broken, broken},
+			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "received sent sent"},
+			attempts:  []int{429, 0, 0}, waited: 7 * time.Second,
 		},
-		"without repeats": {
-			replies: []wiretest.Exchange{busy}, opts: []cardwire.CallOption{cardwire.WithoutRetry()},
+		"without retries": {
+			responses: []wiretest.Exchange{busy}, opts: []cardwire.CallOption{cardwire.WithoutRetry()},
 			want: wiretest.Facts{
 				Outcome: cardwire.OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 7 * time.Second,
 			},
 		},
 		"too long a wait": {
-			replies: []wiretest.Exchange{{Want: asked, Status: 429, Header: "Retry-After: 61", Response: `{"code":429,"msg":"slow down","data":null}`}},
+			responses: []wiretest.Exchange{{Want: asked, Status: 429, Header: "Retry-After: 61", Response: `{"code":429,"msg":"slow down","data":null}`}},
 			want: wiretest.Facts{
 				Outcome: cardwire.OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 61 * time.Second,
 			},
 		},
-		"a refusal is not repeated": {
-			replies: []wiretest.Exchange{{Want: asked, Status: 401, Response: `{"code":401,"msg":"bad key","data":null}`}},
-			want:    wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
+		"a refusal is not retried": {
+			responses: []wiretest.Exchange{{Want: asked, Status: 401, Response: `{"code":401,"msg":"bad key","data":null}`}},
+			want:      wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
 		},
-		"another code is not repeated": {
-			replies: []wiretest.Exchange{{Want: asked, Status: 200, Response: `{"code":500,"msg":"hm","data":null}`}},
-			want:    wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
+		"another code is not retried": {
+			responses: []wiretest.Exchange{{Want: asked, Status: 200, Response: `{"code":500,"msg":"hm","data":null}`}},
+			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
 		},
 		"data of the wrong kind": {
-			replies: []wiretest.Exchange{{Want: asked, Status: 200, Response: `{"code":200,"msg":"success","data":{}}`}},
-			want:    wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
+			responses: []wiretest.Exchange{{Want: asked, Status: 200, Response: `{"code":200,"msg":"success","data":{}}`}},
+			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
 		},
 		"not the envelope": {
-			replies: []wiretest.Exchange{{Want: asked, Status: 200, Response: `<html>`}},
-			want:    wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
+			responses: []wiretest.Exchange{{Want: asked, Status: 200, Response: `<html>`}},
+			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
 		},
 		"a redirect": {
-			replies: []wiretest.Exchange{{Want: asked, Status: 302, Header: "Location: /elsewhere"}},
-			want:    wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
+			responses: []wiretest.Exchange{{Want: asked, Status: 302, Header: "Location: /elsewhere"}},
+			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -597,13 +597,13 @@ func TestOutcomeOfARead(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var r cardwire.Response
 				start := time.Now()
-				c := wiretest.Converse(t, tc.replies, cardwire.WithRetry(wiretest.QuickRetry))
+				c := wiretest.Converse(t, tc.responses, cardwire.WithRetry(wiretest.QuickRetry))
 				bins, err := c.ListBINsUnderMaintenance(t.Context(), append(tc.opts, cardwire.WithResponse(&r))...)
 				assert.Equal(t, tc.waited, time.Since(start).Round(time.Second))
 				var statuses []int
 				for i, a := range r.Attempts {
 					statuses = append(statuses, a.HTTPStatus)
-					assert.Equal(t, i+1 < len(r.Attempts), a.Wait > 0, "there is a wait before a repeat, and none after the last")
+					assert.Equal(t, i+1 < len(r.Attempts), a.Wait > 0, "there is a wait before a retry, and none after the last")
 				}
 				assert.Equal(t, tc.attempts, statuses)
 				if tc.want == (wiretest.Facts{}) {
@@ -621,7 +621,7 @@ func TestOutcomeOfARead(t *testing.T) {
 	}
 }
 
-// Card secrets are read by a POST on a connection of its own: one repeat at most.
+// Card secrets are read by a POST on a connection of its own: one retry at most.
 func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
 	t.Parallel()
 	for status, requests := range map[int]int{429: 2, 502: 2, 503: 2, 504: 2, 500: 1, 408: 1, 425: 1, 501: 1} {
@@ -633,7 +633,7 @@ func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
 	lost := loopback.Serve(t, func(net.Conn) {})
 	_, err := wiretest.ClientOver(t, lost.Base).GetCardSecrets(t.Context(), "c1")
 	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}, wiretest.FactsOf(t, err))
-	assert.EqualValues(t, 1, lost.Requests.Load(), "a POST whose answer was lost is not repeated")
+	assert.EqualValues(t, 1, lost.Requests.Load(), "a POST whose response was lost is not retried")
 
 	_, err = wiretest.ClientOver(t, loopback.ClosedPort(t)).GetCardSecrets(t.Context(), "c1")
 	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, wiretest.FactsOf(t, err))
@@ -673,7 +673,7 @@ func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 		"an http.Client and a closed port": {
 			fresh(), closed, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "connect"},
 		},
-		"the answer to another request": {
+		"the response to another request": {
 			wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				other := r.Clone(r.Context())
 				other.Method, other.URL = "GET", &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/done"}
@@ -681,17 +681,17 @@ func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 			}), wiretest.Base,
 			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200},
 		},
-		"neither an answer nor an error": {
+		"neither a response nor an error": {
 			wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, nil }), wiretest.Base,
 			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"},
 		},
-		"an answer and an error": {
+		"a response and an error": {
 			wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 422, Body: body, Request: r}, wiretest.ErrBroken
 			}), wiretest.Base,
 			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"},
 		},
-		"an answer without a body": {
+		"a response without a body": {
 			wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Request: r}, nil
 			}), wiretest.Base,
@@ -713,13 +713,13 @@ func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 	assert.EqualValues(t, 2, s.Requests.Load(), "no redirect was followed")
 }
 
-// What a doer that follows redirects brings back may be the answer to a GET of
+// What a doer that follows redirects brings back may be the response to a GET of
 // another place, whatever it says.
 func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
 	t.Parallel()
-	var replies atomic.Int32
+	var responses atomic.Int32
 	s := loopback.Serve(t, func(conn net.Conn) {
-		if replies.Add(1) == 1 {
+		if responses.Add(1) == 1 {
 			loopback.Say("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
 			return
 		}

@@ -259,15 +259,15 @@ func TestAllCardsLeavesTheLastPageInTheResponse(t *testing.T) {
 // shelf serves pages of one card each, which is called "card-" and the page's
 // number, after a time. Requests may come in any order.
 type shelf struct {
-	last  int                                      // the last page's number
-	takes time.Duration                            // how long a page takes
-	soon  int                                      // the page that takes half as long; 0: none
-	reply func(page int) (status int, text string) // status 0, or nil: the card
-	mu    sync.Mutex
-	asked []int // in order
-	open  int   // requests under way
-	most  int   // at one time
-	left  []int // pages whose request ended with its context
+	last     int                                      // the last page's number
+	takes    time.Duration                            // how long a page takes
+	soon     int                                      // the page that takes half as long; 0: none
+	response func(page int) (status int, text string) // status 0, or nil: the card
+	mu       sync.Mutex
+	asked    []int // in order
+	open     int   // requests under way
+	most     int   // at one time
+	left     []int // pages whose request ended with its context
 }
 
 func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -298,8 +298,8 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.left = append(s.left, page)
 		return nil, err
 	}
-	if s.reply != nil {
-		if status, text := s.reply(page); status != 0 {
+	if s.response != nil {
+		if status, text := s.response(page); status != 0 {
 			return wiretest.Response(r, status, text), nil
 		}
 	}
@@ -426,7 +426,7 @@ func TestPrefetchSaysWhereToResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{last: 50, takes: time.Second, soon: 4}
-		s.reply = func(page int) (int, string) {
+		s.response = func(page int) (int, string) {
 			if page == 4 {
 				return http.StatusNotFound, ""
 			}
@@ -446,7 +446,7 @@ func TestPrefetchSaysWhereToResume(t *testing.T) {
 		assert.Equal(t, 4, wiretest.Failure(t, err).Page)
 		assert.Equal(t, numbers(1, 6), s.pagesAsked())
 
-		s.reply = nil
+		s.response = nil
 		ids, err = wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{Page: 4}, cardwire.WithPrefetch(5))
 		require.NoError(t, err)
 		assert.Equal(t, cardsOf(4, 50), ids)
@@ -469,7 +469,7 @@ func TestPrefetchGoesByTheNewestLastPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &shelf{last: 3}
-			s.reply = func(page int) (int, string) {
+			s.response = func(page int) (int, string) {
 				switch {
 				case page == tc.page:
 					return http.StatusOK, wiretest.ShortPage(page, tc.last, wiretest.ShortCard(tc.id, ""))
@@ -490,7 +490,7 @@ func TestPrefetchGoesByTheNewestLastPage(t *testing.T) {
 func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
 	t.Parallel()
 	s := &shelf{last: 9}
-	s.reply = func(page int) (int, string) {
+	s.response = func(page int) (int, string) {
 		return http.StatusOK, wiretest.ShortPage(page, 9, wiretest.ShortCard(fmt.Sprintf("card-%d", min(page, 3)), ""))
 	}
 	ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s), cardwire.ListCardsParams{}, cardwire.WithPrefetch(4))
@@ -704,7 +704,7 @@ func TestListCardsQuery(t *testing.T) {
 	}
 }
 
-func TestEveryStatusOfTheInterfaceCanBeAskedFor(t *testing.T) {
+func TestEveryStatusOfTheAPICanBeAskedFor(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[cardwire.CardStatus]string{
 		cardwire.CardLocked: "-1", cardwire.CardActive: "0", cardwire.CardFrozen: "1", cardwire.CardClosed: "2", cardwire.CardClosing: "3", cardwire.CardSuspended: "4",
@@ -787,9 +787,9 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 		return wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"create_time":"`+at+`"`))
 	}
 	cases := map[string]struct {
-		params cardwire.ListCardsParams
-		reply  string
-		names  string // "": the page is fine
+		params   cardwire.ListCardsParams
+		response string
+		names    string // "": the page is fine
 	}{
 		"the page asked for":       {cardwire.ListCardsParams{Page: 2}, wiretest.ShortPage(2, 3, wiretest.ShortCard("a", "")), ""},
 		"another page":             {cardwire.ListCardsParams{Page: 2}, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", "")), "PageParam"},
@@ -819,13 +819,13 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tc.names == "" {
-				_, err := wiretest.Respond(t, wiretest.Anything, tc.reply, cardwire.WithProfile(func(own *cardwire.Profile) { *own = namedProfile() })).ListCards(t.Context(), tc.params)
+				_, err := wiretest.Respond(t, wiretest.Anything, tc.response, cardwire.WithProfile(func(own *cardwire.Profile) { *own = namedProfile() })).ListCards(t.Context(), tc.params)
 				require.NoError(t, err)
 				return
 			}
 			t.Run("both times", func(t *testing.T) {
 				t.Parallel()
-				looks := []wiretest.Exchange{{Want: wiretest.Anything, Response: tc.reply}, {Want: wiretest.Anything, Response: tc.reply}}
+				looks := []wiretest.Exchange{{Want: wiretest.Anything, Response: tc.response}, {Want: wiretest.Anything, Response: tc.response}}
 				s := wiretest.Script(t, looks...)
 				c := wiretest.NewClient(t, s, cardwire.WithProfile(func(own *cardwire.Profile) { *own = namedProfile() }))
 				page, err := c.ListCards(t.Context(), tc.params)
@@ -840,7 +840,7 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 				t.Parallel()
 				profile := namedProfile()
 				profile.TrustReplies = true
-				page, err := wiretest.Respond(t, wiretest.Anything, tc.reply, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile })).ListCards(t.Context(), tc.params)
+				page, err := wiretest.Respond(t, wiretest.Anything, tc.response, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile })).ListCards(t.Context(), tc.params)
 				require.NoError(t, err)
 				assert.Equal(t, "a", page.Cards[0].ID)
 			})

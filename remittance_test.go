@@ -29,7 +29,7 @@ func currencyWanted() cardwire.RemittanceCurrency {
 	}
 }
 
-func TestListRemittanceStatesReadsEveryMember(t *testing.T) {
+func TestListRemittanceStatesReadsEveryField(t *testing.T) {
 	t.Parallel()
 	wiretest.NoZeroField(t, stateWanted())
 	c := wiretest.Respond(t, "GET /shop/api/v1/remittance/states",
@@ -41,7 +41,7 @@ func TestListRemittanceStatesReadsEveryMember(t *testing.T) {
 	}, got)
 }
 
-func TestListRemittanceCurrenciesReadsEveryMember(t *testing.T) {
+func TestListRemittanceCurrenciesReadsEveryField(t *testing.T) {
 	t.Parallel()
 	wiretest.NoZeroField(t, currencyWanted())
 	c := wiretest.Respond(t, "GET /shop/api/v1/remittance/currency", wiretest.Success(`[`+wiretest.Currency+`]`), cardwire.WithStrictDrift())
@@ -65,8 +65,8 @@ func TestRemittanceListQuirks(t *testing.T) {
 			t.Parallel()
 			want := stateWanted()
 			tc.change(&want)
-			reply := wiretest.Success(`[` + wiretest.Edited(t, wiretest.State, tc.old, tc.replacement) + `]`)
-			wiretest.ReadsQuirk(t, wiretest.Anything, reply, (*cardwire.Client).ListRemittanceStates, []cardwire.RemittanceState{want}, tc.drift)
+			response := wiretest.Success(`[` + wiretest.Edited(t, wiretest.State, tc.old, tc.replacement) + `]`)
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, (*cardwire.Client).ListRemittanceStates, []cardwire.RemittanceState{want}, tc.drift)
 		})
 	}
 	for name, tc := range map[string]struct {
@@ -88,8 +88,8 @@ func TestRemittanceListQuirks(t *testing.T) {
 			t.Parallel()
 			want := currencyWanted()
 			tc.change(&want)
-			reply := wiretest.Success(`[` + wiretest.Edited(t, wiretest.Currency, tc.old, tc.replacement) + `]`)
-			wiretest.ReadsQuirk(t, wiretest.Anything, reply, (*cardwire.Client).ListRemittanceCurrencies, []cardwire.RemittanceCurrency{want}, tc.drift)
+			response := wiretest.Success(`[` + wiretest.Edited(t, wiretest.Currency, tc.old, tc.replacement) + `]`)
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, (*cardwire.Client).ListRemittanceCurrencies, []cardwire.RemittanceCurrency{want}, tc.drift)
 		})
 	}
 }
@@ -237,7 +237,7 @@ func TestTransferParamsAreReadAsTheyWereSent(t *testing.T) {
 	}
 }
 
-func TestTransferParamsInALargerText(t *testing.T) {
+func TestTransferParamsInALargerValue(t *testing.T) {
 	t.Parallel()
 	var outbox struct {
 		ID       int
@@ -345,7 +345,7 @@ func TestNilTransferParamsPrint(t *testing.T) {
 	}
 }
 
-func TestTransferAnswers(t *testing.T) {
+func TestTransferResponses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		data    string
@@ -520,7 +520,7 @@ func TestNoFieldCanBeShadowedByExtra(t *testing.T) {
 }
 
 // Invalid UTF-8 would arrive as another text: another name, or another account.
-func TestNoTextOfATransferMayBeInvalidUTF8(t *testing.T) {
+func TestNoStringOfATransferMayBeInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	fields := reflect.TypeFor[cardwire.TransferParams]()
 	texts := 0
@@ -560,7 +560,7 @@ func TestRemittanceTypesEncodeUnderTheWireNames(t *testing.T) {
 	}
 }
 
-func TestRemittanceTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+func TestRemittanceTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 	t.Parallel()
 	var state cardwire.RemittanceState
 	require.NoError(t, json.Unmarshal([]byte(wiretest.State), &state))
@@ -587,8 +587,8 @@ func TestRemittanceTypesDecodeAsStrictlyAsAReply(t *testing.T) {
 	}
 }
 
-// Whose answer it is counts before anything that is wrong with it.
-func TestAnotherOrdersAnswerIsUnknownWhateverElseIsWrong(t *testing.T) {
+// Whose response it is counts before anything that is wrong with it.
+func TestAnotherOrdersResponseIsUnknownWhateverElseIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
 		`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`,

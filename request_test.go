@@ -146,7 +146,7 @@ func TestCallSends(t *testing.T) {
 	}
 }
 
-// callWith has the service answer a read with data, and decodes that.
+// callWith makes the service respond to a read with data, and decodes that.
 func callWith[T any](t *testing.T, data string) (T, error) {
 	t.Helper()
 	c := wiretest.Respond(t, "GET /shop/api/v1/wallet", wiretest.Success(data))
@@ -297,26 +297,26 @@ func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		request cardwire.Request
-		reply   string // empty: the connection is closed without an answer
-		asked   int32
-		want    error
+		request  cardwire.Request
+		response string // empty: the connection is closed without a response
+		asked    int32
+		want     error
 	}{
-		"a GET after 503":                  {cardwire.Request{Method: "GET"}, loopback.Response("503 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
-		"a GET after 500":                  {cardwire.Request{Method: "GET"}, loopback.Response("500 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
-		"a GET without an answer":          {cardwire.Request{Method: "GET"}, "", 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads after 503":      {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("503 Down", "", ""), 2, cardwire.ErrOutcomeUnknown},
-		"a POST that reads after 500":      {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("500 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
-		"a POST that reads, not answered":  {cardwire.Request{Method: "POST", ReadOnly: true}, "", 1, cardwire.ErrOutcomeUnknown},
-		"a POST that writes after 503":     {cardwire.Request{Method: "POST"}, loopback.Response("503 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
-		"a POST that writes after 429":     {cardwire.Request{Method: "POST"}, loopback.Response("429 Slow", "", ""), 1, cardwire.ErrRefused},
-		"a POST that writes, not answered": {cardwire.Request{Method: "POST"}, "", 1, cardwire.ErrOutcomeUnknown},
-		"a DELETE, not answered":           {cardwire.Request{Method: "DELETE"}, "", 1, cardwire.ErrOutcomeUnknown},
-		"a PUT, not answered":              {cardwire.Request{Method: "PUT", JSON: 1}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a GET after 503":                        {cardwire.Request{Method: "GET"}, loopback.Response("503 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
+		"a GET after 500":                        {cardwire.Request{Method: "GET"}, loopback.Response("500 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
+		"a GET without a response":               {cardwire.Request{Method: "GET"}, "", 3, cardwire.ErrOutcomeUnknown},
+		"a POST that reads after 503":            {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("503 Down", "", ""), 2, cardwire.ErrOutcomeUnknown},
+		"a POST that reads after 500":            {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("500 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
+		"a POST that reads, without a response":  {cardwire.Request{Method: "POST", ReadOnly: true}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a POST that writes after 503":           {cardwire.Request{Method: "POST"}, loopback.Response("503 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
+		"a POST that writes after 429":           {cardwire.Request{Method: "POST"}, loopback.Response("429 Slow", "", ""), 1, cardwire.ErrRefused},
+		"a POST that writes, without a response": {cardwire.Request{Method: "POST"}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a DELETE without a response":            {cardwire.Request{Method: "DELETE"}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a PUT without a response":               {cardwire.Request{Method: "PUT", JSON: 1}, "", 1, cardwire.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.reply)(conn) })
+			s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.response)(conn) })
 			tc.request.Op, tc.request.Path = "Ask", "/ask"
 			_, err := cardwire.Call[any](t.Context(), wiretest.ClientOver(t, s.Base), tc.request)
 			require.ErrorIs(t, err, tc.want)
@@ -348,9 +348,9 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 		"X-4111111111111111": {"1"},
 	}
 	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		reply := wiretest.Response(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
-		reply.Header = header
-		return reply, nil
+		response := wiretest.Response(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
+		response.Header = header
+		return response, nil
 	}))
 	var r cardwire.Response
 	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&r))
@@ -404,7 +404,7 @@ func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 	require.Len(t, r.Attempts, 1)
 	assert.Equal(t, "sent", r.Attempts[0].Phase)
 	r.Attempts = nil
-	assert.Equal(t, cardwire.Response{}, r, "there was no answer")
+	assert.Equal(t, cardwire.Response{}, r, "there was no response")
 	assert.Nil(t, r.RevealBody())
 
 	r.HTTPStatus = 200
@@ -416,9 +416,9 @@ func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
 	t.Parallel()
 	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		reply := wiretest.Response(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
-		reply.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
-		return reply, nil
+		response := wiretest.Response(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
+		response.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
+		return response, nil
 	}))
 	var r cardwire.Response
 	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&r))
@@ -497,9 +497,9 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				reply := wiretest.Response(r, 422, "")
-				reply.Header = tc.header
-				return reply, nil
+				response := wiretest.Response(r, 422, "")
+				response.Header = tc.header
+				return response, nil
 			}))
 			_, err := c.ListBINs(t.Context())
 			assert.Equal(t, tc.want, wiretest.Failure(t, err).RequestID)

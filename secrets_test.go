@@ -187,9 +187,9 @@ func TestCiphertext(t *testing.T) {
 	assert.EqualError(t, err, "cardwire: the encrypted PAN is not base64")
 }
 
-func TestSealedMembersOfACard(t *testing.T) {
+func TestScrambledFieldsOfACard(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ member, number, cvv string }{
+	for _, tc := range []struct{ field, number, cvv string }{
 		{`"card_no":"4917365624401735","cvv":"7351"`, "4917365624401735", "7351"},
 		{`"card_no":"491736******1735","cvv":"***"`, "491736******1735", "***"},
 		{`"card_no":"\u0034917365624401735","cvv":"\u003735"`, "4917365624401735", "735"},
@@ -199,11 +199,11 @@ func TestSealedMembersOfACard(t *testing.T) {
 		{`"card_no":null,"cvv":null`, "", ""},
 	} {
 		var card Card
-		require.NoError(t, json.Unmarshal([]byte(cardWith(tc.member)), &card), tc.member)
-		assert.Equal(t, tc.number, card.Number.Reveal(), tc.member)
-		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.member)
+		require.NoError(t, json.Unmarshal([]byte(cardWith(tc.field)), &card), tc.field)
+		assert.Equal(t, tc.number, card.Number.Reveal(), tc.field)
+		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.field)
 	}
-	for member, want := range map[string]string{
+	for field, want := range map[string]string{
 		`"card_no":"77777777777777777777777777777777"`: "card_no: expected a card number",
 		`"card_no":"4917 3656 2440 1735"`:              "card_no: expected a card number",
 		`"card_no":"491736xxxxxx1735"`:                 "card_no: expected a card number",
@@ -224,33 +224,33 @@ func TestSealedMembersOfACard(t *testing.T) {
 		`"update_time":"0000-00"`:                      "update_time: expected a date and time like 2026-02-28 23:59:59",
 	} {
 		var card Card
-		err := json.Unmarshal([]byte(cardWith(member)), &card)
-		require.ErrorIs(t, err, ErrUnreadable, member)
-		assert.EqualError(t, err, "cardwire: the response is unreadable: "+want, member)
-		assert.Zero(t, card, member)
+		err := json.Unmarshal([]byte(cardWith(field)), &card)
+		require.ErrorIs(t, err, ErrUnreadable, field)
+		assert.EqualError(t, err, "cardwire: the response is unreadable: "+want, field)
+		assert.Zero(t, card, field)
 	}
 }
 
 func TestMaskingAsCardsAreDecoded(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ member, number, cvv string }{
+	for _, tc := range []struct{ field, number, cvv string }{
 		{`"card_no":"4917365624401735","cvv":"7351"`, "491736******1735", "***"},
 		{`"card_no":"411111111111","cvv":"735"`, "************", "***"},
 		{`"card_no":"491736******1735","cvv":"***"`, "491736******1735", "***"},
 		{`"card_no":"","cvv":""`, "", ""},
 	} {
-		c := wire.NewReader([]byte(cardWith(tc.member)), false)
+		c := wire.NewReader([]byte(cardWith(tc.field)), false)
 		c.Masking = true
 		var card Card
 		wire.Object(c, &card, cardFields, wire.Lenient)
 		require.Nil(t, c.Err())
 		c.Release()
-		assert.Equal(t, tc.number, card.Number.Reveal(), tc.member)
-		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.member)
+		assert.Equal(t, tc.number, card.Number.Reveal(), tc.field)
+		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.field)
 	}
 }
 
-func TestSealedMembersAsJSON(t *testing.T) {
+func TestScrambledFieldsAsJSON(t *testing.T) {
 	t.Parallel()
 	got := marshalledJSON(t, CardSecrets{
 		Number: sealNumber([]byte(sampleNumber)), CVV: sealCVV([]byte(sampleCVV)), Expiry: Expiry{2028, time.September}, PAN: sealPAN([]byte(samplePAN)),
@@ -413,7 +413,7 @@ func TestSealingAllocatesNothing(t *testing.T) {
 func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 	for _, masking := range []bool{false, true} {
 		var card Card
-		members := []wire.FieldOf[Card]{
+		fields := []wire.FieldOf[Card]{
 			{Name: "card_no", Required: true, Value: func(c *wire.Codec, card *Card) {
 				here := c.Mark()
 				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); numberValue(c, &card.Number) }), "masking: %t", masking)
@@ -425,7 +425,7 @@ func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 		}
 		c := wire.NewReader([]byte(`{"card_no":"`+sampleNumber+`","cvv":"`+sampleCVV+`"}`), false)
 		c.Masking = masking
-		wire.Object(c, &card, members, wire.Whole)
+		wire.Object(c, &card, fields, wire.Whole)
 		require.Nil(t, c.Err())
 		c.Release()
 		assert.Equal(t, masking, card.Number.IsMasked())
@@ -587,7 +587,7 @@ func marshalledJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// cardWith is the least that is a card, and one member more.
-func cardWith(member string) string {
-	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + member + `}`
+// cardWith is the least that is a card, and one field more.
+func cardWith(field string) string {
+	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + field + `}`
 }

@@ -28,7 +28,7 @@ func marshalledJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-func TestExpiryText(t *testing.T) {
+func TestExpiryString(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]cardwire.Expiry{
 		"09/2028": {2028, time.September},
@@ -60,7 +60,7 @@ var notDays = []string{
 	"20260101", "2026-01-01 ", " 2026-01-01", "2026-01-01T00:00:00Z", "-026-01-01", "2026-01-+1", "today", "２０２６-01-01",
 }
 
-func TestDateText(t *testing.T) {
+func TestDateString(t *testing.T) {
 	t.Parallel()
 	c := wiretest.NewClient(t, wiretest.Always(200, ""))
 	for text, want := range map[string]cardwire.Date{
@@ -129,7 +129,7 @@ func TestDateOfIsTheDayInTheTimesOwnZone(t *testing.T) {
 	assert.Equal(t, cardwire.Date{2028, time.February, 29}, cardwire.DateOf(time.Date(2028, time.February, 28, 23, 0, 0, 0, time.UTC).In(east)))
 }
 
-func TestDateTimeText(t *testing.T) {
+func TestDateTimeString(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]cardwire.DateTime{
 		"2026-02-28 23:59:59": {cardwire.Date{2026, time.February, 28}, 23, 59, 59},
@@ -242,17 +242,17 @@ func TestAddressAsJSON(t *testing.T) {
 		"null keeps what was there": {`null`, cardwire.Address{City: "Porto"}},
 		"null texts":                {`{"city":null,"state":null,"country":null,"addressLine1":null,"addressLine2":null}`, cardwire.Address{}},
 		"a code as a number":        {`{"postalCode":1100}`, cardwire.Address{PostalCode: "1100"}},
-		"members that are unknown":  {`{"City":"no","zip":"1"}`, cardwire.Address{}},
+		"fields that are unknown":   {`{"City":"no","zip":"1"}`, cardwire.Address{}},
 	} {
 		got := cardwire.Address{City: "Porto"}
 		require.NoError(t, json.Unmarshal([]byte(tc.text), &got), name)
 		assert.Equal(t, tc.want, got, name)
 	}
 	for name, text := range map[string]string{
-		"repeated member": `{"city":"Porto","city":"Lisbon"}`,
+		"field twice":     `{"city":"Porto","city":"Lisbon"}`,
 		"array":           `[]`,
 		"text":            `"Lisbon"`,
-		"member's kind":   `{"city":{}}`,
+		"kind of a field": `{"city":{}}`,
 	} {
 		got := cardwire.Address{City: "Porto"}
 		assert.ErrorIs(t, json.Unmarshal([]byte(text), &got), cardwire.ErrUnreadable, name)
@@ -260,12 +260,12 @@ func TestAddressAsJSON(t *testing.T) {
 	}
 }
 
-// cardWith is the least that is a card, and one member more.
-func cardWith(member string) string {
-	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + member + `}`
+// cardWith is the least that is a card, and one field more.
+func cardWith(field string) string {
+	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + field + `}`
 }
 
-func TestTimeMembersOfACard(t *testing.T) {
+func TestTimeFieldsOfACard(t *testing.T) {
 	t.Parallel()
 	var card cardwire.Card
 	require.NoError(t, json.Unmarshal([]byte(cardWith(`"expire_date":"09\/2028","create_time":"2026-02-28 23:59:59"`)), &card))

@@ -246,10 +246,10 @@ func (o *opened) Close() error {
 	return nil
 }
 
-// hasty answers before it has read more of the body than some bytes.
+// hasty responds before it has read more of the body than some bytes.
 type hasty struct {
-	bytes int64
-	reply string // "": uploaded
+	bytes    int64
+	response string // "": uploaded
 }
 
 func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -259,15 +259,15 @@ func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Body.Close(); err != nil {
 		return nil, err
 	}
-	if h.reply == "" {
-		h.reply = uploaded
+	if h.response == "" {
+		h.response = uploaded
 	}
-	return wiretest.Response(r, http.StatusOK, h.reply), nil
+	return wiretest.Response(r, http.StatusOK, h.response), nil
 }
 
-// An answer that comes before the source has been read to its end says nothing
+// A response that comes before the source has been read to its end says nothing
 // about the source.
-func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
+func TestUploadIsNotProvenByAnEarlyResponse(t *testing.T) {
 	t.Parallel()
 	errRead := errors.New("disk on fire in /home/maria")
 	content := pngHead + strings.Repeat("p", 5000)
@@ -330,9 +330,9 @@ type endless struct{}
 func (endless) Read([]byte) (int, error) { return 0, nil }
 
 // What the service says it did was not done with the image that was meant.
-func TestUploadOfAWrongImageWithAnUnreadableEarlyAnswerIsUnknown(t *testing.T) {
+func TestUploadOfAWrongImageWithAnUnreadableEarlyResponseIsUnknown(t *testing.T) {
 	t.Parallel()
-	carrier := hasty{reply: wiretest.Success(`{}`)}
+	carrier := hasty{response: wiretest.Success(`{}`)}
 	content := pngHead + "pixels"
 	_, err := wiretest.NewClient(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content)+1, "image/png"))
 	require.ErrorIs(t, err, cardwire.ErrUnreadable)
@@ -381,7 +381,7 @@ func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 	}{
 		"while it is sent":        {connected, "image/png", cardwire.OutcomeUnknown},
 		"before the type is told": {connected, "", cardwire.OutcomeNotSent},
-		"after an early answer":   {early, "image/png", cardwire.OutcomeUnknown},
+		"after an early response": {early, "image/png", cardwire.OutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -544,8 +544,8 @@ func TestUploadEndsAsItsOpenDoes(t *testing.T) {
 	wiretest.RefusedBeforehand(t, upload(func() (io.ReadCloser, error) { return (*os.File)(nil), nil }), "Open returned nil")
 }
 
-// keeper reads the body only after its answer was taken, as net/http may while
-// the answer is judged.
+// keeper reads the body only after its response was taken, as net/http may while
+// the response is judged.
 type keeper struct{ later chan error }
 
 func (k keeper) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -556,7 +556,7 @@ func (k keeper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return wiretest.Response(r, http.StatusOK, uploaded), nil
 }
 
-func TestUploadMayBeReadOnWhileTheAnswerIsJudged(t *testing.T) {
+func TestUploadMayBeReadOnWhileTheResponseIsJudged(t *testing.T) {
 	t.Parallel()
 	content := pngHead + strings.Repeat("p", 100_000)
 	for name, tc := range map[string]struct {
@@ -643,11 +643,11 @@ func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 		opts   []cardwire.Option
 		opened int32
 	}{
-		"the context is done":   {done, wiretest.Key, nil, 0},
-		"the key source fails":  {t.Context(), "", []cardwire.Option{cardwire.WithKeySource(noKey)}, 0},
-		"the limiter fails":     {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errOwn }))}, 1},
-		"nobody answers":        {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{})}, 1},
-		"nobody answers thrice": {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 2})}, 3},
+		"the context is done":    {done, wiretest.Key, nil, 0},
+		"the key source fails":   {t.Context(), "", []cardwire.Option{cardwire.WithKeySource(noKey)}, 0},
+		"the limiter fails":      {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errOwn }))}, 1},
+		"no server":              {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{})}, 1},
+		"no server, three times": {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 2})}, 3},
 	} {
 		for _, contentType := range []string{"", "image/png"} {
 			t.Run(name+", "+contentType, func(t *testing.T) {
@@ -686,7 +686,7 @@ func TestUploadOfASourceThatCannotBeOpenedAgain(t *testing.T) {
 	assert.Equal(t, int32(1), s.closed.Load())
 }
 
-// uploadServer reads whole uploads, and answers as the service does.
+// uploadServer reads whole uploads, and responds as the service does.
 func uploadServer(t *testing.T, files chan<- []byte) *cardwire.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -776,8 +776,8 @@ func (l *lingering) Read(p []byte) (int, error) {
 }
 
 // What the caller gave is the caller's again when UploadImage returns, also
-// where the service answered before it had been sent everything.
-func TestUploadReadsNothingAfterAnEarlyAnswer(t *testing.T) {
+// where the service responded before it had been sent everything.
+func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	t.Parallel()
 	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
 	leave := make(chan struct{})
@@ -799,8 +799,8 @@ func TestUploadReadsNothingAfterAnEarlyAnswer(t *testing.T) {
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
 }
 
-// serveHead answers one request of which it has read the head only.
-func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
+// serveHead responds to one request of which it has read the head only.
+func serveHead(t *testing.T, response func(net.Conn)) (base string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -812,7 +812,7 @@ func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
 		}
 		defer conn.Close()
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			reply(conn)
+			response(conn)
 		}
 	})
 	t.Cleanup(func() {

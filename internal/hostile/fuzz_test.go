@@ -22,7 +22,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
-// maxDepth is how deep a reply may be nested.
+// maxDepth is how deep a response may be nested.
 const maxDepth = 64
 
 func FuzzEnvelope(f *testing.F) {
@@ -104,7 +104,7 @@ func withoutObject(body []byte) bool {
 	return !strings.HasPrefix(text, "{")
 }
 
-// refusedNumbers are the keys of refusalsByNumber as they stand in a reply.
+// refusedNumbers are the keys of refusalsByNumber as they stand in a response.
 var refusedNumbers = []string{"400", "401", "403", "404", "405", "413", "415", "422", "429"}
 
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
@@ -112,19 +112,19 @@ var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 // envelopeOf reads an envelope with encoding/json, after a look at what that
 // does not mind.
 func envelopeOf(body []byte) (code string, message *string, data string, ok bool) {
-	var members map[string]json.RawMessage
-	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &members) != nil || members == nil {
+	var fields map[string]json.RawMessage
+	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &fields) != nil || fields == nil {
 		return "", nil, "", false
 	}
-	if text, there := members["msg"]; there && json.Unmarshal(text, &message) != nil {
+	if text, there := fields["msg"]; there && json.Unmarshal(text, &message) != nil {
 		return "", nil, "", false
 	}
 	var n int32
-	code = string(members["code"])
-	if !integerText.MatchString(code) || json.Unmarshal(members["code"], &n) != nil {
+	code = string(fields["code"])
+	if !integerText.MatchString(code) || json.Unmarshal(fields["code"], &n) != nil {
 		return "", nil, "", false
 	}
-	return code, message, string(members["data"]), true
+	return code, message, string(fields["data"]), true
 }
 
 // model is a value of a type that decodes itself.
@@ -140,8 +140,8 @@ func models() []model {
 	}
 }
 
-// A type that decodes itself is read as a reply is: what it takes is strict JSON,
-// and its members hold what encoding/json finds under their names.
+// A type that decodes itself is read as a response is: what it takes is strict JSON,
+// and its fields have what encoding/json finds under their names.
 func FuzzModels(f *testing.F) {
 	for _, text := range []string{
 		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN, wiretest.AuthRequirement, wiretest.State, wiretest.Currency, wiretest.Transfer,
@@ -207,7 +207,7 @@ func decoded(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// Members of which not the very value is encoded: masks, what is any JSON and is
+// Fields of which not the very value is encoded: masks, what is any JSON and is
 // kept as it stands, and numbers of which only 0 is false.
 var (
 	sealedMembers = []string{"card_no", "cvv", "pan"}

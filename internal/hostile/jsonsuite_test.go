@@ -20,7 +20,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
-// suiteRefused are texts that the suite calls JSON and that repeat a member
+// suiteRefused are texts that the suite calls JSON in which a field occurs twice
 // name: they are refused by policy.
 var suiteRefused = []string{"y_object_duplicated_key", "y_object_duplicated_key_and_value"}
 
@@ -42,7 +42,7 @@ func suiteAccepts(f jsonsuite.File) bool {
 	return free || f.Kind == jsonsuite.Accepted && !slices.Contains(suiteRefused, f.Name)
 }
 
-// suiteCall has the service answer a call with body.
+// suiteCall makes the service respond to a call with body.
 func suiteCall[T any](t *testing.T, body string) (T, error) {
 	t.Helper()
 	c := wiretest.Respond(t, "GET /shop/api/v1/ask", body)
@@ -54,7 +54,7 @@ var (
 	suiteUnfit      = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 )
 
-func TestJSONTestSuiteInReplies(t *testing.T) {
+func TestJSONTestSuiteInResponses(t *testing.T) {
 	t.Parallel()
 	for _, f := range jsonsuite.Files(t) {
 		t.Run(f.Name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func suiteEmpty(data any) bool {
 	return ok && len(list) == 0
 }
 
-// suiteCode says whether data is a text, or an integer in place of one.
+// suiteCode reports whether data is a text, or an integer in place of one.
 func suiteCode(data any) bool {
 	number, isNumber := data.(json.Number)
 	_, isText := data.(string)
@@ -175,7 +175,7 @@ func suiteData(t *testing.T, text []byte) (data any) {
 }
 
 // BenchmarkJSONTestSuite finds the text that takes the longest to judge, and the
-// one that takes the most memory, as the data of a reply: the best of all runs.
+// one that takes the most memory, as the data of a response: the best of all runs.
 func BenchmarkJSONTestSuite(b *testing.B) {
 	files := jsonsuite.Files(b)
 	took, space := make([]uint64, len(files)), make([]uint64, len(files))

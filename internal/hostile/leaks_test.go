@@ -70,7 +70,7 @@ func newCanary(name, words string) canary {
 	return c
 }
 
-// in says whether the secret is in one of the forms of a text.
+// in reports whether the secret is in one of the forms of a text.
 func (c canary) in(forms []string) bool {
 	return slices.ContainsFunc(forms, func(form string) bool {
 		return strings.Contains(form, c.words) && (c.alone == nil || c.alone.MatchString(form))
@@ -321,7 +321,7 @@ func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	assert.False(t, cvvCanary().in(spelling.Forms("at 0xc0007351a0")))
 }
 
-// canPrint says whether a printer that cannot print everything can print v.
+// canPrint reports whether a printer that cannot print everything can print v.
 func canPrint(printer string, v any) bool {
 	switch v.(type) {
 	case string:
@@ -371,7 +371,7 @@ func plunder(t *testing.T) *spoils {
 	s := &spoils{}
 	var err error
 	s.client, err = cardwire.New(wiretest.Base, wiretest.CanaryKey,
-		cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(canaryReply)}), cardwire.WithJournal(&s.journal), cardwire.WithRetry(wiretest.QuickRetry),
+		cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(canaryResponse)}), cardwire.WithJournal(&s.journal), cardwire.WithRetry(wiretest.QuickRetry),
 		cardwire.WithObserver(cardwire.Observer{
 			CallStart: func(ctx context.Context, i cardwire.CallInfo) context.Context {
 				s.infos = append(s.infos, i)
@@ -401,7 +401,7 @@ func plunder(t *testing.T) *spoils {
 	return s
 }
 
-func canaryReply(r *http.Request) (*http.Response, error) {
+func canaryResponse(r *http.Request) (*http.Response, error) {
 	status, body := 200, ""
 	switch strings.TrimPrefix(r.URL.Path, "/shop/api/v1") {
 	case "/cards":
@@ -412,13 +412,13 @@ func canaryReply(r *http.Request) (*http.Response, error) {
 	default:
 		status, body = 422, `{"code":422,"msg":"`+canaryMessage+`","data":"`+wiretest.CanaryNumber+`"}`
 	}
-	reply := wiretest.Response(r, status, body)
-	reply.Header = http.Header{
+	response := wiretest.Response(r, status, body)
+	response.Header = http.Header{
 		"X-Request-Id": {"r-" + wiretest.CanaryNumber + "-" + wiretest.CanaryKey}, "X-Card": {"no. " + wiretest.CanaryNumber, "4917-3656-2440-1735"},
 		"X-Key": {"Bearer " + wiretest.CanaryKey}, "Authorization": {"Bearer " + wiretest.CanaryKey}, "Set-Cookie": {"card=" + wiretest.CanaryNumber},
 		"X-" + wiretest.CanaryNumber: {"1"},
 	}
-	return reply, nil
+	return response, nil
 }
 
 // exhibits are all exported types by their names. Where a type can hold a
@@ -431,7 +431,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 	amount := wiretest.Dec("1.50")
 	key := wiretest.CanaryKey
 	options := []cardwire.Option{
-		cardwire.WithKeySource(func(context.Context) (string, error) { return key, nil }), cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(canaryReply)}),
+		cardwire.WithKeySource(func(context.Context) (string, error) { return key, nil }), cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(canaryResponse)}),
 		cardwire.WithJournal(&s.journal), cardwire.WithMaskedCards(), cardwire.WithLogger(slog.New(slog.DiscardHandler)),
 	}
 	attempt := cardwire.Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "received", HTTPStatus: 503, Wait: time.Second}
@@ -455,7 +455,7 @@ func exhibits(t *testing.T) map[string]exhibit {
 		"ConsumptionScene":   exhibitKeyOf(cardwire.ConsumptionScene{Name: "Ads", ChannelID: 7}, cardwire.ConsumptionScene{}),
 		"Date":               exhibitKeyOf(cardwire.Date{Year: 2026, Month: time.May, Day: 5}, cardwire.Date{}),
 		"DateTime":           exhibitKeyOf(card.CreateTime, cardwire.DateTime{}),
-		"Doer":               exhibitOf(cardwire.Doer(wiretest.RoundTripper(canaryReply)), nil),
+		"Doer":               exhibitOf(cardwire.Doer(wiretest.RoundTripper(canaryResponse)), nil),
 		"Drift":              exhibitKeyOf(s.drifts[0], cardwire.Drift{}),
 		"DuplicateIntent":    {places: errorPlaces(&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, &cardwire.DuplicateIntent{})},
 		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, wiretest.EncryptedPAN(t, "AAAA")),
@@ -778,10 +778,10 @@ func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	}
 }
 
-// canaryReplies are the data of a success of each operation, full of canaries.
-func canaryReplies() map[string]string {
+// canaryResponses are the data of a success of each operation, full of canaries.
+func canaryResponses() map[string]string {
 	card := strings.ReplaceAll(canaryCardText, wiretest.CanaryCVV, wiretest.LongCVV)
-	replies := map[string]string{
+	responses := map[string]string{
 		"ListCards": `{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + card + `]}`,
 		"GetCard":   card, "GetCardByOrder": card,
 		"GetCardSecrets":           `{"card_no":"` + wiretest.CanaryNumber + `","cvv":"` + wiretest.LongCVV + `","expire_date":"09/2028","pan":"` + wiretest.CanaryPAN + `"}`,
@@ -792,11 +792,11 @@ func canaryReplies() map[string]string {
 		"ListRemittanceCurrencies": `[{"id":1,"payout_currency":"EUR","fee_rate":0.1,"fixed_fee":` + wiretest.CanaryNumber + `,"min_quota":1,"max_quota":2,"year_transfer_amount_quota":3}]`,
 		"Call":                     `{"pan":"` + wiretest.CanaryNumber + `","cvv":` + wiretest.LongCVV + `,"n":[1,"` + wiretest.CanaryKey + `"]}`,
 	}
-	replies["AllPages"], replies["AllCards"] = replies["ListCards"], replies["ListCards"]
+	responses["AllPages"], responses["AllCards"] = responses["ListCards"], responses["ListCards"]
 	for _, w := range wiretest.AllWrites() {
-		replies[w.Op] = w.Data
+		responses[w.Op] = w.Data
 	}
-	return replies
+	return responses
 }
 
 // hostileCalls are calls of every method, one of them into a type that has
@@ -841,7 +841,7 @@ func (l *listener) client(t *testing.T, opts ...cardwire.Option) *cardwire.Clien
 // Bodies that end anywhere, or hold a byte that does not belong there.
 func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
 	t.Parallel()
-	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryReplies()["ListCards"] + `}`
+	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryResponses()["ListCards"] + `}`
 	var bodies []string
 	for i := range whole {
 		bodies = append(bodies, whole[:i])
@@ -858,7 +858,7 @@ func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 	t.Parallel()
 	unknowable := map[string]bool{wiretest.LongCVV: true, wiretest.CanaryPAN: true} // by masking long runs of digits, and the key
 	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+]*|true|false|null|\{|\[`)
-	for op, data := range canaryReplies() {
+	for op, data := range canaryResponses() {
 		if op == "CloseCard" {
 			continue
 		}
@@ -929,7 +929,7 @@ func AssertTextSilent(t *testing.T, text string, canaries ...string) {
 	}
 }
 
-// What net/http makes of answers that are not HTTP quotes them.
+// net/http quotes responses that are not HTTP.
 func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 	t.Parallel()
 	const secret = wiretest.CanaryNumber + " " + wiretest.LongCVV + " " + wiretest.CanaryKey
@@ -999,8 +999,8 @@ func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
 			gone := make(chan struct{})
 			s := loopback.Serve(t, func(conn net.Conn) {
 				defer close(gone)
-				const reply = `{"code":500,"msg":"no","data":null}`
-				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s", len(reply), reply, wiretest.CanaryNumber)
+				const response = `{"code":500,"msg":"no","data":null}`
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s", len(response), response, wiretest.CanaryNumber)
 				_, _ = io.Copy(io.Discard, conn) // until the client is done with the connection
 			})
 			c, err := cardwire.New(s.Base, wiretest.CanaryKey, append(tc.opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)

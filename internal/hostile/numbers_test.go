@@ -17,7 +17,7 @@ import (
 
 const (
 	refusedNumber = "refused" // sound JSON, and no amount
-	noJSON        = "no JSON" // the whole reply is unreadable
+	noJSON        = "no JSON" // the whole response is unreadable
 )
 
 // Amounts are read exactly and with their scale, or not at all. What is wanted is
@@ -140,7 +140,7 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 	}
 }
 
-// amountRead has the service answer with a card that differs in one member, and
+// amountRead makes the service respond with a card that differs in one field, and
 // returns what that was read as.
 func amountRead(t *testing.T, old, member string, of func(*cardwire.Card) decimal.Decimal) string {
 	t.Helper()

@@ -628,7 +628,7 @@ func (odd) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 }
 func (odd) Read(p []byte) (int, error) { return len(p) + 1, nil }
 
-// miscounted answers with a body that counts what it reads otherwise.
+// miscounted responds with a body that counts what it reads otherwise.
 type miscounted struct{ io.Reader }
 
 func (m miscounted) Do(*http.Request) (*http.Response, error) {

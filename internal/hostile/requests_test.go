@@ -587,16 +587,16 @@ func transferring(change func(p *cardwire.TransferParams, text string)) func(con
 	})
 }
 
-// transfers is a transfer with further members: names and values by turns.
+// transfers is a transfer with further fields: names and values by turns.
 func transfers(further ...string) string {
-	members := map[string]string{"merchantOrderNo": "m-1", "transferAmount": "10.50"}
+	fields := map[string]string{"merchantOrderNo": "m-1", "transferAmount": "10.50"}
 	for i := 0; i < len(further); i += 2 {
-		members[further[i]] = further[i+1]
+		fields[further[i]] = further[i+1]
 	}
 	var b strings.Builder
 	b.WriteString(post + "/remittance/transfer\"" + usual + jsonBody)
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		fmt.Fprintf(&b, "\nmember %q = %q", name, members[name])
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "\nmember %q = %q", name, fields[name])
 	}
 	return b.String()
 }
@@ -732,7 +732,7 @@ func listInputs() (list []input) {
 	return list
 }
 
-func TestHostileTexts(t *testing.T) {
+func TestHostileStrings(t *testing.T) {
 	t.Parallel()
 	for _, in := range inputs(t) {
 		t.Run(in.name, func(t *testing.T) {
@@ -800,7 +800,7 @@ func assertArrives(t *testing.T, service *tapped, in input, text, want string) {
 		t.Errorf("%.60q was not sent: %v", text, err)
 		return
 	}
-	// It is what the service answers whatever it is asked.
+	// It is what the service responds to every request.
 	assert.ErrorIs(t, err, cardwire.ErrNotFound, "of %.60q", text)
 	got := readBack(t, <-service.requests, service.base)
 	if want == anyUUID {
@@ -814,7 +814,7 @@ func assertArrives(t *testing.T, service *tapped, in input, text, want string) {
 	assert.Equal(t, want, got)
 }
 
-// tapped is a service on loopback that answers that there is no such thing, and
+// tapped is a service on loopback that responds with 404, and
 // hands out each connection's bytes to the last one.
 type tapped struct {
 	base     string
@@ -852,7 +852,7 @@ func tap(t *testing.T) *tapped {
 	return s
 }
 
-// serve answers the first request and returns all that came, to the last byte.
+// serve responds to the first request and returns all that came, to the last byte.
 func (s *tapped) serve(conn net.Conn) []byte {
 	defer conn.Close()
 	var all bytes.Buffer
@@ -917,7 +917,7 @@ func readBack(t *testing.T, raw []byte, base string) string {
 	case "application/x-www-form-urlencoded":
 		b.WriteString(pairs(t, "form", body))
 	case "application/json":
-		b.WriteString(members(t, body))
+		b.WriteString(fields(t, body))
 	case "multipart/form-data":
 		b.WriteString(parts(t, body, params["boundary"]))
 	default:
@@ -949,7 +949,7 @@ func needsEscape(r rune) bool {
 	return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("%+._~-", r)
 }
 
-func members(t *testing.T, text string) string {
+func fields(t *testing.T, text string) string {
 	t.Helper()
 	require.True(t, utf8.ValidString(text), "encoding/json would replace it")
 	require.Equal(t, 1, strings.Count(text, "{")-strings.Count(text, `{\"`), "one object")

@@ -19,11 +19,11 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// hostileMemory is what a hostile reply may make the whole process allocate, in
+// hostileMemory is what a hostile response may make the whole process allocate, in
 // bytes, those included that are garbage by the end: it cannot grow by more.
 const hostileMemory = 16_000_000
 
-// hostileResponse is a reply that is no success, whatever it pretends.
+// hostileResponse is a response that is no success, whatever it pretends.
 type hostileResponse struct {
 	name string
 	// body is that of a 200; <data> stands for data that would be a success.
@@ -41,7 +41,7 @@ var (
 	hostileExecuted   = wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"} // it names the order
 	hostileTooLarge   = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}
 	hostileBroken     = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "received"}
-	hostileNoAnswer   = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}
+	hostileNoResponse = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}
 	hostileRefusal    = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "success"}
 )
 
@@ -89,8 +89,8 @@ func hostileEnvelopes() []hostileResponse {
 		"HTML": html, "HTML and then JSON": html + good, "white space": " \r\n\t", "a byte order mark": "\ufeff" + good, "UTF-16": "\xff\xfe{\x00}\x00",
 		"NUL before it": "\x00" + good, "NUL after it": good + "\x00", "NUL within": strings.Replace(good, ",", "\x00,", 1), "nothing but NUL": strings.Repeat("\x00", 1000),
 		"a bracket after it": good + "}", "a comma after it": good + ",", "another after it": good + good, "text after it": good + " ok", "a line before it": ")]}',\n" + good,
-		"20,000 arrays in a member": `{"x":` + deep("[", "]") + `,"code":200,"msg":"success","data":<data>}`,
-		"20,000 arrays as data":     wiretest.Success(deep("[", "]")), "20,000 open arrays": strings.Repeat("[", 20_000),
+		"20,000 arrays in a field": `{"x":` + deep("[", "]") + `,"code":200,"msg":"success","data":<data>}`,
+		"20,000 arrays as data":    wiretest.Success(deep("[", "]")), "20,000 open arrays": strings.Repeat("[", 20_000),
 		"20,000 arrays before the code": `{"data":` + deep("[", "]") + `,"code":200,"msg":"success"}`,
 		"20,000 open objects":           strings.Repeat(`{"":`, 15_000),
 		"the data twice":                `{"code":200,"msg":"success","data":<data>,"data":<data>}`,
@@ -141,7 +141,7 @@ func hostileMoney(t *testing.T) []hostileResponse {
 	}...)
 }
 
-// hostileHead is the head of a reply but for what says how long its body is.
+// hostileHead is the head of a response but for what says how long its body is.
 const hostileHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
 // endlessly writes start, and then block until the client has gone.
@@ -174,12 +174,12 @@ func hostileStreams(t *testing.T) []hostileResponse {
 		{"endless chunk extensions", "", endlessly(inChunks, "1;"+strings.Repeat("x", 1000)+"\r\n \r\n"), hostileBroken, hostileBroken},
 		{"one endless chunk extension", "", endlessly(inChunks+"1;", "x"), hostileBroken, hostileBroken},
 		{"endless trailers", "", endlessly(inChunks+chunked(wiretest.Success(hostilePage))+"0\r\n", "X-Trailer: 1\r\n"), hostileBroken, hostileBroken},
-		{"endless headers", "", endlessly(hostileHead, "X-Header: 1\r\n"), hostileNoAnswer, hostileNoAnswer},
-		{"endless headers of one name", "", endlessly("HTTP/1.1 200 OK\r\n", "Set-Cookie: a=b\r\n"), hostileNoAnswer, hostileNoAnswer},
-		{"one endless header", "", endlessly(hostileHead+"X-Header: ", "1"), hostileNoAnswer, hostileNoAnswer},
-		{"an endless status line", "", endlessly("HTTP/1.1 200 ", "O"), hostileNoAnswer, hostileNoAnswer},
-		{"endless announcements of an answer", "", endlessly("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), hostileNoAnswer, hostileNoAnswer},
-		{"endless continues", "", endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), hostileNoAnswer, hostileNoAnswer},
+		{"endless headers", "", endlessly(hostileHead, "X-Header: 1\r\n"), hostileNoResponse, hostileNoResponse},
+		{"endless headers of one name", "", endlessly("HTTP/1.1 200 OK\r\n", "Set-Cookie: a=b\r\n"), hostileNoResponse, hostileNoResponse},
+		{"one endless header", "", endlessly(hostileHead+"X-Header: ", "1"), hostileNoResponse, hostileNoResponse},
+		{"an endless status line", "", endlessly("HTTP/1.1 200 ", "O"), hostileNoResponse, hostileNoResponse},
+		{"endless early hints", "", endlessly("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), hostileNoResponse, hostileNoResponse},
+		{"endless continues", "", endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), hostileNoResponse, hostileNoResponse},
 		{"a gigabyte in gzip", "", func(conn net.Conn) {
 			_, _ = fmt.Fprintf(conn, "%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", hostileHead, len(bomb))
 			_, _ = conn.Write(bomb)
@@ -212,7 +212,7 @@ func gzipBomb(t *testing.T) []byte {
 	return bomb
 }
 
-// hostileCall sends the reply to a call over loopback, and returns what was told
+// hostileCall sends the response to a call over loopback, and returns what was told
 // and how many bytes the process allocated meanwhile.
 func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, uint64) {
 	t.Helper()
@@ -220,13 +220,13 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 	if write {
 		data = wiretest.TransferData
 	}
-	reply := h.raw
+	response := h.raw
 	if h.body != "" {
 		text := strings.ReplaceAll(h.body, "<data>", data)
 		out := []byte(hostileHead + "Content-Length: " + strconv.Itoa(len(text)) + "\r\n\r\n" + text)
-		reply = func(conn net.Conn) { _, _ = conn.Write(out) }
+		response = func(conn net.Conn) { _, _ = conn.Write(out) }
 	}
-	s := loopback.Serve(t, reply)
+	s := loopback.Serve(t, response)
 	c := wiretest.ClientOver(t, s.Base, append([]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{})}, opts...)...)
 	var err error
 	_, allocated := measured(func() {
@@ -242,7 +242,7 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 }
 
 // Not parallel: what the process allocates is measured.
-func TestHostileReplies(t *testing.T) {
+func TestHostileResponses(t *testing.T) {
 	cases := append(hostileCodes(), hostileEnvelopes()...)
 	cases = append(append(cases, hostileMoney(t)...), hostileStreams(t)...)
 	for _, h := range cases {
@@ -281,8 +281,8 @@ func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 	}
 }
 
-// What the hostile replies are made of is a success without what is wrong with them.
-func TestHostileRepliesAreNearlyGood(t *testing.T) {
+// What the hostile responses are made of is a success without what is wrong with them.
+func TestHostileResponsesAreNearlyGood(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Converse(t, []wiretest.Exchange{
 		{Want: "GET /shop/api/v1/cards", Response: wiretest.Success(hostilePage)}, {Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(wiretest.TransferData)},

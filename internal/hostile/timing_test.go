@@ -19,19 +19,19 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// timeline is a service behind connections in memory. It answers the n-th request
-// with the n-th reply, the last one again and again, and notes when each came.
+// timeline is a service behind connections in memory. It responds to the n-th request
+// with the n-th response, the last one again and again, and notes when each came.
 type timeline struct {
-	replies []timedReply
-	start   time.Time
-	running sync.WaitGroup
+	responses []timedResponse
+	start     time.Time
+	running   sync.WaitGroup
 
 	mu      sync.Mutex
 	arrived []time.Duration // without what is less than a millisecond
 }
 
-// timedReply says after how long which text goes out; "": nothing ever does.
-type timedReply struct {
+// timedResponse says after how long which text goes out; "": nothing ever does.
+type timedResponse struct {
 	after time.Duration
 	text  string
 	drip  bool // one byte a second
@@ -54,30 +54,30 @@ func (s *timeline) serve(conn net.Conn) {
 	if _, err := io.Copy(io.Discard, request.Body); err != nil {
 		return
 	}
-	reply := s.next()
-	time.Sleep(reply.after)
-	step := len(reply.text)
-	if reply.drip {
+	response := s.next()
+	time.Sleep(response.after)
+	step := len(response.text)
+	if response.drip {
 		step = 1
 	}
-	for text := reply.text; text != ""; text = text[step:] {
+	for text := response.text; text != ""; text = text[step:] {
 		if _, err := io.WriteString(conn, text[:step]); err != nil {
 			return
 		}
-		if reply.drip {
+		if response.drip {
 			time.Sleep(time.Second)
 		}
 	}
-	if reply.text == "" {
+	if response.text == "" {
 		_, _ = r.ReadByte()
 	}
 }
 
-func (s *timeline) next() timedReply {
+func (s *timeline) next() timedResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arrived = append(s.arrived, time.Since(s.start).Truncate(time.Millisecond))
-	return s.replies[min(len(s.arrived), len(s.replies))-1]
+	return s.responses[min(len(s.arrived), len(s.responses))-1]
 }
 
 func after(seconds ...time.Duration) (all []time.Duration) {
@@ -94,40 +94,40 @@ func TestWhenRequestsAreSentAndCallsEnd(t *testing.T) {
 	const write, read, upload = "CreateTransfer", "ListBINs", "UploadImage"
 	done := loopback.Response("200 OK", "", wiretest.Success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`))
 	list := loopback.Response("200 OK", "", wiretest.Success(`[]`))
-	busy := func(retryAfter string) timedReply {
-		return timedReply{text: loopback.Response("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
+	busy := func(retryAfter string) timedResponse {
+		return timedResponse{text: loopback.Response("503 Service Unavailable", "Retry-After: "+retryAfter+"\r\n", "busy")}
 	}
 	for name, tc := range map[string]struct {
-		op      string
-		replies []timedReply
-		opts    []cardwire.Option
-		arrived []time.Duration
-		took    time.Duration
-		want    string // what is told; "": success
+		op        string
+		responses []timedResponse
+		opts      []cardwire.Option
+		arrived   []time.Duration
+		took      time.Duration
+		want      string // what is told; "": success
 	}{
-		"a write that is not answered":       {write, []timedReply{{}}, nil, after(0), 30 * time.Second, "unknown"},
-		"a write that is answered in time":   {write, []timedReply{{after: 29 * time.Second, text: done}}, nil, after(0), 29 * time.Second, ""},
-		"a write that is answered too late":  {write, []timedReply{{after: 31 * time.Second, text: done}}, nil, after(0), 30 * time.Second, "unknown"},
-		"a write whose answer drips":         {write, []timedReply{{text: done, drip: true}}, nil, after(0), 30 * time.Second, "unknown"},
-		"a write that is answered at length": {write, []timedReply{{text: done, drip: true}}, []cardwire.Option{cardwire.WithTimeout(time.Hour)}, after(0), time.Duration(len(done)-1) * time.Second, ""},
-		"a write that comes too early":       {write, []timedReply{{text: loopback.Response("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, after(0), 0, "refused"},
-		"a write whose gateway is busy":      {write, []timedReply{busy("0")}, nil, after(0), 0, "unknown"},
-		"an upload that is not answered":     {upload, []timedReply{{}}, nil, after(0), 5 * time.Minute, "unknown"},
+		"a write without a response":       {write, []timedResponse{{}}, nil, after(0), 30 * time.Second, "unknown"},
+		"a write with a response in time":  {write, []timedResponse{{after: 29 * time.Second, text: done}}, nil, after(0), 29 * time.Second, ""},
+		"a write with a response too late": {write, []timedResponse{{after: 31 * time.Second, text: done}}, nil, after(0), 30 * time.Second, "unknown"},
+		"a write whose response drips":     {write, []timedResponse{{text: done, drip: true}}, nil, after(0), 30 * time.Second, "unknown"},
+		"a write with a slow response":     {write, []timedResponse{{text: done, drip: true}}, []cardwire.Option{cardwire.WithTimeout(time.Hour)}, after(0), time.Duration(len(done)-1) * time.Second, ""},
+		"a write that comes too early":     {write, []timedResponse{{text: loopback.Response("429 Too Many Requests", "Retry-After: 7\r\n", `{"code":429,"msg":"later","data":null}`)}}, nil, after(0), 0, "refused"},
+		"a write whose gateway is busy":    {write, []timedResponse{busy("0")}, nil, after(0), 0, "unknown"},
+		"an upload without a response":     {upload, []timedResponse{{}}, nil, after(0), 5 * time.Minute, "unknown"},
 
-		"a read that is not answered":           {read, []timedReply{{}}, nil, after(0, 10, 20), 30 * time.Second, "unknown"},
-		"a read that is answered the last time": {read, []timedReply{{}, {}, {after: 9 * time.Second, text: list}}, nil, after(0, 10, 20), 29 * time.Second, ""},
-		"a read whose answer drips":             {read, []timedReply{{text: list, drip: true}, {text: list}}, nil, after(0, 10), 10 * time.Second, ""},
-		"a wait that the service asks for":      {read, []timedReply{busy("7"), {text: list}}, nil, after(0, 7), 7 * time.Second, ""},
-		"two such waits":                        {read, []timedReply{busy("7"), busy("8"), {text: list}}, nil, after(0, 7, 15), 15 * time.Second, ""},
-		"a wait until a date":                   {read, []timedReply{busy("Sat, 01 Jan 2000 00:00:20 GMT"), {text: list}}, nil, after(0, 20), 20 * time.Second, ""},
-		"a wait until a date gone by":           {read, []timedReply{busy("Fri, 31 Dec 1999 23:59:59 GMT"), {text: list}}, nil, after(0, 0), 0, ""},
-		"a wait of a year":                      {read, []timedReply{busy("31536000")}, nil, after(0), 0, "unknown"},
-		"a wait that outlasts the call":         {read, []timedReply{busy("20")}, []cardwire.Option{cardwire.WithTimeout(19 * time.Second)}, after(0), 0, "unknown"},
+		"a read without a response":                  {read, []timedResponse{{}}, nil, after(0, 10, 20), 30 * time.Second, "unknown"},
+		"a read with a response to the last attempt": {read, []timedResponse{{}, {}, {after: 9 * time.Second, text: list}}, nil, after(0, 10, 20), 29 * time.Second, ""},
+		"a read whose response drips":                {read, []timedResponse{{text: list, drip: true}, {text: list}}, nil, after(0, 10), 10 * time.Second, ""},
+		"a wait that the service asks for":           {read, []timedResponse{busy("7"), {text: list}}, nil, after(0, 7), 7 * time.Second, ""},
+		"two such waits":                             {read, []timedResponse{busy("7"), busy("8"), {text: list}}, nil, after(0, 7, 15), 15 * time.Second, ""},
+		"a wait until a date":                        {read, []timedResponse{busy("Sat, 01 Jan 2000 00:00:20 GMT"), {text: list}}, nil, after(0, 20), 20 * time.Second, ""},
+		"a wait until a date gone by":                {read, []timedResponse{busy("Fri, 31 Dec 1999 23:59:59 GMT"), {text: list}}, nil, after(0, 0), 0, ""},
+		"a wait of a year":                           {read, []timedResponse{busy("31536000")}, nil, after(0), 0, "unknown"},
+		"a wait that outlasts the call":              {read, []timedResponse{busy("20")}, []cardwire.Option{cardwire.WithTimeout(19 * time.Second)}, after(0), 0, "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
-				s := &timeline{replies: tc.replies, start: time.Now()}
+				s := &timeline{responses: tc.responses, start: time.Now()}
 				c := timedClient(t, s.dial, tc.opts...)
 				err := wiretest.AllMethods()[tc.op](t.Context(), c)
 				took := time.Since(s.start).Truncate(time.Millisecond)

@@ -126,7 +126,7 @@ func accept(t *testing.T, serve func(net.Conn)) (address string) {
 
 const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
 
-// secureService answers one request a connection, over TLS, that there is no
+// secureService responds to one request a connection, over TLS, that there is no
 // such thing, and hands out what it overheard. Without config it does not speak TLS.
 func secureService(t *testing.T, config *tls.Config) (base string, heards chan overheard) {
 	t.Helper()
@@ -503,11 +503,11 @@ func TestAProxyThatPosesAsTheService(t *testing.T) {
 	}
 }
 
-// A proxy that does not open the tunnel is told no more, and its answer is not
+// A proxy that does not open the tunnel is told no more, and its response is not
 // the service's.
 func TestAProxyThatOpensNoTunnel(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"wants a key":  "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n",
 		"redirects":    "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
 		"knows better": "HTTP/1.1 201 Created\r\nContent-Length: 46\r\n\r\n" + nothingThere,
@@ -518,7 +518,7 @@ func TestAProxyThatOpensNoTunnel(t *testing.T) {
 			address := accept(t, func(conn net.Conn) {
 				raw := &tee{Conn: conn}
 				if _, err := http.ReadRequest(bufio.NewReader(raw)); err == nil {
-					_, _ = io.WriteString(conn, answer)
+					_, _ = io.WriteString(conn, response)
 				}
 				_, _ = io.Copy(io.Discard, raw)
 				told <- raw.read.String()

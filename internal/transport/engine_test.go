@@ -463,10 +463,10 @@ func phases(r *Response) (all []string) {
 
 func TestConnectedIsNeverNotSent(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reply  string // written after the whole request was read
-		words  string
-		status int
-		phase  string
+		response string // written after the whole request was read
+		words    string
+		status   int
+		phase    string
 	}{
 		"closed":          {"", "connection closed before the response was complete", 0, "sent"},
 		"garbage":         {canary + "\r\n\r\n", "not an HTTP response", 0, "sent"},
@@ -487,7 +487,7 @@ func TestConnectedIsNeverNotSent(t *testing.T) {
 					defer loopback.HangUp(conn)
 					if loopback.ReadRequest(bufio.NewReader(conn)) {
 						executed.Add(1)
-						say(conn, tc.reply)
+						say(conn, tc.response)
 					}
 				})
 				r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
@@ -632,12 +632,12 @@ func TestNoDescriptorIsLeaked(t *testing.T) {
 		}
 		return len(files)
 	}
-	replies := []string{"", "garbage\r\n\r\n", ok, "HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\nabc"}
+	responses := []string{"", "garbage\r\n\r\n", ok, "HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\nabc"}
 	var n atomic.Int64
 	at := loopback.Listen(t, func(conn net.Conn) {
 		defer loopback.HangUp(conn)
 		if loopback.ReadRequest(bufio.NewReader(conn)) {
-			say(conn, replies[int(n.Add(1))%len(replies)])
+			say(conn, responses[int(n.Add(1))%len(responses)])
 		}
 	})
 	e := own(t, Config{Policy: quick})
