@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,7 +24,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 	assert.Subset(t, packages, []string{".", "cardwireotel", "cardwiretest", "sqljournal"})
 	for _, dir := range packages {
 		var missing []string
-		for _, file := range syntax.Files(t, dir) {
+		for _, file := range syntax.Files(t, filepath.Join(root, dir)) {
 			missing = append(missing, undocumented(file)...)
 		}
 		assert.Empty(t, missing, dir)
@@ -33,7 +34,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 func TestEveryPublicPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		documented := slices.ContainsFunc(syntax.Files(t, dir), func(file *ast.File) bool {
+		documented := slices.ContainsFunc(syntax.Files(t, filepath.Join(root, dir)), func(file *ast.File) bool {
 			return strings.HasPrefix(file.Doc.Text(), "Package "+file.Name.Name+" ")
 		})
 		assert.True(t, documented, dir)
@@ -44,7 +45,7 @@ func TestEveryPublicPackageHasAComment(t *testing.T) {
 // modules too.
 func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
@@ -52,9 +53,9 @@ func publicPackages(t *testing.T) (dirs []string) {
 		if hidden || slices.Contains([]string{"examples", "internal", "scripts", "testdata"}, entry.Name()) {
 			return fs.SkipDir
 		}
-		sources, err := filepath.Glob(filepath.Join(path, "*.go"))
+		sources, err := filepath.Glob(filepath.Join(root, path, "*.go"))
 		sources = slices.DeleteFunc(sources, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-		if err == nil && len(sources) > 0 && syntax.Files(t, path)[0].Name.Name != "main" {
+		if err == nil && len(sources) > 0 && syntax.Files(t, filepath.Join(root, path))[0].Name.Name != "main" {
 			dirs = append(dirs, path)
 		}
 		return err
@@ -66,7 +67,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 func TestPublicWordsAreThoseOfTheField(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		for _, file := range syntax.Files(t, dir) {
+		for _, file := range syntax.Files(t, filepath.Join(root, dir)) {
 			assert.Empty(t, foreignWords(file), dir)
 		}
 	}
