@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
