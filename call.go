@@ -148,7 +148,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 		k.client = c.core()
 	}
 	ctx, failure := k.begin(ctx)
-	defer k.op.endUploads()
+	defer k.op.endSources()
 	defer k.settleAfterPanic(ctx)
 	if failure == nil {
 		failure = k.exchange(ctx)
@@ -270,9 +270,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 		k.last = response{tries: k.last.tries}
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil {
-			for u := range k.op.uploads() {
-				u.explain(failure)
-			}
+			k.op.explain(failure)
 		}
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
@@ -314,10 +312,7 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
-	for u := range k.op.uploads() {
-		u.ctx = ctx
-	}
-	return r, k.op.encode(r)
+	return r, k.op.encode(ctx, r)
 }
 
 // headers returns the header of one attempt. It shares no values with others, since a
@@ -337,7 +332,7 @@ func (k *call) headers() http.Header {
 }
 
 // encode sets r's body.
-func (s *spec) encode(r *transport.Request) (err error) {
+func (s *spec) encode(ctx context.Context, r *transport.Request) (err error) {
 	var body []byte
 	switch s.body {
 	case noBody:
@@ -349,7 +344,7 @@ func (s *spec) encode(r *transport.Request) (err error) {
 	case rawBody:
 		body, s.contentType = []byte(s.fields[0].Value), "application/json"
 	case multipartBody:
-		s.contentType, err = s.encodeMultipart(r)
+		s.contentType, err = s.encodeMultipart(ctx, r)
 		return err
 	}
 	r.Body, r.BodySize = bytesBody(body), int64(len(body))

@@ -25,21 +25,13 @@
 //
 // # Did it happen?
 //
-// Every failed call returns an [*Error] whose Outcome reports that:
+// Every failed call returns an [*Error], whose [Outcome] reports whether it happened.
+// [NextStep] turns the error into what to do with the order: a program that does only
+// that ends every order exactly once. The sentinels, for [errors.Is], report why.
 //
-//   - [OutcomeNotSent]: no byte of this call left. Leave the order as it was, and call
-//     again.
-//   - [OutcomeRefused]: the service refused. Nothing happened; correct the request.
-//   - [OutcomeExecuted]: the service accepted, and only its response could not be read
-//     or is not what was asked for.
-//   - [OutcomeUnknown]: it may have happened. Ask the service before doing it again: no
-//     operation reads a transfer back.
-//
-// The sentinels [ErrNotSent], [ErrRefused], [ErrExecuted] and [ErrOutcomeUnknown]
-// match them with [errors.Is]; others, like [ErrRateLimited], report why. This package
-// never sends a write twice. It retries reads by [RetryPolicy]. A reference that once
-// ended unknown stays unknown, whatever a later response says; a [Journal] keeps that
-// across crashes and machines.
+// This package never sends a write twice. It retries reads by [RetryPolicy]. A reference
+// that once ended unknown stays unknown, whatever a later response says; a [Journal]
+// keeps that across crashes and machines.
 //
 // # Pages
 //

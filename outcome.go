@@ -125,8 +125,8 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 
 // check returns why a readable response does not belong to this request.
 func (k *call) check() error {
-	for u := range k.op.uploads() {
-		if err := u.check(); err != nil {
+	for file := range k.op.sources() {
+		if err := file.Check(); err != nil {
 			return err
 		}
 	}

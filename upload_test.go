@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
@@ -187,9 +188,9 @@ func TestImageFileOfWhatIsNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "front.png")
-	for path, cause := range map[string]string{missing: "no such file", dir: "it is not a regular file", os.DevNull: "it is not a regular file"} {
+	for path, cause := range map[string]error{missing: os.ErrNotExist, dir: upload.ErrNotRegular, os.DevNull: upload.ErrNotRegular} {
 		p, err := cardwire.ImageFile(path)
-		require.ErrorContains(t, err, cause)
+		require.ErrorIs(t, err, cause)
 		var failed *fs.PathError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, path, failed.Path)
@@ -838,5 +839,5 @@ func TestImageFileOfANamedPipe(t *testing.T) {
 	_, err = wiretest.Unasked(t).UploadImage(t.Context(), p)
 	wiretest.RefusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
 	_, err = cardwire.ImageFile(path)
-	require.ErrorContains(t, err, "it is not a regular file")
+	require.ErrorIs(t, err, upload.ErrNotRegular)
 }

@@ -36,6 +36,7 @@ const (
 	inflightFile = "internal/inflight/inflight.go"
 	transferFile = "remittance.go"
 	uploadFile   = "upload.go"
+	sourceFile   = "internal/upload/upload.go"
 	sqlFile      = "sqljournal/journal.go"
 	sqlListFile  = "sqljournal/unresolved.go"
 	sqlExecFile  = "sqljournal/database.go"
@@ -210,9 +211,9 @@ var mutants = []mutant{
 	{name: "echo check only of what is otherwise whole", edits: []edit{{transferFile, "(named || numbered) && !other", "named || numbered"}}},
 	{name: "transfer without api_order_no as success", edits: []edit{{transferFile, "{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, ", "{Name: apiOrderNo, Value: func(c *wire.Codec, v *Transfer) { (*wire.Codec).Code(c, "}}},
 	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\tserviceIDValue(d, &o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
-	{name: "source of an upload not compared after an early answer", edits: []edit{{outcomeFile, "\t\tif err := u.check(); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}}},
-	{name: "fault of an image not told after an early answer", edits: []edit{{uploadFile, "\tif failure.Code == codeSuccess {\n", "\tif false {\n"}}},
-	{name: "longer source of an upload cut", edits: []edit{{uploadFile, "\t\treturn errTooMany\n", "\t\treturn io.EOF\n"}}},
+	{name: "source of an upload not compared after an early answer", edits: []edit{{outcomeFile, "\t\tif err := file.Check(); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}}},
+	{name: "fault of an image not told after an early answer", edits: []edit{{uploadFile, "\t\tif failure.Code == codeSuccess {\n", "\t\tif false {\n"}}},
+	{name: "longer source of an upload cut", edits: []edit{{sourceFile, "\t\treturn errTooMany\n", "\t\treturn io.EOF\n"}}},
 	{name: "another call's outcome by a doer", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(f.cause, target)", "return errors.Is(f.cause, target)"}}},
 	{name: "outcome of another call lent", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(cause, target)", "return errors.Is(cause, target)"}}},
 	{name: "unknown write advised as safe", edits: []edit{{errorsFile, "\tif e.ReadOnly || e.Op == opUploadImage {\n", "\tif e.ReadOnly || e.Op == opUploadImage || e.Outcome == OutcomeUnknown {\n"}}},

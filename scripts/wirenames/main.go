@@ -303,7 +303,7 @@ func (n name) mutant() mutation.Mutant {
 	return mutation.Mutant{
 		Name:     n.String(),
 		Edits:    []mutation.Edit{{File: n.file, Start: n.start, End: n.end, Text: strconv.Quote(n.wrong)}},
-		Packages: []string{"."},
+		Packages: []string{".", "./internal/hostile"},
 	}
 }
 
