@@ -29,7 +29,7 @@ func Main(m *testing.M) {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	os.Exit(watch())
+	os.Exit(watch(os.Stdout, os.Stderr, os.Args[1:]))
 }
 
 // fuzzing reports whether this process is part of a fuzzing run, whose processes communicate
@@ -45,30 +45,30 @@ func fuzzing() bool {
 
 // watch runs this test binary once more and returns its exit status, or that of a failure if
 // a secret was written.
-func watch() int {
+func watch(stdout, stderr io.Writer, args []string) int {
 	program, err := os.Executable()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the tests cannot be started:", err)
+		fmt.Fprintln(stderr, "the tests cannot be started:", err)
 		return 1
 	}
-	var stdout, stderr bytes.Buffer
-	tests := exec.Command(program, os.Args[1:]...) //nolint:noctx // it ends with its own timeout
+	var out, errs bytes.Buffer
+	tests := exec.Command(program, args...) //nolint:noctx // it ends with its own timeout
 	tests.Env = append(os.Environ(), watchedRun+"=1")
 	tests.Stdin = os.Stdin
-	tests.Stdout = io.MultiWriter(os.Stdout, &stdout)
-	tests.Stderr = io.MultiWriter(os.Stderr, &stderr)
+	tests.Stdout = io.MultiWriter(stdout, &out)
+	tests.Stderr = io.MultiWriter(stderr, &errs)
 	if err := run(tests); err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 			return exit.ExitCode()
 		}
-		fmt.Fprintln(os.Stderr, "the tests ended by:", err)
+		fmt.Fprintln(stderr, "the tests ended by:", err)
 		return 2
 	}
 	status := 0
 	secrets := watched()
-	for name, text := range map[string]string{"standard output": stdout.String(), "standard error": stderr.String()} {
-		for _, what := range secrets.Find(text) {
-			fmt.Fprintf(os.Stderr, "--- FAIL: %s reached %s of the tests\n", what, name)
+	for name, written := range map[string]string{"standard output": out.String(), "standard error": errs.String()} {
+		for _, what := range secrets.Find(written) {
+			fmt.Fprintf(stderr, "--- FAIL: %s reached %s of the tests\n", what, name)
 			status = 1
 		}
 	}

@@ -1,5 +1,6 @@
 // Wirenames reports whether the tests know the wire: it misspells one name of the
-// conversation with the service at a time and runs the tests of the package,
+// conversation with the service at a time and runs the tests of the package and of
+// internal/hostile,
 // which must fail.
 //
 //	go run ./scripts/wirenames [-v] [-list] [-run regexp] [-jobs n]
