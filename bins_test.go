@@ -394,6 +394,13 @@ func TestBINTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 	}
 }
 
+func TestTheNamesOfIdentityFields(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "idType", cardwire.AuthFieldIDType)
+	assert.Equal(t, "idFrontAttachmentKey", cardwire.AuthFieldIDFrontAttachment)
+	assert.Equal(t, "selfieAttachmentKey", cardwire.AuthFieldSelfieAttachment)
+}
+
 func TestMissingIdentityFields(t *testing.T) {
 	t.Parallel()
 	base := []cardwire.AuthField{{Field: "idType", Required: true}, {Field: "idFrontAttachmentKey", Required: true}}
