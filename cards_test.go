@@ -479,6 +479,7 @@ func TestCardQuirks(t *testing.T) {
 		"empty expiry":              {`"08/2027"`, `""`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "empty string"}}},
 		"empty creation time":       {`"2026-01-02 03:04:05"`, `""`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "empty string"}}},
 		"zero date":                 {`"2026-01-02 03:04:05"`, `"0000-00-00"`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "zero date"}}},
+		"null time":                 {`"2026-06-07 08:09:10"`, `null`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "null for string"}}},
 		"zero date and time":        {`"2026-06-07 08:09:10"`, `"0000-00-00 00:00:00"`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "zero date"}}},
 		"empty time":                {`"2026-06-07 08:09:10"`, `""`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "empty string"}}},
 		"null expiry":               {`"08/2027"`, `null`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "null for string"}}},
