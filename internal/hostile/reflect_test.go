@@ -33,6 +33,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // functions are all that are exported; of Call, some instances.
@@ -182,26 +183,11 @@ func TestNothingPanicsHangsOrGoesElsewhere(t *testing.T) {
 // tripwire is a proxy, which the environment has for all hosts but this one.
 func tripwire(t *testing.T) (proxy string, connections *atomic.Int32) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	connections = new(atomic.Int32)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed by the test's end
-			}
-			connections.Add(1)
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-done
-	})
-	return "http://" + listener.Addr().String(), connections
+	return loopback.Listen(t, func(conn net.Conn) {
+		connections.Add(1)
+		loopback.HangUp(conn)
+	}), connections
 }
 
 func TestWorker(t *testing.T) {

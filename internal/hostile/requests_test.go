@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"unicode/utf8"
@@ -33,6 +32,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // This file tries hostile texts in everything that a caller hands in as text.
@@ -814,8 +814,8 @@ func assertArrives(t *testing.T, service *tapped, in input, text, want string) {
 	assert.Equal(t, want, got)
 }
 
-// tapped is a service on loopback that responds with 404, and
-// hands out each connection's bytes to the last one.
+// tapped is a service on loopback that responds with 404, and hands out the bytes of each
+// connection.
 type tapped struct {
 	base     string
 	requests chan []byte
@@ -824,31 +824,16 @@ type tapped struct {
 
 func tap(t *testing.T) *tapped {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &tapped{base: "http://" + listener.Addr().String() + "/shop/api/v1", requests: make(chan []byte, 1)}
+	s := &tapped{requests: make(chan []byte, 1)}
 	done := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed by the test's end
-			}
-			s.conns.Add(1)
-			read := s.serve(conn)
-			select {
-			case s.requests <- read:
-			case <-done:
-				return
-			}
+	s.base = loopback.Listen(t, func(conn net.Conn) {
+		s.conns.Add(1)
+		select {
+		case s.requests <- s.serve(conn):
+		case <-done:
 		}
-	})
-	t.Cleanup(func() {
-		close(done)
-		_ = listener.Close()
-		running.Wait()
-	})
+	}) + "/shop/api/v1"
+	t.Cleanup(func() { close(done) })
 	return s
 }
 
@@ -860,9 +845,7 @@ func (s *tapped) serve(conn net.Conn) []byte {
 	if r, err := http.ReadRequest(text); err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
-	const body = `{"code":404,"msg":"no such thing","data":null}`
-	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: "+
-		strconv.Itoa(len(body))+"\r\n\r\n"+body)
+	_, _ = io.WriteString(conn, loopback.Response("200 OK", "", nothingThere))
 	_, _ = io.Copy(io.Discard, text) // until the client closes
 	return all.Bytes()
 }

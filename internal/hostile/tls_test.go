@@ -101,27 +101,13 @@ func (c *tee) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// accept serves connections until the test ends.
+// accept returns the address of a server that calls serve with each connection.
 func accept(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serve(conn)
-			_ = conn.Close()
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		running.Wait()
-	})
-	return listener.Addr().String()
+	return strings.TrimPrefix(loopback.Listen(t, func(conn net.Conn) {
+		defer loopback.HangUp(conn)
+		serve(conn)
+	}), "http://")
 }
 
 const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
