@@ -102,10 +102,10 @@ type wholeCall struct {
 //
 // is 776 objects of 95 kB in all. More than four in five are amounts: two for each
 // that differs from those before it, for decimal.New makes a big.Int and its word,
-// and there is no other way into a decimal.Decimal. The rest are one text a card,
+// and there is no other way into a decimal.Decimal. The rest are one string a card,
 // from which all its strings are cut, a block for every four addresses, the page's
 // cards and 13 for the call. Of the bytes, 57 kB are the cards themselves, 14 their
-// texts, 13 amounts and 7 addresses. Nothing is kept of the body: it is read into a
+// strings, 13 amounts and 7 addresses. Nothing is kept of the body: it is read into a
 // buffer that the next call uses again.
 func BenchmarkMemory(b *testing.B) {
 	for _, w := range []wholeCall{tiny, list} {

@@ -311,7 +311,7 @@ func TestRetryOperationNeedsAnAction(t *testing.T) {
 	wiretest.RefusedBeforehand(t, err, "Profile.RetryAction")
 }
 
-// hostileIDs are no identifiers: they would be another place, or another text,
+// hostileIDs are no identifiers: they would be another place, or another string,
 // when they arrive.
 var hostileIDs = map[string]string{
 	"empty": "", "dot": ".", "dots": "..", "slash": "a/b", "only a slash": "/", "backslash": `a\b`,

@@ -49,7 +49,7 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 		`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
 		// Not an object.
 		`[` + wiretest.Success(wiretest.TransferData) + `]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
-		// More than one text.
+		// More than one JSON value.
 		wiretest.Success(wiretest.TransferData) + `{}`, wiretest.Success(wiretest.TransferData) + `,`, wiretest.Success(wiretest.TransferData) + `x`, wiretest.Success(wiretest.TransferData) + "\x00",
 		wiretest.Success(wiretest.TransferData) + wiretest.Success(wiretest.TransferData), wiretest.Success(wiretest.TransferData) + "\ufeff",
 		"\ufeff" + wiretest.Success(wiretest.TransferData), "\x00" + wiretest.Success(wiretest.TransferData), "x" + wiretest.Success(wiretest.TransferData),

@@ -175,7 +175,7 @@ var causes = []error{
 }
 
 // A money transfer that is not settled must never read as if it could be
-// retried, whatever the service or a function of the caller's said.
+// retried, whatever the service or a caller-supplied function said.
 func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 	t.Parallel()
 	safe := regexp.MustCompile(`nothing (happened|was)|safe|call(ing)? again|was done|corrected`)
@@ -268,7 +268,7 @@ func TestErrorInLogs(t *testing.T) {
 	assert.Equal(t, want, line.Err)
 }
 
-// What a doer, a limiter or a key source of the caller's says of another call,
+// What a caller-supplied doer, limiter or key source says of another call,
 // which it made by this package too, is not said of this one.
 func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 	t.Parallel()

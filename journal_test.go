@@ -232,7 +232,7 @@ func TestNoRefusalResolvesAnUnknownReference(t *testing.T) {
 	}
 }
 
-// hashOf is a hash over the text of sorted fields, each preceded by its length.
+// hashOf is a hash of sorted fields, each preceded by its length.
 // Its form must not change: journals compare across releases.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -1236,7 +1236,7 @@ func TestOfTwoCallsAboutOneRecordOneIsSent(t *testing.T) {
 	}
 }
 
-// By then it should have ended; nobody knows how it does.
+// By then it should have ended; its outcome is unknown.
 func TestACallPastItsSendByIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -62,7 +62,7 @@ func TestObserversAreToldInOrder(t *testing.T) {
 	})
 }
 
-// notingObserver writes down what it is told, under its name.
+// notingObserver notes each event under its name.
 func notingObserver(name string, events *[]string) cardwire.Observer {
 	note := func(format string, args ...any) { *events = append(*events, name+" "+fmt.Sprintf(format, args...)) }
 	marks := func(ctx context.Context) string { s, _ := ctx.Value(wiretest.ContextKey{}).(string); return s }
@@ -85,7 +85,7 @@ func notingObserver(name string, events *[]string) cardwire.Observer {
 	}
 }
 
-// What observers are told of each operation, in full. Only writes under a
+// What observers get of each operation, in full. Only writes under a
 // reference are recorded.
 func TestObserversAreToldOfEachOperation(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	assert.Same(t, err, results[0].Err)
 }
 
-// The log, as text, is all that is written of a call: no address, key or number, and
+// The log is all that is written of a call: no address, key or number, and
 // a reference only of a write that failed.
 func TestLogger(t *testing.T) {
 	t.Parallel()
@@ -268,7 +268,7 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// The outcome that is logged is the one that the caller is told.
+// The outcome that is logged is that of the error.
 func TestLoggerTellsTheOutcomeOfTheReference(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -379,7 +379,7 @@ func frozenBy(ctx context.Context, c *cardwire.Client) (any, error) {
 	return operation.ID, err
 }
 
-// Each kind is told to observers, logged, and an error under WithStrictDrift;
+// Each kind is reported to observers, logged, and an error under WithStrictDrift;
 // what was sent is read in any case.
 func TestEveryKindOfDrift(t *testing.T) {
 	t.Parallel()

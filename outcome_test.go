@@ -26,7 +26,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// responseCase is a response, and what is told of it to one who sent a write.
+// responseCase is a response, and the facts of the error of a write that gets it.
 type responseCase struct {
 	name   string
 	status string // with reason, as "200 OK"
@@ -37,7 +37,7 @@ type responseCase struct {
 	want   wiretest.Facts
 }
 
-// text is what goes out for an operation.
+// text is the response for an operation.
 func (c responseCase) text(w wiretest.Write) string {
 	if c.status == "" {
 		return c.raw
@@ -647,7 +647,7 @@ type closeRecorder struct {
 
 func (c *closeRecorder) Close() error { c.closed = true; return nil }
 
-// With a caller's own doer nothing can prove that nothing was sent, once it was asked.
+// With a caller-supplied doer nothing proves that nothing was sent, once it was called.
 func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 	t.Parallel()
 	closed := loopback.ClosedPort(t)

@@ -586,7 +586,7 @@ func TestPrefetchLeavesTheCurrentPageInTheResponse(t *testing.T) {
 	assert.Equal(t, 6, n)
 }
 
-// What a function of the caller's does to its goroutine it does to the caller's
+// What a caller-supplied function does to its goroutine it does to the caller's
 // as well, as without prefetching, or it ends the iteration with an error.
 func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 	t.Parallel()

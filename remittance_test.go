@@ -519,7 +519,7 @@ func TestNoFieldCanBeShadowedByExtra(t *testing.T) {
 	}
 }
 
-// Invalid UTF-8 would arrive as another text: another name, or another account.
+// Invalid UTF-8 would arrive as another string: another name, or another account.
 func TestNoStringOfATransferMayBeInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	fields := reflect.TypeFor[cardwire.TransferParams]()

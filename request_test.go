@@ -73,7 +73,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// An Op that cannot be a name does not get into the text of the error either.
+// An Op that cannot be a name does not get into the error either.
 func TestCallKeepsAnOpThatIsRefusedOutOfTheError(t *testing.T) {
 	t.Parallel()
 	for op, problem := range map[string]string{
@@ -211,7 +211,7 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 	})
 }
 
-// Null is nothing, and no number, text or object.
+// Null is nothing, and no number, string or object.
 func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
 	t.Parallel()
 	pointer, err := callWith[*wallet](t, `null`)

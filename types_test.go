@@ -53,7 +53,7 @@ func TestExpiryString(t *testing.T) {
 	}
 }
 
-// notDays are texts that are no day of the calendar.
+// notDays are strings that are not a valid date.
 var notDays = []string{
 	"2026-02-29", "2100-02-29", "2026-02-30", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31", "2026-01-32",
 	"2026-00-01", "2026-13-01", "2026-01-00", "0000-01-01", "2026-1-01", "2026-01-1", "26-01-01", "2026/01/01",
@@ -102,7 +102,7 @@ func TestTheZeroDateIsAbsent(t *testing.T) {
 	d := cardwire.Date{2026, time.May, 5}
 	require.NoError(t, d.UnmarshalText(nil))
 	assert.Zero(t, d)
-	// A text that should be a day and is empty is a mistake, not "no bound".
+	// A string that should be a date and is empty is a mistake, not "no bound".
 	_, err := cardwire.ParseDate("")
 	assert.Error(t, err)
 }

@@ -346,7 +346,7 @@ func TestUploadOfAWrongImageWithAnUnreadableEarlyResponseIsUnknown(t *testing.T)
 	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
 }
 
-// stuck blocks until it is closed, like a pipe that nobody writes to.
+// stuck blocks until it is closed, like a pipe without a writer.
 type stuck struct {
 	untilClosed
 
@@ -469,7 +469,7 @@ func (s slow) Read(p []byte) (int, error) {
 	return min(s.bytes, len(p)), nil
 }
 
-// What comes after nobody waits for it any more is closed.
+// A source that is opened after the call ended is closed.
 func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]*untilClosed{"what comes late": {closed: make(chan struct{})}, "nothing comes": nil} {
@@ -752,7 +752,7 @@ func TestUploadOverAConnection(t *testing.T) {
 	}
 }
 
-// lingering is a source that hands out some bytes and then holds on to a read
+// lingering is a source that returns some bytes and then holds on to a read
 // until it is closed, and for a while longer.
 type lingering struct {
 	untilClosed

@@ -215,7 +215,7 @@ var (
 	flagMembers   = []string{"avs", "3ds", "physical", "apple_pay", "google_wallet", "is_card_count_limited"}
 )
 
-// requireSameValues compares what is under name in a text that was decoded, in,
+// requireSameValues compares what is under name in JSON that was decoded, in,
 // with what it was encoded as, out. Where their kinds differ, a value of another
 // kind was tolerated, which is not for encoding/json to judge.
 func requireSameValues(t *testing.T, name string, in, out any) {

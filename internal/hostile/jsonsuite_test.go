@@ -20,11 +20,11 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
-// suiteRefused are texts that the suite calls JSON in which a field occurs twice
+// suiteRefused are documents that the suite calls JSON in which a field occurs twice
 // name: they are refused by policy.
 var suiteRefused = []string{"y_object_duplicated_key", "y_object_duplicated_key_and_value"}
 
-// suiteFree are the accepted ones of the texts that a parser may refuse, or that
+// suiteFree are the accepted ones of the documents that a parser may refuse, or that
 // parsers read differently. What is read of them is pinned in internal/wire; as
 // any and float64, encoding/json cannot hold those that are false.
 var suiteFree = map[string]bool{
@@ -91,7 +91,7 @@ func TestJSONTestSuiteInResponses(t *testing.T) {
 				assert.NoError(t, err)
 			}
 
-			// The one text that is an integer is a code, and not that of a success.
+			// The one document that is an integer is a code, and not that of a success.
 			for _, body := range []string{
 				`{"code":` + text + `,"msg":"success","data":null}`, `{"data":null,"msg":"success","code":` + text + `}`,
 			} {
@@ -107,7 +107,7 @@ func TestJSONTestSuiteInResponses(t *testing.T) {
 }
 
 // suiteFits says what data each operation takes, as encoding/json sees it; those
-// that are not named take none of the suite's texts.
+// that are not named take none of the suite's documents.
 var suiteFits = map[string]func(data any) bool{
 	"ListBINs":                 suiteEmpty,
 	"ListRemittanceStates":     suiteEmpty,
@@ -132,14 +132,14 @@ func suiteEmpty(data any) bool {
 	return ok && len(list) == 0
 }
 
-// suiteCode reports whether data is a text, or an integer in place of one.
+// suiteCode reports whether data is a string, or an integer in place of one.
 func suiteCode(data any) bool {
 	number, isNumber := data.(json.Number)
 	_, isText := data.(string)
 	return isText || isNumber && !strings.ContainsAny(string(number), ".eE")
 }
 
-// Hardly any of the suite's texts is what an operation promises.
+// Hardly any of the suite's documents is the data of an operation.
 func TestJSONTestSuiteAsTheDataOfEachOperation(t *testing.T) {
 	t.Parallel()
 	files := jsonsuite.Files(t)
@@ -174,7 +174,7 @@ func suiteData(t *testing.T, text []byte) (data any) {
 	return data
 }
 
-// BenchmarkJSONTestSuite finds the text that takes the longest to judge, and the
+// BenchmarkJSONTestSuite finds the document that takes the longest to judge, and the
 // one that takes the most memory, as the data of a response: the best of all runs.
 func BenchmarkJSONTestSuite(b *testing.B) {
 	files := jsonsuite.Files(b)

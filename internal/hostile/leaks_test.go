@@ -44,7 +44,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// canary is a secret that must not be in a text, in whatever form.
+// canary is a secret that must not be printed in any form.
 type canary struct {
 	name, words string
 	alone       *regexp.Regexp // for words so short that addresses hold them; nil: anywhere
@@ -70,14 +70,14 @@ func newCanary(name, words string) canary {
 	return c
 }
 
-// in reports whether the secret is in one of the forms of a text.
+// in reports whether the secret is in one of the forms of a string.
 func (c canary) in(forms []string) bool {
 	return slices.ContainsFunc(forms, func(form string) bool {
 		return strings.Contains(form, c.words) && (c.alone == nil || c.alone.MatchString(form))
 	})
 }
 
-// printer is one of the ways in which a value becomes text. against is another
+// printer is one of the ways in which a value becomes a string. against is another
 // value of the same type.
 type printer struct {
 	name  string
@@ -260,7 +260,7 @@ func errorPlaces(err, against error) []place {
 	)
 }
 
-// assertSilent prints everything in every way, and returns how many texts that
+// assertSilent prints everything in every way, and returns how many strings that
 // were. Texts that are alike are searched once.
 func assertSilent(t *testing.T, places []place, printers []printer, canaries ...canary) (texts int) {
 	t.Helper()
@@ -289,7 +289,7 @@ func allPrinters() []printer { return slices.Concat(fmtPrinters(), slogPrinters(
 // The detector is only worth something if it hears a canary that is not sealed.
 func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	t.Parallel()
-	// What shows the type, an address or an error only, and what cuts texts short.
+	// What shows the type, an address or an error only, and what cuts strings short.
 	deaf := regexp.MustCompile(`^%.*[pT]$|^%.*\.3.$|^MarshalText$|^%.*!$`)
 	onlySome := regexp.MustCompile(`^XML$|^binary$|^database/sql$`)
 	for _, secret := range []struct {
@@ -920,7 +920,7 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	t.Logf("%s: %d bodies, %d errors, %d texts", op, len(bodies), errs, texts)
 }
 
-// AssertTextSilent searches a text that was written elsewhere.
+// AssertTextSilent searches a string that was written elsewhere.
 func AssertTextSilent(t *testing.T, text string, canaries ...string) {
 	t.Helper()
 	forms := spelling.Forms(text)
@@ -1043,7 +1043,7 @@ func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
 	}
 }
 
-// loud is an error of a caller's function, which says what it was given.
+// loud is an error of a caller-supplied function that quotes its argument.
 type loud struct{ Secret, hidden string }
 
 func (e *loud) Error() string { return e.Secret }

@@ -122,7 +122,7 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 		{" 1", refusedNumber, "1e0"},
 		{"1 ", refusedNumber, "1e0"},
 
-		// Escapes are undone before text is read.
+		// Escapes are undone before a string is read.
 		{`1\u0030`, "10e0", noJSON},
 		{`\u002d1\u002e50`, "-150e-2", noJSON},
 		{`1\u0065\u0035`, refusedNumber, noJSON},

@@ -231,7 +231,7 @@ func newValues(t *testing.T) *values {
 	return v
 }
 
-// texts are odd in one way each. Those that are hosts are of this machine.
+// texts are strings that are odd in one way each. Those that are hosts are of this machine.
 func (v *values) texts() []string {
 	return []string{
 		"f47ac10b-58cc-4372-a567-0e02b2c3d479", "", "card-1", " ", "..", "/", "/cards", "\x00", "\xff", "a\r\nX: y", "%s%n", "-1", "1e999999999", "null", "{}", `"`,

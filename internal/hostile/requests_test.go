@@ -35,11 +35,11 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// This file tries hostile texts in everything that a caller hands in as text.
+// This file tries hostile strings in every string that a caller passes.
 // Each is refused before a connection is made, or stands in the bytes that the
 // service reads exactly where it belongs and nowhere else.
 
-// class says what is wrong with a text; inputs refuse by classes.
+// class says what is wrong with a string; inputs refuse by classes.
 type class uint16
 
 const (
@@ -58,7 +58,7 @@ const (
 	invisible                   // a character that does not show
 )
 
-// hostile are the texts. One of several classes is refused where any of them is.
+// hostile are the strings. One of several classes is refused where any of them is.
 var hostile = []struct {
 	text  string
 	class class
@@ -142,24 +142,24 @@ var hostile = []struct {
 	{strings.Repeat("a", 1_000_000), long},
 }
 
-// all are the classes of texts that are anything but a code of digits, say.
+// all are the classes of strings that are anything but a code of digits, say.
 const all = ^class(0)
 
-// input is one text that a caller hands in.
+// input is one string that a caller passes.
 type input struct {
 	// name is as textInputs has it.
 	name string
 	// refuses are the classes that are not sent.
 	refuses class
-	// although are texts for which the opposite holds.
+	// although are strings for which the opposite is true.
 	although []string
-	// benign is sent, where no hostile text is.
+	// benign is sent, where no hostile string is.
 	benign string
-	// call makes a call of a client for base with the text in its place.
+	// call makes a call of a client for base with the string in its place.
 	call func(ctx context.Context, base, text string) error
 	// sent is what the service then reads, as readBack writes it.
 	sent func(text string) string
-	// without is what it reads where the text is ""; "": that is refused.
+	// without is what it reads where the string is ""; "": that is refused.
 	without string
 	// unnamed says that a refusal is no ErrInvalidParams: no parameter is wrong.
 	unnamed bool
@@ -192,7 +192,7 @@ func callOf(call func(ctx context.Context, c *cardwire.Client, text string) erro
 	}
 }
 
-// withOption makes the call of an input from an option that holds the text.
+// withOption makes the call of an input from an option with the string.
 func withOption(option func(text string) cardwire.Option) func(context.Context, string, string) error {
 	return func(ctx context.Context, base, text string) error {
 		c, err := matrixClient(base, option(text))
@@ -204,7 +204,7 @@ func withOption(option func(text string) cardwire.Option) func(context.Context, 
 	}
 }
 
-// requested makes the call of an input from a Request that holds the text.
+// requested makes the call of an input from a Request with the string.
 func requested(request func(text string) cardwire.Request) func(context.Context, string, string) error {
 	return callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 		_, err := cardwire.Call[any](ctx, c, request(text))
@@ -217,12 +217,12 @@ const usual = `
 Accept: "application/json"
 Authorization: "Bearer sk-test-7f3a"`
 
-// endingIn is the text of a conversation that ends in the one handed in.
+// endingIn is a conversation that ends in the string.
 func endingIn(before string) func(string) string {
 	return func(text string) string { return before + " = " + strconv.Quote(text) }
 }
 
-// whatever is what is sent for any text.
+// whatever is what is sent for any string.
 func whatever(sent string) func(string) string { return func(string) string { return sent } }
 
 const (
@@ -814,7 +814,7 @@ func assertArrives(t *testing.T, service *tapped, in input, text, want string) {
 	assert.Equal(t, want, got)
 }
 
-// tapped is a service on loopback that responds with 404, and hands out the bytes of each
+// tapped is a service on loopback that responds with 404, and returns the bytes of each
 // connection.
 type tapped struct {
 	base     string
@@ -1054,7 +1054,7 @@ var parameterTypes = map[string]reflect.Type{
 	"UploadImageParams": reflect.TypeFor[cardwire.UploadImageParams](),
 }
 
-// textInputs finds what the exported functions take as text: parameters, fields
+// textInputs finds which strings the exported functions take: parameters, fields
 // of parameters, what functions that are handed in return, and the environment.
 func textInputs(t *testing.T) (found []string) {
 	t.Helper()

@@ -26,15 +26,15 @@ const hostileMemory = 16_000_000
 // hostileResponse is a response that is no success, whatever it pretends.
 type hostileResponse struct {
 	name string
-	// body is that of a 200; <data> stands for data that would be a success.
+	// body is that of a 200; <data> is replaced by data that would be a success.
 	body string
 	// raw goes out instead, if body is "".
 	raw func(net.Conn)
-	// read and write are what is told of ListCards and of CreateTransfer.
+	// read and write are the facts of the errors of ListCards and of CreateTransfer.
 	read, write wiretest.Facts
 }
 
-// What is told of most of them.
+// The facts of most of them.
 var (
 	hostileUnreadable = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
 	hostileUnfit      = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
@@ -264,7 +264,7 @@ func TestHostileResponses(t *testing.T) {
 	}
 }
 
-// A caller's own client asks for gzip, and decompresses what comes: what counts
+// A caller-supplied client asks for gzip, and decompresses what comes: what counts
 // against the limit is what that becomes.
 func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 	carrier := &http.Transport{}

@@ -30,7 +30,7 @@ type timeline struct {
 	arrived []time.Duration // without what is less than a millisecond
 }
 
-// timedResponse says after how long which text goes out; "": nothing ever does.
+// timedResponse is a response and how long it takes; "": there is none.
 type timedResponse struct {
 	after time.Duration
 	text  string

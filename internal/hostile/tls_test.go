@@ -113,7 +113,7 @@ func accept(t *testing.T, serve func(net.Conn)) (address string) {
 const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
 
 // secureService responds to one request a connection, over TLS, that there is no
-// such thing, and hands out what it overheard. Without config it does not speak TLS.
+// such thing, and returns what it overheard. Without config it does not speak TLS.
 func secureService(t *testing.T, config *tls.Config) (base string, heards chan overheard) {
 	t.Helper()
 	heards = make(chan overheard, 16)
@@ -142,8 +142,8 @@ func secureService(t *testing.T, config *tls.Config) (base string, heards chan o
 	return "https://" + address + "/api/v1", heards
 }
 
-// Whoever cannot show to be the service is told nothing: no request, no key, and
-// whoever sent a write knows it.
+// A server that cannot prove to be the service gets nothing: no request, no key, and the
+// outcome of a write is not sent.
 func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 	t.Parallel()
 	ours, anothers := newAuthority(t), newAuthority(t)
@@ -393,7 +393,7 @@ func TestPlainHTTPIsForThisMachine(t *testing.T) {
 	}
 }
 
-// tunnel is a proxy: it hands out what it was told, before the tunnel and in it.
+// tunnel is a proxy that returns what it read, before the tunnel and in it.
 type tunnel struct {
 	address  string
 	connects chan string
@@ -446,7 +446,7 @@ func through(t *testing.T, roots *x509.CertPool, proxy string) cardwire.Option {
 	return cardwire.WithTransport(&http.Transport{Proxy: http.ProxyURL(address), TLSClientConfig: &tls.Config{RootCAs: roots}})
 }
 
-// A proxy is told which host is wanted, and sees nothing but TLS.
+// A proxy learns the host, and sees nothing but TLS.
 func TestAProxyIsNotToldTheKey(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -489,7 +489,7 @@ func TestAProxyThatPosesAsTheService(t *testing.T) {
 	}
 }
 
-// A proxy that does not open the tunnel is told no more, and its response is not
+// A proxy that does not open the tunnel learns no more, and its response is not
 // the service's.
 func TestAProxyThatOpensNoTunnel(t *testing.T) {
 	t.Parallel()
@@ -520,7 +520,7 @@ func TestAProxyThatOpensNoTunnel(t *testing.T) {
 	}
 }
 
-// Plain http is allowed for this machine because nobody else reads it. A proxy
+// Plain http is allowed for this machine because no one else reads it. A proxy
 // would.
 func TestPlainHTTPToThisMachineGoesThroughNoProxy(t *testing.T) {
 	t.Parallel()
