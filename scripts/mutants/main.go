@@ -33,20 +33,21 @@ func main() {
 // for.
 const skip = `Alloc|^TestTheDefaults$|^TestSettingsOfTheEngines$|` + mutation.Longest
 
-// makeAll finds the place of every mutant, including those that are not selected.
+// makeAll finds the places of every mutant, including those that are not selected.
 func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
+	code := &source{root: tree.Root, read: map[string][]*file{}}
 	var (
 		made     []mutation.Mutant
 		failures []error
 	)
 	for _, m := range mutants {
-		one := mutation.Mutant{Name: m.name, Dir: m.dir, Packages: m.packages()}
-		for _, e := range m.edits {
-			edit, err := tree.Replace(e.file, e.old, e.text)
+		one := mutation.Mutant{Name: m.name, Dir: m.module(), Packages: m.packages()}
+		for _, p := range m.places {
+			edits, err := p.edits(code)
 			if err != nil {
 				failures = append(failures, fmt.Errorf("%s: %w", m.name, err))
 			}
-			one.Edits = append(one.Edits, edit)
+			one.Edits = append(one.Edits, edits...)
 		}
 		if slices.ContainsFunc(made, func(other mutation.Mutant) bool { return other.Name == m.name }) {
 			failures = append(failures, fmt.Errorf("%s: another mutant has this name", m.name))
@@ -56,14 +57,25 @@ func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
 	return made, errors.Join(failures...)
 }
 
+// module is the directory of the nested module whose tests are run; "": the root's are.
+func (m *mutant) module() string {
+	switch dir := m.places[0].dir(); dir {
+	case dirs["sqljournal"]:
+		return dir
+	case dirs["export"]:
+		return path.Dir(dir)
+	}
+	return ""
+}
+
 // packages are those whose tests are run, the quickest first: that of the code, that of
 // the client, and all.
 func (m *mutant) packages() []string {
-	if m.dir != "" {
+	if m.module() != "" {
 		return []string{"./..."}
 	}
 	packages := []string{".", "./..."}
-	if own := path.Dir(m.edits[0].file); own != "." {
+	if own := m.places[0].dir(); own != "" {
 		packages = slices.Insert(packages, 0, "./"+own)
 	}
 	return packages
