@@ -50,7 +50,7 @@ func fix(pattern, end string) change {
 	return func(s *scope) (mutation.Edit, error) {
 		conditions, err := s.conditions(pattern)
 		if err == nil && len(conditions) != 1 {
-			err = times("condition", pattern, len(conditions))
+			err = notOne("conditions", pattern, len(conditions))
 		}
 		if err != nil {
 			return mutation.Edit{}, err
@@ -70,7 +70,7 @@ func swap(pattern, other string) change {
 		}
 		found := find(s.node, parsed)
 		if len(found) != 1 {
-			return mutation.Edit{}, times("pattern", pattern, len(found))
+			return mutation.Edit{}, notOne("expressions or statements", pattern, len(found))
 		}
 		text, err := s.fill(other, found[0].any)
 		return s.replace(found[0].way.node(), text), err
@@ -138,7 +138,7 @@ func literal(piece, other string) change {
 			return true
 		})
 		if len(found) != 1 {
-			return mutation.Edit{}, times("string", piece, len(found))
+			return mutation.Edit{}, notOne("strings", piece, len(found))
 		}
 		edit := s.insert(found[0], other)
 		edit.End += len(piece)

@@ -33,28 +33,36 @@ func main() {
 // for.
 const skip = `Alloc|^TestTheDefaults$|^TestSettingsOfTheEngines$|` + mutation.Longest
 
-// makeAll finds the places of every mutant, including those that are not selected.
+// makeAll finds the code of every mutant, including those that are not selected.
 func makeAll(tree *mutation.Tree) ([]mutation.Mutant, error) {
-	code := &source{root: tree.Root, read: map[string][]*file{}}
+	code := newSource(tree.Root)
 	var (
 		made     []mutation.Mutant
 		failures []error
 	)
 	for _, m := range mutants {
-		one := mutation.Mutant{Name: m.name, Dir: m.module(), Packages: m.packages()}
-		for _, p := range m.places {
-			edits, err := p.edits(code)
-			if err != nil {
-				failures = append(failures, fmt.Errorf("%s: %w", m.name, err))
-			}
-			one.Edits = append(one.Edits, edits...)
+		one, err := m.find(code)
+		if err == nil && slices.ContainsFunc(made, func(other mutation.Mutant) bool { return other.Name == m.name }) {
+			err = fmt.Errorf("%s: another mutant has this name", m.name)
 		}
-		if slices.ContainsFunc(made, func(other mutation.Mutant) bool { return other.Name == m.name }) {
-			failures = append(failures, fmt.Errorf("%s: another mutant has this name", m.name))
-		}
+		failures = append(failures, err)
 		made = append(made, one)
 	}
 	return made, errors.Join(failures...)
+}
+
+// find finds the code that the mutant changes.
+func (m *mutant) find(code *source) (mutation.Mutant, error) {
+	found := mutation.Mutant{Name: m.name, Dir: m.module(), Packages: m.packages()}
+	var failures []error
+	for _, p := range m.places {
+		edits, err := p.edits(code)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", m.name, err))
+		}
+		found.Edits = append(found.Edits, edits...)
+	}
+	return found, errors.Join(failures...)
 }
 
 // module is the directory of the nested module whose tests are run; "": the root's are.

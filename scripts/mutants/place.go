@@ -59,6 +59,8 @@ type source struct {
 	read map[string][]*file // by directory
 }
 
+func newSource(root string) *source { return &source{root, map[string][]*file{}} }
+
 // file is a file of it.
 type file struct {
 	name  string // relative to the root
@@ -123,7 +125,7 @@ func (c *source) scope(p *place) (*scope, error) {
 		}
 	}
 	if len(found) != 1 {
-		return nil, times("declaration", name, len(found))
+		return nil, notOne("declarations", name, len(found))
 	}
 	if narrow {
 		return found[0].narrow(part)
@@ -175,7 +177,7 @@ func (s *scope) narrow(name string) (*scope, error) {
 		}
 	}
 	if len(parts) != 1 {
-		return nil, times("part", name, len(parts))
+		return nil, notOne("parts", name, len(parts))
 	}
 	return &scope{s.file, s.declared, parts[0].node()}, nil
 }
@@ -208,7 +210,7 @@ func (s *scope) parts(pattern string) (parts []nodes, err error) {
 func (s *scope) part(pattern string) (nodes, error) {
 	parts, err := s.parts(pattern)
 	if err == nil && len(parts) != 1 {
-		err = times("part", pattern, len(parts))
+		err = notOne("parts", pattern, len(parts))
 	}
 	if err != nil {
 		return nil, err
@@ -231,6 +233,6 @@ func isPart(parent, n ast.Node) bool {
 	return false
 }
 
-func times(what, pattern string, n int) error {
-	return fmt.Errorf("%s %q is there %d times instead of once", what, pattern, n)
+func notOne(what, pattern string, n int) error {
+	return fmt.Errorf("%q matches %d %s instead of one", pattern, n, what)
 }

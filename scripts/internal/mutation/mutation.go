@@ -173,20 +173,6 @@ func Copy(ctx context.Context) (*Tree, error) {
 // Remove removes the copy, and those that Try made of it.
 func (t *Tree) Remove() error { return os.RemoveAll(t.temp) }
 
-// Replace returns the edit that replaces old by text, which must occur
-// in the file exactly once.
-func (t *Tree) Replace(file, old, text string) (Edit, error) {
-	source, err := os.ReadFile(filepath.Join(t.Root, filepath.FromSlash(file)))
-	if err != nil {
-		return Edit{}, err
-	}
-	if n := bytes.Count(source, []byte(old)); n != 1 {
-		return Edit{}, fmt.Errorf("%s holds the text %d times instead of once: %q", file, n, old)
-	}
-	start := bytes.Index(source, []byte(old))
-	return Edit{File: file, Start: start, End: start + len(old), Text: text}, nil
-}
-
 // Try tries the mutants and returns their results in the order of the plan. It
 // is an error if the tests fail without any mutant, before or after: they would
 // then seem to kill every mutant.
