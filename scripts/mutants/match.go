@@ -69,22 +69,20 @@ func (m *match) same(pattern, n reflect.Value) bool {
 		return pattern.IsValid() == n.IsValid()
 	}
 	if name, ok := pattern.Interface().(*ast.Ident); ok && name != nil {
-		switch n := n.Interface().(type) {
-		case ast.Expr:
-			if name.Name == "_" {
-				m.any = append(m.any, n)
-				return true
-			}
-			if s, ok := n.(*ast.SelectorExpr); ok {
-				return s.Sel.Name == name.Name
-			}
+		e, _ := n.Interface().(ast.Expr)
+		if name.Name == "_" && e != nil {
+			m.any = append(m.any, e)
+			return true
+		}
+		if s, ok := e.(*ast.SelectorExpr); ok {
+			return s.Sel.Name == name.Name
 		}
 	}
 	if pattern.Type() != n.Type() {
 		return false
 	}
 	switch pattern.Interface().(type) {
-	case token.Pos, *ast.CommentGroup, *ast.Object:
+	case token.Pos, *ast.CommentGroup:
 		return true
 	}
 	return m.sameValue(pattern, n)
