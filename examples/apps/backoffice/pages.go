@@ -2,20 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
-	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -35,21 +32,47 @@ func (o *office) overview(r *http.Request) (page, error) {
 }
 
 // cards lists a page of cards. The SDK checks the filter, and also that the
-// service honoured it.
+// service honored it.
 func (o *office) cards(r *http.Request) (page, error) {
-	params := cardwire.ListCardsParams{Limit: 12, CardBIN: strings.TrimSpace(r.Form.Get("CardBIN"))}
+	p := page{name: "cards", Form: r.Form, Fields: o.filters(), Faults: map[string]string{}}
+	params := cardwire.ListCardsParams{Limit: 12}
+	for _, f := range p.Fields {
+		if err := set(&params, f.Name, r.Form.Get(f.Name)); err != nil {
+			p.Faults[f.Name] = err.Error()
+		}
+	}
+	if len(p.Faults) > 0 {
+		return p, nil
+	}
 	if number, err := strconv.ParseUint(r.Form.Get("page"), 10, 31); err == nil { // else the first
 		params.Page = int(number)
 	}
-	if status := r.Form.Get("Status"); status != "" {
-		n, err := strconv.Atoi(status)
-		if err != nil {
-			n = int(cardwire.CardLocked) - 1 // not a status, which is the SDK's to say
-		}
-		params.Status = new(cardwire.CardStatus(n))
-	}
 	found, err := o.client.ListCards(r.Context(), params)
-	return page{name: "cards", Form: r.Form, Data: found}, err
+	p.Data = found
+	return p, err
+}
+
+// filters are those whose parameters the profile has a name for.
+func (o *office) filters() (known []field) {
+	for _, f := range []struct {
+		param string
+		field field
+	}{
+		{o.profile.StatusParam, field{Name: "Status", Label: "Status", Options: []option{
+			{"", "any"}, {"0", "active"}, {"1", "frozen"}, {"4", "suspended"}, {"-1", "locked"}, {"3", "closing"}, {"2", "closed"},
+		}}},
+		{o.profile.CardBINParam, field{Name: "CardBIN", Label: "BIN", Mode: "numeric"}},
+		{o.profile.SubAccountParam, field{Name: "SubAccountID", Label: "Sub-account"}},
+		{o.profile.CreatedFromParam, field{Name: "CreatedFrom", Label: "Created from", Kind: "date"}},
+		{o.profile.CreatedToParam, field{Name: "CreatedTo", Label: "Created to", Kind: "date"}},
+		{o.profile.TransactedFromParam, field{Name: "TransactedFrom", Label: "Transaction from", Kind: "date"}},
+		{o.profile.TransactedToParam, field{Name: "TransactedTo", Label: "Transaction to", Kind: "date"}},
+	} {
+		if f.param != "" {
+			known = append(known, f.field)
+		}
+	}
+	return known
 }
 
 func (o *office) card(r *http.Request) (page, error) {
@@ -68,6 +91,7 @@ func (o *office) freeze(r *http.Request) (page, error) {
 	params := cardwire.FreezeCardParams{CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID")}
 	operation, err := o.client.FreezeCard(r.Context(), params)
 	s := judgeWrite("The freeze", err)
+	s.CardID = params.CardID
 	if err == nil {
 		s.Reference, s.ServiceID = operation.ClientTransactionID, operation.ID
 	}
@@ -79,6 +103,13 @@ const (
 	failedTopUp  = "0c5b7a1e-2f4d-4c8a-9b3e-6d1f8a7c2e50"
 	failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
 )
+
+func operationsPage() page {
+	return page{name: "operations", Fields: []field{{
+		Name: "clientTransactionID", Label: "Transaction ID", Required: true,
+		Hint: "The UUID of the failed top-up, withdrawal, freeze, unfreeze or close.",
+	}}}
+}
 
 // retryOrCancel does what the button says.
 func (o *office) retryOrCancel(r *http.Request) (page, error) {
@@ -92,7 +123,9 @@ func (o *office) retryOrCancel(r *http.Request) (page, error) {
 	err := do(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
 	s := judgeWrite(what, err)
 	if s.Kind == "invalid" {
-		return page{name: "operations", Form: r.PostForm}, err
+		p := operationsPage()
+		p.Form = r.PostForm
+		return p, err
 	}
 	return page{to: "/result", Said: s}, nil
 }
@@ -109,108 +142,35 @@ func (o *office) bins(r *http.Request) (page, error) {
 	return page{name: "bins", Data: bins}, err
 }
 
+func imagesPage(fault string) page {
+	p := page{name: "images", Fields: []field{{
+		Name: "File", Label: "Image", Kind: "file", Required: true, Hint: "A photograph or scan of at most 10 MB.",
+	}}}
+	if fault != "" {
+		p.Faults = map[string]string{"File": fault}
+	}
+	return p
+}
+
 // uploadImage keeps the image in memory: the service must be told the size before
 // the first byte, and a browser does not tell it.
 func (o *office) uploadImage(r *http.Request) (page, error) {
 	_, image, err := r.FormFile("File")
 	if err != nil {
-		return page{name: "images", Faults: map[string]string{"File": "did not arrive: choose one of at most 10 MB"}}, nil
+		return imagesPage("did not arrive: choose one of at most 10 MB"), nil
 	}
 	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
 		Filename: image.Filename, Size: image.Size, Open: func() (io.ReadCloser, error) { return image.Open() },
 	})
-	if errors.Is(err, cardwire.ErrInvalidParams) { // the page says why
-		return page{name: "images", Form: r.PostForm}, err
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		name, fault := problem(err)
+		return imagesPage("cannot be sent: " + name + " " + fault), nil
 	}
 	s := judgeWrite("The upload", err)
 	if err == nil {
 		s.ServiceID = uploaded.AttachmentKey
 	}
 	return page{to: "/result", Said: s}, nil
-}
-
-// transferForm makes an order number with each form. It comes back with it, so
-// that a form that is sent twice is still one order.
-func (o *office) transferForm(r *http.Request) (page, error) {
-	if r.Form.Has("said") {
-		return o.result(r)
-	}
-	return o.transferPage(r.Context(), page{Form: url.Values{
-		"MerchantOrderNo": {newOrder()}, "TransferType": {cardwire.TransferTypeC2C}, "PayoutMethod": {cardwire.PayoutMethodBankTransfer},
-	}})
-}
-
-func newOrder() string { return "bo-" + strings.ToLower(rand.Text()) }
-
-// transferPage shows the form, also where the service's currencies cannot be
-// read: what was put in must not be lost.
-func (o *office) transferPage(ctx context.Context, p page) (page, error) {
-	currencies, err := o.client.ListRemittanceCurrencies(ctx)
-	if err != nil && p.Said == nil {
-		p.Said = judge(ofReads, "", err)
-	}
-	p.name = "transfer"
-	p.Data = map[string]any{"Currencies": currencies, "C2C": cardwire.TransferTypeC2C, "BankTransfer": cardwire.PayoutMethodBankTransfer}
-	return p, nil
-}
-
-func (o *office) transfer(r *http.Request) (page, error) {
-	params, faults := readTransfer(r.PostForm)
-	if len(faults) > 0 {
-		return o.transferPage(r.Context(), page{Form: r.PostForm, Faults: faults})
-	}
-	transfer, err := o.client.CreateTransfer(r.Context(), params)
-	s := judgeWrite("The transfer", err)
-	switch s.Step {
-	case cardwire.StepDone:
-		if transfer != nil {
-			s.Status, s.Reference, s.ServiceID = string(transfer.Status), transfer.MerchantOrderNo, transfer.APIOrderNo
-		}
-	case cardwire.StepFail: // a corrected one is another transfer
-		s.Form = r.PostForm
-		s.Form.Set("MerchantOrderNo", newOrder())
-	case cardwire.StepRetry, cardwire.StepWait: // an earlier click may have sent it, so the number stays
-		s.Form = r.PostForm
-	}
-	return page{to: "/transfers", Said: s}, nil
-}
-
-// readTransfer reads the form into the fields of the same names. Whether one can be
-// sent is the SDK's to say, which names one at a time: so each is asked about alone,
-// beside harmless values of those that must not be empty.
-func readTransfer(form url.Values) (p cardwire.TransferParams, faults map[string]string) {
-	faults = map[string]string{}
-	fields := reflect.ValueOf(&p).Elem()
-	for i := range fields.NumField() {
-		alone := cardwire.TransferParams{MerchantOrderNo: "x", TransferAmount: decimal.NewFromInt(1)}
-		name := fields.Type().Field(i).Name
-		err := set(fields.Field(i).Addr().Interface(), strings.TrimSpace(form.Get(name)))
-		if err == nil {
-			reflect.ValueOf(&alone).Elem().Field(i).Set(fields.Field(i))
-			_, err = alone.RevealJSON()
-		}
-		if err != nil {
-			_, faults[name] = problem(err)
-		}
-	}
-	return p, faults
-}
-
-// set reads one field; Extra, which is of another type than these, stays empty.
-func set(field any, value string) (err error) {
-	switch field := field.(type) {
-	case *string:
-		*field = value
-	case *decimal.Decimal:
-		if *field, err = decimal.NewFromString(value); err != nil || strings.ContainsAny(value, "eE") { // it takes 1e9
-			return errors.New("TransferAmount must be an amount such as 1250.00")
-		}
-	case *cardwire.Date:
-		if *field, err = cardwire.ParseDate(value); err != nil && value != "" {
-			return errors.New("SenderDateOfBirth is not a valid date, as in 1990-05-17")
-		}
-	}
-	return nil
 }
 
 // said is what came of something; templates/said.html has the words for each kind.
@@ -222,6 +182,8 @@ type said struct {
 	Status    string        // the service's, of what it accepted; "": none
 	Reference string        // what to ask the service about; "": nothing
 	ServiceID string        // what the service calls it; "": not known
+	Cause     string        // why it failed; "": the kind says it
+	CardID    string        // the card that it is about; "": none
 	status    int           // of the page that says it
 	Form      url.Values    // what was put in, to be sent again; nil: nothing
 }
@@ -294,6 +256,12 @@ func judge(verdicts []verdict, what string, err error) *said {
 	s := &said{What: what}
 	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		s.Service, s.Reference = failure.Message, failure.Reference
+		switch {
+		case failure.Err != nil:
+			s.Cause = strings.TrimPrefix(failure.Err.Error(), "cardwire: ")
+		case failure.HTTPStatus != 0:
+			s.Cause = "HTTP " + strconv.Itoa(failure.HTTPStatus)
+		}
 	}
 	i := slices.IndexFunc(verdicts, func(v verdict) bool {
 		return !slices.ContainsFunc(v.is, func(target error) bool { return !errors.Is(err, target) })
