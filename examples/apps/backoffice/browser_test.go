@@ -199,9 +199,10 @@ const hostile = `<script>document.title='owned'</script><img src="http://127.0.0
 
 // A day in the office, in the order of the subtests.
 func TestInABrowser(t *testing.T) {
-	fake := cardwiretest.New(cardwiretest.WithCards(30))
+	fake := cardwiretest.New(cardwiretest.WithCards(30), cardwiretest.WithProfile(allNames()))
 	fake.AddCard(cardwiretest.Card{ID: "hostile-1", CardBIN: "428837", CardNo: "4288379977000992", HolderUsername: hostile, Label: new(hostile)})
 	office := newTestOffice(t, fake)
+	office.rename(allNames())
 	server := httptest.NewServer(office.handler)
 	t.Cleanup(server.Close)
 	b := newBrowser(t, server.URL)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,26 +54,11 @@ func (o *office) cards(r *http.Request) (page, error) {
 }
 
 // filters are those whose parameters the profile has a name for.
-func (o *office) filters() (known []field) {
-	for _, f := range []struct {
-		param string
-		field field
-	}{
-		{o.profile.StatusParam, field{Name: "Status", Label: "Status", Options: []option{
-			{"", "any"}, {"0", "active"}, {"1", "frozen"}, {"4", "suspended"}, {"-1", "locked"}, {"3", "closing"}, {"2", "closed"},
-		}}},
-		{o.profile.CardBINParam, field{Name: "CardBIN", Label: "BIN", Mode: "numeric"}},
-		{o.profile.SubAccountParam, field{Name: "SubAccountID", Label: "Sub-account"}},
-		{o.profile.CreatedFromParam, field{Name: "CreatedFrom", Label: "Created from", Kind: "date"}},
-		{o.profile.CreatedToParam, field{Name: "CreatedTo", Label: "Created to", Kind: "date"}},
-		{o.profile.TransactedFromParam, field{Name: "TransactedFrom", Label: "Transaction from", Kind: "date"}},
-		{o.profile.TransactedToParam, field{Name: "TransactedTo", Label: "Transaction to", Kind: "date"}},
-	} {
-		if f.param != "" {
-			known = append(known, f.field)
-		}
-	}
-	return known
+func (o *office) filters() []field {
+	names := reflect.ValueOf(o.profile)
+	return slices.DeleteFunc(slices.Clone(forms["cards"]), func(f field) bool {
+		return names.FieldByName(strings.TrimSuffix(f.Name, "ID") + "Param").IsZero()
+	})
 }
 
 func (o *office) card(r *http.Request) (page, error) {
@@ -104,13 +90,6 @@ const (
 	failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
 )
 
-func operationsPage() page {
-	return page{name: "operations", Fields: []field{{
-		Name: "clientTransactionID", Label: "Transaction ID", Required: true,
-		Hint: "The UUID of the failed top-up, withdrawal, freeze, unfreeze or close.",
-	}}}
-}
-
 // retryOrCancel does what the button says.
 func (o *office) retryOrCancel(r *http.Request) (page, error) {
 	do, what := o.client.RetryOperation, "The retry"
@@ -123,9 +102,7 @@ func (o *office) retryOrCancel(r *http.Request) (page, error) {
 	err := do(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
 	s := judgeWrite(what, err)
 	if s.Kind == "invalid" {
-		p := operationsPage()
-		p.Form = r.PostForm
-		return p, err
+		return page{name: "operations", Fields: forms["operations"], Form: r.PostForm}, err
 	}
 	return page{to: "/result", Said: s}, nil
 }
@@ -142,14 +119,8 @@ func (o *office) bins(r *http.Request) (page, error) {
 	return page{name: "bins", Data: bins}, err
 }
 
-func imagesPage(fault string) page {
-	p := page{name: "images", Fields: []field{{
-		Name: "File", Label: "Image", Kind: "file", Required: true, Hint: "A photograph or scan of at most 10 MB.",
-	}}}
-	if fault != "" {
-		p.Faults = map[string]string{"File": fault}
-	}
-	return p
+func imagesPage(faults map[string]string) page {
+	return page{name: "images", Fields: forms["images"], Faults: faults}
 }
 
 // uploadImage keeps the image in memory: the service must be told the size before
@@ -157,14 +128,14 @@ func imagesPage(fault string) page {
 func (o *office) uploadImage(r *http.Request) (page, error) {
 	_, image, err := r.FormFile("File")
 	if err != nil {
-		return imagesPage("did not arrive: choose one of at most 10 MB"), nil
+		return imagesPage(map[string]string{"File": "did not arrive: choose one of at most 10 MB"}), nil
 	}
 	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
 		Filename: image.Filename, Size: image.Size, Open: func() (io.ReadCloser, error) { return image.Open() },
 	})
 	if errors.Is(err, cardwire.ErrInvalidParams) {
 		name, fault := problem(err)
-		return imagesPage("cannot be sent: " + name + " " + fault), nil
+		return imagesPage(map[string]string{"File": "cannot be sent: " + name + " " + fault}), nil
 	}
 	s := judgeWrite("The upload", err)
 	if err == nil {
@@ -238,7 +209,7 @@ var ofReads = []verdict{
 // ofResolutions has the words for the recording of an outcome.
 var ofResolutions = []verdict{
 	{"recorded", http.StatusOK, []error{nil}},
-	{"too-early", http.StatusConflict, []error{errTooEarly}},
+	{"too-early", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
 	{"no-outcome", http.StatusUnprocessableEntity, []error{errNoOutcome}},
 	{"moved-on", http.StatusConflict, []error{sqljournal.ErrDecided}},
 	{"moved-on", http.StatusConflict, []error{sqljournal.ErrNoIntent}},
@@ -354,7 +325,6 @@ func (o *office) unresolved(r *http.Request) (page, error) {
 var (
 	outcomes     = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
 	errNoOutcome = errors.New("neither executed nor refused")
-	errTooEarly  = errors.New("a call may be under way")
 	errNoJournal = errors.New("the journal could not be read")
 )
 
@@ -367,22 +337,11 @@ func (o *office) resolve(r *http.Request) (page, error) {
 	outcome, ok := outcomes[form.Get("outcome")]
 	err := errNoOutcome
 	if ok {
-		err = o.record(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
+		err = o.journal.Resolve(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
 	}
 	s := judge(ofResolutions, outcome.String(), err)
 	s.Reference = tried.Reference
 	o.log.InfoContext(r.Context(), "resolve", "operation", tried.Op, "reference", tried.Reference, "try", tried.Try,
 		"outcome", s.What, "result", s.Kind)
 	return page{to: "/unresolved", Said: s}, nil
-}
-
-func (o *office) record(ctx context.Context, tried sqljournal.Entry, found sqljournal.Resolution) error {
-	if _, _, err := o.entries(ctx); err != nil { // what cannot be shown is not resolved
-		return err
-	}
-	err := o.journal.Resolve(ctx, tried, found)
-	if errors.Is(err, cardwire.ErrDuplicateIntent) {
-		return errTooEarly
-	}
-	return err
 }

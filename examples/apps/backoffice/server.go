@@ -10,6 +10,7 @@ import (
 	"crypto/subtle"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"html/template"
 	"io/fs"
@@ -20,7 +21,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,7 +70,7 @@ func (o *office) routes() http.Handler {
 	read("/cards/{id}", o.card)
 	read("/cards/{id}/freeze", o.freezeForm)
 	write("/cards/{id}/freeze", o.freeze)
-	read("/operations", func(*http.Request) (page, error) { return operationsPage(), nil })
+	read("/operations", func(*http.Request) (page, error) { return page{name: "operations", Fields: forms["operations"]}, nil })
 	write("/operations", o.retryOrCancel)
 	read("/bins", o.bins)
 	read("/transfers", o.transferForm)
@@ -79,7 +79,7 @@ func (o *office) routes() http.Handler {
 	write("/transfers/send", o.sendTransfer)
 	read("/unresolved", o.unresolved)
 	write("/unresolved", o.resolve)
-	read("/images", func(*http.Request) (page, error) { return imagesPage(""), nil })
+	read("/images", func(*http.Request) (page, error) { return imagesPage(nil), nil })
 	mux.Handle("POST /images", o.respond(uploadTimeout, maxImage, o.uploadImage))
 	read("/result", o.result)
 	read("/", func(*http.Request) (page, error) { return notice("no-page", http.StatusNotFound), nil })
@@ -133,7 +133,7 @@ type page struct {
 	to   string // the page that is to show Said instead of this one; "": none
 
 	Said   *said
-	Fields []field           // of the form
+	Fields []field           // of the form, in its order
 	Form   url.Values        // what was put in
 	Faults map[string]string // what is wrong with it, so that it follows the input's label
 	Data   any
@@ -153,6 +153,19 @@ type field struct {
 }
 
 type option struct{ Value, Text string }
+
+// Inputs are the fields with what was put in, and what is wrong with it.
+func (p page) Inputs() (list []input) {
+	for _, f := range p.Fields {
+		list = append(list, input{f, p.Form.Get(f.Name), p.Faults[f.Name]})
+	}
+	return list
+}
+
+type input struct {
+	field
+	Value, Fault string
+}
 
 func notice(kind string, status int) page {
 	return page{name: "result", Said: &said{Kind: kind, status: status}}
@@ -235,22 +248,13 @@ var functions = template.FuncMap{
 	// All digits that were sent: Decimal.String leaves zeros out at the end.
 	"amount":  func(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) },
 	"failed":  func() []string { return []string{failedTopUp, failedFreeze} },
-	"dict":    dict,
-	"initial": initial,
 	"last":    last,
 	"page":    numbered,
 	"prefix":  strings.HasPrefix,
 	"segment": url.PathEscape,
 }
 
-// initial and last leave of a text what whoever knows it recognizes.
-func initial(text string) string {
-	for _, first := range text {
-		return string(first) + "•••"
-	}
-	return ""
-}
-
+// last leaves of a number what whoever knows it recognizes.
 func last(text string) string {
 	all := []rune(text)
 	if len(all) < 8 {
@@ -266,14 +270,14 @@ func numbered(form url.Values, number int) string {
 	return "?" + form.Encode()
 }
 
-// dict makes a map of pairs, so that a template can be given more than one value.
-func dict(pairs ...any) map[string]any {
-	m := map[string]any{}
-	for pair := range slices.Chunk(pairs, 2) {
-		m[pair[0].(string)] = pair[1]
+// forms are the fields of each form.
+var forms = func() (forms map[string][]field) {
+	source, _ := files.ReadFile("templates/fields.json")
+	if err := json.Unmarshal(source, &forms); err != nil {
+		panic(err)
 	}
-	return m
-}
+	return forms
+}()
 
 var pages = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
 

@@ -17,39 +17,6 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// unpublished is what is known of most numeric codes.
-const unpublished = "A code of digits. The API does not publish them: ask the service for its list."
-
-// transferFields are those of the form, named like the fields of TransferParams. The
-// codes that the API publishes become options.
-var transferFields = []field{
-	{Legend: "Payment", Name: "MerchantOrderNo", Label: "Order number", Required: true, ReadOnly: true, Hint: "One number, one transfer: it is never sent twice."},
-	{Name: "PayoutCurrency", Label: "Payout currency", Required: true, Hint: "A code in three letters, as in EUR: one that the service pays out."},
-	{Name: "TransferAmount", Label: "Transfer amount", Required: true, Mode: "decimal", Hint: "At most two decimal places, as in 1250.00, within the quotas below."},
-	{Name: "TransferType", Label: "Transfer type", Hint: "A code of the service: 3 is C2C."},
-	{Name: "PayoutMethod", Label: "Payout method", Hint: "A code of the service: 1 is Bank Transfer."},
-	{Name: "SenderBeneficiaryRelationship", Label: "Relationship to receiver", Mode: "numeric", Hint: unpublished},
-	{Name: "SenderSourceOfFund", Label: "Source of funds", Mode: "numeric", Hint: unpublished},
-	{Name: "PurposeOfRemittance", Label: "Purpose", Mode: "numeric", Hint: unpublished},
-	{Legend: "Sender", Name: "SenderFirstName", Label: "Sender first name", Hint: "As in the document."},
-	{Name: "SenderLastName", Label: "Sender last name", Hint: "As in the document."},
-	{Name: "SenderGender", Label: "Sender gender", Hint: "The API does not publish the words for it: ask the service."},
-	{Name: "SenderMobileNumber", Label: "Sender mobile number", Mode: "tel", Hint: "The API does not publish the form: ask the service."},
-	{Name: "SenderIDType", Label: "Sender ID type", Mode: "numeric", Hint: unpublished},
-	{Name: "SenderIDNumber", Label: "Sender ID number", Hint: "As in the document."},
-	{Name: "SenderDateOfBirth", Label: "Sender date of birth", Kind: "date", Hint: "A date, as in 1990-05-17."},
-	{Name: "SenderNationality", Label: "Sender nationality", Hint: "A country in two letters, as in GB."},
-	{Name: "SenderIDIssueCountry", Label: "Sender ID issue country", Mode: "numeric", Hint: unpublished},
-	{Name: "SenderCountry", Label: "Sender country", Hint: "A country in two letters, as in GB."},
-	{Name: "SenderAddress", Label: "Sender address", Hint: "All of it, in one line."},
-	{Legend: "Receiver", Name: "ReceiverNativeFirstName", Label: "Receiver native first name", Hint: "In the receiver’s own script."},
-	{Name: "ReceiverNativeLastName", Label: "Receiver native last name", Hint: "In the receiver’s own script."},
-	{Name: "ReceiverIDType", Label: "Receiver ID type", Mode: "numeric", Hint: unpublished},
-	{Name: "ReceiverIDNumber", Label: "Receiver ID number", Hint: "As in the document."},
-	{Name: "ReceiverMobileNumber", Label: "Receiver mobile number", Mode: "tel", Hint: "The API does not publish the form: ask the service."},
-	{Name: "ReceiverBankAccountNumber", Label: "Receiver bank account number", Hint: "As the receiver’s bank writes it."},
-}
-
 // transferForm makes an order number with each form. It comes back with it, so
 // that a form that is sent twice is still one order.
 func (o *office) transferForm(r *http.Request) (page, error) {
@@ -70,7 +37,7 @@ func (o *office) transferPage(ctx context.Context, p page) (page, error) {
 	if err != nil && p.Said == nil {
 		p.Said = o.judgeRead(ctx, err)
 	}
-	p.name, p.Fields, p.Data = "transfer", slices.Clone(transferFields), currencies
+	p.name, p.Fields, p.Data = "transfer", slices.Clone(forms["transfer"]), currencies
 	for i := range p.Fields {
 		f := &p.Fields[i]
 		for _, c := range currencies {
@@ -149,14 +116,13 @@ func (o *office) sendTransfer(r *http.Request) (page, error) {
 // beside harmless values of those that must not be empty.
 func readTransfer(form url.Values) (p cardwire.TransferParams, faults map[string]string) {
 	faults = map[string]string{}
-	for _, f := range transferFields {
+	for _, f := range forms["transfer"] {
+		alone := cardwire.TransferParams{MerchantOrderNo: "x", TransferAmount: decimal.NewFromInt(1)}
 		if err := set(&p, f.Name, form.Get(f.Name)); err != nil {
 			faults[f.Name] = err.Error()
-			continue
-		}
-		alone := cardwire.TransferParams{MerchantOrderNo: "x", TransferAmount: decimal.NewFromInt(1)}
-		_ = set(&alone, f.Name, form.Get(f.Name))
-		if err := alone.Validate(); err != nil {
+		} else if f.Required && strings.TrimSpace(form.Get(f.Name)) == "" {
+			faults[f.Name] = "is missing"
+		} else if err := errors.Join(set(&alone, f.Name, form.Get(f.Name)), alone.Validate()); err != nil {
 			_, faults[f.Name] = problem(err)
 		}
 	}

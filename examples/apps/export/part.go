@@ -112,7 +112,7 @@ func (s settings) replaceable() error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	other := s
 	other.fake = !s.fake
 	first, err := csv.NewReader(io.LimitReader(file, 4096)).Read()
