@@ -53,7 +53,7 @@ func decode[T any](read func(*wire.Codec, *T)) func([]byte) error {
 		value := new(T)
 		c := wire.NewReader(body, false)
 		defer c.Release()
-		e := envelope{read: func(c *wire.Codec) { read(c, value) }, success: true}
+		e := envelope{result: &resultOf[T]{operation[T]{read: read}, value}, success: true}
 		e.decode(c)
 		switch {
 		case c.Err() != nil:
