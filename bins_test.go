@@ -2,6 +2,8 @@ package cardwire
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -137,6 +139,9 @@ func TestBINQuirks(t *testing.T) {
 		"other letter case":   {`"VISA"`, `"MasterCard"`, func(b *BIN) { b.Network = "MasterCard" }, nil},
 		"null name":           {`"Travel"`, `null`, func(b *BIN) { b.Name = "" }, []Drift{{"data[].name", "null for string"}}},
 		"limit as text":       {`1000.5`, `"1000.50"`, func(b *BIN) { b.DayPurchaseLimit = dec("1000.50") }, []Drift{{"data[].day_purchase_limit", "string for number"}}},
+		"limit null":          {`1000.5`, `null`, func(b *BIN) { b.DayPurchaseLimit = BIN{}.DayPurchaseLimit }, []Drift{{"data[].day_purchase_limit", "null for number"}}},
+		"fee null":            {`"fee":0.11`, `"fee":null`, func(b *BIN) { b.ForeignFees[0].Fee = FeeTier{}.Fee }, []Drift{{"data[].foreign_fee_config.*.fee", "null for number"}}},
+		"flag 2":              {`"avs":1`, `"avs":2`, func(*BIN) {}, []Drift{{"data[].avs", "flag other than 0 and 1"}}},
 		"limit missing":       {`"day_purchase_limit":1000.5,`, ``, func(b *BIN) { b.DayPurchaseLimit = BIN{}.DayPurchaseLimit }, []Drift{{"data[].day_purchase_limit", "missing field"}}},
 		"boolean as a number": {`"maintain":true`, `"maintain":1`, func(*BIN) {}, []Drift{{"data[].maintain", "number for boolean"}}},
 		"boolean as 0":        {`"maintain":true`, `"maintain":0`, func(b *BIN) { b.Maintain = false }, []Drift{{"data[].maintain", "number for boolean"}}},
@@ -247,9 +252,8 @@ func TestUnreadableBINs(t *testing.T) {
 		"no BIN":                      {`"bin":"493193",`, ``, "data[].bin"},
 		"null BIN":                    {`"bin":"493193"`, `"bin":null`, "data[].bin"},
 		"empty BIN":                   {`"bin":"493193"`, `"bin":""`, "data[].bin"},
-		"null amount":                 {`1000.5`, `null`, "data[].day_purchase_limit"},
 		"amount no number":            {`1000.5`, `"much"`, "data[].day_purchase_limit"},
-		"null fee":                    {`"fee":0.11`, `"fee":null`, "data[].foreign_fee_config.*.fee"},
+		"fee no number":               {`"fee":0.11`, `"fee":{}`, "data[].foreign_fee_config.*.fee"},
 		"fees not empty as a list":    {foreignFeesText, `[{"fee":1}]`, "data[].foreign_fee_config[]"},
 		"fees null":                   {foreignFeesText, `null`, "data[].foreign_fee_config"},
 		"a range without fees":        {foreignFeesText, `{"10-99.99":[]}`, "data[].foreign_fee_config.*"},
@@ -294,6 +298,33 @@ func TestUnreadableBINs(t *testing.T) {
 			require.ErrorContains(t, err, "a field name appears twice")
 		})
 	}
+}
+
+// One amount that is null does not cost the whole list, whichever it is.
+func TestNoNullAmountMakesBINsUnreadable(t *testing.T) {
+	t.Parallel()
+	amounts := regexp.MustCompile(`"([a-z_]+)":[0-9.]+[,}]`).FindAllStringSubmatch(binText, -1)
+	exact := map[string]bool{"id": true, "avs": true, "ds": true, "weigh": true, "physical": true, "apple_pay": true, "google_wallet": true,
+		"card_nums": true, "is_card_count_limited": true, "auth_level": true}
+	tried := 0
+	for _, m := range amounts {
+		if exact[m[1]] {
+			continue
+		}
+		tried++
+		withDrift, drifts := driftsOf()
+		text := strings.Replace(binText, m[0], `"`+m[1]+`":null`+m[0][len(m[0])-1:], 1)
+		got, err := answered(t, anything, success(`[`+text+`,`+edited(t, binText, `"id":37`, `"id":38`)+`]`), withDrift).ListBINs(t.Context())
+		require.NoError(t, err, m[1])
+		assert.Len(t, got, 2)
+		require.Len(t, *drifts, 1, m[1])
+		assert.Equal(t, "null for number", (*drifts)[0].Kind)
+		assert.Regexp(t, m[1]+"$", (*drifts)[0].Path)
+		encoded, err := got[0].MarshalJSON()
+		require.NoError(t, err)
+		assert.Equal(t, strings.Replace(binText, m[0], `"`+m[1]+`":0`+m[0][len(m[0])-1:], 1), string(encoded))
+	}
+	assert.Equal(t, 17, tried)
 }
 
 func TestListBINsKeepsTheOrder(t *testing.T) {
@@ -400,7 +431,7 @@ func TestBINTypesDecodeAsStrictlyAsAReply(t *testing.T) {
 		text string
 	}{
 		"BIN without id":      {&BIN{}, `{"bin":"493193"}`},
-		"tier with a null":    {&FeeTier{}, `{"fee":null}`},
+		"tier with a text":    {&FeeTier{}, `{"fee":"x"}`},
 		"requirement a text":  {&AuthRequirement{}, `"base"`},
 		"field with a repeat": {&AuthField{}, `{"field":"idType","field":"idType"}`},
 	} {

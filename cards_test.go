@@ -194,6 +194,41 @@ func TestFreezeCardSendsTheReferenceThatItIsGiven(t *testing.T) {
 	noZeroField(t, got)
 }
 
+func TestACardOperationHasTheNamesOfTheWire(t *testing.T) {
+	t.Parallel()
+	const text = `{"id":"` + operationID + `","clientTransactionId":"` + freezeID + `"}`
+	want := CardOperation{ID: operationID, ClientTransactionID: freezeID}
+	assert.Equal(t, text, marshalledJSON(t, want))
+	assert.Equal(t, text, marshalledJSON(t, &want))
+	var got CardOperation
+	require.NoError(t, json.Unmarshal([]byte(text), &got))
+	assert.Equal(t, want, got)
+	err := json.Unmarshal([]byte(`{"id":7}`), new(CardOperation))
+	require.NoError(t, err)
+	err = json.Unmarshal([]byte(`{"id":{}}`), new(CardOperation))
+	assert.EqualError(t, err, "cardwire: cannot unmarshal CardOperation: id: expected a string")
+}
+
+// What a program keeps itself is not a response, and has no base URL.
+func TestAMalformedCardOfACacheIsNoResponse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"id":"c1"}`:                  "cardwire: cannot unmarshal Card: available is missing",
+		`[]`:                           "cardwire: cannot unmarshal Card: expected an object",
+		`{"id":"c1","id":"c2"}`:        "cardwire: cannot unmarshal Card: not strict JSON: a field name appears twice",
+		`<!doctype html><html></html>`: "cardwire: cannot unmarshal Card: not strict JSON: HTML",
+		`{"id":"c1"`:                   "cardwire: cannot unmarshal Card: not strict JSON: it ends too early",
+	} {
+		err := new(Card).UnmarshalJSON([]byte(text))
+		require.EqualError(t, err, want, text)
+		require.ErrorIs(t, err, ErrUnreadable, text)
+	}
+	err := new(TransferParams).UnmarshalJSON([]byte(`{"merchantOrderNo":1}`))
+	require.EqualError(t, err, "cardwire: cannot unmarshal TransferParams: *: expected a string")
+	err = new(BIN).UnmarshalJSON([]byte(`{"id":1,"bin":""}`))
+	require.EqualError(t, err, "cardwire: cannot unmarshal BIN: bin: expected an identifier")
+}
+
 const uuid4 = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
 
 func TestFreezeCardMakesAReference(t *testing.T) {

@@ -134,7 +134,7 @@ type model interface {
 func models() []model {
 	return []model{
 		new(Card), new(ConsumptionScene), new(CardPage), new(CardSecrets), new(BIN), new(FeeTier), new(AuthRequirement), new(AuthField),
-		new(RemittanceState), new(RemittanceCurrency), new(Transfer), new(TransferParams), new(UploadedImage), new(Address),
+		new(RemittanceState), new(RemittanceCurrency), new(Transfer), new(TransferParams), new(UploadedImage), new(Address), new(CardOperation),
 	}
 }
 

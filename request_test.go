@@ -334,3 +334,60 @@ func TestCallWithAFileOfAnotherSize(t *testing.T) {
 		require.ErrorContains(t, err, "bytes than Size")
 	}
 }
+
+// masked is a type of a caller's that has this package's types in every way in which
+// encoding/json fills them.
+type masked struct {
+	Card    Card
+	Pointer *Card
+	List    []Card
+	Pair    [2]CVV
+	ByName  map[string]CardNumber
+	ByOwner map[string]*Card
+	Counts  map[CardNumber]int
+	Any     any
+	Page    struct{ Cards []struct{ Number CardNumber } }
+	unset   *Card
+	ownSecrets
+}
+
+type ownSecrets struct{ Secrets CardSecrets }
+
+func TestCallMasksThisPackagesTypes(t *testing.T) {
+	t.Parallel()
+	const number, cvv = "4931930000001234", "123"
+	text := success(`{"Card":` + listedCardText + `,"Pointer":` + listedCardText + `,"List":[` + listedCardText + `],` +
+		`"ByName":{"a":"` + number + `"},"ByOwner":{"a":` + listedCardText + `},"Counts":{"` + number + `":2},` +
+		`"Any":{"card_no":"***"},"Page":{"Cards":[{"Number":"` + number + `"},{"Number":"493193******1234"}]},` +
+		`"Secrets":` + edited(t, secretsText, `493193******1234`, number) + `}`)
+	request := Request{Op: "Cards", Method: "GET", Path: "/cards/mine"}
+
+	got, err := Call[masked](t.Context(), answered(t, anything, text, WithMaskedCards()), request)
+	require.NoError(t, err)
+	mask, err := NewCardNumber("493193******1234")
+	require.NoError(t, err)
+	for name, card := range map[string]Card{"a field": got.Card, "a pointer": *got.Pointer, "a list": got.List[0], "a map": *got.ByOwner["a"]} {
+		assert.Equal(t, mask, card.Number, name)
+		assert.Equal(t, "***", card.CVV.Reveal(), name)
+		assert.Equal(t, "card-1", card.ID, name)
+		assert.Equal(t, dec("123.450"), card.Available, name)
+	}
+	assert.Equal(t, map[string]CardNumber{"a": mask}, got.ByName)
+	assert.Equal(t, map[CardNumber]int{mask: 2}, got.Counts)
+	assert.Equal(t, mask, got.Page.Cards[0].Number)
+	assert.Equal(t, mask, got.Page.Cards[1].Number)
+	assert.Equal(t, mask, got.Secrets.Number)
+	assert.Equal(t, "q83vAQ==", got.Secrets.PAN.Reveal())
+	assert.Zero(t, got.Pair)
+	assert.Nil(t, got.unset)
+
+	for _, client := range []*Client{
+		answered(t, anything, success(`[`+listedCardText+`]`), WithMaskedCards()),
+		answered(t, anything, success(`[`+listedCardText+`]`)),
+	} {
+		cards, err := Call[[]*Card](t.Context(), client, request)
+		require.NoError(t, err)
+		assert.Equal(t, client.core().maskedCards, cards[0].Number.IsMasked())
+		assert.Equal(t, client.core().maskedCards, cards[0].CVV.Reveal() != cvv)
+	}
+}

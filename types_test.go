@@ -468,7 +468,7 @@ func TestSealedMembersOfACard(t *testing.T) {
 		var card Card
 		err := json.Unmarshal([]byte(cardWith(member)), &card)
 		require.ErrorIs(t, err, ErrUnreadable, member)
-		assert.EqualError(t, err, "cardwire: the response is unreadable: "+want, member)
+		assert.EqualError(t, err, "cardwire: cannot unmarshal Card: "+want, member)
 		assert.Zero(t, card, member)
 	}
 }
