@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
