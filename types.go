@@ -259,7 +259,8 @@ func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	if v == nil {
 		return errNilReceiver
 	}
-	return cannotUnmarshal[T](wire.Unmarshal(data, v, fields))
+	err, _ := errors.AsType[*wire.Error](wire.Unmarshal(data, v, fields))
+	return cannotUnmarshal[T](err)
 }
 
 // cannotUnmarshal is the error of an UnmarshalJSON, or nil. What it reads need not be a

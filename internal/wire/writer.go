@@ -15,7 +15,7 @@ func Marshal[T any](v *T, fields []FieldOf[T]) ([]byte, error) {
 
 // Unmarshal reads one whole document as an object of fields, in any of its forms.
 // Null leaves v unchanged, as encoding/json requires of an UnmarshalJSON.
-func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) *Error {
+func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) error {
 	c := NewReader(text, false)
 	defer c.Release()
 	if c.Null() {
@@ -28,7 +28,10 @@ func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) *Error {
 			*v = fresh
 		}
 	}
-	return c.err
+	if c.err != nil {
+		return c.err
+	}
+	return nil
 }
 
 // Writing reports whether the Codec writes. Only values with an unusual shape need
