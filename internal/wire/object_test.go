@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -247,13 +249,99 @@ func TestRoomForRowsIsGuessedWithinBounds(t *testing.T) {
 	r := read(t, `{"rows":[{"id":"1"},{"id":"2","name":"`+strings.Repeat("x", 10_000_000)+`"}]}`, readBox(&b))
 	require.Empty(t, r.err)
 	assert.Len(t, b.Rows, 2)
-	assert.LessOrEqual(t, cap(b.Rows), 1026)
+	assert.LessOrEqual(t, cap(b.Rows), 2)
+
+	// Nor are a million objects within a row, which begin as it does: the room stays
+	// within what rows may cost.
+	b = box{}
+	text := `{"rows":[{"id":"1","x":[` + strings.Repeat(`{"id":1},`, 999_999) + `{"id":1}]}]}`
+	r = read(t, text, readBox(&b))
+	require.Empty(t, r.err)
+	assert.Len(t, b.Rows, 1)
+	assert.LessOrEqual(t, cap(b.Rows)*int(unsafe.Sizeof(pet{})), 4*len(text)+256<<10)
 
 	// A list within an element guesses nothing from what follows the element.
 	b = box{}
 	r = read(t, `{"list":[{"id":"1"}],"rows":[{"id":"2","name":"`+strings.Repeat("x", 100_000)+`"}]}`, readBox(&b))
 	require.Empty(t, r.err)
 	assert.LessOrEqual(t, cap(b.List), 4)
+}
+
+// Not parallel: memory is counted. Lists that grow by doubling cost twice the room
+// and a copy of everything.
+func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
+	row := func(i, length int) string {
+		return fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"o"}`, i, strings.Repeat("x", length))
+	}
+	oneOf := func(at, length int) func(int) int {
+		return func(i int) int {
+			if i == at {
+				return length
+			}
+			return 80
+		}
+	}
+	for name, length := range map[string]func(i int) int{
+		"rows of one length":  oneOf(0, 80),
+		"a long row first":    oneOf(0, 2000),
+		"a long row last":     oneOf(999, 2000),
+		"a short row first":   oneOf(0, 0),
+		"longer and longer":   func(i int) int { return i / 4 },
+		"shorter and shorter": func(i int) int { return (1000 - i) / 4 },
+	} {
+		for separator, between := range map[string]string{"": ",", ", with white space": " ,\n "} {
+			t.Run(name+separator, func(t *testing.T) {
+				var list []string
+				texts := 0
+				for i := range 1000 {
+					list = append(list, row(i, length(i)))
+					texts += length(i) + 16 // of a row's one string, and what its size is rounded up by
+				}
+				body := []byte("[" + strings.Join(list, between) + "]")
+				var rows []pet
+				least := leastBytes(func() {
+					c := wire.NewReader(body, false)
+					wire.Rows(c, &rows, petMembers, listed)
+					c.End()
+					require.Nil(t, c.Err())
+					c.Release()
+				})
+				assert.Len(t, rows, 1000)
+				assert.LessOrEqual(t, cap(rows), 1000+1)
+				room := 1000 * int(unsafe.Sizeof(pet{}))
+				assert.LessOrEqual(t, least, room+texts+texts/8+room/16)
+			})
+		}
+	}
+}
+
+// Where rows begin with different names, those that were read tell how many are left.
+func TestRoomForRowsThatBeginDifferently(t *testing.T) {
+	for name, lengths := range map[string][2]int{"of one length": {80, 80}, "a long one first": {800, 80}} {
+		t.Run(name, func(t *testing.T) {
+			list := []string{`{"owner":"o","id":"0","name":"` + strings.Repeat("x", lengths[0]) + `","race":"r"}`}
+			for i := range 999 {
+				list = append(list, fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"o"}`, i, strings.Repeat("x", lengths[1])))
+			}
+			var b box
+			plainly(t, read(t, `{"rows":[`+strings.Join(list, ",")+`]}`, readBox(&b)))
+			assert.Len(t, b.Rows, 1000)
+			assert.LessOrEqual(t, cap(b.Rows), 1200)
+		})
+	}
+}
+
+// leastBytes returns how much memory op allocates, when no pool was emptied.
+func leastBytes(op func()) int {
+	least := math.MaxInt
+	for range 20 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		op()
+		runtime.ReadMemStats(&after)
+		least = min(least, int(after.TotalAlloc-before.TotalAlloc))
+	}
+	return least
 }
 
 // All texts of an element stand in one string, one after the other.
