@@ -179,15 +179,8 @@ func (r *Request) address() url.URL {
 func (r *Request) isFor(u *url.URL) bool {
 	base := r.URL
 	path, below := strings.CutPrefix(u.Path, base.Path)
-	if !below || path != r.Path || u.Scheme != base.Scheme || u.Opaque != base.Opaque || u.Host != base.Host ||
-		u.User != base.User || u.RawQuery != cmp.Or(r.Query, base.RawQuery) {
-		return false
-	}
-	if u.RawPath == base.RawPath {
-		return true
-	}
-	sent := r.address()
-	return u.EscapedPath() == sent.EscapedPath()
+	return below && path == r.Path && u.RawPath == base.RawPath && u.RawQuery == cmp.Or(r.Query, base.RawQuery) &&
+		u.Scheme == base.Scheme && u.Opaque == base.Opaque && u.Host == base.Host && u.User == base.User
 }
 
 // Response is the result of a call. If a limiter, a context or a deadline stopped a
