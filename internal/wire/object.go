@@ -171,10 +171,11 @@ func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
 			return nil
 		}
 		if n := len(out); n == cap(out) {
-			room := max(n, 1)
+			room := max(n, few)
 			if guess {
 				room = min(c.upcoming(n, c.pos-start), 1+c.left()/size)
 			}
+			c.Flush() // into the elements as long as they are there
 			out = append(make([]T, 0, n+room), out...)
 		}
 		// append would copy the element, and a card is half a kilobyte.
@@ -183,7 +184,9 @@ func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
 		if c.err != nil {
 			return nil
 		}
-		c.Flush()
+		if guess {
+			c.Flush()
+		}
 	}
 	if c.err != nil {
 		return nil
@@ -191,6 +194,9 @@ func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
 	c.close()
 	return out
 }
+
+// few is how many elements of a list within an element get room at first.
+const few = 4
 
 // upcoming estimates how many elements of a list follow, n of which took so many bytes.
 // At first it counts what begins with the name that the next element begins with: a

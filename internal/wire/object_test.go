@@ -236,6 +236,34 @@ func TestTextsSurviveTheGrowthOfRows(t *testing.T) {
 	assert.Equal(t, want, b.Rows)
 }
 
+func TestTextsSurviveTheGrowthOfAListWithinAnElement(t *testing.T) {
+	t.Parallel()
+	type owner struct {
+		Pets  []pet
+		Names []string
+		Last  string
+	}
+	members := []wire.FieldOf[owner]{
+		{Name: "pets", Value: func(c *wire.Codec, o *owner) { wire.List(c, &o.Pets, petMembers) }},
+		{Name: "names", Value: func(c *wire.Codec, o *owner) { c.Strings(&o.Names) }},
+		{Name: "last", Value: func(c *wire.Codec, o *owner) { c.String(&o.Last) }},
+	}
+	want := owner{Last: "l"}
+	var pets, names []string
+	for i := range 21 {
+		name := fmt.Sprintf("name %d", i)
+		pets = append(pets, fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"\u006f"}`, i, name))
+		names = append(names, fmt.Sprintf("%q", name))
+		want.Pets = append(want.Pets, pet{ID: fmt.Sprint(i), Name: name, Race: "r", Owner: "o"})
+		want.Names = append(want.Names, name)
+	}
+	one := `{"pets":[` + strings.Join(pets, ",") + `],"names":[` + strings.Join(names, ",") + `],"last":"l"}`
+	var owners []owner
+	r := read(t, `[`+one+`,`+one+`]`, func(c *wire.Codec) { wire.Rows(c, &owners, members, wire.Whole) })
+	require.Empty(t, r.err)
+	assert.Equal(t, []owner{want, want}, owners)
+}
+
 func TestRoomForRowsIsGuessedWithinBounds(t *testing.T) {
 	t.Parallel()
 	row := `{"id":"1","name":"` + strings.Repeat("x", 80) + `","race":"r","owner":"o"}`
