@@ -60,11 +60,7 @@ func TestNewRefuses(t *testing.T) {
 		"a nil transport":    {testBase, testKey, []Option{WithTransport(nil)}, "WithTransport: the transport is nil"},
 		"client and transport": {
 			testBase, testKey, []Option{WithHTTPClient(http.DefaultClient), WithTransport(&http.Transport{})},
-			"WithTransport and WithFreshConnections cannot be combined with WithHTTPClient",
-		},
-		"client and fresh connections": {
-			testBase, testKey, []Option{WithFreshConnections(), WithHTTPClient(http.DefaultClient)},
-			"WithTransport and WithFreshConnections cannot be combined with WithHTTPClient",
+			"WithTransport cannot be combined with WithHTTPClient",
 		},
 		"a nil key source":            {testBase, "", []Option{WithKeySource(nil)}, "WithKeySource: the function is nil"},
 		"a nil limiter":               {testBase, testKey, []Option{WithLimiter(nil)}, "WithLimiter: the limiter is nil"},

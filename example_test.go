@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -824,34 +823,6 @@ func ExampleWithMaskedCards() {
 	// Output:
 	// number masked: false CVV masked: false
 	// number masked: true CVV masked: true
-}
-
-// Reads, too, take a connection each.
-func ExampleWithFreshConnections() {
-	for _, opts := range [][]cardwire.Option{nil, {cardwire.WithFreshConnections()}} {
-		var connections atomic.Int32
-		server := httptest.NewUnstartedServer(cardwiretest.New())
-		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-			if state == http.StateNew {
-				connections.Add(1)
-			}
-		}
-		server.Start()
-		client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, opts...)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		for range 3 {
-			_, _ = client.ListBINs(context.Background())
-		}
-		fmt.Println(connections.Load())
-		client.CloseIdleConnections()
-		server.Close()
-	}
-	// Output:
-	// 1
-	// 3
 }
 
 func ExampleWithUserAgent() {

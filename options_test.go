@@ -221,7 +221,7 @@ func countingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 
 func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 	t.Parallel()
-	for want, opts := range map[int32][]Option{1: nil, 3: {WithFreshConnections()}} {
+	for want, opts := range map[int32][]Option{1: nil, 3: {WithTransport(&http.Transport{DisableKeepAlives: true})}} {
 		var connections atomic.Int32
 		c := clientOver(t, countingServer(t, &connections).URL, opts...)
 		for range 3 {

@@ -378,13 +378,12 @@ func TestPlainHTTPIsForThisMachine(t *testing.T) {
 	t.Parallel()
 	through := func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:8080") }
 	options := map[string][]Option{
-		"nothing":           nil,
-		"a proxy":           {WithTransport(&http.Transport{Proxy: through})},
-		"a dialler":         {WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
-		"a client":          {WithHTTPClient(http.DefaultClient)},
-		"a doer":            {WithHTTPClient(always(200, ""))},
-		"fresh connections": {WithFreshConnections()},
-		"a key source":      {WithKeySource(func(context.Context) (string, error) { return testKey, nil })},
+		"nothing":      nil,
+		"a proxy":      {WithTransport(&http.Transport{Proxy: through})},
+		"a dialler":    {WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
+		"a client":     {WithHTTPClient(http.DefaultClient)},
+		"a doer":       {WithHTTPClient(always(200, ""))},
+		"a key source": {WithKeySource(func(context.Context) (string, error) { return testKey, nil })},
 	}
 	for name, opts := range options {
 		for _, base := range []string{

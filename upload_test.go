@@ -25,6 +25,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/upload"
 )
 
 const (
@@ -183,7 +185,7 @@ func TestImageFileOfWhatIsNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "front.png")
-	for path, cause := range map[string]error{missing: os.ErrNotExist, dir: errNotRegular, os.DevNull: errNotRegular} {
+	for path, cause := range map[string]error{missing: os.ErrNotExist, dir: upload.ErrNotRegular, os.DevNull: upload.ErrNotRegular} {
 		p, err := ImageFile(path)
 		require.ErrorIs(t, err, cause)
 		var failed *fs.PathError

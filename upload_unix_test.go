@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/upload"
 )
 
 // Opening a named pipe waits for somebody who writes to it, and no context ends that.
@@ -24,5 +26,5 @@ func TestImageFileOfANamedPipe(t *testing.T) {
 	_, err = unasked(t).UploadImage(t.Context(), p)
 	refusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
 	_, err = ImageFile(path)
-	require.ErrorIs(t, err, errNotRegular)
+	require.ErrorIs(t, err, upload.ErrNotRegular)
 }

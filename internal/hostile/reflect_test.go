@@ -52,7 +52,6 @@ var functions = map[string]any{
 	"cardwire.NewCardNumber":         cardwire.NewCardNumber,
 	"cardwire.NewFromEnv":            cardwire.NewFromEnv,
 	"cardwire.ParseDate":             cardwire.ParseDate,
-	"cardwire.WithFreshConnections":  cardwire.WithFreshConnections,
 	"cardwire.WithHTTPClient":        cardwire.WithHTTPClient,
 	"cardwire.WithHeader":            cardwire.WithHeader,
 	"cardwire.WithInsecureHTTP":      cardwire.WithInsecureHTTP,
@@ -332,7 +331,7 @@ func (v *values) options() []cardwire.Option {
 		options = append(options, cardwire.WithRetry(p.Interface().(cardwire.RetryPolicy)))
 	}
 	return append(options, cardwire.WithProfile(nil), cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
-		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards(), cardwire.WithFreshConnections())
+		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards())
 }
 
 func listOf[T any](v *values) (list []T) {

@@ -152,11 +152,13 @@ func TestConnectionsOfEachClass(t *testing.T) {
 	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &executed) })
 	for _, tc := range []struct {
 		class Class
-		fresh bool
+		fresh bool // as the caller's transport has it
 		want  int64
 	}{{Read, false, 1}, {Read, true, 5}, {Secret, false, 5}, {Write, false, 5}} {
 		var dialled atomic.Int64
-		e := own(t, Config{Transport: counted(&dialled), FreshReads: tc.fresh})
+		transport := counted(&dialled)
+		transport.DisableKeepAlives = tc.fresh
+		e := own(t, Config{Transport: transport})
 		for range 5 {
 			require.NoError(t, e.Do(t.Context(), post(t, at, tc.class)).Err)
 		}
