@@ -181,6 +181,7 @@ func dashes(column, width int) string {
 	}
 	return strings.Repeat("-", width+1) + ":"
 }
+
 func (r row) bar() string {
 	if r.Bar == 0 {
 		return ""
