@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/measure"
 )
 
@@ -40,7 +41,7 @@ func BenchmarkMemory(b *testing.B) {
 	for _, w := range calls() {
 		b.Run(w.name, func(b *testing.B) {
 			hc := &http.Client{Transport: measure.Memory(w.body())}
-			w.compare(b, inMemory, hc, WithHTTPClient(hc))
+			w.compare(b, inMemory, hc, cardwire.WithHTTPClient(hc))
 		})
 	}
 }
@@ -51,7 +52,7 @@ func BenchmarkDoer(b *testing.B) {
 	for _, w := range []wholeCall{tiny, list} {
 		b.Run(w.name, func(b *testing.B) {
 			doer := measure.Memory(w.body())
-			w.compare(b, inMemory, &http.Client{Transport: doer}, WithHTTPClient(doer))
+			w.compare(b, inMemory, &http.Client{Transport: doer}, cardwire.WithHTTPClient(doer))
 		})
 	}
 }
@@ -75,14 +76,14 @@ type wholeCall struct {
 	name, path string
 	body       func() []byte // not kept: garbage is collected more often if there is less else
 	plain      func([]byte) error
-	ours       func(context.Context, *Client) error
+	ours       func(context.Context, *cardwire.Client) error
 }
 
 // The smallest call, and the usual one.
 var (
 	tiny = wholeCall{
 		name: "capacity", path: "/account/capacity", body: measure.Capacity, plain: measure.PlainCapacity,
-		ours: func(ctx context.Context, c *Client) error {
+		ours: func(ctx context.Context, c *cardwire.Client) error {
 			_, err := c.CardCapacity(ctx)
 			return err
 		},
@@ -96,7 +97,7 @@ func calls() []wholeCall {
 		tiny, listCall("list-1", measure.Cards{}, 1, 1), listCall("list-20", measure.Cards{}, 20, 20),
 		{
 			name: "card", path: "/cards/info?card_id=c000000000000006", body: func() []byte { return measure.SingleCard(measure.UTF8) }, plain: measure.PlainCard,
-			ours: func(ctx context.Context, c *Client) error {
+			ours: func(ctx context.Context, c *cardwire.Client) error {
 				_, err := c.GetCard(ctx, "c000000000000006")
 				return err
 			},
@@ -121,8 +122,8 @@ func calls() []wholeCall {
 func listCall(name string, cards measure.Cards, n, limit int) wholeCall {
 	w := wholeCall{
 		name: name, path: "/cards", body: func() []byte { return cards.Page(1, 1, n) }, plain: measure.PlainPage,
-		ours: func(ctx context.Context, c *Client) error {
-			_, err := c.ListCards(ctx, ListCardsParams{Limit: limit})
+		ours: func(ctx context.Context, c *cardwire.Client) error {
+			_, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: limit})
 			return err
 		},
 	}
@@ -135,14 +136,14 @@ func listCall(name string, cards measure.Cards, n, limit int) wholeCall {
 func binsCall(name string, s measure.Script) wholeCall {
 	return wholeCall{
 		name: name, path: "/bins", body: func() []byte { return measure.BINs(s, 50) }, plain: measure.PlainBINs,
-		ours: func(ctx context.Context, c *Client) error {
+		ours: func(ctx context.Context, c *cardwire.Client) error {
 			_, err := c.ListBINs(ctx)
 			return err
 		},
 	}
 }
 
-func (w wholeCall) compare(b *testing.B, base string, hc *http.Client, opts ...Option) {
+func (w wholeCall) compare(b *testing.B, base string, hc *http.Client, opts ...cardwire.Option) {
 	b.Run("bare", func(b *testing.B) {
 		measure.Loop(b, func() error { return measure.Bare(context.Background(), hc, base+w.path, w.plain) })
 	})
@@ -158,13 +159,13 @@ func TestAPageCostsTheSameInEveryShape(t *testing.T) {
 	memory := map[string]int{}
 	for _, w := range calls() {
 		if shape, ok := strings.CutPrefix(w.name, list.name); ok && !strings.HasPrefix(w.name, "list-1000") {
-			c, err := New(inMemory, measure.Key, WithHTTPClient(measure.Memory(w.body())))
+			c, err := cardwire.New(inMemory, measure.Key, cardwire.WithHTTPClient(measure.Memory(w.body())))
 			require.NoError(t, err)
 			memory[shape] = leastBytes(func() { require.NoError(t, w.ours(t.Context(), c)) })
 		}
 	}
 	usual := memory[""]
-	assert.Less(t, usual, 100*(int(unsafe.Sizeof(Card{}))+420))
+	assert.Less(t, usual, 100*(int(unsafe.Sizeof(cardwire.Card{}))+420))
 	const long, amounts = 4 << 10, 8 << 10 // of the long card's string, and of further amounts
 	for shape, more := range map[string]int{
 		"-without-limit": 0, "-distinct": amounts, "-long-first": long, "-long-last": long, "-php": 0,
@@ -256,9 +257,9 @@ func tuned(b *testing.B) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func clientAt(b *testing.B, base string, opts ...Option) *Client {
+func clientAt(b *testing.B, base string, opts ...cardwire.Option) *cardwire.Client {
 	b.Helper()
-	c, err := New(base, measure.Key, opts...)
+	c, err := cardwire.New(base, measure.Key, opts...)
 	if err != nil {
 		b.Fatal(err)
 	}
