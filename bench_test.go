@@ -3,10 +3,8 @@ package cardwire_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,7 +159,7 @@ func TestAPageCostsTheSameInEveryShape(t *testing.T) {
 		if shape, ok := strings.CutPrefix(w.name, list.name); ok && !strings.HasPrefix(w.name, "list-1000") {
 			c, err := cardwire.New(inMemory, measure.Key, cardwire.WithHTTPClient(measure.Memory(w.body())))
 			require.NoError(t, err)
-			memory[shape] = leastBytes(func() { require.NoError(t, w.ours(t.Context(), c)) })
+			memory[shape] = measure.LeastBytes(func() { require.NoError(t, w.ours(t.Context(), c)) })
 		}
 	}
 	usual := memory[""]
@@ -173,19 +171,6 @@ func TestAPageCostsTheSameInEveryShape(t *testing.T) {
 		assert.LessOrEqual(t, memory[shape], usual+usual/50+more, shape)
 		assert.GreaterOrEqual(t, memory[shape], usual-usual/50, shape)
 	}
-}
-
-// leastBytes returns how much memory op allocates, when no pool was emptied.
-func leastBytes(op func()) int {
-	least := math.MaxInt
-	for range 20 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		op()
-		runtime.ReadMemStats(&after)
-		least = min(least, int(after.TotalAlloc-before.TotalAlloc))
-	}
-	return least
 }
 
 // goroutines is how many share one client in BenchmarkParallel.

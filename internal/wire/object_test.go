@@ -2,8 +2,6 @@ package wire_test
 
 import (
 	"fmt"
-	"math"
-	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go/internal/measure"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -327,7 +326,7 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 				}
 				body := []byte("[" + strings.Join(list, between) + "]")
 				var rows []pet
-				least := leastBytes(func() {
+				least := measure.LeastBytes(func() {
 					c := wire.NewReader(body, false)
 					wire.Rows(c, &rows, petMembers, listed)
 					c.End()
@@ -357,19 +356,6 @@ func TestRoomForRowsThatBeginDifferently(t *testing.T) {
 			assert.LessOrEqual(t, cap(b.Rows), 1200)
 		})
 	}
-}
-
-// leastBytes returns how much memory op allocates, when no pool was emptied.
-func leastBytes(op func()) int {
-	least := math.MaxInt
-	for range 20 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		op()
-		runtime.ReadMemStats(&after)
-		least = min(least, int(after.TotalAlloc-before.TotalAlloc))
-	}
-	return least
 }
 
 // All texts of an element stand in one string, one after the other.
