@@ -32,7 +32,7 @@ var bars = []bar{
 	worst("list-1000-worst", "list of 1,000 cards, the slowest shape, time", shapes(1000), "time", 0.20),
 	worst("list-bytes", "list of 100 or 1,000 cards, the largest shape, bytes", append(shapes(100), shapes(1000)...), "bytes", 0.30),
 	called("list-allocations", "list of 100 cards, allocations", "Memory/list-100", "allocations", 0.50),
-	called("card", "one card, time", "Memory/card", "time", 0.35),
+	called("card", "one card, time", "Memory/card", "time", 0),
 	worst("bins", "50 BINs, time", []string{"Memory/bins", "Memory/bins-php"}, "time", 0.26),
 	called("tiny-loopback", "smallest call over loopback, time", "Loopback/capacity", "time", 0),
 	called("list-loopback", "list of 100 cards over loopback, time", "Loopback/list-100", "time", 0.26),
