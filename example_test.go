@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 var ctx = context.Background()
@@ -30,9 +30,7 @@ var ctx = context.Background()
 func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	overHTTP := cardwire.WithHTTPClient(&http.Client{Transport: service})
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, append(opts, overHTTP)...)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	return client
 }
 
@@ -50,19 +48,10 @@ func check(err error) {
 }
 
 // responding is a service with the same response to every request.
-type responding string
-
-func (body responding) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(string(body))), Request: r,
-	}, nil
-}
+func responding(body string) http.RoundTripper { return wiretest.Always(http.StatusOK, body) }
 
 // roundTrip is a transport made of a function.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+type roundTrip = wiretest.RoundTripper
 
 // textLogger logs without what differs from run to run.
 func textLogger() *slog.Logger {
