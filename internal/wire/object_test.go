@@ -297,6 +297,7 @@ func TestRoomForRowsIsGuessedWithinBounds(t *testing.T) {
 // Not parallel: memory is counted. Lists that grow by doubling cost twice the room
 // and a copy of everything.
 func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
+	const n = 300
 	row := func(i, length int) string {
 		return fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"o"}`, i, strings.Repeat("x", length))
 	}
@@ -311,16 +312,16 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 	for name, length := range map[string]func(i int) int{
 		"rows of one length":  oneOf(0, 80),
 		"a long row first":    oneOf(0, 2000),
-		"a long row last":     oneOf(999, 2000),
+		"a long row last":     oneOf(n-1, 2000),
 		"a short row first":   oneOf(0, 0),
-		"longer and longer":   func(i int) int { return i / 4 },
-		"shorter and shorter": func(i int) int { return (1000 - i) / 4 },
+		"longer and longer":   func(i int) int { return i },
+		"shorter and shorter": func(i int) int { return n - i },
 	} {
 		for separator, between := range map[string]string{"": ",", ", with white space": " ,\n "} {
 			t.Run(name+separator, func(t *testing.T) {
 				var list []string
 				texts := 0
-				for i := range 1000 {
+				for i := range n {
 					list = append(list, row(i, length(i)))
 					texts += length(i) + 16 // of a row's one string, and what its size is rounded up by
 				}
@@ -333,9 +334,9 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 					require.Nil(t, c.Err())
 					c.Release()
 				})
-				assert.Len(t, rows, 1000)
-				assert.LessOrEqual(t, cap(rows), 1000+1)
-				room := 1000 * int(unsafe.Sizeof(pet{}))
+				assert.Len(t, rows, n)
+				assert.LessOrEqual(t, cap(rows), n+1)
+				room := n * int(unsafe.Sizeof(pet{}))
 				assert.LessOrEqual(t, least, room+texts+texts/8+room/16)
 			})
 		}
