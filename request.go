@@ -203,6 +203,8 @@ func readAny[T any](c *wire.Codec, v *T) {
 	case data == nil:
 	case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
 		c.Fail("a value that can be decoded into the type parameter of Call")
+	case c.Masking:
+		maskCards(reflect.ValueOf(v).Elem(), 0)
 	}
 }
 

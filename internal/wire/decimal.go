@@ -37,6 +37,18 @@ func (c *Codec) DecimalNumber(dst *decimal.Decimal) {
 	c.money(dst, '0')
 }
 
+// LenientDecimal is [Codec.DecimalNumber] for an amount that moves no money. Null is
+// drift and reads as zero.
+func (c *Codec) LenientDecimal(dst *decimal.Decimal) {
+	if c.writing || c.peek() != 'n' {
+		c.DecimalNumber(dst)
+		return
+	}
+	c.Drift("null for number")
+	c.word("null")
+	*dst = decimal.Decimal{}
+}
+
 func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	var lit []byte
 	b := c.peek()

@@ -88,7 +88,16 @@ func (e *Error) Error() string {
 	case e.Malformed && e.Problem == isHTML:
 		return "the response is HTML, not JSON: check the base URL and any proxy"
 	case e.Malformed:
-		return "the response is not strict JSON: " + e.Problem
+		return "the response is " + e.Detail()
+	}
+	return e.Detail()
+}
+
+// Detail is Error for a document that is not a response.
+func (e *Error) Detail() string {
+	switch {
+	case e.Malformed:
+		return "not strict JSON: " + e.Problem
 	case e.Problem == isMissing:
 		return e.Path + " is missing"
 	case e.Path == "":
