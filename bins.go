@@ -325,12 +325,15 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		if !c.Budget(sizeOfTier) {
 			return
 		}
-		t := FeeTier{Range: string(name)}
-		if t.split(); !t.Bounded {
+		if *tiers == nil {
+			*tiers = make([]FeeTier, 0, usualTiers)
+		}
+		*tiers = append(*tiers, FeeTier{Range: string(name)})
+		t := &(*tiers)[len(*tiers)-1]
+		if t.split(c, name); !t.Bounded {
 			c.Drift("unreadable range")
 		}
-		wire.Object(c, &t, feeTierFields, wire.Whole)
-		*tiers = append(*tiers, t)
+		wire.Object(c, t, feeTierFields, wire.Whole)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
 		switch {
@@ -343,14 +346,14 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 	})
 }
 
-// split reads Low and High from Range.
-func (t *FeeTier) split() {
-	low, high, found := bytes.Cut([]byte(t.Range), []byte("-"))
+// split reads Low and High from the bytes of Range.
+func (t *FeeTier) split(c *wire.Codec, text []byte) {
+	low, high, found := bytes.Cut(text, []byte("-"))
 	if !found {
 		return
 	}
-	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)
-	h, okHigh := wire.ParseDecimal(bytes.TrimSpace(high), false)
+	l, okLow := c.ParseDecimal(bytes.TrimSpace(low), false)
+	h, okHigh := c.ParseDecimal(bytes.TrimSpace(high), false)
 	if okLow && okHigh {
 		t.Low, t.High, t.Bounded = l, h, true
 	}
@@ -421,6 +424,9 @@ const (
 	sizeOfRaw  = 48
 	sizeOfTier = 160
 )
+
+// usualTiers is how many tiers get room at first.
+const usualTiers = 4
 
 func writeRaw(c *wire.Codec, raw json.RawMessage) {
 	if raw == nil {

@@ -263,11 +263,14 @@ const (
 // Budget counts the n bytes that the next element takes, and fails if a document of
 // tiny elements would cost a multiple of its length.
 func (c *Codec) Budget(n int) bool {
-	if c.cost += n; c.cost > costFree+costPerByte*len(c.buf) {
+	if c.cost += n; c.left() < 0 {
 		c.malformed("it has too many tiny elements")
 	}
 	return c.err == nil
 }
+
+// left is how many bytes the elements that follow may take.
+func (c *Codec) left() int { return costFree + costPerByte*len(c.buf) - c.cost }
 
 // Flush stores the strings read since the last Flush as parts of one: an element
 // costs one allocation, not one for each string.

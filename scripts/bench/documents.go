@@ -14,14 +14,14 @@ const (
 
 // chief are the rows in the README; docs/speed.md has all rows.
 var chief = []string{
-	"page-100-time",
-	"page-100-allocations",
-	"card-time",
-	"bins-50-time",
-	"list-loopback-time",
-	"tiny-memory-time",
+	"list-100",
+	"list-1000-worst",
+	"list-bytes",
+	"list-loopback",
+	"bins",
+	"tiny",
+	"better-list-generated",
 	"better-list-stripe",
-	"better-list-github",
 	"upload",
 	"cards",
 }
@@ -40,7 +40,7 @@ func (r *result) brief() string {
 		}
 	}
 	w := new(strings.Builder)
-	table(w, verdicts(rows))
+	table(w, r.lines(rows))
 	return w.String()
 }
 

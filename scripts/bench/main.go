@@ -3,7 +3,7 @@
 //
 //	go run ./scripts/bench [-long] [-only regexp] [-check] [-json file] [-svg file] [-md file] [-readme file] [-from file] [-v]
 //
-// It takes about two minutes, with -long several times as long. What the
+// It takes about five minutes, with -long several times as long. What the
 // repository says of speed is written by
 //
 //	go run ./scripts/bench -json docs/speed.json -svg docs/speed.svg -md docs/speed.md -readme README.md
@@ -18,6 +18,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -114,7 +115,7 @@ func figures(ctx context.Context, o options) (_ *result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	r := &runner{root: root, temp: temp, long: o.long, samples: samples{}}
+	r := &runner{root: root, temp: temp, long: o.long, samples: samples{}, next: samples{}}
 	start := time.Now()
 	for _, g := range groups {
 		if !o.only.MatchString(g.name) {
@@ -138,7 +139,8 @@ type runner struct {
 	root, temp string
 	long       bool
 	samples    samples
-	cpu        string // the processor's name, as the benchmarks print it
+	next       samples // by the next release of Go
+	cpu        string  // the processor's name, as the benchmarks print it
 }
 
 // pick returns the first, or the second with -long.
@@ -153,8 +155,9 @@ func (r *runner) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// build makes a program, or a test's with "test", "-c" before the package.
-func (r *runner) build(ctx context.Context, dir, name, target string, command ...string) (string, error) {
+// build makes a program, or a test's with "test", "-c" before the package, by a release
+// of Go; "": that of this program.
+func (r *runner) build(ctx context.Context, dir, name, target, release string, command ...string) (string, error) {
 	out := filepath.Join(r.temp, name)
 	if runtime.GOOS == "windows" {
 		out += ".exe"
@@ -162,7 +165,7 @@ func (r *runner) build(ctx context.Context, dir, name, target string, command ..
 	args := append(slices.Clone(command), "-o", out, target)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(r.root, dir)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN="+cmp.Or(release, runtime.Version()))
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, text)
 	}
