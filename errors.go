@@ -202,8 +202,10 @@ func (e *Error) advice() string {
 		return e.adviceOnFail()
 	}
 	switch {
+	case errors.Is(e.Err, ErrOtherBody) && e.Outcome == OutcomeNotSent:
+		return "nothing was executed under it: use a new reference"
 	case errors.Is(e.Err, ErrOtherBody):
-		return "use a new reference, once it is known what became of this one"
+		return "find out what became of the other request, then use a new reference"
 	case e.Reference == "":
 		return "ask the service before sending it again"
 	}
@@ -213,7 +215,7 @@ func (e *Error) advice() string {
 func (e *Error) adviceOnRead() string {
 	switch {
 	case errors.Is(e.Err, ErrParameterIgnored):
-		return "correct it there, or do without the parameter"
+		return "correct that field, or omit the parameter"
 	case errors.Is(e.Err, ErrInvalidParams):
 		return "correct it before calling again"
 	}

@@ -252,6 +252,9 @@ func maskCards(v reflect.Value, depth int) {
 			maskCards(v.Field(i), depth+1)
 		}
 	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return // json.RawMessage, or bytes
+		}
 		for i := range v.Len() {
 			maskCards(v.Index(i), depth+1)
 		}

@@ -165,7 +165,7 @@ var twists = map[FaultKind]struct {
 	FaultRepeatedPage:  {repeatPage, "ListCards"},
 	FaultIgnoredPage:   {ignorePaging, "ListCards"},
 	FaultIgnoredFilter: {ignoreFilters, "ListCards"},
-	FaultOtherResponse:   {otherResponse, "CreateTransfer GetCard GetCardSecrets"},
+	FaultOtherResponse: {otherResponse, "CreateTransfer GetCard GetCardSecrets"},
 }
 
 // plan is a scripted fault.

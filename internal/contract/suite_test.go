@@ -167,7 +167,7 @@ func TestSuiteStops(t *testing.T) {
 		fault cardwiretest.Fault
 		want  string
 	}{
-		"at an error":       {cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403}, "GetCardSecrets: "},
+		"at an error":         {cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403}, "GetCardSecrets: "},
 		"at another response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, "GetCardSecrets: got"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -134,7 +134,7 @@ type Request struct {
 	// Header makes the header of an attempt, with valid names and values; nil: none.
 	// Each attempt needs its own: a caller-supplied Doer may change it, and keep it
 	// after the attempt has ended.
-	Header func() http.Header
+	Header interface{ Header() http.Header }
 	// Body opens the body, once for each attempt; nil: none. What it returns is closed
 	// once, before Do returns, but perhaps while net/http still reads it.
 	Body func() (io.ReadCloser, error)
@@ -156,7 +156,7 @@ func (r *Request) header() http.Header {
 	if r.Header == nil {
 		return http.Header{}
 	}
-	return r.Header()
+	return r.Header.Header()
 }
 
 // address returns the URL of one attempt, which shares nothing with others.
