@@ -90,29 +90,30 @@ type result interface {
 	serviceID() string // "": none
 }
 
-// resultOf is the result of an operation.
-type resultOf[T any] struct {
-	op    operation[T]
-	value *T // by itself, since the caller may keep it
+// callOf is a call of an operation, and its result.
+type callOf[T any] struct {
+	call
+	operation operation[T]
+	value     *T // by itself, since the caller may keep it
 }
 
-func (r *resultOf[T]) read(c *wire.Codec) {
-	*r.value = *new(T) // nothing is left of a first look
-	r.op.read(c, r.value)
+func (k *callOf[T]) read(c *wire.Codec) {
+	*k.value = *new(T) // nothing is left of a first look
+	k.operation.read(c, k.value)
 }
 
-func (r *resultOf[T]) verify() error {
-	if r.op.verify == nil {
+func (k *callOf[T]) verify() error {
+	if k.operation.verify == nil {
 		return nil
 	}
-	return r.op.verify(r.value)
+	return k.operation.verify(k.value)
 }
 
-func (r *resultOf[T]) serviceID() string {
-	if r.op.id == nil {
+func (k *callOf[T]) serviceID() string {
+	if k.operation.id == nil {
 		return ""
 	}
-	return r.op.id(r.value)
+	return k.operation.id(k.value)
 }
 
 // call is the state of one call.
@@ -124,6 +125,7 @@ type call struct {
 	claim    claim
 	start    time.Time
 	deadline time.Time // of the whole call; zero: the context's alone
+	ended    bool      // the end was reported
 	bearer   string
 	last     response
 
@@ -142,8 +144,8 @@ type call struct {
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
-	r := &resultOf[T]{op, new(T)}
-	k := &call{callOptions: optionsOf(opts), op: &r.op.spec, result: r}
+	k := &callOf[T]{operation: op, value: new(T)}
+	k.callOptions, k.op, k.result = optionsOf(opts), &k.operation.spec, k
 	if c.initialized() {
 		k.client = c.core()
 	}
@@ -157,9 +159,9 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	k.end(ctx, failure)
 	switch {
 	case failure == nil:
-		return r.value, nil
+		return k.value, nil
 	case failure.keepsValue():
-		return r.value, failure
+		return k.value, failure
 	default:
 		return nil, failure
 	}
@@ -241,9 +243,12 @@ func (k *call) settle(ctx context.Context, failure *Error) {
 // settleAfterPanic resolves a call that a panic in caller code cut short: what was
 // sent may have happened.
 func (k *call) settleAfterPanic(ctx context.Context) {
-	if k.claim.held {
-		k.settle(ctx, k.fail(OutcomeUnknown, nil))
+	if k.start.IsZero() || k.ended {
+		return
 	}
+	failure := k.fail(OutcomeUnknown, nil)
+	k.settle(ctx, failure)
+	k.end(ctx, failure)
 }
 
 // end reports the end of a call whose start was reported.
@@ -251,6 +256,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 	if k.start.IsZero() {
 		return
 	}
+	k.ended = true
 	k.logLast(ctx, failure)
 	k.client.callEnded(ctx, k, failure)
 }
@@ -305,7 +311,7 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
-		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k.headers,
+		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k,
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
 	}
 	r := &k.request
@@ -315,9 +321,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	return r, k.op.encode(ctx, r)
 }
 
-// headers returns the header of one attempt. It shares no values with others, since a
+// Header returns the header of one attempt. It shares no values with others, since a
 // caller-supplied doer may change them in place; they are one allocation.
-func (k *call) headers() http.Header {
+func (k *call) Header() http.Header {
 	h := make(http.Header, 4+len(k.header))
 	values := []string{"application/json", k.client.userAgent, k.bearer, k.op.contentType}
 	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]

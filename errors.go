@@ -38,7 +38,8 @@ var (
 	// is wrong, and never the request's own parameters: correct the program or its
 	// configuration. It is also an ErrInvalidParams.
 	ErrSetup error = setupError{}
-	// ErrUnreadable means that the response is not what the API promises.
+	// ErrUnreadable means that the response, or what an UnmarshalJSON was given, is not
+	// what the API promises.
 	ErrUnreadable = errors.New("cardwire: the response is unreadable")
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes, or
 	// 64 KiB as the response to a write.
@@ -201,8 +202,10 @@ func (e *Error) advice() string {
 		return e.adviceOnFail()
 	}
 	switch {
+	case errors.Is(e.Err, ErrOtherBody) && e.Outcome == OutcomeNotSent:
+		return "nothing was executed under it: use a new reference"
 	case errors.Is(e.Err, ErrOtherBody):
-		return "use a new reference, once it is known what became of this one"
+		return "find out what became of the other request, then use a new reference"
 	case e.Reference == "":
 		return "ask the service before sending it again"
 	}
@@ -212,7 +215,7 @@ func (e *Error) advice() string {
 func (e *Error) adviceOnRead() string {
 	switch {
 	case errors.Is(e.Err, ErrParameterIgnored):
-		return "correct it there, or do without the parameter"
+		return "correct that field, or omit the parameter"
 	case errors.Is(e.Err, ErrInvalidParams):
 		return "correct it before calling again"
 	}

@@ -122,7 +122,7 @@ func TestErrorStrings(t *testing.T) {
 		},
 		{
 			"ignored parameter", cardwire.Error{Op: "ListCards", ReadOnly: true, Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", Err: detail(cardwire.ErrParameterIgnored, "another page was returned: see Profile.PageParam")},
-			"cardwire: ListCards: failed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct it there, or do without the parameter",
+			"cardwire: ListCards: failed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct that field, or omit the parameter",
 		},
 		{
 			"reference in progress", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: &cardwire.DuplicateIntent{InProgress: true}},
@@ -142,7 +142,7 @@ func TestErrorStrings(t *testing.T) {
 		},
 		{
 			"another body", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: cardwire.ErrOtherBody},
-			"cardwire: CreateTransfer order-7: unknown outcome: this reference was already used for a different request: use a new reference, once it is known what became of this one",
+			"cardwire: CreateTransfer order-7: unknown outcome: this reference was already used for a different request: find out what became of the other request, then use a new reference",
 		},
 		{
 			"several attempts", cardwire.Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503, Attempts: make([]cardwire.Attempt, 3)},

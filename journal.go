@@ -322,6 +322,8 @@ func (c *claim) look(ctx context.Context, failure *Error) *Error {
 		return failure
 	case errors.As(err, &d):
 		return c.refused(err, d)
+	case errors.Is(err, ErrOtherBody):
+		return c.onRecord(err)
 	}
 	failure = c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal could not look up or close the reference", err))
 	c.keepKnown(failure)

@@ -180,8 +180,12 @@ func TestAPanicLeavesTheReferenceUnknown(t *testing.T) {
 		panicAtFirst(&calls)
 		return wiretest.Response(r, 422, wiretest.OrderExists), nil
 	})
-	c := wiretest.NewClient(t, doer)
+	var ended []cardwire.Outcome
+	c := wiretest.NewClient(t, doer, cardwire.WithObserver(cardwire.Observer{
+		CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) { ended = append(ended, r.Outcome) },
+	}))
 	assert.Panics(t, func() { wiretest.TransferOutcome(t, c, "M-1") })
+	assert.Equal(t, []cardwire.Outcome{cardwire.OutcomeUnknown}, ended, "its end is reported")
 	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"), "the refusal may be the echo of the first")
 
 	calls = 0
@@ -509,15 +513,15 @@ func TestAnotherBodyUnderAReference(t *testing.T) {
 	}{
 		"the first did not happen": {
 			nil, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent OtherBody"},
-			"cardwire: CreateTransfer M-1: not sent: this reference was already used for a different request: use a new reference, once it is known what became of this one",
+			"cardwire: CreateTransfer M-1: not sent: this reference was already used for a different request: nothing was executed under it: use a new reference",
 		},
 		"the first is unknown": {
 			&cardwire.DuplicateIntent{}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
-			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: use a new reference, once it is known what became of this one",
+			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: find out what became of the other request, then use a new reference",
 		},
 		"the first was executed": {
 			&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
-			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: use a new reference, once it is known what became of this one",
+			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: find out what became of the other request, then use a new reference",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -1008,12 +1012,20 @@ func TestInvalidParametersOfAReferenceThatIsNotFree(t *testing.T) {
 			&wiretest.LookingJournal{OnLook: func(string, string) error { return errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{}) }},
 			"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile,
 		},
+		"a journal that was given another body, which was not executed": {
+			&refusingLooker{}, "NotSent OtherBody", cardwire.StepReconcile,
+		},
 	} {
 		err := again(wiretest.Unasked(t, cardwire.WithJournal(tc.journal)))
 		assert.Equal(t, sorted(tc.is), sorted(wiretest.FactsOf(t, err).Is), name)
 		assert.Equal(t, tc.step, cardwire.NextStep(err), name)
 	}
 }
+
+// refusingLooker has a reference that is free, but for the request that it was used for.
+type refusingLooker struct{ wiretest.LookingJournal }
+
+func (*refusingLooker) Begin(context.Context, cardwire.Intent) error { return cardwire.ErrOtherBody }
 
 // sorted makes the order in which sentinels are listed irrelevant.
 func sorted(is string) map[string]bool {

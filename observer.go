@@ -47,7 +47,7 @@ type CallResult struct {
 	HTTPStatus int
 	// Code is the envelope's code; 0: none was readable.
 	Code int
-	// Outcome is meaningful only if Err is not nil.
+	// Outcome is that of Err, and OutcomeExecuted if Err is nil.
 	Outcome Outcome
 	// Duration is that of the whole call.
 	Duration time.Duration
@@ -62,7 +62,7 @@ type Drift struct {
 	// Path is the place, like "data.data[].fee". Indices are left out, and an
 	// unknown name is "*", since it is payload too.
 	Path string
-	// Kind is what deviates: "unknown field", "missing field", "text for
+	// Kind is what deviates: "unknown field", "missing field", "string for
 	// number" and the like; never a value.
 	Kind string
 }
@@ -96,7 +96,7 @@ func (c *core) callEnded(ctx context.Context, k *call, failure *Error) {
 	}
 	result := CallResult{
 		HTTPStatus: k.last.status, Code: k.last.code,
-		Duration: time.Since(k.start), Attempts: k.last.tries,
+		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.last.tries,
 	}
 	if failure != nil {
 		result.Outcome, result.Err = failure.Outcome, failure

@@ -56,8 +56,8 @@ func TestObserversAreToldInOrder(t *testing.T) {
 			"b attempt ab received 200 of ListBINsUnderMaintenance",
 			"a drift ab {data[] number for string} of ListBINsUnderMaintenance",
 			"b drift ab {data[] number for string} of ListBINsUnderMaintenance",
-			"a end ab {HTTPStatus:200 Code:200 Outcome:unknown Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
-			"b end ab {HTTPStatus:200 Code:200 Outcome:unknown Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
+			"a end ab {HTTPStatus:200 Code:200 Outcome:executed Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
+			"b end ab {HTTPStatus:200 Code:200 Outcome:executed Duration:2s Attempts:2 Err:<nil>} false of ListBINsUnderMaintenance",
 		}, events)
 	})
 }
@@ -137,7 +137,7 @@ func TestObserversAreToldHowAWriteEnded(t *testing.T) {
 		asked wiretest.Exchange
 		want  cardwire.CallResult
 	}{
-		"success":     {wiretest.TransferDone, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1}},
+		"success":     {wiretest.TransferDone, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: cardwire.OutcomeExecuted}},
 		"refused":     {wiretest.TransferRefused, cardwire.CallResult{HTTPStatus: 422, Code: 422, Attempts: 1, Outcome: cardwire.OutcomeRefused}},
 		"no response": {wiretest.TransferBroken, cardwire.CallResult{Attempts: 1}},
 		"executed":    {wiretest.TransferUnreadable, cardwire.CallResult{HTTPStatus: 200, Code: 200, Attempts: 1, Outcome: cardwire.OutcomeExecuted}},

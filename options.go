@@ -180,7 +180,8 @@ func WithProfile(set func(*Profile)) Option {
 
 // WithMaskedCards masks the card numbers and CVVs of responses as they are decoded, for
 // programs that must never have them in memory. Response.RevealBody then returns nil.
-// It does not mask what [Call] decodes into a caller-supplied type.
+// Of what [Call] decodes it masks this package's types, also within others; strings of a
+// caller-supplied type stay as they were sent.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }
@@ -211,9 +212,10 @@ func WithMaxResponseBytes(n int64) Option {
 }
 
 // WithTimeout bounds a whole call, with retries and waits, whose context has no
-// deadline. The default is 30 seconds, and 5 minutes for uploads. It cannot end a Doer,
-// Limiter, Journal or key source that ignores its context, and recording the result in
-// a Journal may take 5 seconds more.
+// deadline. A write with a reference ends after it even if its context allows more. The
+// default is 30 seconds, and 5 minutes for uploads. It cannot end a Doer, Limiter,
+// Journal or key source that ignores its context, nor a Read of an upload that ignores
+// Close, and recording the result in a Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {

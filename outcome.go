@@ -155,7 +155,7 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		return k.fail(OutcomeUnknown, nil)
 	case e.success && !slices.Contains(p.RefusedCodes, e.code),
 		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
-		e.code == codeSuccess || e.code >= 500 && e.code <= 599:
+		!e.success && (e.code == codeSuccess || e.code >= 500 && e.code <= 599):
 		return k.fail(OutcomeUnknown, nil)
 	case e.deferred && k.op.isClaimed() && (names(body, e.data, k.op.reference) || k.op.isProven(body, e.data)):
 		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery

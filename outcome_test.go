@@ -509,12 +509,14 @@ func TestAWriteWhoseContextIsDoneWasNotSent(t *testing.T) {
 func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 	t.Parallel()
 	p := cardwire.DefaultProfile()
-	p.RefusedCodes = []int{1001}
+	p.RefusedCodes = []int{1001, 503}
 	p.RefusedStatuses = []int{409}
 	p.BareRefusedStatuses = []int{410}
 	for response, want := range map[string]wiretest.Facts{
 		loopback.Response("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
 		loopback.Response("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
+		loopback.Response("200 OK", "", `{"code":503,"msg":"no","data":null}`):  {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 503, Message: "no"},
+		loopback.Response("409 Conflict", "", `{"code":503,"msg":"no"}`):        {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 409, Code: 503, Message: "no"},
 		loopback.Response("409 Conflict", "", `{"code":7,"msg":"no"}`):          {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 409, Code: 7, Message: "no"},
 		loopback.Response("422 No", "", `{"code":7,"msg":"no"}`):                {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 7, Message: "no"},
 		loopback.Response("410 Gone", "", `no`):                                 {Outcome: cardwire.OutcomeRefused, Is: "Refused Unreadable", HTTPStatus: 410},

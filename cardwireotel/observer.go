@@ -229,7 +229,9 @@ var errorTypes = []struct {
 	cause error
 	name  string
 }{
+	{cardwire.ErrOtherBody, "other_body"},
 	{cardwire.ErrDuplicateIntent, "duplicate_intent"},
+	{cardwire.ErrSetup, "setup"},
 	{cardwire.ErrInvalidParams, "invalid_params"},
 	{cardwire.ErrUnauthorized, "unauthorized"},
 	{cardwire.ErrNotFound, "not_found"},

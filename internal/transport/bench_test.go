@@ -67,7 +67,7 @@ func benchmarkEngine(b *testing.B, e *Engine, class Class) {
 	h := http.Header{"Authorization": {"Bearer " + measure.Key}, "Accept": {"application/json"}}
 	measure.Loop(b, func() error {
 		r := e.Do(context.Background(), &Request{
-			Class: class, Method: http.MethodGet, URL: u, Header: func() http.Header { return h }, MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
+			Class: class, Method: http.MethodGet, URL: u, Header: fixed(h), MaxBytes: 1 << 20, Deadline: time.Now().Add(30 * time.Second),
 		})
 		if r.Err != nil {
 			return r.Err

@@ -135,7 +135,7 @@ func TestRequestOnTheWire(t *testing.T) {
 			}
 		})}})
 		in := post(t, service+"?a=b", class)
-		in.Header = http.Header{"X-Api-Key": {"k"}, "User-Agent": {"cardwire"}}.Clone
+		in.Header = fixed(http.Header{"X-Api-Key": {"k"}, "User-Agent": {"cardwire"}})
 		require.NoError(t, e.Do(t.Context(), in).Err)
 		assert.Equal(t, want, got.String())
 	}
@@ -311,7 +311,7 @@ func TestWriteIsExecutedOnceWhateverIsIdle(t *testing.T) {
 		at := loopback.Listen(t, d.serve)
 		warm(func() { assert.NoError(t, e.Do(t.Context(), get(t, at)).Err) })
 		in := post(t, at, class)
-		in.Header = http.Header{"Idempotency-Key": {"k"}}.Clone
+		in.Header = fixed(http.Header{"Idempotency-Key": {"k"}})
 		r := e.Do(t.Context(), in)
 		require.Error(t, r.Err)
 		assert.EqualValues(t, 1, d.executed.Load())
@@ -535,7 +535,7 @@ func TestRequestBrokenOffInItsHead(t *testing.T) {
 			})(ctx, network, addr)
 		}}})
 		in := post(t, service, class)
-		in.Header = http.Header{"X-Long": {strings.Repeat("a", 64<<10)}}.Clone // net/http writes its head in parts
+		in.Header = fixed(http.Header{"X-Long": {strings.Repeat("a", 64<<10)}}) // net/http writes its head in parts
 		r := e.Do(t.Context(), in)
 		require.Error(t, r.Err)
 		assert.False(t, r.NotSent, "100 bytes of it have arrived")

@@ -58,7 +58,7 @@ func TestSender(t *testing.T) {
 	for i := 0; !over.Load(); i++ {
 		in := post(t, at, Write)
 		in.Deadline = time.Now().Add(senderTimeout)
-		in.Header = http.Header{numberHeader: {strconv.Itoa(i)}}.Clone
+		in.Header = fixed{numberHeader: {strconv.Itoa(i)}}
 		if e.Do(context.WithValue(t.Context(), testKey{}, in), in).NotSent {
 			tell("unsent", in)
 		}
@@ -79,7 +79,7 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 }
 
 func tell(what string, in *Request) {
-	fmt.Println(what, in.Header().Get(numberHeader)) //nolint:forbidigo // for the process that runs this one
+	fmt.Println(what, in.Header.Header().Get(numberHeader)) //nolint:forbidigo // for the process that runs this one
 }
 
 // TestStoppedProcess stops a process for longer than its writes may take, each

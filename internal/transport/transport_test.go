@@ -303,7 +303,7 @@ func TestRequestAsADoerSeesIt(t *testing.T) {
 	s := scripted(response(200, ""))
 	in := post(t, service+"?old=1", Write)
 	in.Path, in.Query = "/a b", "page=1"
-	in.Header = http.Header{"Accept": {"application/json"}}.Clone
+	in.Header = fixed{"Accept": {"application/json"}}
 	New(Config{Doer: s.client()}).Do(t.Context(), in)
 
 	sent := s.seen[0]
@@ -583,6 +583,9 @@ func TestDoerThatFollowsRedirects(t *testing.T) {
 		"not told":          {nil, false},
 		"an equal URL":      {&http.Request{Method: http.MethodPost, URL: parse(t, service)}, false},
 		"another URL":       {&http.Request{Method: http.MethodPost, URL: elsewhere}, true},
+		"another path":      {&http.Request{Method: http.MethodPost, URL: parse(t, service+"/more")}, true},
+		"part of the path":  {&http.Request{Method: http.MethodPost, URL: parse(t, "http://service.test/api")}, true},
+		"another query":     {&http.Request{Method: http.MethodPost, URL: parse(t, service+"?a=1")}, true},
 		"no URL":            {&http.Request{Method: http.MethodPost}, true},
 		"another method":    {&http.Request{Method: http.MethodGet, URL: parse(t, service)}, true},
 		"sent there twice":  {&http.Request{Method: http.MethodPost, URL: parse(t, service), Response: first}, true},
@@ -878,3 +881,8 @@ func TestNothingOfAResponseIsLeftInItsBuffers(t *testing.T) {
 type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
+
+// fixed is a header that is the same for each attempt.
+type fixed http.Header
+
+func (h fixed) Header() http.Header { return http.Header(h).Clone() }

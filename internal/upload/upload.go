@@ -1,5 +1,5 @@
-// Package upload reads a caller-supplied file of a declared size: never
-// longer than the call, and never a byte more or fewer.
+// Package upload reads a caller-supplied file of a declared size: never a
+// byte more or fewer, and never longer than the call if the file heeds Close.
 package upload
 
 import (
