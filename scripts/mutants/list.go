@@ -52,7 +52,8 @@ func (f following) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 // mutants are what is tried. Each is the smallest change that brings its defect
 // about in a client that is otherwise whole: where two guards stand one behind
-// the other, both are taken away.
+// the other, both are taken away. It says what changes and where: a pattern names
+// functions, fields and constants where it can, and _ is any expression.
 var mutants = []mutant{
 	// What is sent twice.
 	defect("retry writes on 502", in("transport.retryableStatus", before("status", "if status == http.StatusBadGateway { return true }"))),
@@ -183,7 +184,7 @@ var mutants = []mutant{
 	defect("journal not told the service's ID", in("claim.settle", never("_ == OutcomeExecuted"))),
 	defect("panic settles nothing", in("do", drop("settleAfterPanic"))),
 	defect("claim kept where the journal panics", in("claim.take", never("held"))),
-	defect("panic recorded as executed", in("call.settleAfterPanic", swap("_.fail(OutcomeUnknown, nil)", "nil"))),
+	defect("panic recorded as executed", in("call.settleAfterPanic", swap("_.settle(_, _)", "_.settle(_, nil)"))),
 
 	// What goes on for too long, or too much of it.
 	// The cap is not taken away but raised, because tests give bodies without end.

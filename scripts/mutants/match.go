@@ -10,7 +10,7 @@ import (
 )
 
 // A pattern is an expression or a statement. In it, _ matches any expression, and a name
-// also what selects it: memory.Enter matches c.core.memory.Enter.
+// also matches a selector that ends with it: memory.Enter matches c.core.memory.Enter.
 
 // parse parses a pattern.
 func parse(pattern string) (ast.Node, error) {
