@@ -37,6 +37,10 @@ func (b *box[T]) put(v T) bool {
 	b.note("put: %s, once", v)
 	return b.keep(v, limit)
 }
+
+func init() {}
+
+func init() {}
 `
 
 func TestChanges(t *testing.T) {
@@ -86,6 +90,8 @@ func TestWhatDoesNotMatchOnceIsAnErrorThatNamesTheMutant(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]place{
 		`box.take: "box.take" matches 0 declarations instead of one`:                                   in("box.take", drop("Leave")),
+		`init: "init" matches 2 declarations instead of one`:                                           in("init", drop("x")),
+		`box.put: "note(_)" matches 0 expressions or statements instead of one`:                        in("box.put", swap("note(_)", "x")),
 		`box.put/lid: "lid" matches 0 parts instead of one`:                                            in("box.put/lid", value("1")),
 		`box.put: "Enter" matches 0 parts instead of one`:                                              in("box.put", drop("Enter")),
 		`box.put: "v" matches 4 parts instead of one`:                                                  in("box.put", drop("v")),
