@@ -33,6 +33,7 @@ func (b *box[T]) put(v T) bool {
 	case b.closed(), b.full:
 		return false
 	case v == nil:
+		b.forget()
 	}
 	b.note("put: %s, once", v)
 	return b.keep(v, limit)
@@ -49,29 +50,30 @@ func TestChanges(t *testing.T) {
 		place    place
 		old, new string
 	}{
-		"drop a statement":         {in("box.put", drop("Leave")), "\tdefer b.lock.Leave()\n", "\n"},
-		"drop an operand":          {in("box.put", drop("fresh")), "got.fresh || b.late()", "b.late()"},
-		"drop the other operand":   {in("box.put", drop("late")), "got.fresh || b.late()", "got.fresh"},
-		"drop operands":            {in("box.put", drop("_.fresh || _")), "b.open && (got.fresh || b.late())", "b.open"},
-		"drop one of a case":       {in("box.put", drop("closed")), "b.closed(), b.full", "b.full"},
-		"drop the last of a case":  {in("box.put", drop("full")), "b.closed(), b.full", "b.closed()"},
-		"drop a case":              {in("box.put", drop("v == nil")), "\tcase v == nil:\n", "\n"},
-		"drop a field of a row":    {in("table/second", drop("deep")), "second, deep: true", "second"},
-		"never, by a statement":    {in("box.put", never("shelf.get")), "ok && got != nil", "(ok && got != nil) && false"},
-		"never a case":             {in("box.put", never("closed")), "b.closed()", "(b.closed()) && false"},
-		"always":                   {in("box.put", always("_ != nil")), "ok && got != nil", "(ok && got != nil) || true"},
-		"swap a selected name":     {in("box.put", swap("open", "true")), "b.open", "true"},
-		"swap what is around":      {in("box.put", swap("_.keep(_, limit)", "!_.lose(_)")), "b.keep(v, limit)", "!b.lose(v)"},
-		"swap and use it twice":    {in("box.put", swap("_.late()", "_.late() && _.later()")), "b.late()", "b.late() && b.later()"},
-		"swap a statement":         {in("box.put", swap("return false", "_ = b\nreturn true")), "return false", "_ = b\nreturn true"},
-		"value of a constant":      {in("limit", value("3")), "limit = 2", "limit = 3"},
-		"value of a variable":      {in("box.put/count", value("9")), "b.count = 1", "b.count = 9"},
-		"value of a field":         {in(`table/"first"`, swap("true", "false")), `"first", deep: true`, `"first", deep: false`},
-		"before a statement":       {in("box.put", before("keep", "b.look()")), "return b.keep", "b.look()\nreturn b.keep"},
-		"after an element":         {in("table/second", after("name", "old: true")), "second, deep", "second, old: true, deep"},
-		"declare":                  {in("box.put", declare("var x int")), "v, limit)\n}\n", "v, limit)\n}\n\nvar x int\n"},
-		"a piece of a string":      {in("box.put", literal(", once", "")), "put: %s, once", "put: %s"},
-		"a part, and a name in it": {in("box.put/fresh", swap("got", "b")), "got.fresh", "b.fresh"},
+		"drop a statement":           {in("box.put", drop("Leave")), "\tdefer b.lock.Leave()\n", "\n"},
+		"drop an operand":            {in("box.put", drop("fresh")), "got.fresh || b.late()", "b.late()"},
+		"drop the other operand":     {in("box.put", drop("late")), "got.fresh || b.late()", "got.fresh"},
+		"drop operands":              {in("box.put", drop("_.fresh || _")), "b.open && (got.fresh || b.late())", "b.open"},
+		"drop one of a case":         {in("box.put", drop("closed")), "b.closed(), b.full", "b.full"},
+		"drop the last of a case":    {in("box.put", drop("full")), "b.closed(), b.full", "b.closed()"},
+		"drop a case":                {in("box.put", drop("v == nil")), "\tcase v == nil:\n\t\tb.forget()\n", "\n"},
+		"drop a statement of a case": {in("box.put", drop("forget")), "\t\tb.forget()\n", "\n"},
+		"drop a field of a row":      {in("table/second", drop("deep")), "second, deep: true", "second"},
+		"never, by a statement":      {in("box.put", never("shelf.get")), "ok && got != nil", "(ok && got != nil) && false"},
+		"never a case":               {in("box.put", never("closed")), "b.closed()", "(b.closed()) && false"},
+		"always":                     {in("box.put", always("_ != nil")), "ok && got != nil", "(ok && got != nil) || true"},
+		"swap a selected name":       {in("box.put", swap("open", "true")), "b.open", "true"},
+		"swap what is around":        {in("box.put", swap("_.keep(_, limit)", "!_.lose(_)")), "b.keep(v, limit)", "!b.lose(v)"},
+		"swap and use it twice":      {in("box.put", swap("_.late()", "_.late() && _.later()")), "b.late()", "b.late() && b.later()"},
+		"swap a statement":           {in("box.put", swap("return false", "_ = b\nreturn true")), "return false", "_ = b\nreturn true"},
+		"value of a constant":        {in("limit", value("3")), "limit = 2", "limit = 3"},
+		"value of a variable":        {in("box.put/count", value("9")), "b.count = 1", "b.count = 9"},
+		"value of a field":           {in(`table/"first"`, swap("true", "false")), `"first", deep: true`, `"first", deep: false`},
+		"before a statement":         {in("box.put", before("keep", "b.look()")), "return b.keep", "b.look()\nreturn b.keep"},
+		"after an element":           {in("table/second", after("name", "old: true")), "second, deep", "second, old: true, deep"},
+		"declare":                    {in("box.put", declare("var x int")), "v, limit)\n}\n", "v, limit)\n}\n\nvar x int\n"},
+		"a piece of a string":        {in("box.put", literal(", once", "")), "put: %s, once", "put: %s"},
+		"a part, and a name in it":   {in("box.put/fresh", swap("got", "b")), "got.fresh", "b.fresh"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
