@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -252,6 +253,7 @@ func (s *service) history(ctx context.Context, number string) (events []event, e
 	for _, h := range journal {
 		events = append(events, event{h.Time, "journal", fmt.Sprintf("%s: %s", h.Kind, h.Outcome), h.By, h.Note})
 	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.Time.Compare(b.Time) })
 	return events, err
 }
 

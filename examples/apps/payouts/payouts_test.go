@@ -200,7 +200,7 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		for _, e := range events {
 			what = append(what, e.Where+" "+e.What)
 		}
-		assert.Equal(t, []string{"order queued", "order sending", "order submitted", "journal begun: unknown", "journal ended: executed"}, what)
+		assert.Equal(t, []string{"order queued", "order sending", "journal begun: unknown", "journal ended: executed", "order submitted"}, what)
 		assert.Equal(t, 3, strings.Count(s.log.String(), "msg=payout order=A-1"), "one line for each change of state")
 		assert.NotContains(t, s.log.String(), "CANARY")
 	})
