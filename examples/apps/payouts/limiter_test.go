@@ -24,7 +24,7 @@ import (
 )
 
 // postgresURL is that of a schema of the test's own.
-func postgresURL(t *testing.T) string {
+func postgresURL(t testing.TB) string {
 	t.Helper()
 	source := os.Getenv("CARDWIRE_TEST_POSTGRES")
 	if source == "" {
@@ -39,7 +39,7 @@ func postgresURL(t *testing.T) string {
 	return source + "&search_path=" + schema
 }
 
-func execute(t *testing.T, source, statement string) {
+func execute(t testing.TB, source, statement string) {
 	t.Helper()
 	db := openPool(t, source)
 	defer db.Close()
@@ -47,7 +47,7 @@ func execute(t *testing.T, source, statement string) {
 	require.NoError(t, err)
 }
 
-func openPool(t *testing.T, source string) *sql.DB {
+func openPool(t testing.TB, source string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", source)
 	require.NoError(t, err)

@@ -148,22 +148,27 @@ func (s *service) migrate(ctx context.Context, driver riverdriver.Driver[*sql.Tx
 	return s.journal.Migrate(ctx)
 }
 
-// queue is River, with the settings that docs/payouts.md explains.
+// queue is River.
 func (s *service) queue(driver riverdriver.Driver[*sql.Tx]) (*river.Client[*sql.Tx], error) {
-	workers := river.NewWorkers()
-	river.AddWorker(workers, &submitter{service: s})
-	river.AddWorker(workers, &repairer{service: s})
-	return river.NewClient(driver, &river.Config{
+	config := s.config()
+	config.Workers = river.NewWorkers()
+	river.AddWorker(config.Workers, &submitter{service: s})
+	river.AddWorker(config.Workers, &repairer{service: s})
+	config.Logger = slog.New(atLeast{s.log.Handler(), slog.LevelWarn})
+	return river.NewClient(driver, config)
+}
+
+// config has River's settings, which docs/payouts.md explains.
+func (s settings) config() *river.Config {
+	return &river.Config{
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.workers}},
-		Workers:              workers,
 		JobTimeout:           s.jobTimeout(),
 		RescueStuckJobsAfter: s.rescueAfter(),
 		FetchCooldown:        5 * time.Millisecond,
 		FetchPollInterval:    100 * time.Millisecond,
 		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(s.repairEvery),
 			func() (river.JobArgs, *river.InsertOpts) { return repairs{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})},
-		Logger: slog.New(atLeast{s.log.Handler(), slog.LevelWarn}),
-	})
+	}
 }
 
 // connect makes the client. Every write is in the journal before it is sent.

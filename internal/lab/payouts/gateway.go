@@ -46,7 +46,7 @@ func startGateway(ctx context.Context, service *chaos.Running) (*gateway, error)
 	for _, k := range kinds() {
 		g.names = append(g.names, k.Name, "ok") // half of all calls go well
 	}
-	g.open.Go(g.accept)
+	g.open.Go(func() { g.accept(ctx) })
 	return g, nil
 }
 
@@ -63,13 +63,13 @@ func (g *gateway) stop() {
 	g.open.Wait()
 }
 
-func (g *gateway) accept() {
+func (g *gateway) accept(ctx context.Context) {
 	for {
 		conn, err := g.listener.Accept()
 		if err != nil {
 			return
 		}
-		g.open.Go(func() { g.pass(conn) })
+		g.open.Go(func() { g.pass(ctx, conn) })
 	}
 }
 
@@ -87,7 +87,7 @@ func (g *gateway) drop(conn net.Conn) {
 }
 
 // pass delivers one request to the kind that it draws, and the response to the client.
-func (g *gateway) pass(client net.Conn) {
+func (g *gateway) pass(ctx context.Context, client net.Conn) {
 	g.keep(client)
 	defer g.drop(client)
 	name := g.names[rand.N(len(g.names))] //nolint:gosec // any kind will do
@@ -100,7 +100,7 @@ func (g *gateway) pass(client net.Conn) {
 	if err != nil {
 		return
 	}
-	server, err := net.Dial("tcp", base.Host)
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", base.Host)
 	if err != nil {
 		return // of what is down
 	}
