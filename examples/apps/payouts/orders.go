@@ -28,7 +28,10 @@ const (
 	returned   = "returned"   // a person says that it came back
 )
 
-var states = []string{queued, sending, submitted, failed, unresolved, cancelled, paid, returned}
+var (
+	states  = []string{queued, sending, submitted, failed, unresolved, cancelled, paid, returned}
+	unended = []string{queued, sending, unresolved}
+)
 
 // schema creates the tables of the orders: put the columns of your own there. The
 // index serves the page, the gauges and the repair.
@@ -90,12 +93,12 @@ func (o order) NeedsALook() bool {
 }
 
 // Ended reports that no worker takes the order any more.
-func (o order) Ended() bool { return o.State != queued && o.State != sending && o.State != unresolved }
+func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, claim, job_id`
 
-func (o *order) scan(row interface{ Scan(...any) error }) error {
-	err := row.Scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
+func (o *order) scan(scan scanner) error {
+	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
 		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID)
 	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
 	return err
@@ -108,7 +111,7 @@ var (
 )
 
 func (s *service) find(ctx context.Context, number string) (o order, err error) {
-	err = o.scan(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number))
+	err = o.scan(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNoOrder
 	}
@@ -116,22 +119,32 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 }
 
 // list returns orders in a state, or in all if it is "", that come after the given one.
-func (s *service) list(ctx context.Context, state, after string, limit int) (list []order, err error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT `+columns+` FROM payouts
-WHERE ($1 = '' OR state = $1) AND order_no > $2 ORDER BY order_no LIMIT $3`, state, after, limit)
-	if err != nil {
-		return nil, err
+func (s *service) list(ctx context.Context, state, after string, limit int) ([]order, error) {
+	where := `state = $1` // by the index
+	if state == "" {
+		where = `$1 = ''`
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	list = []order{} // an empty one is [] in JSON
-	for rows.Next() {
-		var o order
-		if err := o.scan(rows); err != nil {
-			return nil, err
+	return rows(ctx, s.db, func(o *order, scan scanner) error { return o.scan(scan) }, `SELECT `+columns+` FROM payouts
+WHERE `+where+` AND order_no > $2 ORDER BY order_no LIMIT $3`, state, after, limit)
+}
+
+// count is how many orders are in a state.
+type count struct {
+	State string
+	N     int64
+}
+
+// counts returns how many orders are in each of the states.
+func (s *service) counts(ctx context.Context, of []string) ([]count, error) {
+	found, err := rows(ctx, s.db, func(c *count, scan scanner) error { return scan(&c.State, &c.N) },
+		`SELECT state, count(*) FROM payouts WHERE state IN ('`+strings.Join(of, `', '`)+`') GROUP BY state`)
+	for _, state := range of {
+		if !slices.ContainsFunc(found, func(c count) bool { return c.State == state }) {
+			found = append(found, count{State: state})
 		}
-		list = append(list, o)
 	}
-	return list, rows.Err()
+	slices.SortFunc(found, func(a, b count) int { return slices.Index(of, a.State) - slices.Index(of, b.State) })
+	return found, err
 }
 
 // create puts an order and its job into the database, in one transaction: either both
@@ -149,7 +162,7 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o orde
 		now := time.Now().UTC()
 		err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, changed_at)
 VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
-			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now))
+			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
 		if err != nil {
 			return err
 		}
@@ -190,7 +203,7 @@ func (s *service) apply(ctx context.Context, c change, also ...func(*sql.Tx, ord
 	service_id = CASE WHEN $5 = '' THEN service_id ELSE $5 END,
 	service_status = CASE WHEN $6 = '' THEN service_status ELSE $6 END
 WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7) RETURNING `+columns,
-			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim))
+			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errMoved
 		}
@@ -230,20 +243,12 @@ type event struct {
 }
 
 // history returns what both tables know of an order, the oldest first.
-func (s *service) history(ctx context.Context, number string) (events []event, err error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT at, state, who, note FROM payouts_history WHERE order_no = $1 ORDER BY at, claim`, number)
+func (s *service) history(ctx context.Context, number string) ([]event, error) {
+	events, err := rows(ctx, s.db, func(e *event, scan scanner) error {
+		e.Where = "order"
+		return scan(&e.Time, &e.What, &e.By, &e.Why)
+	}, `SELECT at, state, who, note FROM payouts_history WHERE order_no = $1 ORDER BY at, claim`, number)
 	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		e := event{Where: "order"}
-		if err := rows.Scan(&e.Time, &e.What, &e.By, &e.Why); err != nil {
-			return nil, err
-		}
-		events = append(events, e)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	journal, err := s.journal.History(ctx, operation, number)
@@ -268,4 +273,25 @@ func (s *service) transaction(ctx context.Context, do func(*sql.Tx) error) error
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
+}
+
+// scanner is the Scan of a row.
+type scanner func(...any) error
+
+// rows reads all rows of a query, before anything else uses the connection.
+func rows[T any](ctx context.Context, db *sql.DB, read func(*T, scanner) error, query string, args ...any) (list []T, err error) {
+	found, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	list = []T{} // an empty one is [] in JSON
+	for found.Next() {
+		var row T
+		if err := read(&row, found.Scan); err != nil {
+			return nil, err
+		}
+		list = append(list, row)
+	}
+	return list, found.Err()
 }

@@ -46,11 +46,6 @@ type page struct {
 	FakeFaults []fakeFault // what the fake service can be made to do
 }
 
-type count struct {
-	State string
-	N     int64
-}
-
 func (s *service) routes(password string) http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
@@ -118,7 +113,7 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	if p.Orders, err = s.list(r.Context(), p.State, r.URL.Query().Get("after"), pageSize); err == nil {
-		p.Counts, err = s.counts(r.Context())
+		p.Counts, err = s.counts(r.Context(), states)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -128,27 +123,6 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) {
 		p.Next = nextPage("/", p.State, p.Orders)
 	}
 	s.render(w, r, http.StatusOK, "list.html", p)
-}
-
-// counts returns how many orders are in each state.
-func (s *service) counts(ctx context.Context) (counts []count, err error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT state, count(*) FROM payouts GROUP BY state`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	n := map[string]int64{}
-	for rows.Next() {
-		var c count
-		if err := rows.Scan(&c.State, &c.N); err != nil {
-			return nil, err
-		}
-		n[c.State] = c.N
-	}
-	for _, state := range states {
-		counts = append(counts, count{state, n[state]})
-	}
-	return counts, rows.Err()
 }
 
 // orderPage shows one order, with what both tables know of it.

@@ -135,13 +135,11 @@ func (s *shop) awaitState(number, state string) {
 }
 
 // jobs returns the state of each job of orders.
-func (s *shop) jobs() (states []string) {
+func (s *shop) jobs() []string {
 	s.t.Helper()
-	rows, err := s.three(s.t.Context(), `SELECT state, '', '' FROM river_job WHERE kind = 'payout' ORDER BY id`)
+	states, err := rows(s.t.Context(), s.db, func(state *string, scan scanner) error { return scan(state) },
+		`SELECT state FROM river_job WHERE kind = 'payout' ORDER BY id`)
 	require.NoError(s.t, err)
-	for _, r := range rows {
-		states = append(states, r[0])
-	}
 	return states
 }
 
@@ -225,9 +223,9 @@ func TestADoubleClickIsOneJob(t *testing.T) {
 		group.Wait()
 		assert.Equal(t, "created;", created.String())
 		assert.Equal(t, []string{"available"}, s.jobs())
-		rows, err := s.three(t.Context(), `SELECT kind, args, '' FROM river_job WHERE kind = 'payout'`)
-		require.NoError(t, err)
-		assert.JSONEq(t, `{"order":"A-1"}`, rows[0][1])
+		var args string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT args FROM river_job WHERE kind = 'payout'`).Scan(&args))
+		assert.JSONEq(t, `{"order":"A-1"}`, args)
 	})
 }
 

@@ -60,23 +60,21 @@ func startJob(ctx context.Context, t trace.Tracer, job *rivertype.JobRow) (conte
 // that is unresolved for longest has been so. Replicas report the same numbers.
 func (s *service) observe(meters metric.MeterProvider) (stop func() error, err error) {
 	meter := meters.Meter(scope)
-	orders, err := meter.Int64ObservableGauge("payouts.orders",
+	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
-	if err != nil {
-		return nil, err
-	}
-	age, err := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
+	age, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
 		metric.WithUnit("s"), metric.WithDescription("Time since the order that is unresolved for longest became so; 0: there is none."))
-	if err != nil {
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		counts, oldest, err := s.open(ctx)
-		if err != nil {
+		counts, err1 := s.counts(ctx, unended)
+		oldest, err2 := s.oldest(ctx)
+		if err := errors.Join(err1, err2); err != nil {
 			return err // zeros would look as if all were well
 		}
-		for _, state := range unended {
-			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
+		for _, c := range counts {
+			o.ObserveInt64(orders, c.N, metric.WithAttributes(attribute.String("state", c.State)))
 		}
 		o.ObserveFloat64(age, oldest.Seconds())
 		return nil
@@ -87,35 +85,15 @@ func (s *service) observe(meters metric.MeterProvider) (stop func() error, err e
 	return registration.Unregister, nil
 }
 
-var unended = []string{queued, sending, unresolved}
-
-// open counts the orders that have not ended, and returns for how long one has been
-// unresolved at most.
-func (s *service) open(ctx context.Context) (counts map[string]int64, oldest time.Duration, err error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT state, count(*) FROM payouts WHERE state IN ('queued', 'sending', 'unresolved') GROUP BY state`)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	counts = map[string]int64{}
-	for rows.Next() {
-		var state string
-		var n int64
-		if err := rows.Scan(&state, &n); err != nil {
-			return nil, 0, err
-		}
-		counts[state] = n
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, 0, err
-	}
+// oldest returns for how long one order has been unresolved at most; 0: there is none.
+func (s *service) oldest(ctx context.Context) (time.Duration, error) {
 	var since time.Time
-	err = s.db.QueryRowContext(ctx, `SELECT changed_at FROM payouts WHERE state = 'unresolved' ORDER BY changed_at LIMIT 1`).Scan(&since)
+	err := s.db.QueryRowContext(ctx, `SELECT changed_at FROM payouts WHERE state = 'unresolved' ORDER BY changed_at LIMIT 1`).Scan(&since)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return counts, 0, nil
+		return 0, nil
 	case err != nil:
-		return nil, 0, err
+		return 0, err
 	}
-	return counts, max(0, time.Since(since)), nil
+	return max(0, time.Since(since)), nil
 }
