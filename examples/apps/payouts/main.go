@@ -190,7 +190,7 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 		ended <- errors.Join(server.Shutdown(ending), s.river.Stop(ending), stopGauges(), stopWatch())
 	})
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+		return errors.Join(err, s.river.Stop(context.WithoutCancel(ctx)))
 	}
 	return <-ended
 }

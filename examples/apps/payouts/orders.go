@@ -59,7 +59,11 @@ CREATE TABLE IF NOT EXISTS payouts_history (
 	who      TEXT NOT NULL,
 	note     TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS payouts_history_order ON payouts_history (order_no);`
+CREATE INDEX IF NOT EXISTS payouts_history_order ON payouts_history (order_no);
+CREATE TABLE IF NOT EXISTS payouts_service ( -- whose orders these are
+	one      BIGINT PRIMARY KEY CHECK (one = 1),
+	base_url TEXT NOT NULL
+);`
 
 // schemaOf returns the statements in the database's dialect. SQLite's driver reads a
 // time from TIMESTAMP only.

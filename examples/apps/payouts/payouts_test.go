@@ -788,6 +788,26 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 	})
 }
 
+// The fake service must not take the orders of a real one, nor the sandbox's those of
+// production.
+func TestADatabaseIsOfOneService(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
+		t.Setenv("CARDWIRE_API_KEY", "key")
+		try := func(fake *cardwiretest.Service) error {
+			s, err := open(t.Context(), settingsOf(source), fake, true, slog.New(slog.DiscardHandler))
+			if err == nil {
+				require.NoError(t, s.close())
+			}
+			return err
+		}
+		require.NoError(t, try(nil))
+		require.ErrorContains(t, try(cardwiretest.New()), "the orders in this database are for https://cards.example/api/v1, and not for the fake service")
+		t.Setenv("CARDWIRE_BASE_URL", "https://sandbox.cards.example/api/v1")
+		require.ErrorContains(t, try(nil), "and not for https://sandbox.cards.example/api/v1")
+	})
+}
+
 const (
 	waitFor = 30 * time.Second
 	tick    = 5 * time.Millisecond

@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -98,6 +100,9 @@ func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate
 	if err := s.journal.Verify(ctx); err != nil { // an empty database would forget what was sent
 		return s, err
 	}
+	if err := s.verifyService(ctx); err != nil {
+		return s, err
+	}
 	if s.client, err = s.connect(); err != nil {
 		return s, err
 	}
@@ -145,7 +150,28 @@ func (s *service) migrate(ctx context.Context, driver riverdriver.Driver[*sql.Tx
 			return err
 		}
 	}
-	return s.journal.Migrate(ctx)
+	_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.serviceURL())
+	return errors.Join(err, s.journal.Migrate(ctx))
+}
+
+// serviceURL is the service's address.
+func (s *service) serviceURL() string {
+	if s.fake != nil {
+		return "the fake service"
+	}
+	return os.Getenv("CARDWIRE_BASE_URL")
+}
+
+// verifyService reports that the database has the orders of another service: the fake
+// one would submit real orders to nobody.
+func (s *service) verifyService(ctx context.Context) error {
+	var of string
+	err := s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
+	if err == nil && of != s.serviceURL() {
+		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
+			of, s.serviceURL())
+	}
+	return err
 }
 
 // queue is River.
