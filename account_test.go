@@ -1,10 +1,13 @@
-package cardwire
+package cardwire_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 func TestCardCapacity(t *testing.T) {
@@ -12,19 +15,19 @@ func TestCardCapacity(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data  string
 		want  int64
-		drift []Drift
+		drift []cardwire.Drift
 	}{
 		"a number":          {`250`, 250, nil},
 		"none":              {`0`, 0, nil},
 		"below zero":        {`-1`, -1, nil},
 		"the greatest":      {`9223372036854775807`, 9223372036854775807, nil},
-		"a number as text":  {`"250"`, 250, []Drift{{"data", "string for number"}}},
+		"a number as text":  {`"250"`, 250, []cardwire.Drift{{"data", "string for number"}}},
 		"spaces around it":  {" \n250\t", 250, nil},
 		"the lowest number": {`-9223372036854775808`, -9223372036854775808, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			readsQuirk(t, "GET /shop/api/v1/account/capacity", success(tc.data), (*Client).CardCapacity, tc.want, tc.drift)
+			wiretest.ReadsQuirk(t, "GET /shop/api/v1/account/capacity", wiretest.Success(tc.data), (*cardwire.Client).CardCapacity, tc.want, tc.drift)
 		})
 	}
 }
@@ -36,9 +39,9 @@ func TestUnreadableCardCapacity(t *testing.T) {
 	} {
 		t.Run(data, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(data)).CardCapacity(t.Context())
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).CardCapacity(t.Context())
 			assert.Zero(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
 			require.ErrorContains(t, err, ": data: expected an integer")
 		})
 	}
@@ -46,8 +49,8 @@ func TestUnreadableCardCapacity(t *testing.T) {
 
 func TestCardCapacityUnderStrictDrift(t *testing.T) {
 	t.Parallel()
-	got, err := answered(t, anything, success(`"250"`), WithStrictDrift()).CardCapacity(t.Context())
-	require.ErrorIs(t, err, ErrDrift)
-	require.ErrorIs(t, err, ErrExecuted)
+	got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`"250"`), cardwire.WithStrictDrift()).CardCapacity(t.Context())
+	require.ErrorIs(t, err, cardwire.ErrDrift)
+	require.ErrorIs(t, err, cardwire.ErrExecuted)
 	assert.Equal(t, int64(250), got, "the value is returned together with the error")
 }

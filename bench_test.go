@@ -16,7 +16,7 @@ import (
 // Each benchmark stands beside its baseline, which is named plain or bare: the
 // program scripts/bench compares the two.
 
-// BenchmarkDecode compares decoding a reply, its envelope and every quirk
+// BenchmarkDecode compares decoding a response, its envelope and every quirk
 // included, with encoding/json into a plain struct.
 func BenchmarkDecode(b *testing.B) {
 	for _, tc := range []struct {
@@ -47,13 +47,13 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// decode does what a call does between the last byte of the reply and its value.
+// decode does what a call does between the last byte of the response and its value.
 func decode[T any](read func(*wire.Codec, *T)) func([]byte) error {
 	return func(body []byte) error {
 		value := new(T)
 		c := wire.NewReader(body, false)
 		defer c.Release()
-		e := envelope{read: func(c *wire.Codec) { read(c, value) }, success: true}
+		e := envelope{result: &resultOf[T]{operation[T]{read: read}, value}, success: true}
 		e.decode(c)
 		switch {
 		case c.Err() != nil:
@@ -102,10 +102,10 @@ type wholeCall struct {
 //
 // is 776 objects of 95 kB in all. More than four in five are amounts: two for each
 // that differs from those before it, for decimal.New makes a big.Int and its word,
-// and there is no other way into a decimal.Decimal. The rest are one text a card,
+// and there is no other way into a decimal.Decimal. The rest are one string a card,
 // from which all its strings are cut, a block for every four addresses, the page's
 // cards and 13 for the call. Of the bytes, 57 kB are the cards themselves, 14 their
-// texts, 13 amounts and 7 addresses. Nothing is kept of the body: it is read into a
+// strings, 13 amounts and 7 addresses. Nothing is kept of the body: it is read into a
 // buffer that the next call uses again.
 func BenchmarkMemory(b *testing.B) {
 	for _, w := range []wholeCall{tiny, list} {
@@ -188,7 +188,7 @@ func together(b *testing.B, times int, op func() error) {
 	running.Wait()
 }
 
-// serve answers every request with body, and counts connections.
+// serve responds to every request with body, and counts connections.
 func serve(b *testing.B, body []byte) (base string, connections *atomic.Int64) {
 	b.Helper()
 	connections = new(atomic.Int64)

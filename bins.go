@@ -116,103 +116,6 @@ type BIN struct {
 	AuthRequirement AuthRequirement
 }
 
-// FeeTier is the fees for a range of amounts. Its JSON does not contain the range, which
-// is the name of the tier's field in BIN.ForeignFees.
-type FeeTier struct {
-	// Range is the range as sent, "<low>-<high>".
-	Range string
-	// Low is the least amount of the range; zero where Bounded is false.
-	Low decimal.Decimal
-	// High is the greatest amount of the range; zero where Bounded is false.
-	High decimal.Decimal
-	// Fee is a fixed fee.
-	Fee decimal.Decimal
-	// FeeRate is a fee in proportion to the amount, as a fraction or in percent: which is
-	// undocumented.
-	FeeRate decimal.Decimal
-	// ExtraFee is a further fixed fee.
-	ExtraFee decimal.Decimal
-	// ExtraFeeRate is a further fee in proportion to the amount.
-	ExtraFeeRate decimal.Decimal
-	// Bounded reports whether Range is "<low>-<high>".
-	Bounded bool
-}
-
-// The identity fields that the API documents, as in AuthField.Field.
-const (
-	// AuthFieldIDType is the type of the identity document.
-	AuthFieldIDType = "idType"
-	// AuthFieldIDFrontAttachment is the attachment key of its front.
-	AuthFieldIDFrontAttachment = "idFrontAttachmentKey"
-	// AuthFieldSelfieAttachment is the attachment key of a selfie, required at
-	// AuthLevelAdvanced.
-	AuthFieldSelfieAttachment = "selfieAttachmentKey"
-)
-
-// The levels of AuthRequirement.Level.
-const (
-	// AuthLevelBase is level 1.
-	AuthLevelBase = "base"
-	// AuthLevelAdvanced is level 2.
-	AuthLevelAdvanced = "advanced"
-)
-
-// AuthRequirement is what a cardholder must provide for a card of a BIN.
-type AuthRequirement struct {
-	// Level is AuthLevelBase or AuthLevelAdvanced.
-	Level string
-	// Fields are the fields to provide.
-	Fields []AuthField
-}
-
-// AuthField is one field that a cardholder provides.
-type AuthField struct {
-	// Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
-	Field string
-	// Required reports whether it is required.
-	Required bool
-	// Description is the explanation that the API calls desc.
-	Description string
-}
-
-const (
-	levelAdvanced = "advanced"
-	fieldSelfie   = "selfieAttachmentKey"
-)
-
-// Missing returns the names of the required fields that values does not contain or has
-// as "", in the order of Fields. At level advanced the selfie is always required. nil:
-// nothing is missing.
-func (r AuthRequirement) Missing(values map[string]string) []string {
-	var missing []string
-	for _, f := range r.Fields {
-		if values[f.Field] == "" && (f.Required || r.Level == levelAdvanced && f.Field == fieldSelfie) {
-			missing = append(missing, f.Field)
-		}
-	}
-	if r.Level == levelAdvanced && values[fieldSelfie] == "" && !slices.Contains(missing, fieldSelfie) {
-		missing = append(missing, fieldSelfie)
-	}
-	return missing
-}
-
-// ListBINs returns the BINs that the caller may use. It calls GET /bins.
-func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	return value(do(ctx, c, operation[[]BIN]{
-		spec: spec{name: "ListBINs", method: http.MethodGet, path: "/bins"},
-		read: rows(binFields),
-	}, opts))
-}
-
-// ListBINsUnderMaintenance returns the digits of the BINs that are under
-// maintenance, as in BIN.BIN. It calls GET /bins/maintenance.
-func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	return value(do(ctx, c, operation[[]string]{
-		spec: spec{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
-		read: (*wire.Codec).Codes,
-	}, opts))
-}
-
 var binFields = []wire.FieldOf[BIN]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { c.RequiredInt64(&v.ID) }},
 	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.ID(&v.BIN) }},
@@ -272,6 +175,28 @@ func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binFields) 
 // UnmarshalJSON reads a BIN, as strictly as a response.
 func (v *BIN) UnmarshalJSON(data []byte) error { return unmarshal(data, v, binFields) }
 
+// FeeTier is the fees for a range of amounts. Its JSON does not contain the range, which
+// is the name of the tier's field in BIN.ForeignFees.
+type FeeTier struct {
+	// Range is the range as sent, "<low>-<high>".
+	Range string
+	// Low is the least amount of the range; zero where Bounded is false.
+	Low decimal.Decimal
+	// High is the greatest amount of the range; zero where Bounded is false.
+	High decimal.Decimal
+	// Fee is a fixed fee.
+	Fee decimal.Decimal
+	// FeeRate is a fee in proportion to the amount, as a fraction or in percent: which is
+	// undocumented.
+	FeeRate decimal.Decimal
+	// ExtraFee is a further fixed fee.
+	ExtraFee decimal.Decimal
+	// ExtraFeeRate is a further fee in proportion to the amount.
+	ExtraFeeRate decimal.Decimal
+	// Bounded reports whether Range is "<low>-<high>".
+	Bounded bool
+}
+
 var feeTierFields = []wire.FieldOf[FeeTier]{
 	{Name: "fee", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.Fee) }},
 	{Name: "fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.FeeRate) }},
@@ -284,6 +209,33 @@ func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTier
 
 // UnmarshalJSON reads fees, as strictly as a response, without the range.
 func (v *FeeTier) UnmarshalJSON(data []byte) error { return unmarshal(data, v, feeTierFields) }
+
+// The identity fields that the API documents, as in AuthField.Field.
+const (
+	// AuthFieldIDType is the type of the identity document.
+	AuthFieldIDType = "idType"
+	// AuthFieldIDFrontAttachment is the attachment key of its front.
+	AuthFieldIDFrontAttachment = "idFrontAttachmentKey"
+	// AuthFieldSelfieAttachment is the attachment key of a selfie, required at
+	// AuthLevelAdvanced.
+	AuthFieldSelfieAttachment = "selfieAttachmentKey"
+)
+
+// The levels of AuthRequirement.Level.
+const (
+	// AuthLevelBase is level 1.
+	AuthLevelBase = "base"
+	// AuthLevelAdvanced is level 2.
+	AuthLevelAdvanced = "advanced"
+)
+
+// AuthRequirement is what a cardholder must provide for a card of a BIN.
+type AuthRequirement struct {
+	// Level is AuthLevelBase or AuthLevelAdvanced.
+	Level string
+	// Fields are the fields to provide.
+	Fields []AuthField
+}
 
 var authRequirementFields = []wire.FieldOf[AuthRequirement]{
 	{Name: "level", Value: func(c *wire.Codec, v *AuthRequirement) { c.String(&v.Level) }},
@@ -300,6 +252,16 @@ func (r *AuthRequirement) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, r, authRequirementFields)
 }
 
+// AuthField is one field that a cardholder provides.
+type AuthField struct {
+	// Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
+	Field string
+	// Required reports whether it is required.
+	Required bool
+	// Description is the explanation that the API calls desc.
+	Description string
+}
+
 var authFieldFields = []wire.FieldOf[AuthField]{
 	{Name: "field", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Field) }},
 	{Name: "required", Value: func(c *wire.Codec, v *AuthField) { c.Bool(&v.Required) }},
@@ -311,6 +273,39 @@ func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authF
 
 // UnmarshalJSON reads a field, as strictly as a response.
 func (f *AuthField) UnmarshalJSON(data []byte) error { return unmarshal(data, f, authFieldFields) }
+
+// Missing returns the names of the required fields that values does not contain or has
+// as "", in the order of Fields. At level advanced the selfie is always required. nil:
+// nothing is missing.
+func (r AuthRequirement) Missing(values map[string]string) []string {
+	var missing []string
+	for _, f := range r.Fields {
+		if values[f.Field] == "" && (f.Required || r.Level == AuthLevelAdvanced && f.Field == AuthFieldSelfieAttachment) {
+			missing = append(missing, f.Field)
+		}
+	}
+	if r.Level == AuthLevelAdvanced && values[AuthFieldSelfieAttachment] == "" && !slices.Contains(missing, AuthFieldSelfieAttachment) {
+		missing = append(missing, AuthFieldSelfieAttachment)
+	}
+	return missing
+}
+
+// ListBINs returns the BINs that the caller may use. It calls GET /bins.
+func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
+	return value(do(ctx, c, operation[[]BIN]{
+		spec: spec{name: "ListBINs", method: http.MethodGet, path: "/bins"},
+		read: rows(binFields),
+	}, opts))
+}
+
+// ListBINsUnderMaintenance returns the digits of the BINs that are under
+// maintenance, as in BIN.BIN. It calls GET /bins/maintenance.
+func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
+	return value(do(ctx, c, operation[[]string]{
+		spec: spec{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
+		read: (*wire.Codec).Codes,
+	}, opts))
+}
 
 // feeTiersValue is an object whose names are ranges of amounts. PHP writes an empty one
 // as [].

@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"encoding/json"
@@ -6,37 +6,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
-const (
-	foreignFeesText     = `{"10-99.99":{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}}`
-	authRequirementText = `{"level":"advanced","fields":[{"field":"idType","required":true,"desc":"kind of document"},` +
-		`{"field":"selfieAttachmentKey","required":true,"desc":"photo"}]}`
-
-	binText = `{"id":37,"bin":"493193","type":"share","name":"Travel","network":"VISA","country":"US","avs":1,"3ds":1,` +
-		`"day_purchase_limit":1000.5,"single_purchase_limit":200.25,"lifetime_purchase_limit":90000,"maintain":true,` +
-		`"weigh":8,"status":true,"api":true,"physical":1,"currency":"USD","foreign_fee_config":` + foreignFeesText + `,` +
-		`"auth_fee_config":{"fee": 1},"refund_fee_config":{"fee":[2,"3"]},"reversal_fee_config":{"a":{"b":null}},` +
-		`"cashback_fee_config":[{"rate": 0.01},7,"x"],"apple_pay":1,"google_wallet":1,"card_nums":55,` +
-		`"is_card_count_limited":1,"business_mode":["B2B","B2C"],"auth_level":2,"create_amount":1.05,"card_depost_fee":0.02,` +
-		`"allow_create":true,"allow_in":true,"allow_out":true,"allow_suspend":true,"allow_enable":true,"allow_frozen":true,` +
-		`"allow_unfrozen":true,"allow_destory":true,"create_min_amount":10.01,"create_max_amount":10.02,` +
-		`"recharge_min_amount":10.03,"recharge_max_amount":10.04,"withdraw_min_amount":10.05,"withdraw_max_amount":10.06,` +
-		`"refuse_times":3,"refuse_rate":0.250,"scenes":["ads","travel"],"auth_requirement":` + authRequirementText + `}`
-
-	// binEncoded is the same text: nothing of a BIN is masked, and amounts keep their scale.
-	binEncoded = binText
-)
-
-func binWanted() BIN {
-	return BIN{
+func binWanted() cardwire.BIN {
+	return cardwire.BIN{
 		ID: 37, BIN: "493193", Type: "share", Name: "Travel", Network: "VISA", Country: "US", Currency: "USD",
 		AVS: true, ThreeDS: true,
-		DayPurchaseLimit: dec("1000.5"), SinglePurchaseLimit: dec("200.25"), LifetimePurchaseLimit: dec("90000"),
+		DayPurchaseLimit: wiretest.Dec("1000.5"), SinglePurchaseLimit: wiretest.Dec("200.25"), LifetimePurchaseLimit: wiretest.Dec("90000"),
 		Maintain: true, Status: true, API: true, Physical: true, Weight: 8,
-		ForeignFees: []FeeTier{{
-			Range: "10-99.99", Low: dec("10"), High: dec("99.99"), Bounded: true,
-			Fee: dec("0.11"), FeeRate: dec("0.012"), ExtraFee: dec("0.13"), ExtraFeeRate: dec("0.014"),
+		ForeignFees: []cardwire.FeeTier{{
+			Range: "10-99.99", Low: wiretest.Dec("10"), High: wiretest.Dec("99.99"), Bounded: true,
+			Fee: wiretest.Dec("0.11"), FeeRate: wiretest.Dec("0.012"), ExtraFee: wiretest.Dec("0.13"), ExtraFeeRate: wiretest.Dec("0.014"),
 		}},
 		AuthFeeConfig:     json.RawMessage(`{"fee": 1}`),
 		RefundFeeConfig:   json.RawMessage(`{"fee":[2,"3"]}`),
@@ -44,198 +27,198 @@ func binWanted() BIN {
 		CashbackFeeConfig: []json.RawMessage{json.RawMessage(`{"rate": 0.01}`), json.RawMessage(`7`), json.RawMessage(`"x"`)},
 		ApplePay:          true, GoogleWallet: true, CardCount: 55, CardCountLimited: true,
 		BusinessModes: []string{"B2B", "B2C"}, AuthLevel: 2,
-		CreateAmount: dec("1.05"), CardDepositFee: dec("0.02"),
+		CreateAmount: wiretest.Dec("1.05"), CardDepositFee: wiretest.Dec("0.02"),
 		AllowCreate: true, AllowIn: true, AllowOut: true, AllowSuspend: true,
 		AllowEnable: true, AllowFrozen: true, AllowUnfrozen: true, AllowDestroy: true,
-		CreateMinAmount: dec("10.01"), CreateMaxAmount: dec("10.02"),
-		RechargeMinAmount: dec("10.03"), RechargeMaxAmount: dec("10.04"),
-		WithdrawMinAmount: dec("10.05"), WithdrawMaxAmount: dec("10.06"),
-		RefuseTimes: dec("3"), RefuseRate: dec("0.250"),
+		CreateMinAmount: wiretest.Dec("10.01"), CreateMaxAmount: wiretest.Dec("10.02"),
+		RechargeMinAmount: wiretest.Dec("10.03"), RechargeMaxAmount: wiretest.Dec("10.04"),
+		WithdrawMinAmount: wiretest.Dec("10.05"), WithdrawMaxAmount: wiretest.Dec("10.06"),
+		RefuseTimes: wiretest.Dec("3"), RefuseRate: wiretest.Dec("0.250"),
 		Scenes: []string{"ads", "travel"},
-		AuthRequirement: AuthRequirement{Level: "advanced", Fields: []AuthField{
+		AuthRequirement: cardwire.AuthRequirement{Level: "advanced", Fields: []cardwire.AuthField{
 			{Field: "idType", Required: true, Description: "kind of document"},
 			{Field: "selfieAttachmentKey", Required: true, Description: "photo"},
 		}},
 	}
 }
 
-func TestListBINsReadsEveryMember(t *testing.T) {
+func TestListBINsReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := binWanted()
-	noZeroField(t, want)
-	got, err := answered(t, "GET /shop/api/v1/bins", success(`[`+binText+`]`), WithStrictDrift()).ListBINs(t.Context())
+	wiretest.NoZeroField(t, want)
+	got, err := wiretest.Respond(t, "GET /shop/api/v1/bins", wiretest.Success(`[`+wiretest.BIN+`]`), cardwire.WithStrictDrift()).ListBINs(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []BIN{want}, got)
+	assert.Equal(t, []cardwire.BIN{want}, got)
 }
 
-// Members of one kind must not be read into one another's fields: each flag in
+// Fields of one kind must not be read into one another's fields: each flag in
 // turn is the only one that is not set.
 func TestEachFlagOfABINIsReadByItself(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		old, replacement string
-		change           func(*BIN)
+		change           func(*cardwire.BIN)
 	}{
-		"avs":                   {`"avs":1`, `"avs":0`, func(b *BIN) { b.AVS = false }},
-		"3ds":                   {`"3ds":1`, `"3ds":0`, func(b *BIN) { b.ThreeDS = false }},
-		"maintain":              {`"maintain":true`, `"maintain":false`, func(b *BIN) { b.Maintain = false }},
-		"status":                {`"status":true`, `"status":false`, func(b *BIN) { b.Status = false }},
-		"api":                   {`"api":true`, `"api":false`, func(b *BIN) { b.API = false }},
-		"physical":              {`"physical":1`, `"physical":0`, func(b *BIN) { b.Physical = false }},
-		"apple_pay":             {`"apple_pay":1`, `"apple_pay":0`, func(b *BIN) { b.ApplePay = false }},
-		"google_wallet":         {`"google_wallet":1`, `"google_wallet":0`, func(b *BIN) { b.GoogleWallet = false }},
-		"is_card_count_limited": {`limited":1`, `limited":0`, func(b *BIN) { b.CardCountLimited = false }},
-		"allow_create":          {`allow_create":true`, `allow_create":false`, func(b *BIN) { b.AllowCreate = false }},
-		"allow_in":              {`allow_in":true`, `allow_in":false`, func(b *BIN) { b.AllowIn = false }},
-		"allow_out":             {`allow_out":true`, `allow_out":false`, func(b *BIN) { b.AllowOut = false }},
-		"allow_suspend":         {`allow_suspend":true`, `allow_suspend":false`, func(b *BIN) { b.AllowSuspend = false }},
-		"allow_enable":          {`allow_enable":true`, `allow_enable":false`, func(b *BIN) { b.AllowEnable = false }},
-		"allow_frozen":          {`allow_frozen":true`, `allow_frozen":false`, func(b *BIN) { b.AllowFrozen = false }},
-		"allow_unfrozen":        {`allow_unfrozen":true`, `allow_unfrozen":false`, func(b *BIN) { b.AllowUnfrozen = false }},
-		"allow_destory":         {`allow_destory":true`, `allow_destory":false`, func(b *BIN) { b.AllowDestroy = false }},
+		"avs":                   {`"avs":1`, `"avs":0`, func(b *cardwire.BIN) { b.AVS = false }},
+		"3ds":                   {`"3ds":1`, `"3ds":0`, func(b *cardwire.BIN) { b.ThreeDS = false }},
+		"maintain":              {`"maintain":true`, `"maintain":false`, func(b *cardwire.BIN) { b.Maintain = false }},
+		"status":                {`"status":true`, `"status":false`, func(b *cardwire.BIN) { b.Status = false }},
+		"api":                   {`"api":true`, `"api":false`, func(b *cardwire.BIN) { b.API = false }},
+		"physical":              {`"physical":1`, `"physical":0`, func(b *cardwire.BIN) { b.Physical = false }},
+		"apple_pay":             {`"apple_pay":1`, `"apple_pay":0`, func(b *cardwire.BIN) { b.ApplePay = false }},
+		"google_wallet":         {`"google_wallet":1`, `"google_wallet":0`, func(b *cardwire.BIN) { b.GoogleWallet = false }},
+		"is_card_count_limited": {`limited":1`, `limited":0`, func(b *cardwire.BIN) { b.CardCountLimited = false }},
+		"allow_create":          {`allow_create":true`, `allow_create":false`, func(b *cardwire.BIN) { b.AllowCreate = false }},
+		"allow_in":              {`allow_in":true`, `allow_in":false`, func(b *cardwire.BIN) { b.AllowIn = false }},
+		"allow_out":             {`allow_out":true`, `allow_out":false`, func(b *cardwire.BIN) { b.AllowOut = false }},
+		"allow_suspend":         {`allow_suspend":true`, `allow_suspend":false`, func(b *cardwire.BIN) { b.AllowSuspend = false }},
+		"allow_enable":          {`allow_enable":true`, `allow_enable":false`, func(b *cardwire.BIN) { b.AllowEnable = false }},
+		"allow_frozen":          {`allow_frozen":true`, `allow_frozen":false`, func(b *cardwire.BIN) { b.AllowFrozen = false }},
+		"allow_unfrozen":        {`allow_unfrozen":true`, `allow_unfrozen":false`, func(b *cardwire.BIN) { b.AllowUnfrozen = false }},
+		"allow_destory":         {`allow_destory":true`, `allow_destory":false`, func(b *cardwire.BIN) { b.AllowDestroy = false }},
 		"required": {
 			`"idType","required":true`, `"idType","required":false`,
-			func(b *BIN) { b.AuthRequirement.Fields[0].Required = false },
+			func(b *cardwire.BIN) { b.AuthRequirement.Fields[0].Required = false },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := binWanted()
 			tc.change(&want)
-			text := edited(t, binText, tc.old, tc.replacement)
-			got, err := answered(t, anything, success(`[`+text+`]`), WithStrictDrift()).ListBINs(t.Context())
+			text := wiretest.Edited(t, wiretest.BIN, tc.old, tc.replacement)
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+text+`]`), cardwire.WithStrictDrift()).ListBINs(t.Context())
 			require.NoError(t, err)
-			assert.Equal(t, []BIN{want}, got)
+			assert.Equal(t, []cardwire.BIN{want}, got)
 
 			encoded, err := want.MarshalJSON()
 			require.NoError(t, err)
-			assert.Equal(t, edited(t, binEncoded, tc.old, tc.replacement), string(encoded))
+			assert.Equal(t, wiretest.Edited(t, wiretest.BIN, tc.old, tc.replacement), string(encoded))
 		})
 	}
 }
 
 func TestBINQuirks(t *testing.T) {
 	t.Parallel()
-	fees := func(r string, fee string) FeeTier {
-		return FeeTier{Range: r, Fee: dec(fee), FeeRate: dec("0"), ExtraFee: dec("0"), ExtraFeeRate: dec("0")}
+	fees := func(r string, fee string) cardwire.FeeTier {
+		return cardwire.FeeTier{Range: r, Fee: wiretest.Dec(fee), FeeRate: wiretest.Dec("0"), ExtraFee: wiretest.Dec("0"), ExtraFeeRate: wiretest.Dec("0")}
 	}
-	bounded := func(low, high, fee string) FeeTier {
+	bounded := func(low, high, fee string) cardwire.FeeTier {
 		tier := fees(low+"-"+high, fee)
-		tier.Low, tier.High, tier.Bounded = dec(low), dec(high), true
+		tier.Low, tier.High, tier.Bounded = wiretest.Dec(low), wiretest.Dec(high), true
 		return tier
 	}
 	cases := map[string]struct {
 		old, replacement string
-		change           func(*BIN)
-		drift            []Drift
+		change           func(*cardwire.BIN)
+		drift            []cardwire.Drift
 	}{
-		"BIN of eight digits": {`"bin":"493193"`, `"bin":"49319300"`, func(b *BIN) { b.BIN = "49319300" }, nil},
-		"BIN with a zero":     {`"bin":"493193"`, `"bin":"012345"`, func(b *BIN) { b.BIN = "012345" }, nil},
-		"BIN as a number":     {`"bin":"493193"`, `"bin":493193`, func(*BIN) {}, []Drift{{"data[].bin", "number for string"}}},
-		"id as text":          {`"id":37`, `"id":"37"`, func(*BIN) {}, []Drift{{"data[].id", "string for number"}}},
-		"escaped text":        {`"Travel"`, `"Caf\u00e9 \/ Bar"`, func(b *BIN) { b.Name = "Café / Bar" }, nil},
-		"other letter case":   {`"VISA"`, `"MasterCard"`, func(b *BIN) { b.Network = "MasterCard" }, nil},
-		"null name":           {`"Travel"`, `null`, func(b *BIN) { b.Name = "" }, []Drift{{"data[].name", "null for string"}}},
-		"limit as text":       {`1000.5`, `"1000.50"`, func(b *BIN) { b.DayPurchaseLimit = dec("1000.50") }, []Drift{{"data[].day_purchase_limit", "string for number"}}},
-		"limit missing":       {`"day_purchase_limit":1000.5,`, ``, func(b *BIN) { b.DayPurchaseLimit = BIN{}.DayPurchaseLimit }, []Drift{{"data[].day_purchase_limit", "missing field"}}},
-		"boolean as a number": {`"maintain":true`, `"maintain":1`, func(*BIN) {}, []Drift{{"data[].maintain", "number for boolean"}}},
-		"boolean as 0":        {`"maintain":true`, `"maintain":0`, func(b *BIN) { b.Maintain = false }, []Drift{{"data[].maintain", "number for boolean"}}},
-		"boolean as text":     {`"maintain":true`, `"maintain":"1"`, func(*BIN) {}, []Drift{{"data[].maintain", "string for boolean"}}},
-		"boolean as text 0":   {`"maintain":true`, `"maintain":"0"`, func(b *BIN) { b.Maintain = false }, []Drift{{"data[].maintain", "string for boolean"}}},
-		"boolean as null":     {`"maintain":true`, `"maintain":null`, func(b *BIN) { b.Maintain = false }, []Drift{{"data[].maintain", "null for boolean"}}},
-		"flag as a boolean":   {`"3ds":1`, `"3ds":true`, func(*BIN) {}, []Drift{{"data[].3ds", "boolean for number"}}},
-		"flag as text":        {`"avs":1`, `"avs":"1"`, func(*BIN) {}, []Drift{{"data[].avs", "string for number"}}},
-		"unknown field":       {`"scenes"`, `"secret-49319300":0,"scenes"`, func(*BIN) {}, []Drift{{"data[].*", "unknown field"}}},
-		"missing scenes":      {`"scenes":["ads","travel"],`, ``, func(b *BIN) { b.Scenes = nil }, []Drift{{"data[].scenes", "missing field"}}},
-		"null scenes":         {`["ads","travel"]`, `null`, func(b *BIN) { b.Scenes = nil }, []Drift{{"data[].scenes", "null for array"}}},
-		"no scenes":           {`["ads","travel"]`, `[]`, func(b *BIN) { b.Scenes = []string{} }, nil},
-		"one business mode":   {`["B2B","B2C"]`, `["B2C"]`, func(b *BIN) { b.BusinessModes = []string{"B2C"} }, nil},
+		"BIN of eight digits": {`"bin":"493193"`, `"bin":"49319300"`, func(b *cardwire.BIN) { b.BIN = "49319300" }, nil},
+		"BIN with a zero":     {`"bin":"493193"`, `"bin":"012345"`, func(b *cardwire.BIN) { b.BIN = "012345" }, nil},
+		"BIN as a number":     {`"bin":"493193"`, `"bin":493193`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].bin", "number for string"}}},
+		"id as text":          {`"id":37`, `"id":"37"`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].id", "string for number"}}},
+		"escaped text":        {`"Travel"`, `"Caf\u00e9 \/ Bar"`, func(b *cardwire.BIN) { b.Name = "Café / Bar" }, nil},
+		"other letter case":   {`"VISA"`, `"MasterCard"`, func(b *cardwire.BIN) { b.Network = "MasterCard" }, nil},
+		"null name":           {`"Travel"`, `null`, func(b *cardwire.BIN) { b.Name = "" }, []cardwire.Drift{{"data[].name", "null for string"}}},
+		"limit as text":       {`1000.5`, `"1000.50"`, func(b *cardwire.BIN) { b.DayPurchaseLimit = wiretest.Dec("1000.50") }, []cardwire.Drift{{"data[].day_purchase_limit", "string for number"}}},
+		"limit missing":       {`"day_purchase_limit":1000.5,`, ``, func(b *cardwire.BIN) { b.DayPurchaseLimit = cardwire.BIN{}.DayPurchaseLimit }, []cardwire.Drift{{"data[].day_purchase_limit", "missing field"}}},
+		"boolean as a number": {`"maintain":true`, `"maintain":1`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].maintain", "number for boolean"}}},
+		"boolean as 0":        {`"maintain":true`, `"maintain":0`, func(b *cardwire.BIN) { b.Maintain = false }, []cardwire.Drift{{"data[].maintain", "number for boolean"}}},
+		"boolean as text":     {`"maintain":true`, `"maintain":"1"`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].maintain", "string for boolean"}}},
+		"boolean as text 0":   {`"maintain":true`, `"maintain":"0"`, func(b *cardwire.BIN) { b.Maintain = false }, []cardwire.Drift{{"data[].maintain", "string for boolean"}}},
+		"boolean as null":     {`"maintain":true`, `"maintain":null`, func(b *cardwire.BIN) { b.Maintain = false }, []cardwire.Drift{{"data[].maintain", "null for boolean"}}},
+		"flag as a boolean":   {`"3ds":1`, `"3ds":true`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].3ds", "boolean for number"}}},
+		"flag as text":        {`"avs":1`, `"avs":"1"`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].avs", "string for number"}}},
+		"unknown field":       {`"scenes"`, `"secret-49319300":0,"scenes"`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].*", "unknown field"}}},
+		"missing scenes":      {`"scenes":["ads","travel"],`, ``, func(b *cardwire.BIN) { b.Scenes = nil }, []cardwire.Drift{{"data[].scenes", "missing field"}}},
+		"null scenes":         {`["ads","travel"]`, `null`, func(b *cardwire.BIN) { b.Scenes = nil }, []cardwire.Drift{{"data[].scenes", "null for array"}}},
+		"no scenes":           {`["ads","travel"]`, `[]`, func(b *cardwire.BIN) { b.Scenes = []string{} }, nil},
+		"one business mode":   {`["B2B","B2C"]`, `["B2C"]`, func(b *cardwire.BIN) { b.BusinessModes = []string{"B2C"} }, nil},
 
 		"null fee configs": {
 			`"auth_fee_config":{"fee": 1},"refund_fee_config":{"fee":[2,"3"]},"reversal_fee_config":{"a":{"b":null}}`,
 			`"auth_fee_config":null,"refund_fee_config":null,"reversal_fee_config":null`,
-			func(b *BIN) { b.AuthFeeConfig, b.RefundFeeConfig, b.ReversalFeeConfig = nil, nil, nil }, nil,
+			func(b *cardwire.BIN) { b.AuthFeeConfig, b.RefundFeeConfig, b.ReversalFeeConfig = nil, nil, nil }, nil,
 		},
 		"fee configs as []": {
 			`"auth_fee_config":{"fee": 1},"refund_fee_config":{"fee":[2,"3"]},"reversal_fee_config":{"a":{"b":null}}`,
 			`"auth_fee_config":[],"refund_fee_config":[ ],"reversal_fee_config":[]`,
-			func(b *BIN) { b.AuthFeeConfig, b.RefundFeeConfig, b.ReversalFeeConfig = nil, nil, nil },
-			[]Drift{
+			func(b *cardwire.BIN) { b.AuthFeeConfig, b.RefundFeeConfig, b.ReversalFeeConfig = nil, nil, nil },
+			[]cardwire.Drift{
 				{"data[].auth_fee_config", "empty array for object"},
 				{"data[].refund_fee_config", "empty array for object"},
 				{"data[].reversal_fee_config", "empty array for object"},
 			},
 		},
-		"empty fee config": {`{"fee": 1}`, `{}`, func(b *BIN) { b.AuthFeeConfig = json.RawMessage(`{}`) }, nil},
-		"no cashback":      {`[{"rate": 0.01},7,"x"]`, `[]`, func(b *BIN) { b.CashbackFeeConfig = []json.RawMessage{} }, nil},
-		"null cashback": {`[{"rate": 0.01},7,"x"]`, `null`, func(b *BIN) { b.CashbackFeeConfig = nil },
-			[]Drift{{"data[].cashback_fee_config", "null for array"}}},
+		"empty fee config": {`{"fee": 1}`, `{}`, func(b *cardwire.BIN) { b.AuthFeeConfig = json.RawMessage(`{}`) }, nil},
+		"no cashback":      {`[{"rate": 0.01},7,"x"]`, `[]`, func(b *cardwire.BIN) { b.CashbackFeeConfig = []json.RawMessage{} }, nil},
+		"null cashback": {`[{"rate": 0.01},7,"x"]`, `null`, func(b *cardwire.BIN) { b.CashbackFeeConfig = nil },
+			[]cardwire.Drift{{"data[].cashback_fee_config", "null for array"}}},
 
-		"no foreign fees":       {foreignFeesText, `{}`, func(b *BIN) { b.ForeignFees = nil }, nil},
-		"no foreign fees as []": {foreignFeesText, `[]`, func(b *BIN) { b.ForeignFees = nil }, []Drift{{"data[].foreign_fee_config", "empty array for object"}}},
+		"no foreign fees":       {wiretest.ForeignFees, `{}`, func(b *cardwire.BIN) { b.ForeignFees = nil }, nil},
+		"no foreign fees as []": {wiretest.ForeignFees, `[]`, func(b *cardwire.BIN) { b.ForeignFees = nil }, []cardwire.Drift{{"data[].foreign_fee_config", "empty array for object"}}},
 		"ranges out of order": {
-			foreignFeesText,
+			wiretest.ForeignFees,
 			`{"100-1000":{"fee":3,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"9.5-100":{"fee":2,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"0-9.5":{"fee":1,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0}}`,
-			func(b *BIN) {
-				b.ForeignFees = []FeeTier{bounded("0", "9.5", "1"), bounded("9.5", "100", "2"), bounded("100", "1000", "3")}
+			func(b *cardwire.BIN) {
+				b.ForeignFees = []cardwire.FeeTier{bounded("0", "9.5", "1"), bounded("9.5", "100", "2"), bounded("100", "1000", "3")}
 			}, nil,
 		},
 		"ranges of other forms": {
-			foreignFeesText,
+			wiretest.ForeignFees,
 			`{"rest":{"fee":4,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"5-10":{"fee":2,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"10-":{"fee":5,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"0-5":{"fee":1,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"1e2-1e3":{"fee":6,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},` +
 				`"-5":{"fee":7,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0}}`,
-			func(b *BIN) {
-				b.ForeignFees = []FeeTier{
+			func(b *cardwire.BIN) {
+				b.ForeignFees = []cardwire.FeeTier{
 					bounded("0", "5", "1"), bounded("5", "10", "2"),
 					fees("rest", "4"), fees("10-", "5"), fees("1e2-1e3", "6"), fees("-5", "7"),
 				}
-			}, []Drift{{"data[].foreign_fee_config.*", "unreadable range"}},
+			}, []cardwire.Drift{{"data[].foreign_fee_config.*", "unreadable range"}},
 		},
 		"range with spaces": {
-			`"10-99.99"`, `"10 - 99.99"`, func(b *BIN) { b.ForeignFees[0].Range = "10 - 99.99" }, nil,
+			`"10-99.99"`, `"10 - 99.99"`, func(b *cardwire.BIN) { b.ForeignFees[0].Range = "10 - 99.99" }, nil,
 		},
-		"escaped range": {`"10-99.99"`, `"1\u0030-99.99"`, func(*BIN) {}, nil},
-		"fee missing": {`"fee":0.11,`, ``, func(b *BIN) { b.ForeignFees[0].Fee = FeeTier{}.Fee },
-			[]Drift{{"data[].foreign_fee_config.*.fee", "missing field"}}},
-		"fee as text": {`"fee":0.11,`, `"fee":"0.11",`, func(*BIN) {},
-			[]Drift{{"data[].foreign_fee_config.*.fee", "string for number"}}},
+		"escaped range": {`"10-99.99"`, `"1\u0030-99.99"`, func(*cardwire.BIN) {}, nil},
+		"fee missing": {`"fee":0.11,`, ``, func(b *cardwire.BIN) { b.ForeignFees[0].Fee = cardwire.FeeTier{}.Fee },
+			[]cardwire.Drift{{"data[].foreign_fee_config.*.fee", "missing field"}}},
+		"fee as text": {`"fee":0.11,`, `"fee":"0.11",`, func(*cardwire.BIN) {},
+			[]cardwire.Drift{{"data[].foreign_fee_config.*.fee", "string for number"}}},
 
-		"basic requirement": {authRequirementText, `{"level":"base","fields":[]}`, func(b *BIN) {
-			b.AuthRequirement = AuthRequirement{Level: "base", Fields: []AuthField{}}
+		"basic requirement": {wiretest.AuthRequirement, `{"level":"base","fields":[]}`, func(b *cardwire.BIN) {
+			b.AuthRequirement = cardwire.AuthRequirement{Level: "base", Fields: []cardwire.AuthField{}}
 		}, nil},
-		"requirement without fields": {authRequirementText, `{"level":"base","fields":null}`, func(b *BIN) {
-			b.AuthRequirement = AuthRequirement{Level: "base"}
-		}, []Drift{{"data[].auth_requirement.fields", "null for array"}}},
-		"required as a number": {`"idType","required":true`, `"idType","required":1`, func(*BIN) {},
-			[]Drift{{"data[].auth_requirement.fields[].required", "number for boolean"}}},
+		"requirement without fields": {wiretest.AuthRequirement, `{"level":"base","fields":null}`, func(b *cardwire.BIN) {
+			b.AuthRequirement = cardwire.AuthRequirement{Level: "base"}
+		}, []cardwire.Drift{{"data[].auth_requirement.fields", "null for array"}}},
+		"required as a number": {`"idType","required":true`, `"idType","required":1`, func(*cardwire.BIN) {},
+			[]cardwire.Drift{{"data[].auth_requirement.fields[].required", "number for boolean"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := binWanted()
 			tc.change(&want)
-			reply := success(`[` + edited(t, binText, tc.old, tc.replacement) + `]`)
-			readsQuirk(t, anything, reply, (*Client).ListBINs, []BIN{want}, tc.drift)
+			response := wiretest.Success(`[` + wiretest.Edited(t, wiretest.BIN, tc.old, tc.replacement) + `]`)
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, (*cardwire.Client).ListBINs, []cardwire.BIN{want}, tc.drift)
 		})
 	}
 }
 
 // The raw configs must not lie in a buffer that the next call uses.
-func TestRawFeeConfigsOutliveTheReply(t *testing.T) {
+func TestRawFeeConfigsOutliveTheResponse(t *testing.T) {
 	t.Parallel()
-	other := edited(t, edited(t, binText, `{"fee": 1}`, `{"eef": 9}`), `{"rate": 0.01}`, `{"etar": 99.9}`)
-	c := converse(t, []exchange{{want: anything, reply: success(`[` + binText + `]`)}, {want: anything, reply: success(`[` + other + `]`)}})
+	other := wiretest.Edited(t, wiretest.Edited(t, wiretest.BIN, `{"fee": 1}`, `{"eef": 9}`), `{"rate": 0.01}`, `{"etar": 99.9}`)
+	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.Anything, Response: wiretest.Success(`[` + wiretest.BIN + `]`)}, {Want: wiretest.Anything, Response: wiretest.Success(`[` + other + `]`)}})
 	first, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []BIN{binWanted()}, first)
+	assert.Equal(t, []cardwire.BIN{binWanted()}, first)
 }
 
 func TestUnreadableBINs(t *testing.T) {
@@ -250,9 +233,9 @@ func TestUnreadableBINs(t *testing.T) {
 		"null amount":                 {`1000.5`, `null`, "data[].day_purchase_limit"},
 		"amount no number":            {`1000.5`, `"much"`, "data[].day_purchase_limit"},
 		"null fee":                    {`"fee":0.11`, `"fee":null`, "data[].foreign_fee_config.*.fee"},
-		"fees not empty as a list":    {foreignFeesText, `[{"fee":1}]`, "data[].foreign_fee_config[]"},
-		"fees null":                   {foreignFeesText, `null`, "data[].foreign_fee_config"},
-		"a range without fees":        {foreignFeesText, `{"10-99.99":[]}`, "data[].foreign_fee_config.*"},
+		"fees not empty as a list":    {wiretest.ForeignFees, `[{"fee":1}]`, "data[].foreign_fee_config[]"},
+		"fees null":                   {wiretest.ForeignFees, `null`, "data[].foreign_fee_config"},
+		"a range without fees":        {wiretest.ForeignFees, `{"10-99.99":[]}`, "data[].foreign_fee_config.*"},
 		"fee config as a list":        {`{"fee": 1}`, `[1]`, "data[].auth_fee_config[]"},
 		"fee config as text":          {`{"fee": 1}`, `"{}"`, "data[].auth_fee_config"},
 		"fee config as a number":      {`{"fee":[2,"3"]}`, `0`, "data[].refund_fee_config"},
@@ -261,36 +244,36 @@ func TestUnreadableBINs(t *testing.T) {
 		"scenes with a number":        {`["ads","travel"]`, `["ads",1]`, "data[].scenes[]"},
 		"scenes as text":              {`["ads","travel"]`, `"ads,travel"`, "data[].scenes"},
 		"boolean as another number":   {`"maintain":true`, `"maintain":2`, "data[].maintain"},
-		"requirement null":            {authRequirementText, `null`, "data[].auth_requirement"},
+		"requirement null":            {wiretest.AuthRequirement, `null`, "data[].auth_requirement"},
 		"requirement's fields a text": {`[{"field":"idType","required":true,"desc":"kind of document"},{"field":"selfieAttachmentKey","required":true,"desc":"photo"}]`, `""`, "data[].auth_requirement.fields"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(`[`+edited(t, binText, tc.old, tc.replacement)+`]`)).ListBINs(t.Context())
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+wiretest.Edited(t, wiretest.BIN, tc.old, tc.replacement)+`]`)).ListBINs(t.Context())
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
-			unreadableAt(t, err, tc.path)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			wiretest.UnreadableAt(t, err, tc.path)
 		})
 	}
 	for _, data := range []string{`null`, `{}`, `"493193"`, `[null]`, `[[]]`} {
 		t.Run("data "+data, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(data)).ListBINs(t.Context())
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).ListBINs(t.Context())
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
 		})
 	}
 	for name, text := range map[string]string{
-		"a range twice": edited(t, binText, foreignFeesText,
+		"a range twice": wiretest.Edited(t, wiretest.BIN, wiretest.ForeignFees,
 			`{"1-2":{"fee":1,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},"1-2":{"fee":2,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0}}`),
-		"a repeat in a raw config": edited(t, binText, `{"fee": 1}`, `{"fee":1,"fee":2}`),
-		"a repeated member":        edited(t, binText, `"id":37`, `"id":37,"id":38`),
+		"a repeat in a raw config": wiretest.Edited(t, wiretest.BIN, `{"fee": 1}`, `{"fee":1,"fee":2}`),
+		"a field twice":            wiretest.Edited(t, wiretest.BIN, `"id":37`, `"id":37,"id":38`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(`[`+text+`]`)).ListBINs(t.Context())
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+text+`]`)).ListBINs(t.Context())
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
 			require.ErrorContains(t, err, "a field name appears twice")
 		})
 	}
@@ -298,19 +281,19 @@ func TestUnreadableBINs(t *testing.T) {
 
 func TestListBINsKeepsTheOrder(t *testing.T) {
 	t.Parallel()
-	second := edited(t, binText, `"id":37`, `"id":2`)
-	got, err := answered(t, anything, success(`[`+binText+`,`+second+`]`)).ListBINs(t.Context())
+	second := wiretest.Edited(t, wiretest.BIN, `"id":37`, `"id":2`)
+	got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+wiretest.BIN+`,`+second+`]`)).ListBINs(t.Context())
 	require.NoError(t, err)
 	want := binWanted()
 	want.ID = 2
-	assert.Equal(t, []BIN{binWanted(), want}, got)
+	assert.Equal(t, []cardwire.BIN{binWanted(), want}, got)
 }
 
 func TestNoBINsAreAnEmptyList(t *testing.T) {
 	t.Parallel()
-	got, err := answered(t, anything, success(`[]`)).ListBINs(t.Context())
+	got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[]`)).ListBINs(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []BIN{}, got)
+	assert.Equal(t, []cardwire.BIN{}, got)
 }
 
 func TestListBINsUnderMaintenance(t *testing.T) {
@@ -318,23 +301,23 @@ func TestListBINsUnderMaintenance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data  string
 		want  []string
-		drift []Drift
+		drift []cardwire.Drift
 	}{
 		"six and eight digits": {`["493193","01234567"]`, []string{"493193", "01234567"}, nil},
 		"none":                 {`[]`, []string{}, nil},
-		"as a number":          {`["493193",510510]`, []string{"493193", "510510"}, []Drift{{"data[]", "number for string"}}},
+		"as a number":          {`["493193",510510]`, []string{"493193", "510510"}, []cardwire.Drift{{"data[]", "number for string"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			readsQuirk(t, "GET /shop/api/v1/bins/maintenance", success(tc.data), (*Client).ListBINsUnderMaintenance, tc.want, tc.drift)
+			wiretest.ReadsQuirk(t, "GET /shop/api/v1/bins/maintenance", wiretest.Success(tc.data), (*cardwire.Client).ListBINsUnderMaintenance, tc.want, tc.drift)
 		})
 	}
 	for _, data := range []string{`null`, `{}`, `"493193"`, `[null]`, `[["493193"]]`, `[4.5]`, `[true]`} {
 		t.Run("unreadable "+data, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(data)).ListBINsUnderMaintenance(t.Context())
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).ListBINsUnderMaintenance(t.Context())
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
 		})
 	}
 }
@@ -356,20 +339,20 @@ func TestBINTypesEncodeUnderTheWireNames(t *testing.T) {
 		// Not through json.Marshal, which takes the spaces out of the raw configs.
 		text, err := binWanted().MarshalJSON()
 		require.NoError(t, err)
-		assert.Equal(t, binEncoded, string(text))
+		assert.Equal(t, wiretest.BIN, string(text))
 	})
-	two := BIN{ForeignFees: []FeeTier{{Range: "0-5", Fee: dec("1")}, {Range: "rest \"\n", FeeRate: dec("0.50")}}}
+	two := cardwire.BIN{ForeignFees: []cardwire.FeeTier{{Range: "0-5", Fee: wiretest.Dec("1")}, {Range: "rest \"\n", FeeRate: wiretest.Dec("0.50")}}}
 	for name, tc := range map[string]struct {
 		value any
 		want  string
 	}{
-		"zero BIN": {BIN{}, zeroBINEncoded},
-		"two ranges": {two, edited(t, zeroBINEncoded, `"foreign_fee_config":{}`,
+		"zero BIN": {cardwire.BIN{}, zeroBINEncoded},
+		"two ranges": {two, wiretest.Edited(t, zeroBINEncoded, `"foreign_fee_config":{}`,
 			`"foreign_fee_config":{"0-5":{"fee":1,"fee_rate":0,"extra_fee":0,"extra_fee_rate":0},`+
 				`"rest \"\u000a":{"fee":0,"fee_rate":0.50,"extra_fee":0,"extra_fee_rate":0}}`)},
 		"fee tier":    {binWanted().ForeignFees[0], `{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}`},
-		"requirement": {binWanted().AuthRequirement, authRequirementText},
-		"field":       {AuthField{Field: "idType", Required: true, Description: "kind"}, `{"field":"idType","required":true,"desc":"kind"}`},
+		"requirement": {binWanted().AuthRequirement, wiretest.AuthRequirement},
+		"field":       {cardwire.AuthField{Field: "idType", Required: true, Description: "kind"}, `{"field":"idType","required":true,"desc":"kind"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -380,62 +363,69 @@ func TestBINTypesEncodeUnderTheWireNames(t *testing.T) {
 	}
 }
 
-func TestBINTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+func TestBINTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 	t.Parallel()
-	var bin BIN
-	require.NoError(t, json.Unmarshal([]byte(binText), &bin))
+	var bin cardwire.BIN
+	require.NoError(t, json.Unmarshal([]byte(wiretest.BIN), &bin))
 	assert.Equal(t, binWanted(), bin)
-	var tier FeeTier
+	var tier cardwire.FeeTier
 	require.NoError(t, json.Unmarshal([]byte(`{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}`), &tier))
-	assert.Equal(t, FeeTier{Fee: dec("0.11"), FeeRate: dec("0.012"), ExtraFee: dec("0.13"), ExtraFeeRate: dec("0.014")}, tier)
-	var requirement AuthRequirement
-	require.NoError(t, json.Unmarshal([]byte(authRequirementText), &requirement))
+	assert.Equal(t, cardwire.FeeTier{Fee: wiretest.Dec("0.11"), FeeRate: wiretest.Dec("0.012"), ExtraFee: wiretest.Dec("0.13"), ExtraFeeRate: wiretest.Dec("0.014")}, tier)
+	var requirement cardwire.AuthRequirement
+	require.NoError(t, json.Unmarshal([]byte(wiretest.AuthRequirement), &requirement))
 	assert.Equal(t, binWanted().AuthRequirement, requirement)
-	var field AuthField
+	var field cardwire.AuthField
 	require.NoError(t, json.Unmarshal([]byte(`{"field":"idType","required":true,"desc":"kind"}`), &field))
-	assert.Equal(t, AuthField{Field: "idType", Required: true, Description: "kind"}, field)
+	assert.Equal(t, cardwire.AuthField{Field: "idType", Required: true, Description: "kind"}, field)
 
 	for name, tc := range map[string]struct {
 		into any
 		text string
 	}{
-		"BIN without id":      {&BIN{}, `{"bin":"493193"}`},
-		"tier with a null":    {&FeeTier{}, `{"fee":null}`},
-		"requirement a text":  {&AuthRequirement{}, `"base"`},
-		"field with a repeat": {&AuthField{}, `{"field":"idType","field":"idType"}`},
+		"BIN without id":      {&cardwire.BIN{}, `{"bin":"493193"}`},
+		"tier with a null":    {&cardwire.FeeTier{}, `{"fee":null}`},
+		"requirement a text":  {&cardwire.AuthRequirement{}, `"base"`},
+		"field with a repeat": {&cardwire.AuthField{}, `{"field":"idType","field":"idType"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), ErrUnreadable)
+			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), cardwire.ErrUnreadable)
 		})
 	}
 }
 
+func TestTheNamesOfIdentityFields(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "idType", cardwire.AuthFieldIDType)
+	assert.Equal(t, "idFrontAttachmentKey", cardwire.AuthFieldIDFrontAttachment)
+	assert.Equal(t, "selfieAttachmentKey", cardwire.AuthFieldSelfieAttachment)
+}
+
 func TestMissingIdentityFields(t *testing.T) {
 	t.Parallel()
-	base := []AuthField{{Field: "idType", Required: true}, {Field: "idFrontAttachmentKey", Required: true}}
-	optional := []AuthField{{Field: "nickname"}, {Field: "idType", Required: true}}
-	selfie := []AuthField{{Field: "selfieAttachmentKey", Required: true}, {Field: "idType", Required: true}}
-	optionalSelfie := []AuthField{{Field: "selfieAttachmentKey"}, {Field: "idType", Required: true}}
+	base := []cardwire.AuthField{{Field: "idType", Required: true}, {Field: "idFrontAttachmentKey", Required: true}}
+	optional := []cardwire.AuthField{{Field: "nickname"}, {Field: "idType", Required: true}}
+	selfie := []cardwire.AuthField{{Field: "selfieAttachmentKey", Required: true}, {Field: "idType", Required: true}}
+	optionalSelfie := []cardwire.AuthField{{Field: "selfieAttachmentKey"}, {Field: "idType", Required: true}}
 	all := map[string]string{"idType": "1", "idFrontAttachmentKey": "k1", "selfieAttachmentKey": "k2"}
 	for name, tc := range map[string]struct {
-		requirement AuthRequirement
+		requirement cardwire.AuthRequirement
 		values      map[string]string
 		want        []string
 	}{
-		"nothing required":                 {AuthRequirement{Level: "base"}, nil, nil},
-		"everything there":                 {AuthRequirement{Level: "base", Fields: base}, all, nil},
-		"nothing there":                    {AuthRequirement{Level: "base", Fields: base}, nil, []string{"idType", "idFrontAttachmentKey"}},
-		"one is empty":                     {AuthRequirement{Level: "base", Fields: base}, map[string]string{"idType": "", "idFrontAttachmentKey": "k1"}, []string{"idType"}},
-		"optional ones are not missing":    {AuthRequirement{Level: "base", Fields: optional}, nil, []string{"idType"}},
-		"base, selfie optional":            {AuthRequirement{Level: "base", Fields: optionalSelfie}, nil, []string{"idType"}},
-		"base, selfie required":            {AuthRequirement{Level: "base", Fields: selfie}, nil, []string{"selfieAttachmentKey", "idType"}},
-		"advanced, selfie there":           {AuthRequirement{Level: "advanced", Fields: selfie}, all, nil},
-		"advanced, selfie required":        {AuthRequirement{Level: "advanced", Fields: selfie}, nil, []string{"selfieAttachmentKey", "idType"}},
-		"advanced, selfie optional":        {AuthRequirement{Level: "advanced", Fields: optionalSelfie}, nil, []string{"selfieAttachmentKey", "idType"}},
-		"advanced, selfie not among them":  {AuthRequirement{Level: "advanced", Fields: base}, map[string]string{"idFrontAttachmentKey": "k1"}, []string{"idType", "selfieAttachmentKey"}},
-		"advanced, no fields":              {AuthRequirement{Level: "advanced"}, nil, []string{"selfieAttachmentKey"}},
-		"advanced, no fields, selfie here": {AuthRequirement{Level: "advanced"}, all, nil},
+		"nothing required":                 {cardwire.AuthRequirement{Level: "base"}, nil, nil},
+		"everything there":                 {cardwire.AuthRequirement{Level: "base", Fields: base}, all, nil},
+		"nothing there":                    {cardwire.AuthRequirement{Level: "base", Fields: base}, nil, []string{"idType", "idFrontAttachmentKey"}},
+		"one is empty":                     {cardwire.AuthRequirement{Level: "base", Fields: base}, map[string]string{"idType": "", "idFrontAttachmentKey": "k1"}, []string{"idType"}},
+		"optional ones are not missing":    {cardwire.AuthRequirement{Level: "base", Fields: optional}, nil, []string{"idType"}},
+		"base, selfie optional":            {cardwire.AuthRequirement{Level: "base", Fields: optionalSelfie}, nil, []string{"idType"}},
+		"base, selfie required":            {cardwire.AuthRequirement{Level: "base", Fields: selfie}, nil, []string{"selfieAttachmentKey", "idType"}},
+		"advanced, selfie there":           {cardwire.AuthRequirement{Level: "advanced", Fields: selfie}, all, nil},
+		"advanced, selfie required":        {cardwire.AuthRequirement{Level: "advanced", Fields: selfie}, nil, []string{"selfieAttachmentKey", "idType"}},
+		"advanced, selfie optional":        {cardwire.AuthRequirement{Level: "advanced", Fields: optionalSelfie}, nil, []string{"selfieAttachmentKey", "idType"}},
+		"advanced, selfie not among them":  {cardwire.AuthRequirement{Level: "advanced", Fields: base}, map[string]string{"idFrontAttachmentKey": "k1"}, []string{"idType", "selfieAttachmentKey"}},
+		"advanced, no fields":              {cardwire.AuthRequirement{Level: "advanced"}, nil, []string{"selfieAttachmentKey"}},
+		"advanced, no fields, selfie here": {cardwire.AuthRequirement{Level: "advanced"}, all, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -82,20 +83,49 @@ func (s *spec) failure(o Outcome, cause error) *Error {
 	return &Error{Op: s.name, Outcome: o, Reference: s.reference, ReadOnly: s.class != transport.Write, Err: cause}
 }
 
+// result is what an operation reads, whatever its type.
+type result interface {
+	read(c *wire.Codec)
+	verify() error     // why it is not what was asked for
+	serviceID() string // "": none
+}
+
+// resultOf is the result of an operation.
+type resultOf[T any] struct {
+	op    operation[T]
+	value *T // by itself, since the caller may keep it
+}
+
+func (r *resultOf[T]) read(c *wire.Codec) {
+	*r.value = *new(T) // nothing is left of a first look
+	r.op.read(c, r.value)
+}
+
+func (r *resultOf[T]) verify() error {
+	if r.op.verify == nil {
+		return nil
+	}
+	return r.op.verify(r.value)
+}
+
+func (r *resultOf[T]) serviceID() string {
+	if r.op.id == nil {
+		return ""
+	}
+	return r.op.id(r.value)
+}
+
 // call is the state of one call.
 type call struct {
 	callOptions
 	client   *core // nil: New did not make the client
-	op       spec
+	op       *spec
+	result   result
 	claim    claim
 	start    time.Time
 	deadline time.Time // of the whole call; zero: the context's alone
 	bearer   string
 	last     response
-
-	read      func(*wire.Codec)
-	verify    func() error  // nil: nothing to compare
-	serviceID func() string // nil: none
 
 	// Kept here to be one allocation with the call.
 	request  transport.Request
@@ -112,27 +142,13 @@ type call struct {
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
-	v := new(T)
-	read, verify, id := op.read, op.verify, op.id // all that is kept of op
-	k := &call{
-		callOptions: optionsOf(opts),
-		op:          op.spec,
-		read: func(d *wire.Codec) {
-			*v = *new(T) // nothing is left of a first look
-			read(d, v)
-		},
-	}
-	if verify != nil {
-		k.verify = func() error { return verify(v) }
-	}
-	if id != nil {
-		k.serviceID = func() string { return id(v) }
-	}
+	r := &resultOf[T]{op, new(T)}
+	k := &call{callOptions: optionsOf(opts), op: &r.op.spec, result: r}
 	if c.initialized() {
 		k.client = c.core()
 	}
 	ctx, failure := k.begin(ctx)
-	defer k.op.endUploads()
+	defer k.op.endSources()
 	defer k.settleAfterPanic(ctx)
 	if failure == nil {
 		failure = k.exchange(ctx)
@@ -141,9 +157,9 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	k.end(ctx, failure)
 	switch {
 	case failure == nil:
-		return v, nil
+		return r.value, nil
 	case failure.keepsValue():
-		return v, failure
+		return r.value, failure
 	default:
 		return nil, failure
 	}
@@ -165,11 +181,11 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.client.callStarted(ctx, &k.op)
+	ctx = k.client.callStarted(ctx, k.op)
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
-	k.claim = claim{core: k.client, op: &k.op}
+	k.claim = claim{core: k.client, op: k.op}
 	bounded, stop := k.bounded(ctx)
 	defer stop()
 	return ctx, k.claim.take(bounded, k.start, k.deadline)
@@ -196,7 +212,7 @@ func (k *call) ready(ctx context.Context) error {
 // endOf returns the call's own deadline, after which a write with a reference sends
 // nothing, even if the context allows more; zero: the context's deadline applies.
 func (k *call) endOf(ctx context.Context) time.Time {
-	own := k.start.Add(k.timeout())
+	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, defaultTimeout))
 	switch d, ok := ctx.Deadline(); {
 	case !ok, k.op.isClaimed() && own.Before(d):
 		return own
@@ -211,14 +227,14 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 	if k.client == nil || !k.op.isClaimed() {
 		return k.op.failure(OutcomeNotSent, err)
 	}
-	k.claim = claim{core: k.client, op: &k.op}
+	k.claim = claim{core: k.client, op: k.op}
 	return k.claim.unready(ctx, err)
 }
 
 // settle resolves a claimed call.
 func (k *call) settle(ctx context.Context, failure *Error) {
-	if err := k.claim.settle(ctx, failure, k.serviceID); err != nil {
-		k.client.journalFailed(ctx, &k.op, err)
+	if err := k.claim.settle(ctx, failure, k.result); err != nil {
+		k.client.journalFailed(ctx, k.op, err)
 	}
 }
 
@@ -254,9 +270,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 		k.last = response{tries: k.last.tries}
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil {
-			for u := range k.op.uploads() {
-				u.explain(failure)
-			}
+			k.op.explain(failure)
 		}
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
@@ -298,10 +312,7 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
-	for u := range k.op.uploads() {
-		u.ctx = ctx
-	}
-	return r, k.op.encode(r)
+	return r, k.op.encode(ctx, r)
 }
 
 // headers returns the header of one attempt. It shares no values with others, since a
@@ -320,18 +331,8 @@ func (k *call) headers() http.Header {
 	return h
 }
 
-func (k *call) timeout() time.Duration {
-	switch {
-	case k.client.timeout != 0:
-		return k.client.timeout
-	case k.op.timeout != 0:
-		return k.op.timeout
-	}
-	return defaultTimeout
-}
-
 // encode sets r's body.
-func (s *spec) encode(r *transport.Request) (err error) {
+func (s *spec) encode(ctx context.Context, r *transport.Request) (err error) {
 	var body []byte
 	switch s.body {
 	case noBody:
@@ -343,7 +344,7 @@ func (s *spec) encode(r *transport.Request) (err error) {
 	case rawBody:
 		body, s.contentType = []byte(s.fields[0].Value), "application/json"
 	case multipartBody:
-		s.contentType, err = s.encodeMultipart(r)
+		s.contentType, err = s.encodeMultipart(ctx, r)
 		return err
 	}
 	r.Body, r.BodySize = bytesBody(body), int64(len(body))

@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"context"
@@ -11,15 +11,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // A request goes through the functions that the comment of do names, and no more.
 func TestThePathOfARequest(t *testing.T) {
 	t.Parallel()
 	var frames []string
-	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		frames = framesOfOurs()
-		return httpReply(r, http.StatusOK, `{"code":200,"msg":"success","data":7}`), nil
+		return wiretest.Response(r, http.StatusOK, `{"code":200,"msg":"success","data":7}`), nil
 	}))
 	capacity, err := c.CardCapacity(t.Context())
 	require.NoError(t, err)
@@ -42,7 +46,7 @@ func framesOfOurs() (list []string) {
 	for frame, more := stack.Next(); more; frame, more = stack.Next() {
 		name := path.Base(frame.Function)
 		switch {
-		case strings.HasSuffix(frame.File, "_test.go"), name == "":
+		case strings.HasSuffix(frame.File, "_test.go"), strings.HasPrefix(name, "wiretest."), name == "":
 			continue
 		case strings.Contains(frame.Function, "hashicorp/go-retryablehttp"):
 			name = "go-retryablehttp"
@@ -58,22 +62,22 @@ func framesOfOurs() (list []string) {
 
 func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 	t.Parallel()
-	for name, call := range allMethods() {
+	for name, call := range wiretest.AllMethods() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := unasked(t)
+			c := wiretest.Unasked(t)
 			var none context.Context
-			refusedBeforehand(t, call(none, c), "the context is nil")
-			refusedBeforehand(t, call(t.Context(), c, nil), "a call option is nil")
-			refusedBeforehand(t, call(t.Context(), c, WithResponse(nil)), "WithResponse: the response is nil")
-			refusedBeforehand(t, call(t.Context(), c, WithHeader("Authorization", "x")), "WithHeader: header Authorization is reserved by the client")
+			wiretest.RefusedBeforehand(t, call(none, c), "the context is nil")
+			wiretest.RefusedBeforehand(t, call(t.Context(), c, nil), "a call option is nil")
+			wiretest.RefusedBeforehand(t, call(t.Context(), c, cardwire.WithResponse(nil)), "WithResponse: the response is nil")
+			wiretest.RefusedBeforehand(t, call(t.Context(), c, cardwire.WithHeader("Authorization", "x")), "WithHeader: header Authorization is reserved by the client")
 
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			err := call(ctx, c)
 			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, ErrNotSent)
-			assert.NotErrorIs(t, err, ErrInvalidParams)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
+			assert.NotErrorIs(t, err, cardwire.ErrInvalidParams)
 			assert.Contains(t, err.Error(), "the context was done before the call")
 		})
 	}
@@ -83,35 +87,35 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 // hide that the context was cancelled.
 func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 	t.Parallel()
-	_, earlier := clientOver(t, closedPort(t)).CreateTransfer(t.Context(), smallTransfer("M-1"))
-	require.ErrorIs(t, earlier, ErrNotSent)
+	_, earlier := wiretest.ClientOver(t, loopback.ClosedPort(t)).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	require.ErrorIs(t, earlier, cardwire.ErrNotSent)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(earlier)
-	_, err := unasked(t).ListBINs(ctx)
+	_, err := wiretest.Unasked(t).ListBINs(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, earlier)
 	assert.Contains(t, err.Error(), "the context was done before the call")
 }
 
 // Nothing that makes net/http send a request twice is ever in a request, and
-// nothing but what the interface asks for.
+// nothing but what the API asks for.
 func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 	t.Parallel()
-	for _, w := range allWrites() {
-		t.Run(w.op, func(t *testing.T) {
+	for _, w := range wiretest.AllWrites() {
+		t.Run(w.Op, func(t *testing.T) {
 			t.Parallel()
 			var got *http.Request
-			c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+			c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				got = r
-				return httpReply(r, 200, success(w.data)), nil
+				return wiretest.Response(r, 200, wiretest.Success(w.Data)), nil
 			}))
-			require.NoError(t, w.call(t.Context(), c))
+			require.NoError(t, w.Call(t.Context(), c))
 			assert.Nil(t, got.GetBody)
 			assert.Equal(t, "api.example.com", got.Host)
 			for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Cookie"} {
 				assert.NotContains(t, got.Header, name)
 			}
-			assert.Equal(t, "Bearer "+testKey, fmt.Sprint(got.Header.Get("Authorization")))
+			assert.Equal(t, "Bearer "+wiretest.Key, fmt.Sprint(got.Header.Get("Authorization")))
 		})
 	}
 }
@@ -121,23 +125,23 @@ func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
 func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 	t.Parallel()
 	want := http.Header{
-		"Accept": {"application/json"}, "Authorization": {"Bearer " + testKey}, "User-Agent": {userAgent()}, "X-Shop": {"7"},
+		"Accept": {"application/json"}, "Authorization": {"Bearer " + wiretest.Key}, "User-Agent": {"cardwire-go/devel"}, "X-Shop": {"7"},
 	}
-	replies := []string{"", pageText(listedCardText), pageText(listedCardText)}
+	responses := []string{"", wiretest.Page(wiretest.ListedCard), wiretest.Page(wiretest.ListedCard)}
 	asked := 0
-	c := clientOn(t, nil, WithRetry(RetryPolicy{MaxRetries: 1}), WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
+	c := wiretest.NewClient(t, nil, cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}), cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		assert.Equal(t, want, r.Header, "attempt %d", asked)
 		for _, values := range r.Header {
 			values[0] = "redacted"
 		}
 		r.Header.Add("X-Signature", "s")
-		reply := replies[asked]
-		if asked++; reply == "" {
-			return httpReply(r, http.StatusServiceUnavailable, ""), nil
+		response := responses[asked]
+		if asked++; response == "" {
+			return wiretest.Response(r, http.StatusServiceUnavailable, ""), nil
 		}
-		return httpReply(r, http.StatusOK, reply), nil
+		return wiretest.Response(r, http.StatusOK, response), nil
 	})))
-	_, err := c.ListCards(t.Context(), ListCardsParams{Page: 2}, WithHeader("X-Shop", "7"))
-	require.ErrorIs(t, err, ErrParameterIgnored)
-	assert.Equal(t, len(replies), asked)
+	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Page: 2}, cardwire.WithHeader("X-Shop", "7"))
+	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
+	assert.Equal(t, len(responses), asked)
 }

@@ -90,8 +90,7 @@ type Card struct {
 	Fee decimal.Decimal
 	// HolderUsername is the cardholder's display name.
 	HolderUsername string
-	// HolderAddress is the cardholder's address; nil: none. It shares its memory
-	// with those of up to three other cards: copy it to keep it for long.
+	// HolderAddress is the cardholder's address; nil: none.
 	HolderAddress *Address
 	// HolderPhone is the cardholder's telephone number, as sent; "": none.
 	HolderPhone string
@@ -130,6 +129,56 @@ type Card struct {
 	ConsumptionSceneConfig []ConsumptionScene
 }
 
+// The forms of a Card.
+const (
+	listedCard wire.Variant = 1 << 1 // an element of List cards
+	singleCard wire.Variant = 1 << 2 // the response of Get card
+)
+
+var cardFields = []wire.FieldOf[Card]{
+	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.ID(&v.ID) }},
+	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Code(&v.TradeID) }},
+	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Label) }},
+	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Int64(&v.BINID) }},
+	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Code(&v.CardBIN) }},
+	{Name: "card_no", Value: func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }},
+	{Name: "cvv", Value: func(c *wire.Codec, v *Card) { cvvValue(c, &v.CVV) }},
+	{Name: "currency", Value: func(c *wire.Codec, v *Card) { c.String(&v.Currency) }},
+	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
+	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
+	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
+	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
+	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
+	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
+	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
+	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
+	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
+	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }},
+	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderEmail) }},
+	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Fee) }},
+	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.DestroyReason) }},
+	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.String(&v.Nickname) }},
+	{Name: "physical", Value: func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }},
+	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.PhysicalStatus) }},
+	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.DeliverStatus) }},
+	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillNumber) }},
+	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillCompany) }},
+	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.AccountStatus) }},
+	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.ConsumptionSceneType) }},
+	{Name: "consumption_scene_config", In: singleCard, Value: func(c *wire.Codec, v *Card) {
+		wire.List(c, &v.ConsumptionSceneConfig, sceneFields)
+	}},
+}
+
+// MarshalJSON returns the card under the wire's names, those of both forms, with
+// number and CVV masked.
+func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields) }
+
+// UnmarshalJSON reads a card in either form, as strictly as a response.
+func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardFields) }
+
 // ConsumptionScene is one place or kind of use.
 type ConsumptionScene struct {
 	// Name is the scene's name.
@@ -137,6 +186,17 @@ type ConsumptionScene struct {
 	// ChannelID is the identifier of its channel.
 	ChannelID int64
 }
+
+var sceneFields = []wire.FieldOf[ConsumptionScene]{
+	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.String(&v.Name) }},
+	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }},
+}
+
+// MarshalJSON returns the scene under the wire's names.
+func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneFields) }
+
+// UnmarshalJSON reads a scene, as strictly as a response.
+func (v *ConsumptionScene) UnmarshalJSON(data []byte) error { return unmarshal(data, v, sceneFields) }
 
 // CardSecrets is what GetCardSecrets returns: masked values and the ciphertext
 // of the number.
@@ -149,6 +209,21 @@ type CardSecrets struct {
 	Expiry Expiry
 	// PAN is the ciphertext of the number.
 	PAN EncryptedPAN
+}
+
+var cardSecretsFields = []wire.FieldOf[CardSecrets]{
+	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
+	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
+	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
+}
+
+// MarshalJSON returns the secrets under the wire's names, all of them masked.
+func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsFields) }
+
+// UnmarshalJSON reads secrets, as strictly as a response.
+func (v *CardSecrets) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, cardSecretsFields)
 }
 
 // FreezeCardParams selects the card to freeze.
@@ -318,82 +393,6 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 	return n, nil
 }
 
-// The forms of a Card.
-const (
-	listedCard wire.Variant = 1 << 1 // an element of List cards
-	singleCard wire.Variant = 1 << 2 // the response of Get card
-)
-
-var cardFields = []wire.FieldOf[Card]{
-	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.ID(&v.ID) }},
-	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Code(&v.TradeID) }},
-	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Label) }},
-	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Int64(&v.BINID) }},
-	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Code(&v.CardBIN) }},
-	{Name: "card_no", Value: func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }},
-	{Name: "cvv", Value: func(c *wire.Codec, v *Card) { cvvValue(c, &v.CVV) }},
-	{Name: "currency", Value: func(c *wire.Codec, v *Card) { c.String(&v.Currency) }},
-	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
-	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
-	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
-	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
-	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
-	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
-	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
-	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
-	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
-	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }},
-	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderEmail) }},
-	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Fee) }},
-	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.DestroyReason) }},
-	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.String(&v.Nickname) }},
-	{Name: "physical", Value: func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }},
-	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.PhysicalStatus) }},
-	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.DeliverStatus) }},
-	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillNumber) }},
-	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillCompany) }},
-	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.AccountStatus) }},
-	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.ConsumptionSceneType) }},
-	{Name: "consumption_scene_config", In: singleCard, Value: func(c *wire.Codec, v *Card) {
-		wire.List(c, &v.ConsumptionSceneConfig, sceneFields)
-	}},
-}
-
-// MarshalJSON returns the card under the wire's names, those of both forms, with
-// number and CVV masked.
-func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields) }
-
-// UnmarshalJSON reads a card in either form, as strictly as a response.
-func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardFields) }
-
-var sceneFields = []wire.FieldOf[ConsumptionScene]{
-	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.String(&v.Name) }},
-	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }},
-}
-
-// MarshalJSON returns the scene under the wire's names.
-func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneFields) }
-
-// UnmarshalJSON reads a scene, as strictly as a response.
-func (v *ConsumptionScene) UnmarshalJSON(data []byte) error { return unmarshal(data, v, sceneFields) }
-
-var cardSecretsFields = []wire.FieldOf[CardSecrets]{
-	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
-	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
-	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
-}
-
-// MarshalJSON returns the secrets under the wire's names, all of them masked.
-func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsFields) }
-
-// UnmarshalJSON reads secrets, as strictly as a response.
-func (v *CardSecrets) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, v, cardSecretsFields)
-}
-
 // statusValue does not read null as 0, which is a status: active.
 func statusValue(c *wire.Codec, s *CardStatus) {
 	if !c.Writing() && c.Kind() == 'n' {
@@ -423,7 +422,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Drift("null for object")
 		c.Null()
 	default:
-		address := wire.Part[Address](c)
+		address := new(Address)
 		wire.Object(c, address, addressFields, wire.Whole)
 		*a = address
 	}

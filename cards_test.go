@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"context"
@@ -11,99 +11,76 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
-
-const (
-	listedCardText = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
-		`"card_no":"4931930000001234","cvv":"123","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
-		`"expire_date":"08/2027","holder_username":"Maria Silva",` +
-		`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
-		`"create_time":"2026-01-02 03:04:05","update_time":"2026-06-07 08:09:10","status":1,"remark":"keep",` +
-		`"holder_phone":"912345678","holder_phone_code":"+351","holder_email":"maria@example.com","fee":"1.50",` +
-		`"destory_reason":"lost","nickname":"travel","physical":1,"physical_status":2,"deliver_status":3,` +
-		`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT"}`
-
-	singleCardText = `{"id":"card-1","trade_id":"trade-2","label":"team A","card_bin":"493193",` +
-		`"card_no":"493193******1234","cvv":"***","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
-		`"expire_date":"**/****","holder_username":"Maria Silva",` +
-		`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
-		`"create_time":"2026-01-02 03:04:05","status":4,"holder_phone":"912345678","holder_phone_code":"351",` +
-		`"holder_email":"maria@example.com","fee":"1.50","physical":1,"physical_status":2,"deliver_status":3,` +
-		`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT","account_status":5,` +
-		`"consumption_scene_type":6,"consumption_scene_config":[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]}`
-
-	secretsText = `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"q83vAQ=="}`
-)
-
-func pageText(cards string) string {
-	return success(`{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[` + cards + `]}`)
-}
 
 // commonCard is what both forms of a card say.
-func commonCard() Card {
-	return Card{
+func commonCard() cardwire.Card {
+	return cardwire.Card{
 		ID: "card-1", TradeID: "trade-2", Label: "team A", CardBIN: "493193", Currency: "USD",
-		Available: dec("123.450"), Pending: dec("7.25"), Frozen: dec("3"), Fee: dec("1.50"),
+		Available: wiretest.Dec("123.450"), Pending: wiretest.Dec("7.25"), Frozen: wiretest.Dec("3"), Fee: wiretest.Dec("1.50"),
 		HolderUsername: "Maria Silva",
-		HolderAddress: &Address{
+		HolderAddress: &cardwire.Address{
 			City: "Lisbon", State: "Lisboa", Country: "PT", PostalCode: "1100-048",
 			Line1: "Rua Augusta 5", Line2: "2 Esq",
 		},
 		HolderPhone: "912345678", HolderEmail: "maria@example.com",
-		CreateTime: DateTime{Date{2026, time.January, 2}, 3, 4, 5},
+		CreateTime: cardwire.DateTime{cardwire.Date{2026, time.January, 2}, 3, 4, 5},
 		Physical:   true, PhysicalStatus: 2, DeliverStatus: 3,
 		PlatformWaybillNumber: "WB-9", PlatformWaybillCompany: "CTT",
 	}
 }
 
-func listedCardWanted(t *testing.T) Card {
+func listedCardWanted(t *testing.T) cardwire.Card {
 	t.Helper()
 	card := commonCard()
 	card.BINID = 37
-	card.Number, card.CVV = sealedNumber(t, "4931930000001234"), sealedCVV(t, "123")
-	card.Expiry = Expiry{2027, time.August}
+	card.Number, card.CVV = wiretest.CardNumber(t, "4931930000001234"), wiretest.CVV(t, "123")
+	card.Expiry = cardwire.Expiry{2027, time.August}
 	card.HolderPhoneCode = "+351"
-	card.UpdateTime = DateTime{Date{2026, time.June, 7}, 8, 9, 10}
-	card.Status = CardFrozen
+	card.UpdateTime = cardwire.DateTime{cardwire.Date{2026, time.June, 7}, 8, 9, 10}
+	card.Status = cardwire.CardFrozen
 	card.Remark, card.DestroyReason, card.Nickname = "keep", "lost", "travel"
 	return card
 }
 
-func singleCardWanted(t *testing.T) Card {
+func singleCardWanted(t *testing.T) cardwire.Card {
 	t.Helper()
 	card := commonCard()
-	card.Number, card.CVV = sealedNumber(t, "493193******1234"), sealedCVV(t, "***")
+	card.Number, card.CVV = wiretest.CardNumber(t, "493193******1234"), wiretest.CVV(t, "***")
 	card.HolderPhoneCode = "351"
-	card.Status = CardSuspended
+	card.Status = cardwire.CardSuspended
 	card.AccountStatus, card.ConsumptionSceneType = 5, 6
-	card.ConsumptionSceneConfig = []ConsumptionScene{{Name: "online", ChannelID: 71}, {Name: "shop", ChannelID: 72}}
+	card.ConsumptionSceneConfig = []cardwire.ConsumptionScene{{Name: "online", ChannelID: 71}, {Name: "shop", ChannelID: 72}}
 	return card
 }
 
-func secretsWanted(t *testing.T) CardSecrets {
+func secretsWanted(t *testing.T) cardwire.CardSecrets {
 	t.Helper()
-	return CardSecrets{Number: sealedNumber(t, "493193******1234"), CVV: sealedCVV(t, "***"), PAN: sealPAN([]byte("q83vAQ=="))}
+	return cardwire.CardSecrets{Number: wiretest.CardNumber(t, "493193******1234"), CVV: wiretest.CVV(t, "***"), PAN: wiretest.EncryptedPAN(t, "q83vAQ==")}
 }
 
-func TestListCardsReadsEveryMember(t *testing.T) {
+func TestListCardsReadsEveryField(t *testing.T) {
 	t.Parallel()
-	want := &CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{listedCardWanted(t)}}
-	noZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
+	want := &cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{listedCardWanted(t)}}
+	wiretest.NoZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
 
-	c := answered(t, "GET /shop/api/v1/cards", pageText(listedCardText), WithStrictDrift())
-	got, err := c.ListCards(t.Context(), ListCardsParams{})
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards", wiretest.Page(wiretest.ListedCard), cardwire.WithStrictDrift())
+	got, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 	assert.Equal(t, "4931930000001234", got.Cards[0].Number.Reveal())
 	assert.Equal(t, "123", got.Cards[0].CVV.Reveal())
 }
 
-func TestGetCardReadsEveryMember(t *testing.T) {
+func TestGetCardReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
-	noZeroField(t, want, "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
+	wiretest.NoZeroField(t, want, "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
 
-	c := answered(t, "GET /shop/api/v1/cards/info?id=card-1", success(singleCardText), WithStrictDrift())
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-1", wiretest.Success(wiretest.SingleCard), cardwire.WithStrictDrift())
 	got, err := c.GetCard(t.Context(), "card-1")
 	require.NoError(t, err)
 	assert.Equal(t, &want, got)
@@ -116,7 +93,7 @@ func TestGetCardReadsEveryMember(t *testing.T) {
 func TestGetCardByOrderComparesNothing(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
-	c := answered(t, "GET /shop/api/v1/cards/info?id=order-9", success(singleCardText), WithStrictDrift())
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=order-9", wiretest.Success(wiretest.SingleCard), cardwire.WithStrictDrift())
 	got, err := c.GetCardByOrder(t.Context(), "order-9")
 	require.NoError(t, err)
 	assert.Equal(t, &want, got)
@@ -124,10 +101,10 @@ func TestGetCardByOrderComparesNothing(t *testing.T) {
 
 func TestGetCardEscapesTheIdentifier(t *testing.T) {
 	t.Parallel()
-	profile := DefaultProfile()
+	profile := cardwire.DefaultProfile()
 	profile.CardIDParam = "card id"
-	c := answered(t, "GET /shop/api/v1/cards/info?card+id=a%3Fb%26c%3Dd+%23%25%2B%C3%A9",
-		success(edited(t, singleCardText, `"id":"card-1"`, `"id":"a?b&c=d #%+é"`)), WithProfile(func(own *Profile) { *own = profile }))
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?card+id=a%3Fb%26c%3Dd+%23%25%2B%C3%A9",
+		wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, `"id":"card-1"`, `"id":"a?b&c=d #%+é"`)), cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
 	got, err := c.GetCard(t.Context(), "a?b&c=d #%+é")
 	require.NoError(t, err)
 	assert.Equal(t, "a?b&c=d #%+é", got.ID)
@@ -136,31 +113,31 @@ func TestGetCardEscapesTheIdentifier(t *testing.T) {
 func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
-	c := answered(t, "GET /shop/api/v1/cards/info?id=card-2", success(singleCardText))
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-2", wiretest.Success(wiretest.SingleCard))
 	got, err := c.GetCard(t.Context(), "card-2")
-	require.ErrorIs(t, err, ErrParameterIgnored)
+	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
 	require.ErrorContains(t, err, "CardIDParam")
-	assert.Equal(t, OutcomeExecuted, failure(t, err).Outcome)
+	assert.Equal(t, cardwire.OutcomeExecuted, wiretest.Failure(t, err).Outcome)
 	assert.Equal(t, &want, got)
 }
 
-func TestGetCardTrustsRepliesWhereToldTo(t *testing.T) {
+func TestGetCardTrustsResponsesWhereToldTo(t *testing.T) {
 	t.Parallel()
-	profile := DefaultProfile()
+	profile := cardwire.DefaultProfile()
 	profile.TrustReplies = true
-	c := answered(t, "GET /shop/api/v1/cards/info?id=card-2", success(singleCardText), WithProfile(func(own *Profile) { *own = profile }))
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-2", wiretest.Success(wiretest.SingleCard), cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }))
 	got, err := c.GetCard(t.Context(), "card-2")
 	require.NoError(t, err)
 	assert.Equal(t, "card-1", got.ID)
 }
 
-func TestGetCardSecretsReadsEveryMember(t *testing.T) {
+func TestGetCardSecretsReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := secretsWanted(t)
-	noZeroField(t, want, "Expiry")
+	wiretest.NoZeroField(t, want, "Expiry")
 
-	c := answered(t, "POST /shop/api/v1/cards/private\napplication/x-www-form-urlencoded\n\ncardId=card+1%2B",
-		success(secretsText), WithStrictDrift())
+	c := wiretest.Respond(t, "POST /shop/api/v1/cards/private\napplication/x-www-form-urlencoded\n\ncardId=card+1%2B",
+		wiretest.Success(wiretest.CardSecrets), cardwire.WithStrictDrift())
 	got, err := c.GetCardSecrets(t.Context(), "card 1+")
 	require.NoError(t, err)
 	assert.Equal(t, &want, got)
@@ -168,73 +145,65 @@ func TestGetCardSecretsReadsEveryMember(t *testing.T) {
 	assert.True(t, got.CVV.IsMasked())
 }
 
-// The interface masks the expiry. Where it does not, it must be read.
+// The API masks the expiry. Where it does not, it must be read.
 func TestGetCardSecretsReadsAnExpiryThatIsNotMasked(t *testing.T) {
 	t.Parallel()
-	c := answered(t, anything, success(edited(t, secretsText, `**/****`, `09/2028`)))
+	c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(wiretest.Edited(t, wiretest.CardSecrets, `**/****`, `09/2028`)))
 	got, err := c.GetCardSecrets(t.Context(), "card-1")
 	require.NoError(t, err)
-	assert.Equal(t, Expiry{2028, time.September}, got.Expiry)
-}
-
-const operationID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
-
-func freezeRequest(card, reference string) string {
-	return "POST /shop/api/v1/cards/suspend\nmultipart/form-data\n\n" +
-		"Content-Disposition: form-data; name=\"cardId\"\n\n" + card + "\n\n" +
-		"Content-Disposition: form-data; name=\"clientTransactionId\"\n\n" + reference
+	assert.Equal(t, cardwire.Expiry{2028, time.September}, got.Expiry)
 }
 
 func TestFreezeCardSendsTheReferenceThatItIsGiven(t *testing.T) {
 	t.Parallel()
-	c := answered(t, freezeRequest("card-1", freezeID), success(`"`+operationID+`"`), WithStrictDrift())
-	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID})
+	c := wiretest.Respond(t, wiretest.FreezeRequest("card-1", wiretest.FreezeID), wiretest.Success(`"`+wiretest.OperationID+`"`), cardwire.WithStrictDrift())
+	got, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: wiretest.FreezeID})
 	require.NoError(t, err)
-	assert.Equal(t, &CardOperation{ID: operationID, ClientTransactionID: freezeID}, got)
-	noZeroField(t, got)
+	assert.Equal(t, &cardwire.CardOperation{ID: wiretest.OperationID, ClientTransactionID: wiretest.FreezeID}, got)
+	wiretest.NoZeroField(t, got)
 }
 
 const uuid4 = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
 
 func TestFreezeCardMakesAReference(t *testing.T) {
 	t.Parallel()
-	reply := exchange{want: anything, reply: success(`"` + operationID + `"`)}
-	s := script(t, reply, reply)
-	c := clientOn(t, s)
-	first, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
+	response := wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(`"` + wiretest.OperationID + `"`)}
+	s := wiretest.Script(t, response, response)
+	c := wiretest.NewClient(t, s)
+	first, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1"})
 	require.NoError(t, err)
-	second, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
+	second, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1"})
 	require.NoError(t, err)
 
 	assert.Regexp(t, "^"+uuid4+"$", first.ClientTransactionID)
-	assert.Equal(t, freezeRequest("card-1", first.ClientTransactionID), s.requests[0])
-	assert.Equal(t, freezeRequest("card-1", second.ClientTransactionID), s.requests[1])
+	assert.Equal(t, wiretest.FreezeRequest("card-1", first.ClientTransactionID), s.Requests[0])
+	assert.Equal(t, wiretest.FreezeRequest("card-1", second.ClientTransactionID), s.Requests[1])
 	assert.NotEqual(t, first.ClientTransactionID, second.ClientTransactionID)
 }
 
 func TestFreezeCardReturnsTheReferenceOfAFailure(t *testing.T) {
 	t.Parallel()
-	s := script(t, exchange{want: anything, status: 500, reply: "down"})
-	c := clientOn(t, s)
-	got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1"})
+	s := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Status: 500, Response: "down"})
+	c := wiretest.NewClient(t, s)
+	got, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1"})
 	assert.Nil(t, got)
-	require.ErrorIs(t, err, ErrOutcomeUnknown)
-	reference := failure(t, err).Reference
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	reference := wiretest.Failure(t, err).Reference
 	assert.Regexp(t, "^"+uuid4+"$", reference)
-	assert.Equal(t, freezeRequest("card-1", reference), s.requests[0])
+	assert.Equal(t, wiretest.FreezeRequest("card-1", reference), s.Requests[0])
 }
 
 func TestFreezeCardWithoutAnOperationIDIsUnknown(t *testing.T) {
 	t.Parallel()
-	for _, data := range []string{`null`, `""`, `true`, `{}`, `["` + operationID + `"]`} {
+	for _, data := range []string{`null`, `""`, `true`, `{}`, `["` + wiretest.OperationID + `"]`} {
 		t.Run(data, func(t *testing.T) {
 			t.Parallel()
-			c := answered(t, anything, success(data))
-			got, err := c.FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID})
+			c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data))
+			got, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: wiretest.FreezeID})
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorIs(t, err, ErrOutcomeUnknown)
-			assert.Equal(t, StepReconcile, NextStep(err))
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+			assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
 		})
 	}
 }
@@ -242,93 +211,93 @@ func TestFreezeCardWithoutAnOperationIDIsUnknown(t *testing.T) {
 func TestCancelAndRetryNameTheirAction(t *testing.T) {
 	t.Parallel()
 	const upper = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
-	other := DefaultProfile()
+	other := cardwire.DefaultProfile()
 	other.RetryAction = "re do"
 	cases := map[string]struct {
-		call    func(*Client) error
-		profile Profile
+		call    func(*cardwire.Client) error
+		profile cardwire.Profile
 		want    string
 	}{
 		"cancel": {
-			func(c *Client) error { return c.CancelOperation(t.Context(), operationID) }, DefaultProfile(),
+			func(c *cardwire.Client) error { return c.CancelOperation(t.Context(), wiretest.OperationID) }, cardwire.DefaultProfile(),
 			"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=cancel",
 		},
 		"cancel, upper case": {
-			func(c *Client) error { return c.CancelOperation(t.Context(), upper) }, DefaultProfile(),
+			func(c *cardwire.Client) error { return c.CancelOperation(t.Context(), upper) }, cardwire.DefaultProfile(),
 			"client_transaction_id=3F2504E0-4F89-41D3-9A0C-0305E82C3301&type=cancel",
 		},
 		"retry": {
-			func(c *Client) error { return c.RetryOperation(t.Context(), operationID) }, DefaultProfile(),
+			func(c *cardwire.Client) error { return c.RetryOperation(t.Context(), wiretest.OperationID) }, cardwire.DefaultProfile(),
 			"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=retry",
 		},
 		"retry, upper case": {
-			func(c *Client) error { return c.RetryOperation(t.Context(), upper) }, DefaultProfile(),
+			func(c *cardwire.Client) error { return c.RetryOperation(t.Context(), upper) }, cardwire.DefaultProfile(),
 			"client_transaction_id=3F2504E0-4F89-41D3-9A0C-0305E82C3301&type=retry",
 		},
 		"retry by another name": {
-			func(c *Client) error { return c.RetryOperation(t.Context(), operationID) }, other,
+			func(c *cardwire.Client) error { return c.RetryOperation(t.Context(), wiretest.OperationID) }, other,
 			"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=re+do",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := answered(t, "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\n"+tc.want,
-				success(`true`), WithStrictDrift(), WithProfile(func(own *Profile) { *own = tc.profile }))
+			c := wiretest.Respond(t, "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\n"+tc.want,
+				wiretest.Success(`true`), cardwire.WithStrictDrift(), cardwire.WithProfile(func(own *cardwire.Profile) { *own = tc.profile }))
 			require.NoError(t, tc.call(c))
 		})
 	}
 }
 
 // adjustments are the two operations that share one path.
-var adjustments = map[string]func(context.Context, *Client, string) error{
-	"CancelOperation": func(ctx context.Context, c *Client, id string) error { return c.CancelOperation(ctx, id) },
-	"RetryOperation":  func(ctx context.Context, c *Client, id string) error { return c.RetryOperation(ctx, id) },
+var adjustments = map[string]func(context.Context, *cardwire.Client, string) error{
+	"CancelOperation": func(ctx context.Context, c *cardwire.Client, id string) error { return c.CancelOperation(ctx, id) },
+	"RetryOperation":  func(ctx context.Context, c *cardwire.Client, id string) error { return c.RetryOperation(ctx, id) },
 }
 
-func TestAdjustmentAnswers(t *testing.T) {
+func TestAdjustmentResponses(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		data    string
-		outcome Outcome
+		outcome cardwire.Outcome
 		cause   error // nil: a success
-		drift   []Drift
+		drift   []cardwire.Drift
 	}{
 		{data: `true`},
-		{data: `1`, drift: []Drift{{"data", "number for boolean"}}},
-		{data: `"1"`, drift: []Drift{{"data", "string for boolean"}}},
-		// It may have been done before, by a request whose answer was lost.
-		{data: `false`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `0`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "number for boolean"}}},
-		{data: `"0"`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "string for boolean"}}},
-		{data: `"False"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `-0`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `0.0`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `0e5`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `" false"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `"0.0"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `""`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `null`, outcome: OutcomeUnknown, cause: ErrUnreadable, drift: []Drift{{"data", "null for boolean"}}},
-		{data: `2`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `"true"`, outcome: OutcomeUnknown, cause: ErrUnreadable},
-		{data: `{}`, outcome: OutcomeUnknown, cause: ErrUnreadable},
+		{data: `1`, drift: []cardwire.Drift{{"data", "number for boolean"}}},
+		{data: `"1"`, drift: []cardwire.Drift{{"data", "string for boolean"}}},
+		// It may have been done before, by a request whose response was lost.
+		{data: `false`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `0`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable, drift: []cardwire.Drift{{"data", "number for boolean"}}},
+		{data: `"0"`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable, drift: []cardwire.Drift{{"data", "string for boolean"}}},
+		{data: `"False"`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `-0`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `0.0`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `0e5`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `" false"`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `"0.0"`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `""`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `null`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable, drift: []cardwire.Drift{{"data", "null for boolean"}}},
+		{data: `2`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `"true"`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
+		{data: `{}`, outcome: cardwire.OutcomeUnknown, cause: cardwire.ErrUnreadable},
 	}
 	for name, adjust := range adjustments {
 		for _, tc := range cases {
 			t.Run(name+" "+tc.data, func(t *testing.T) {
 				t.Parallel()
-				observe, drift := driftsOf()
-				err := adjust(t.Context(), answered(t, anything, success(tc.data), observe), operationID)
+				observe, drift := wiretest.Drifts()
+				err := adjust(t.Context(), wiretest.Respond(t, wiretest.Anything, wiretest.Success(tc.data), observe), wiretest.OperationID)
 				assert.Equal(t, tc.drift, *drift)
 				if tc.cause == nil {
 					require.NoError(t, err)
 					return
 				}
 				require.ErrorIs(t, err, tc.cause)
-				e := failure(t, err)
+				e := wiretest.Failure(t, err)
 				assert.Equal(t, tc.outcome, e.Outcome)
 				assert.Equal(t, name, e.Op)
-				assert.Equal(t, operationID, e.Reference)
+				assert.Equal(t, wiretest.OperationID, e.Reference)
 			})
 		}
 	}
@@ -336,13 +305,13 @@ func TestAdjustmentAnswers(t *testing.T) {
 
 func TestRetryOperationNeedsAnAction(t *testing.T) {
 	t.Parallel()
-	profile := DefaultProfile()
+	profile := cardwire.DefaultProfile()
 	profile.RetryAction = ""
-	err := unasked(t, WithProfile(func(own *Profile) { *own = profile })).RetryOperation(t.Context(), operationID)
-	refusedBeforehand(t, err, "Profile.RetryAction")
+	err := wiretest.Unasked(t, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile })).RetryOperation(t.Context(), wiretest.OperationID)
+	wiretest.RefusedBeforehand(t, err, "Profile.RetryAction")
 }
 
-// hostileIDs are no identifiers: they would be another place, or another text,
+// hostileIDs are no identifiers: they would be another place, or another string,
 // when they arrive.
 var hostileIDs = map[string]string{
 	"empty": "", "dot": ".", "dots": "..", "slash": "a/b", "only a slash": "/", "backslash": `a\b`,
@@ -353,39 +322,39 @@ var hostileIDs = map[string]string{
 
 func TestHostileIdentifiersAreNotSent(t *testing.T) {
 	t.Parallel()
-	calls := map[string]func(context.Context, *Client, string) error{
-		"cardID": func(ctx context.Context, c *Client, id string) error {
+	calls := map[string]func(context.Context, *cardwire.Client, string) error{
+		"cardID": func(ctx context.Context, c *cardwire.Client, id string) error {
 			_, err := c.GetCard(ctx, id)
 			return err
 		},
-		"orderID": func(ctx context.Context, c *Client, id string) error {
+		"orderID": func(ctx context.Context, c *cardwire.Client, id string) error {
 			_, err := c.GetCardByOrder(ctx, id)
 			return err
 		},
-		"cardID of secrets": func(ctx context.Context, c *Client, id string) error {
+		"cardID of secrets": func(ctx context.Context, c *cardwire.Client, id string) error {
 			_, err := c.GetCardSecrets(ctx, id)
 			return err
 		},
-		"CardID": func(ctx context.Context, c *Client, id string) error {
-			_, err := c.FreezeCard(ctx, FreezeCardParams{CardID: id, ClientTransactionID: freezeID})
+		"CardID": func(ctx context.Context, c *cardwire.Client, id string) error {
+			_, err := c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: id, ClientTransactionID: wiretest.FreezeID})
 			return err
 		},
-		"SubAccountID": func(ctx context.Context, c *Client, id string) error {
+		"SubAccountID": func(ctx context.Context, c *cardwire.Client, id string) error {
 			if id == "" {
 				id = "." // "" selects all
 			}
-			_, err := c.ListCards(ctx, ListCardsParams{SubAccountID: id})
+			_, err := c.ListCards(ctx, cardwire.ListCardsParams{SubAccountID: id})
 			return err
 		},
 	}
-	profile := DefaultProfile()
+	profile := cardwire.DefaultProfile()
 	profile.SubAccountParam = "sub"
 	for parameter, call := range calls {
 		for name, id := range hostileIDs {
 			t.Run(parameter+", "+name, func(t *testing.T) {
 				t.Parallel()
-				err := call(t.Context(), unasked(t, WithProfile(func(own *Profile) { *own = profile })), id)
-				refusedBeforehand(t, err, strings.Fields(parameter)[0])
+				err := call(t.Context(), wiretest.Unasked(t, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile })), id)
+				wiretest.RefusedBeforehand(t, err, strings.Fields(parameter)[0])
 				if len(id) > 2 {
 					assert.NotContains(t, err.Error(), id)
 				}
@@ -397,7 +366,7 @@ func TestHostileIdentifiersAreNotSent(t *testing.T) {
 func TestTheLongestIdentifierIsSent(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("a", 128)
-	c := answered(t, "GET /shop/api/v1/cards/info?id="+id, success(edited(t, singleCardText, "card-1", id)))
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id="+id, wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, "card-1", id)))
 	got, err := c.GetCard(t.Context(), id)
 	require.NoError(t, err)
 	assert.Equal(t, id, got.ID)
@@ -406,10 +375,10 @@ func TestTheLongestIdentifierIsSent(t *testing.T) {
 func TestAdjustmentsWantAUUID(t *testing.T) {
 	t.Parallel()
 	ids := map[string]string{
-		"bare": "3f2504e04f8941d39a0c0305e82c3301", "in braces": "{" + operationID + "}", "URN": "urn:uuid:" + operationID,
-		"one digit more": operationID + "0", "one digit less": operationID[:35], "no hex": "g" + operationID[1:],
+		"bare": "3f2504e04f8941d39a0c0305e82c3301", "in braces": "{" + wiretest.OperationID + "}", "URN": "urn:uuid:" + wiretest.OperationID,
+		"one digit more": wiretest.OperationID + "0", "one digit less": wiretest.OperationID[:35], "no hex": "g" + wiretest.OperationID[1:],
 		"hyphen elsewhere": "3f2504e04-f89-41d3-9a0c-0305e82c3301", "nil UUID": "00000000-0000-0000-0000-000000000000",
-		"space": " " + operationID[1:],
+		"space": " " + wiretest.OperationID[1:],
 	}
 	for operation, adjust := range adjustments {
 		for name, id := range hostileIDs {
@@ -418,7 +387,7 @@ func TestAdjustmentsWantAUUID(t *testing.T) {
 		for name, id := range ids {
 			t.Run(operation+", "+name, func(t *testing.T) {
 				t.Parallel()
-				refusedBeforehand(t, adjust(t.Context(), unasked(t), id), "clientTransactionID")
+				wiretest.RefusedBeforehand(t, adjust(t.Context(), wiretest.Unasked(t), id), "clientTransactionID")
 			})
 		}
 	}
@@ -432,8 +401,8 @@ func TestFreezeCardRefusesReferencesThatAreNotVisibleText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := unasked(t).FreezeCard(t.Context(), FreezeCardParams{CardID: "card-1", ClientTransactionID: id})
-			refusedBeforehand(t, err, "ClientTransactionID")
+			_, err := wiretest.Unasked(t).FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: id})
+			wiretest.RefusedBeforehand(t, err, "ClientTransactionID")
 		})
 	}
 }
@@ -444,96 +413,101 @@ func TestCardQuirks(t *testing.T) {
 	const address = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048","addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
 	cases := map[string]struct {
 		old, replacement string
-		change           func(*Card) // of the value wanted
-		drift            []Drift
+		change           func(*cardwire.Card) // of the value wanted
+		drift            []cardwire.Drift
 	}{
-		"escaped slash": {`"08/2027"`, `"08\/2027"`, func(*Card) {}, nil},
-		"escaped letter": {`"Maria Silva"`, `"Andr\u00e9 \ud83d\ude00"`, func(c *Card) {
+		"escaped slash": {`"08/2027"`, `"08\/2027"`, func(*cardwire.Card) {}, nil},
+		"escaped letter": {`"Maria Silva"`, `"Andr\u00e9 \ud83d\ude00"`, func(c *cardwire.Card) {
 			c.HolderUsername = "André 😀"
 		}, nil},
-		"number with a zero in front": {`"123"`, `"007"`, func(c *Card) { c.CVV = sealCVV([]byte("007")) }, nil},
-		"CVV of four digits":          {`"123"`, `"1234"`, func(c *Card) { c.CVV = sealCVV([]byte("1234")) }, nil},
-		"masked number":               {`4931930000001234`, `493193******1234`, func(c *Card) { c.Number = sealNumber([]byte("493193******1234")) }, nil},
-		"masked CVV":                  {`"123"`, `"***"`, func(c *Card) { c.CVV = sealCVV([]byte("***")) }, nil},
-		"masked expiry":               {`"08/2027"`, `"**/****"`, func(c *Card) { c.Expiry = Expiry{} }, nil},
-		"no address":                  {address, `[]`, func(c *Card) { c.HolderAddress = nil }, nil},
-		"no address, spaced":          {address, "[ \n]", func(c *Card) { c.HolderAddress = nil }, nil},
-		"no address, as {}": {address, `{ }`, func(c *Card) { c.HolderAddress = nil },
-			[]Drift{{"data.data[].holder_address", "empty object for array"}}},
-		"no address, as null": {address, `null`, func(c *Card) { c.HolderAddress = nil },
-			[]Drift{{"data.data[].holder_address", "null for object"}}},
-		"address with little in it": {address, `{"city":"Porto"}`, func(c *Card) { c.HolderAddress = &Address{City: "Porto"} }, []Drift{
+		"number with a zero in front": {`"123"`, `"007"`, func(c *cardwire.Card) { c.CVV = wiretest.CVV(t, "007") }, nil},
+		"CVV of four digits":          {`"123"`, `"1234"`, func(c *cardwire.Card) { c.CVV = wiretest.CVV(t, "1234") }, nil},
+		"masked number":               {`4931930000001234`, `493193******1234`, func(c *cardwire.Card) { c.Number = wiretest.CardNumber(t, "493193******1234") }, nil},
+		"masked CVV":                  {`"123"`, `"***"`, func(c *cardwire.Card) { c.CVV = wiretest.CVV(t, "***") }, nil},
+		"masked expiry":               {`"08/2027"`, `"**/****"`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, nil},
+		"no address":                  {address, `[]`, func(c *cardwire.Card) { c.HolderAddress = nil }, nil},
+		"no address, spaced":          {address, "[ \n]", func(c *cardwire.Card) { c.HolderAddress = nil }, nil},
+		"no address, as {}": {address, `{ }`, func(c *cardwire.Card) { c.HolderAddress = nil },
+			[]cardwire.Drift{{"data.data[].holder_address", "empty object for array"}}},
+		"no address, as null": {address, `null`, func(c *cardwire.Card) { c.HolderAddress = nil },
+			[]cardwire.Drift{{"data.data[].holder_address", "null for object"}}},
+		"address with little in it": {address, `{"city":"Porto"}`, func(c *cardwire.Card) { c.HolderAddress = &cardwire.Address{City: "Porto"} }, []cardwire.Drift{
 			{"data.data[].holder_address.state", "missing field"},
 			{"data.data[].holder_address.country", "missing field"},
 			{"data.data[].holder_address.postalCode", "missing field"},
 			{"data.data[].holder_address.addressLine1", "missing field"},
 			{"data.data[].holder_address.addressLine2", "missing field"},
 		}},
-		"null label":           {`"team A"`, `null`, func(c *Card) { c.Label = "" }, nil},
-		"null remark":          {`"keep"`, `null`, func(c *Card) { c.Remark = "" }, nil},
-		"null reason":          {`"lost"`, `null`, func(c *Card) { c.DestroyReason = "" }, nil},
-		"null waybill number":  {`"WB-9"`, `null`, func(c *Card) { c.PlatformWaybillNumber = "" }, nil},
-		"null waybill company": {`"CTT"`, `null`, func(c *Card) { c.PlatformWaybillCompany = "" }, nil},
-		"null nickname": {`"travel"`, `null`, func(c *Card) { c.Nickname = "" },
-			[]Drift{{"data.data[].nickname", "null for string"}}},
-		"empty phone":                {`"912345678"`, `""`, func(c *Card) { c.HolderPhone = "" }, nil},
-		"empty phone code":           {`"+351"`, `""`, func(c *Card) { c.HolderPhoneCode = "" }, nil},
-		"phone code without a plus":  {`"+351"`, `"351"`, func(c *Card) { c.HolderPhoneCode = "351" }, nil},
-		"empty mail address":         {`"maria@example.com"`, `""`, func(c *Card) { c.HolderEmail = "" }, nil},
-		"BIN of eight digits":        {`"493193"`, `"49319300"`, func(c *Card) { c.CardBIN = "49319300" }, nil},
-		"amount of another scale":    {`"123.450"`, `"-0.5"`, func(c *Card) { c.Available = dec("-0.5") }, nil},
-		"amount without a fraction":  {`"123.450"`, `"123"`, func(c *Card) { c.Available = dec("123") }, nil},
-		"number with an exponent":    {`7.25`, `725e-2`, func(c *Card) { c.Pending = dec("7.25") }, nil},
-		"amount beyond 64 bits":      {`"123.450"`, `"12345678901234567890.123"`, func(c *Card) { c.Available = dec("12345678901234567890.123") }, nil},
-		"status that is not listed":  {`"status":1,`, `"status":9,`, func(c *Card) { c.Status = 9 }, nil},
-		"status below zero":          {`"status":1,`, `"status":-1,`, func(c *Card) { c.Status = CardLocked }, nil},
-		"amount as a number":         {`"123.450"`, `123.450`, func(*Card) {}, []Drift{{"data.data[].available", "number for string"}}},
-		"fee as a number":            {`"1.50"`, `1.5`, func(c *Card) { c.Fee = dec("1.5") }, []Drift{{"data.data[].fee", "number for string"}}},
-		"number as an amount":        {`7.25`, `"7.25"`, func(*Card) {}, []Drift{{"data.data[].pending", "string for number"}}},
-		"id as a number":             {`"card-1"`, `12`, func(c *Card) { c.ID = "12" }, []Drift{{"data.data[].id", "number for string"}}},
-		"trade id as a number":       {`"trade-2"`, `12`, func(c *Card) { c.TradeID = "12" }, []Drift{{"data.data[].trade_id", "number for string"}}},
-		"card BIN as a number":       {`"493193"`, `493193`, func(*Card) {}, []Drift{{"data.data[].card_bin", "number for string"}}},
-		"card number as a number":    {`"4931930000001234"`, `4931930000001234`, func(*Card) {}, []Drift{{"data.data[].card_no", "number for string"}}},
-		"phone as a number":          {`"912345678"`, `912345678`, func(*Card) {}, []Drift{{"data.data[].holder_phone", "number for string"}}},
-		"phone code as a number":     {`"+351"`, `351`, func(c *Card) { c.HolderPhoneCode = "351" }, []Drift{{"data.data[].holder_phone_code", "number for string"}}},
-		"postal code as a number":    {`"1100-048"`, `1100`, func(c *Card) { c.HolderAddress.PostalCode = "1100" }, []Drift{{"data.data[].holder_address.postalCode", "number for string"}}},
-		"BIN identifier as text":     {`37`, `"37"`, func(*Card) {}, []Drift{{"data.data[].bin_id", "string for number"}}},
-		"BIN identifier as null":     {`37`, `null`, func(c *Card) { c.BINID = 0 }, []Drift{{"data.data[].bin_id", "null for number"}}},
-		"status as text":             {`"status":1,`, `"status":"1",`, func(*Card) {}, []Drift{{"data.data[].status", "string for number"}}},
-		"flag 0":                     {`"physical":1`, `"physical":0`, func(c *Card) { c.Physical = false }, nil},
-		"flag as text":               {`"physical":1`, `"physical":"1"`, func(*Card) {}, []Drift{{"data.data[].physical", "string for number"}}},
-		"flag 0 as text":             {`"physical":1`, `"physical":"0"`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "string for number"}}},
-		"flag true":                  {`"physical":1`, `"physical":true`, func(*Card) {}, []Drift{{"data.data[].physical", "boolean for number"}}},
-		"flag false":                 {`"physical":1`, `"physical":false`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "boolean for number"}}},
-		"flag 2":                     {`"physical":1`, `"physical":2`, func(*Card) {}, []Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
-		"flag null":                  {`"physical":1`, `"physical":null`, func(c *Card) { c.Physical = false }, []Drift{{"data.data[].physical", "null for number"}}},
-		"empty time":                 {`"2026-06-07 08:09:10"`, `""`, func(c *Card) { c.UpdateTime = DateTime{} }, []Drift{{"data.data[].update_time", "empty string"}}},
-		"null expiry":                {`"08/2027"`, `null`, func(c *Card) { c.Expiry = Expiry{} }, []Drift{{"data.data[].expire_date", "null for string"}}},
-		"missing nickname":           {`"nickname":"travel",`, ``, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].nickname", "missing field"}}},
-		"missing status":             {`"status":1,`, ``, func(c *Card) { c.Status = 0 }, []Drift{{"data.data[].status", "missing field"}}},
-		"unknown field":              {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*Card) {}, []Drift{{"data.data[].*", "unknown field"}}},
-		"member in upper case":       {`"nickname"`, `"Nickname"`, func(c *Card) { c.Nickname = "" }, []Drift{{"data.data[].*", "unknown field"}, {"data.data[].nickname", "missing field"}}},
-		"members of the single form": {`"fee":`, `"account_status":5,"fee":`, func(c *Card) { c.AccountStatus = 5 }, nil},
+		"null label":           {`"team A"`, `null`, func(c *cardwire.Card) { c.Label = "" }, nil},
+		"null remark":          {`"keep"`, `null`, func(c *cardwire.Card) { c.Remark = "" }, nil},
+		"null reason":          {`"lost"`, `null`, func(c *cardwire.Card) { c.DestroyReason = "" }, nil},
+		"null waybill number":  {`"WB-9"`, `null`, func(c *cardwire.Card) { c.PlatformWaybillNumber = "" }, nil},
+		"null waybill company": {`"CTT"`, `null`, func(c *cardwire.Card) { c.PlatformWaybillCompany = "" }, nil},
+		"null nickname": {`"travel"`, `null`, func(c *cardwire.Card) { c.Nickname = "" },
+			[]cardwire.Drift{{"data.data[].nickname", "null for string"}}},
+		"empty phone":               {`"912345678"`, `""`, func(c *cardwire.Card) { c.HolderPhone = "" }, nil},
+		"empty phone code":          {`"+351"`, `""`, func(c *cardwire.Card) { c.HolderPhoneCode = "" }, nil},
+		"phone code without a plus": {`"+351"`, `"351"`, func(c *cardwire.Card) { c.HolderPhoneCode = "351" }, nil},
+		"empty mail address":        {`"maria@example.com"`, `""`, func(c *cardwire.Card) { c.HolderEmail = "" }, nil},
+		"BIN of eight digits":       {`"493193"`, `"49319300"`, func(c *cardwire.Card) { c.CardBIN = "49319300" }, nil},
+		"amount of another scale":   {`"123.450"`, `"-0.5"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("-0.5") }, nil},
+		"amount without a fraction": {`"123.450"`, `"123"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("123") }, nil},
+		"number with an exponent":   {`7.25`, `725e-2`, func(c *cardwire.Card) { c.Pending = wiretest.Dec("7.25") }, nil},
+		"amount beyond 64 bits":     {`"123.450"`, `"12345678901234567890.123"`, func(c *cardwire.Card) { c.Available = wiretest.Dec("12345678901234567890.123") }, nil},
+		"status that is not listed": {`"status":1,`, `"status":9,`, func(c *cardwire.Card) { c.Status = 9 }, nil},
+		"status below zero":         {`"status":1,`, `"status":-1,`, func(c *cardwire.Card) { c.Status = cardwire.CardLocked }, nil},
+		"amount as a number":        {`"123.450"`, `123.450`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].available", "number for string"}}},
+		"fee as a number":           {`"1.50"`, `1.5`, func(c *cardwire.Card) { c.Fee = wiretest.Dec("1.5") }, []cardwire.Drift{{"data.data[].fee", "number for string"}}},
+		"number as an amount":       {`7.25`, `"7.25"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].pending", "string for number"}}},
+		"id as a number":            {`"card-1"`, `12`, func(c *cardwire.Card) { c.ID = "12" }, []cardwire.Drift{{"data.data[].id", "number for string"}}},
+		"trade id as a number":      {`"trade-2"`, `12`, func(c *cardwire.Card) { c.TradeID = "12" }, []cardwire.Drift{{"data.data[].trade_id", "number for string"}}},
+		"card BIN as a number":      {`"493193"`, `493193`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].card_bin", "number for string"}}},
+		"card number as a number":   {`"4931930000001234"`, `4931930000001234`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].card_no", "number for string"}}},
+		"phone as a number":         {`"912345678"`, `912345678`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].holder_phone", "number for string"}}},
+		"phone code as a number":    {`"+351"`, `351`, func(c *cardwire.Card) { c.HolderPhoneCode = "351" }, []cardwire.Drift{{"data.data[].holder_phone_code", "number for string"}}},
+		"postal code as a number":   {`"1100-048"`, `1100`, func(c *cardwire.Card) { c.HolderAddress.PostalCode = "1100" }, []cardwire.Drift{{"data.data[].holder_address.postalCode", "number for string"}}},
+		"BIN identifier as text":    {`37`, `"37"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].bin_id", "string for number"}}},
+		"BIN identifier as null":    {`37`, `null`, func(c *cardwire.Card) { c.BINID = 0 }, []cardwire.Drift{{"data.data[].bin_id", "null for number"}}},
+		"status as text":            {`"status":1,`, `"status":"1",`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].status", "string for number"}}},
+		"flag 0":                    {`"physical":1`, `"physical":0`, func(c *cardwire.Card) { c.Physical = false }, nil},
+		"flag as text":              {`"physical":1`, `"physical":"1"`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "string for number"}}},
+		"flag 0 as text":            {`"physical":1`, `"physical":"0"`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "string for number"}}},
+		"flag true":                 {`"physical":1`, `"physical":true`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "boolean for number"}}},
+		"flag false":                {`"physical":1`, `"physical":false`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "boolean for number"}}},
+		"flag 2":                    {`"physical":1`, `"physical":2`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].physical", "flag other than 0 and 1"}}},
+		"flag null":                 {`"physical":1`, `"physical":null`, func(c *cardwire.Card) { c.Physical = false }, []cardwire.Drift{{"data.data[].physical", "null for number"}}},
+		"empty expiry":              {`"08/2027"`, `""`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "empty string"}}},
+		"empty creation time":       {`"2026-01-02 03:04:05"`, `""`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "empty string"}}},
+		"zero date":                 {`"2026-01-02 03:04:05"`, `"0000-00-00"`, func(c *cardwire.Card) { c.CreateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].create_time", "zero date"}}},
+		"null time":                 {`"2026-06-07 08:09:10"`, `null`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "null for string"}}},
+		"zero date and time":        {`"2026-06-07 08:09:10"`, `"0000-00-00 00:00:00"`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "zero date"}}},
+		"empty time":                {`"2026-06-07 08:09:10"`, `""`, func(c *cardwire.Card) { c.UpdateTime = cardwire.DateTime{} }, []cardwire.Drift{{"data.data[].update_time", "empty string"}}},
+		"null expiry":               {`"08/2027"`, `null`, func(c *cardwire.Card) { c.Expiry = cardwire.Expiry{} }, []cardwire.Drift{{"data.data[].expire_date", "null for string"}}},
+		"missing nickname":          {`"nickname":"travel",`, ``, func(c *cardwire.Card) { c.Nickname = "" }, []cardwire.Drift{{"data.data[].nickname", "missing field"}}},
+		"missing status":            {`"status":1,`, ``, func(c *cardwire.Card) { c.Status = 0 }, []cardwire.Drift{{"data.data[].status", "missing field"}}},
+		"unknown field":             {`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, func(*cardwire.Card) {}, []cardwire.Drift{{"data.data[].*", "unknown field"}}},
+		"field in upper case":       {`"nickname"`, `"Nickname"`, func(c *cardwire.Card) { c.Nickname = "" }, []cardwire.Drift{{"data.data[].*", "unknown field"}, {"data.data[].nickname", "missing field"}}},
+		"fields of the single form": {`"fee":`, `"account_status":5,"fee":`, func(c *cardwire.Card) { c.AccountStatus = 5 }, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := listedCardWanted(t)
 			tc.change(&want)
-			page := &CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{want}}
-			readsQuirk(t, anything, pageText(edited(t, listedCardText, tc.old, tc.replacement)), listAll, page, tc.drift)
+			page := &cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{want}}
+			wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Page(wiretest.Edited(t, wiretest.ListedCard, tc.old, tc.replacement)), listAll, page, tc.drift)
 		})
 	}
 }
 
 // listAll and ofCard give methods with a parameter the form of those without.
 
-func listAll(c *Client, ctx context.Context, opts ...CallOption) (*CardPage, error) { //nolint:revive // a method's form
-	return c.ListCards(ctx, ListCardsParams{}, opts...)
+func listAll(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*cardwire.CardPage, error) { //nolint:revive // a method's form
+	return c.ListCards(ctx, cardwire.ListCardsParams{}, opts...)
 }
 
-func ofCard[T any](read func(*Client, context.Context, string, ...CallOption) (T, error)) func(*Client, context.Context, ...CallOption) (T, error) {
-	return func(c *Client, ctx context.Context, opts ...CallOption) (T, error) {
+func ofCard[T any](read func(*cardwire.Client, context.Context, string, ...cardwire.CallOption) (T, error)) func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error) {
+	return func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (T, error) {
 		return read(c, ctx, "card-1", opts...)
 	}
 }
@@ -543,34 +517,34 @@ func TestSingleCardQuirks(t *testing.T) {
 	const scenes = `[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`
 	cases := map[string]struct {
 		old, replacement string
-		change           func(*Card)
-		drift            []Drift
+		change           func(*cardwire.Card)
+		drift            []cardwire.Drift
 	}{
-		"no scenes": {scenes, `[]`, func(c *Card) { c.ConsumptionSceneConfig = []ConsumptionScene{} }, nil},
-		"null scenes": {scenes, `null`, func(c *Card) { c.ConsumptionSceneConfig = nil },
-			[]Drift{{"data.consumption_scene_config", "null for array"}}},
-		"channel as text": {`"channel_id":71`, `"channel_id":"71"`, func(*Card) {},
-			[]Drift{{"data.consumption_scene_config[].channel_id", "string for number"}}},
-		"scene without a name": {`"name":"shop",`, ``, func(c *Card) { c.ConsumptionSceneConfig[1].Name = "" },
-			[]Drift{{"data.consumption_scene_config[].name", "missing field"}}},
-		"missing account status": {`"account_status":5,`, ``, func(c *Card) { c.AccountStatus = 0 },
-			[]Drift{{"data.account_status", "missing field"}}},
-		"members of the list": {`"fee":`, `"bin_id":37,"nickname":"travel","fee":`, func(c *Card) { c.BINID, c.Nickname = 37, "travel" }, nil},
+		"no scenes": {scenes, `[]`, func(c *cardwire.Card) { c.ConsumptionSceneConfig = []cardwire.ConsumptionScene{} }, nil},
+		"null scenes": {scenes, `null`, func(c *cardwire.Card) { c.ConsumptionSceneConfig = nil },
+			[]cardwire.Drift{{"data.consumption_scene_config", "null for array"}}},
+		"channel as text": {`"channel_id":71`, `"channel_id":"71"`, func(*cardwire.Card) {},
+			[]cardwire.Drift{{"data.consumption_scene_config[].channel_id", "string for number"}}},
+		"scene without a name": {`"name":"shop",`, ``, func(c *cardwire.Card) { c.ConsumptionSceneConfig[1].Name = "" },
+			[]cardwire.Drift{{"data.consumption_scene_config[].name", "missing field"}}},
+		"missing account status": {`"account_status":5,`, ``, func(c *cardwire.Card) { c.AccountStatus = 0 },
+			[]cardwire.Drift{{"data.account_status", "missing field"}}},
+		"fields of the list": {`"fee":`, `"bin_id":37,"nickname":"travel","fee":`, func(c *cardwire.Card) { c.BINID, c.Nickname = 37, "travel" }, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := singleCardWanted(t)
 			tc.change(&want)
-			reply := success(edited(t, singleCardText, tc.old, tc.replacement))
-			readsQuirk(t, anything, reply, ofCard((*Client).GetCard), &want, tc.drift)
+			response := wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, tc.old, tc.replacement))
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, ofCard((*cardwire.Client).GetCard), &want, tc.drift)
 		})
 	}
 }
 
-func TestMembersMayComeInAnyOrder(t *testing.T) {
+func TestFieldsMayComeInAnyOrder(t *testing.T) {
 	t.Parallel()
-	c := answered(t, anything, `{"data":{"data":[{"platform_waybill_company":"CTT","nickname":"travel","id":"card-1",`+
+	c := wiretest.Respond(t, wiretest.Anything, `{"data":{"data":[{"platform_waybill_company":"CTT","nickname":"travel","id":"card-1",`+
 		`"status":1,"pending":7.25,"trade_id":"trade-2","frozen":3,"label":"team A","available":"123.450",`+
 		`"physical_status":2,"bin_id":37,"fee":"1.50","card_bin":"493193","cvv":"123","card_no":"4931930000001234",`+
 		`"holder_address":{"addressLine2":"2 Esq","state":"Lisboa","city":"Lisbon","addressLine1":"Rua Augusta 5","postalCode":"1100-048","country":"PT"},`+
@@ -578,30 +552,30 @@ func TestMembersMayComeInAnyOrder(t *testing.T) {
 		`"holder_username":"Maria Silva","holder_phone_code":"+351","remark":"keep","destory_reason":"lost",`+
 		`"holder_email":"maria@example.com","platform_waybill_number":"WB-9","deliver_status":3,"physical":1,`+
 		`"holder_phone":"912345678"}],"last_page":3,"current_page":1,"total":41,"per_page":20},"msg":"success","code":200}`,
-		WithStrictDrift())
-	got, err := c.ListCards(t.Context(), ListCardsParams{})
+		cardwire.WithStrictDrift())
+	got, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
-	assert.Equal(t, &CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{listedCardWanted(t)}}, got)
+	assert.Equal(t, &cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{listedCardWanted(t)}}, got)
 }
 
 func TestCardSecretsQuirks(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		old, replacement string
-		change           func(*CardSecrets)
-		drift            []Drift
+		change           func(*cardwire.CardSecrets)
+		drift            []cardwire.Drift
 	}{
-		"escaped ciphertext": {`q83vAQ==`, `q8\/vAQ==`, func(s *CardSecrets) { s.PAN = sealPAN([]byte("q8/vAQ==")) }, nil},
-		"null number":        {`"493193******1234"`, `null`, func(s *CardSecrets) { s.Number = CardNumber{} }, []Drift{{"data.card_no", "null for string"}}},
-		"missing CVV":        {`"cvv":"***",`, ``, func(s *CardSecrets) { s.CVV = CVV{} }, []Drift{{"data.cvv", "missing field"}}},
+		"escaped ciphertext": {`q83vAQ==`, `q8\/vAQ==`, func(s *cardwire.CardSecrets) { s.PAN = wiretest.EncryptedPAN(t, "q8/vAQ==") }, nil},
+		"null number":        {`"493193******1234"`, `null`, func(s *cardwire.CardSecrets) { s.Number = cardwire.CardNumber{} }, []cardwire.Drift{{"data.card_no", "null for string"}}},
+		"missing CVV":        {`"cvv":"***",`, ``, func(s *cardwire.CardSecrets) { s.CVV = cardwire.CVV{} }, []cardwire.Drift{{"data.cvv", "missing field"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := secretsWanted(t)
 			tc.change(&want)
-			reply := success(edited(t, secretsText, tc.old, tc.replacement))
-			readsQuirk(t, anything, reply, ofCard((*Client).GetCardSecrets), &want, tc.drift)
+			response := wiretest.Success(wiretest.Edited(t, wiretest.CardSecrets, tc.old, tc.replacement))
+			wiretest.ReadsQuirk(t, wiretest.Anything, response, ofCard((*cardwire.Client).GetCardSecrets), &want, tc.drift)
 		})
 	}
 }
@@ -653,21 +627,21 @@ func TestUnreadableCards(t *testing.T) {
 		"current page null":       {`"current_page":1`, `"current_page":null`, "data.current_page"},
 		"last page missing":       {`"last_page":3,`, ``, "data.last_page"},
 		"last page null":          {`"last_page":3`, `"last_page":null`, "data.last_page"},
-		"rows missing":            {`,"data":[` + listedCardText + `]`, ``, "data.data"},
-		"rows null":               {`[` + listedCardText + `]`, `null`, "data.data"},
-		"rows an object":          {`[` + listedCardText + `]`, `{}`, "data.data"},
-		"a row that is null":      {listedCardText, `null`, "data.data[]"},
-		"the page an array":       {pageText(listedCardText), success(`[]`), "data"},
-		"the page null":           {pageText(listedCardText), success(`null`), "data"},
+		"rows missing":            {`,"data":[` + wiretest.ListedCard + `]`, ``, "data.data"},
+		"rows null":               {`[` + wiretest.ListedCard + `]`, `null`, "data.data"},
+		"rows an object":          {`[` + wiretest.ListedCard + `]`, `{}`, "data.data"},
+		"a row that is null":      {wiretest.ListedCard, `null`, "data.data[]"},
+		"the page an array":       {wiretest.Page(wiretest.ListedCard), wiretest.Success(`[]`), "data"},
+		"the page null":           {wiretest.Page(wiretest.ListedCard), wiretest.Success(`null`), "data"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := answered(t, anything, edited(t, pageText(listedCardText), tc.old, tc.replacement))
-			got, err := c.ListCards(t.Context(), ListCardsParams{})
+			c := wiretest.Respond(t, wiretest.Anything, wiretest.Edited(t, wiretest.Page(wiretest.ListedCard), tc.old, tc.replacement))
+			got, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
-			unreadableAt(t, err, tc.path)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			wiretest.UnreadableAt(t, err, tc.path)
 		})
 	}
 }
@@ -679,15 +653,15 @@ func TestUnreadableSingleCardsAndSecrets(t *testing.T) {
 		"available missing":   {`"available":"123.450",`, ``, "data.available"},
 		"fee null":            {`"1.50"`, `null`, "data.fee"},
 		"scenes as an object": {`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{}`, "data.consumption_scene_config"},
-		"the card an array":   {singleCardText, `[]`, "data"},
-		"the card false":      {singleCardText, `false`, "data"},
+		"the card an array":   {wiretest.SingleCard, `[]`, "data"},
+		"the card false":      {wiretest.SingleCard, `false`, "data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(edited(t, singleCardText, tc.old, tc.replacement))).GetCard(t.Context(), "card-1")
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, tc.old, tc.replacement))).GetCard(t.Context(), "card-1")
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
-			unreadableAt(t, err, tc.path)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			wiretest.UnreadableAt(t, err, tc.path)
 		})
 	}
 	for name, tc := range map[string]struct{ old, replacement, path string }{
@@ -696,14 +670,14 @@ func TestUnreadableSingleCardsAndSecrets(t *testing.T) {
 		"null ciphertext":       {`"q83vAQ=="`, `null`, "data.pan"},
 		"ciphertext a number":   {`"q83vAQ=="`, `12`, "data.pan"},
 		"letters in the number": {`493193******1234`, `493193xxxxxx1234`, "data.card_no"},
-		"the secrets null":      {secretsText, `null`, "data"},
+		"the secrets null":      {wiretest.CardSecrets, `null`, "data"},
 	} {
 		t.Run("secrets, "+name, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(edited(t, secretsText, tc.old, tc.replacement))).GetCardSecrets(t.Context(), "card-1")
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(wiretest.Edited(t, wiretest.CardSecrets, tc.old, tc.replacement))).GetCardSecrets(t.Context(), "card-1")
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
-			unreadableAt(t, err, tc.path)
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			wiretest.UnreadableAt(t, err, tc.path)
 		})
 	}
 }
@@ -730,21 +704,21 @@ func TestCardTypesEncodeUnderTheWireNames(t *testing.T) {
 	t.Parallel()
 	card := listedCardWanted(t)
 	card.AccountStatus, card.ConsumptionSceneType = 5, 6
-	card.ConsumptionSceneConfig = []ConsumptionScene{{Name: "online", ChannelID: 71}}
-	noZeroField(t, card)
+	card.ConsumptionSceneConfig = []cardwire.ConsumptionScene{{Name: "online", ChannelID: 71}}
+	wiretest.NoZeroField(t, card)
 	for name, tc := range map[string]struct {
 		value any
 		want  string
 	}{
 		"card":      {card, cardEncoded},
 		"pointer":   {&card, cardEncoded},
-		"zero card": {Card{}, zeroCardEncoded},
+		"zero card": {cardwire.Card{}, zeroCardEncoded},
 		"page": {
-			CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []Card{card}},
+			cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{card}},
 			`{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[` + cardEncoded + `]}`,
 		},
-		"empty page": {CardPage{}, `{"total":0,"per_page":0,"current_page":0,"last_page":0,"data":[]}`},
-		"scene":      {ConsumptionScene{Name: "online", ChannelID: 71}, `{"name":"online","channel_id":71}`},
+		"empty page": {cardwire.CardPage{}, `{"total":0,"per_page":0,"current_page":0,"last_page":0,"data":[]}`},
+		"scene":      {cardwire.ConsumptionScene{Name: "online", ChannelID: 71}, `{"name":"online","channel_id":71}`},
 		"secrets":    {secretsWanted(t), `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"***"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -756,63 +730,63 @@ func TestCardTypesEncodeUnderTheWireNames(t *testing.T) {
 	}
 }
 
-func TestCardTypesDecodeAsStrictlyAsAReply(t *testing.T) {
+func TestCardTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 	t.Parallel()
 	t.Run("listed card", func(t *testing.T) {
 		t.Parallel()
-		var card Card
-		require.NoError(t, json.Unmarshal([]byte(listedCardText), &card))
+		var card cardwire.Card
+		require.NoError(t, json.Unmarshal([]byte(wiretest.ListedCard), &card))
 		assert.Equal(t, listedCardWanted(t), card)
 	})
 	t.Run("single card", func(t *testing.T) {
 		t.Parallel()
-		var card Card
-		require.NoError(t, json.Unmarshal([]byte(singleCardText), &card))
+		var card cardwire.Card
+		require.NoError(t, json.Unmarshal([]byte(wiretest.SingleCard), &card))
 		assert.Equal(t, singleCardWanted(t), card)
 	})
 	t.Run("page", func(t *testing.T) {
 		t.Parallel()
-		var page CardPage
-		require.NoError(t, json.Unmarshal([]byte(`{"total":41,"per_page":20,"current_page":2,"last_page":3,"data":[`+listedCardText+`]}`), &page))
-		assert.Equal(t, CardPage{Total: 41, PerPage: 20, CurrentPage: 2, LastPage: 3, Cards: []Card{listedCardWanted(t)}}, page)
+		var page cardwire.CardPage
+		require.NoError(t, json.Unmarshal([]byte(`{"total":41,"per_page":20,"current_page":2,"last_page":3,"data":[`+wiretest.ListedCard+`]}`), &page))
+		assert.Equal(t, cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 2, LastPage: 3, Cards: []cardwire.Card{listedCardWanted(t)}}, page)
 	})
 	t.Run("secrets", func(t *testing.T) {
 		t.Parallel()
-		var secrets CardSecrets
-		require.NoError(t, json.Unmarshal([]byte(secretsText), &secrets))
+		var secrets cardwire.CardSecrets
+		require.NoError(t, json.Unmarshal([]byte(wiretest.CardSecrets), &secrets))
 		assert.Equal(t, secretsWanted(t), secrets)
 	})
 	t.Run("scene", func(t *testing.T) {
 		t.Parallel()
-		var scene ConsumptionScene
+		var scene cardwire.ConsumptionScene
 		require.NoError(t, json.Unmarshal([]byte(`{"name":"online","channel_id":71}`), &scene))
-		assert.Equal(t, ConsumptionScene{Name: "online", ChannelID: 71}, scene)
+		assert.Equal(t, cardwire.ConsumptionScene{Name: "online", ChannelID: 71}, scene)
 	})
 	for name, tc := range map[string]struct {
 		into any
 		text string
 	}{
-		"card without id":       {&Card{}, `{"available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`},
-		"card with a repeat":    {&Card{}, shortCard("a", `,"id":"b"`)},
-		"page without rows":     {&CardPage{}, `{"total":41,"per_page":20,"current_page":2,"last_page":3}`},
-		"secrets without a PAN": {&CardSecrets{}, `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****"}`},
-		"scene as a list":       {&ConsumptionScene{}, `[]`},
+		"card without id":       {&cardwire.Card{}, `{"available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`},
+		"card with a repeat":    {&cardwire.Card{}, wiretest.ShortCard("a", `,"id":"b"`)},
+		"page without rows":     {&cardwire.CardPage{}, `{"total":41,"per_page":20,"current_page":2,"last_page":3}`},
+		"secrets without a PAN": {&cardwire.CardSecrets{}, `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****"}`},
+		"scene as a list":       {&cardwire.ConsumptionScene{}, `[]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), ErrUnreadable)
+			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), cardwire.ErrUnreadable)
 		})
 	}
 }
 
 func TestCardStatus(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[CardStatus]struct {
+	for status, want := range map[cardwire.CardStatus]struct {
 		text    string
 		blocked bool
 	}{
-		CardLocked: {"locked", false}, CardActive: {"active", false}, CardFrozen: {"frozen", true},
-		CardClosed: {"closed", false}, CardClosing: {"closing", false}, CardSuspended: {"suspended", true},
+		cardwire.CardLocked: {"locked", false}, cardwire.CardActive: {"active", false}, cardwire.CardFrozen: {"frozen", true},
+		cardwire.CardClosed: {"closed", false}, cardwire.CardClosing: {"closing", false}, cardwire.CardSuspended: {"suspended", true},
 		-2: {"CardStatus(-2)", false}, 5: {"CardStatus(5)", false},
 	} {
 		t.Run(want.text, func(t *testing.T) {
@@ -852,7 +826,8 @@ func TestDecryptPAN(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			secrets := CardSecrets{Number: sealNumber([]byte(tc.masked)), PAN: sealPAN([]byte(tc.pan))}
+			var secrets cardwire.CardSecrets
+			require.NoError(t, json.Unmarshal([]byte(`{"card_no":"`+tc.masked+`","cvv":"***","expire_date":"**/****","pan":"`+tc.pan+`"}`), &secrets))
 			pan := []byte(tc.decrypted)
 			got, err := secrets.DecryptPAN(func(ciphertext []byte) ([]byte, error) {
 				assert.Equal(t, []byte{0xab, 0xcd, 0xef, 0x01}, ciphertext)
@@ -889,7 +864,7 @@ func TestDecryptPANNeedsAFunction(t *testing.T) {
 // 0 is the status of an active card: no value must not look like it.
 func TestACardWhoseStatusIsNullIsUnreadable(t *testing.T) {
 	t.Parallel()
-	_, err := answered(t, anything, shortPage(1, 1, shortCard("a", `,"status":null`))).ListCards(t.Context(), ListCardsParams{})
-	require.ErrorIs(t, err, ErrUnreadable)
+	_, err := wiretest.Respond(t, wiretest.Anything, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"status":null`))).ListCards(t.Context(), cardwire.ListCardsParams{})
+	require.ErrorIs(t, err, cardwire.ErrUnreadable)
 	require.ErrorContains(t, err, "data.data[].status: expected a status")
 }

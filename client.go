@@ -25,21 +25,13 @@
 //
 // # Did it happen?
 //
-// Every failed call returns an [*Error] whose Outcome reports that:
+// Every failed call returns an [*Error], whose [Outcome] reports whether it happened.
+// [NextStep] turns the error into what to do with the order: a program that does only
+// that ends every order exactly once. The sentinels, for [errors.Is], report why.
 //
-//   - [OutcomeNotSent]: no byte of this call left. Leave the order as it was, and call
-//     again.
-//   - [OutcomeRefused]: the service refused. Nothing happened; correct the request.
-//   - [OutcomeExecuted]: the service accepted, and only its response could not be read
-//     or is not what was asked for.
-//   - [OutcomeUnknown]: it may have happened. Ask the service before doing it again: no
-//     operation reads a transfer back.
-//
-// The sentinels [ErrNotSent], [ErrRefused], [ErrExecuted] and [ErrOutcomeUnknown]
-// match them with [errors.Is]; others, like [ErrRateLimited], report why. This package
-// never sends a write twice. It retries reads by [RetryPolicy]. A reference that once
-// ended unknown stays unknown, whatever a later response says; a [Journal] keeps that
-// across crashes and machines.
+// This package never sends a write twice. It retries reads by [RetryPolicy]. A reference
+// that once ended unknown stays unknown, whatever a later response says; a [Journal]
+// keeps that across crashes and machines.
 //
 // # Pages
 //
@@ -145,7 +137,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	engine := transport.New(transport.Config{
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
-		FreshReads: cfg.freshReads, Limit: cfg.limit(),
+		Limit: cfg.limit(),
 	})
 	built := &core{config: cfg, engine: engine}
 	return &Client{func() *core { return built }}, nil
@@ -168,8 +160,8 @@ func (c *config) complete(baseURL, apiKey string) error {
 		return badSetup(err.Error())
 	}
 	c.base = base
-	if c.doer != nil && (c.transport != nil || c.freshReads) {
-		return badSetup("WithTransport and WithFreshConnections cannot be combined with WithHTTPClient")
+	if c.doer != nil && c.transport != nil {
+		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
 	if c.asksForKey {
 		return nil

@@ -16,7 +16,7 @@ const (
 // envelope is the {code, msg, data} that every response is wrapped in. It is read
 // in two phases: data is not read before the code is known to be that of a success.
 type envelope struct {
-	read       func(*wire.Codec)      // reads the operation's data
+	result     result                 // reads the operation's data
 	proves     func(*wire.Codec) bool // data that read refuses proves execution; nil: never
 	code       int
 	message    string
@@ -103,7 +103,7 @@ func (e *envelope) reachData(c *wire.Codec) {
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
-	e.read(c)
+	e.result.read(c)
 	c.Flush()
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err

@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"cmp"
@@ -18,40 +18,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
-
-// allSentinels are all sentinels: an error is compared with each of them, so
-// that one which matches too much is found as well.
-var allSentinels = []struct {
-	name string // in facts
-	err  error
-	text string
-}{
-	{"Unknown", ErrOutcomeUnknown, "cardwire: the outcome is unknown"},
-	{"NotSent", ErrNotSent, "cardwire: nothing was sent"},
-	{"Refused", ErrRefused, "cardwire: the service refused"},
-	{"Executed", ErrExecuted, "cardwire: it was executed"},
-	{"Unauthorized", ErrUnauthorized, "cardwire: the API key was not accepted"},
-	{"NotFound", ErrNotFound, "cardwire: not found"},
-	{"RateLimited", ErrRateLimited, "cardwire: too many requests"},
-	{"InvalidParams", ErrInvalidParams, "cardwire: invalid parameters"},
-	{"Unreadable", ErrUnreadable, "cardwire: the response is unreadable"},
-	{"Setup", ErrSetup, "cardwire: invalid set-up"},
-	{"TooLarge", ErrResponseTooLarge, "cardwire: the response is too large"},
-	{"Redirect", ErrRedirect, "cardwire: the response is a redirect"},
-	{"ParameterIgnored", ErrParameterIgnored, "cardwire: the service ignored a parameter"},
-	{"DuplicateIntent", ErrDuplicateIntent, "cardwire: this reference was used before"},
-	{"OtherBody", ErrOtherBody, "cardwire: this reference was already used for a different request"},
-	{"Drift", ErrDrift, "cardwire: the response deviates from the API"},
-}
 
 func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	t.Parallel()
 	var listed, declared []string
-	for _, s := range allSentinels {
-		assert.EqualError(t, s.err, s.text)
-		listed = append(listed, "Err"+cmp.Or(map[string]string{"Unknown": "OutcomeUnknown", "TooLarge": "ResponseTooLarge"}[s.name], s.name))
+	for _, s := range wiretest.Sentinels {
+		assert.EqualError(t, s.Err, s.Text)
+		listed = append(listed, "Err"+cmp.Or(map[string]string{"Unknown": "OutcomeUnknown", "TooLarge": "ResponseTooLarge"}[s.Name], s.Name))
 	}
 	for _, file := range syntax.Files(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -64,149 +41,119 @@ func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	assert.ElementsMatch(t, declared, listed)
 }
 
-// facts is all that an error tells a program.
-type facts struct {
-	Outcome    Outcome
-	Is         string // the sentinels that it matches, without "Err"
-	HTTPStatus int
-	Code       int
-	Message    string
-	RetryAfter time.Duration
-	Phases     string // of the attempts, one after the other
-}
-
-func factsOf(t *testing.T, err error) facts {
-	t.Helper()
-	e := failure(t, err)
-	var is, phases []string
-	for _, s := range allSentinels {
-		if errors.Is(err, s.err) {
-			is = append(is, s.name)
-		}
-	}
-	for _, a := range e.Attempts {
-		phases = append(phases, a.Phase)
-	}
-	return facts{
-		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
-		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
-	}
-}
-
 func TestTheZeroOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
-	var o Outcome
-	assert.Equal(t, OutcomeUnknown, o)
-	assert.ErrorIs(t, &Error{}, ErrOutcomeUnknown)
+	var o cardwire.Outcome
+	assert.Equal(t, cardwire.OutcomeUnknown, o)
+	assert.ErrorIs(t, &cardwire.Error{}, cardwire.ErrOutcomeUnknown)
 }
 
-func TestOutcomeTexts(t *testing.T) {
+func TestOutcomeStrings(t *testing.T) {
 	t.Parallel()
-	for o, want := range map[Outcome]string{
-		OutcomeUnknown: "unknown", OutcomeNotSent: "not sent", OutcomeRefused: "refused", OutcomeExecuted: "executed",
+	for o, want := range map[cardwire.Outcome]string{
+		cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeNotSent: "not sent", cardwire.OutcomeRefused: "refused", cardwire.OutcomeExecuted: "executed",
 		-1: "Outcome(-1)", 4: "Outcome(4)",
 	} {
 		assert.Equal(t, want, o.String())
 	}
 }
 
-func TestErrorTexts(t *testing.T) {
+// detail is a sentinel with what it is about.
+func detail(kind error, words string) error { return fmt.Errorf("%w: %s", kind, words) }
+
+func TestErrorStrings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
-		err  Error
+		err  cardwire.Error
 		want string
 	}{
 		{
-			"unknown write", Error{Op: "CreateTransfer", HTTPStatus: 502},
+			"unknown write", cardwire.Error{Op: "CreateTransfer", HTTPStatus: 502},
 			"cardwire: CreateTransfer: unknown outcome, HTTP 502: ask the service before sending it again",
 		},
 		{
-			"unknown write with a cause", Error{Op: "CreateTransfer", Reference: "order-1", Err: errors.New("connection reset by the peer")},
+			"unknown write with a cause", cardwire.Error{Op: "CreateTransfer", Reference: "order-1", Err: errors.New("connection reset by the peer")},
 			"cardwire: CreateTransfer order-1: unknown outcome: connection reset by the peer: ask the service about order-1 before sending it again",
 		},
 		{
-			"unknown write with a redirect", Error{Op: "FreezeCard", HTTPStatus: 302, Err: ErrRedirect},
+			"unknown write with a redirect", cardwire.Error{Op: "FreezeCard", HTTPStatus: 302, Err: cardwire.ErrRedirect},
 			"cardwire: FreezeCard: unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again",
 		},
 		{
-			"unknown read", Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503},
+			"unknown read", cardwire.Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503},
 			"cardwire: GetCard: failed, HTTP 503: it is safe to call again",
 		},
 		{
-			"not sent", Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, Err: errors.New("connection refused")},
+			"not sent", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: errors.New("connection refused")},
 			"cardwire: CreateTransfer: not sent: connection refused: it is safe to call again",
 		},
 		{
-			"invalid parameter", Error{Op: "GetCard", Outcome: OutcomeNotSent, Err: invalid("cardID is empty")},
+			"invalid parameter", cardwire.Error{Op: "GetCard", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrInvalidParams, "cardID is empty")},
 			"cardwire: GetCard: not sent: invalid parameters: cardID is empty: correct it before calling again",
 		},
 		{
-			"refused", Error{Op: "FreezeCard", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 422, Message: `no "such" card`},
+			"refused", cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 422, Message: `no "such" card`},
 			`cardwire: FreezeCard: refused, HTTP 200, code 422, "no \"such\" card": use a new reference for a corrected request`,
 		},
 		{
-			"unauthorised", Error{Op: "ListBINs", Outcome: OutcomeRefused, HTTPStatus: 401},
+			"unauthorised", cardwire.Error{Op: "ListBINs", Outcome: cardwire.OutcomeRefused, HTTPStatus: 401},
 			"cardwire: ListBINs: refused, HTTP 401: check the API key, then call again",
 		},
 		{
-			"unauthorised by code", Error{Op: "ListBINs", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 401},
+			"unauthorised by code", cardwire.Error{Op: "ListBINs", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 401},
 			"cardwire: ListBINs: refused, HTTP 200, code 401: check the API key, then call again",
 		},
 		{
-			"too many requests", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 429, RetryAfter: time.Second},
+			"too many requests", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 429, RetryAfter: time.Second},
 			"cardwire: CreateTransfer: refused, HTTP 429: wait 1s, then call again",
 		},
 		{
-			"too many requests by code", Error{Op: "CreateTransfer", Outcome: OutcomeRefused, HTTPStatus: 200, Code: 429},
+			"too many requests by code", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 429},
 			"cardwire: CreateTransfer: refused, HTTP 200, code 429: wait, then call again",
 		},
 		{
-			"executed write", Error{Op: "CreateTransfer", Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", Err: &detailError{ErrUnreadable, "data: expected an object"}},
+			"executed write", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", Err: detail(cardwire.ErrUnreadable, "data: expected an object")},
 			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the response is unreadable: data: expected an object: do not send it again`,
 		},
 		{
-			"unreadable read", Error{Op: "GetCard", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Err: &detailError{ErrUnreadable, "data.id: expected a string"}},
+			"unreadable read", cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Err: detail(cardwire.ErrUnreadable, "data.id: expected a string")},
 			"cardwire: GetCard: failed, HTTP 200, code 200: the response is unreadable: data.id: expected a string: it is safe to call again",
 		},
 		{
-			"ignored parameter", Error{Op: "ListCards", ReadOnly: true, Outcome: OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", Err: ignored("another page was returned", "PageParam")},
+			"ignored parameter", cardwire.Error{Op: "ListCards", ReadOnly: true, Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", Err: detail(cardwire.ErrParameterIgnored, "another page was returned: see Profile.PageParam")},
 			"cardwire: ListCards: failed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct it there, or do without the parameter",
 		},
 		{
-			"reference in progress", Error{Op: "CreateTransfer", Reference: "order-7", Err: &DuplicateIntent{InProgress: true}},
+			"reference in progress", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: &cardwire.DuplicateIntent{InProgress: true}},
 			"cardwire: CreateTransfer order-7: unknown outcome: another call with this reference is in progress: wait for its result",
 		},
 		{
-			"reference unknown", Error{Op: "CreateTransfer", Reference: "order-7", Err: &DuplicateIntent{}},
+			"reference unknown", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: &cardwire.DuplicateIntent{}},
 			"cardwire: CreateTransfer order-7: unknown outcome: the outcome of an earlier call with this reference is unknown: ask the service about order-7 before sending it again",
 		},
 		{
-			"reference executed", Error{Op: "CreateTransfer", Reference: "order-7", Outcome: OutcomeExecuted, Err: &DuplicateIntent{Outcome: OutcomeExecuted}},
+			"reference executed", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Outcome: cardwire.OutcomeExecuted, Err: &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}},
 			"cardwire: CreateTransfer order-7: executed: this reference was executed before: do not send it again",
 		},
 		{
-			"reference closed", Error{Op: "CreateTransfer", Reference: "order-7", Outcome: OutcomeRefused, Err: &DuplicateIntent{Outcome: OutcomeRefused}},
+			"reference closed", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Outcome: cardwire.OutcomeRefused, Err: &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}},
 			"cardwire: CreateTransfer order-7: refused: this reference is closed: use a new reference for a corrected request",
 		},
 		{
-			"another body", Error{Op: "CreateTransfer", Reference: "order-7", Err: ErrOtherBody},
+			"another body", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: cardwire.ErrOtherBody},
 			"cardwire: CreateTransfer order-7: unknown outcome: this reference was already used for a different request: use a new reference, once it is known what became of this one",
 		},
 		{
-			"code 0 that was sent", Error{Op: "CreateTransfer", Reference: "order-7", HTTPStatus: 200, Message: "ok", codeSent: true},
-			`cardwire: CreateTransfer order-7: unknown outcome, HTTP 200, code 0, "ok": ask the service about order-7 before sending it again`,
-		},
-		{
-			"several attempts", Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503, Attempts: make([]Attempt, 3)},
+			"several attempts", cardwire.Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503, Attempts: make([]cardwire.Attempt, 3)},
 			"cardwire: GetCard: failed, HTTP 503, 3 attempts: it is safe to call again",
 		},
 		{
-			"bare refusal", Error{Op: "CreateTransfer", Reference: "order-7", Outcome: OutcomeRefused, HTTPStatus: 404, Err: ErrUnreadable},
+			"bare refusal", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Outcome: cardwire.OutcomeRefused, HTTPStatus: 404, Err: cardwire.ErrUnreadable},
 			"cardwire: CreateTransfer order-7: refused, HTTP 404: the response is unreadable: check the base URL, the key and its permissions, then call again",
 		},
 		{
-			"set-up", Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, Err: badSetup("the context is nil")},
+			"set-up", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrSetup, "the context is nil")},
 			"cardwire: CreateTransfer: not sent: invalid set-up: the context is nil: correct it, then call again",
 		},
 	} {
@@ -214,24 +161,31 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
+func TestACode0ThatWasSentIsInTheError(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, wiretest.SmallTransferRequest("order-7"), `{"code":0,"msg":"ok","data":null}`)
+	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("order-7"))
+	assert.EqualError(t, err, `cardwire: CreateTransfer order-7: unknown outcome, HTTP 200, code 0, "ok": ask the service about order-7 before sending it again`)
+}
+
 // causes are all that an Error may stand on, nil among them.
 var causes = []error{
-	nil, ErrInvalidParams, ErrUnreadable, ErrResponseTooLarge, ErrRedirect, ErrParameterIgnored, ErrDrift,
-	context.DeadlineExceeded, io.EOF, hideCause("the journal failed", ErrInvalidParams),
+	nil, cardwire.ErrInvalidParams, cardwire.ErrUnreadable, cardwire.ErrResponseTooLarge, cardwire.ErrRedirect, cardwire.ErrParameterIgnored, cardwire.ErrDrift,
+	context.DeadlineExceeded, io.EOF, errors.New("the journal failed"),
 }
 
 // A money transfer that is not settled must never read as if it could be
-// repeated, whatever the service or a function of the caller's said.
+// retried, whatever the service or a caller-supplied function said.
 func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 	t.Parallel()
 	safe := regexp.MustCompile(`nothing (happened|was)|safe|call(ing)? again|was done|corrected`)
 	for _, status := range []int{0, 200, 302, 400, 401, 404, 408, 422, 429, 500, 503} {
 		for _, code := range []int{0, 200, 401, 404, 429, 500} {
 			for _, cause := range causes {
-				e := &Error{Op: "CreateTransfer", HTTPStatus: status, Code: code, Err: cause}
-				assert.NotRegexp(t, safe, e.advice(), e.Error())
-				e.Outcome = OutcomeExecuted
-				assert.Equal(t, "do not send it again", e.advice(), e.Error())
+				e := &cardwire.Error{Op: "CreateTransfer", HTTPStatus: status, Code: code, Err: cause}
+				assert.NotRegexp(t, safe, e.Error())
+				e.Outcome = cardwire.OutcomeExecuted
+				assert.Regexp(t, ": do not send it again$", e.Error())
 			}
 		}
 	}
@@ -239,22 +193,22 @@ func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 
 func TestErrorMatchesSentinels(t *testing.T) {
 	t.Parallel()
-	outcomes := map[Outcome]error{
-		OutcomeUnknown: ErrOutcomeUnknown, OutcomeNotSent: ErrNotSent, OutcomeRefused: ErrRefused, OutcomeExecuted: ErrExecuted,
+	outcomes := map[cardwire.Outcome]error{
+		cardwire.OutcomeUnknown: cardwire.ErrOutcomeUnknown, cardwire.OutcomeNotSent: cardwire.ErrNotSent, cardwire.OutcomeRefused: cardwire.ErrRefused, cardwire.OutcomeExecuted: cardwire.ErrExecuted,
 	}
-	numbers := map[int]error{401: ErrUnauthorized, 404: ErrNotFound, 429: ErrRateLimited}
+	numbers := map[int]error{401: cardwire.ErrUnauthorized, 404: cardwire.ErrNotFound, 429: cardwire.ErrRateLimited}
 	var others []error // they follow in the list
-	for _, s := range allSentinels[len(outcomes)+len(numbers):] {
-		others = append(others, s.err)
+	for _, s := range wiretest.Sentinels[len(outcomes)+len(numbers):] {
+		others = append(others, s.Err)
 	}
 	statuses := []int{0, 200, 400, 401, 403, 404, 429, 500}
 	for outcome := range outcomes {
 		for _, status := range statuses {
 			for _, code := range statuses {
 				for _, cause := range append([]error{nil}, others...) {
-					e := &Error{Op: "Op", Outcome: outcome, HTTPStatus: status, Code: code}
+					e := &cardwire.Error{Op: "Op", Outcome: outcome, HTTPStatus: status, Code: code}
 					if cause != nil {
-						e.Err = &detailError{cause, "words"}
+						e.Err = detail(cause, "words")
 					}
 					wrapped := fmt.Errorf("in a program: %w", e)
 					for o, sentinel := range outcomes {
@@ -264,7 +218,7 @@ func TestErrorMatchesSentinels(t *testing.T) {
 						assert.Equal(t, n == status || n == code, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
 					}
 					for _, sentinel := range others {
-						matches := sentinel == cause || cause == ErrSetup && sentinel == ErrInvalidParams
+						matches := sentinel == cause || cause == cardwire.ErrSetup && sentinel == cardwire.ErrInvalidParams
 						assert.Equal(t, matches, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
 					}
 				}
@@ -275,8 +229,8 @@ func TestErrorMatchesSentinels(t *testing.T) {
 
 func TestErrorIsNoSentinelOfAnUnlistedOutcome(t *testing.T) {
 	t.Parallel()
-	e := &Error{Outcome: 7}
-	for _, sentinel := range []error{ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted} {
+	e := &cardwire.Error{Outcome: 7}
+	for _, sentinel := range []error{cardwire.ErrOutcomeUnknown, cardwire.ErrNotSent, cardwire.ErrRefused, cardwire.ErrExecuted} {
 		assert.NotErrorIs(t, e, sentinel)
 	}
 	assert.NotErrorIs(t, e, errors.New("cardwire: the outcome is unknown"))
@@ -284,56 +238,25 @@ func TestErrorIsNoSentinelOfAnUnlistedOutcome(t *testing.T) {
 
 func TestErrorUnwraps(t *testing.T) {
 	t.Parallel()
-	assert.Nil(t, (&Error{}).Unwrap())
-	assert.NotErrorIs(t, &Error{Outcome: OutcomeNotSent}, context.Canceled)
+	assert.Nil(t, (&cardwire.Error{}).Unwrap())
+	assert.NotErrorIs(t, &cardwire.Error{Outcome: cardwire.OutcomeNotSent}, context.Canceled)
 
-	cause := &detailError{ErrInvalidParams, "Limit must not be negative"}
-	e := &Error{Op: "ListCards", Outcome: OutcomeNotSent, Err: cause}
+	cause := detail(cardwire.ErrInvalidParams, "Limit must not be negative")
+	e := &cardwire.Error{Op: "ListCards", Outcome: cardwire.OutcomeNotSent, Err: cause}
 	assert.Same(t, cause, e.Unwrap())
 	assert.EqualError(t, cause, "cardwire: invalid parameters: Limit must not be negative")
-	assert.Equal(t, ErrInvalidParams, cause.Unwrap())
+	assert.Equal(t, cardwire.ErrInvalidParams, errors.Unwrap(cause))
 
-	var found *Error
+	var found *cardwire.Error
 	require.ErrorAs(t, fmt.Errorf("in a program: %w", error(e)), &found)
 	assert.Same(t, e, found)
-	assert.ErrorIs(t, &Error{Err: context.DeadlineExceeded}, context.DeadlineExceeded)
-}
-
-// loud is an error of a caller's function, which says what it was given.
-type loud struct{ Secret, hidden string }
-
-func (e *loud) Error() string { return e.Secret }
-
-func TestAConcealedCauseIsFoundAndNotShown(t *testing.T) {
-	t.Parallel()
-	cause := &loud{canaryKey, canaryKey}
-	concealed := hideCause("the key source failed", fmt.Errorf("for %s: %w", canaryKey, errors.Join(cause, context.Canceled)))
-	assert.EqualError(t, concealed, "the key source failed")
-	assert.ErrorIs(t, concealed, context.Canceled)
-	assert.ErrorIs(t, concealed, cause)
-	assert.NotErrorIs(t, concealed, context.DeadlineExceeded)
-	assert.NotErrorAs(t, concealed, new(*loud), "As would hand out the words")
-	assert.Nil(t, errors.Unwrap(concealed))
-
-	e := &Error{Op: "GetCard", Outcome: OutcomeNotSent, Err: concealed}
-	assert.EqualError(t, e, "cardwire: GetCard: not sent: the key source failed: it is safe to call again")
-	assert.ErrorIs(t, e, context.Canceled)
-	for _, places := range [][]place{
-		everywhere(concealed, errors.New("another")), everywhere(e, &Error{}), everywhere(*e, Error{}),
-	} {
-		assertSilent(t, places, allPrinters(), keyCanary())
-	}
-}
-
-func TestAConcealedNilMatchesNothing(t *testing.T) {
-	t.Parallel()
-	assert.NotErrorIs(t, hideCause("the source failed", nil), io.EOF)
+	assert.ErrorIs(t, &cardwire.Error{Err: context.DeadlineExceeded}, context.DeadlineExceeded)
 }
 
 // Errors end up in logs of every kind.
 func TestErrorInLogs(t *testing.T) {
 	t.Parallel()
-	e := &Error{Op: "GetCard", ReadOnly: true, Outcome: OutcomeRefused, HTTPStatus: 404}
+	e := &cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: cardwire.OutcomeRefused, HTTPStatus: 404}
 	const want = "cardwire: GetCard: refused, HTTP 404: correct the request before calling again"
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		assert.Equal(t, want, fmt.Sprintf(format, e), format)
@@ -345,45 +268,36 @@ func TestErrorInLogs(t *testing.T) {
 	assert.Equal(t, want, line.Err)
 }
 
-func TestAConcealedCauseLendsNoOutcome(t *testing.T) {
-	t.Parallel()
-	inner := &Error{Op: "Call", Outcome: OutcomeUnknown, Err: io.EOF}
-	err := &Error{Op: "CreateTransfer", Outcome: OutcomeNotSent, Err: hideCause("the key source failed", inner)}
-	assert.ErrorIs(t, err, ErrNotSent)
-	assert.NotErrorIs(t, err, ErrOutcomeUnknown)
-	assert.ErrorIs(t, err, io.EOF, "the cause itself is found")
-}
-
-// What a doer, a limiter or a key source of the caller's says of another call,
+// What a caller-supplied doer, limiter or key source says of another call,
 // which it made by this package too, is not said of this one.
 func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 	t.Parallel()
 	reasons := []error{io.ErrNoProgress}
-	for _, s := range allSentinels {
-		reasons = append(reasons, s.err)
+	for _, s := range wiretest.Sentinels {
+		reasons = append(reasons, s.Err)
 	}
-	other := &Error{
-		Op: "CardCapacity", Outcome: OutcomeRefused, HTTPStatus: http.StatusUnauthorized, Err: errors.Join(reasons...),
+	other := &cardwire.Error{
+		Op: "CardCapacity", Outcome: cardwire.OutcomeRefused, HTTPStatus: http.StatusUnauthorized, Err: errors.Join(reasons...),
 	}
 	for name, tc := range map[string]struct {
-		opt     Option
+		opt     cardwire.Option
 		outcome error
 	}{
 		"a doer": {
-			WithHTTPClient(carrier(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
-			ErrOutcomeUnknown,
+			cardwire.WithHTTPClient(wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
+			cardwire.ErrOutcomeUnknown,
 		},
-		"a limiter":    {WithLimiter(limiterFunc(func(context.Context) error { return other })), ErrNotSent},
-		"a key source": {WithKeySource(func(context.Context) (string, error) { return "", other }), ErrNotSent},
+		"a limiter":    {cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return other })), cardwire.ErrNotSent},
+		"a key source": {cardwire.WithKeySource(func(context.Context) (string, error) { return "", other }), cardwire.ErrNotSent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := unasked(t, tc.opt)
-			_, err := c.CreateTransfer(t.Context(), TransferParams{MerchantOrderNo: "M-1", TransferAmount: dec("1")})
+			c := wiretest.Unasked(t, tc.opt)
+			_, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "M-1", TransferAmount: wiretest.Dec("1")})
 			var matched []error
-			for _, s := range allSentinels {
-				if errors.Is(err, s.err) {
-					matched = append(matched, s.err)
+			for _, s := range wiretest.Sentinels {
+				if errors.Is(err, s.Err) {
+					matched = append(matched, s.Err)
 				}
 			}
 			assert.Equal(t, []error{tc.outcome}, matched)
@@ -394,26 +308,167 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 	}
 }
 
-func TestCheckedReturnsTheFirstError(t *testing.T) {
+func TestOfTwoInvalidParametersTheFirstIsNamed(t *testing.T) {
 	t.Parallel()
-	assert.NoError(t, checked())
-	assert.NoError(t, checked(nil, nil))
-	err := checked(nil, errors.New("CardID is empty"), errors.New("another"))
-	assert.ErrorIs(t, err, ErrInvalidParams)
-	assert.EqualError(t, err, "cardwire: invalid parameters: CardID is empty")
+	_, err := wiretest.Unasked(t).FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: " "})
+	assert.ErrorIs(t, err, cardwire.ErrInvalidParams)
+	assert.ErrorContains(t, err, "not sent: invalid parameters: CardID is empty: correct it")
 }
 
 // A nil *Error in an error is a caller's mistake, and no reason to panic where it is
 // logged.
 func TestANilErrorIsHarmless(t *testing.T) {
 	t.Parallel()
-	var none *Error
+	var none *cardwire.Error
 	assert.Equal(t, "<nil>", none.Error())
 	assert.NoError(t, none.Unwrap())
-	for _, s := range allSentinels {
-		assert.NotErrorIs(t, error(none), s.err)
+	for _, s := range wiretest.Sentinels {
+		assert.NotErrorIs(t, error(none), s.Err)
 	}
-	var taken *DuplicateIntent
+	var taken *cardwire.DuplicateIntent
 	require.EqualError(t, taken, "cardwire: the outcome of an earlier call with this reference is unknown")
-	assert.ErrorIs(t, taken, ErrDuplicateIntent)
+	assert.ErrorIs(t, taken, cardwire.ErrDuplicateIntent)
+}
+
+func TestStepStrings(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[cardwire.Step]string{
+		cardwire.StepReconcile: "reconcile", cardwire.StepDone: "done", cardwire.StepRetry: "retry", cardwire.StepFail: "fail", cardwire.StepWait: "wait",
+		-1: "Step(-1)", 5: "Step(5)",
+	} {
+		assert.Equal(t, want, s.String())
+	}
+	assert.Equal(t, cardwire.StepReconcile, cardwire.Step(0), "the zero value is the careful one")
+}
+
+// transferError is an error of CreateTransfer, as a stub would build it.
+func transferError(o cardwire.Outcome, cause error) *cardwire.Error {
+	return &cardwire.Error{Op: "CreateTransfer", Reference: "M-1", Outcome: o, Err: cause}
+}
+
+func TestNextStep(t *testing.T) {
+	t.Parallel()
+	var none *cardwire.Error
+	var noneAsError error = none
+	refusal := func(o cardwire.Outcome, status, code int) *cardwire.Error {
+		e := transferError(o, nil)
+		e.HTTPStatus, e.Code = status, code
+		return e
+	}
+	read := func(o cardwire.Outcome, cause error) *cardwire.Error {
+		return &cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: o, Err: cause}
+	}
+	upload := func(o cardwire.Outcome, cause error) *cardwire.Error {
+		return &cardwire.Error{Op: "UploadImage", Outcome: o, Err: cause}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want cardwire.Step
+	}{
+		"success":                             {nil, cardwire.StepDone},
+		"executed":                            {transferError(cardwire.OutcomeExecuted, cardwire.ErrUnreadable), cardwire.StepDone},
+		"executed with drift":                 {transferError(cardwire.OutcomeExecuted, cardwire.ErrDrift), cardwire.StepDone},
+		"executed before":                     {transferError(cardwire.OutcomeExecuted, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}), cardwire.StepDone},
+		"executed before, the sentinel alone": {transferError(cardwire.OutcomeExecuted, cardwire.ErrDuplicateIntent), cardwire.StepDone},
+
+		"a read that is unknown":   {read(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
+		"a read that was refused":  {read(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
+		"a read that was not sent": {read(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepRetry},
+		"a read that was executed": {read(cardwire.OutcomeExecuted, cardwire.ErrParameterIgnored), cardwire.StepRetry},
+
+		"not sent":            {transferError(cardwire.OutcomeNotSent, nil), cardwire.StepRetry},
+		"no connection":       {transferError(cardwire.OutcomeNotSent, io.EOF), cardwire.StepRetry},
+		"the context ended":   {transferError(cardwire.OutcomeNotSent, context.Canceled), cardwire.StepRetry},
+		"the set-up is wrong": {transferError(cardwire.OutcomeNotSent, cardwire.ErrSetup), cardwire.StepRetry},
+		"a detail of it":      {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrSetup, "the context is nil")), cardwire.StepRetry},
+
+		"an invalid parameter": {transferError(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
+		"a detail of that":     {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrInvalidParams, "Limit must not be negative")), cardwire.StepFail},
+
+		"refused":                  {transferError(cardwire.OutcomeRefused, nil), cardwire.StepFail},
+		"422":                      {refusal(cardwire.OutcomeRefused, 422, 422), cardwire.StepFail},
+		"400":                      {refusal(cardwire.OutcomeRefused, 400, 1020), cardwire.StepFail},
+		"404 in an envelope":       {refusal(cardwire.OutcomeRefused, 404, 404), cardwire.StepFail},
+		"401":                      {refusal(cardwire.OutcomeRefused, 401, 401), cardwire.StepRetry},
+		"403":                      {refusal(cardwire.OutcomeRefused, 403, 1), cardwire.StepRetry},
+		"405":                      {refusal(cardwire.OutcomeRefused, 405, 1), cardwire.StepRetry},
+		"413":                      {refusal(cardwire.OutcomeRefused, 413, 1), cardwire.StepRetry},
+		"415":                      {refusal(cardwire.OutcomeRefused, 415, 1), cardwire.StepRetry},
+		"429":                      {refusal(cardwire.OutcomeRefused, 429, 1), cardwire.StepRetry},
+		"code 401":                 {refusal(cardwire.OutcomeRefused, 200, 401), cardwire.StepRetry},
+		"code 403":                 {refusal(cardwire.OutcomeRefused, 400, 403), cardwire.StepRetry},
+		"code 405":                 {refusal(cardwire.OutcomeRefused, 200, 405), cardwire.StepRetry},
+		"code 413":                 {refusal(cardwire.OutcomeRefused, 200, 413), cardwire.StepRetry},
+		"code 415":                 {refusal(cardwire.OutcomeRefused, 200, 415), cardwire.StepRetry},
+		"code 429":                 {refusal(cardwire.OutcomeRefused, 200, 429), cardwire.StepRetry},
+		"the sentinel of the key":  {transferError(cardwire.OutcomeRefused, cardwire.ErrUnauthorized), cardwire.StepRetry},
+		"the sentinel of the rate": {transferError(cardwire.OutcomeRefused, cardwire.ErrRateLimited), cardwire.StepRetry},
+		"bare":                     {transferError(cardwire.OutcomeRefused, cardwire.ErrUnreadable), cardwire.StepRetry},
+
+		"closed by a refusal":             {transferError(cardwire.OutcomeRefused, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}), cardwire.StepFail},
+		"voided":                          {transferError(cardwire.OutcomeNotSent, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeNotSent}), cardwire.StepFail},
+		"voided, the sentinel alone":      {transferError(cardwire.OutcomeNotSent, cardwire.ErrDuplicateIntent), cardwire.StepFail},
+		"closed, with a status of before": {&cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent}, cardwire.StepFail},
+
+		"in progress": {transferError(cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{InProgress: true, Remaining: time.Second}), cardwire.StepWait},
+
+		"unknown":                       {transferError(cardwire.OutcomeUnknown, nil), cardwire.StepReconcile},
+		"the zero Error":                {&cardwire.Error{}, cardwire.StepReconcile},
+		"an outcome that is none":       {transferError(9, nil), cardwire.StepReconcile},
+		"unknown before":                {transferError(cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{}), cardwire.StepReconcile},
+		"a duplicate that is nil":       {transferError(cardwire.OutcomeUnknown, (*cardwire.DuplicateIntent)(nil)), cardwire.StepReconcile},
+		"a duplicate that contradicts":  {transferError(cardwire.OutcomeNotSent, &cardwire.DuplicateIntent{}), cardwire.StepReconcile},
+		"another body":                  {transferError(cardwire.OutcomeUnknown, cardwire.ErrOtherBody), cardwire.StepReconcile},
+		"another body, not sent":        {transferError(cardwire.OutcomeNotSent, cardwire.ErrOtherBody), cardwire.StepReconcile},
+		"another body of one executed":  {transferError(cardwire.OutcomeExecuted, errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})), cardwire.StepReconcile},
+		"invalid, and perhaps executed": {transferError(cardwire.OutcomeUnknown, cardwire.ErrInvalidParams), cardwire.StepReconcile},
+		"unknown with the set-up wrong": {transferError(cardwire.OutcomeUnknown, cardwire.ErrSetup), cardwire.StepReconcile},
+		"no Error":                      {io.EOF, cardwire.StepReconcile},
+		"what New returns":              {detail(cardwire.ErrSetup, "the API key is empty"), cardwire.StepReconcile},
+		"a nil Error":                   {noneAsError, cardwire.StepReconcile},
+		"two Errors":                    {errors.Join(transferError(cardwire.OutcomeNotSent, nil), transferError(cardwire.OutcomeRefused, nil)), cardwire.StepReconcile},
+		"an Error in an Error":          {transferError(cardwire.OutcomeNotSent, transferError(cardwire.OutcomeUnknown, nil)), cardwire.StepReconcile},
+		"an Error beside a nil one":     {errors.Join(transferError(cardwire.OutcomeNotSent, nil), noneAsError), cardwire.StepReconcile},
+
+		"an image that was taken":      {upload(cardwire.OutcomeExecuted, cardwire.ErrDrift), cardwire.StepDone},
+		"an image without its key":     {upload(cardwire.OutcomeExecuted, cardwire.ErrUnreadable), cardwire.StepRetry},
+		"an image that may be there":   {upload(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
+		"an image that is refused":     {upload(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
+		"an image that cannot be sent": {upload(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepRetry},
+	} {
+		assert.Equal(t, tc.want, cardwire.NextStep(tc.err), name)
+		if tc.err != nil && tc.err != noneAsError {
+			assert.Equal(t, tc.want, cardwire.NextStep(fmt.Errorf("order 7: %w", tc.err)), "%s, wrapped", name)
+			assert.Equal(t, tc.want, cardwire.NextStep(errors.Join(io.EOF, tc.err)), "%s, joined", name)
+		}
+	}
+}
+
+// Whatever else an error of a write carries, its outcome bounds the step.
+func TestNoCauseMakesAStepUnsafe(t *testing.T) {
+	t.Parallel()
+	may := map[cardwire.Outcome][]cardwire.Step{
+		cardwire.OutcomeUnknown:  {cardwire.StepReconcile, cardwire.StepWait},
+		cardwire.OutcomeExecuted: {cardwire.StepDone, cardwire.StepReconcile, cardwire.StepWait},
+		cardwire.OutcomeNotSent:  {cardwire.StepRetry, cardwire.StepFail, cardwire.StepReconcile, cardwire.StepWait},
+		cardwire.OutcomeRefused:  {cardwire.StepRetry, cardwire.StepFail, cardwire.StepReconcile, cardwire.StepWait},
+	}
+	causes := []error{
+		nil, context.DeadlineExceeded, &cardwire.DuplicateIntent{}, &cardwire.DuplicateIntent{InProgress: true},
+		&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeNotSent},
+	}
+	for _, s := range wiretest.Sentinels {
+		causes = append(causes, s.Err)
+	}
+	for outcome, steps := range may {
+		for _, cause := range causes {
+			for _, other := range causes {
+				for _, status := range []int{0, 200, 302, 400, 401, 404, 422, 429, 500, 503} {
+					e := transferError(outcome, errors.Join(cause, other))
+					e.HTTPStatus, e.Code = status, status
+					assert.Contains(t, steps, cardwire.NextStep(e), "%v", e)
+				}
+			}
+		}
+	}
 }

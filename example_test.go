@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +23,8 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
+var ctx = context.Background()
+
 // connect returns a client of the service in process. A program of its own calls
 // cardwire.New with the base URL and the key of its account.
 func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
@@ -35,13 +36,26 @@ func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Clien
 	return client
 }
 
-// replies is a service that answers everything in the same words.
-type replies string
+// fake returns a fake service and a client of it.
+func fake(opts ...cardwire.Option) (*cardwiretest.Service, *cardwire.Client) {
+	service := cardwiretest.New()
+	return service, connect(service, opts...)
+}
 
-func (text replies) RoundTrip(r *http.Request) (*http.Response, error) {
+// check stands for what a program does with an error that it does not expect.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// responding is a service with the same response to every request.
+type responding string
+
+func (body responding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(string(text))), Request: r,
+		Body: io.NopCloser(strings.NewReader(string(body))), Request: r,
 	}, nil
 }
 
@@ -78,13 +92,10 @@ func payout(orderNo string) cardwire.TransferParams {
 func ExampleClient_ListCards() {
 	client := connect(cardwiretest.New())
 
-	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{
+	page, err := client.ListCards(ctx, cardwire.ListCardsParams{
 		Limit: 10, Status: new(cardwire.CardFrozen),
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Printf("page %d of %d, %d cards\n", page.CurrentPage, page.LastPage, page.Total)
 	for _, card := range page.Cards {
 		fmt.Println(card.Status, card.Status.Blocked())
@@ -95,14 +106,14 @@ func ExampleClient_ListCards() {
 	// frozen true
 }
 
-// All pages, one after the other. What has been seen is kept where the network fails.
+// All pages, one after the other. The loop resumes where the network failed.
 func ExampleClient_AllCards() {
 	service := cardwiretest.New(cardwiretest.WithCards(25))
 	client := connect(service, cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 0}))
 
 	seen, resumeFrom := 0, 0
 	for range 2 {
-		for _, err := range client.AllCards(context.Background(), cardwire.ListCardsParams{Limit: 10, Page: resumeFrom}) {
+		for _, err := range client.AllCards(ctx, cardwire.ListCardsParams{Limit: 10, Page: resumeFrom}) {
 			var failure *cardwire.Error
 			if errors.As(err, &failure) {
 				resumeFrom = failure.Page
@@ -124,11 +135,8 @@ func ExampleClient_AllCards() {
 func ExampleClient_AllPages() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
 
-	for page, err := range client.AllPages(context.Background(), cardwire.ListCardsParams{Limit: 10, Page: 2}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+	for page, err := range client.AllPages(ctx, cardwire.ListCardsParams{Limit: 10, Page: 2}) {
+		check(err)
 		fmt.Printf("page %d of %d: %d of %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards), page.Total)
 	}
 	// Output:
@@ -141,11 +149,8 @@ func ExampleWithPrefetch() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(45)))
 
 	cards := 0
-	for _, err := range client.AllCards(context.Background(), cardwire.ListCardsParams{Limit: 10}, cardwire.WithPrefetch(3)) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+	for _, err := range client.AllCards(ctx, cardwire.ListCardsParams{Limit: 10}, cardwire.WithPrefetch(3)) {
+		check(err)
 		cards++
 	}
 	fmt.Println(cards, "cards")
@@ -155,15 +160,11 @@ func ExampleWithPrefetch() {
 
 // GetCard masks what ListCards shows in full.
 func ExampleClient_GetCard() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.AddCard(cardwiretest.Card{ID: "card-1", Available: "250.500"})
-	client := connect(service)
 
-	card, err := client.GetCard(context.Background(), "card-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	card, err := client.GetCard(ctx, "card-1")
+	check(err)
 	fmt.Println(card.ID, card.Status, card.Number.IsMasked(), card.CVV, card.Expiry)
 	// Decimal.String leaves zeros out at the end; StringFixed writes what was sent.
 	fmt.Println(card.Available, card.Available.StringFixed(-card.Available.Exponent()), card.Currency)
@@ -173,18 +174,14 @@ func ExampleClient_GetCard() {
 }
 
 func ExampleClient_GetCardByOrder() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.AddCard(cardwiretest.Card{ID: "card-1", OrderID: "order-7"})
-	client := connect(service)
 
-	card, err := client.GetCardByOrder(context.Background(), "order-7")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	card, err := client.GetCardByOrder(ctx, "order-7")
+	check(err)
 	fmt.Println(card.ID)
 
-	_, err = client.GetCardByOrder(context.Background(), "order-8")
+	_, err = client.GetCardByOrder(ctx, "order-8")
 	fmt.Println("not found:", errors.Is(err, cardwire.ErrNotFound))
 	// Output:
 	// card-1
@@ -193,15 +190,11 @@ func ExampleClient_GetCardByOrder() {
 
 // Secrets hide themselves, whatever they are printed with.
 func ExampleClient_GetCardSecrets() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.AddCard(cardwiretest.Card{ID: "card-1"})
-	client := connect(service)
 
-	secrets, err := client.GetCardSecrets(context.Background(), "card-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	secrets, err := client.GetCardSecrets(ctx, "card-1")
+	check(err)
 	ciphertext, err := secrets.PAN.Ciphertext()
 	fmt.Println(secrets.Number.IsMasked(), secrets.CVV, secrets.Expiry, secrets.PAN)
 	fmt.Println(len(ciphertext), "bytes,", err)
@@ -215,7 +208,6 @@ func ExampleCardSecrets_DecryptPAN() {
 	service := cardwiretest.New(cardwiretest.WithCards(0))
 	service.AddCard(cardwiretest.Card{ID: "card-1"})
 	client := connect(service)
-	ctx := context.Background()
 
 	decrypt := func(ciphertext []byte) ([]byte, error) {
 		key := sha256.Sum256([]byte(cardwiretest.DefaultKey))
@@ -234,30 +226,19 @@ func ExampleCardSecrets_DecryptPAN() {
 	}
 
 	secrets, err := client.GetCardSecrets(ctx, "card-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	number, err := secrets.DecryptPAN(decrypt)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	page, err := client.ListCards(ctx, cardwire.ListCardsParams{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("in full:", !number.IsMasked(), "the listed one:", number == page.Cards[0].Number)
 	// Output: in full: true the listed one: true
 }
 
 // Whether a card is frozen or suspended afterwards is undocumented: ask Blocked.
 func ExampleClient_FreezeCard() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.AddCard(cardwiretest.Card{ID: "card-1"})
-	client := connect(service)
-	ctx := context.Background()
 
 	operation, err := client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 	if step := cardwire.NextStep(err); step != cardwire.StepDone {
@@ -265,20 +246,15 @@ func ExampleClient_FreezeCard() {
 		return
 	}
 	card, err := client.GetCard(ctx, "card-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println(operation.ClientTransactionID, operation.ID != "", card.Status.Blocked())
 	// Output: 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 true true
 }
 
 func ExampleClient_CancelOperation() {
 	const failedTopUp = "0c5b7a1e-2f4d-4c8a-9b3e-6d1f8a7c2e50"
-	service := cardwiretest.New()
+	service, client := fake()
 	service.AddFailedOperation(failedTopUp, "transfer_in")
-	client := connect(service)
-	ctx := context.Background()
 
 	fmt.Println(cardwire.NextStep(client.CancelOperation(ctx, failedTopUp)))
 
@@ -292,14 +268,13 @@ func ExampleClient_CancelOperation() {
 
 func ExampleClient_RetryOperation() {
 	const failedClose = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
-	service := cardwiretest.New()
+	service, client := fake()
 	service.AddFailedOperation(failedClose, "close")
-	client := connect(service)
 
-	fmt.Println(cardwire.NextStep(client.RetryOperation(context.Background(), failedClose)))
+	fmt.Println(cardwire.NextStep(client.RetryOperation(ctx, failedClose)))
 
 	// An identifier that is no UUID is not sent.
-	err := client.RetryOperation(context.Background(), "close-1")
+	err := client.RetryOperation(ctx, "close-1")
 	fmt.Println(cardwire.NextStep(err), "not sent:", errors.Is(err, cardwire.ErrNotSent), errors.Is(err, cardwire.ErrInvalidParams))
 	// Output:
 	// done
@@ -309,11 +284,8 @@ func ExampleClient_RetryOperation() {
 func ExampleClient_ListBINs() {
 	client := connect(cardwiretest.New())
 
-	bins, err := client.ListBINs(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	bins, err := client.ListBINs(ctx)
+	check(err)
 	for _, b := range bins[:2] {
 		fmt.Println(b.BIN, b.Network, b.Currency, b.BusinessModes, b.AuthRequirement.Level)
 		for _, tier := range b.ForeignFees {
@@ -334,7 +306,7 @@ func ExampleClient_ListBINs() {
 func ExampleClient_ListBINsUnderMaintenance() {
 	client := connect(cardwiretest.New())
 
-	digits, err := client.ListBINsUnderMaintenance(context.Background())
+	digits, err := client.ListBINsUnderMaintenance(ctx)
 	fmt.Println(digits, err)
 	// Output: [53270366 65312478] <nil>
 }
@@ -343,11 +315,8 @@ func ExampleClient_ListBINsUnderMaintenance() {
 func ExampleAuthRequirement_Missing() {
 	client := connect(cardwiretest.New())
 
-	bins, err := client.ListBINs(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	bins, err := client.ListBINs(ctx)
+	check(err)
 	given := map[string]string{"idType": "passport"}
 	for _, b := range bins[:2] {
 		fmt.Println(b.AuthRequirement.Level, b.AuthRequirement.Missing(given))
@@ -358,22 +327,19 @@ func ExampleAuthRequirement_Missing() {
 }
 
 func ExampleClient_CardCapacity() {
-	client := connect(replies(`{"code":200,"msg":"success","data":500}`))
+	client := connect(responding(`{"code":200,"msg":"success","data":500}`))
 
-	capacity, err := client.CardCapacity(context.Background())
+	capacity, err := client.CardCapacity(ctx)
 	fmt.Println(capacity, err)
 	// Output: 500 <nil>
 }
 
-// A country stands once for each of its parts.
+// Each part of a country is a state of its own.
 func ExampleClient_ListRemittanceStates() {
 	client := connect(cardwiretest.New())
 
-	states, err := client.ListRemittanceStates(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	states, err := client.ListRemittanceStates(ctx)
+	check(err)
 	for _, s := range states {
 		if s.Country == "DE" {
 			fmt.Println(s.Code, s.Name, s.CountryStandardCode)
@@ -388,11 +354,8 @@ func ExampleClient_ListRemittanceStates() {
 func ExampleClient_ListRemittanceCurrencies() {
 	client := connect(cardwiretest.New())
 
-	currencies, err := client.ListRemittanceCurrencies(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	currencies, err := client.ListRemittanceCurrencies(ctx)
+	check(err)
 	for _, c := range currencies {
 		if c.PayoutCurrency == "EUR" {
 			fmt.Println(c.Country, c.TransferType, c.PayoutMethod, c.FeeRate, c.FixedFee, c.MinQuota)
@@ -403,15 +366,14 @@ func ExampleClient_ListRemittanceCurrencies() {
 	// FRA C2C Bank Transfer 0.004 1.5 10
 }
 
-// NextStep says what becomes of the order. Here the transfer is made, and the
-// response lost.
+// NextStep returns what to do with the order. Here the transfer is executed, and the response
+// is lost.
 func ExampleClient_CreateTransfer() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
-	client := connect(service)
 
 	// The order number was stored before: all calls for the order are made with it.
-	transfer, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	transfer, err := client.CreateTransfer(ctx, payout("order-1"))
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
 		fmt.Println("submitted:", transfer) // nil if it was executed before
@@ -430,16 +392,15 @@ func ExampleClient_CreateTransfer() {
 	// times it was executed: 1
 }
 
-// A program that does what NextStep says ends every order once.
+// A program that does what NextStep returns resolves every order once.
 func ExampleNextStep() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1)
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity}, 1)
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}, 1)
-	client := connect(service)
 
 	for _, orderNo := range []string{"order-1", "order-2", "order-3", "order-4", "order-4"} {
-		_, err := client.CreateTransfer(context.Background(), payout(orderNo))
+		_, err := client.CreateTransfer(ctx, payout(orderNo))
 		fmt.Println(orderNo, cardwire.NextStep(err))
 	}
 	// Output:
@@ -465,10 +426,7 @@ func ExampleTransferParams() {
 // An outbox keeps a transfer until it is sent.
 func ExampleTransferParams_RevealJSON() {
 	kept, err := payout("order-1").RevealJSON()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 
 	var p cardwire.TransferParams
 	if err := json.Unmarshal(kept, &p); err != nil {
@@ -482,11 +440,10 @@ func ExampleTransferParams_RevealJSON() {
 
 // ImageBytes describes an image in memory; ImageFile one on the disk.
 func ExampleClient_UploadImage() {
-	service := cardwiretest.New()
-	client := connect(service)
+	service, client := fake()
 
 	picture := []byte("\x89PNG\r\n\x1a\n...")
-	image, err := client.UploadImage(context.Background(), cardwire.ImageBytes("front.png", picture))
+	image, err := client.UploadImage(ctx, cardwire.ImageBytes("front.png", picture))
 	if step := cardwire.NextStep(err); step != cardwire.StepDone {
 		fmt.Println(step, err)
 		return
@@ -503,16 +460,16 @@ func ExampleClient_UploadImage() {
 // Operations that the API names but does not specify, with the same outcomes as the
 // others. Path, fields and names are then yours to know.
 func ExampleCall() {
-	client := connect(replies(`{"code":200,"msg":"success","data":{"balance":"12.50"}}`))
+	client := connect(responding(`{"code":200,"msg":"success","data":{"balance":"12.50"}}`))
 
 	type wallet struct{ Balance string }
-	w, err := cardwire.Call[wallet](context.Background(), client, cardwire.Request{
+	w, err := cardwire.Call[wallet](ctx, client, cardwire.Request{
 		Op: "Wallet", Method: http.MethodGet, Path: "/wallet",
 	})
 	fmt.Println(w.Balance, err)
 
 	// The fake service knows only what the API specifies.
-	_, err = cardwire.Call[any](context.Background(), connect(cardwiretest.New()), cardwire.Request{
+	_, err = cardwire.Call[any](ctx, connect(cardwiretest.New()), cardwire.Request{
 		Op: "Withdraw", Method: http.MethodPost, Path: "/wallet/withdraw",
 		JSON: map[string]string{"amount": "12.50"}, Reference: "withdrawal-1",
 	})
@@ -527,11 +484,10 @@ func ExampleCall() {
 
 // Every error of a call reports whether it happened.
 func ExampleError() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "limit exceeded"}, 1)
-	client := connect(service)
 
-	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	_, err := client.CreateTransfer(ctx, payout("order-1"))
 	var failure *cardwire.Error
 	if errors.As(err, &failure) {
 		fmt.Println(failure.Op, failure.Reference, failure.Outcome)
@@ -546,8 +502,7 @@ func ExampleError() {
 
 // The four outcomes, and what they are made of.
 func ExampleOutcome() {
-	service := cardwiretest.New()
-	client := connect(service)
+	service, client := fake()
 	for _, fault := range []cardwiretest.Fault{
 		{Kind: cardwiretest.FaultStatus, Status: http.StatusForbidden},
 		{Kind: cardwiretest.FaultHTML, Executed: true},
@@ -556,7 +511,7 @@ func ExampleOutcome() {
 	}
 	try := func(p cardwire.TransferParams) {
 		var failure *cardwire.Error
-		if _, err := client.CreateTransfer(context.Background(), p); errors.As(err, &failure) {
+		if _, err := client.CreateTransfer(ctx, p); errors.As(err, &failure) {
 			fmt.Println(p.MerchantOrderNo, failure.Outcome, failure.HTTPStatus)
 		}
 	}
@@ -588,8 +543,8 @@ func ExampleNewFromEnv() {
 	// Output: cardwire.Client(https://api.example.com/api/v1) <nil>
 }
 
-// A caller's HTTP client, with what it does to requests. It may neither repeat
-// them nor follow redirects.
+// A caller-supplied HTTP client may change requests. It must neither retry them nor follow
+// redirects.
 func ExampleWithHTTPClient() {
 	service := cardwiretest.New()
 	traced := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -598,11 +553,8 @@ func ExampleWithHTTPClient() {
 	})}
 
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, cardwire.WithHTTPClient(traced))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = client.ListBINs(context.Background())
+	check(err)
+	_, err = client.ListBINs(ctx)
 	fmt.Println(err)
 	// Output:
 	// GET /api/v1/bins
@@ -616,12 +568,9 @@ func ExampleWithTransport() {
 	transport := server.Client().Transport.(*http.Transport) // trusts the server
 
 	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithTransport(transport))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer client.CloseIdleConnections()
-	bins, err := client.ListBINs(context.Background())
+	bins, err := client.ListBINs(ctx)
 	fmt.Println(len(bins), err)
 	// Output: 7 <nil>
 }
@@ -637,20 +586,17 @@ func ExampleWithKeySource() {
 			keys = keys[1:]
 			return key, nil
 		}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = client.ListBINs(context.Background())
+	check(err)
+	_, err = client.ListBINs(ctx)
 	fmt.Println(errors.Is(err, cardwire.ErrUnauthorized))
-	_, err = client.ListBINs(context.Background())
+	_, err = client.ListBINs(ctx)
 	fmt.Println(err)
 	// Output:
 	// true
 	// <nil>
 }
 
-// Reads are repeated. Writes are not, whatever the policy.
+// Reads are retried. Writes are not, whatever the policy.
 func ExampleWithRetry() {
 	service := cardwiretest.New()
 	service.Fail("ListBINs", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
@@ -659,10 +605,10 @@ func ExampleWithRetry() {
 	policy.MaxRetries, policy.MinDelay = 3, time.Millisecond
 	client := connect(service, cardwire.WithRetry(policy))
 
-	bins, err := client.ListBINs(context.Background())
+	bins, err := client.ListBINs(ctx)
 	fmt.Println(len(bins), err, len(service.Requests()))
 
-	_, err = client.CreateTransfer(context.Background(), payout("order-1"))
+	_, err = client.CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(errors.Is(err, cardwire.ErrOutcomeUnknown), len(service.Requests()))
 	// Output:
 	// 7 <nil> 4
@@ -670,11 +616,10 @@ func ExampleWithRetry() {
 }
 
 func ExampleWithoutRetry() {
-	service := cardwiretest.New()
+	service, client := fake()
 	service.Fail("ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
-	client := connect(service)
 
-	_, err := client.ListBINs(context.Background(), cardwire.WithoutRetry())
+	_, err := client.ListBINs(ctx, cardwire.WithoutRetry())
 	fmt.Println(err)
 	fmt.Println(len(service.Requests()), "request")
 	// Output:
@@ -698,9 +643,9 @@ func ExampleWithLimiter() {
 	limiter.left.Store(1)
 	client := connect(cardwiretest.New(), cardwire.WithLimiter(&limiter))
 
-	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	_, err := client.CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(err)
-	_, err = client.CreateTransfer(context.Background(), payout("order-2"))
+	_, err = client.CreateTransfer(ctx, payout("order-2"))
 	fmt.Println("not sent:", errors.Is(err, cardwire.ErrNotSent))
 	// Output:
 	// <nil>
@@ -708,12 +653,11 @@ func ExampleWithLimiter() {
 }
 
 func ExampleWithLogger() {
-	service := cardwiretest.New()
+	service, client := fake(cardwire.WithLogger(textLogger()))
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}, 1)
-	client := connect(service, cardwire.WithLogger(textLogger()))
 
-	_, _ = client.ListBINs(context.Background())
-	_, _ = client.CreateTransfer(context.Background(), payout("order-1"))
+	_, _ = client.ListBINs(ctx)
+	_, _ = client.CreateTransfer(ctx, payout("order-1"))
 	// Output:
 	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200 code=200
 	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502 outcome=unknown
@@ -730,8 +674,8 @@ func ExampleWithObserver() {
 		},
 	}))
 
-	_, _ = client.CardCapacity(context.Background())
-	_, _ = client.CreateTransfer(context.Background(), payout("order-1"))
+	_, _ = client.CardCapacity(ctx)
+	_, _ = client.CreateTransfer(ctx, payout("order-1"))
 	// Output:
 	// CardCapacity write: false status: 200 requests: 2 error: false
 	// CreateTransfer write: true status: 200 requests: 1 error: false
@@ -772,7 +716,6 @@ func ExampleWithJournal() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	book := orderBook{}
-	ctx := context.Background()
 
 	_, err := connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(cardwire.NextStep(err), "in the book:", book["order-1"].result.Outcome)
@@ -787,71 +730,37 @@ func ExampleWithJournal() {
 	// requests: 1
 }
 
-// How the query parameters are called is not shown. A wrong assumption is found
-// out, and corrected here.
+// The names of the query parameters are undocumented. A wrong one is noticed, and corrected
+// here.
 func ExampleWithProfile() {
-	ignores := replies(`{"code":200,"msg":"success","data":{"total":40,"per_page":20,"current_page":1,"last_page":2,"data":[]}}`)
-	_, err := connect(ignores).ListCards(context.Background(), cardwire.ListCardsParams{Page: 2})
+	ignores := responding(`{"code":200,"msg":"success","data":{"total":40,"per_page":20,"current_page":1,"last_page":2,"data":[]}}`)
+	_, err := connect(ignores).ListCards(ctx, cardwire.ListCardsParams{Page: 2})
 	fmt.Println("ignored:", errors.Is(err, cardwire.ErrParameterIgnored))
 
 	profile := cardwire.DefaultProfile()
 	profile.PageParam = "pageNo"
 	service := cardwiretest.New(cardwiretest.WithProfile(profile))
 	client := connect(service, cardwire.WithProfile(func(p *cardwire.Profile) { p.PageParam = "pageNo" }))
-	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Page: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	page, err := client.ListCards(ctx, cardwire.ListCardsParams{Page: 2})
+	check(err)
 	fmt.Println(page.CurrentPage, service.Requests()[0].Query)
 	// Output:
 	// ignored: true
 	// 2 pageNo=***
 }
 
-// Numbers and CVVs never reach the program, not even sealed.
+// Numbers and CVVs never reach the program, not even scrambled.
 func ExampleWithMaskedCards() {
 	for _, opts := range [][]cardwire.Option{nil, {cardwire.WithMaskedCards()}} {
 		client := connect(cardwiretest.New(), opts...)
-		page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 1})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		page, err := client.ListCards(ctx, cardwire.ListCardsParams{Limit: 1})
+		check(err)
 		card := page.Cards[0]
 		fmt.Println("number masked:", card.Number.IsMasked(), "CVV masked:", card.CVV.IsMasked())
 	}
 	// Output:
 	// number masked: false CVV masked: false
 	// number masked: true CVV masked: true
-}
-
-// Reads, too, take a connection each.
-func ExampleWithFreshConnections() {
-	for _, opts := range [][]cardwire.Option{nil, {cardwire.WithFreshConnections()}} {
-		var connections atomic.Int32
-		server := httptest.NewUnstartedServer(cardwiretest.New())
-		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-			if state == http.StateNew {
-				connections.Add(1)
-			}
-		}
-		server.Start()
-		client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, opts...)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		for range 3 {
-			_, _ = client.ListBINs(context.Background())
-		}
-		fmt.Println(connections.Load())
-		client.CloseIdleConnections()
-		server.Close()
-	}
-	// Output:
-	// 1
-	// 3
 }
 
 func ExampleWithUserAgent() {
@@ -863,27 +772,26 @@ func ExampleWithUserAgent() {
 	})
 	client := connect(seen, cardwire.WithUserAgent("shop/1.2"))
 
-	_, _ = client.ListBINs(context.Background())
+	_, _ = client.ListBINs(ctx)
 	// Output: shop/1.2
 }
 
-// A reply is held in memory as a whole: what is larger is not read to its end.
+// A response is read into memory as a whole: one that is larger is not read to its end.
 func ExampleWithMaxResponseBytes() {
 	client := connect(cardwiretest.New(), cardwire.WithMaxResponseBytes(1<<10))
 
-	_, err := client.ListCards(context.Background(), cardwire.ListCardsParams{})
+	_, err := client.ListCards(ctx, cardwire.ListCardsParams{})
 	fmt.Println(errors.Is(err, cardwire.ErrResponseTooLarge))
 	// Output: true
 }
 
-// The bound of calls whose context has no deadline. Of a write that runs into it,
-// nobody knows whether it happened.
+// The bound of calls whose context has no deadline. The outcome of a write that reaches it is
+// unknown.
 func ExampleWithTimeout() {
-	service := cardwiretest.New()
+	service, client := fake(cardwire.WithTimeout(time.Second))
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
-	client := connect(service, cardwire.WithTimeout(time.Second))
 
-	_, err := client.CreateTransfer(context.Background(), payout("order-1"))
+	_, err := client.CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))
 	// Output: true true
 }
@@ -903,12 +811,12 @@ func ExampleWithInsecureHTTP() {
 
 // A test against the service's sandbox learns of every deviation.
 func ExampleWithStrictDrift() {
-	numberAsText := replies(`{"code":200,"msg":"success","data":"500"}`)
+	numberAsText := responding(`{"code":200,"msg":"success","data":"500"}`)
 
-	capacity, err := connect(numberAsText).CardCapacity(context.Background())
+	capacity, err := connect(numberAsText).CardCapacity(ctx)
 	fmt.Println(capacity, err)
 
-	capacity, err = connect(numberAsText, cardwire.WithStrictDrift()).CardCapacity(context.Background())
+	capacity, err = connect(numberAsText, cardwire.WithStrictDrift()).CardCapacity(ctx)
 	fmt.Println(capacity, errors.Is(err, cardwire.ErrDrift))
 	// Output:
 	// 500 <nil>
@@ -919,7 +827,7 @@ func ExampleWithResponse() {
 	client := connect(cardwiretest.New())
 
 	var response cardwire.Response
-	_, err := client.CardCapacity(context.Background(), cardwire.WithResponse(&response))
+	_, err := client.CardCapacity(ctx, cardwire.WithResponse(&response))
 	fmt.Println(err, response.HTTPStatus, response.Code, response.Message)
 
 	// The body may hold card numbers, so it has to be asked for by that name.
@@ -937,9 +845,9 @@ func ExampleWithHeader() {
 	})
 	client := connect(seen)
 
-	_, _ = client.ListBINs(context.Background(), cardwire.WithHeader("Traceparent", "00-af7651916cd43dd-b7ad6b71-01"))
+	_, _ = client.ListBINs(ctx, cardwire.WithHeader("Traceparent", "00-af7651916cd43dd-b7ad6b71-01"))
 
-	_, err := client.ListBINs(context.Background(), cardwire.WithHeader("Authorization", "Bearer another-key"))
+	_, err := client.ListBINs(ctx, cardwire.WithHeader("Authorization", "Bearer another-key"))
 	fmt.Println("refused:", errors.Is(err, cardwire.ErrInvalidParams))
 	// Output:
 	// 00-af7651916cd43dd-b7ad6b71-01
@@ -950,11 +858,8 @@ func ExampleWithHeader() {
 func ExampleCardNumber() {
 	client := connect(cardwiretest.New())
 
-	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	page, err := client.ListCards(ctx, cardwire.ListCardsParams{Limit: 1})
+	check(err)
 	number := page.Cards[0].Number
 	text, _ := json.Marshal(number)
 	for _, printed := range []string{fmt.Sprint(number), fmt.Sprintf("%#v", number), fmt.Sprintf("%x", number), string(text)} {

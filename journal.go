@@ -341,35 +341,35 @@ func (c *claim) close(ctx context.Context) error {
 
 // settle sets the final outcome of failure, records the result in memory and in the
 // journal, and releases the reference. The error is the journal's.
-func (c *claim) settle(ctx context.Context, failure *Error, serviceID func() string) error {
+func (c *claim) settle(ctx context.Context, failure *Error, r result) error {
 	if !c.held {
 		return nil
 	}
 	c.held = false
 	defer c.core.memory.Leave(c.guard())
-	result := IntentResult{Outcome: OutcomeExecuted}
+	end := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
 		c.keepKnown(failure)
-		result = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
+		end = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
 	}
-	if result.Outcome == OutcomeExecuted && serviceID != nil {
-		result.ServiceID = serviceID()
+	if end.Outcome == OutcomeExecuted {
+		end.ServiceID = r.serviceID()
 	}
 	switch {
-	case result.Outcome == OutcomeUnknown:
+	case end.Outcome == OutcomeUnknown:
 		c.remember(inflight.Unknown, "")
-	case result.Outcome != OutcomeExecuted:
+	case end.Outcome != OutcomeExecuted:
 	case c.journaled, !c.op.unique: // the journal knows, or it may be executed again
 		c.remember(inflight.Free, "")
 	default:
-		c.remember(inflight.Executed, result.ServiceID)
+		c.remember(inflight.Executed, end.ServiceID)
 	}
 	if !c.journaled {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout) // the caller may be gone
 	defer cancel()
-	return c.core.journal.End(ctx, c.intent, result)
+	return c.core.journal.End(ctx, c.intent, end)
 }
 
 // keepKnown keeps what is known of the reference: a later refusal proves nothing

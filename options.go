@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"time"
 
@@ -33,7 +32,6 @@ type config struct {
 	maxBytes     int64
 	timeout      time.Duration // 0: the operation's own
 	maskedCards  bool
-	freshReads   bool
 	insecureHTTP bool
 	strictDrift  bool
 }
@@ -52,7 +50,7 @@ const (
 // decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
-		if isNil(d) {
+		if check.Nil(d) {
 			return badSetup("WithHTTPClient: the client is nil")
 		}
 		c.doer = d
@@ -62,7 +60,7 @@ func WithHTTPClient(d Doer) Option {
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. The clones speak
 // HTTP/1.1 only, because net/http retries requests by itself over HTTP/2, and use a
-// fresh connection for each write. They require TLS 1.2 or later, and plain http, which
+// fresh connection for each write, and for each read too if t has DisableKeepAlives. They require TLS 1.2 or later, and plain http, which
 // is for this machine, uses no proxy.
 //
 // The service's certificate is always verified: InsecureSkipVerify is refused, unless
@@ -124,7 +122,7 @@ func WithRetry(p RetryPolicy) Option {
 // sent.
 func WithLimiter(l Limiter) Option {
 	return func(c *config) error {
-		if isNil(l) {
+		if check.Nil(l) {
 			return badSetup("WithLimiter: the limiter is nil")
 		}
 		c.limiter = l
@@ -138,7 +136,7 @@ func WithLimiter(l Limiter) Option {
 // attempt is one line at debug level. Nothing of a payload is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
-		if l == nil || isNil(l.Handler()) {
+		if l == nil || check.Nil(l.Handler()) {
 			return badSetup("WithLogger: the logger is nil or has no handler")
 		}
 		c.logger = l
@@ -159,7 +157,7 @@ func WithObserver(o Observer) Option {
 // WithJournal records every write that has a reference in j before it is sent.
 func WithJournal(j Journal) Option {
 	return func(c *config) error {
-		if isNil(j) {
+		if check.Nil(j) {
 			return badSetup("WithJournal: the journal is nil")
 		}
 		c.journal = j
@@ -185,13 +183,6 @@ func WithProfile(set func(*Profile)) Option {
 // It does not mask what [Call] decodes into a caller-supplied type.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
-}
-
-// WithFreshConnections makes reads, too, use a fresh connection for each request.
-// net/http logs unsolicited bytes on an idle connection, card numbers included; without
-// idle connections it cannot.
-func WithFreshConnections() Option {
-	return func(c *config) error { c.freshReads = true; return nil }
 }
 
 // WithUserAgent puts product, like "shop/1.2", before the client's own name in
@@ -243,18 +234,6 @@ func WithInsecureHTTP() Option {
 // read together with the error.
 func WithStrictDrift() Option {
 	return func(c *config) error { c.strictDrift = true; return nil }
-}
-
-// isNil reports whether v is nil, or a nil pointer, map, function or channel in an
-// interface, whose methods would panic at the first call.
-func isNil(v any) bool {
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan:
-		return r.IsNil()
-	}
-	return false
 }
 
 // RetryPolicy is how reads are retried after connection failures and the statuses 408,

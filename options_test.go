@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,33 +17,25 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
-
-type limiterFunc func(context.Context) error
-
-func (l limiterFunc) Wait(ctx context.Context) error { return l(ctx) }
-
-// changedProfile is the default profile with one change.
-func changedProfile(change func(*Profile)) Option {
-	p := DefaultProfile()
-	change(&p)
-	return WithProfile(func(own *Profile) { *own = p })
-}
 
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		got = r.Header
-		return httpReply(r, 200, success(`[]`)), nil
+		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
 	}))
 	_, err := c.ListBINs(t.Context(),
-		WithHeader("x-trace", "1"), WithHeader("X-Trace", "2"), WithHeader("accept", "text/json"), WithHeader("X-Empty", ""))
+		cardwire.WithHeader("x-trace", "1"), cardwire.WithHeader("X-Trace", "2"), cardwire.WithHeader("accept", "text/json"), cardwire.WithHeader("X-Empty", ""))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"2"}, got["X-Trace"], "the last one holds")
 	assert.Equal(t, []string{"text/json"}, got["Accept"])
 	assert.Equal(t, []string{""}, got["X-Empty"])
-	assert.Equal(t, []string{"Bearer " + testKey}, got["Authorization"])
+	assert.Equal(t, []string{"Bearer " + wiretest.Key}, got["Authorization"])
 
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
@@ -54,35 +45,35 @@ func TestWithHeader(t *testing.T) {
 
 func TestWithHeaderRefuses(t *testing.T) {
 	t.Parallel()
-	c := unasked(t)
+	c := wiretest.Unasked(t)
 	for _, name := range []string{
 		"Authorization", "authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "idempotency-key",
 		"X-Idempotency-Key", "Host", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
 		"Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 		"Range", "If-Range", "X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X-Method-Override", "Idempotency_Key",
 	} {
-		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
-		refusedBeforehand(t, err, "WithHeader: header "+http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))+" is reserved by the client")
+		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(name, "x"))
+		wiretest.RefusedBeforehand(t, err, "WithHeader: header "+http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))+" is reserved by the client")
 	}
 	for _, name := range []string{"", " ", "X Trace", "X-Trace:", "X\r\nY", "X-Tr\u00e4ce"} {
-		_, err := c.ListBINs(t.Context(), WithHeader(name, "x"))
-		refusedBeforehand(t, err, "WithHeader: the header name is not a token")
+		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(name, "x"))
+		wiretest.RefusedBeforehand(t, err, "WithHeader: the header name is not a token")
 	}
 	for _, value := range []string{"a\r\nX-Other: b", "a\x00", "\u00e4"} {
-		_, err := c.ListBINs(t.Context(), WithHeader("X-Trace", value))
-		refusedBeforehand(t, err, "WithHeader: the header value is not visible ASCII")
+		_, err := c.ListBINs(t.Context(), cardwire.WithHeader("X-Trace", value))
+		wiretest.RefusedBeforehand(t, err, "WithHeader: the header value is not visible ASCII")
 	}
-	_, err := c.ListBINs(t.Context(), WithHeader("", ""), WithHeader("Host", "x"))
-	refusedBeforehand(t, err, "not a token")
+	_, err := c.ListBINs(t.Context(), cardwire.WithHeader("", ""), cardwire.WithHeader("Host", "x"))
+	wiretest.RefusedBeforehand(t, err, "not a token")
 }
 
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	var got string
-	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		got = r.Header.Get("User-Agent")
-		return httpReply(r, 200, success(`[]`)), nil
-	}), WithUserAgent("shop/1.2 (test)"))
+		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
+	}), cardwire.WithUserAgent("shop/1.2 (test)"))
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
 	assert.Regexp(t, `^shop/1\.2 \(test\) cardwire-go/[0-9a-z.+-]+$`, got)
@@ -92,25 +83,25 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	asked := 0
-	c, err := New(testBase, "", WithHTTPClient(carrier(func(r *http.Request) (*http.Response, error) {
+	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		sent = append(sent, r.Header.Get("Authorization"))
 		if len(sent) == 1 {
-			return httpReply(r, 503, ""), nil
+			return wiretest.Response(r, 503, ""), nil
 		}
-		return httpReply(r, 401, `{"code":401,"msg":"key-2 is old","data":null}`), nil
-	})), WithKeySource(func(ctx context.Context) (string, error) {
+		return wiretest.Response(r, 401, `{"code":401,"msg":"key-2 is old","data":null}`), nil
+	})), cardwire.WithKeySource(func(ctx context.Context) (string, error) {
 		asked++
-		assert.Equal(t, "kept", ctx.Value(contextKey{}))
+		assert.Equal(t, "kept", ctx.Value(wiretest.ContextKey{}))
 		return fmt.Sprint("key-", asked), nil
-	}), WithRetry(quickPolicy))
+	}), cardwire.WithRetry(wiretest.QuickRetry))
 	require.NoError(t, err)
-	ctx := context.WithValue(t.Context(), contextKey{}, "kept")
+	ctx := context.WithValue(t.Context(), wiretest.ContextKey{}, "kept")
 	_, err = c.ListBINs(ctx)
-	require.ErrorIs(t, err, ErrUnauthorized)
-	_, err = c.CreateTransfer(ctx, smallTransfer("M-1"))
-	require.ErrorIs(t, err, ErrUnauthorized)
-	assert.Equal(t, []string{"Bearer key-1", "Bearer key-1", "Bearer key-2"}, sent, "a repeat is not another call")
-	assert.Equal(t, "*** is old", failure(t, err).Message, "the key of this very call is masked")
+	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
+	_, err = c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
+	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
+	assert.Equal(t, []string{"Bearer key-1", "Bearer key-1", "Bearer key-2"}, sent, "a retry is not another call")
+	assert.Equal(t, "*** is old", wiretest.Failure(t, err).Message, "the key of this very call is masked")
 }
 
 func TestWithoutAKeyNothingIsSent(t *testing.T) {
@@ -128,10 +119,10 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := unasked(t, WithKeySource(func(context.Context) (string, error) { return tc.key, tc.err }))
+			c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) { return tc.key, tc.err }))
 			_, err := c.ListBINs(t.Context())
 			require.EqualError(t, err, tc.want)
-			require.ErrorIs(t, err, ErrNotSent)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
 			if tc.err != nil {
 				require.ErrorIs(t, err, tc.err)
 			}
@@ -140,18 +131,18 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	}
 }
 
-// A source that does not answer ends with the call's own deadline.
+// A source that hangs ends with the call's own deadline.
 func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := unasked(t, WithKeySource(func(ctx context.Context) (string, error) {
+		c := wiretest.Unasked(t, cardwire.WithKeySource(func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}))
 		start := time.Now()
 		_, err := c.ListBINs(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, ErrNotSent)
+		require.ErrorIs(t, err, cardwire.ErrNotSent)
 		assert.Equal(t, 30*time.Second, time.Since(start))
 	})
 }
@@ -159,13 +150,13 @@ func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 	t.Parallel()
 	var events []string
-	c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		events = append(events, "request")
 		if len(events) < 6 {
-			return httpReply(r, 503, ""), nil
+			return wiretest.Response(r, 503, ""), nil
 		}
-		return httpReply(r, 200, success(`[]`)), nil
-	}), WithRetry(quickPolicy), WithLimiter(limiterFunc(func(context.Context) error {
+		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
+	}), cardwire.WithRetry(wiretest.QuickRetry), cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
 		events = append(events, "wait")
 		return nil
 	})))
@@ -177,53 +168,37 @@ func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 func TestALimiterThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the queue of 4111111111111111 is full")
-	for _, w := range allWrites() {
-		t.Run(w.op, func(t *testing.T) {
+	for _, w := range wiretest.AllWrites() {
+		t.Run(w.Op, func(t *testing.T) {
 			t.Parallel()
-			c := unasked(t, WithLimiter(limiterFunc(func(context.Context) error { return full })))
-			err := w.call(t.Context(), c)
-			assert.Equal(t, facts{Outcome: OutcomeNotSent, Is: "NotSent"}, factsOf(t, err))
+			c := wiretest.Unasked(t, cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return full })))
+			err := w.Call(t.Context(), c)
+			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}, wiretest.FactsOf(t, err))
 			require.ErrorIs(t, err, full)
 			assert.Contains(t, err.Error(), "the rate limiter returned an error")
 			assert.NotContains(t, err.Error(), "4111")
 		})
 	}
-	t.Run("before a repeat", func(t *testing.T) {
+	t.Run("before a retry", func(t *testing.T) {
 		t.Parallel()
 		waits := 0
-		c := converse(t, []exchange{{want: "GET /shop/api/v1/bins", status: 503}}, WithRetry(quickPolicy), WithLimiter(limiterFunc(func(context.Context) error {
+		c := wiretest.Converse(t, []wiretest.Exchange{{Want: "GET /shop/api/v1/bins", Status: 503}}, cardwire.WithRetry(wiretest.QuickRetry), cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
 			if waits++; waits == 2 {
 				return full
 			}
 			return nil
 		})))
 		_, err := c.ListBINs(t.Context())
-		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "received"}, factsOf(t, err))
+		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "received"}, wiretest.FactsOf(t, err))
 		require.ErrorIs(t, err, full)
 	})
 }
 
-// countingServer is a server that answers each read, and counts connections.
-func countingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, success(`[]`))
-	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	s.Start()
-	t.Cleanup(s.Close)
-	return s
-}
-
 func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 	t.Parallel()
-	for want, opts := range map[int32][]Option{1: nil, 3: {WithFreshConnections()}} {
+	for want, opts := range map[int32][]cardwire.Option{1: nil, 3: {cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})}} {
 		var connections atomic.Int32
-		c := clientOver(t, countingServer(t, &connections).URL, opts...)
+		c := wiretest.ClientOver(t, wiretest.CountingServer(t, &connections).URL, opts...)
 		for range 3 {
 			_, err := c.ListBINs(t.Context())
 			require.NoError(t, err)
@@ -234,27 +209,27 @@ func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 
 func TestWithMaxResponseBytes(t *testing.T) {
 	t.Parallel()
-	reply := success(`["493193"]`)
+	response := wiretest.Success(`["493193"]`)
 	const asked = "GET /shop/api/v1/bins/maintenance"
-	bins, err := answered(t, asked, reply, WithMaxResponseBytes(int64(len(reply)))).ListBINsUnderMaintenance(t.Context())
+	bins, err := wiretest.Respond(t, asked, response, cardwire.WithMaxResponseBytes(int64(len(response)))).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"493193"}, bins)
 
-	short := converse(t, []exchange{{want: asked, reply: reply}, {want: asksTransfer("M-1"), reply: reply}},
-		WithMaxResponseBytes(int64(len(reply))-1), WithRetry(quickPolicy))
+	short := wiretest.Converse(t, []wiretest.Exchange{{Want: asked, Response: response}, {Want: wiretest.SmallTransferRequest("M-1"), Response: response}},
+		cardwire.WithMaxResponseBytes(int64(len(response))-1), cardwire.WithRetry(wiretest.QuickRetry))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
-	assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}, factsOf(t, err))
-	_, err = short.CreateTransfer(t.Context(), smallTransfer("M-1"))
-	require.ErrorIs(t, err, ErrResponseTooLarge, "the bound of writes is the lower one")
+	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}, wiretest.FactsOf(t, err))
+	_, err = short.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	require.ErrorIs(t, err, cardwire.ErrResponseTooLarge, "the bound of writes is the lower one")
 
-	_, err = answered(t, asked, success(`["`+strings.Repeat("4", 100<<10)+`"]`)).ListBINsUnderMaintenance(t.Context())
+	_, err = wiretest.Respond(t, asked, wiretest.Success(`["`+strings.Repeat("4", 100<<10)+`"]`)).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err, "64 KiB bound writes only")
 }
 
 func TestTimeoutOfACall(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		opts  []Option
+		opts  []cardwire.Option
 		limit time.Duration // of the context; 0: none
 		op    string
 		want  time.Duration
@@ -262,13 +237,13 @@ func TestTimeoutOfACall(t *testing.T) {
 		"by default":                         {op: "ListBINs", want: 30 * time.Second},
 		"a write by default":                 {op: "CreateTransfer", want: 30 * time.Second},
 		"an upload by default":               {op: "UploadImage", want: 5 * time.Minute},
-		"an option":                          {opts: []Option{WithTimeout(time.Hour)}, op: "ListBINs", want: time.Hour},
-		"an option for an upload":            {opts: []Option{WithTimeout(time.Second)}, op: "UploadImage", want: time.Second},
+		"an option":                          {opts: []cardwire.Option{cardwire.WithTimeout(time.Hour)}, op: "ListBINs", want: time.Hour},
+		"an option for an upload":            {opts: []cardwire.Option{cardwire.WithTimeout(time.Second)}, op: "UploadImage", want: time.Second},
 		"an earlier deadline of the context": {limit: time.Second, op: "ListBINs", want: time.Second},
 		"a later deadline of the context":    {limit: time.Hour, op: "ListBINs", want: time.Hour},
 		"a later deadline, and a reference":  {limit: time.Hour, op: "CreateTransfer", want: 30 * time.Second},
-		"an option, and a reference":         {opts: []Option{WithTimeout(time.Minute)}, limit: time.Hour, op: "FreezeCard", want: time.Minute},
-		"a deadline and an option":           {opts: []Option{WithTimeout(time.Second)}, limit: time.Hour, op: "ListBINs", want: time.Hour},
+		"an option, and a reference":         {opts: []cardwire.Option{cardwire.WithTimeout(time.Minute)}, limit: time.Hour, op: "FreezeCard", want: time.Minute},
+		"a deadline and an option":           {opts: []cardwire.Option{cardwire.WithTimeout(time.Second)}, limit: time.Hour, op: "ListBINs", want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -279,32 +254,32 @@ func TestTimeoutOfACall(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, tc.limit)
 					defer cancel()
 				}
-				c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+				c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
-				}), append(tc.opts, WithRetry(RetryPolicy{}))...)
+				}), append(tc.opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
 				start := time.Now()
-				err := allMethods()[tc.op](ctx, c)
+				err := wiretest.AllMethods()[tc.op](ctx, c)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 				assert.Equal(t, tc.want, time.Since(start))
 			})
 		})
 	}
 }
 
-// Repeats and waits count as well.
-func TestTimeoutIncludesRepeats(t *testing.T) {
+// Retries and waits count as well.
+func TestTimeoutIncludesRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
+		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}), WithRetry(RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}))
+		}), cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}))
 		start := time.Now()
 		_, err := c.ListBINs(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Len(t, failure(t, err).Attempts, 4)
+		assert.Len(t, wiretest.Failure(t, err).Attempts, 4)
 		assert.Equal(t, 30*time.Second, time.Since(start))
 	})
 }
@@ -314,7 +289,7 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	var protocols []string
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protocols = append(protocols, r.Proto)
-		_, _ = io.WriteString(w, success(`[]`))
+		_, _ = io.WriteString(w, wiretest.Success(`[]`))
 	}))
 	s.EnableHTTP2 = true
 	s.StartTLS()
@@ -323,12 +298,12 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	own := s.Client().Transport.(*http.Transport).Clone()
 	own.ForceAttemptHTTP2 = true
 	require.Contains(t, own.TLSClientConfig.NextProtos, "h2")
-	c := clientOver(t, s.URL, WithTransport(own))
+	c := wiretest.ClientOver(t, s.URL, cardwire.WithTransport(own))
 	own.TLSClientConfig = &tls.Config{} // would not trust the server
-	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errBrokenNetwork }
+	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, wiretest.ErrBroken }
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
-	_, err = Call[any](t.Context(), c, Request{Op: "Write", Method: "POST", Path: "/write"})
+	_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Write", Method: "POST", Path: "/write"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
 	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
@@ -337,36 +312,36 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 // A mock that is installed in an http.Client after New must carry the calls.
 func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 	t.Parallel()
-	own := &http.Client{Transport: carrier(func(*http.Request) (*http.Response, error) { return nil, errBrokenNetwork })}
-	c, err := New(testBase, testKey, WithHTTPClient(own), WithRetry(RetryPolicy{}))
+	own := &http.Client{Transport: wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, wiretest.ErrBroken })}
+	c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(own), cardwire.WithRetry(cardwire.RetryPolicy{}))
 	require.NoError(t, err)
 	_, err = c.ListBINs(t.Context())
-	require.ErrorIs(t, err, errBrokenNetwork)
-	own.Transport = script(t, exchange{want: "GET /shop/api/v1/bins", reply: success(`[]`)})
+	require.ErrorIs(t, err, wiretest.ErrBroken)
+	own.Transport = wiretest.Script(t, wiretest.Exchange{Want: "GET /shop/api/v1/bins", Response: wiretest.Success(`[]`)})
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
 }
 
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
-	p := DefaultProfile()
-	c := answered(t, asksTransfer("M-1"), `{"code":422,"msg":"no","data":null}`, WithProfile(func(own *Profile) { *own = p }))
+	p := cardwire.DefaultProfile()
+	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":422,"msg":"no","data":null}`, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
 	for i := range p.RefusedCodes {
 		p.RefusedCodes[i] = 0
 	}
-	assert.Equal(t, OutcomeRefused, transferOutcome(t, c, "M-1"))
+	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-1"))
 }
 
 func TestTheDefaults(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, RetryPolicy{
+	assert.Equal(t, cardwire.RetryPolicy{
 		MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,
 		MaxRetryAfter: 30 * time.Second, Attempt: 10 * time.Second,
-	}, DefaultRetryPolicy())
+	}, cardwire.DefaultRetryPolicy())
 	refused := []int{400, 401, 403, 404, 405, 413, 415, 422, 429}
-	assert.Equal(t, Profile{
+	assert.Equal(t, cardwire.Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
 		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
-	}, DefaultProfile())
+	}, cardwire.DefaultProfile())
 }

@@ -84,7 +84,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
 	defer body.Release()
 	body.Masking = k.client.maskedCards
-	k.envelope = envelope{read: k.read, proves: k.op.proves, success: r.Status >= 200 && r.Status <= 299}
+	k.envelope = envelope{result: k.result, proves: k.op.proves, success: r.Status >= 200 && r.Status <= 299}
 	e := &k.envelope
 	e.decode(body)
 	if body.Err() == nil {
@@ -105,7 +105,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 
 // judgeSuccess judges a response with a status from 200 to 299 and the code 200.
 func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) *Error {
-	drift := k.client.drifted(ctx, &k.op, body.Drifts())
+	drift := k.client.drifted(ctx, k.op, body.Drifts())
 	if e.mismatch != nil {
 		outcome := OutcomeUnknown
 		// A message that contradicts the code leaves what is proven in doubt.
@@ -125,15 +125,12 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 
 // check returns why a readable response does not belong to this request.
 func (k *call) check() error {
-	for u := range k.op.uploads() {
-		if err := u.check(); err != nil {
+	for file := range k.op.sources() {
+		if err := file.Check(); err != nil {
 			return err
 		}
 	}
-	if k.verify == nil {
-		return nil
-	}
-	return k.verify()
+	return k.result.verify()
 }
 
 // verdict returns the outcome of a readable response that is not what was asked for: it
@@ -150,7 +147,7 @@ func verdict(err error) Outcome {
 func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 	p := &k.client.profile
 	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && isBare(raw) && !k.isNamedIn(raw):
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && isBare(raw) && !k.op.isNamedIn(raw):
 		return k.fail(OutcomeRefused, unreadable(body.Err()))
 	case body.Err() != nil && e.success:
 		return k.fail(OutcomeUnknown, unreadable(body.Err()))
@@ -160,24 +157,24 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
 		e.code == codeSuccess || e.code >= 500 && e.code <= 599:
 		return k.fail(OutcomeUnknown, nil)
-	case e.deferred && k.op.isClaimed() && (names(body, e.data, k.op.reference) || k.isProven(body, e.data)):
+	case e.deferred && k.op.isClaimed() && (names(body, e.data, k.op.reference) || k.op.isProven(body, e.data)):
 		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery
 	}
 	return k.fail(OutcomeRefused, nil)
 }
 
 // isNamedIn reports whether a body that is no envelope contains the reference.
-func (k *call) isNamedIn(body []byte) bool {
-	return k.op.isClaimed() && bytes.Contains(body, []byte(k.op.reference))
+func (s *spec) isNamedIn(body []byte) bool {
+	return s.isClaimed() && bytes.Contains(body, []byte(s.reference))
 }
 
 // isProven reports whether the data at m would prove execution under another code.
-func (k *call) isProven(c *wire.Codec, m wire.Mark) bool {
-	if k.op.proves == nil {
+func (s *spec) isProven(c *wire.Codec, m wire.Mark) bool {
+	if s.proves == nil {
 		return false
 	}
 	c.Rewind(m)
-	return k.op.proves(c)
+	return s.proves(c)
 }
 
 // isBare reports whether a body cannot be a damaged envelope: it is empty, or begins

@@ -38,6 +38,19 @@ type RemittanceState struct {
 	CountryStandardCode string
 }
 
+var stateFields = []wire.FieldOf[RemittanceState]{
+	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
+	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
+	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
+	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.CountryStandardCode) }},
+}
+
+// MarshalJSON returns the state under the wire's names.
+func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateFields) }
+
+// UnmarshalJSON reads a state, as strictly as a response.
+func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(data, v, stateFields) }
+
 // RemittanceCurrency is a currency that can be paid out, with what that costs.
 // The units of the quotas are undocumented.
 type RemittanceCurrency struct {
@@ -70,6 +83,32 @@ type RemittanceCurrency struct {
 	MaxQuota decimal.Decimal
 	// YearTransferAmountQuota is the amount that can be sent in a year.
 	YearTransferAmountQuota decimal.Decimal
+}
+
+var currencyFields = []wire.FieldOf[RemittanceCurrency]{
+	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
+	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
+	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }},
+	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
+	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }},
+	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.PayoutMethod) }},
+	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.Country) }},
+	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.CountryCode) }},
+	{Name: "fee_rate", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FeeRate) }},
+	{Name: "fixed_fee", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FixedFee) }},
+	{Name: "min_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.MinQuota) }},
+	{Name: "max_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.MaxQuota) }},
+	{Name: "year_transfer_amount_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) {
+		c.DecimalNumber(&v.YearTransferAmountQuota)
+	}},
+}
+
+// MarshalJSON returns the entry under the wire's names.
+func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyFields) }
+
+// UnmarshalJSON reads an entry, as strictly as a response.
+func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, currencyFields)
 }
 
 // TransferParams describes a transfer. Empty fields are not sent; which of them the
@@ -155,6 +194,24 @@ type Transfer struct {
 	// Status is the state of the order.
 	Status TransferStatus
 }
+
+// The fields that prove to which order a response belongs.
+const (
+	merchantOrderNo = "merchant_order_no"
+	apiOrderNo      = "api_order_no"
+)
+
+var transferFields = []wire.FieldOf[Transfer]{
+	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
+	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.String((*string)(&v.Status)) }},
+}
+
+// MarshalJSON returns the transfer under the wire's names.
+func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transferFields) }
+
+// UnmarshalJSON reads a transfer, as strictly as a response.
+func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, transferFields) }
 
 // ListRemittanceStates returns the countries, and the parts of countries, that
 // the service knows. It calls GET /remittance/states.
@@ -256,50 +313,54 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 func (p *TransferParams) fields() (wire.Fields, error) {
 	own := p.own()
 	f := make(wire.Fields, 0, len(own)+len(p.Extra))
+	var wrong error
 	for _, field := range own {
-		f.Add(field.name, field.value.String())
+		sent := field.value.String()
+		wrong = cmp.Or(wrong, field.check(field.param, sent))
+		f.Add(field.name, sent)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		f.Add(name, p.Extra[name])
 	}
-	return f, cmp.Or(p.valid(), p.validExtra(own))
+	return f, cmp.Or(checked(wrong), p.validExtra(own))
 }
 
-// transferField is a field of TransferParams: its name on the wire, and a pointer to its
-// value, which reads and writes the form that is sent.
+// transferField is a field of TransferParams: its name on the wire and its own, a pointer
+// to its value, which reads and writes the form that is sent, and what is wrong with it.
 type transferField struct {
-	name  string
-	value textual
+	name, param string
+	value       textual
+	check       func(param, sent string) error
 }
 
 // own returns all fields of TransferParams but Extra, also empty ones.
 func (p *TransferParams) own() []transferField {
 	return []transferField{
-		{"merchantOrderNo", (*plain)(&p.MerchantOrderNo)},
-		{"payoutCurrency", (*plain)(&p.PayoutCurrency)},
-		{"transferType", (*plain)(&p.TransferType)},
-		{"payoutMethod", (*plain)(&p.PayoutMethod)},
-		{"senderBeneficiaryRelationship", (*plain)(&p.SenderBeneficiaryRelationship)},
-		{"transferAmount", (*cents)(&p.TransferAmount)},
-		{"senderSourceOfFund", (*plain)(&p.SenderSourceOfFund)},
-		{"purposeOfRemittance", (*plain)(&p.PurposeOfRemittance)},
-		{"senderFirstName", (*plain)(&p.SenderFirstName)},
-		{"senderLastName", (*plain)(&p.SenderLastName)},
-		{"senderGender", (*plain)(&p.SenderGender)},
-		{"senderMobileNumber", (*plain)(&p.SenderMobileNumber)},
-		{"senderIdType", (*plain)(&p.SenderIDType)},
-		{"senderIdNumber", (*plain)(&p.SenderIDNumber)},
-		{"senderDateOfBirth", &p.SenderDateOfBirth},
-		{"senderNationality", (*plain)(&p.SenderNationality)},
-		{"senderIdIssueCountry", (*plain)(&p.SenderIDIssueCountry)},
-		{"senderCountry", (*plain)(&p.SenderCountry)},
-		{"senderAddress", (*plain)(&p.SenderAddress)},
-		{"receiverNativeFirstName", (*plain)(&p.ReceiverNativeFirstName)},
-		{"receiverNativeLastName", (*plain)(&p.ReceiverNativeLastName)},
-		{"receiverIdType", (*plain)(&p.ReceiverIDType)},
-		{"receiverIdNumber", (*plain)(&p.ReceiverIDNumber)},
-		{"receiverMobileNumber", (*plain)(&p.ReceiverMobileNumber)},
-		{"receiverBankAccountNumber", (*plain)(&p.ReceiverBankAccountNumber)},
+		{"merchantOrderNo", "MerchantOrderNo", (*plain)(&p.MerchantOrderNo), check.Given},
+		{"payoutCurrency", "PayoutCurrency", (*plain)(&p.PayoutCurrency), check.Currency},
+		{"transferType", "TransferType", (*plain)(&p.TransferType), check.Digits},
+		{"payoutMethod", "PayoutMethod", (*plain)(&p.PayoutMethod), check.Digits},
+		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", (*plain)(&p.SenderBeneficiaryRelationship), check.Digits},
+		{"transferAmount", "TransferAmount", (*cents)(&p.TransferAmount), p.checkAmount},
+		{"senderSourceOfFund", "SenderSourceOfFund", (*plain)(&p.SenderSourceOfFund), check.Digits},
+		{"purposeOfRemittance", "PurposeOfRemittance", (*plain)(&p.PurposeOfRemittance), check.Digits},
+		{"senderFirstName", "SenderFirstName", (*plain)(&p.SenderFirstName), check.UTF8},
+		{"senderLastName", "SenderLastName", (*plain)(&p.SenderLastName), check.UTF8},
+		{"senderGender", "SenderGender", (*plain)(&p.SenderGender), check.UTF8},
+		{"senderMobileNumber", "SenderMobileNumber", (*plain)(&p.SenderMobileNumber), check.UTF8},
+		{"senderIdType", "SenderIDType", (*plain)(&p.SenderIDType), check.Digits},
+		{"senderIdNumber", "SenderIDNumber", (*plain)(&p.SenderIDNumber), check.UTF8},
+		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, p.checkDateOfBirth},
+		{"senderNationality", "SenderNationality", (*plain)(&p.SenderNationality), check.Country},
+		{"senderIdIssueCountry", "SenderIDIssueCountry", (*plain)(&p.SenderIDIssueCountry), check.Digits},
+		{"senderCountry", "SenderCountry", (*plain)(&p.SenderCountry), check.Country},
+		{"senderAddress", "SenderAddress", (*plain)(&p.SenderAddress), check.UTF8},
+		{"receiverNativeFirstName", "ReceiverNativeFirstName", (*plain)(&p.ReceiverNativeFirstName), check.UTF8},
+		{"receiverNativeLastName", "ReceiverNativeLastName", (*plain)(&p.ReceiverNativeLastName), check.UTF8},
+		{"receiverIdType", "ReceiverIDType", (*plain)(&p.ReceiverIDType), check.Digits},
+		{"receiverIdNumber", "ReceiverIDNumber", (*plain)(&p.ReceiverIDNumber), check.UTF8},
+		{"receiverMobileNumber", "ReceiverMobileNumber", (*plain)(&p.ReceiverMobileNumber), check.UTF8},
+		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", (*plain)(&p.ReceiverBankAccountNumber), check.UTF8},
 	}
 }
 
@@ -330,48 +391,21 @@ func (a *cents) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (p *TransferParams) valid() error {
-	return checked(
-		check.Given("MerchantOrderNo", p.MerchantOrderNo),
-		check.Currency("PayoutCurrency", p.PayoutCurrency),
-		check.Digits("TransferType", p.TransferType),
-		check.Digits("PayoutMethod", p.PayoutMethod),
-		check.Digits("SenderBeneficiaryRelationship", p.SenderBeneficiaryRelationship),
-		checkAmount("TransferAmount", p.TransferAmount),
-		check.Digits("SenderSourceOfFund", p.SenderSourceOfFund),
-		check.Digits("PurposeOfRemittance", p.PurposeOfRemittance),
-		check.UTF8("SenderFirstName", p.SenderFirstName),
-		check.UTF8("SenderLastName", p.SenderLastName),
-		check.UTF8("SenderGender", p.SenderGender),
-		check.UTF8("SenderMobileNumber", p.SenderMobileNumber),
-		check.Digits("SenderIDType", p.SenderIDType),
-		check.UTF8("SenderIDNumber", p.SenderIDNumber),
-		checkDate("SenderDateOfBirth", p.SenderDateOfBirth),
-		check.Country("SenderNationality", p.SenderNationality),
-		check.Digits("SenderIDIssueCountry", p.SenderIDIssueCountry),
-		check.Country("SenderCountry", p.SenderCountry),
-		check.UTF8("SenderAddress", p.SenderAddress),
-		check.UTF8("ReceiverNativeFirstName", p.ReceiverNativeFirstName),
-		check.UTF8("ReceiverNativeLastName", p.ReceiverNativeLastName),
-		check.Digits("ReceiverIDType", p.ReceiverIDType),
-		check.UTF8("ReceiverIDNumber", p.ReceiverIDNumber),
-		check.UTF8("ReceiverMobileNumber", p.ReceiverMobileNumber),
-		check.UTF8("ReceiverBankAccountNumber", p.ReceiverBankAccountNumber),
-	)
-}
-
 // checkAmount refuses an amount that is not greater than zero, or cannot be sent exactly.
-func checkAmount(name string, v decimal.Decimal) error {
-	if v.Sign() <= 0 {
+func (p *TransferParams) checkAmount(name, sent string) error {
+	switch v := p.TransferAmount; {
+	case v.Sign() <= 0:
 		return errors.New(name + " must be greater than zero")
-	}
-	switch _, exact := wire.Cents(v); {
-	case !exact && v.Exponent() >= -2:
+	case sent == "" && v.Exponent() >= -2:
 		return errors.New(name + " is too large")
-	case !exact:
+	case sent == "":
 		return errors.New(name + " has more than two decimal places")
 	}
 	return nil
+}
+
+func (p *TransferParams) checkDateOfBirth(name, _ string) error {
+	return checkDate(name, p.SenderDateOfBirth)
 }
 
 func (p *TransferParams) validExtra(own []transferField) error {
@@ -478,60 +512,3 @@ func (p *TransferParams) read(c *wire.Codec, own []transferField, field []byte) 
 	}
 	p.Extra[name] = string(text)
 }
-
-var stateFields = []wire.FieldOf[RemittanceState]{
-	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
-	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
-	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
-	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.CountryStandardCode) }},
-}
-
-// MarshalJSON returns the state under the wire's names.
-func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, stateFields) }
-
-// UnmarshalJSON reads a state, as strictly as a response.
-func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(data, v, stateFields) }
-
-var currencyFields = []wire.FieldOf[RemittanceCurrency]{
-	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
-	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
-	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }},
-	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
-	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }},
-	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.PayoutMethod) }},
-	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.Country) }},
-	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.CountryCode) }},
-	{Name: "fee_rate", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FeeRate) }},
-	{Name: "fixed_fee", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FixedFee) }},
-	{Name: "min_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.MinQuota) }},
-	{Name: "max_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.MaxQuota) }},
-	{Name: "year_transfer_amount_quota", Value: func(c *wire.Codec, v *RemittanceCurrency) {
-		c.DecimalNumber(&v.YearTransferAmountQuota)
-	}},
-}
-
-// MarshalJSON returns the entry under the wire's names.
-func (v RemittanceCurrency) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, currencyFields) }
-
-// UnmarshalJSON reads an entry, as strictly as a response.
-func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, v, currencyFields)
-}
-
-// The fields that prove to which order a response belongs.
-const (
-	merchantOrderNo = "merchant_order_no"
-	apiOrderNo      = "api_order_no"
-)
-
-var transferFields = []wire.FieldOf[Transfer]{
-	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
-	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
-	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.String((*string)(&v.Status)) }},
-}
-
-// MarshalJSON returns the transfer under the wire's names.
-func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transferFields) }
-
-// UnmarshalJSON reads a transfer, as strictly as a response.
-func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, transferFields) }

@@ -140,7 +140,8 @@ func (s *spec) addPart(p Part) {
 	}
 	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)
 	s.fields = append(s.fields, wire.Field{Name: p.Name, Value: description})
-	s.parts = append(s.parts, bodyPart{name: p.Name, file: &upload{params: *p.File}})
+	file := *p.File
+	s.parts = append(s.parts, file.part(p.Name))
 	s.timeout = defaultUploadTimeout
 }
 

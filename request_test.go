@@ -1,7 +1,8 @@
-package cardwire
+package cardwire_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -11,70 +12,74 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // unmarshallable has no JSON.
 type unmarshallable struct{}
 
-func (unmarshallable) MarshalJSON() ([]byte, error) { return nil, errBrokenNetwork }
+func (unmarshallable) MarshalJSON() ([]byte, error) { return nil, wiretest.ErrBroken }
 
 func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		request Request
+		request cardwire.Request
 		want    string
 	}{
-		"no name":                      {Request{Method: "GET", Path: "/a"}, "Op is empty"},
-		"a name with a line":           {Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op contains a control character"},
-		"no method":                    {Request{Op: "A", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
-		"another method":               {Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
-		"a method in small letters":    {Request{Op: "A", Method: "get", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
-		"two bodies":                   {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "only one of Form, JSON and Multipart may be set"},
-		"a form and parts":             {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, Multipart: []Part{}}, "only one of Form, JSON and Multipart may be set"},
-		"a GET with parts":             {Request{Op: "A", Method: "GET", Path: "/a", Multipart: []Part{}}, "a GET must not have a body"},
-		"a GET with a reference":       {Request{Op: "A", Method: "GET", Path: "/a", Reference: "r"}, "only a write may have a Reference"},
-		"a GET with a form":            {Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET must not have a body"},
-		"a GET with JSON":              {Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET must not have a body"},
-		"a read with a reference":      {Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "only a write may have a Reference"},
-		"a reference with white space": {Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
-		"a reference that is too long": {Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
-		"JSON that has none":           {Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
-		"a function for JSON":          {Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
-		"no path":                      {Request{Op: "A", Method: "GET"}, `Path must begin with one "/"`},
-		"a path without a slash":       {Request{Op: "A", Method: "GET", Path: "a"}, `Path must begin with one "/"`},
-		"a host":                       {Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path must begin with one "/"`},
-		"a URL":                        {Request{Op: "A", Method: "GET", Path: "https://evil.example.com/a"}, `Path must begin with one "/"`},
-		"dots":                         {Request{Op: "A", Method: "GET", Path: "/a/../b"}, `Path must not contain "." or ".." segments`},
-		"dots at the end":              {Request{Op: "A", Method: "GET", Path: "/a/.."}, `Path must not contain "." or ".." segments`},
-		"a dot":                        {Request{Op: "A", Method: "GET", Path: "/./a"}, `Path must not contain "." or ".." segments`},
-		"dots as an escape":            {Request{Op: "A", Method: "GET", Path: "/a/%2e%2e/b"}, "Path contains a query, a fragment, a backslash or an escape"},
-		"a query":                      {Request{Op: "A", Method: "GET", Path: "/a?b=c"}, "Path contains a query, a fragment, a backslash or an escape"},
-		"a fragment":                   {Request{Op: "A", Method: "GET", Path: "/a#b"}, "Path contains a query, a fragment, a backslash or an escape"},
-		"a backslash":                  {Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path contains a query, a fragment, a backslash or an escape"},
-		"a space":                      {Request{Op: "A", Method: "GET", Path: "/a b"}, "Path contains a space"},
-		"a line":                       {Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path contains a control character"},
-		"dots with a parameter":        {Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, `Path must not contain "." or ".." segments`},
-		"a query that is no UTF-8":     {Request{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}, "Query is not valid UTF-8"},
-		"a form that is no UTF-8":      {Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
-		"JSON that is no UTF-8":        {Request{Op: "A", Method: "POST", Path: "/a", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
+		"no name":                      {cardwire.Request{Method: "GET", Path: "/a"}, "Op is empty"},
+		"a name with a line":           {cardwire.Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op contains a control character"},
+		"no method":                    {cardwire.Request{Op: "A", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
+		"another method":               {cardwire.Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
+		"a method in small letters":    {cardwire.Request{Op: "A", Method: "get", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
+		"two bodies":                   {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "only one of Form, JSON and Multipart may be set"},
+		"a form and parts":             {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, Multipart: []cardwire.Part{}}, "only one of Form, JSON and Multipart may be set"},
+		"a GET with parts":             {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Multipart: []cardwire.Part{}}, "a GET must not have a body"},
+		"a GET with a reference":       {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Reference: "r"}, "only a write may have a Reference"},
+		"a GET with a form":            {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET must not have a body"},
+		"a GET with JSON":              {cardwire.Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET must not have a body"},
+		"a read with a reference":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "only a write may have a Reference"},
+		"a reference with white space": {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
+		"a reference that is too long": {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
+		"JSON that has none":           {cardwire.Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
+		"a function for JSON":          {cardwire.Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
+		"no path":                      {cardwire.Request{Op: "A", Method: "GET"}, `Path must begin with one "/"`},
+		"a path without a slash":       {cardwire.Request{Op: "A", Method: "GET", Path: "a"}, `Path must begin with one "/"`},
+		"a host":                       {cardwire.Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path must begin with one "/"`},
+		"a URL":                        {cardwire.Request{Op: "A", Method: "GET", Path: "https://evil.example.com/a"}, `Path must begin with one "/"`},
+		"dots":                         {cardwire.Request{Op: "A", Method: "GET", Path: "/a/../b"}, `Path must not contain "." or ".." segments`},
+		"dots at the end":              {cardwire.Request{Op: "A", Method: "GET", Path: "/a/.."}, `Path must not contain "." or ".." segments`},
+		"a dot":                        {cardwire.Request{Op: "A", Method: "GET", Path: "/./a"}, `Path must not contain "." or ".." segments`},
+		"dots as an escape":            {cardwire.Request{Op: "A", Method: "GET", Path: "/a/%2e%2e/b"}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a query":                      {cardwire.Request{Op: "A", Method: "GET", Path: "/a?b=c"}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a fragment":                   {cardwire.Request{Op: "A", Method: "GET", Path: "/a#b"}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a backslash":                  {cardwire.Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path contains a query, a fragment, a backslash or an escape"},
+		"a space":                      {cardwire.Request{Op: "A", Method: "GET", Path: "/a b"}, "Path contains a space"},
+		"a line":                       {cardwire.Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path contains a control character"},
+		"dots with a parameter":        {cardwire.Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, `Path must not contain "." or ".." segments`},
+		"a query that is no UTF-8":     {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}, "Query is not valid UTF-8"},
+		"a form that is no UTF-8":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
+		"JSON that is no UTF-8":        {cardwire.Request{Op: "A", Method: "POST", Path: "/a", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := Call[any](t.Context(), unasked(t), tc.request)
-			refusedBeforehand(t, err, tc.want)
+			v, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), tc.request)
+			wiretest.RefusedBeforehand(t, err, tc.want)
 			assert.Nil(t, v)
-			assert.NotErrorIs(t, err, errBrokenNetwork)
+			assert.NotErrorIs(t, err, wiretest.ErrBroken)
 		})
 	}
 }
 
-// An Op that cannot be a name does not get into the text of the error either.
+// An Op that cannot be a name does not get into the error either.
 func TestCallKeepsAnOpThatIsRefusedOutOfTheError(t *testing.T) {
 	t.Parallel()
 	for op, problem := range map[string]string{
 		"": "Op is empty", "a\nb": "Op contains a control character", "a\xff": "Op is not valid UTF-8",
 	} {
-		_, err := Call[any](t.Context(), unasked(t), Request{Op: op, Method: "GET", Path: "/a"})
+		_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), cardwire.Request{Op: op, Method: "GET", Path: "/a"})
 		require.EqualError(t, err, "cardwire: Call: not sent: invalid parameters: "+problem+": correct it before calling again")
 	}
 }
@@ -83,43 +88,43 @@ func TestCallSends(t *testing.T) {
 	t.Parallel()
 	const formType = "application/x-www-form-urlencoded"
 	for name, tc := range map[string]struct {
-		request Request
+		request cardwire.Request
 		want    string
 	}{
 		"a GET": {
-			Request{Op: "A", Method: "GET", Path: "/wallet/deposits"},
+			cardwire.Request{Op: "A", Method: "GET", Path: "/wallet/deposits"},
 			"GET /shop/api/v1/wallet/deposits",
 		},
 		"a GET with a query": {
-			Request{Op: "A", Method: "GET", Path: "/wallet", Query: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			cardwire.Request{Op: "A", Method: "GET", Path: "/wallet", Query: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
 			"GET /shop/api/v1/wallet?a=x+y%26z&b=2&b=1",
 		},
 		"a path with other letters": {
-			Request{Op: "A", Method: "GET", Path: "/caf\u00e9:1;v=2,3"},
+			cardwire.Request{Op: "A", Method: "GET", Path: "/caf\u00e9:1;v=2,3"},
 			"GET /shop/api/v1/caf%C3%A9:1;v=2,3",
 		},
 		"a POST that reads": {
-			Request{Op: "A", Method: "POST", Path: "/find", ReadOnly: true, Form: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			cardwire.Request{Op: "A", Method: "POST", Path: "/find", ReadOnly: true, Form: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
 			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
 		},
 		"a POST without a body": {
-			Request{Op: "A", Method: "POST", Path: "/ping"},
+			cardwire.Request{Op: "A", Method: "POST", Path: "/ping"},
 			"POST /shop/api/v1/ping\n" + formType + "\n\n",
 		},
 		"a PUT of JSON": {
-			Request{Op: "A", Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}},
+			cardwire.Request{Op: "A", Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}},
 			"PUT /shop/api/v1/limits?card=c1\napplication/json\n\n" + `{"a":"\u003cé\u003e","b":[1,2]}`,
 		},
 		"a PATCH of raw JSON": {
-			Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)},
+			cardwire.Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)},
 			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
 		},
 		"fields and files": {
-			Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []Part{
+			cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []cardwire.Part{
 				{Name: "cardId", Value: "c1"},
-				{Name: "front", File: new(ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
+				{Name: "front", File: new(cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
 				{Name: "note", Value: ""},
-				{Name: "selfie", File: new(ImageBytes("me.jpg", []byte("\xff\xd8\xffselfie")))},
+				{Name: "selfie", File: new(cardwire.ImageBytes("me.jpg", []byte("\xff\xd8\xffselfie")))},
 			}},
 			"POST /shop/api/v1/kyc\nmultipart/form-data\n\n" +
 				"Content-Disposition: form-data; name=\"cardId\"\n\nc1\n\n" +
@@ -128,24 +133,24 @@ func TestCallSends(t *testing.T) {
 				"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n\xff\xd8\xffselfie",
 		},
 		"a DELETE": {
-			Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"},
+			cardwire.Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"},
 			"DELETE /shop/api/v1/cards/c1\n" + formType + "\n\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := Call[string](t.Context(), answered(t, tc.want, success(`"done"`)), tc.request)
+			v, err := cardwire.Call[string](t.Context(), wiretest.Respond(t, tc.want, wiretest.Success(`"done"`)), tc.request)
 			require.NoError(t, err)
 			assert.Equal(t, "done", v)
 		})
 	}
 }
 
-// callWith has the service answer a read with data, and decodes that.
+// callWith makes the service respond to a read with data, and decodes that.
 func callWith[T any](t *testing.T, data string) (T, error) {
 	t.Helper()
-	c := answered(t, "GET /shop/api/v1/wallet", success(data))
-	return Call[T](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+	c := wiretest.Respond(t, "GET /shop/api/v1/wallet", wiretest.Success(data))
+	return cardwire.Call[T](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
 }
 
 type wallet struct {
@@ -160,13 +165,13 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 		t.Parallel()
 		v, err := callWith[wallet](t, ` {"owner":"Ann","balance":"10.50","tags":["a"],"more":1} `)
 		require.NoError(t, err)
-		assert.Equal(t, wallet{Owner: "Ann", Balance: dec("10.50"), Tags: []string{"a"}}, v)
+		assert.Equal(t, wallet{Owner: "Ann", Balance: wiretest.Dec("10.50"), Tags: []string{"a"}}, v)
 	})
 	t.Run("pointer", func(t *testing.T) {
 		t.Parallel()
 		v, err := callWith[*wallet](t, `{"owner":"Ann","balance":1,"tags":null}`)
 		require.NoError(t, err)
-		assert.Equal(t, &wallet{Owner: "Ann", Balance: dec("1")}, v)
+		assert.Equal(t, &wallet{Owner: "Ann", Balance: wiretest.Dec("1")}, v)
 	})
 	t.Run("list", func(t *testing.T) {
 		t.Parallel()
@@ -194,9 +199,9 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 	})
 	t.Run("a type of this package", func(t *testing.T) {
 		t.Parallel()
-		v, err := callWith[RemittanceState](t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`)
+		v, err := callWith[cardwire.RemittanceState](t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`)
 		require.NoError(t, err)
-		assert.Equal(t, RemittanceState{Code: "1", Name: "Lisboa", Country: "PT", CountryStandardCode: "PRT"}, v)
+		assert.Equal(t, cardwire.RemittanceState{Code: "1", Name: "Lisboa", Country: "PT", CountryStandardCode: "PRT"}, v)
 	})
 	t.Run("boolean", func(t *testing.T) {
 		t.Parallel()
@@ -206,7 +211,7 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 	})
 }
 
-// Null is nothing, and no number, text or object.
+// Null is nothing, and no number, string or object.
 func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
 	t.Parallel()
 	pointer, err := callWith[*wallet](t, `null`)
@@ -228,10 +233,10 @@ func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
 
 func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	t.Parallel()
-	unreadable := facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	unreadable := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 	read := func(t *testing.T, err error) {
 		t.Helper()
-		assert.Equal(t, unreadable, factsOf(t, err))
+		assert.Equal(t, unreadable, wiretest.FactsOf(t, err))
 		assert.ErrorContains(t, err, "data: expected a value that can be decoded into the type parameter of Call")
 		assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
 	}
@@ -249,9 +254,9 @@ func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	_, err = callWith[decimal.Decimal](t, `null`)
 	read(t, err)
 
-	c := answered(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
-	_, err = Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
-	assert.Equal(t, unreadable, factsOf(t, err))
+	c := wiretest.Respond(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
+	_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+	assert.Equal(t, unreadable, wiretest.FactsOf(t, err))
 	assert.ErrorContains(t, err, "data is missing")
 }
 
@@ -260,29 +265,29 @@ func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 func TestCallIsAsStrictAsANamedOperation(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		success(`{"owner":"Ann","owner":"Bob"}`), success("\"\xff\""), success(`"\ud800"`), success(`1`) + "1",
-		success(strings.Repeat("[", 64) + strings.Repeat("]", 64)), `{"code":"200","msg":"success","data":1}`,
+		wiretest.Success(`{"owner":"Ann","owner":"Bob"}`), wiretest.Success("\"\xff\""), wiretest.Success(`"\ud800"`), wiretest.Success(`1`) + "1",
+		wiretest.Success(strings.Repeat("[", 64) + strings.Repeat("]", 64)), `{"code":"200","msg":"success","data":1}`,
 	} {
-		c := answered(t, "GET /shop/api/v1/wallet", body)
-		_, err := Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
-		assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, factsOf(t, err), body)
+		c := wiretest.Respond(t, "GET /shop/api/v1/wallet", body)
+		_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, wiretest.FactsOf(t, err), body)
 	}
 }
 
 func TestCallRevealsTheBody(t *testing.T) {
 	t.Parallel()
-	c := answered(t, "GET /shop/api/v1/wallet", success(`{ "owner":"Ann"}`))
-	var r Response
-	_, err := Call[any](t.Context(), c, Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"}, WithResponse(&r))
+	c := wiretest.Respond(t, "GET /shop/api/v1/wallet", wiretest.Success(`{ "owner":"Ann"}`))
+	var r cardwire.Response
+	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"}, cardwire.WithResponse(&r))
 	require.NoError(t, err)
-	assert.Equal(t, success(`{ "owner":"Ann"}`), string(r.RevealBody()))
+	assert.Equal(t, wiretest.Success(`{ "owner":"Ann"}`), string(r.RevealBody()))
 }
 
 func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 	t.Parallel()
-	c := converse(t, []exchange{refusal("DELETE /shop/api/v1/cards/c1\napplication/x-www-form-urlencoded\n\n")})
-	_, err := Call[any](t.Context(), c, Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"})
-	e := failure(t, err)
+	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.Refusal("DELETE /shop/api/v1/cards/c1\napplication/x-www-form-urlencoded\n\n")})
+	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"})
+	e := wiretest.Failure(t, err)
 	assert.Equal(t, "CloseCard", e.Op)
 	assert.Equal(t, "r-1", e.Reference)
 	assert.True(t, strings.HasPrefix(err.Error(), `cardwire: CloseCard r-1: refused, HTTP 422, code 422, "order exists"`), err)
@@ -292,30 +297,30 @@ func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		request Request
-		reply   string // empty: the connection is closed without an answer
-		asked   int32
-		want    error
+		request  cardwire.Request
+		response string // empty: the connection is closed without a response
+		asked    int32
+		want     error
 	}{
-		"a GET after 503":                  {Request{Method: "GET"}, replyText("503 Down", "", ""), 3, ErrOutcomeUnknown},
-		"a GET after 500":                  {Request{Method: "GET"}, replyText("500 Down", "", ""), 3, ErrOutcomeUnknown},
-		"a GET without an answer":          {Request{Method: "GET"}, "", 3, ErrOutcomeUnknown},
-		"a POST that reads after 503":      {Request{Method: "POST", ReadOnly: true}, replyText("503 Down", "", ""), 2, ErrOutcomeUnknown},
-		"a POST that reads after 500":      {Request{Method: "POST", ReadOnly: true}, replyText("500 Down", "", ""), 1, ErrOutcomeUnknown},
-		"a POST that reads, not answered":  {Request{Method: "POST", ReadOnly: true}, "", 1, ErrOutcomeUnknown},
-		"a POST that writes after 503":     {Request{Method: "POST"}, replyText("503 Down", "", ""), 1, ErrOutcomeUnknown},
-		"a POST that writes after 429":     {Request{Method: "POST"}, replyText("429 Slow", "", ""), 1, ErrRefused},
-		"a POST that writes, not answered": {Request{Method: "POST"}, "", 1, ErrOutcomeUnknown},
-		"a DELETE, not answered":           {Request{Method: "DELETE"}, "", 1, ErrOutcomeUnknown},
-		"a PUT, not answered":              {Request{Method: "PUT", JSON: 1}, "", 1, ErrOutcomeUnknown},
+		"a GET after 503":                        {cardwire.Request{Method: "GET"}, loopback.Response("503 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
+		"a GET after 500":                        {cardwire.Request{Method: "GET"}, loopback.Response("500 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
+		"a GET without a response":               {cardwire.Request{Method: "GET"}, "", 3, cardwire.ErrOutcomeUnknown},
+		"a POST that reads after 503":            {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("503 Down", "", ""), 2, cardwire.ErrOutcomeUnknown},
+		"a POST that reads after 500":            {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("500 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
+		"a POST that reads, without a response":  {cardwire.Request{Method: "POST", ReadOnly: true}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a POST that writes after 503":           {cardwire.Request{Method: "POST"}, loopback.Response("503 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
+		"a POST that writes after 429":           {cardwire.Request{Method: "POST"}, loopback.Response("429 Slow", "", ""), 1, cardwire.ErrRefused},
+		"a POST that writes, without a response": {cardwire.Request{Method: "POST"}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a DELETE without a response":            {cardwire.Request{Method: "DELETE"}, "", 1, cardwire.ErrOutcomeUnknown},
+		"a PUT without a response":               {cardwire.Request{Method: "PUT", JSON: 1}, "", 1, cardwire.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serveReplies(t, func(conn net.Conn) { sayAndClose(tc.reply)(conn) })
+			s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.response)(conn) })
 			tc.request.Op, tc.request.Path = "Ask", "/ask"
-			_, err := Call[any](t.Context(), clientOver(t, s.base), tc.request)
+			_, err := cardwire.Call[any](t.Context(), wiretest.ClientOver(t, s.Base), tc.request)
 			require.ErrorIs(t, err, tc.want)
-			assert.Equal(t, tc.asked, s.requests.Load())
+			assert.Equal(t, tc.asked, s.Requests.Load())
 		})
 	}
 }
@@ -324,13 +329,180 @@ func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 func TestCallWithAFileOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{3, 5} {
-		p := ImageBytes("a.png", []byte("four"))
+		p := cardwire.ImageBytes("a.png", []byte("four"))
 		p.Size, p.ContentType = size, "image/png"
-		c := clientOn(t, carrier(func(r *http.Request) (*http.Response, error) {
-			return httpReply(r, 200, success(`"done"`)), nil // before it has read anything
+		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			return wiretest.Response(r, 200, wiretest.Success(`"done"`)), nil // before it has read anything
 		}))
-		_, err := Call[string](t.Context(), c, Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []Part{{Name: "file", File: &p}}})
-		require.ErrorIs(t, err, ErrOutcomeUnknown)
+		_, err := cardwire.Call[string](t.Context(), c, cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []cardwire.Part{{Name: "file", File: &p}}})
+		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 		require.ErrorContains(t, err, "bytes than Size")
+	}
+}
+
+func TestWithResponseTellsWhatCameBack(t *testing.T) {
+	t.Parallel()
+	header := http.Header{
+		"X-Request-Id": {"r-1"}, "Set-Cookie": {"session=1"}, "Authorization": {"Bearer x"},
+		"X-Debug": {"asked with " + wiretest.Key}, "X-Cards": {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
+		"X-4111111111111111": {"1"},
+	}
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		response := wiretest.Response(r, 201, `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`)
+		response.Header = header
+		return response, nil
+	}))
+	var r cardwire.Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, 201, r.HTTPStatus)
+	assert.Equal(t, 200, r.Code)
+	assert.Equal(t, "sent to ****************", r.Message)
+	assert.Equal(t, http.Header{
+		"X-Request-Id": {"r-1"}, "X-Cards": {"none", "of **************** and **** **** **** ****"},
+	}, r.Header)
+	assert.Len(t, header, 6, "the doer's own header is left alone")
+	assert.Equal(t, "of 4111111111111111 and 4111 1111 1111 1111", header["X-Cards"][1])
+	assert.Nil(t, r.Attempts, "a clean first try")
+
+	const body = `{"code":200,"msg":"sent to 4111111111111111","data":["493193"]}`
+	revealed := r.RevealBody()
+	assert.Equal(t, body, string(revealed))
+	clear(revealed)
+	assert.Equal(t, body, string(r.RevealBody()), "each is a copy")
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		assert.NotContains(t, fmt.Sprintf(verb, r), "4111")
+	}
+}
+
+func TestWithResponseTellsOfFailuresToo(t *testing.T) {
+	t.Parallel()
+	const asked = "GET /shop/api/v1/cards/info?id=c1"
+	c := wiretest.Converse(t, []wiretest.Exchange{
+		{Want: asked, Status: 404, Header: "X-A: b", Response: `{"code":1404,"msg":"no such card","data":null}`},
+		{Want: asked, Status: 502, Response: "<h1>Bad Gateway</h1>"},
+		{Want: asked, Err: wiretest.ErrBroken},
+	}, cardwire.WithRetry(cardwire.RetryPolicy{}))
+	var r cardwire.Response
+	_, err := c.GetCard(t.Context(), "c1", cardwire.WithResponse(&r))
+	require.ErrorIs(t, err, cardwire.ErrNotFound)
+	assert.Equal(t, 404, r.HTTPStatus)
+	assert.Equal(t, 1404, r.Code)
+	assert.Equal(t, "no such card", r.Message)
+	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
+	assert.Equal(t, `{"code":1404,"msg":"no such card","data":null}`, string(r.RevealBody()))
+
+	_, err = c.GetCard(t.Context(), "c1", cardwire.WithResponse(&r))
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	assert.Equal(t, 502, r.HTTPStatus)
+	assert.Zero(t, r.Code, "nothing of the call before")
+	assert.Empty(t, r.Message)
+	assert.Equal(t, "<h1>Bad Gateway</h1>", string(r.RevealBody()))
+
+	_, err = c.GetCard(t.Context(), "c1", cardwire.WithResponse(&r))
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	require.Len(t, r.Attempts, 1)
+	assert.Equal(t, "sent", r.Attempts[0].Phase)
+	r.Attempts = nil
+	assert.Equal(t, cardwire.Response{}, r, "there was no response")
+	assert.Nil(t, r.RevealBody())
+
+	r.HTTPStatus = 200
+	_, err = c.GetCard(t.Context(), "", cardwire.WithResponse(&r))
+	wiretest.RefusedBeforehand(t, err, "cardID")
+	assert.Equal(t, cardwire.Response{}, r, "a call that is refused resets it as well")
+}
+
+func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
+	t.Parallel()
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		response := wiretest.Response(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
+		response.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
+		return response, nil
+	}))
+	var r cardwire.Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&r))
+	require.NoError(t, err)
+	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
+}
+
+func TestRevealBodyOfNothingIsNil(t *testing.T) {
+	t.Parallel()
+	var none *cardwire.Response
+	assert.Nil(t, none.RevealBody())
+	assert.Nil(t, new(cardwire.Response).RevealBody())
+}
+
+// The body that is kept is not the buffer that the next call reads into.
+func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
+	t.Parallel()
+	const asked = "GET /shop/api/v1/bins/maintenance"
+	c := wiretest.Converse(t, []wiretest.Exchange{{Want: asked, Response: wiretest.Success(`["493193"]`)}, {Want: asked, Response: wiretest.Success(`["555555"]`)}})
+	var first, second cardwire.Response
+	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&first))
+	require.NoError(t, err)
+	_, err = c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&second))
+	require.NoError(t, err)
+	assert.Equal(t, wiretest.Success(`["493193"]`), string(first.RevealBody()))
+	assert.Equal(t, wiretest.Success(`["555555"]`), string(second.RevealBody()))
+}
+
+// Each call of RevealBody gives a copy, and so do the copies of a Response.
+func TestARevealedBodyIsACopy(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		wiretest.Page(wiretest.ListedCard), `{"code":422,"msg":"no","data":` + wiretest.ListedCard + `}`, "<h1>4111111111111111</h1>",
+	} {
+		c := wiretest.NewClient(t, wiretest.Always(200, body))
+		var r cardwire.Response
+		_, _ = c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&r))
+		copied := r
+		clear(r.RevealBody())
+		clear(copied.RevealBody())
+		assert.Equal(t, body, string(r.RevealBody()))
+		assert.Equal(t, body, string(copied.RevealBody()))
+	}
+}
+
+func TestTheServicesMessageIsMaskedAlsoOfTheKey(t *testing.T) {
+	t.Parallel()
+	body := `{"code":401,"msg":"key ` + wiretest.Key + ` is not good for 4111111111111111\u0007","data":null}`
+	c := wiretest.Respond(t, "GET /shop/api/v1/bins", body)
+	var r cardwire.Response
+	_, err := c.ListBINs(t.Context(), cardwire.WithResponse(&r))
+	const want = "key *** is not good for **************** "
+	assert.Equal(t, want, wiretest.Failure(t, err).Message)
+	assert.Equal(t, want, r.Message)
+}
+
+func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		header http.Header
+		want   string
+	}{
+		"none":             {http.Header{}, ""},
+		"X-Request-Id":     {http.Header{"X-Request-Id": {"r-1"}, "Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-1"},
+		"Request-Id":       {http.Header{"Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-2"},
+		"X-Correlation-Id": {http.Header{"X-Correlation-Id": {"r-3"}}, "r-3"},
+		"an empty one":     {http.Header{"X-Request-Id": {""}, "Request-Id": {"r-2"}}, "r-2"},
+		"cut":              {http.Header{"X-Request-Id": {strings.Repeat("r", 65)}}, strings.Repeat("r", 64)},
+		"what is no ASCII": {http.Header{"X-Request-Id": {"r-\u00e9\x1b[31m 1\x00\n"}}, "r-[31m1"},
+		"a card number":    {http.Header{"X-Request-Id": {"r-4111111111111111"}}, "r-****************"},
+		"one in groups":    {http.Header{"X-Request-Id": {"4111 1111 1111 1111"}}, "****************"},
+		"a card number across the cut": {
+			http.Header{"X-Request-Id": {strings.Repeat("r", 53) + "4111111111111111"}}, strings.Repeat("r", 53) + "***********",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				response := wiretest.Response(r, 422, "")
+				response.Header = tc.header
+				return response, nil
+			}))
+			_, err := c.ListBINs(t.Context())
+			assert.Equal(t, tc.want, wiretest.Failure(t, err).RequestID)
+		})
 	}
 }

@@ -1,4 +1,4 @@
-package cardwire
+package cardwire_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -25,6 +26,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/upload"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 const (
@@ -59,13 +64,13 @@ func TestUploadImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := answered(t, uploadRequest(tc.filename, tc.want, tc.content), uploaded, WithStrictDrift())
-			p := ImageBytes(tc.filename, []byte(tc.content))
+			c := wiretest.Respond(t, uploadRequest(tc.filename, tc.want, tc.content), uploaded, cardwire.WithStrictDrift())
+			p := cardwire.ImageBytes(tc.filename, []byte(tc.content))
 			p.ContentType = tc.contentType
 			got, err := c.UploadImage(t.Context(), p)
 			require.NoError(t, err)
-			assert.Equal(t, &UploadedImage{AttachmentKey: "att/7f.png"}, got)
-			noZeroField(t, got)
+			assert.Equal(t, &cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, got)
+			wiretest.NoZeroField(t, got)
 		})
 	}
 }
@@ -75,60 +80,60 @@ func TestUploadResponsesWithoutAKeyAreUnknownAndUnreadable(t *testing.T) {
 	for _, data := range []string{`{}`, `{"attachment_key":null}`, `{"attachment_key":""}`, `{"attachment_key":{}}`, `[]`, `null`, `"att/7f.png"`} {
 		t.Run(data, func(t *testing.T) {
 			t.Parallel()
-			got, err := answered(t, anything, success(data)).UploadImage(t.Context(), ImageBytes("front.png", []byte(pngHead)))
+			got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).UploadImage(t.Context(), cardwire.ImageBytes("front.png", []byte(pngHead)))
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrUnreadable)
-			require.ErrorIs(t, err, ErrOutcomeUnknown)
-			assert.Equal(t, StepRetry, NextStep(err), "an image that is uploaded twice harms nobody")
+			require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err), "an image that is uploaded twice harms nobody")
 		})
 	}
 }
 
 func TestUploadedImageEncodesUnderTheWireNames(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(UploadedImage{AttachmentKey: "att/7f.png"})
+	text, err := json.Marshal(cardwire.UploadedImage{AttachmentKey: "att/7f.png"})
 	require.NoError(t, err)
 	assert.Equal(t, `{"attachment_key":"att/7f.png"}`, string(text))
 
-	var image UploadedImage
+	var image cardwire.UploadedImage
 	require.NoError(t, json.Unmarshal([]byte(`{"attachment_key":"att\/7f.png"}`), &image))
-	assert.Equal(t, UploadedImage{AttachmentKey: "att/7f.png"}, image)
-	assert.ErrorIs(t, json.Unmarshal([]byte(`{}`), &image), ErrUnreadable)
-	assert.Equal(t, UploadedImage{AttachmentKey: "att/7f.png"}, image, "what cannot be read changes nothing")
+	assert.Equal(t, cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, image)
+	assert.ErrorIs(t, json.Unmarshal([]byte(`{}`), &image), cardwire.ErrUnreadable)
+	assert.Equal(t, cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, image, "what cannot be read changes nothing")
 }
 
 func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		change func(*UploadImageParams)
+		change func(*cardwire.UploadImageParams)
 		names  string
 	}{
-		"no source":                 {func(p *UploadImageParams) { p.Open = nil }, "Open is nil"},
-		"no size":                   {func(p *UploadImageParams) { p.Size = 0 }, "Size"},
-		"size below zero":           {func(p *UploadImageParams) { p.Size = -1 }, "Size"},
-		"no name":                   {func(p *UploadImageParams) { p.Filename = "" }, "Filename"},
-		"dots for a name":           {func(p *UploadImageParams) { p.Filename = ".." }, "Filename"},
-		"path for a name":           {func(p *UploadImageParams) { p.Filename = "a/front.png" }, "Filename"},
-		"Windows path for a name":   {func(p *UploadImageParams) { p.Filename = `C:\front.png` }, "Filename"},
-		"quotation mark in a name":  {func(p *UploadImageParams) { p.Filename = `front".png` }, "Filename"},
-		"line end in a name":        {func(p *UploadImageParams) { p.Filename = "front\r\nX: y.png" }, "Filename"},
-		"invalid UTF-8 in a name":   {func(p *UploadImageParams) { p.Filename = "front\xff.png" }, "Filename"},
-		"name of 256 bytes":         {func(p *UploadImageParams) { p.Filename = strings.Repeat("a", 256) }, "Filename"},
-		"type without a slash":      {func(p *UploadImageParams) { p.ContentType = "png" }, "ContentType"},
-		"line end in a type":        {func(p *UploadImageParams) { p.ContentType = "image/png\r\nX: y" }, "ContentType"},
-		"type in another script":    {func(p *UploadImageParams) { p.ContentType = "image/é" }, "ContentType"},
-		"a size with no room left":  {func(p *UploadImageParams) { p.Size = math.MaxInt64; p.ContentType = "image/png" }, ""},
-		"more than there is to see": {func(p *UploadImageParams) { p.Size = math.MaxInt64 }, "Size"},
+		"no source":                 {func(p *cardwire.UploadImageParams) { p.Open = nil }, "Open is nil"},
+		"no size":                   {func(p *cardwire.UploadImageParams) { p.Size = 0 }, "Size"},
+		"size below zero":           {func(p *cardwire.UploadImageParams) { p.Size = -1 }, "Size"},
+		"no name":                   {func(p *cardwire.UploadImageParams) { p.Filename = "" }, "Filename"},
+		"dots for a name":           {func(p *cardwire.UploadImageParams) { p.Filename = ".." }, "Filename"},
+		"path for a name":           {func(p *cardwire.UploadImageParams) { p.Filename = "a/front.png" }, "Filename"},
+		"Windows path for a name":   {func(p *cardwire.UploadImageParams) { p.Filename = `C:\front.png` }, "Filename"},
+		"quotation mark in a name":  {func(p *cardwire.UploadImageParams) { p.Filename = `front".png` }, "Filename"},
+		"line end in a name":        {func(p *cardwire.UploadImageParams) { p.Filename = "front\r\nX: y.png" }, "Filename"},
+		"invalid UTF-8 in a name":   {func(p *cardwire.UploadImageParams) { p.Filename = "front\xff.png" }, "Filename"},
+		"name of 256 bytes":         {func(p *cardwire.UploadImageParams) { p.Filename = strings.Repeat("a", 256) }, "Filename"},
+		"type without a slash":      {func(p *cardwire.UploadImageParams) { p.ContentType = "png" }, "ContentType"},
+		"line end in a type":        {func(p *cardwire.UploadImageParams) { p.ContentType = "image/png\r\nX: y" }, "ContentType"},
+		"type in another script":    {func(p *cardwire.UploadImageParams) { p.ContentType = "image/é" }, "ContentType"},
+		"a size with no room left":  {func(p *cardwire.UploadImageParams) { p.Size = math.MaxInt64; p.ContentType = "image/png" }, ""},
+		"more than there is to see": {func(p *cardwire.UploadImageParams) { p.Size = math.MaxInt64 }, "Size"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := ImageBytes("front.png", []byte(pngHead))
+			p := cardwire.ImageBytes("front.png", []byte(pngHead))
 			tc.change(&p)
-			got, err := unasked(t).UploadImage(t.Context(), p)
+			got, err := wiretest.Unasked(t).UploadImage(t.Context(), p)
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, ErrNotSent)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
 			if tc.names != "" {
-				refusedBeforehand(t, err, tc.names)
+				wiretest.RefusedBeforehand(t, err, tc.names)
 			}
 		})
 	}
@@ -136,33 +141,33 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 
 func TestUploadOfAnEmptyImage(t *testing.T) {
 	t.Parallel()
-	_, err := unasked(t).UploadImage(t.Context(), ImageBytes("front.png", nil))
-	refusedBeforehand(t, err, "an empty file cannot be uploaded")
+	_, err := wiretest.Unasked(t).UploadImage(t.Context(), cardwire.ImageBytes("front.png", nil))
+	wiretest.RefusedBeforehand(t, err, "an empty file cannot be uploaded")
 }
 
 func TestImageFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "front.png")
 	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels"), 0o600))
-	p, err := ImageFile(path)
+	p, err := cardwire.ImageFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "front.png", p.Filename)
 	assert.Equal(t, int64(14), p.Size)
 	assert.Empty(t, p.ContentType)
 
-	got, err := answered(t, uploadRequest("front.png", "image/png", pngHead+"pixels"), uploaded).UploadImage(t.Context(), p)
+	got, err := wiretest.Respond(t, uploadRequest("front.png", "image/png", pngHead+"pixels"), uploaded).UploadImage(t.Context(), p)
 	require.NoError(t, err)
 	assert.Equal(t, "att/7f.png", got.AttachmentKey)
 
 	// A file that grew after it was measured is another image.
 	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels!"), 0o600))
-	_, err = unasked(t).UploadImage(t.Context(), p)
-	refusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
+	_, err = wiretest.Unasked(t).UploadImage(t.Context(), p)
+	wiretest.RefusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
 
 	require.NoError(t, os.Remove(path))
-	_, err = unasked(t).UploadImage(t.Context(), p)
+	_, err = wiretest.Unasked(t).UploadImage(t.Context(), p)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.ErrorIs(t, err, ErrNotSent)
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
 	assert.NotContains(t, err.Error(), "front.png", "the path may hold a name")
 }
 
@@ -171,20 +176,20 @@ func TestImageFileOfAFileThatWasReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "front.png"), filepath.Join(dir, "other.png")
 	require.NoError(t, os.WriteFile(path, []byte(pngHead+"pixels"), 0o600))
-	p, err := ImageFile(path)
+	p, err := cardwire.ImageFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(other, []byte(pngHead+"PIXELS"), 0o600))
 	require.NoError(t, os.Rename(other, path))
-	_, err = unasked(t).UploadImage(t.Context(), p)
-	refusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
+	_, err = wiretest.Unasked(t).UploadImage(t.Context(), p)
+	wiretest.RefusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
 }
 
 func TestImageFileOfWhatIsNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "front.png")
-	for path, cause := range map[string]error{missing: os.ErrNotExist, dir: errNotRegular, os.DevNull: errNotRegular} {
-		p, err := ImageFile(path)
+	for path, cause := range map[string]error{missing: os.ErrNotExist, dir: upload.ErrNotRegular, os.DevNull: upload.ErrNotRegular} {
+		p, err := cardwire.ImageFile(path)
 		require.ErrorIs(t, err, cause)
 		var failed *fs.PathError
 		require.ErrorAs(t, err, &failed)
@@ -196,9 +201,9 @@ func TestImageFileOfWhatIsNoFile(t *testing.T) {
 func TestUploadOfADirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := UploadImageParams{Filename: "front.png", Size: 10, Open: func() (io.ReadCloser, error) { return os.Open(dir) }}
-	_, err := unasked(t).UploadImage(t.Context(), p)
-	require.ErrorIs(t, err, ErrNotSent)
+	p := cardwire.UploadImageParams{Filename: "front.png", Size: 10, Open: func() (io.ReadCloser, error) { return os.Open(dir) }}
+	_, err := wiretest.Unasked(t).UploadImage(t.Context(), p)
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
 	require.ErrorContains(t, err, "the source could not be read")
 	assert.NotContains(t, err.Error(), dir)
 }
@@ -213,8 +218,8 @@ func sourceOf(content string) *source {
 	return &source{content: func() io.Reader { return strings.NewReader(content) }}
 }
 
-func (s *source) params(size int, contentType string) UploadImageParams {
-	return UploadImageParams{Filename: "front.png", Size: int64(size), ContentType: contentType, Open: s.open}
+func (s *source) params(size int, contentType string) cardwire.UploadImageParams {
+	return cardwire.UploadImageParams{Filename: "front.png", Size: int64(size), ContentType: contentType, Open: s.open}
 }
 
 func (s *source) open() (io.ReadCloser, error) {
@@ -242,10 +247,10 @@ func (o *opened) Close() error {
 	return nil
 }
 
-// hasty answers before it has read more of the body than some bytes.
+// hasty responds before it has read more of the body than some bytes.
 type hasty struct {
-	bytes int64
-	reply string // "": uploaded
+	bytes    int64
+	response string // "": uploaded
 }
 
 func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -255,15 +260,15 @@ func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Body.Close(); err != nil {
 		return nil, err
 	}
-	if h.reply == "" {
-		h.reply = uploaded
+	if h.response == "" {
+		h.response = uploaded
 	}
-	return httpReply(r, http.StatusOK, h.reply), nil
+	return wiretest.Response(r, http.StatusOK, h.response), nil
 }
 
-// An answer that comes before the source has been read to its end says nothing
+// A response that comes before the source has been read to its end says nothing
 // about the source.
-func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
+func TestUploadIsNotProvenByAnEarlyResponse(t *testing.T) {
 	t.Parallel()
 	errRead := errors.New("disk on fire in /home/maria")
 	content := pngHead + strings.Repeat("p", 5000)
@@ -297,17 +302,17 @@ func TestUploadIsNotProvenByAnEarlyAnswer(t *testing.T) {
 				t.Run(name+", "+read+" is read, "+contentType, func(t *testing.T) {
 					t.Parallel()
 					s := &source{content: tc.content}
-					got, err := clientOn(t, carrier).UploadImage(t.Context(), s.params(tc.size, contentType))
+					got, err := wiretest.NewClient(t, carrier).UploadImage(t.Context(), s.params(tc.size, contentType))
 					assert.Equal(t, int32(1), s.opened.Load())
 					assert.Equal(t, int32(1), s.closed.Load())
 					if tc.says == "" {
 						require.NoError(t, err)
-						assert.Equal(t, &UploadedImage{AttachmentKey: "att/7f.png"}, got)
+						assert.Equal(t, &cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, got)
 						return
 					}
 					assert.Nil(t, got)
 					require.ErrorContains(t, err, tc.says)
-					require.ErrorIs(t, err, ErrOutcomeUnknown)
+					require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 					assert.NotContains(t, err.Error(), "maria")
 				})
 			}
@@ -326,22 +331,22 @@ type endless struct{}
 func (endless) Read([]byte) (int, error) { return 0, nil }
 
 // What the service says it did was not done with the image that was meant.
-func TestUploadOfAWrongImageWithAnUnreadableEarlyAnswerIsUnknown(t *testing.T) {
+func TestUploadOfAWrongImageWithAnUnreadableEarlyResponseIsUnknown(t *testing.T) {
 	t.Parallel()
-	carrier := hasty{reply: success(`{}`)}
+	carrier := hasty{response: wiretest.Success(`{}`)}
 	content := pngHead + "pixels"
-	_, err := clientOn(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content)+1, "image/png"))
-	require.ErrorIs(t, err, ErrUnreadable)
+	_, err := wiretest.NewClient(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content)+1, "image/png"))
+	require.ErrorIs(t, err, cardwire.ErrUnreadable)
 	require.ErrorContains(t, err, "fewer bytes than Size")
-	assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome)
+	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
 
-	_, err = clientOn(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content), "image/png"))
-	require.ErrorIs(t, err, ErrUnreadable)
+	_, err = wiretest.NewClient(t, carrier).UploadImage(t.Context(), sourceOf(content).params(len(content), "image/png"))
+	require.ErrorIs(t, err, cardwire.ErrUnreadable)
 	assert.NotContains(t, err.Error(), "Size", "of an image as it was announced")
-	assert.Equal(t, OutcomeUnknown, failure(t, err).Outcome)
+	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
 }
 
-// stuck blocks until it is closed, like a pipe that nobody writes to.
+// stuck blocks until it is closed, like a pipe without a writer.
 type stuck struct {
 	untilClosed
 
@@ -368,28 +373,28 @@ func (u *untilClosed) Close() error {
 // net/http waits for a read under way even where the context is done.
 func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 	t.Parallel()
-	connected := func(t *testing.T) *Client { return uploadServer(t, nil) }
-	early := func(t *testing.T) *Client { return clientOn(t, hasty{}) }
+	connected := func(t *testing.T) *cardwire.Client { return uploadServer(t, nil) }
+	early := func(t *testing.T) *cardwire.Client { return wiretest.NewClient(t, hasty{}) }
 	for name, tc := range map[string]struct {
-		client      func(*testing.T) *Client
+		client      func(*testing.T) *cardwire.Client
 		contentType string
-		outcome     Outcome
+		outcome     cardwire.Outcome
 	}{
-		"while it is sent":        {connected, "image/png", OutcomeUnknown},
-		"before the type is told": {connected, "", OutcomeNotSent},
-		"after an early answer":   {early, "image/png", OutcomeUnknown},
+		"while it is sent":        {connected, "image/png", cardwire.OutcomeUnknown},
+		"before the type is told": {connected, "", cardwire.OutcomeNotSent},
+		"after an early response": {early, "image/png", cardwire.OutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			errGone := errors.New("the user has gone")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			s := &stuck{reading: func() { cancel(errGone) }, untilClosed: untilClosed{closed: make(chan struct{})}}
-			got, err := tc.client(t).UploadImage(ctx, UploadImageParams{
+			got, err := tc.client(t).UploadImage(ctx, cardwire.UploadImageParams{
 				Filename: "front.png", ContentType: tc.contentType, Size: 10,
 				Open: func() (io.ReadCloser, error) { return s, nil },
 			})
 			assert.Nil(t, got)
-			assert.Equal(t, tc.outcome, failure(t, err).Outcome)
+			assert.Equal(t, tc.outcome, wiretest.Failure(t, err).Outcome)
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, errGone)
 			require.ErrorContains(t, err, "the call ended while the source was read")
@@ -400,22 +405,22 @@ func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 func TestUploadEndsASourceThatBlocksWhenTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		opts []Option
+		opts []cardwire.Option
 		want time.Duration
 	}{
 		"five minutes":       {nil, 5 * time.Minute},
-		"the client's bound": {[]Option{WithTimeout(time.Hour)}, time.Hour},
+		"the client's bound": {[]cardwire.Option{cardwire.WithTimeout(time.Hour)}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				s := &stuck{reading: func() {}, untilClosed: untilClosed{closed: make(chan struct{})}}
-				_, err := clientOn(t, hasty{bytes: 1000}, tc.opts...).UploadImage(t.Context(), UploadImageParams{
+				_, err := wiretest.NewClient(t, hasty{bytes: 1000}, tc.opts...).UploadImage(t.Context(), cardwire.UploadImageParams{
 					Filename: "front.png", ContentType: "image/png", Size: 1000,
 					Open: func() (io.ReadCloser, error) { return s, nil },
 				})
-				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.Equal(t, tc.want, time.Since(begun))
 			})
@@ -435,17 +440,17 @@ func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 		"nothing, slowly":            {slow{70 * time.Second, 0}, "the call ended while the source was read", 350 * time.Second},
 		"bytes, slowly":              {slow{70 * time.Second, 1}, "the call ended while the source was read", 350 * time.Second},
 	} {
-		for contentType, outcome := range map[string]Outcome{"": OutcomeNotSent, "image/png": OutcomeUnknown} {
+		for contentType, outcome := range map[string]cardwire.Outcome{"": cardwire.OutcomeNotSent, "image/png": cardwire.OutcomeUnknown} {
 			t.Run(name+", "+contentType, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					began := time.Now()
-					_, err := clientOn(t, hasty{}).UploadImage(t.Context(), UploadImageParams{
+					_, err := wiretest.NewClient(t, hasty{}).UploadImage(t.Context(), cardwire.UploadImageParams{
 						Filename: "front.png", ContentType: contentType, Size: 1000,
 						Open: func() (io.ReadCloser, error) { return io.NopCloser(tc.source), nil },
 					})
 					require.ErrorContains(t, err, tc.says)
-					assert.Equal(t, outcome, failure(t, err).Outcome)
+					assert.Equal(t, outcome, wiretest.Failure(t, err).Outcome)
 					assert.Equal(t, tc.took, time.Since(began))
 				})
 			})
@@ -464,7 +469,7 @@ func (s slow) Read(p []byte) (int, error) {
 	return min(s.bytes, len(p)), nil
 }
 
-// What comes after nobody waits for it any more is closed.
+// A source that is opened after the call ended is closed.
 func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]*untilClosed{"what comes late": {closed: make(chan struct{})}, "nothing comes": nil} {
@@ -472,7 +477,7 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				began, release := time.Now(), make(chan struct{})
-				_, err := unasked(t).UploadImage(t.Context(), UploadImageParams{
+				_, err := wiretest.Unasked(t).UploadImage(t.Context(), cardwire.UploadImageParams{
 					Filename: "front.png", ContentType: "image/png", Size: 1000,
 					Open: func() (io.ReadCloser, error) {
 						<-release
@@ -485,7 +490,7 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 						}{endless{}, late}, nil
 					},
 				})
-				require.ErrorIs(t, err, ErrNotSent)
+				require.ErrorIs(t, err, cardwire.ErrNotSent)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "the call ended while the source was opened")
 				assert.Equal(t, 5*time.Minute, time.Since(began))
@@ -504,12 +509,12 @@ func TestUploadEndsAnOpenWithTheContextOfAnObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, release := time.Now(), make(chan struct{})
 		defer close(release)
-		observe := WithObserver(Observer{CallStart: func(ctx context.Context, _ CallInfo) context.Context {
+		observe := cardwire.WithObserver(cardwire.Observer{CallStart: func(ctx context.Context, _ cardwire.CallInfo) context.Context {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			t.Cleanup(cancel)
 			return ctx
 		}})
-		_, err := unasked(t, observe).UploadImage(t.Context(), UploadImageParams{
+		_, err := wiretest.Unasked(t, observe).UploadImage(t.Context(), cardwire.UploadImageParams{
 			Filename: "front.png", Size: 1000,
 			Open: func() (io.ReadCloser, error) { <-release; return nil, os.ErrClosed },
 		})
@@ -521,9 +526,9 @@ func TestUploadEndsAnOpenWithTheContextOfAnObserver(t *testing.T) {
 // That Open runs elsewhere is not seen by who wrote it.
 func TestUploadEndsAsItsOpenDoes(t *testing.T) {
 	t.Parallel()
-	c := unasked(t)
+	c := wiretest.Unasked(t)
 	upload := func(open func() (io.ReadCloser, error)) error {
-		_, err := c.UploadImage(t.Context(), UploadImageParams{Filename: "front.png", Size: 10, Open: open})
+		_, err := c.UploadImage(t.Context(), cardwire.UploadImageParams{Filename: "front.png", Size: 10, Open: open})
 		return err
 	}
 	assert.PanicsWithValue(t, "of the caller", func() {
@@ -537,11 +542,11 @@ func TestUploadEndsAsItsOpenDoes(t *testing.T) {
 	})
 	goroutine.Wait()
 	assert.False(t, after.Load(), "a runtime.Goexit ends the goroutine of the call")
-	refusedBeforehand(t, upload(func() (io.ReadCloser, error) { return (*os.File)(nil), nil }), "Open returned nil")
+	wiretest.RefusedBeforehand(t, upload(func() (io.ReadCloser, error) { return (*os.File)(nil), nil }), "Open returned nil")
 }
 
-// keeper reads the body only after its answer was taken, as net/http may while
-// the answer is judged.
+// keeper reads the body only after its response was taken, as net/http may while
+// the response is judged.
 type keeper struct{ later chan error }
 
 func (k keeper) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -549,10 +554,10 @@ func (k keeper) RoundTrip(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, r.Body)
 		k.later <- err
 	}()
-	return httpReply(r, http.StatusOK, uploaded), nil
+	return wiretest.Response(r, http.StatusOK, uploaded), nil
 }
 
-func TestUploadMayBeReadOnWhileTheAnswerIsJudged(t *testing.T) {
+func TestUploadMayBeReadOnWhileTheResponseIsJudged(t *testing.T) {
 	t.Parallel()
 	content := pngHead + strings.Repeat("p", 100_000)
 	for name, tc := range map[string]struct {
@@ -563,12 +568,12 @@ func TestUploadMayBeReadOnWhileTheAnswerIsJudged(t *testing.T) {
 			t.Parallel()
 			k := keeper{make(chan error, 1)}
 			s := sourceOf(content)
-			got, err := clientOn(t, k).UploadImage(t.Context(), s.params(tc.size, ""))
+			got, err := wiretest.NewClient(t, k).UploadImage(t.Context(), s.params(tc.size, ""))
 			t.Log("the doer saw:", <-k.later) // it ends, whatever it saw
 			assert.Equal(t, tc.fine, got != nil)
 			assert.Equal(t, tc.fine, err == nil)
 			if err != nil {
-				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 			}
 			assert.Equal(t, int32(1), s.closed.Load())
 		})
@@ -581,22 +586,22 @@ func TestUploadOfSourcesThatCannotBeOpened(t *testing.T) {
 	for _, contentType := range []string{"", "image/png"} {
 		t.Run("error, "+contentType, func(t *testing.T) {
 			t.Parallel()
-			_, err := unasked(t).UploadImage(t.Context(), UploadImageParams{
+			_, err := wiretest.Unasked(t).UploadImage(t.Context(), cardwire.UploadImageParams{
 				Filename: "front.png", Size: 10, ContentType: contentType,
 				Open: func() (io.ReadCloser, error) { return nil, errOpen },
 			})
 			require.ErrorIs(t, err, errOpen)
-			require.ErrorIs(t, err, ErrNotSent)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
 			require.ErrorContains(t, err, "the source could not be opened")
 			assert.NotContains(t, err.Error(), "maria")
 		})
 		t.Run("nothing, "+contentType, func(t *testing.T) {
 			t.Parallel()
-			_, err := unasked(t).UploadImage(t.Context(), UploadImageParams{
+			_, err := wiretest.Unasked(t).UploadImage(t.Context(), cardwire.UploadImageParams{
 				Filename: "front.png", Size: 10, ContentType: contentType,
 				Open: func() (io.ReadCloser, error) { return nil, nil },
 			})
-			refusedBeforehand(t, err, "Open returned nil")
+			wiretest.RefusedBeforehand(t, err, "Open returned nil")
 		})
 	}
 }
@@ -609,26 +614,21 @@ func TestUploadOfSourcesThatFailBeforeTheTypeIsTold(t *testing.T) {
 		cause   error
 		says    string
 	}{
-		"empty":      {strings.NewReader(""), ErrInvalidParams, "fewer bytes than Size"},
-		"too short":  {strings.NewReader(pngHead), ErrInvalidParams, "fewer bytes than Size"},
+		"empty":      {strings.NewReader(""), cardwire.ErrInvalidParams, "fewer bytes than Size"},
+		"too short":  {strings.NewReader(pngHead), cardwire.ErrInvalidParams, "fewer bytes than Size"},
 		"read error": {io.MultiReader(strings.NewReader(pngHead), iotest.ErrReader(errRead)), errRead, "could not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &source{content: func() io.Reader { return tc.content }}
-			_, err := unasked(t).UploadImage(t.Context(), s.params(100, ""))
+			_, err := wiretest.Unasked(t).UploadImage(t.Context(), s.params(100, ""))
 			require.ErrorIs(t, err, tc.cause)
-			require.ErrorIs(t, err, ErrNotSent)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
 			require.ErrorContains(t, err, tc.says)
 			assert.Equal(t, int32(1), s.closed.Load())
 		})
 	}
 }
-
-// failing is a limiter that lets nothing pass.
-type failing struct{ err error }
-
-func (f failing) Wait(context.Context) error { return f.err }
 
 func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 	t.Parallel()
@@ -641,24 +641,24 @@ func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ctx    context.Context
 		key    string
-		opts   []Option
+		opts   []cardwire.Option
 		opened int32
 	}{
-		"the context is done":   {done, testKey, nil, 0},
-		"the key source fails":  {t.Context(), "", []Option{WithKeySource(noKey)}, 0},
-		"the limiter fails":     {t.Context(), testKey, []Option{WithLimiter(failing{errOwn})}, 1},
-		"nobody answers":        {t.Context(), testKey, []Option{WithTransport(refusing), WithRetry(RetryPolicy{})}, 1},
-		"nobody answers thrice": {t.Context(), testKey, []Option{WithTransport(refusing), WithRetry(RetryPolicy{MaxRetries: 2})}, 3},
+		"the context is done":    {done, wiretest.Key, nil, 0},
+		"the key source fails":   {t.Context(), "", []cardwire.Option{cardwire.WithKeySource(noKey)}, 0},
+		"the limiter fails":      {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errOwn }))}, 1},
+		"no server":              {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{})}, 1},
+		"no server, three times": {t.Context(), wiretest.Key, []cardwire.Option{cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 2})}, 3},
 	} {
 		for _, contentType := range []string{"", "image/png"} {
 			t.Run(name+", "+contentType, func(t *testing.T) {
 				t.Parallel()
-				c, err := New(testBase, tc.key, tc.opts...)
+				c, err := cardwire.New(wiretest.Base, tc.key, tc.opts...)
 				require.NoError(t, err)
 				s := sourceOf(content)
 				got, err := c.UploadImage(tc.ctx, s.params(len(content), contentType))
 				assert.Nil(t, got)
-				require.ErrorIs(t, err, ErrNotSent)
+				require.ErrorIs(t, err, cardwire.ErrNotSent)
 				assert.Equal(t, tc.opened, s.opened.Load(), "opened once an attempt")
 				assert.Equal(t, tc.opened, s.closed.Load(), "closed as often")
 			})
@@ -671,7 +671,7 @@ func TestUploadOfASourceThatCannotBeOpenedAgain(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("no")
 	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errOwn }}
-	c, err := New(testBase, testKey, WithTransport(refusing), WithRetry(RetryPolicy{MaxRetries: 2}))
+	c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithTransport(refusing), cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 2}))
 	require.NoError(t, err)
 	s := sourceOf(pngHead)
 	p := s.params(len(pngHead), "")
@@ -682,13 +682,13 @@ func TestUploadOfASourceThatCannotBeOpenedAgain(t *testing.T) {
 		return s.open()
 	}
 	_, err = c.UploadImage(t.Context(), p)
-	require.ErrorIs(t, err, ErrNotSent)
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
 	require.ErrorIs(t, err, errOwn)
 	assert.Equal(t, int32(1), s.closed.Load())
 }
 
-// uploadServer reads whole uploads, and answers as the service does.
-func uploadServer(t *testing.T, files chan<- []byte) *Client {
+// uploadServer reads whole uploads, and responds as the service does.
+func uploadServer(t *testing.T, files chan<- []byte) *cardwire.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file, _, err := r.FormFile("file")
@@ -703,7 +703,7 @@ func uploadServer(t *testing.T, files chan<- []byte) *Client {
 		assert.NoError(t, err)
 	}))
 	t.Cleanup(server.Close)
-	c, err := New(server.URL+"/shop/api/v1", testKey)
+	c, err := cardwire.New(server.URL+"/shop/api/v1", wiretest.Key)
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
@@ -738,21 +738,21 @@ func TestUploadOverAConnection(t *testing.T) {
 				assert.Equal(t, int32(1), s.closed.Load())
 				if tc.says == "" {
 					require.NoError(t, err)
-					assert.Equal(t, &UploadedImage{AttachmentKey: "att/7f.png"}, got)
+					assert.Equal(t, &cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, got)
 					assert.True(t, bytes.Equal([]byte(content), <-files), "the file arrives as it is")
 					return
 				}
 				assert.Nil(t, got)
 				assert.Empty(t, files, "a body that is wrong is never complete")
 				require.ErrorContains(t, err, tc.says)
-				require.ErrorIs(t, err, ErrOutcomeUnknown)
+				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 				assert.NotContains(t, err.Error(), "maria")
 			})
 		}
 	}
 }
 
-// lingering is a source that hands out some bytes and then holds on to a read
+// lingering is a source that returns some bytes and then holds on to a read
 // until it is closed, and for a while longer.
 type lingering struct {
 	untilClosed
@@ -777,8 +777,8 @@ func (l *lingering) Read(p []byte) (int, error) {
 }
 
 // What the caller gave is the caller's again when UploadImage returns, also
-// where the service answered before it had been sent everything.
-func TestUploadReadsNothingAfterAnEarlyAnswer(t *testing.T) {
+// where the service responded before it had been sent everything.
+func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	t.Parallel()
 	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
 	leave := make(chan struct{})
@@ -790,18 +790,18 @@ func TestUploadReadsNothingAfterAnEarlyAnswer(t *testing.T) {
 		<-leave
 	})
 	t.Cleanup(func() { close(leave) })
-	c, err := New(server, testKey)
+	c, err := cardwire.New(server, wiretest.Key)
 	require.NoError(t, err)
-	_, err = c.UploadImage(t.Context(), UploadImageParams{
+	_, err = c.UploadImage(t.Context(), cardwire.UploadImageParams{
 		Filename: "front.png", ContentType: "image/png", Size: 1 << 20,
 		Open: func() (io.ReadCloser, error) { return source, nil },
 	})
 	assert.False(t, source.reading.Load(), "a read is under way")
-	assert.Equal(t, OutcomeRefused, failure(t, err).Outcome)
+	assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
 }
 
-// serveHead answers one request of which it has read the head only.
-func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
+// serveHead responds to one request of which it has read the head only.
+func serveHead(t *testing.T, response func(net.Conn)) (base string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -813,7 +813,7 @@ func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
 		}
 		defer conn.Close()
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			reply(conn)
+			response(conn)
 		}
 	})
 	t.Cleanup(func() {
@@ -821,4 +821,23 @@ func serveHead(t *testing.T, reply func(net.Conn)) (base string) {
 		serving.Wait()
 	})
 	return "http://" + listener.Addr().String()
+}
+
+// Opening a named pipe waits for somebody who writes to it, and no context ends that.
+func TestImageFileOfANamedPipe(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "front.png")
+	require.NoError(t, os.WriteFile(path, []byte(pngHead), 0o600))
+	p, err := cardwire.ImageFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	if runtime.GOOS == "windows" {
+		t.Skip("this system has no named pipes in directories")
+	}
+	require.NoError(t, exec.CommandContext(t.Context(), "mkfifo", path).Run())
+
+	_, err = wiretest.Unasked(t).UploadImage(t.Context(), p)
+	wiretest.RefusedBeforehand(t, err, "the file was replaced or has changed its size since ImageFile")
+	_, err = cardwire.ImageFile(path)
+	require.ErrorIs(t, err, upload.ErrNotRegular)
 }

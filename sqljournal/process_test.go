@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -359,31 +360,34 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 	assert.Positive(t, counts["unknown"])
 }
 
+// kills is a multiple of 4, so that each kind of kill is tried as often.
+var kills = flag.Int("kills", 8, "how many `processes` TestAKilledProcess... kills on each database")
+
 // A process that is killed leaves a row of all that it sent, and the next one
 // sends none of it again.
 func TestAKilledProcessLeavesATraceOfAllThatItSent(t *testing.T) {
-	const kills = 50
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
 		service := newGuarded(t)
 		counts := map[string]int{}
-		for n := range kills {
+		for n := range *kills {
 			orders := numbered(fmt.Sprintf("K%d", n), 24)
-			told := killWorker(t, service, task{at, service.url, orders, 3, true})
+			served, kept := n%2 == 0, n/2%2 == 0
+			told := killWorker(t, service, task{at, service.url, orders, 3, true}, served, kept)
 			orphans(t, db, at)
 			checkTrace(t, db, at, service, journal, orders, told, counts)
 		}
-		t.Logf("%d kills, orders: %v, executions: %d", kills, counts, len(service.Ledger()))
+		t.Logf("%d kills, orders: %v, executions: %d", *kills, counts, len(service.Ledger()))
 		assert.Positive(t, counts["open"], "some kill came between Begin and End")
 	})
 }
 
-// killWorker kills a worker at a point of some request that is drawn by lot: as
-// it arrives, or as it was served. The service keeps that request until the worker
-// is dead, or lets it go on, and the kill comes up to 2 ms later or where it may.
-func killWorker(t *testing.T, service *guarded, w task) (told map[string]string) {
+// killWorker kills a worker at a request that is drawn by lot: as it arrives, or once it
+// was served. The service keeps that request until the worker is dead, or continues, and
+// the kill comes up to 2 ms later, wherever the worker is then.
+func killWorker(t *testing.T, service *guarded, w task, served, kept bool) (told map[string]string) {
 	t.Helper()
-	target, served, kept := 1+rand.Int32N(16), rand.IntN(2) == 0, rand.IntN(2) == 0
+	target := 1 + rand.Int32N(16)
 	strike, dead := make(chan struct{}), make(chan struct{})
 	var requests atomic.Int32
 	service.watch(func(done bool) {

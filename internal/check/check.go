@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -330,4 +331,16 @@ func BaseURL(v string, insecure bool) (*url.URL, error) {
 		return nil, errors.New("the base URL's path must be plain, as in /api/v1")
 	}
 	return u, nil
+}
+
+// Nil reports whether v is nil, or a nil pointer, map, function or channel in an
+// interface, whose methods would panic at the first call.
+func Nil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
 }

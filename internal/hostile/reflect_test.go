@@ -33,6 +33,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // functions are all that are exported; of Call, some instances.
@@ -52,7 +53,6 @@ var functions = map[string]any{
 	"cardwire.NewCardNumber":         cardwire.NewCardNumber,
 	"cardwire.NewFromEnv":            cardwire.NewFromEnv,
 	"cardwire.ParseDate":             cardwire.ParseDate,
-	"cardwire.WithFreshConnections":  cardwire.WithFreshConnections,
 	"cardwire.WithHTTPClient":        cardwire.WithHTTPClient,
 	"cardwire.WithHeader":            cardwire.WithHeader,
 	"cardwire.WithInsecureHTTP":      cardwire.WithInsecureHTTP,
@@ -183,26 +183,11 @@ func TestNothingPanicsHangsOrGoesElsewhere(t *testing.T) {
 // tripwire is a proxy, which the environment has for all hosts but this one.
 func tripwire(t *testing.T) (proxy string, connections *atomic.Int32) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	connections = new(atomic.Int32)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed by the test's end
-			}
-			connections.Add(1)
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-done
-	})
-	return "http://" + listener.Addr().String(), connections
+	return loopback.Listen(t, func(conn net.Conn) {
+		connections.Add(1)
+		loopback.HangUp(conn)
+	}), connections
 }
 
 func TestWorker(t *testing.T) {
@@ -246,7 +231,7 @@ func newValues(t *testing.T) *values {
 	return v
 }
 
-// texts are odd in one way each. Those that are hosts are of this machine.
+// texts are strings that are odd in one way each. Those that are hosts are of this machine.
 func (v *values) texts() []string {
 	return []string{
 		"f47ac10b-58cc-4372-a567-0e02b2c3d479", "", "card-1", " ", "..", "/", "/cards", "\x00", "\xff", "a\r\nX: y", "%s%n", "-1", "1e999999999", "null", "{}", `"`,
@@ -332,7 +317,7 @@ func (v *values) options() []cardwire.Option {
 		options = append(options, cardwire.WithRetry(p.Interface().(cardwire.RetryPolicy)))
 	}
 	return append(options, cardwire.WithProfile(nil), cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
-		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards(), cardwire.WithFreshConnections())
+		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards())
 }
 
 func listOf[T any](v *values) (list []T) {
@@ -629,7 +614,7 @@ func (odd) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 }
 func (odd) Read(p []byte) (int, error) { return len(p) + 1, nil }
 
-// miscounted answers with a body that counts what it reads otherwise.
+// miscounted responds with a body that counts what it reads otherwise.
 type miscounted struct{ io.Reader }
 
 func (m miscounted) Do(*http.Request) (*http.Response, error) {

@@ -30,3 +30,21 @@ func Files(t testing.TB, dir string) []*ast.File {
 	require.NotEmpty(t, files)
 	return files
 }
+
+// BaseName returns the name of the type that an expression stands for: of a
+// receiver, or of an embedded field.
+func BaseName(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.StarExpr:
+		return BaseName(x.X)
+	case *ast.IndexExpr:
+		return BaseName(x.X)
+	case *ast.IndexListExpr:
+		return BaseName(x.X)
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
+}

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // What the engine costs by itself, beside a bare http.Client; neither decodes what
 // it reads. The program scripts/bench compares whole calls.
 
-// capacity is the smallest reply that there is.
+// capacity is the smallest response that there is.
 var capacity = measure.Capacity()
 
 const benchmarkURL = "http://service.test/api/v1/account/capacity"
@@ -84,9 +85,9 @@ func isCapacity(body []byte) error {
 }
 
 func serveCapacity(conn net.Conn) {
-	defer hangUp(conn)
-	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(capacity), capacity)
-	for in := bufio.NewReader(conn); readRequest(in); {
-		say(conn, reply)
+	defer loopback.HangUp(conn)
+	response := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(capacity), capacity)
+	for in := bufio.NewReader(conn); loopback.ReadRequest(in); {
+		say(conn, response)
 	}
 }

@@ -24,6 +24,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 var classes = []Class{Read, Secret, Write}
@@ -127,8 +129,8 @@ func TestRequestOnTheWire(t *testing.T) {
 	} {
 		var got strings.Builder
 		e := own(t, Config{Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
-			defer hangUp(conn)
-			if readRequest(bufio.NewReader(io.TeeReader(conn, &got))) {
+			defer loopback.HangUp(conn)
+			if loopback.ReadRequest(bufio.NewReader(io.TeeReader(conn, &got))) {
 				say(conn, ok)
 			}
 		})}})
@@ -149,14 +151,16 @@ func counted(n *atomic.Int64) *http.Transport {
 
 func TestConnectionsOfEachClass(t *testing.T) {
 	var executed atomic.Int64
-	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &executed) })
+	at := loopback.Listen(t, func(conn net.Conn) { exchange(conn, ok, &executed) })
 	for _, tc := range []struct {
 		class Class
-		fresh bool
+		fresh bool // as the caller's transport has it
 		want  int64
 	}{{Read, false, 1}, {Read, true, 5}, {Secret, false, 5}, {Write, false, 5}} {
 		var dialled atomic.Int64
-		e := own(t, Config{Transport: counted(&dialled), FreshReads: tc.fresh})
+		transport := counted(&dialled)
+		transport.DisableKeepAlives = tc.fresh
+		e := own(t, Config{Transport: transport})
 		for range 5 {
 			require.NoError(t, e.Do(t.Context(), post(t, at, tc.class)).Err)
 		}
@@ -168,9 +172,9 @@ func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 	// go-retryablehttp closes the whole idle pool after each failure.
 	var dialled, executed atomic.Int64
 	var busy atomic.Bool
-	at := listen(t, func(conn net.Conn) {
-		defer hangUp(conn)
-		for in := bufio.NewReader(conn); readRequest(in); executed.Add(1) {
+	at := loopback.Listen(t, func(conn net.Conn) {
+		defer loopback.HangUp(conn)
+		for in := bufio.NewReader(conn); loopback.ReadRequest(in); executed.Add(1) {
 			if busy.Load() {
 				say(conn, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
 			} else {
@@ -203,7 +207,7 @@ func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 func TestBrokenCallClosesNobodysIdleConnections(t *testing.T) {
 	var d dropping
 	var dialled atomic.Int64
-	at := listen(t, d.serve)
+	at := loopback.Listen(t, d.serve)
 	e := own(t, Config{Transport: counted(&dialled)})
 	read := func() {
 		t.Helper()
@@ -218,7 +222,7 @@ func TestBrokenCallClosesNobodysIdleConnections(t *testing.T) {
 
 func TestCloseIdleConnections(t *testing.T) {
 	var dialled, executed atomic.Int64
-	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &executed) })
+	at := loopback.Listen(t, func(conn net.Conn) { exchange(conn, ok, &executed) })
 	transport := counted(&dialled)
 	e := own(t, Config{Transport: transport})
 	e.Do(t.Context(), get(t, at))
@@ -242,7 +246,7 @@ type dropping struct {
 }
 
 func (d *dropping) serve(conn net.Conn) {
-	defer reset(conn)
+	defer loopback.Reset(conn)
 	for in := bufio.NewReader(conn); ; say(conn, ok) {
 		r, err := http.ReadRequest(in)
 		if err != nil {
@@ -289,7 +293,7 @@ func TestWriteIsExecutedOnceWhateverIsIdle(t *testing.T) {
 		// The control: a body that can be got again, a key that says it may be.
 		var d dropping
 		d.reads.Add(idle)
-		at := listen(t, d.serve)
+		at := loopback.Listen(t, d.serve)
 		hc := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: idle}}
 		defer hc.CloseIdleConnections()
 		warm(func() {
@@ -304,7 +308,7 @@ func TestWriteIsExecutedOnceWhateverIsIdle(t *testing.T) {
 		var d dropping
 		d.reads.Add(idle)
 		e := own(t, Config{Policy: quick})
-		at := listen(t, d.serve)
+		at := loopback.Listen(t, d.serve)
 		warm(func() { assert.NoError(t, e.Do(t.Context(), get(t, at)).Err) })
 		in := post(t, at, class)
 		in.Header = http.Header{"Idempotency-Key": {"k"}}.Clone
@@ -318,15 +322,15 @@ func TestWriteIsExecutedOnceWhateverIsIdle(t *testing.T) {
 
 func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 	srv, trusted := secure(t, func(http.ResponseWriter, *http.Request) { panic("nothing may arrive here") })
-	proxy := listen(t, func(conn net.Conn) {
+	proxy := loopback.Listen(t, func(conn net.Conn) {
 		var n atomic.Int64
 		exchange(conn, "HTTP/1.1 403 4111111111111111\r\nContent-Length: 0\r\n\r\n", &n)
 	})
-	plain := listen(t, func(conn net.Conn) {
+	plain := loopback.Listen(t, func(conn net.Conn) {
 		say(conn, "HTTP/1.1 400 Bad\r\n\r\n")
-		hangUp(conn)
+		loopback.HangUp(conn)
 	})
-	closed := closedPort(t)
+	closed := loopback.ClosedPort(t)
 	modern := trusted.Clone()
 	modern.MinVersion, modern.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	modern.CipherSuites = []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA} // which the server does not offer
@@ -414,8 +418,8 @@ func TestWriteSentAfterAllByTheLastAttempt(t *testing.T) {
 				return refuse(syscall.ECONNREFUSED)(ctx, network, addr)
 			}
 			return pipeTo(func(conn net.Conn) {
-				defer hangUp(conn)
-				if readRequest(bufio.NewReader(conn)) {
+				defer loopback.HangUp(conn)
+				if loopback.ReadRequest(bufio.NewReader(conn)) {
 					executed.Add(1)
 				}
 			})(ctx, network, addr)
@@ -437,8 +441,8 @@ func TestReadThatWasSentBeforeTheDialFailed(t *testing.T) {
 				return refuse(syscall.ECONNREFUSED)(ctx, network, addr)
 			}
 			return pipeTo(func(conn net.Conn) {
-				defer hangUp(conn)
-				if readRequest(bufio.NewReader(conn)) {
+				defer loopback.HangUp(conn)
+				if loopback.ReadRequest(bufio.NewReader(conn)) {
 					say(conn, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 				}
 			})(ctx, network, addr)
@@ -459,10 +463,10 @@ func phases(r *Response) (all []string) {
 
 func TestConnectedIsNeverNotSent(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reply  string // written after the whole request was read
-		words  string
-		status int
-		phase  string
+		response string // written after the whole request was read
+		words    string
+		status   int
+		phase    string
 	}{
 		"closed":          {"", "connection closed before the response was complete", 0, "sent"},
 		"garbage":         {canary + "\r\n\r\n", "not an HTTP response", 0, "sent"},
@@ -479,11 +483,11 @@ func TestConnectedIsNeverNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, class := range classes {
 				var executed atomic.Int64
-				at := listen(t, func(conn net.Conn) {
-					defer hangUp(conn)
-					if readRequest(bufio.NewReader(conn)) {
+				at := loopback.Listen(t, func(conn net.Conn) {
+					defer loopback.HangUp(conn)
+					if loopback.ReadRequest(bufio.NewReader(conn)) {
 						executed.Add(1)
-						say(conn, tc.reply)
+						say(conn, tc.response)
 					}
 				})
 				r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
@@ -505,11 +509,11 @@ func TestConnectedIsNeverNotSent(t *testing.T) {
 func TestResetAfterExecuting(t *testing.T) {
 	for _, class := range []Class{Secret, Write} {
 		var executed atomic.Int64
-		at := listen(t, func(conn net.Conn) {
-			if readRequest(bufio.NewReader(conn)) {
+		at := loopback.Listen(t, func(conn net.Conn) {
+			if loopback.ReadRequest(bufio.NewReader(conn)) {
 				executed.Add(1)
 			}
-			reset(conn)
+			loopback.Reset(conn)
 		})
 		r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
 		require.EqualError(t, r.Err, "connection reset by the peer")
@@ -525,7 +529,7 @@ func TestRequestBrokenOffInItsHead(t *testing.T) {
 		e := own(t, Config{Policy: quick, Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dialled.Add(1)
 			return pipeTo(func(conn net.Conn) {
-				defer hangUp(conn)
+				defer loopback.HangUp(conn)
 				_, err := io.ReadFull(conn, make([]byte, 100))
 				assert.NoError(t, err)
 			})(ctx, network, addr)
@@ -563,9 +567,9 @@ func TestBodyThatStallsIsBounded(t *testing.T) {
 	// The default drains the body of a 503 before it repeats, for as long as that takes.
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
-			defer hangUp(conn)
+			defer loopback.HangUp(conn)
 			in := bufio.NewReader(conn)
-			if readRequest(in) {
+			if loopback.ReadRequest(in) {
 				say(conn, "HTTP/1.1 503 Busy\r\nContent-Length: 10\r\n\r\nabc")
 				sink(conn)
 			}
@@ -584,8 +588,8 @@ func TestCompressedBodyIsLeftAlone(t *testing.T) {
 	for _, class := range classes {
 		var got strings.Builder
 		e := own(t, Config{Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
-			defer hangUp(conn)
-			if readRequest(bufio.NewReader(io.TeeReader(conn, &got))) {
+			defer loopback.HangUp(conn)
+			if loopback.ReadRequest(bufio.NewReader(io.TeeReader(conn, &got))) {
 				say(conn, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8bxyz")
 			}
 		})}})
@@ -600,7 +604,7 @@ func TestOwnEnginesFollowNoRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, class := range classes {
 			var executed atomic.Int64
-			at := listen(t, func(conn net.Conn) {
+			at := loopback.Listen(t, func(conn net.Conn) {
 				exchange(conn, fmt.Sprintf("HTTP/1.1 %d Again\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", status), &executed)
 			})
 			r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
@@ -628,12 +632,12 @@ func TestNoDescriptorIsLeaked(t *testing.T) {
 		}
 		return len(files)
 	}
-	replies := []string{"", "garbage\r\n\r\n", ok, "HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\nabc"}
+	responses := []string{"", "garbage\r\n\r\n", ok, "HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\nabc"}
 	var n atomic.Int64
-	at := listen(t, func(conn net.Conn) {
-		defer hangUp(conn)
-		if readRequest(bufio.NewReader(conn)) {
-			say(conn, replies[int(n.Add(1))%len(replies)])
+	at := loopback.Listen(t, func(conn net.Conn) {
+		defer loopback.HangUp(conn)
+		if loopback.ReadRequest(bufio.NewReader(conn)) {
+			say(conn, responses[int(n.Add(1))%len(responses)])
 		}
 	})
 	e := own(t, Config{Policy: quick})

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 type dialer = func(context.Context, string, string) (net.Conn, error)
@@ -209,7 +211,7 @@ func TestDeadlineWithinARequest(t *testing.T) {
 		var wall wallClock
 		var arrived atomic.Int64
 		e := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
-			defer hangUp(conn)
+			defer loopback.HangUp(conn)
 			n, _ := io.Copy(io.Discard, conn)
 			arrived.Add(n)
 		})}})
@@ -246,8 +248,8 @@ func TestClockSetBackAfterARefusal(t *testing.T) {
 	var wall wallClock
 	trace := &connTrace{fence: fence{deadline: now.Add(time.Hour), wall: wall.read}}
 	conn, peer := net.Pipe()
-	defer hangUp(peer)
-	defer hangUp(conn)
+	defer loopback.HangUp(peer)
+	defer loopback.HangUp(conn)
 	fenced, err := fenced(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, nil)(
 		context.WithValue(t.Context(), traceKey{}, trace), "tcp", "service.test:80")
 	require.NoError(t, err)
@@ -266,7 +268,7 @@ func TestClockSetBackAfterARefusal(t *testing.T) {
 func TestDeadlineBeforeTheHandshake(t *testing.T) {
 	var arrived atomic.Int64
 	count := pipeTo(func(conn net.Conn) {
-		defer hangUp(conn)
+		defer loopback.HangUp(conn)
 		n, _ := io.Copy(io.Discard, conn)
 		arrived.Add(n)
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStatusesThatAreRepeated(t *testing.T) {
+func TestStatusesThatAreRetried(t *testing.T) {
 	// go-retryablehttp repeats a POST five times on every one of 429 and 5xx.
 	for status, want := range map[int][3]int{ // tries of a Read, a Secret, a Write
 		200: {1, 1, 1}, 204: {1, 1, 1}, 302: {1, 1, 1}, 400: {1, 1, 1}, 401: {1, 1, 1}, 404: {1, 1, 1},
@@ -26,10 +26,10 @@ func TestStatusesThatAreRepeated(t *testing.T) {
 	} {
 		for _, class := range []Class{Read, Secret, Write} {
 			synctest.Test(t, func(t *testing.T) {
-				s := scripted(answer(status, "words of the service"))
+				s := scripted(response(status, "words of the service"))
 				r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), post(t, service, class))
 				assert.Equal(t, want[class], s.requests(), "status %d, class %d", status, class)
-				require.NoError(t, r.Err, "the last answer is an answer, not \"giving up\"")
+				require.NoError(t, r.Err, "the last response is a response, not \"giving up\"")
 				assert.Equal(t, status, r.Status)
 				assert.Equal(t, "words of the service", string(r.Body), "and its body is kept")
 				assert.Equal(t, s.requests(), r.Tries)
@@ -38,12 +38,12 @@ func TestStatusesThatAreRepeated(t *testing.T) {
 	}
 }
 
-func TestFailuresThatAreRepeated(t *testing.T) {
+func TestFailuresThatAreRetried(t *testing.T) {
 	truncated := func(r *http.Request) (*http.Response, error) {
 		return stream(10, io.MultiReader(strings.NewReader("abc"), eof{}))(r)
 	}
 	for name, do := range map[string]step{
-		"no answer": fail(io.EOF), "unknown": fail(errBroken), "truncated": truncated, "hangs": hang,
+		"no response": fail(io.EOF), "unknown": fail(errBroken), "truncated": truncated, "hangs": hang,
 	} {
 		for _, class := range []Class{Read, Secret, Write} {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,9 +63,9 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestRepeatSucceeds(t *testing.T) {
+func TestRetrySucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := scripted(fail(io.EOF), answer(503, "busy"), answer(200, "hello"))
+		s := scripted(fail(io.EOF), response(503, "busy"), response(200, "hello"))
 		var told []Attempt
 		in := get(t, service)
 		in.OnAttempt = func(a Attempt) { told = append(told, a) }
@@ -87,8 +87,8 @@ func TestRepeatSucceeds(t *testing.T) {
 	})
 }
 
-func TestRepeatsUseTheirOwnHeader(t *testing.T) {
-	s := scripted(answer(503, ""), answer(200, ""))
+func TestRetriesUseTheirOwnHeader(t *testing.T) {
+	s := scripted(response(503, ""), response(200, ""))
 	in := get(t, service)
 	New(Config{Doer: s.client(), Policy: quick}).Do(t.Context(), in)
 	s.seen[1].Header.Set("X-Late", "1")
@@ -97,13 +97,13 @@ func TestRepeatsUseTheirOwnHeader(t *testing.T) {
 
 func TestNoRetry(t *testing.T) {
 	for _, class := range []Class{Read, Secret} {
-		s := scripted(answer(503, ""))
+		s := scripted(response(503, ""))
 		in := post(t, service, class)
 		in.NoRetry = true
 		New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), in)
 		assert.Equal(t, 1, s.requests())
 	}
-	s := scripted(answer(503, ""))
+	s := scripted(response(503, ""))
 	New(Config{Doer: s.client()}).Do(t.Context(), get(t, service))
 	assert.Equal(t, 1, s.requests(), "the zero Policy repeats nothing")
 }
@@ -171,7 +171,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		{404, "5", 1, 0, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) { // where it is midnight, 1 January 2000
-			s := scripted(answer(tc.status, "", "Retry-After", tc.header))
+			s := scripted(response(tc.status, "", "Retry-After", tc.header))
 			once := policy
 			once.MaxRetries = 1
 			r := New(Config{Doer: s.client(), Policy: once}).Do(t.Context(), get(t, service))
@@ -222,7 +222,7 @@ func TestParseRetryAfter(t *testing.T) {
 }
 
 func TestWaitThatOutlastsTheCallIsNotBegun(t *testing.T) {
-	busy := answer(503, "busy", "Retry-After", "20")
+	busy := response(503, "busy", "Retry-After", "20")
 	for name, limit := range map[string]func(context.Context, *Request, time.Duration) (context.Context, context.CancelFunc){
 		"deadline of the call": func(ctx context.Context, in *Request, d time.Duration) (context.Context, context.CancelFunc) {
 			in.Deadline = time.Now().Add(d)
@@ -274,7 +274,7 @@ func TestDeadlineOfTheCallEndsAnAttempt(t *testing.T) {
 
 func TestAttemptOfAReadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := scripted(hang, answer(200, "hello"))
+		s := scripted(hang, response(200, "hello"))
 		in := get(t, service)
 		in.Deadline = time.Now().Add(30 * time.Second)
 		r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), in)
@@ -319,7 +319,7 @@ func contextOfTheAttempt(t *testing.T) {
 	var during error
 	s := scripted(func(r *http.Request) (*http.Response, error) {
 		seen, during = r.Context(), r.Context().Err()
-		return answer(200, "")(r)
+		return response(200, "")(r)
 	})
 	in := get(t, service)
 	e := New(Config{Doer: s.client(), Policy: policy})
@@ -340,7 +340,7 @@ func contextOfTheAttempt(t *testing.T) {
 
 func TestContextEndsDuringAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := scripted(answer(503, "busy", "Retry-After", "20"))
+		s := scripted(response(503, "busy", "Retry-After", "20"))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(5*time.Second, func() { cancel(errBroken) })
 		begun := time.Now()
@@ -353,7 +353,7 @@ func TestContextEndsDuringAWait(t *testing.T) {
 		require.Len(t, r.Attempts, 1)
 		assert.Equal(t, 503, r.Attempts[0].HTTPStatus)
 		assert.Equal(t, 20*time.Second, r.Attempts[0].Wait)
-		assert.Equal(t, 503, r.Status, "the last answer is still told")
+		assert.Equal(t, 503, r.Status, "the last response is still told")
 		assert.False(t, r.NotSent)
 	})
 }
@@ -379,13 +379,13 @@ func TestContextEndsDuringAnAttempt(t *testing.T) {
 	assert.Equal(t, 1, s.requests())
 }
 
-func TestAnswerThatCameIsNotThrownAway(t *testing.T) {
+func TestResponseThatCameIsNotThrownAway(t *testing.T) {
 	// go-retryablehttp's own policy looks at the context first, and drops it.
 	for _, status := range []int{200, 503} {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := scripted(func(r *http.Request) (*http.Response, error) {
 			cancel()
-			return answer(status, "in time")(r)
+			return response(status, "in time")(r)
 		})
 		r := New(Config{Doer: s.client(), Policy: policy}).Do(ctx, get(t, service))
 		require.NoError(t, r.Err)
@@ -404,7 +404,7 @@ func TestLimit(t *testing.T) {
 			assert.Equal(t, 20*time.Second, time.Until(end).Round(10*time.Second), "the limiter sees the deadline")
 			return nil
 		}
-		s := scripted(answer(503, ""), answer(503, ""), answer(200, ""))
+		s := scripted(response(503, ""), response(503, ""), response(200, ""))
 		in := get(t, service)
 		in.Deadline = time.Now().Add(20 * time.Second)
 		r := New(Config{Doer: s.client(), Policy: policy, Limit: limit}).Do(t.Context(), in)
@@ -414,7 +414,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestLimitRefuses(t *testing.T) {
-	s := scripted(answer(503, "busy"))
+	s := scripted(response(503, "busy"))
 	calls := 0
 	second := func(context.Context) error {
 		if calls++; calls == 2 {
@@ -441,7 +441,7 @@ func TestLimitRefuses(t *testing.T) {
 
 func TestLimitThatOutlastsTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := scripted(answer(200, ""))
+		s := scripted(response(200, ""))
 		patient := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		deaf := func(context.Context) error { pause(time.Hour); return nil }
 		for _, limit := range []func(context.Context) error{patient, deaf} {
@@ -457,7 +457,7 @@ func TestLimitThatOutlastsTheCall(t *testing.T) {
 
 func TestBudgetInATotalOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, do := range []step{answer(503, ""), fail(io.EOF)} {
+		for _, do := range []step{response(503, ""), fail(io.EOF)} {
 			s := scripted(do)
 			e := New(Config{Doer: s.client(), Policy: policy})
 			for range 10_000 {
@@ -473,9 +473,9 @@ func TestBudgetComesBackWithFirstTrySuccesses(t *testing.T) {
 		down := true
 		s := scripted(func(r *http.Request) (*http.Response, error) {
 			if down {
-				return answer(503, "")(r)
+				return response(503, "")(r)
 			}
-			return answer(404, "")(r)
+			return response(404, "")(r)
 		})
 		e := New(Config{Doer: s.client(), Policy: policy})
 		tries := func(n int) (sum int) {
@@ -499,7 +499,7 @@ func TestBudgetComesBackWithFirstTrySuccesses(t *testing.T) {
 func TestWhatDoesNotRefillTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, do := range map[string]step{
-			"429": answer(429, ""), "500": answer(500, ""), "501": answer(501, ""), "no answer": fail(io.EOF),
+			"429": response(429, ""), "500": response(500, ""), "501": response(501, ""), "no response": fail(io.EOF),
 			"truncated": stream(5, io.MultiReader(strings.NewReader("abc"), eof{})),
 		} {
 			e := New(Config{Doer: scripted(do).client(), Policy: policy})
@@ -509,7 +509,7 @@ func TestWhatDoesNotRefillTheBudget(t *testing.T) {
 			e.Do(t.Context(), in)
 			assert.EqualValues(t, 50, e.budget.spent.Load(), name)
 		}
-		e := New(Config{Doer: scripted(answer(503, ""), answer(200, "")).client(), Policy: policy})
+		e := New(Config{Doer: scripted(response(503, ""), response(200, "")).client(), Policy: policy})
 		e.budget.spent.Store(50)
 		e.Do(t.Context(), get(t, service))
 		assert.EqualValues(t, 55, e.budget.spent.Load(), "a success after a repeat brings nothing back")
@@ -522,7 +522,7 @@ func TestNothingIsLogged(t *testing.T) {
 	log.SetOutput(&out)         //nolint:forbidigo // what must not be written to
 	defer log.SetOutput(before) //nolint:forbidigo // what must not be written to
 	both := func(r *http.Request) (*http.Response, error) {
-		resp, _ := answer(200, "")(r)
+		resp, _ := response(200, "")(r)
 		return resp, errBroken // http.Client logs this
 	}
 	New(Config{Doer: scripted(both).client(), Policy: quick}).Do(t.Context(), get(t, service))
@@ -541,7 +541,7 @@ func TestEveryDefaultOfTheLibraryIsReplaced(t *testing.T) {
 }
 
 func TestErrorsOfTheLibraryArePassedOn(t *testing.T) {
-	e := New(Config{Doer: scripted(answer(200, "")).client()})
+	e := New(Config{Doer: scripted(response(200, "")).client()})
 	e.library.HTTPClient = &http.Client{Transport: doerFunc(fail(fmt.Errorf("at %s: %w", service, errBroken)))}
 	r := e.Do(t.Context(), get(t, service))
 	require.ErrorIs(t, r.Err, errBroken)

@@ -60,8 +60,6 @@ type Config struct {
 	Transport *http.Transport
 	// Policy governs retries.
 	Policy Policy
-	// FreshReads gives each attempt of a Read its own connection too.
-	FreshReads bool
 	// Limit is called before every attempt; its error ends the call. nil: none.
 	Limit func(context.Context) error
 }
@@ -91,9 +89,6 @@ func New(cfg Config) *Engine {
 	e.library = newLibrary(cfg.Policy.MaxRetries)
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
-		if cfg.FreshReads {
-			e.pooled = e.fresh
-		}
 	}
 	return e
 }

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,8 +73,8 @@ func (s *script) requests() int {
 // client is a caller's *http.Client over the script.
 func (s *script) client() *http.Client { return &http.Client{Transport: s} }
 
-// answer replies with a status, a body and pairs of header names and values.
-func answer(status int, body string, header ...string) step {
+// response responses with a status, a body and pairs of header names and values.
+func response(status int, body string, header ...string) step {
 	return func(r *http.Request) (*http.Response, error) {
 		h := http.Header{}
 		for i := 0; i+1 < len(header); i += 2 {
@@ -96,7 +97,7 @@ func hang(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// stream replies 200 with a body of its own making.
+// stream responses 200 with a body of its own making.
 func stream(size int64, body io.Reader) step {
 	return func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Request: r, ContentLength: size, Body: io.NopCloser(body)}, nil
@@ -126,72 +127,28 @@ func parse(t testing.TB, at string) *url.URL {
 
 const service = "http://service.test/api/v1/cards/c-1"
 
-// listen runs a server of raw connections on the loopback and returns its URL.
-// serve closes its connection itself, so that it may do so rudely.
-func listen(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var group sync.WaitGroup
-	var open sync.Map
-	group.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			open.Store(conn, nil)
-			group.Go(func() { serve(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		open.Range(func(conn, _ any) bool { hangUp(conn.(net.Conn)); return true })
-		group.Wait()
-	})
-	return "http://" + l.Addr().String()
-}
-
 // exchange serves a connection: it reads whole requests, tells of each, and
-// writes the reply.
-func exchange(conn net.Conn, reply string, executed *atomic.Int64) {
-	defer hangUp(conn)
+// writes the response.
+func exchange(conn net.Conn, response string, executed *atomic.Int64) {
+	defer loopback.HangUp(conn)
 	in := bufio.NewReader(conn)
 	for {
-		if !readRequest(in) {
+		if !loopback.ReadRequest(in) {
 			return
 		}
 		executed.Add(1)
-		if _, err := io.WriteString(conn, reply); err != nil {
+		if _, err := io.WriteString(conn, response); err != nil {
 			return
 		}
 	}
 }
 
-func readRequest(in *bufio.Reader) bool {
-	r, err := http.ReadRequest(in)
-	if err != nil {
-		return false
-	}
-	_, err = io.Copy(io.Discard, r.Body)
-	return err == nil
-}
-
-// reset closes a connection so that the peer sees ECONNRESET.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	hangUp(conn)
-}
-
-// say and hangUp are for servers to which it is all the same who listens.
-func say(conn net.Conn, text string) { _, _ = io.WriteString(conn, text) }
-func hangUp(conn net.Conn)           { _ = conn.Close() }
+// say writes s.
+func say(conn net.Conn, s string) { loopback.Say(s)(conn) }
 
 // sink reads what comes until nothing does.
 func sink(conn net.Conn) {
-	defer hangUp(conn)
+	defer loopback.HangUp(conn)
 	_, _ = io.Copy(io.Discard, conn)
 }
 
@@ -202,19 +159,6 @@ func pipeTo(serve func(net.Conn)) func(context.Context, string, string) (net.Con
 		go serve(server)
 		return client, nil
 	}
-}
-
-// closedPort is the URL of a port on which nobody listens, and nobody will: it is
-// that of a connection.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return "http://" + conn.LocalAddr().String()
 }
 
 // pause waits in the time of a synctest bubble.
@@ -237,8 +181,8 @@ func refuse(err error) func(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-func TestReplyIsTheWholeAnswer(t *testing.T) {
-	e := New(Config{Doer: scripted(answer(200, "hello", "X-Request-Id", "r-1")).client(), Policy: policy})
+func TestResponseIsReadToItsEnd(t *testing.T) {
+	e := New(Config{Doer: scripted(response(200, "hello", "X-Request-Id", "r-1")).client(), Policy: policy})
 	var told []Attempt
 	in := get(t, service)
 	in.OnAttempt = func(a Attempt) { told = append(told, a) }
@@ -263,7 +207,7 @@ func TestReplyIsTheWholeAnswer(t *testing.T) {
 }
 
 func TestReleaseClearsTheBodyAndIsSafeTwice(t *testing.T) {
-	e := New(Config{Doer: scripted(answer(200, "4111111111111111")).client()})
+	e := New(Config{Doer: scripted(response(200, "4111111111111111")).client()})
 	r := e.Do(t.Context(), get(t, service))
 	body := r.Body
 	require.Equal(t, "4111111111111111", string(body))
@@ -278,7 +222,7 @@ func TestReleaseClearsTheBodyAndIsSafeTwice(t *testing.T) {
 }
 
 func TestOversizedBuffersAreNotKept(t *testing.T) {
-	e := New(Config{Doer: scripted(answer(200, strings.Repeat("x", 3<<20))).client()})
+	e := New(Config{Doer: scripted(response(200, strings.Repeat("x", 3<<20))).client()})
 	in := get(t, service)
 	in.MaxBytes = 4 << 20
 	r := e.Do(t.Context(), in)
@@ -307,7 +251,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		"a negative size": func(c *Request) { c.BodySize = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scripted(answer(200, ""))
+			s := scripted(response(200, ""))
 			in := post(t, service, Write)
 			spoil(in)
 			r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), in)
@@ -323,7 +267,7 @@ func TestContextOrDeadlineAlreadyOver(t *testing.T) {
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errBroken)
 	for _, class := range []Class{Read, Secret, Write} {
-		s := scripted(answer(200, ""))
+		s := scripted(response(200, ""))
 		e := New(Config{Doer: s.client(), Policy: policy})
 
 		r := e.Do(over, post(t, service, class))
@@ -342,10 +286,10 @@ func TestContextOrDeadlineAlreadyOver(t *testing.T) {
 	}
 }
 
-// A recorder may keep the requests that it saw: what the reply was read into is
+// A recorder may keep the requests that it saw: what the response was read into is
 // not to stay in memory with them.
 func TestARequestThatIsKeptDoesNotKeepTheCall(t *testing.T) {
-	s := scripted(answer(200, ""))
+	s := scripted(response(200, ""))
 	in := get(t, service)
 	call := weak.Make(in)
 	New(Config{Doer: s.client()}).Do(t.Context(), in).Release()
@@ -356,7 +300,7 @@ func TestARequestThatIsKeptDoesNotKeepTheCall(t *testing.T) {
 }
 
 func TestRequestAsADoerSeesIt(t *testing.T) {
-	s := scripted(answer(200, ""))
+	s := scripted(response(200, ""))
 	in := post(t, service+"?old=1", Write)
 	in.Path, in.Query = "/a b", "page=1"
 	in.Header = http.Header{"Accept": {"application/json"}}.Clone
@@ -375,7 +319,7 @@ func TestRequestAsADoerSeesIt(t *testing.T) {
 func TestEmptyBodies(t *testing.T) {
 	for _, class := range classes {
 		for _, body := range []func() (io.ReadCloser, error){nil, func() (io.ReadCloser, error) { panic("not opened") }} {
-			s := scripted(answer(200, ""))
+			s := scripted(response(200, ""))
 			in := post(t, service, class)
 			in.Body, in.BodySize = body, 0
 			require.NoError(t, New(Config{Doer: s}).Do(t.Context(), in).Err)
@@ -396,8 +340,8 @@ func TestEmptyBodyOnTheWire(t *testing.T) {
 	var got [2]strings.Builder
 	dial := func(i int) *http.Transport {
 		return &http.Transport{DisableKeepAlives: true, DialContext: pipeTo(func(conn net.Conn) {
-			defer hangUp(conn)
-			if readRequest(bufio.NewReader(io.TeeReader(conn, &got[i]))) {
+			defer loopback.HangUp(conn)
+			if loopback.ReadRequest(bufio.NewReader(io.TeeReader(conn, &got[i]))) {
 				say(conn, ok)
 			}
 		})}
@@ -416,7 +360,7 @@ func TestEmptyBodyOnTheWire(t *testing.T) {
 }
 
 func TestNilHeader(t *testing.T) {
-	s := scripted(answer(200, ""))
+	s := scripted(response(200, ""))
 	in := get(t, service)
 	in.Header = nil
 	require.NoError(t, New(Config{Doer: s}).Do(t.Context(), in).Err)
@@ -451,13 +395,13 @@ func TestBodiesAreOpenedForEachAttemptAndClosedOnce(t *testing.T) {
 	}
 	closing := func(r *http.Request) (*http.Response, error) {
 		defer r.Body.Close()
-		return read(answer(503, ""))(r)
+		return read(response(503, ""))(r)
 	}
 	forgetful := read(fail(errBroken))
 	var k tracked
 	in := post(t, service, Read)
 	in.Body = k.open
-	r := New(Config{Doer: scripted(closing, forgetful, read(answer(200, ""))), Policy: quick}).Do(t.Context(), in)
+	r := New(Config{Doer: scripted(closing, forgetful, read(response(200, ""))), Policy: quick}).Do(t.Context(), in)
 
 	require.NoError(t, r.Err)
 	assert.Equal(t, []string{"a=1", "a=1", "a=1"}, bodies)
@@ -467,7 +411,7 @@ func TestBodiesAreOpenedForEachAttemptAndClosedOnce(t *testing.T) {
 
 func TestBodyThatCannotBeOpened(t *testing.T) {
 	for _, class := range []Class{Read, Secret, Write} {
-		s := scripted(answer(200, ""))
+		s := scripted(response(200, ""))
 		in := post(t, service, class)
 		in.Body = func() (io.ReadCloser, error) { return nil, errBroken }
 		r := New(Config{Doer: s, Policy: policy}).Do(t.Context(), in)
@@ -489,7 +433,7 @@ func TestBodyOpenedTheSecondTimeInVain(t *testing.T) {
 		}
 		return io.NopCloser(strings.NewReader("a=1")), nil
 	}
-	r := New(Config{Doer: scripted(answer(503, "busy")), Policy: quick}).Do(t.Context(), in)
+	r := New(Config{Doer: scripted(response(503, "busy")), Policy: quick}).Do(t.Context(), in)
 	require.ErrorIs(t, r.Err, errBroken)
 	assert.False(t, r.NotSent, "the first attempt was sent")
 	assert.Equal(t, 2, r.Tries)
@@ -557,7 +501,7 @@ func TestNothingProvenWithACallersDoer(t *testing.T) {
 func TestClientIsUsedAsItIsAtTheTime(t *testing.T) {
 	hc := &http.Client{}
 	e := New(Config{Doer: hc})
-	hc.Transport = scripted(answer(200, "mock")).client().Transport
+	hc.Transport = scripted(response(200, "mock")).client().Transport
 	r := e.Do(t.Context(), get(t, service))
 	require.NoError(t, r.Err)
 	assert.Equal(t, "mock", string(r.Body))
@@ -565,7 +509,7 @@ func TestClientIsUsedAsItIsAtTheTime(t *testing.T) {
 
 func TestClientWithoutTransport(t *testing.T) {
 	var n atomic.Int64
-	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
+	at := loopback.Listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
 	r := New(Config{Doer: &http.Client{}}).Do(t.Context(), get(t, at))
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections() //nolint:forbidigo // tidying up
 	require.NoError(t, r.Err)
@@ -576,10 +520,11 @@ func TestClientWithoutTransport(t *testing.T) {
 type jar struct{ set []*http.Cookie }
 
 func (j *jar) SetCookies(_ *url.URL, c []*http.Cookie) { j.set = c }
-func (j *jar) Cookies(*url.URL) []*http.Cookie         { return []*http.Cookie{{Name: "a", Value: "1"}} }
+
+func (j *jar) Cookies(*url.URL) []*http.Cookie { return []*http.Cookie{{Name: "a", Value: "1"}} }
 
 func TestClientWithCookies(t *testing.T) {
-	s := scripted(answer(503, "", "Set-Cookie", "b=2"), answer(303, "", "Set-Cookie", "c=3", "Location", "/other"))
+	s := scripted(response(503, "", "Set-Cookie", "b=2"), response(303, "", "Set-Cookie", "c=3", "Location", "/other"))
 	j := new(jar)
 	in := get(t, service)
 	hc := &http.Client{Transport: s, Jar: j}
@@ -616,7 +561,7 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 304, 307, 308, 399} {
 		for _, class := range []Class{Read, Secret, Write} {
 			for _, location := range []string{"/done", "http://elsewhere.test/", "http://elsewhere.test/%zz"} {
-				s := scripted(answer(status, "moved", "Location", location))
+				s := scripted(response(status, "moved", "Location", location))
 				r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), post(t, service, class))
 				require.NoError(t, r.Err)
 				assert.Equal(t, status, r.Status)
@@ -652,13 +597,13 @@ func TestDoerThatFollowsRedirects(t *testing.T) {
 			assert.Equal(t, tc.want, r.Redirected)
 			in.Class = Read
 			r = New(Config{Doer: s, Policy: quick}).Do(t.Context(), in)
-			assert.Equal(t, map[bool]int{false: 3, true: 1}[tc.want], r.Tries, "a stray answer is not repeated")
+			assert.Equal(t, map[bool]int{false: 3, true: 1}[tc.want], r.Tries, "a stray response is not retried")
 		})
 	}
 }
 
 func TestRealClientAsAnotherDoerIsCaughtFollowing(t *testing.T) {
-	s := scripted(answer(303, "", "Location", "/done"), answer(200, "elsewhere"))
+	s := scripted(response(303, "", "Location", "/done"), response(200, "elsewhere"))
 	r := New(Config{Doer: doerOnly{s.client()}}).Do(t.Context(), post(t, service, Write))
 	require.NoError(t, r.Err)
 	assert.True(t, r.Redirected)
@@ -764,7 +709,7 @@ func (c *capacities) Read(p []byte) (int, error) {
 	return c.body.Read(p)
 }
 
-func TestTooLargeIsNotRepeated(t *testing.T) {
+func TestTooLargeIsNotRetried(t *testing.T) {
 	s := scripted(stream(-1, endless{}))
 	r := New(Config{Doer: s.client(), Policy: quick}).Do(t.Context(), get(t, service))
 	require.ErrorIs(t, r.Err, ErrTooLarge)
@@ -823,7 +768,7 @@ func (k *keeping) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-func TestAnswerThatIsRepeatedIsClearedToo(t *testing.T) {
+func TestResponseThatIsRetriedIsClearedToo(t *testing.T) {
 	busy := &keeping{s: "4111111111111111"}
 	s := scripted(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Request: r, Body: io.NopCloser(busy)}, nil
@@ -845,10 +790,10 @@ func TestAllocationsOfACallInMemory(t *testing.T) {
 
 func TestConcurrentCalls(t *testing.T) {
 	var n atomic.Int64
-	at := listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
+	at := loopback.Listen(t, func(conn net.Conn) { exchange(conn, ok, &n) })
 	engines := []*Engine{
 		own(t, Config{Policy: quick}),
-		New(Config{Policy: quick, Doer: doerFunc(answer(200, "hi")).client()}),
+		New(Config{Policy: quick, Doer: doerFunc(response(200, "hi")).client()}),
 	}
 	var group sync.WaitGroup
 	for i := range 64 {
@@ -869,7 +814,8 @@ func TestConcurrentCalls(t *testing.T) {
 type doerFunc step
 
 func (f doerFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-func (f doerFunc) client() *http.Client                              { return &http.Client{Transport: f} }
+
+func (f doerFunc) client() *http.Client { return &http.Client{Transport: f} }
 
 // recording remembers all memory that it was read into.
 type recording struct {
@@ -883,9 +829,9 @@ func (r *recording) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// However an answer ends, and whatever it made grow, no byte of it is left in
+// However a response ends, and whatever it made grow, no byte of it is left in
 // memory that was read into, once it is released.
-func TestNothingOfAnAnswerIsLeftInItsBuffers(t *testing.T) {
+func TestNothingOfAResponseIsLeftInItsBuffers(t *testing.T) {
 	const canary = "4917365624401735"
 	for name, tc := range map[string]struct {
 		body   io.Reader

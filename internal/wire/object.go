@@ -199,33 +199,6 @@ func extended[T any](s []T) []T {
 	return s[:len(s)+1] // as make left it
 }
 
-// maxBlock is how many values Part allocates at once at most. Each of them keeps its
-// whole block, and the strings in it, alive.
-const maxBlock = 4
-
-// Part returns a zero T for an element's field that is a pointer. Neighboring
-// elements share one allocation.
-func Part[T any](c *Codec) *T {
-	b, ok := c.block.(*block[T])
-	if !ok {
-		b = new(block[T])
-		c.block = b
-	}
-	if len(b.rest) == 0 {
-		b.size = min(max(2*b.size, 1), maxBlock)
-		b.rest = make([]T, b.size)
-	}
-	part := &b.rest[0]
-	b.rest = b.rest[1:]
-	return part
-}
-
-// block is what Part has left over.
-type block[T any] struct {
-	rest []T
-	size int
-}
-
 // Map reads an object whose names are data, as in a table of amount ranges. It calls
 // each for every field; each must read the value. The name is valid until the next
 // string is read.

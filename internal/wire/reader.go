@@ -28,7 +28,6 @@ type Codec struct {
 	drifts  []Drift
 	cost    int      // of the elements so far, in bytes
 	amounts *amounts // nil: none so far
-	block   any      // the rest of Part's block
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool

@@ -25,7 +25,7 @@ const (
 	envelopeFile = "envelope.go"
 	errorsFile   = "errors.go"
 	journalFile  = "journal.go"
-	maskFile     = "mask.go"
+	secretsFile  = "secrets.go"
 	observerFile = "observer.go"
 	outcomeFile  = "outcome.go"
 	optionsFile  = "options.go"
@@ -36,6 +36,7 @@ const (
 	inflightFile = "internal/inflight/inflight.go"
 	transferFile = "remittance.go"
 	uploadFile   = "upload.go"
+	sourceFile   = "internal/upload/upload.go"
 	sqlFile      = "sqljournal/journal.go"
 	sqlListFile  = "sqljournal/unresolved.go"
 	sqlExecFile  = "sqljournal/database.go"
@@ -134,7 +135,7 @@ var mutants = []mutant{
 	{name: "executed order sent again", edits: []edit{{journalFile, "\tcase known.State == inflight.Executed, c.core.memory.Waited(c.guard()):\n", "\tcase c.core.memory.Waited(c.guard()):\n"}}},
 	{name: "order sent again by who waited", edits: []edit{{journalFile, "\tcase known.State == inflight.Executed, c.core.memory.Waited(c.guard()):\n", "\tcase known.State == inflight.Executed:\n"}}},
 	{name: "executed order with another body sent", edits: []edit{{journalFile, "\tcase known.Body != c.body():\n", "\tcase false:\n"}}},
-	{name: "executed order not remembered", edits: []edit{{journalFile, "\t\tc.remember(inflight.Executed, result.ServiceID)\n", "\t\tc.remember(inflight.Free, \"\")\n"}}},
+	{name: "executed order not remembered", edits: []edit{{journalFile, "\t\tc.remember(inflight.Executed, end.ServiceID)\n", "\t\tc.remember(inflight.Free, \"\")\n"}}},
 	{name: "ServerDeduplicates ignored by the memory", edits: []edit{{journalFile, "\tcase c.core.profile.ServerDeduplicates:\n\t\treturn nil\n", ""}}},
 	{name: "Call by POST as a read", edits: []edit{{requestFile, "\tcase r.ReadOnly:\n", "\tcase r.ReadOnly || r.Reference == \"\":\n"}}},
 	{name: "Call that the journal cannot record", edits: []edit{{requestFile, "if r.Reference == \"\" && r.class() == transport.Write && c.initialized()", "if false && c.initialized()"}}},
@@ -204,15 +205,15 @@ var mutants = []mutant{
 	{name: "adjust false as success", edits: []edit{{cardsFile, "\t\t\tif *done {\n", "\t\t\tif true {\n"}}},
 	{name: "sticky Unknown off", edits: []edit{{journalFile, "known.State == inflight.Unknown && (failure", "false && (failure"}}},
 	{name: "executed order refused later", edits: []edit{{journalFile, "\t\tfailure.Outcome = OutcomeExecuted\n", ""}}},
-	{name: "unknown references not remembered", edits: []edit{{journalFile, "\tcase result.Outcome == OutcomeUnknown:\n\t\tc.remember(inflight.Unknown, \"\")\n", "\tcase result.Outcome == OutcomeUnknown:\n"}}},
+	{name: "unknown references not remembered", edits: []edit{{journalFile, "\tcase end.Outcome == OutcomeUnknown:\n\t\tc.remember(inflight.Unknown, \"\")\n", "\tcase end.Outcome == OutcomeUnknown:\n"}}},
 	{name: "references remembered without end", edits: []edit{{inflightFile, "len(g[0]) >= each {", "false {"}}},
 	{name: "echo check off", edits: []edit{{transferFile, "\t\t\tif t.MerchantOrderNo != \"\" && t.MerchantOrderNo != p.MerchantOrderNo {\n", "\t\t\tif false {\n"}}},
 	{name: "echo check only of what is otherwise whole", edits: []edit{{transferFile, "(named || numbered) && !other", "named || numbered"}}},
 	{name: "transfer without api_order_no as success", edits: []edit{{transferFile, "{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, ", "{Name: apiOrderNo, Value: func(c *wire.Codec, v *Transfer) { (*wire.Codec).Code(c, "}}},
 	{name: "freeze without an operation ID as success", edits: []edit{{cardsFile, "\t\t\tserviceIDValue(d, &o.ID)\n", "\t\t\td.Code(&o.ID)\n"}}},
-	{name: "source of an upload not compared after an early answer", edits: []edit{{outcomeFile, "\t\tif err := u.check(); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}}},
-	{name: "fault of an image not told after an early answer", edits: []edit{{uploadFile, "\tif failure.Code == codeSuccess {\n", "\tif false {\n"}}},
-	{name: "longer source of an upload cut", edits: []edit{{uploadFile, "\t\treturn errTooMany\n", "\t\treturn io.EOF\n"}}},
+	{name: "source of an upload not compared after an early answer", edits: []edit{{outcomeFile, "\t\tif err := file.Check(); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}}},
+	{name: "fault of an image not told after an early answer", edits: []edit{{uploadFile, "\t\tif failure.Code == codeSuccess {\n", "\t\tif false {\n"}}},
+	{name: "longer source of an upload cut", edits: []edit{{sourceFile, "\t\treturn errTooMany\n", "\t\treturn io.EOF\n"}}},
 	{name: "another call's outcome by a doer", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(f.cause, target)", "return errors.Is(f.cause, target)"}}},
 	{name: "outcome of another call lent", edits: []edit{{errorsFile, "return !isSentinel(target) && errors.Is(cause, target)", "return errors.Is(cause, target)"}}},
 	{name: "unknown write advised as safe", edits: []edit{{errorsFile, "\tif e.ReadOnly || e.Op == opUploadImage {\n", "\tif e.ReadOnly || e.Op == opUploadImage || e.Outcome == OutcomeUnknown {\n"}}},
@@ -234,7 +235,7 @@ var mutants = []mutant{
 		{journalFile, "\tfailure := c.grant(ctx)\n", "\tvar failure *Error\n\tif c.core.journal == nil {\n\t\tfailure = c.grant(ctx)\n\t}\n"},
 		{callFile, "\t\tfailure = k.exchange(ctx)\n", "\t\tfailure = k.exchange(ctx)\n\t\tif k.claim.held && k.client.journal != nil {\n\t\t\tif begun := k.claim.grant(ctx); begun != nil {\n\t\t\t\tfailure = begun\n\t\t\t}\n\t\t}\n"},
 	}},
-	{name: "End error fails the call", edits: []edit{{callFile, "\t\tk.client.journalFailed(ctx, &k.op, err)\n", "\t\tk.client.journalFailed(ctx, &k.op, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n"}}},
+	{name: "End error fails the call", edits: []edit{{callFile, "\t\tk.client.journalFailed(ctx, k.op, err)\n", "\t\tk.client.journalFailed(ctx, k.op, err)\n\t\tif failure != nil {\n\t\t\tfailure.Outcome = OutcomeUnknown\n\t\t}\n"}}},
 	{name: "taken reference sent again", edits: []edit{{journalFile, "\treturn c.refused(err, d)\n}\n\n// refused", "\tc.journaled = true\n\treturn nil\n}\n\n// refused"}}},
 	{name: "ServerDeduplicates lifting executed ones", edits: []edit{{journalFile, "bare && d.sound().Outcome == OutcomeUnknown &&", "bare &&"}}},
 	{name: "ServerDeduplicates forgetting the unknown", edits: []edit{{journalFile, "\t\tc.remember(inflight.Unknown, \"\")\n\t\tc.journaled = true\n", "\t\tc.journaled = true\n"}}},
@@ -255,7 +256,7 @@ var mutants = []mutant{
 		"internal/wire/body.go", "cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))",
 		"cmp.Or(0*strings.Compare(a.Name, b.Name), 0*strings.Compare(a.Value, b.Value))",
 	}}},
-	{name: "journal not told the service's ID", edits: []edit{{journalFile, "\tif result.Outcome == OutcomeExecuted && serviceID != nil {\n", "\tif false {\n"}}},
+	{name: "journal not told the service's ID", edits: []edit{{journalFile, "\tif end.Outcome == OutcomeExecuted {\n", "\tif false {\n"}}},
 	{name: "panic settles nothing", edits: []edit{{callFile, "\tdefer k.settleAfterPanic(ctx)\n", ""}}},
 	{name: "claim kept where the journal panics", edits: []edit{{journalFile, "\t\tif !c.held { // also where the journal panicked\n", "\t\tif false {\n"}}},
 	{name: "panic recorded as executed", edits: []edit{{callFile, "\t\tk.settle(ctx, k.fail(OutcomeUnknown, nil))\n", "\t\tk.settle(ctx, nil)\n"}}},
@@ -297,7 +298,6 @@ var mutants = []mutant{
 	{name: "failed call closes everybody's connections", edits: []edit{{
 		attemptFile, "\t\tc.final = permanent(err)\n", "\t\tc.final = permanent(err)\n\t\tc.engine.CloseIdleConnections()\n",
 	}}},
-	{name: "WithFreshConnections ignored", edits: []edit{{"internal/transport/transport.go", "\t\tif cfg.FreshReads {\n", "\t\tif false {\n"}}},
 
 	// What is shown.
 	{name: "Release not clearing the buffer", edits: []edit{{bufferFile, "\tclear(b.b)\n\tb.b = b.b[:0]\n", "\tb.b = b.b[:0]\n"}}},
@@ -305,16 +305,16 @@ var mutants = []mutant{
 	{name: "Codec not cleared", edits: []edit{{"internal/wire/reader.go", "\tclear(s[:cap(s)])\n", ""}}},
 	{name: "RevealBody under WithMaskedCards", edits: []edit{{requestFile, "\tif r.Err == nil && !k.client.maskedCards {\n", "\tif r.Err == nil {\n"}}},
 	{name: "WithMaskedCards off", edits: []edit{{outcomeFile, "\tbody.Masking = k.client.maskedCards\n", ""}}},
-	{name: "card numbers in messages", edits: []edit{{maskFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
-	{name: "card numbers in groups in messages", edits: []edit{{maskFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
-	{name: "key in messages", edits: []edit{{maskFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
-	{name: "card numbers in request IDs", edits: []edit{{maskFile, "if id := sanitise(strings.Map(visible, value), key); id", "if id := strings.Map(visible, value); id"}}},
-	{name: "key in request IDs", edits: []edit{{maskFile, "sanitise(strings.Map(visible, value), key)", "sanitise(strings.Map(visible, value), \"\")"}}},
+	{name: "card numbers in messages", edits: []edit{{secretsFile, "\tdigits := maskDigits(msg)\n", "\tdigits := msg\n"}}},
+	{name: "card numbers in groups in messages", edits: []edit{{secretsFile, "case group >= minGroupDigits && digitAt", "case false && digitAt"}}},
+	{name: "key in messages", edits: []edit{{secretsFile, "\t\tif key != \"\" && strings.HasPrefix(msg[i:], key) {\n", "\t\tif false {\n"}}},
+	{name: "card numbers in request IDs", edits: []edit{{secretsFile, "if id := sanitise(strings.Map(visible, value), key); id", "if id := strings.Map(visible, value); id"}}},
+	{name: "key in request IDs", edits: []edit{{secretsFile, "sanitise(strings.Map(visible, value), key)", "sanitise(strings.Map(visible, value), \"\")"}}},
 	{name: "key in a Response's header", edits: []edit{{
-		maskFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
+		secretsFile, "strings.Contains(strings.Join(values, \"\\n\"), key) {", "false && strings.Contains(strings.Join(values, \"\\n\"), key) {",
 	}}},
-	{name: "card numbers in a Response's header", edits: []edit{{maskFile, "\t\t\tout[name][i] = maskDigits(v)\n", "\t\t\tout[name][i] = v\n"}}},
-	{name: "cookies in a Response", edits: []edit{{maskFile, "\t\tif name == \"Set-Cookie\" || name", "\t\tif name"}}},
+	{name: "card numbers in a Response's header", edits: []edit{{secretsFile, "\t\t\tout[name][i] = maskDigits(v)\n", "\t\t\tout[name][i] = v\n"}}},
+	{name: "cookies in a Response", edits: []edit{{secretsFile, "\t\tif name == \"Set-Cookie\" || name", "\t\tif name"}}},
 	{name: "net/http's words in errors", edits: []edit{{
 		causeFile, "func (s *sealed) Error() string { return s.words }", "func (s *sealed) Error() string { return s.raw().Error() }",
 	}}},
@@ -363,7 +363,7 @@ var mutants = []mutant{
 	{name: "Cents rounding", edits: []edit{{
 		"internal/wire/decimal.go", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0\") != \"\" {\n", "\t\tif cut <= 0 || strings.Trim(text[cut:], \"0123456789\") != \"\" {\n",
 	}}},
-	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase !exact:\n", "\tcase !exact && name == \"\":\n"}}},
+	{name: "inexact amount sent", edits: []edit{{transferFile, "\tcase sent == \"\":\n", "\tcase sent == \"\" && name == \"\":\n"}}},
 	{name: "order numbers that look alike", edits: []edit{{checkFile, "unicode.In(r, unicode.Cf, unicode.Other", "unicode.In(r, unicode.Cs, unicode.Other"}}},
 	{name: "field of a transfer shadowed", edits: []edit{{transferFile, "strings.EqualFold(f.name, name)", "strings.EqualFold(f.name, name) && f.name == name"}}},
 

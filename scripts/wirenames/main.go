@@ -1,6 +1,6 @@
 // Wirenames reports whether the tests know the wire: it misspells one name of the
-// conversation with the service at a time and runs the tests of the package,
-// which must fail.
+// conversation with the service at a time and runs the tests of the package, and those
+// of internal/hostile if none fails. One must fail.
 //
 //	go run ./scripts/wirenames [-v] [-list] [-run regexp] [-jobs n]
 //
@@ -14,7 +14,7 @@
 //
 // Names are found by their place in the product code of the root package:
 //
-//   - the fields of responses: the Name of each wire.Member
+//   - the fields of responses: the Name of each wire.FieldOf
 //   - the fields of requests: x.Add("name", ...), wire.Field, wire.Fields, wire.File
 //     and the list of a transfer's
 //   - the segments of each operation's path
@@ -165,7 +165,7 @@ func (f *finder) call(n *ast.CallExpr) {
 
 func (f *finder) composite(n *ast.CompositeLit) {
 	switch typeName(n.Type) {
-	case "operation":
+	case "spec":
 		f.segments(element(n, "path", -1))
 	case "Profile":
 		for _, e := range n.Elts {
@@ -179,8 +179,8 @@ func (f *finder) composite(n *ast.CompositeLit) {
 		f.elements("field", n)
 	case "[]transferField":
 		f.elements("field", n)
-	case "[]wire.Member":
-		f.elements("member", n)
+	case "[]wire.FieldOf":
+		f.elements("field", n)
 	case "wire.File":
 		f.whole("field", element(n, "Field", 0))
 	}
@@ -303,7 +303,7 @@ func (n name) mutant() mutation.Mutant {
 	return mutation.Mutant{
 		Name:     n.String(),
 		Edits:    []mutation.Edit{{File: n.file, Start: n.start, End: n.end, Text: strconv.Quote(n.wrong)}},
-		Packages: []string{"."},
+		Packages: []string{".", "./internal/hostile"},
 	}
 }
 

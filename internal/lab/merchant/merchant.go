@@ -193,8 +193,8 @@ func (m *merchant) handle(ctx context.Context, msg message) error {
 		switch err := m.void(ctx, msg); {
 		case errors.Is(err, cardwire.ErrDuplicateIntent):
 			a.step = cardwire.StepWait // another worker was faster: the next call tells how it ended
-		case err != nil:
-			return err
+		case err != nil: // the journal's database is away
+			a.step, a.after = cardwire.StepWait, supportEvery
 		}
 	}
 	a.after = max(a.after, time.Duration(msg.Tries+1)*25*time.Millisecond)

@@ -33,9 +33,16 @@ func TestJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := proof(t, orders(300))
 			p.Journal, p.Processes, p.Kill, p.Pause = place(t), 3, true, true
+			if p.Journal.Dialect == sqljournal.PostgreSQL {
+				p.Restart = os.Getenv("CARDWIRE_TEST_POSTGRES_RESTART")
+			}
 			r := run(t, p)
 			assert.Zero(t, r.Flaws())
 			assert.Equal(t, r.Orders, r.Submitted+r.Failed)
+			if p.Restart != "" {
+				assert.Positive(t, r.Restarts)
+				assert.Positive(t, r.Sessions)
+			}
 		})
 	}
 }
@@ -127,7 +134,8 @@ func onPostgreSQL(t *testing.T) *Place {
 	if source == "" {
 		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../../sqljournal/scripts/postgres go test ./merchant")
 	}
-	return migrated(t, Place{"pgx", source, sqljournal.PostgreSQL, "m_" + strings.ToLower(rand.Text())})
+	table := "m_" + strings.ToLower(rand.Text())
+	return migrated(t, Place{"pgx", source + "&application_name=" + table, sqljournal.PostgreSQL, table})
 }
 
 func migrated(t *testing.T, p Place) *Place {

@@ -35,7 +35,8 @@ type Proof struct {
 	// neither killed nor paused.
 	Processes    int
 	Kill, Pause  bool
-	Workers      int // of each process
+	Restart      string // a program that restarts the journal's database; "": it is left alone
+	Workers      int    // of each process
 	Timeout      time.Duration
 	Grace, Lease time.Duration
 	Limit        int
@@ -55,6 +56,7 @@ type Result struct {
 	Stray        int // executions of what nobody ordered
 
 	WithID, Kills, Pauses, NotYet int // NotYet: "not found" was said of what was executed later
+	Restarts, Sessions            int // of the journal's database, and how many of its sessions were ended
 	Steps                         map[string]int
 	Examples                      []string // of what went wrong
 	Took                          time.Duration
@@ -68,9 +70,9 @@ func (r *Result) Flaws() int {
 func (r *Result) String() string {
 	return fmt.Sprintf("%d orders in %v: %d submitted, %d of them with the service's ID, %d failed; "+
 		"executed twice %d, failed though executed %d, submitted though not executed %d, forgotten %d, wrong ID %d, contradicted %d, stray %d; "+
-		"%d kills, %d pauses, %d times \"not found\" of what was executed later; steps %v%s",
+		"%d kills, %d pauses, %d restarts of the database, %d sessions ended, %d times \"not found\" of what was executed later; steps %v%s",
 		r.Orders, r.Took.Round(time.Second), r.Submitted, r.WithID, r.Failed, r.Twice, r.FailedPaid, r.Unpaid, r.Forgotten, r.WrongID,
-		r.Contradicted, r.Stray, r.Kills, r.Pauses, r.NotYet, r.Steps, strings.Join(append([]string{""}, r.Examples...), "\n"))
+		r.Contradicted, r.Stray, r.Kills, r.Pauses, r.Restarts, r.Sessions, r.NotYet, r.Steps, strings.Join(append([]string{""}, r.Examples...), "\n"))
 }
 
 // Run has all orders submitted, and compares what became of them with the ledger.
@@ -217,11 +219,50 @@ func (p Proof) processes(ctx context.Context, task Task, result *Result) error {
 			}
 		})
 	}
+	var blows error
+	struck := make(chan struct{})
+	go func() {
+		defer close(struck)
+		blows = p.strike(ctx, result)
+	}()
 	group.Wait()
+	cancel()
+	<-struck
+	errs = append(errs, blows)
 	for _, t := range all {
 		result.Kills, result.Pauses = result.Kills+t.kills, result.Pauses+t.pauses
 	}
 	return errors.Join(errs...)
+}
+
+// strike ends sessions of the journal's database, and restarts it now and then, until
+// ctx is done.
+func (p Proof) strike(ctx context.Context, result *Result) error {
+	if p.Restart == "" {
+		return nil
+	}
+	db, err := sql.Open(p.Journal.Driver, p.Journal.Source)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	const restartEvery = 25                                                                                // blows, of which the first comes soon
+	for n := restartEvery - 5; pause(ctx, 200*time.Millisecond+rand.N(300*time.Millisecond)) == nil; n++ { //nolint:gosec // any time will do
+		if n%restartEvery == 0 {
+			if text, err := exec.Command(p.Restart).CombinedOutput(); err != nil { //nolint:gosec,noctx // half a restart would leave no server
+				return fmt.Errorf("the database was not restarted: %w: %s", err, text)
+			}
+			result.Restarts++
+			continue
+		}
+		var ended int
+		err := db.QueryRowContext(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, p.Journal.Table).Scan(&ended)
+		if err == nil { // else this session was ended by the restart
+			result.Sessions += ended
+		}
+	}
+	return nil
 }
 
 // troubles are those of a process and its successors. They end, so that a slow

@@ -58,13 +58,9 @@ func (m *merchant) support(ctx context.Context) error {
 		// "Executed" is true whenever it is said. "Not found" is so only once nothing
 		// of the call can be sent, and the service has had its time.
 		for _, late := range []bool{false, true} {
-			var err error
 			if m.journal != nil {
-				err = m.resolveJournal(ctx, late)
-			} else {
-				err = m.resolveTable(ctx, late)
-			}
-			if err != nil && ctx.Err() == nil {
+				_ = m.resolveJournal(ctx, late) // the next round tries again: its database may be away
+			} else if err := m.resolveTable(ctx, late); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

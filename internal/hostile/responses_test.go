@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bytes"
@@ -13,39 +13,43 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// hostileMemory is what a hostile reply may make the whole process allocate, in
+// hostileMemory is what a hostile response may make the whole process allocate, in
 // bytes, those included that are garbage by the end: it cannot grow by more.
 const hostileMemory = 16_000_000
 
-// hostile is a reply that is no success, whatever it pretends.
-type hostile struct {
+// hostileResponse is a response that is no success, whatever it pretends.
+type hostileResponse struct {
 	name string
-	// body is that of a 200; <data> stands for data that would be a success.
+	// body is that of a 200; <data> is replaced by data that would be a success.
 	body string
 	// raw goes out instead, if body is "".
 	raw func(net.Conn)
-	// read and write are what is told of ListCards and of CreateTransfer.
-	read, write facts
+	// read and write are the facts of the errors of ListCards and of CreateTransfer.
+	read, write wiretest.Facts
 }
 
-// What is told of most of them.
+// The facts of most of them.
 var (
-	hostileUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	hostileUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	hostileExecuted   = facts{Outcome: OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"} // it names the order
-	hostileTooLarge   = facts{Outcome: OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}
-	hostileBroken     = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "received"}
-	hostileNoAnswer   = facts{Outcome: OutcomeUnknown, Is: "Unknown", Phases: "sent"}
-	hostileRefusal    = facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "success"}
+	hostileUnreadable = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	hostileUnfit      = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	hostileExecuted   = wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"} // it names the order
+	hostileTooLarge   = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}
+	hostileBroken     = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Phases: "received"}
+	hostileNoResponse = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}
+	hostileRefusal    = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "success"}
 )
 
 // hostilePage is data that ListCards takes.
-const hostilePage = `{"total":1,"per_page":1,"current_page":1,"last_page":1,"data":[` + listedCardText + `]}`
+const hostilePage = `{"total":1,"per_page":1,"current_page":1,"last_page":1,"data":[` + wiretest.ListedCard + `]}`
 
-func hostileCodes() []hostile {
-	var cases []hostile
+func hostileCodes() []hostileResponse {
+	var cases []hostileResponse
 	for name, code := range map[string]string{
 		"a fraction": `200.0`, "an exponent": `2e2`, "text": `"200"`, "null": `null`, "true": `true`, "an array": `[200]`, "an object": `{"code":200}`,
 		"empty string": `""`, "a leading zero": `0200`, "a sign": `+200`, "hexadecimal": `0xc8`, "NaN": `NaN`, "beyond 64 bits": `18446744073709551816`,
@@ -53,11 +57,11 @@ func hostileCodes() []hostile {
 		"many digits": strings.Repeat("2", 60_000), "many zeros after it": `200` + strings.Repeat("0", 60_000), "a long fraction": `200.` + strings.Repeat("0", 60_000),
 	} {
 		cases = append(cases,
-			hostile{"the code is " + name, `{"code":` + code + `,"msg":"success","data":<data>}`, nil, hostileUnreadable, hostileUnreadable},
-			hostile{"the last code is " + name, `{"data":<data>,"msg":"success","code":` + code + `}`, nil, hostileUnreadable, hostileUnreadable})
+			hostileResponse{"the code is " + name, `{"code":` + code + `,"msg":"success","data":<data>}`, nil, hostileUnreadable, hostileUnreadable},
+			hostileResponse{"the last code is " + name, `{"data":<data>,"msg":"success","code":` + code + `}`, nil, hostileUnreadable, hostileUnreadable})
 	}
 	const many = 10_000_000
-	return append(cases, []hostile{
+	return append(cases, []hostileResponse{
 		{"the code is missing", `{"msg":"success","data":<data>}`, nil, hostileUnreadable, hostileUnreadable},
 		{"the code twice", `{"code":200,"code":200,"msg":"success","data":<data>}`, nil, hostileUnreadable, hostileUnreadable},
 		{"a code and a refusal", `{"code":200,"msg":"success","data":<data>,"code":422}`, nil, hostileUnreadable, hostileUnreadable},
@@ -73,59 +77,63 @@ func hostileCodes() []hostile {
 	}...)
 }
 
-func hostileEnvelopes() []hostile {
+func hostileEnvelopes() []hostileResponse {
 	const html = "<!doctype html><html><head><title>502</title></head><body>Bad Gateway</body></html>"
-	good := success("<data>")
+	good := wiretest.Success("<data>")
 	deep := func(open, closing string) string {
 		return strings.Repeat(open, 20_000) + strings.Repeat(closing, 20_000)
 	}
-	var cases []hostile
+	var cases []hostileResponse
 	for name, body := range map[string]string{
 		"an array": `[` + good + `]`, "an empty array": `[]`, "a number": `200`, "text": `"success"`, "true": `true`, "null": `null`, "an empty object": `{}`,
 		"HTML": html, "HTML and then JSON": html + good, "white space": " \r\n\t", "a byte order mark": "\ufeff" + good, "UTF-16": "\xff\xfe{\x00}\x00",
 		"NUL before it": "\x00" + good, "NUL after it": good + "\x00", "NUL within": strings.Replace(good, ",", "\x00,", 1), "nothing but NUL": strings.Repeat("\x00", 1000),
 		"a bracket after it": good + "}", "a comma after it": good + ",", "another after it": good + good, "text after it": good + " ok", "a line before it": ")]}',\n" + good,
-		"20,000 arrays in a member": `{"x":` + deep("[", "]") + `,"code":200,"msg":"success","data":<data>}`,
-		"20,000 arrays as data":     success(deep("[", "]")), "20,000 open arrays": strings.Repeat("[", 20_000),
+		"20,000 arrays in a field": `{"x":` + deep("[", "]") + `,"code":200,"msg":"success","data":<data>}`,
+		"20,000 arrays as data":    wiretest.Success(deep("[", "]")), "20,000 open arrays": strings.Repeat("[", 20_000),
 		"20,000 arrays before the code": `{"data":` + deep("[", "]") + `,"code":200,"msg":"success"}`,
 		"20,000 open objects":           strings.Repeat(`{"":`, 15_000),
 		"the data twice":                `{"code":200,"msg":"success","data":<data>,"data":<data>}`,
 		"a card twice":                  `{"code":200,"msg":"success","data":{"api_order_no":"1","api_order_no":"2","data":[],"data":[]}}`,
 		"a message that is no text":     `{"code":200,"msg":["success"],"data":<data>}`,
 	} {
-		cases = append(cases, hostile{name, body, nil, hostileUnreadable, hostileUnreadable})
+		cases = append(cases, hostileResponse{name, body, nil, hostileUnreadable, hostileUnreadable})
 	}
 	for name, body := range map[string]string{
-		"data that is null": success(`null`), "no data": `{"code":200,"msg":"success"}`, "Data": `{"code":200,"msg":"success","Data":<data>}`,
-		"data that is true": success(`true`), "data in text": success(`"{}"`), "data in an array": success(`[<data>]`), "an empty array": success(`[]`),
+		"data that is null": wiretest.Success(`null`), "no data": `{"code":200,"msg":"success"}`, "Data": `{"code":200,"msg":"success","Data":<data>}`,
+		"data that is true": wiretest.Success(`true`), "data in text": wiretest.Success(`"{}"`), "data in an array": wiretest.Success(`[<data>]`), "an empty array": wiretest.Success(`[]`),
 	} {
-		cases = append(cases, hostile{name, body, nil, hostileUnfit, hostileUnfit})
+		cases = append(cases, hostileResponse{name, body, nil, hostileUnfit, hostileUnfit})
 	}
 	return append(cases,
-		hostile{"200,000 open objects", strings.Repeat(`{"":`, 200_000), nil, hostileUnreadable, hostileTooLarge},
-		hostile{"nothing", "", func(conn net.Conn) { _, _ = conn.Write([]byte(hostileHead + "Content-Length: 0\r\n\r\n")) }, hostileUnreadable, hostileUnreadable})
+		hostileResponse{"200,000 open objects", strings.Repeat(`{"":`, 200_000), nil, hostileUnreadable, hostileTooLarge},
+		hostileResponse{"nothing", "", func(conn net.Conn) { _, _ = conn.Write([]byte(hostileHead + "Content-Length: 0\r\n\r\n")) }, hostileUnreadable, hostileUnreadable})
 }
 
 // hostileMoney are numbers where amounts and identifiers stand.
-func hostileMoney(t *testing.T) []hostile {
+func hostileMoney(t *testing.T) []hostileResponse {
 	t.Helper()
-	page := func(old, literal string) string { return success(edited(t, hostilePage, old, literal)) }
-	transfer := func(old, literal string) string { return success(edited(t, transferData, old, literal)) }
-	var cases []hostile
+	page := func(old, literal string) string {
+		return wiretest.Success(wiretest.Edited(t, hostilePage, old, literal))
+	}
+	transfer := func(old, literal string) string {
+		return wiretest.Success(wiretest.Edited(t, wiretest.TransferData, old, literal))
+	}
+	var cases []hostileResponse
 	for name, literal := range map[string]string{
 		"a huge exponent": `1e1000000000`, "a tiny one": `1e-1000000000`, "an exponent just too large": `1e31`, "41 digits": strings.Repeat("7", 41),
 		"an exponent of many digits": `1e` + strings.Repeat("9", 60_000), "many digits and a fraction": strings.Repeat("7", 30_000) + "." + strings.Repeat("7", 30_000),
 	} {
 		cases = append(cases,
-			hostile{name: name + " as a number", body: page(`"pending":7.25`, `"pending":`+literal), read: hostileUnfit},
-			hostile{name: name + " as text", body: page(`"available":"123.450"`, `"available":"`+literal+`"`), read: hostileUnfit},
-			hostile{name: name + " in place of text", body: page(`"available":"123.450"`, `"available":`+literal), read: hostileUnfit})
+			hostileResponse{name: name + " as a number", body: page(`"pending":7.25`, `"pending":`+literal), read: hostileUnfit},
+			hostileResponse{name: name + " as text", body: page(`"available":"123.450"`, `"available":"`+literal+`"`), read: hostileUnfit},
+			hostileResponse{name: name + " in place of text", body: page(`"available":"123.450"`, `"available":`+literal), read: hostileUnfit})
 	}
 	digits := strings.Repeat("7", 8_000_000)
-	return append(cases, []hostile{
+	return append(cases, []hostileResponse{
 		{name: "as many digits as may come", body: page(`"pending":7.25`, `"pending":`+digits), read: hostileUnfit},
 		{name: "as many digits as may come in text", body: page(`"available":"123.450"`, `"available":"`+digits+`"`), read: hostileUnfit},
-		{name: "as many digits as may come as a count", body: success(edited(t, hostilePage, `"total":1`, `"total":`+digits)), read: hostileUnfit},
+		{name: "as many digits as may come as a count", body: wiretest.Success(wiretest.Edited(t, hostilePage, `"total":1`, `"total":`+digits)), read: hostileUnfit},
 		{name: "ten million digits", body: page(`"pending":7.25`, `"pending":77`+digits+digits[:2_000_000]), read: hostileTooLarge},
 		{name: "a huge exponent as an order's number", body: transfer(`"A-1"`, `1e1000000000`), write: hostileExecuted},
 		{name: "a fraction as an order's number", body: transfer(`"A-1"`, `9.0`), write: hostileExecuted},
@@ -133,7 +141,7 @@ func hostileMoney(t *testing.T) []hostile {
 	}...)
 }
 
-// hostileHead is the head of a reply but for what says how long its body is.
+// hostileHead is the head of a response but for what says how long its body is.
 const hostileHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
 // endlessly writes start, and then block until the client has gone.
@@ -151,27 +159,27 @@ func chunked(text string) string {
 	return strconv.FormatInt(int64(len(text)), 16) + "\r\n" + text + "\r\n"
 }
 
-func hostileStreams(t *testing.T) []hostile {
+func hostileStreams(t *testing.T) []hostileResponse {
 	t.Helper()
 	const inChunks = hostileHead + "Transfer-Encoding: chunked\r\n\r\n"
 	page := `{"code":200,"msg":"success","data":{"total":1,"per_page":1,"current_page":1,"last_page":1,"data":[`
 	bomb := gzipBomb(t)
-	return []hostile{
+	return []hostileResponse{
 		{"an endless body of white space", "", endlessly(inChunks, chunked(strings.Repeat(" ", 4096))), hostileTooLarge, hostileTooLarge},
-		{"an endless list of cards", "", endlessly(inChunks+chunked(page), chunked(listedCardText+",")), hostileTooLarge, hostileTooLarge},
+		{"an endless list of cards", "", endlessly(inChunks+chunked(page), chunked(wiretest.ListedCard+",")), hostileTooLarge, hostileTooLarge},
 		{"an endless text", "", endlessly(inChunks+chunked(`{"msg":"`), chunked(`\u0000`)), hostileTooLarge, hostileTooLarge},
-		{"endless white space after it", "", endlessly(inChunks+chunked(success(hostilePage)), chunked(strings.Repeat("\n", 100))), hostileTooLarge, hostileTooLarge},
+		{"endless white space after it", "", endlessly(inChunks+chunked(wiretest.Success(hostilePage)), chunked(strings.Repeat("\n", 100))), hostileTooLarge, hostileTooLarge},
 		{"an endless body without a length", "", endlessly(hostileHead+"\r\n", "[[[["), hostileTooLarge, hostileTooLarge},
 		{"a body longer than any", "", endlessly(hostileHead+"Content-Length: 9223372036854775807\r\n\r\n", "[1,"), hostileTooLarge, hostileTooLarge},
 		{"endless chunk extensions", "", endlessly(inChunks, "1;"+strings.Repeat("x", 1000)+"\r\n \r\n"), hostileBroken, hostileBroken},
 		{"one endless chunk extension", "", endlessly(inChunks+"1;", "x"), hostileBroken, hostileBroken},
-		{"endless trailers", "", endlessly(inChunks+chunked(success(hostilePage))+"0\r\n", "X-Trailer: 1\r\n"), hostileBroken, hostileBroken},
-		{"endless headers", "", endlessly(hostileHead, "X-Header: 1\r\n"), hostileNoAnswer, hostileNoAnswer},
-		{"endless headers of one name", "", endlessly("HTTP/1.1 200 OK\r\n", "Set-Cookie: a=b\r\n"), hostileNoAnswer, hostileNoAnswer},
-		{"one endless header", "", endlessly(hostileHead+"X-Header: ", "1"), hostileNoAnswer, hostileNoAnswer},
-		{"an endless status line", "", endlessly("HTTP/1.1 200 ", "O"), hostileNoAnswer, hostileNoAnswer},
-		{"endless announcements of an answer", "", endlessly("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), hostileNoAnswer, hostileNoAnswer},
-		{"endless continues", "", endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), hostileNoAnswer, hostileNoAnswer},
+		{"endless trailers", "", endlessly(inChunks+chunked(wiretest.Success(hostilePage))+"0\r\n", "X-Trailer: 1\r\n"), hostileBroken, hostileBroken},
+		{"endless headers", "", endlessly(hostileHead, "X-Header: 1\r\n"), hostileNoResponse, hostileNoResponse},
+		{"endless headers of one name", "", endlessly("HTTP/1.1 200 OK\r\n", "Set-Cookie: a=b\r\n"), hostileNoResponse, hostileNoResponse},
+		{"one endless header", "", endlessly(hostileHead+"X-Header: ", "1"), hostileNoResponse, hostileNoResponse},
+		{"an endless status line", "", endlessly("HTTP/1.1 200 ", "O"), hostileNoResponse, hostileNoResponse},
+		{"endless early hints", "", endlessly("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), hostileNoResponse, hostileNoResponse},
+		{"endless continues", "", endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), hostileNoResponse, hostileNoResponse},
 		{"a gigabyte in gzip", "", func(conn net.Conn) {
 			_, _ = fmt.Fprintf(conn, "%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", hostileHead, len(bomb))
 			_, _ = conn.Write(bomb)
@@ -204,46 +212,46 @@ func gzipBomb(t *testing.T) []byte {
 	return bomb
 }
 
-// hostileCall sends the reply to a call over loopback, and returns what was told
+// hostileCall sends the response to a call over loopback, and returns what was told
 // and how many bytes the process allocated meanwhile.
-func hostileCall(t *testing.T, h hostile, write bool, opts ...Option) (facts, uint64) {
+func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, uint64) {
 	t.Helper()
 	data := hostilePage
 	if write {
-		data = transferData
+		data = wiretest.TransferData
 	}
-	reply := h.raw
+	response := h.raw
 	if h.body != "" {
 		text := strings.ReplaceAll(h.body, "<data>", data)
 		out := []byte(hostileHead + "Content-Length: " + strconv.Itoa(len(text)) + "\r\n\r\n" + text)
-		reply = func(conn net.Conn) { _, _ = conn.Write(out) }
+		response = func(conn net.Conn) { _, _ = conn.Write(out) }
 	}
-	s := serveReplies(t, reply)
-	c := clientOver(t, s.base, append([]Option{WithRetry(RetryPolicy{})}, opts...)...)
+	s := loopback.Serve(t, response)
+	c := wiretest.ClientOver(t, s.Base, append([]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{})}, opts...)...)
 	var err error
 	_, allocated := measured(func() {
 		if write {
-			_, err = c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+			_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 		} else {
-			_, err = c.ListCards(t.Context(), ListCardsParams{})
+			_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{})
 		}
 	})
 	require.Error(t, err, "it was taken for a success")
-	assert.EqualValues(t, 1, s.requests.Load())
-	return factsOf(t, err), allocated
+	assert.EqualValues(t, 1, s.Requests.Load())
+	return wiretest.FactsOf(t, err), allocated
 }
 
 // Not parallel: what the process allocates is measured.
-func TestHostileReplies(t *testing.T) {
+func TestHostileResponses(t *testing.T) {
 	cases := append(hostileCodes(), hostileEnvelopes()...)
 	cases = append(append(cases, hostileMoney(t)...), hostileStreams(t)...)
 	for _, h := range cases {
 		for _, way := range []struct {
 			name  string
-			want  facts
+			want  wiretest.Facts
 			write bool
 		}{{"read", h.read, false}, {"write", h.write, true}} {
-			if way.want == (facts{}) {
+			if way.want == (wiretest.Facts{}) {
 				continue
 			}
 			t.Run(h.name+"/"+way.name, func(t *testing.T) {
@@ -256,33 +264,33 @@ func TestHostileReplies(t *testing.T) {
 	}
 }
 
-// A caller's own client asks for gzip, and decompresses what comes: what counts
+// A caller-supplied client asks for gzip, and decompresses what comes: what counts
 // against the limit is what that becomes.
 func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 	carrier := &http.Transport{}
 	t.Cleanup(carrier.CloseIdleConnections)
 	bomb := gzipBomb(t)
-	h := hostile{raw: func(conn net.Conn) {
+	h := hostileResponse{raw: func(conn net.Conn) {
 		_, _ = fmt.Fprintf(conn, "%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", hostileHead, len(bomb))
 		_, _ = conn.Write(bomb)
 	}}
 	for _, write := range []bool{false, true} {
-		told, allocated := hostileCall(t, h, write, WithHTTPClient(&http.Client{Transport: carrier}))
+		told, allocated := hostileCall(t, h, write, cardwire.WithHTTPClient(&http.Client{Transport: carrier}))
 		assert.Equal(t, hostileTooLarge, told)
 		assert.Less(t, allocated, uint64(hostileMemory))
 	}
 }
 
-// What the hostile replies are made of is a success without what is wrong with them.
-func TestHostileRepliesAreNearlyGood(t *testing.T) {
+// What the hostile responses are made of is a success without what is wrong with them.
+func TestHostileResponsesAreNearlyGood(t *testing.T) {
 	t.Parallel()
-	c := converse(t, []exchange{
-		{want: "GET /shop/api/v1/cards", reply: success(hostilePage)}, {want: asksTransfer("M-1"), reply: success(transferData)},
-	}, WithStrictDrift())
-	page, err := c.ListCards(t.Context(), ListCardsParams{})
+	c := wiretest.Converse(t, []wiretest.Exchange{
+		{Want: "GET /shop/api/v1/cards", Response: wiretest.Success(hostilePage)}, {Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(wiretest.TransferData)},
+	}, cardwire.WithStrictDrift())
+	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
 	assert.Len(t, page.Cards, 1)
-	transfer, err := c.CreateTransfer(t.Context(), smallTransfer("M-1"))
+	transfer, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
 }

@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bytes"
@@ -15,24 +15,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
-// maxDepth is how deep a reply may be nested.
+// maxDepth is how deep a response may be nested.
 const maxDepth = 64
 
 func FuzzEnvelope(f *testing.F) {
 	for _, body := range []string{
-		success(`null`), success(`{"a":[1.50,"\u00e9"]}`), success(singleCardText), success(`[` + binText + `]`), success(`[{"a":1,"a":1}]`),
+		wiretest.Success(`null`), wiretest.Success(`{"a":[1.50,"\u00e9"]}`), wiretest.Success(wiretest.SingleCard), wiretest.Success(`[` + wiretest.BIN + `]`), wiretest.Success(`[{"a":1,"a":1}]`),
 		`{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`, `{"code":200,"data":1}`, `{"code":200,"msg":"success"}`,
 		`{"code":422,"msg":"no","data":null}`, `{"code":500,"msg":"no"}`, `{"code":599}`, `{"code":-1}`, `{"code":0}`,
 		`{"code":200.0,"data":1}`, `{"code":2e2,"data":1}`, `{"code":"200","data":1}`, `{"Code":200,"data":1}`, `{"c\u006fde":200,"data":1}`,
 		`{"code":200,"code":200,"data":1}`, `{"code":200,"Code":500,"data":1}`, `{"code":200,"data":1,"x":{"y":[]}}`, `{"code":200,"msg":7,"data":1}`,
-		`{"code":9223372036854775807}`, `{"code":9223372036854775808}`, `[]`, `200`, ``, "\ufeff" + success(`1`), success(`1`) + "\x00", `<html>`,
-		success(strings.Repeat("[", 62) + strings.Repeat("]", 62)), success(strings.Repeat("[", 63) + strings.Repeat("]", 63)),
-		success(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
+		`{"code":9223372036854775807}`, `{"code":9223372036854775808}`, `[]`, `200`, ``, "\ufeff" + wiretest.Success(`1`), wiretest.Success(`1`) + "\x00", `<html>`,
+		wiretest.Success(strings.Repeat("[", 62) + strings.Repeat("]", 62)), wiretest.Success(strings.Repeat("[", 63) + strings.Repeat("]", 63)),
+		wiretest.Success(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
 	} {
 		f.Add(uint16(0), []byte(body))
 	}
@@ -50,47 +52,47 @@ func FuzzEnvelope(f *testing.F) {
 		}
 	}
 	for _, text := range jsonsuite.Seeds(f, 12) {
-		f.Add(uint16(0), []byte(success(string(text))))
+		f.Add(uint16(0), []byte(wiretest.Success(string(text))))
 	}
 	f.Fuzz(func(t *testing.T, n uint16, body []byte) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
-			c := clientOn(t, always(status, string(body)), WithRetry(RetryPolicy{}))
-			got, err := Call[json.RawMessage](t.Context(), c, Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write})
+			c := wiretest.NewClient(t, wiretest.Always(status, string(body)), cardwire.WithRetry(cardwire.RetryPolicy{}))
+			got, err := cardwire.Call[json.RawMessage](t.Context(), c, cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write})
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {
 				require.NoError(t, err)
 				require.Equal(t, data, string(got))
 				continue
 			}
-			require.Equal(t, outcome, factsOf(t, err).Outcome)
+			require.Equal(t, outcome, wiretest.FactsOf(t, err).Outcome)
 			require.Nil(t, got)
 		}
 	})
 }
 
 // succeeded stands beside the outcomes of failures.
-const succeeded Outcome = 255
+const succeeded cardwire.Outcome = 255
 
 // outcomeOf judges a response by the table of outcomes, with encoding/json only.
-func outcomeOf(status int, body []byte) (outcome Outcome, data string) {
+func outcomeOf(status int, body []byte) (outcome cardwire.Outcome, data string) {
 	code, message, data, readable := envelopeOf(body)
 	refusal := message != nil && !slices.Contains([]string{"success", "Uploaded"}, *message)
 	switch {
 	case !readable && slices.Contains([]int{401, 404, 405, 413, 429}, status) && withoutObject(body):
-		return OutcomeRefused, ""
+		return cardwire.OutcomeRefused, ""
 	case !readable:
-		return OutcomeUnknown, ""
+		return cardwire.OutcomeUnknown, ""
 	case status < 300 && code == "200" && data != "":
 		return succeeded, data
 	case status < 300 && slices.Contains(refusedNumbers, code) && refusal:
-		return OutcomeRefused, ""
+		return cardwire.OutcomeRefused, ""
 	case status < 300, code == "200", len(code) == 3 && code[0] == '5':
-		return OutcomeUnknown, ""
-	case refusalsByNumber[status] != "" && refusal:
-		return OutcomeRefused, ""
+		return cardwire.OutcomeUnknown, ""
+	case wiretest.RefusalsByNumber[status] != "" && refusal:
+		return cardwire.OutcomeRefused, ""
 	}
-	return OutcomeUnknown, ""
+	return cardwire.OutcomeUnknown, ""
 }
 
 // withoutObject reports whether a body does not begin as an object, whatever stands
@@ -102,7 +104,7 @@ func withoutObject(body []byte) bool {
 	return !strings.HasPrefix(text, "{")
 }
 
-// refusedNumbers are the keys of refusalsByNumber as they stand in a reply.
+// refusedNumbers are the keys of refusalsByNumber as they stand in a response.
 var refusedNumbers = []string{"400", "401", "403", "404", "405", "413", "415", "422", "429"}
 
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
@@ -110,19 +112,19 @@ var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 // envelopeOf reads an envelope with encoding/json, after a look at what that
 // does not mind.
 func envelopeOf(body []byte) (code string, message *string, data string, ok bool) {
-	var members map[string]json.RawMessage
-	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &members) != nil || members == nil {
+	var fields map[string]json.RawMessage
+	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &fields) != nil || fields == nil {
 		return "", nil, "", false
 	}
-	if text, there := members["msg"]; there && json.Unmarshal(text, &message) != nil {
+	if text, there := fields["msg"]; there && json.Unmarshal(text, &message) != nil {
 		return "", nil, "", false
 	}
 	var n int32
-	code = string(members["code"])
-	if !integerText.MatchString(code) || json.Unmarshal(members["code"], &n) != nil {
+	code = string(fields["code"])
+	if !integerText.MatchString(code) || json.Unmarshal(fields["code"], &n) != nil {
 		return "", nil, "", false
 	}
-	return code, message, string(members["data"]), true
+	return code, message, string(fields["data"]), true
 }
 
 // model is a value of a type that decodes itself.
@@ -133,24 +135,24 @@ type model interface {
 
 func models() []model {
 	return []model{
-		new(Card), new(ConsumptionScene), new(CardPage), new(CardSecrets), new(BIN), new(FeeTier), new(AuthRequirement), new(AuthField),
-		new(RemittanceState), new(RemittanceCurrency), new(Transfer), new(TransferParams), new(UploadedImage), new(Address),
+		new(cardwire.Card), new(cardwire.ConsumptionScene), new(cardwire.CardPage), new(cardwire.CardSecrets), new(cardwire.BIN), new(cardwire.FeeTier), new(cardwire.AuthRequirement), new(cardwire.AuthField),
+		new(cardwire.RemittanceState), new(cardwire.RemittanceCurrency), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.UploadedImage), new(cardwire.Address),
 	}
 }
 
-// A type that decodes itself is read as a reply is: what it takes is strict JSON,
-// and its members hold what encoding/json finds under their names.
+// A type that decodes itself is read as a response is: what it takes is strict JSON,
+// and its fields have what encoding/json finds under their names.
 func FuzzModels(f *testing.F) {
 	for _, text := range []string{
-		listedCardText, singleCardText, secretsText, binText, authRequirementText, stateText, currencyText, transferText,
-		`{"total":1,"per_page":20,"current_page":1,"last_page":1,"data":[` + listedCardText + `]}`, `{"attachment_key":"att/7f.png"}`,
+		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN, wiretest.AuthRequirement, wiretest.State, wiretest.Currency, wiretest.Transfer,
+		`{"total":1,"per_page":20,"current_page":1,"last_page":1,"data":[` + wiretest.ListedCard + `]}`, `{"attachment_key":"att/7f.png"}`,
 		`{"name":"online","channel_id":7}`, `{"fee":0.11,"fee_rate":0.012,"extra_fee":1e2,"extra_fee_rate":-0}`, `{"field":"idType","required":1}`,
 		`{"city":"a","state":null,"country":"PT","postalCode":1000,"addressLine1":"","addressLine2":"\u00e9"}`, `{}`, `null`, `[]`, `{"id":"c1"}`,
 		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99},"cashback_fee_config":[1,null]}`,
 		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","card_no":"4111111111111111","holder_address":{}}`,
 		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00","update_time":"0000-00-00"}`,
 		`{"api_order_no":"a\u0000\u2028b ","merchant_order_no":"m","status":""}`,
-		transferSent, `{"transferAmount":"1.00","merchantOrderNo":"a","fee":"none","available":"1.0"}`, `{"merchantOrderNo":"a","transferAmount":"1"}`,
+		wiretest.TransferSent, `{"transferAmount":"1.00","merchantOrderNo":"a","fee":"none","available":"1.0"}`, `{"merchantOrderNo":"a","transferAmount":"1"}`,
 		`{"merchantOrderNo":"a","transferAmount":"1.00","senderDateOfBirth":"2026-02-29"}`,
 	} {
 		f.Add([]byte(text))
@@ -161,8 +163,8 @@ func FuzzModels(f *testing.F) {
 			if again := json.Unmarshal(text, v); err == nil {
 				require.NoError(t, again, "%T", v)
 			} else {
-				if _, params := v.(*TransferParams); !params || !errors.Is(err, ErrInvalidParams) {
-					require.ErrorIs(t, err, ErrUnreadable, "%T", v)
+				if _, params := v.(*cardwire.TransferParams); !params || !errors.Is(err, cardwire.ErrInvalidParams) {
+					require.ErrorIs(t, err, cardwire.ErrUnreadable, "%T", v)
 				}
 				require.Error(t, again, "%T", v)
 				continue
@@ -173,7 +175,7 @@ func FuzzModels(f *testing.F) {
 			}
 			encoded, err := encodedOf(v)
 			require.NoError(t, err)
-			if _, params := v.(*TransferParams); params { // all of it is kept
+			if _, params := v.(*cardwire.TransferParams); params { // all of it is kept
 				require.Equal(t, decoded(t, text), decoded(t, encoded))
 			} else {
 				requireSameValues(t, "", decoded(t, text), decoded(t, encoded))
@@ -191,7 +193,7 @@ func FuzzModels(f *testing.F) {
 
 // encodedOf returns the JSON that v reads.
 func encodedOf(v model) ([]byte, error) {
-	if p, ok := v.(*TransferParams); ok {
+	if p, ok := v.(*cardwire.TransferParams); ok {
 		return p.RevealJSON()
 	}
 	return v.MarshalJSON()
@@ -205,7 +207,7 @@ func decoded(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// Members of which not the very value is encoded: masks, what is any JSON and is
+// Fields of which not the very value is encoded: masks, what is any JSON and is
 // kept as it stands, and numbers of which only 0 is false.
 var (
 	sealedMembers = []string{"card_no", "cvv", "pan"}
@@ -213,7 +215,7 @@ var (
 	flagMembers   = []string{"avs", "3ds", "physical", "apple_pay", "google_wallet", "is_card_count_limited"}
 )
 
-// requireSameValues compares what is under name in a text that was decoded, in,
+// requireSameValues compares what is under name in JSON that was decoded, in,
 // with what it was encoded as, out. Where their kinds differ, a value of another
 // kind was tolerated, which is not for encoding/json to judge.
 func requireSameValues(t *testing.T, name string, in, out any) {
@@ -295,7 +297,7 @@ func requireSameNumber(t *testing.T, name, in, out string) {
 func TestTheListOfModelsIsComplete(t *testing.T) {
 	t.Parallel()
 	var declared, listed []string
-	for _, file := range syntax.Files(t, ".") {
+	for _, file := range syntax.Files(t, "../..") {
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "UnmarshalJSON" {
 				declared = append(declared, "*cardwire."+f.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name)

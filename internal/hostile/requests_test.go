@@ -1,4 +1,4 @@
-package cardwire_test
+package hostile_test
 
 import (
 	"bufio"
@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"unicode/utf8"
@@ -33,20 +32,21 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// This file tries hostile texts in everything that a caller hands in as text.
+// This file tries hostile strings in every string that a caller passes.
 // Each is refused before a connection is made, or stands in the bytes that the
 // service reads exactly where it belongs and nowhere else.
 
-// class says what is wrong with a text; inputs refuse by classes.
+// class says what is wrong with a string; inputs refuse by classes.
 type class uint16
 
 const (
 	plain     class = 1 << iota // nothing
 	control                     // line ends, NUL, other controls, what turns the direction
 	invalid                     // not UTF-8
-	place                       // another place in a path: dots, slashes
+	dots                        // another place in a path: dots, slashes
 	spaced                      // white space at an end
 	space                       // a space within
 	wide                        // letters that are not ASCII
@@ -55,24 +55,24 @@ const (
 	quote                       // a quotation mark
 	separator                   // another character that is none of a token's
 	long                        // a million bytes
-	hidden                      // a character that does not show
+	invisible                   // a character that does not show
 )
 
-// hostile are the texts. One of several classes is refused where any of them is.
+// hostile are the strings. One of several classes is refused where any of them is.
 var hostile = []struct {
 	text  string
 	class class
 }{
 	{"card-1", plain},
-	{"..", place},
-	{".", place},
-	{"/", place},
-	{"a/b", place},
-	{"../../admin", place},
-	{"/etc/passwd", place},
-	{`a\b`, place},
-	{`C:\id.png`, place},
-	{"..;/admin", place | special},
+	{"..", dots},
+	{".", dots},
+	{"/", dots},
+	{"a/b", dots},
+	{"../../admin", dots},
+	{"/etc/passwd", dots},
+	{`a\b`, dots},
+	{`C:\id.png`, dots},
+	{"..;/admin", dots | special},
 	{"..;a=b", special},
 	{"%2e%2e", escape},
 	{"%2e%2e%2fadmin", escape},
@@ -119,20 +119,20 @@ var hostile = []struct {
 	{"a\u2029b", control},
 	{"\u202egnp.exe", control},
 	{"a\u2066b", control},
-	{"\u2024\u2024", wide},     // one dot leaders
-	{"\uff0e\uff0e", wide},     // fullwidth dots
-	{"a\u2215b", wide},         // a division slash
-	{"a\uff0fb", wide},         // a fullwidth slash
-	{"\u560d\u560a", wide},     // whose low bytes end a line
-	{"\ufeffa", wide | hidden}, // a byte order mark
-	{"a\u200bb", wide | hidden},
-	{"10\u00ad01", wide | hidden}, // a soft hyphen
-	{"e\u0301", wide},             // not composed
+	{"\u2024\u2024", wide},        // one dot leaders
+	{"\uff0e\uff0e", wide},        // fullwidth dots
+	{"a\u2215b", wide},            // a division slash
+	{"a\uff0fb", wide},            // a fullwidth slash
+	{"\u560d\u560a", wide},        // whose low bytes end a line
+	{"\ufeffa", wide | invisible}, // a byte order mark
+	{"a\u200bb", wide | invisible},
+	{"10\u00ad01", wide | invisible}, // a soft hyphen
+	{"e\u0301", wide},                // not composed
 	{"\u00e9", wide},
 	{"\u0661", wide}, // a digit of another script
 	{"\U0001f600", wide},
 	{"\ufffd", wide}, // what invalid UTF-8 is replaced by
-	{`\ufffd`, place},
+	{`\ufffd`, dots},
 	{"a\xffb", invalid},
 	{"\xc0\xaf", invalid},
 	{"\xed\xa0\x80", invalid},
@@ -142,36 +142,36 @@ var hostile = []struct {
 	{strings.Repeat("a", 1_000_000), long},
 }
 
-// all are the classes of texts that are anything but a code of digits, say.
+// all are the classes of strings that are anything but a code of digits, say.
 const all = ^class(0)
 
-// input is one text that a caller hands in.
+// input is one string that a caller passes.
 type input struct {
 	// name is as textInputs has it.
 	name string
 	// refuses are the classes that are not sent.
 	refuses class
-	// although are texts for which the opposite holds.
+	// although are strings for which the opposite is true.
 	although []string
-	// benign is sent, where no hostile text is.
+	// benign is sent, where no hostile string is.
 	benign string
-	// call makes a call of a client for base with the text in its place.
+	// call makes a call of a client for base with the string in its place.
 	call func(ctx context.Context, base, text string) error
 	// sent is what the service then reads, as readBack writes it.
 	sent func(text string) string
-	// without is what it reads where the text is ""; "": that is refused.
+	// without is what it reads where the string is ""; "": that is refused.
 	without string
 	// unnamed says that a refusal is no ErrInvalidParams: no parameter is wrong.
 	unnamed bool
 }
 
 const (
-	identifiers = control | invalid | place | long | hidden
-	references  = control | invalid | spaced | long | hidden
+	identifiers = control | invalid | dots | long | invisible
+	references  = control | invalid | spaced | long | invisible
 	names       = control | invalid | spaced // of parameters
 	texts       = invalid
-	paths       = control | invalid | place | spaced | space | escape
-	fileNames   = control | invalid | place | quote | long
+	paths       = control | invalid | dots | spaced | space | escape
+	fileNames   = control | invalid | dots | quote | long
 )
 
 const matrixKey = "sk-test-7f3a"
@@ -192,7 +192,7 @@ func callOf(call func(ctx context.Context, c *cardwire.Client, text string) erro
 	}
 }
 
-// withOption makes the call of an input from an option that holds the text.
+// withOption makes the call of an input from an option with the string.
 func withOption(option func(text string) cardwire.Option) func(context.Context, string, string) error {
 	return func(ctx context.Context, base, text string) error {
 		c, err := matrixClient(base, option(text))
@@ -204,7 +204,7 @@ func withOption(option func(text string) cardwire.Option) func(context.Context, 
 	}
 }
 
-// requested makes the call of an input from a Request that holds the text.
+// requested makes the call of an input from a Request with the string.
 func requested(request func(text string) cardwire.Request) func(context.Context, string, string) error {
 	return callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 		_, err := cardwire.Call[any](ctx, c, request(text))
@@ -217,12 +217,12 @@ const usual = `
 Accept: "application/json"
 Authorization: "Bearer sk-test-7f3a"`
 
-// endingIn is the text of a conversation that ends in the one handed in.
+// endingIn is a conversation that ends in the string.
 func endingIn(before string) func(string) string {
 	return func(text string) string { return before + " = " + strconv.Quote(text) }
 }
 
-// whatever is what is sent for any text.
+// whatever is what is sent for any string.
 func whatever(sent string) func(string) string { return func(string) string { return sent } }
 
 const (
@@ -587,16 +587,16 @@ func transferring(change func(p *cardwire.TransferParams, text string)) func(con
 	})
 }
 
-// transfers is a transfer with further members: names and values by turns.
+// transfers is a transfer with further fields: names and values by turns.
 func transfers(further ...string) string {
-	members := map[string]string{"merchantOrderNo": "m-1", "transferAmount": "10.50"}
+	fields := map[string]string{"merchantOrderNo": "m-1", "transferAmount": "10.50"}
 	for i := 0; i < len(further); i += 2 {
-		members[further[i]] = further[i+1]
+		fields[further[i]] = further[i+1]
 	}
 	var b strings.Builder
 	b.WriteString(post + "/remittance/transfer\"" + usual + jsonBody)
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		fmt.Fprintf(&b, "\nmember %q = %q", name, members[name])
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "\nmember %q = %q", name, fields[name])
 	}
 	return b.String()
 }
@@ -732,7 +732,7 @@ func listInputs() (list []input) {
 	return list
 }
 
-func TestHostileTexts(t *testing.T) {
+func TestHostileStrings(t *testing.T) {
 	t.Parallel()
 	for _, in := range inputs(t) {
 		t.Run(in.name, func(t *testing.T) {
@@ -800,7 +800,7 @@ func assertArrives(t *testing.T, service *tapped, in input, text, want string) {
 		t.Errorf("%.60q was not sent: %v", text, err)
 		return
 	}
-	// It is what the service answers whatever it is asked.
+	// It is what the service responds to every request.
 	assert.ErrorIs(t, err, cardwire.ErrNotFound, "of %.60q", text)
 	got := readBack(t, <-service.requests, service.base)
 	if want == anyUUID {
@@ -814,8 +814,8 @@ func assertArrives(t *testing.T, service *tapped, in input, text, want string) {
 	assert.Equal(t, want, got)
 }
 
-// tapped is a service on loopback that answers that there is no such thing, and
-// hands out each connection's bytes to the last one.
+// tapped is a service on loopback that responds with 404, and returns the bytes of each
+// connection.
 type tapped struct {
 	base     string
 	requests chan []byte
@@ -824,35 +824,20 @@ type tapped struct {
 
 func tap(t *testing.T) *tapped {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &tapped{base: "http://" + listener.Addr().String() + "/shop/api/v1", requests: make(chan []byte, 1)}
+	s := &tapped{requests: make(chan []byte, 1)}
 	done := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed by the test's end
-			}
-			s.conns.Add(1)
-			read := s.serve(conn)
-			select {
-			case s.requests <- read:
-			case <-done:
-				return
-			}
+	s.base = loopback.Listen(t, func(conn net.Conn) {
+		s.conns.Add(1)
+		select {
+		case s.requests <- s.serve(conn):
+		case <-done:
 		}
-	})
-	t.Cleanup(func() {
-		close(done)
-		_ = listener.Close()
-		running.Wait()
-	})
+	}) + "/shop/api/v1"
+	t.Cleanup(func() { close(done) })
 	return s
 }
 
-// serve answers the first request and returns all that came, to the last byte.
+// serve responds to the first request and returns all that came, to the last byte.
 func (s *tapped) serve(conn net.Conn) []byte {
 	defer conn.Close()
 	var all bytes.Buffer
@@ -860,9 +845,7 @@ func (s *tapped) serve(conn net.Conn) []byte {
 	if r, err := http.ReadRequest(text); err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
-	const body = `{"code":404,"msg":"no such thing","data":null}`
-	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: "+
-		strconv.Itoa(len(body))+"\r\n\r\n"+body)
+	_, _ = io.WriteString(conn, loopback.Response("200 OK", "", nothingThere))
 	_, _ = io.Copy(io.Discard, text) // until the client closes
 	return all.Bytes()
 }
@@ -917,7 +900,7 @@ func readBack(t *testing.T, raw []byte, base string) string {
 	case "application/x-www-form-urlencoded":
 		b.WriteString(pairs(t, "form", body))
 	case "application/json":
-		b.WriteString(members(t, body))
+		b.WriteString(fields(t, body))
 	case "multipart/form-data":
 		b.WriteString(parts(t, body, params["boundary"]))
 	default:
@@ -949,7 +932,7 @@ func needsEscape(r rune) bool {
 	return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("%+._~-", r)
 }
 
-func members(t *testing.T, text string) string {
+func fields(t *testing.T, text string) string {
 	t.Helper()
 	require.True(t, utf8.ValidString(text), "encoding/json would replace it")
 	require.Equal(t, 1, strings.Count(text, "{")-strings.Count(text, `{\"`), "one object")
@@ -1071,11 +1054,11 @@ var parameterTypes = map[string]reflect.Type{
 	"UploadImageParams": reflect.TypeFor[cardwire.UploadImageParams](),
 }
 
-// textInputs finds what the exported functions take as text: parameters, fields
+// textInputs finds which strings the exported functions take: parameters, fields
 // of parameters, what functions that are handed in return, and the environment.
 func textInputs(t *testing.T) (found []string) {
 	t.Helper()
-	for _, file := range syntax.Files(t, ".") {
+	for _, file := range syntax.Files(t, "../..") {
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || !f.Name.IsExported() {
@@ -1083,7 +1066,7 @@ func textInputs(t *testing.T) (found []string) {
 			}
 			name := f.Name.Name
 			if f.Recv != nil {
-				receiver := baseName(f.Recv.List[0].Type)
+				receiver := syntax.BaseName(f.Recv.List[0].Type)
 				if !ast.IsExported(receiver) {
 					continue
 				}
@@ -1108,7 +1091,7 @@ func textInputs(t *testing.T) (found []string) {
 
 func isGetenv(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && f.Sel.Name == "Getenv" && baseName(f.X) == "os"
+	return ok && f.Sel.Name == "Getenv" && syntax.BaseName(f.X) == "os"
 }
 
 func parameterInputs(t *testing.T, function string, params *ast.FieldList) (found []string) {
@@ -1117,7 +1100,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 		for _, name := range p.Names {
 			switch x := p.Type.(type) {
 			case *ast.FuncType:
-				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return baseName(r.Type) == "string" }) {
+				if x.Results != nil && slices.ContainsFunc(x.Results.List, func(r *ast.Field) bool { return syntax.BaseName(r.Type) == "string" }) {
 					found = append(found, function+" "+name.Name)
 				}
 				for _, set := range x.Params.List { // what a function that is handed in fills in
@@ -1128,7 +1111,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 			case *ast.MapType:
 				found = append(found, function+" "+name.Name)
 			case *ast.Ident, *ast.StarExpr:
-				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); !ofAnother && baseName(x) == "string" {
+				if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); !ofAnother && syntax.BaseName(x) == "string" {
 					found = append(found, function+" "+name.Name)
 					continue
 				}
@@ -1142,7 +1125,7 @@ func parameterInputs(t *testing.T, function string, params *ast.FieldList) (foun
 // structInputs are the fields of a type of this package that a function takes.
 func structInputs(t *testing.T, function string, x ast.Expr) []string {
 	t.Helper()
-	typeName := baseName(x)
+	typeName := syntax.BaseName(x)
 	if _, ofAnother := dereferenced(x).(*ast.SelectorExpr); ofAnother || !ast.IsExported(typeName) {
 		return nil
 	}

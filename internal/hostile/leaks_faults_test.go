@@ -1,4 +1,4 @@
-package cardwire_test
+package hostile_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 // What the service and the requests hold, and no error may: the service's own
@@ -36,10 +37,10 @@ const (
 const faultMessage = "card " + faultNumber + ", key " + faultKey
 
 // faultyCalls are calls of every operation by its name in the fake.
-func faultyCalls() map[string]cardwire.Method {
-	transfer := payout("M-1")
+func faultyCalls() map[string]wiretest.Method {
+	transfer := wiretest.SmallTransfer("M-1")
 	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = faultBody, faultBody
-	calls := cardwire.MethodsGiven(cardwire.Given{
+	calls := wiretest.MethodsGiven(wiretest.Given{
 		Card: faultQuery, Order: faultQuery, Freeze: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", Operation: faultUUID,
 		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)},
 		Transfer: transfer, Image: []byte(faultBody),
@@ -146,7 +147,7 @@ func TestNoErrorOfAFaultShowsASecret(t *testing.T) {
 }
 
 // strike makes one call that meets the fault, and searches all that it leaves.
-func strike(t *testing.T, s *cardwiretest.Service, base string, opts []cardwire.Option, op string, f cardwiretest.Fault, call cardwire.Method) (errs, texts int) {
+func strike(t *testing.T, s *cardwiretest.Service, base string, opts []cardwire.Option, op string, f cardwiretest.Fault, call wiretest.Method) (errs, texts int) {
 	t.Helper()
 	var told bytes.Buffer
 	c := provide(t, s, base, &told, opts)
@@ -154,9 +155,9 @@ func strike(t *testing.T, s *cardwiretest.Service, base string, opts []cardwire.
 	var r cardwire.Response
 	err := call(t.Context(), c, cardwire.WithResponse(&r))
 	secrets := []string{faultNumber[3:13], faultCVV, faultKey}
-	texts = cardwire.AssertErrorSilent(t, err, nil, append(secrets, faultQuery, faultBody)...)
-	texts += cardwire.AssertErrorSilent(t, nil, &r, secrets...) // a redirect's header repeats the query
-	cardwire.AssertTextSilent(t, told.String(), append(secrets, faultQuery, faultBody)...)
+	texts = AssertErrorSilent(t, err, nil, append(secrets, faultQuery, faultBody)...)
+	texts += AssertErrorSilent(t, nil, &r, secrets...) // a redirect's header repeats the query
+	AssertTextSilent(t, told.String(), append(secrets, faultQuery, faultBody)...)
 	if err != nil {
 		errs = 1
 	}

@@ -1,4 +1,4 @@
-package cardwire_test
+package docs_test
 
 import (
 	"context"
@@ -121,7 +121,7 @@ func TestREADMECodeCompiles(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no Go command on this machine")
 	}
-	here, err := os.Getwd()
+	here, err := filepath.Abs(root)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
@@ -137,7 +137,9 @@ func TestREADMECodeCompiles(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600))
 
-	output, err := exec.CommandContext(t.Context(), command, args...).CombinedOutput()
+	list := exec.CommandContext(t.Context(), command, args...)
+	list.Dir = here
+	output, err := list.CombinedOutput()
 	require.NoError(t, err, "the README's code does not compile:\n%s", output)
 }
 
@@ -216,7 +218,7 @@ func TestREADMENamesExamplesThatExist(t *testing.T) {
 	named := regexp.MustCompile(`examples/[a-z]+`).FindAllString(document(t, "README.md"), -1)
 	require.NotEmpty(t, named)
 	for _, name := range named {
-		info, err := fs.Stat(os.DirFS("."), name)
+		info, err := fs.Stat(os.DirFS(root), name)
 		require.NoError(t, err)
 		assert.True(t, info.IsDir())
 	}
@@ -225,7 +227,7 @@ func TestREADMENamesExamplesThatExist(t *testing.T) {
 // Whatever can be called or chosen is shown in an example that runs.
 func TestEveryOperationAndOptionHasAnExample(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "example_test.go"), nil, parser.ParseComments)
 	require.NoError(t, err)
 	shown := map[string]bool{}
 	for _, example := range doc.Examples(file) {
@@ -237,7 +239,7 @@ func TestEveryOperationAndOptionHasAnExample(t *testing.T) {
 			assert.True(t, shown["Client_"+m.Name], "%s has no example", m.Name)
 		}
 	}
-	for _, file := range syntax.Files(t, ".") {
+	for _, file := range syntax.Files(t, root) {
 		for _, declaration := range file.Decls {
 			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "With") {
 				assert.True(t, shown[f.Name.Name], "%s has no example", f.Name.Name)

@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bufio"
@@ -28,6 +28,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
 // authority issues certificates.
@@ -97,33 +101,19 @@ func (c *tee) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// accept serves connections until the test ends.
+// accept returns the address of a server that calls serve with each connection.
 func accept(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serve(conn)
-			_ = conn.Close()
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		running.Wait()
-	})
-	return listener.Addr().String()
+	return strings.TrimPrefix(loopback.Listen(t, func(conn net.Conn) {
+		defer loopback.HangUp(conn)
+		serve(conn)
+	}), "http://")
 }
 
 const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
 
-// secureService answers one request a connection, over TLS, that there is no
-// such thing, and hands out what it overheard. Without config it does not speak TLS.
+// secureService responds to one request a connection, over TLS, that there is no
+// such thing, and returns what it overheard. Without config it does not speak TLS.
 func secureService(t *testing.T, config *tls.Config) (base string, heards chan overheard) {
 	t.Helper()
 	heards = make(chan overheard, 16)
@@ -140,7 +130,7 @@ func secureService(t *testing.T, config *tls.Config) (base string, heards chan o
 				text := &tee{Conn: secure}
 				if r, err := http.ReadRequest(bufio.NewReader(text)); err == nil {
 					_, _ = io.Copy(io.Discard, r.Body)
-					_, _ = io.WriteString(secure, replyText("200 OK", "", nothingThere))
+					_, _ = io.WriteString(secure, loopback.Response("200 OK", "", nothingThere))
 				}
 				h.text = text.read.Bytes()
 				_ = secure.Close()
@@ -152,8 +142,8 @@ func secureService(t *testing.T, config *tls.Config) (base string, heards chan o
 	return "https://" + address + "/api/v1", heards
 }
 
-// Whoever cannot show to be the service is told nothing: no request, no key, and
-// whoever sent a write knows it.
+// A server that cannot prove to be the service gets nothing: no request, no key, and the
+// outcome of a write is not sent.
 func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 	t.Parallel()
 	ours, anothers := newAuthority(t), newAuthority(t)
@@ -197,18 +187,18 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 			t.Parallel()
 			base, heards := secureService(t, tc.server)
 			weak := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ours.roots(), MinVersion: tls.VersionTLS10}}
-			c := clientOver(t, base, WithTransport(weak))
-			for method, call := range allMethods() {
+			c := wiretest.ClientOver(t, base, cardwire.WithTransport(weak))
+			for method, call := range wiretest.AllMethods() {
 				err := call(t.Context(), c)
 				require.ErrorContains(t, err, tc.words, method)
 				h := <-heards
 				assert.Empty(t, h.text, method)
-				assert.NotContains(t, string(h.wire), testKey, method)
+				assert.NotContains(t, string(h.wire), wiretest.Key, method)
 				assert.NotContains(t, string(h.wire), "HTTP/1.1", method)
 				assert.Empty(t, heards, "it is not tried again")
-				attempts := failure(t, err).Attempts
+				attempts := wiretest.Failure(t, err).Attempts
 				require.Len(t, attempts, 1)
-				assert.Equal(t, claimsNotSent(method), errors.Is(err, ErrNotSent), method)
+				assert.Equal(t, claimsNotSent(method), errors.Is(err, cardwire.ErrNotSent), method)
 				if claimsNotSent(method) {
 					assert.Equal(t, "connect", attempts[0].Phase)
 				}
@@ -223,8 +213,8 @@ func claimsNotSent(method string) bool {
 	if method == "GetCardSecrets" {
 		return true
 	}
-	for _, w := range allWrites() {
-		if w.op == method {
+	for _, w := range wiretest.AllWrites() {
+		if w.Op == method {
 			return true
 		}
 	}
@@ -251,18 +241,18 @@ func TestTheServiceIsTalkedToOverTLS(t *testing.T) {
 				Certificates: []tls.Certificate{a.issue(t, nil)}, MinVersion: tls.VersionTLS10, MaxVersion: tc.server,
 			})
 			own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.roots(), MinVersion: tc.client}}
-			err := clientOver(t, base, WithTransport(own)).CancelOperation(t.Context(), testUUID)
+			err := wiretest.ClientOver(t, base, cardwire.WithTransport(own)).CancelOperation(t.Context(), wiretest.UUID)
 			h := <-heards
 			assert.Equal(t, tc.want, h.version)
 			if tc.want == 0 {
-				require.ErrorIs(t, err, ErrNotSent)
+				require.ErrorIs(t, err, cardwire.ErrNotSent)
 				assert.Empty(t, h.text)
 				return
 			}
-			require.ErrorIs(t, err, ErrNotFound)
+			require.ErrorIs(t, err, cardwire.ErrNotFound)
 			assert.True(t, strings.HasPrefix(string(h.text), "POST /api/v1/cards/adjustAction HTTP/1.1\r\n"), string(h.text))
-			assert.Contains(t, string(h.text), "\r\nAuthorization: Bearer "+testKey+"\r\n")
-			assert.NotContains(t, string(h.wire), testKey)
+			assert.Contains(t, string(h.text), "\r\nAuthorization: Bearer "+wiretest.Key+"\r\n")
+			assert.NotContains(t, string(h.wire), wiretest.Key)
 		})
 	}
 }
@@ -273,8 +263,8 @@ func TestAHighestVersionBelow12(t *testing.T) {
 	a := newAuthority(t)
 	base, heards := secureService(t, &tls.Config{Certificates: []tls.Certificate{a.issue(t, nil)}, MinVersion: tls.VersionTLS10})
 	own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.roots(), MaxVersion: tls.VersionTLS11}}
-	err := clientOver(t, base, WithTransport(own), WithRetry(RetryPolicy{})).CancelOperation(t.Context(), testUUID)
-	require.ErrorIs(t, err, ErrNotSent)
+	err := wiretest.ClientOver(t, base, cardwire.WithTransport(own), cardwire.WithRetry(cardwire.RetryPolicy{})).CancelOperation(t.Context(), wiretest.UUID)
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
 	assert.Empty(t, (<-heards).wire)
 }
 
@@ -283,26 +273,26 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	a := newAuthority(t)
 	server := &tls.Config{Certificates: []tls.Certificate{a.issue(t, nil)}}
 	base, heards := secureService(t, server)
-	blind := func(change func(*tls.Config)) Option {
+	blind := func(change func(*tls.Config)) cardwire.Option {
 		c := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // it is what is refused
 		if change != nil {
 			change(c)
 		}
-		return WithTransport(&http.Transport{TLSClientConfig: c})
+		return cardwire.WithTransport(&http.Transport{TLSClientConfig: c})
 	}
 	for name, change := range map[string]func(*tls.Config){
 		"as it is": nil, "with roots": func(c *tls.Config) { c.RootCAs = a.roots() }, "with a name": func(c *tls.Config) { c.ServerName = "api.example.com" },
 	} {
-		c, err := New(base, testKey, blind(change))
+		c, err := cardwire.New(base, wiretest.Key, blind(change))
 		assert.Nil(t, c, name)
 		require.EqualError(t, err, "cardwire: invalid set-up: WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection", name)
-		require.ErrorIs(t, err, ErrSetup, name)
+		require.ErrorIs(t, err, cardwire.ErrSetup, name)
 	}
 
 	// Who verifies by other means may: what they say holds.
 	pinned := func(want []byte) error {
 		if !bytes.Equal(want, server.Certificates[0].Certificate[0]) {
-			return errBrokenNetwork
+			return wiretest.ErrBroken
 		}
 		return nil
 	}
@@ -312,20 +302,20 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	}{
 		"the connection is right": {func(c *tls.Config) {
 			c.VerifyConnection = func(s tls.ConnectionState) error { return pinned(s.PeerCertificates[0].Raw) }
-		}, ErrNotFound},
+		}, cardwire.ErrNotFound},
 		"the connection is wrong": {func(c *tls.Config) {
 			c.VerifyConnection = func(tls.ConnectionState) error { return pinned(nil) }
-		}, ErrNotSent},
+		}, cardwire.ErrNotSent},
 		"the certificate is right": {func(c *tls.Config) {
 			c.VerifyPeerCertificate = func(raw [][]byte, _ [][]*x509.Certificate) error { return pinned(raw[0]) }
-		}, ErrNotFound},
+		}, cardwire.ErrNotFound},
 		"the certificate is wrong": {func(c *tls.Config) {
 			c.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return pinned(nil) }
-		}, ErrNotSent},
+		}, cardwire.ErrNotSent},
 	} {
-		err := clientOver(t, base, blind(tc.change), WithRetry(RetryPolicy{})).CancelOperation(t.Context(), testUUID)
+		err := wiretest.ClientOver(t, base, blind(tc.change), cardwire.WithRetry(cardwire.RetryPolicy{})).CancelOperation(t.Context(), wiretest.UUID)
 		require.ErrorIs(t, err, tc.want, name)
-		assert.Equal(t, tc.want == ErrNotFound, len((<-heards).text) > 0, name)
+		assert.Equal(t, tc.want == cardwire.ErrNotFound, len((<-heards).text) > 0, name)
 	}
 }
 
@@ -334,7 +324,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 func TestNothingSwitchesVerificationOff(t *testing.T) {
 	t.Parallel()
 	looked := 0
-	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -377,34 +367,33 @@ func lastName(e ast.Expr) string {
 func TestPlainHTTPIsForThisMachine(t *testing.T) {
 	t.Parallel()
 	through := func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:8080") }
-	options := map[string][]Option{
-		"nothing":           nil,
-		"a proxy":           {WithTransport(&http.Transport{Proxy: through})},
-		"a dialler":         {WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
-		"a client":          {WithHTTPClient(http.DefaultClient)},
-		"a doer":            {WithHTTPClient(always(200, ""))},
-		"fresh connections": {WithFreshConnections()},
-		"a key source":      {WithKeySource(func(context.Context) (string, error) { return testKey, nil })},
+	options := map[string][]cardwire.Option{
+		"nothing":      nil,
+		"a proxy":      {cardwire.WithTransport(&http.Transport{Proxy: through})},
+		"a dialler":    {cardwire.WithTransport(&http.Transport{DialContext: new(net.Dialer).DialContext})},
+		"a client":     {cardwire.WithHTTPClient(http.DefaultClient)},
+		"a doer":       {cardwire.WithHTTPClient(wiretest.Always(200, ""))},
+		"a key source": {cardwire.WithKeySource(func(context.Context) (string, error) { return wiretest.Key, nil })},
 	}
 	for name, opts := range options {
 		for _, base := range []string{
 			"http://api.example.com/api/v1", "HTTP://api.example.com/api/v1", "http://10.0.0.7/api/v1", "http://[fe80::1]/api/v1",
 			"http://localhost.example.com/api/v1", "http://0.0.0.0/api/v1", "http://api.example.com:443/api/v1",
 		} {
-			_, err := New(base, testKey, opts...)
-			require.ErrorIs(t, err, ErrInvalidParams, name+" "+base)
+			_, err := cardwire.New(base, wiretest.Key, opts...)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams, name+" "+base)
 			require.ErrorContains(t, err, "plain http", name+" "+base)
-			_, err = New(base, testKey, append(opts, WithInsecureHTTP())...)
+			_, err = cardwire.New(base, wiretest.Key, append(opts, cardwire.WithInsecureHTTP())...)
 			require.NoError(t, err, name+" "+base)
 		}
 		for _, base := range []string{"ftp://api.example.com", "ws://api.example.com", "httpss://api.example.com", "unix:///run/service"} {
-			_, err := New(base, testKey, append(opts, WithInsecureHTTP())...)
-			require.ErrorIs(t, err, ErrInvalidParams, name+" "+base)
+			_, err := cardwire.New(base, wiretest.Key, append(opts, cardwire.WithInsecureHTTP())...)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams, name+" "+base)
 		}
 	}
 }
 
-// tunnel is a proxy: it hands out what it was told, before the tunnel and in it.
+// tunnel is a proxy that returns what it read, before the tunnel and in it.
 type tunnel struct {
 	address  string
 	connects chan string
@@ -427,7 +416,7 @@ func newTunnel(t *testing.T) *tunnel {
 		p.connects <- head.String()
 		fields := strings.Fields(head.String())
 		if len(fields) < 2 || fields[0] != http.MethodConnect {
-			_, _ = io.WriteString(conn, replyText("200 OK", "", nothingThere))
+			_, _ = io.WriteString(conn, loopback.Response("200 OK", "", nothingThere))
 			return
 		}
 		service, err := net.Dial("tcp", fields[1])
@@ -450,14 +439,14 @@ func newTunnel(t *testing.T) *tunnel {
 }
 
 // through is a transport that uses the proxy at the address.
-func through(t *testing.T, roots *x509.CertPool, proxy string) Option {
+func through(t *testing.T, roots *x509.CertPool, proxy string) cardwire.Option {
 	t.Helper()
 	address, err := url.Parse(proxy)
 	require.NoError(t, err)
-	return WithTransport(&http.Transport{Proxy: http.ProxyURL(address), TLSClientConfig: &tls.Config{RootCAs: roots}})
+	return cardwire.WithTransport(&http.Transport{Proxy: http.ProxyURL(address), TLSClientConfig: &tls.Config{RootCAs: roots}})
 }
 
-// A proxy is told which host is wanted, and sees nothing but TLS.
+// A proxy learns the host, and sees nothing but TLS.
 func TestAProxyIsNotToldTheKey(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -465,17 +454,17 @@ func TestAProxyIsNotToldTheKey(t *testing.T) {
 	host := strings.TrimSuffix(strings.TrimPrefix(base, "https://"), "/api/v1")
 	proxy := newTunnel(t)
 	for user, wants := range map[string]string{"": "", "me:secret@": "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"} {
-		c := clientOver(t, base, through(t, a.roots(), "http://"+user+proxy.address))
-		for method, call := range allMethods() {
-			require.ErrorIs(t, call(t.Context(), c), ErrNotFound, method)
+		c := wiretest.ClientOver(t, base, through(t, a.roots(), "http://"+user+proxy.address))
+		for method, call := range wiretest.AllMethods() {
+			require.ErrorIs(t, call(t.Context(), c), cardwire.ErrNotFound, method)
 			c.CloseIdleConnections()
 			assert.Equal(t, "CONNECT "+host+" HTTP/1.1\r\nHost: "+host+"\r\nUser-Agent: Go-http-client/1.1\r\n"+wants+"\r\n", <-proxy.connects, method)
 			carried := <-proxy.carried
-			assert.NotContains(t, string(carried), testKey, method)
+			assert.NotContains(t, string(carried), wiretest.Key, method)
 			assert.NotContains(t, string(carried), "/api/v1", method)
 			h := <-heards
 			assert.True(t, bytes.HasPrefix(carried, h.wire), "the tunnel carries what the service hears: %s", method)
-			assert.Contains(t, string(h.text), "\r\nAuthorization: Bearer "+testKey+"\r\n", method)
+			assert.Contains(t, string(h.text), "\r\nAuthorization: Bearer "+wiretest.Key+"\r\n", method)
 			assert.NotContains(t, string(h.text), "Proxy-", method)
 		}
 	}
@@ -489,22 +478,22 @@ func TestAProxyThatPosesAsTheService(t *testing.T) {
 	address, err := url.Parse("http://" + proxy.address)
 	require.NoError(t, err)
 	elsewhere := strings.TrimSuffix(strings.TrimPrefix(posing, "https://"), "/api/v1")
-	c := clientOver(t, posing, WithTransport(&http.Transport{Proxy: http.ProxyURL(address)}))
-	for method, call := range allMethods() {
+	c := wiretest.ClientOver(t, posing, cardwire.WithTransport(&http.Transport{Proxy: http.ProxyURL(address)}))
+	for method, call := range wiretest.AllMethods() {
 		err := call(t.Context(), c)
 		require.ErrorContains(t, err, "certificate not trusted: unknown authority", method)
-		assert.Equal(t, claimsNotSent(method), errors.Is(err, ErrNotSent), method)
+		assert.Equal(t, claimsNotSent(method), errors.Is(err, cardwire.ErrNotSent), method)
 		assert.Contains(t, <-proxy.connects, "CONNECT "+elsewhere, method)
-		assert.NotContains(t, string(<-proxy.carried), testKey, method)
+		assert.NotContains(t, string(<-proxy.carried), wiretest.Key, method)
 		assert.Empty(t, (<-heards).text, method)
 	}
 }
 
-// A proxy that does not open the tunnel is told no more, and its answer is not
+// A proxy that does not open the tunnel learns no more, and its response is not
 // the service's.
 func TestAProxyThatOpensNoTunnel(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"wants a key":  "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n",
 		"redirects":    "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
 		"knows better": "HTTP/1.1 201 Created\r\nContent-Length: 46\r\n\r\n" + nothingThere,
@@ -515,37 +504,37 @@ func TestAProxyThatOpensNoTunnel(t *testing.T) {
 			address := accept(t, func(conn net.Conn) {
 				raw := &tee{Conn: conn}
 				if _, err := http.ReadRequest(bufio.NewReader(raw)); err == nil {
-					_, _ = io.WriteString(conn, answer)
+					_, _ = io.WriteString(conn, response)
 				}
 				_, _ = io.Copy(io.Discard, raw)
 				told <- raw.read.String()
 			})
-			c := clientOver(t, "https://api.example.com/api/v1", through(t, nil, "http://"+address), WithRetry(RetryPolicy{}))
-			for method, call := range allMethods() {
+			c := wiretest.ClientOver(t, "https://api.example.com/api/v1", through(t, nil, "http://"+address), cardwire.WithRetry(cardwire.RetryPolicy{}))
+			for method, call := range wiretest.AllMethods() {
 				err := call(t.Context(), c)
 				require.ErrorContains(t, err, "proxy refused", method)
-				assert.Equal(t, claimsNotSent(method), errors.Is(err, ErrNotSent), method)
+				assert.Equal(t, claimsNotSent(method), errors.Is(err, cardwire.ErrNotSent), method)
 				assert.Equal(t, "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\nUser-Agent: Go-http-client/1.1\r\n\r\n", <-told, method)
 			}
 		})
 	}
 }
 
-// Plain http is allowed for this machine because nobody else reads it. A proxy
+// Plain http is allowed for this machine because no one else reads it. A proxy
 // would.
 func TestPlainHTTPToThisMachineGoesThroughNoProxy(t *testing.T) {
 	t.Parallel()
 	proxy := newTunnel(t)
-	s := serveReplies(t, sayAndClose(replyText("200 OK", "", nothingThere)))
-	c := clientOver(t, s.base, through(t, nil, "http://"+proxy.address))
-	for method, call := range allMethods() {
-		require.ErrorIs(t, call(t.Context(), c), ErrNotFound, method)
+	s := loopback.Serve(t, loopback.Say(loopback.Response("200 OK", "", nothingThere)))
+	c := wiretest.ClientOver(t, s.Base, through(t, nil, "http://"+proxy.address))
+	for method, call := range wiretest.AllMethods() {
+		require.ErrorIs(t, call(t.Context(), c), cardwire.ErrNotFound, method)
 	}
-	assert.Len(t, allMethods(), int(s.requests.Load()))
+	assert.Len(t, wiretest.AllMethods(), int(s.Requests.Load()))
 	assert.Empty(t, proxy.connects)
 
 	// Where it is allowed for other hosts, a proxy may be the only way.
-	c = clientOver(t, "http://api.example.com/api/v1", through(t, nil, "http://"+proxy.address), WithInsecureHTTP())
-	require.ErrorIs(t, c.CancelOperation(t.Context(), testUUID), ErrNotFound)
+	c = wiretest.ClientOver(t, "http://api.example.com/api/v1", through(t, nil, "http://"+proxy.address), cardwire.WithInsecureHTTP())
+	require.ErrorIs(t, c.CancelOperation(t.Context(), wiretest.UUID), cardwire.ErrNotFound)
 	assert.True(t, strings.HasPrefix(<-proxy.connects, "POST http://api.example.com/api/v1/cards/adjustAction HTTP/1.1\r\n"))
 }

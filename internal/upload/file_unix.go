@@ -1,6 +1,6 @@
 //go:build unix
 
-package cardwire
+package upload
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"context"
@@ -10,11 +10,14 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 const (
 	refusedNumber = "refused" // sound JSON, and no amount
-	noJSON        = "no JSON" // the whole reply is unreadable
+	noJSON        = "no JSON" // the whole response is unreadable
 )
 
 // Amounts are read exactly and with their scale, or not at all. What is wanted is
@@ -119,7 +122,7 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 		{" 1", refusedNumber, "1e0"},
 		{"1 ", refusedNumber, "1e0"},
 
-		// Escapes are undone before text is read.
+		// Escapes are undone before a string is read.
 		{`1\u0030`, "10e0", noJSON},
 		{`\u002d1\u002e50`, "-150e-2", noJSON},
 		{`1\u0065\u0035`, refusedNumber, noJSON},
@@ -128,25 +131,25 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 	for _, tc := range literals {
 		t.Run(tc.literal[:min(len(tc.literal), 50)], func(t *testing.T) {
 			t.Parallel()
-			available := func(c *Card) decimal.Decimal { return c.Available }
+			available := func(c *cardwire.Card) decimal.Decimal { return c.Available }
 			assert.Equal(t, tc.text, amountRead(t, `"available":"123.450"`, `"available":"`+tc.literal+`"`, available), "text")
-			assert.Equal(t, tc.number, amountRead(t, `"pending":7.25`, `"pending":`+tc.literal, func(c *Card) decimal.Decimal { return c.Pending }), "number")
+			assert.Equal(t, tc.number, amountRead(t, `"pending":7.25`, `"pending":`+tc.literal, func(c *cardwire.Card) decimal.Decimal { return c.Pending }), "number")
 			// Each form is taken for the other, and read by its own rules.
 			assert.Equal(t, tc.number, amountRead(t, `"available":"123.450"`, `"available":`+tc.literal, available), "number for string")
 		})
 	}
 }
 
-// amountRead has the service answer with a card that differs in one member, and
+// amountRead makes the service respond with a card that differs in one field, and
 // returns what that was read as.
-func amountRead(t *testing.T, old, member string, of func(*Card) decimal.Decimal) string {
+func amountRead(t *testing.T, old, member string, of func(*cardwire.Card) decimal.Decimal) string {
 	t.Helper()
-	c := answered(t, "GET /shop/api/v1/cards/info?id=card-1", success(edited(t, singleCardText, old, member)))
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-1", wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, old, member)))
 	card, err := c.GetCard(t.Context(), "card-1")
 	if err == nil {
 		return exactText(of(card))
 	}
-	if told := factsOf(t, err); told != suiteUnfit {
+	if told := wiretest.FactsOf(t, err); told != suiteUnfit {
 		assert.Equal(t, suiteUnreadable, told)
 		return noJSON
 	}
@@ -192,23 +195,23 @@ type money struct{ sent, read, encoded, printed string }
 // made without the functions that heed a variable.
 func conversationOfMoney(t *testing.T) money {
 	t.Helper()
-	p := TransferParams{
+	p := cardwire.TransferParams{
 		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferAmount: decimal.New(2_505_000, -4),
 		Extra: map[string]string{"branch": "Makati"},
 	}
-	s := script(t,
-		exchange{want: anything, reply: success(transferText)},
-		exchange{want: anything, reply: pageText(edited(t, listedCardText, "123.450", "123.45000"))},
-		exchange{want: anything, reply: success(singleCardText)},
-		exchange{want: anything, reply: success(`[` + edited(t, binText, `1000.5,`, `10005e-1,`) + `]`)},
-		exchange{want: anything, reply: success(`[` + currencyText + `]`)},
+	s := wiretest.Script(t,
+		wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(wiretest.Transfer)},
+		wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Page(wiretest.Edited(t, wiretest.ListedCard, "123.450", "123.45000"))},
+		wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(wiretest.SingleCard)},
+		wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(`[` + wiretest.Edited(t, wiretest.BIN, `1000.5,`, `10005e-1,`) + `]`)},
+		wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(`[` + wiretest.Currency + `]`)},
 	)
-	c := clientOn(t, s)
-	m := money{printed: fmt.Sprintf("%v %s %+v %#v", p, p, &p, []TransferParams{p}) + p.LogValue().String()}
+	c := wiretest.NewClient(t, s)
+	m := money{printed: fmt.Sprintf("%v %s %+v %#v", p, p, &p, []cardwire.TransferParams{p}) + p.LogValue().String()}
 	ctx := context.WithoutCancel(t.Context())
 	_, err := c.CreateTransfer(ctx, p)
 	require.NoError(t, err)
-	page, err := c.ListCards(ctx, ListCardsParams{})
+	page, err := c.ListCards(ctx, cardwire.ListCardsParams{})
 	require.NoError(t, err)
 	card, err := c.GetCard(ctx, "card-1")
 	require.NoError(t, err)
@@ -217,8 +220,8 @@ func conversationOfMoney(t *testing.T) money {
 	currencies, err := c.ListRemittanceCurrencies(ctx)
 	require.NoError(t, err)
 
-	m.sent = strings.Join(s.requests, "\n\n")
-	for _, v := range []*Card{&page.Cards[0], card} {
+	m.sent = strings.Join(s.Requests, "\n\n")
+	for _, v := range []*cardwire.Card{&page.Cards[0], card} {
 		for _, d := range []decimal.Decimal{v.Available, v.Pending, v.Frozen, v.Fee} {
 			m.read += exactText(d) + " "
 		}

@@ -1,10 +1,11 @@
-package cardwire_test
+package docs_test
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,7 +24,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 	assert.Subset(t, packages, []string{".", "cardwireotel", "cardwiretest", "sqljournal"})
 	for _, dir := range packages {
 		var missing []string
-		for _, file := range syntax.Files(t, dir) {
+		for _, file := range syntax.Files(t, filepath.Join(root, dir)) {
 			missing = append(missing, undocumented(file)...)
 		}
 		assert.Empty(t, missing, dir)
@@ -33,7 +34,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 func TestEveryPublicPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		documented := slices.ContainsFunc(syntax.Files(t, dir), func(file *ast.File) bool {
+		documented := slices.ContainsFunc(syntax.Files(t, filepath.Join(root, dir)), func(file *ast.File) bool {
 			return strings.HasPrefix(file.Doc.Text(), "Package "+file.Name.Name+" ")
 		})
 		assert.True(t, documented, dir)
@@ -44,7 +45,7 @@ func TestEveryPublicPackageHasAComment(t *testing.T) {
 // modules too.
 func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
@@ -52,9 +53,9 @@ func publicPackages(t *testing.T) (dirs []string) {
 		if hidden || slices.Contains([]string{"examples", "internal", "scripts", "testdata"}, entry.Name()) {
 			return fs.SkipDir
 		}
-		sources, err := filepath.Glob(filepath.Join(path, "*.go"))
+		sources, err := filepath.Glob(filepath.Join(root, path, "*.go"))
 		sources = slices.DeleteFunc(sources, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-		if err == nil && len(sources) > 0 && syntax.Files(t, path)[0].Name.Name != "main" {
+		if err == nil && len(sources) > 0 && syntax.Files(t, filepath.Join(root, path))[0].Name.Name != "main" {
 			dirs = append(dirs, path)
 		}
 		return err
@@ -66,7 +67,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 func TestPublicWordsAreThoseOfTheField(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		for _, file := range syntax.Files(t, dir) {
+		for _, file := range syntax.Files(t, filepath.Join(root, dir)) {
 			assert.Empty(t, foreignWords(file), dir)
 		}
 	}
@@ -227,7 +228,7 @@ func undocumented(file *ast.File) (missing []string) {
 		case *ast.FuncDecl:
 			receiver := ""
 			if d.Recv != nil {
-				receiver = baseName(d.Recv.List[0].Type)
+				receiver = syntax.BaseName(d.Recv.List[0].Type)
 				if !ast.IsExported(receiver) {
 					continue
 				}
@@ -274,7 +275,7 @@ func undocumentedMembers(s *ast.TypeSpec) (missing []string) {
 		return nil
 	}
 	for _, field := range fields.List {
-		names := []string{baseName(field.Type)}
+		names := []string{syntax.BaseName(field.Type)}
 		if len(field.Names) > 0 {
 			names = nil
 			for _, n := range field.Names {
@@ -293,22 +294,4 @@ func undocumentedMembers(s *ast.TypeSpec) (missing []string) {
 
 func beginsWith(doc *ast.CommentGroup, word string) bool {
 	return regexp.MustCompile(`^` + word + `\b`).MatchString(doc.Text())
-}
-
-// baseName is the name of the type that an expression stands for: of a
-// receiver, or of an embedded field.
-func baseName(e ast.Expr) string {
-	switch x := e.(type) {
-	case *ast.StarExpr:
-		return baseName(x.X)
-	case *ast.IndexExpr:
-		return baseName(x.X)
-	case *ast.IndexListExpr:
-		return baseName(x.X)
-	case *ast.SelectorExpr:
-		return x.Sel.Name
-	case *ast.Ident:
-		return x.Name
-	}
-	return ""
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package cardwire
+package upload
 
 // openAtOnce is 0 where the file system has no named pipes.
 const openAtOnce = 0

@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bytes"
@@ -15,14 +15,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/jsonsuite"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
-// suiteRefused are texts that the suite calls JSON and that repeat a member
+// suiteRefused are documents that the suite calls JSON in which a field occurs twice
 // name: they are refused by policy.
 var suiteRefused = []string{"y_object_duplicated_key", "y_object_duplicated_key_and_value"}
 
-// suiteFree are the accepted ones of the texts that a parser may refuse, or that
+// suiteFree are the accepted ones of the documents that a parser may refuse, or that
 // parsers read differently. What is read of them is pinned in internal/wire; as
 // any and float64, encoding/json cannot hold those that are false.
 var suiteFree = map[string]bool{
@@ -40,19 +42,19 @@ func suiteAccepts(f jsonsuite.File) bool {
 	return free || f.Kind == jsonsuite.Accepted && !slices.Contains(suiteRefused, f.Name)
 }
 
-// suiteCall has the service answer a call with body.
+// suiteCall makes the service respond to a call with body.
 func suiteCall[T any](t *testing.T, body string) (T, error) {
 	t.Helper()
-	c := answered(t, "GET /shop/api/v1/ask", body)
-	return Call[T](t.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})
+	c := wiretest.Respond(t, "GET /shop/api/v1/ask", body)
+	return cardwire.Call[T](t.Context(), c, cardwire.Request{Op: "Ask", Method: "GET", Path: "/ask"})
 }
 
 var (
-	suiteUnreadable = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	suiteUnfit      = facts{Outcome: OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
+	suiteUnreadable = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
+	suiteUnfit      = wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
 )
 
-func TestJSONTestSuiteInReplies(t *testing.T) {
+func TestJSONTestSuiteInResponses(t *testing.T) {
 	t.Parallel()
 	for _, f := range jsonsuite.Files(t) {
 		t.Run(f.Name, func(t *testing.T) {
@@ -61,7 +63,7 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 			refused := func(body string) {
 				t.Helper()
 				_, err := suiteCall[json.RawMessage](t, body)
-				assert.Equal(t, suiteUnreadable, factsOf(t, err))
+				assert.Equal(t, suiteUnreadable, wiretest.FactsOf(t, err))
 			}
 			read := func(want, body string) {
 				t.Helper()
@@ -75,21 +77,21 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 			}
 			refused(text) // none of them is an envelope
 			trimmed := strings.Trim(text, " \t\r\n")
-			read(trimmed, success(text))
-			read(`[1,`+text+`]`, success(`[1,`+text+`]`))
+			read(trimmed, wiretest.Success(text))
+			read(`[1,`+text+`]`, wiretest.Success(`[1,`+text+`]`))
 			read(`{"a":`+text+`}`, `{"data":{"a":`+text+`},"code":200,"msg":"success"}`)
 
-			_, err := suiteCall[any](t, success(text))
+			_, err := suiteCall[any](t, wiretest.Success(text))
 			switch fits, free := suiteFree[f.Name]; {
 			case !suiteAccepts(f):
-				assert.Equal(t, suiteUnreadable, factsOf(t, err))
+				assert.Equal(t, suiteUnreadable, wiretest.FactsOf(t, err))
 			case free && !fits:
-				assert.Equal(t, suiteUnfit, factsOf(t, err))
+				assert.Equal(t, suiteUnfit, wiretest.FactsOf(t, err))
 			default:
 				assert.NoError(t, err)
 			}
 
-			// The one text that is an integer is a code, and not that of a success.
+			// The one document that is an integer is a code, and not that of a success.
 			for _, body := range []string{
 				`{"code":` + text + `,"msg":"success","data":null}`, `{"data":null,"msg":"success","code":` + text + `}`,
 			} {
@@ -98,14 +100,14 @@ func TestJSONTestSuiteInReplies(t *testing.T) {
 					continue
 				}
 				_, err := suiteCall[any](t, body)
-				assert.Equal(t, facts{Outcome: OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 42, Message: "success"}, factsOf(t, err))
+				assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 42, Message: "success"}, wiretest.FactsOf(t, err))
 			}
 		})
 	}
 }
 
 // suiteFits says what data each operation takes, as encoding/json sees it; those
-// that are not named take none of the suite's texts.
+// that are not named take none of the suite's documents.
 var suiteFits = map[string]func(data any) bool{
 	"ListBINs":                 suiteEmpty,
 	"ListRemittanceStates":     suiteEmpty,
@@ -130,34 +132,34 @@ func suiteEmpty(data any) bool {
 	return ok && len(list) == 0
 }
 
-// suiteCode says whether data is a text, or an integer in place of one.
+// suiteCode reports whether data is a string, or an integer in place of one.
 func suiteCode(data any) bool {
 	number, isNumber := data.(json.Number)
 	_, isText := data.(string)
 	return isText || isNumber && !strings.ContainsAny(string(number), ".eE")
 }
 
-// Hardly any of the suite's texts is what an operation promises.
+// Hardly any of the suite's documents is the data of an operation.
 func TestJSONTestSuiteAsTheDataOfEachOperation(t *testing.T) {
 	t.Parallel()
 	files := jsonsuite.Files(t)
-	for op, call := range allMethods() {
+	for op, call := range wiretest.AllMethods() {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			for _, f := range files {
-				c := clientOn(t, always(200, success(string(f.Text))), changedProfile(func(p *Profile) { p.RetryAction = "retry" }))
+				c := wiretest.NewClient(t, wiretest.Always(200, wiretest.Success(string(f.Text))), wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = "retry" }))
 				err := call(t.Context(), c)
 				switch fits := suiteFits[op]; {
-				case !suiteAccepts(f) && len(f.Text) > maxWriteResponseBytes && errors.Is(err, ErrResponseTooLarge):
-					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
+				case !suiteAccepts(f) && len(f.Text) > (64<<10) && errors.Is(err, cardwire.ErrResponseTooLarge):
+					assert.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, f.Name)
 				case !suiteAccepts(f):
-					assert.Equal(t, suiteUnreadable, factsOf(t, err), f.Name)
+					assert.Equal(t, suiteUnreadable, wiretest.FactsOf(t, err), f.Name)
 				case fits != nil && fits(suiteData(t, f.Text)):
 					assert.NoError(t, err, f.Name)
 				case f.Name == "y_structure_lonely_false" && strings.HasSuffix(op, "Operation"):
-					assert.ErrorIs(t, err, ErrOutcomeUnknown, f.Name)
+					assert.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, f.Name)
 				default:
-					assert.Equal(t, suiteUnfit, factsOf(t, err), f.Name)
+					assert.Equal(t, suiteUnfit, wiretest.FactsOf(t, err), f.Name)
 				}
 			}
 		})
@@ -172,8 +174,8 @@ func suiteData(t *testing.T, text []byte) (data any) {
 	return data
 }
 
-// BenchmarkJSONTestSuite finds the text that takes the longest to judge, and the
-// one that takes the most memory, as the data of a reply: the best of all runs.
+// BenchmarkJSONTestSuite finds the document that takes the longest to judge, and the
+// one that takes the most memory, as the data of a response: the best of all runs.
 func BenchmarkJSONTestSuite(b *testing.B) {
 	files := jsonsuite.Files(b)
 	took, space := make([]uint64, len(files)), make([]uint64, len(files))
@@ -182,10 +184,10 @@ func BenchmarkJSONTestSuite(b *testing.B) {
 	}
 	for b.Loop() {
 		for i, f := range files {
-			c, err := New(testBase, testKey, WithHTTPClient(always(200, success(string(f.Text)))))
+			c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(wiretest.Always(200, wiretest.Success(string(f.Text)))))
 			require.NoError(b, err)
 			nanoseconds, allocated := measured(func() {
-				_, _ = Call[json.RawMessage](b.Context(), c, Request{Op: "Ask", Method: "GET", Path: "/ask"})
+				_, _ = cardwire.Call[json.RawMessage](b.Context(), c, cardwire.Request{Op: "Ask", Method: "GET", Path: "/ask"})
 			})
 			took[i], space[i] = min(took[i], nanoseconds), min(space[i], allocated)
 		}

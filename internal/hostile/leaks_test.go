@@ -1,4 +1,4 @@
-package cardwire
+package hostile_test
 
 import (
 	"bytes"
@@ -37,20 +37,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	spelling "github.com/cardwire/cardwire-go/internal/canary"
 	"github.com/cardwire/cardwire-go/internal/syntax"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
 )
 
-// The canaries. No text of any kind may sing of them. The number fails the Luhn
-// check. Sealed bytes are none of ASCII, so that they cannot spell them by chance.
-const (
-	canaryNumber = "4917365624401735"
-	canaryCVV    = "7351"
-	canaryPAN    = "q83vEjRW+JCrze8S/FZ4kA=="
-	canaryKey    = "skCanaryZq8XvT3mKpW5Hd"
-)
-
-// canary is a secret that must not be in a text, in whatever form.
+// canary is a secret that must not be printed in any form.
 type canary struct {
 	name, words string
 	alone       *regexp.Regexp // for words so short that addresses hold them; nil: anywhere
@@ -58,10 +52,13 @@ type canary struct {
 
 // numberCanary looks for what the mask hides, with three digits that it shows: an
 // address, written in octal or decimal, must not spell it by chance.
-func numberCanary() canary { return newCanary("card number", canaryNumber[4:13]) }
-func cvvCanary() canary    { return newCanary("CVV", canaryCVV) }
-func panCanary() canary    { return newCanary("encrypted PAN", canaryPAN[:8]) }
-func keyCanary() canary    { return newCanary("key", canaryKey) }
+func numberCanary() canary { return newCanary("card number", wiretest.CanaryNumber[4:13]) }
+
+func cvvCanary() canary { return newCanary("CVV", wiretest.CanaryCVV) }
+
+func panCanary() canary { return newCanary("encrypted PAN", wiretest.CanaryPAN[:8]) }
+
+func keyCanary() canary { return newCanary("key", wiretest.CanaryKey) }
 
 func allCanaries() []canary { return []canary{numberCanary(), cvvCanary(), panCanary(), keyCanary()} }
 
@@ -73,14 +70,14 @@ func newCanary(name, words string) canary {
 	return c
 }
 
-// in says whether the secret is in one of the forms of a text.
+// in reports whether the secret is in one of the forms of a string.
 func (c canary) in(forms []string) bool {
 	return slices.ContainsFunc(forms, func(form string) bool {
 		return strings.Contains(form, c.words) && (c.alone == nil || c.alone.MatchString(form))
 	})
 }
 
-// printer is one of the ways in which a value becomes text. against is another
+// printer is one of the ways in which a value becomes a string. against is another
 // value of the same type.
 type printer struct {
 	name  string
@@ -141,7 +138,7 @@ func otherPrinters() []printer {
 			return b.String() + errorText(err)
 		}},
 		{"MarshalText", func(v, _ any) string {
-			if m, ok := v.(textMarshaler); ok {
+			if m, ok := v.(interface{ MarshalText() ([]byte, error) }); ok {
 				b, err := m.MarshalText()
 				return string(b) + errorText(err)
 			}
@@ -263,7 +260,7 @@ func errorPlaces(err, against error) []place {
 	)
 }
 
-// assertSilent prints everything in every way, and returns how many texts that
+// assertSilent prints everything in every way, and returns how many strings that
 // were. Texts that are alike are searched once.
 func assertSilent(t *testing.T, places []place, printers []printer, canaries ...canary) (texts int) {
 	t.Helper()
@@ -292,7 +289,7 @@ func allPrinters() []printer { return slices.Concat(fmtPrinters(), slogPrinters(
 // The detector is only worth something if it hears a canary that is not sealed.
 func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	t.Parallel()
-	// What shows the type, an address or an error only, and what cuts texts short.
+	// What shows the type, an address or an error only, and what cuts strings short.
 	deaf := regexp.MustCompile(`^%.*[pT]$|^%.*\.3.$|^MarshalText$|^%.*!$`)
 	onlySome := regexp.MustCompile(`^XML$|^binary$|^database/sql$`)
 	for _, secret := range []struct {
@@ -300,10 +297,10 @@ func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 		text   string
 		array  any
 	}{
-		{numberCanary(), canaryNumber, [16]byte([]byte(canaryNumber))},
-		{cvvCanary(), canaryCVV, [4]byte([]byte(canaryCVV))},
-		{panCanary(), canaryPAN, [24]byte([]byte(canaryPAN))},
-		{keyCanary(), canaryKey, [22]byte([]byte(canaryKey))},
+		{numberCanary(), wiretest.CanaryNumber, [16]byte([]byte(wiretest.CanaryNumber))},
+		{cvvCanary(), wiretest.CanaryCVV, [4]byte([]byte(wiretest.CanaryCVV))},
+		{panCanary(), wiretest.CanaryPAN, [24]byte([]byte(wiretest.CanaryPAN))},
+		{keyCanary(), wiretest.CanaryKey, [22]byte([]byte(wiretest.CanaryKey))},
 	} {
 		for _, v := range []any{secret.text, []byte(secret.text), secret.array, shown[string]{secret.text}, url.QueryEscape(secret.text), strconv.Quote(secret.text)} {
 			for _, p := range allPrinters() {
@@ -317,14 +314,14 @@ func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 		}
 	}
 	var said testifyOutput
-	assert.Equal(&said, []byte("."), []byte(strings.Repeat(".", 20)+canaryKey))
+	assert.Equal(&said, []byte("."), []byte(strings.Repeat(".", 20)+wiretest.CanaryKey))
 	assert.True(t, keyCanary().in(spelling.Forms(said.String()[strings.Index(said.String(), "Diff:"):])), "in a dump of several lines")
-	assert.True(t, numberCanary().in(spelling.Forms("card "+canaryNumber+" declined")))
+	assert.True(t, numberCanary().in(spelling.Forms("card "+wiretest.CanaryNumber+" declined")))
 	assert.False(t, numberCanary().in(spelling.Forms("card 491736******1735 declined")))
 	assert.False(t, cvvCanary().in(spelling.Forms("at 0xc0007351a0")))
 }
 
-// canPrint says whether a printer that cannot print everything can print v.
+// canPrint reports whether a printer that cannot print everything can print v.
 func canPrint(printer string, v any) bool {
 	switch v.(type) {
 	case string:
@@ -349,76 +346,79 @@ func exhibitKeyOf[T comparable](v, against T) exhibit { return exhibit{places: k
 // spoils is what a service that puts canaries wherever it can leaves behind in
 // values of this package.
 type spoils struct {
-	client           *Client
-	page             *CardPage
-	secrets          *CardSecrets
-	success, refusal Response
-	err              *Error
-	infos            []CallInfo
-	results          []CallResult
-	drifts           []Drift
-	journal          scriptedJournal
+	client           *cardwire.Client
+	page             *cardwire.CardPage
+	secrets          *cardwire.CardSecrets
+	success, refusal cardwire.Response
+	err              *cardwire.Error
+	infos            []cardwire.CallInfo
+	results          []cardwire.CallResult
+	drifts           []cardwire.Drift
+	journal          wiretest.Journal
 }
 
 // canaryCardText is a card that the service lists.
-const canaryCardText = `{"id":"card-1","trade_id":"t-1","label":null,"bin_id":7,"card_bin":"491736","card_no":"` + canaryNumber +
-	`","cvv":"` + canaryCVV + `","currency":"USD","available":"1.500","pending":0,"frozen":0,"expire_date":"09/2028",` +
-	`"holder_username":"Ann","holder_address":{"city":"Lisbon","` + canaryNumber + `":1},"create_time":"2026-02-28 23:59:59",` +
-	`"status":0,"fee":"0.00","` + canaryKey + `":"` + canaryNumber + `"}`
+const canaryCardText = `{"id":"card-1","trade_id":"t-1","label":null,"bin_id":7,"card_bin":"491736","card_no":"` + wiretest.CanaryNumber +
+	`","cvv":"` + wiretest.CanaryCVV + `","currency":"USD","available":"1.500","pending":0,"frozen":0,"expire_date":"09/2028",` +
+	`"holder_username":"Ann","holder_address":{"city":"Lisbon","` + wiretest.CanaryNumber + `":1},"create_time":"2026-02-28 23:59:59",` +
+	`"status":0,"fee":"0.00","` + wiretest.CanaryKey + `":"` + wiretest.CanaryNumber + `"}`
 
 // canaryMessage is what a service may put into msg.
-const canaryMessage = `card ` + canaryNumber + ` (4917 3656 2440 1735), key ` + canaryKey
+const canaryMessage = `card ` + wiretest.CanaryNumber + ` (4917 3656 2440 1735), key ` + wiretest.CanaryKey
 
 func plunder(t *testing.T) *spoils {
 	t.Helper()
 	s := &spoils{}
 	var err error
-	s.client, err = New(testBase, canaryKey,
-		WithHTTPClient(&http.Client{Transport: carrier(canaryReply)}), WithJournal(&s.journal), WithRetry(quickPolicy),
-		WithObserver(Observer{
-			CallStart: func(ctx context.Context, i CallInfo) context.Context { s.infos = append(s.infos, i); return ctx },
-			CallEnd:   func(_ context.Context, _ CallInfo, r CallResult) { s.results = append(s.results, r) },
-			Drift:     func(_ context.Context, _ CallInfo, d Drift) { s.drifts = append(s.drifts, d) },
+	s.client, err = cardwire.New(wiretest.Base, wiretest.CanaryKey,
+		cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(canaryResponse)}), cardwire.WithJournal(&s.journal), cardwire.WithRetry(wiretest.QuickRetry),
+		cardwire.WithObserver(cardwire.Observer{
+			CallStart: func(ctx context.Context, i cardwire.CallInfo) context.Context {
+				s.infos = append(s.infos, i)
+				return ctx
+			},
+			CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) { s.results = append(s.results, r) },
+			Drift:   func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { s.drifts = append(s.drifts, d) },
 		}))
 	require.NoError(t, err)
-	s.page, err = s.client.ListCards(t.Context(), ListCardsParams{}, WithResponse(&s.success))
+	s.page, err = s.client.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&s.success))
 	require.NoError(t, err)
 	s.secrets, err = s.client.GetCardSecrets(t.Context(), "card-1")
 	require.NoError(t, err)
-	_, err = s.client.CreateTransfer(t.Context(), smallTransfer("M-1"), WithResponse(&s.refusal))
-	s.err = failure(t, err)
+	_, err = s.client.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithResponse(&s.refusal))
+	s.err = wiretest.Failure(t, err)
 	for i := range s.results {
 		s.results[i].Duration = time.Second // one that happens to hold a CVV is no leak
 	}
-	for i := range s.journal.begun {
-		s.journal.begun[i].Time = time.Time{}
+	for i := range s.journal.Begun {
+		s.journal.Begun[i].Time = time.Time{}
 	}
-	require.Equal(t, canaryNumber, s.page.Cards[0].Number.Reveal(), "the canaries are there to be shown")
-	require.Equal(t, canaryCVV, s.page.Cards[0].CVV.Reveal())
-	require.Equal(t, canaryPAN, s.secrets.PAN.Reveal())
+	require.Equal(t, wiretest.CanaryNumber, s.page.Cards[0].Number.Reveal(), "the canaries are there to be shown")
+	require.Equal(t, wiretest.CanaryCVV, s.page.Cards[0].CVV.Reveal())
+	require.Equal(t, wiretest.CanaryPAN, s.secrets.PAN.Reveal())
 	require.Contains(t, string(s.refusal.RevealBody()), canaryMessage)
 	require.NotEmpty(t, s.drifts)
 	return s
 }
 
-func canaryReply(r *http.Request) (*http.Response, error) {
+func canaryResponse(r *http.Request) (*http.Response, error) {
 	status, body := 200, ""
 	switch strings.TrimPrefix(r.URL.Path, "/shop/api/v1") {
 	case "/cards":
 		body = `{"code":200,"msg":"` + canaryMessage + `","data":{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` +
-			canaryCardText + `]},"` + canaryNumber + `":"` + canaryKey + `"}`
+			canaryCardText + `]},"` + wiretest.CanaryNumber + `":"` + wiretest.CanaryKey + `"}`
 	case "/cards/private":
-		body = success(`{"card_no":"491736******1735","cvv":"***","expire_date":"**/****","pan":"` + canaryPAN + `"}`)
+		body = wiretest.Success(`{"card_no":"491736******1735","cvv":"***","expire_date":"**/****","pan":"` + wiretest.CanaryPAN + `"}`)
 	default:
-		status, body = 422, `{"code":422,"msg":"`+canaryMessage+`","data":"`+canaryNumber+`"}`
+		status, body = 422, `{"code":422,"msg":"`+canaryMessage+`","data":"`+wiretest.CanaryNumber+`"}`
 	}
-	reply := httpReply(r, status, body)
-	reply.Header = http.Header{
-		"X-Request-Id": {"r-" + canaryNumber + "-" + canaryKey}, "X-Card": {"no. " + canaryNumber, "4917-3656-2440-1735"},
-		"X-Key": {"Bearer " + canaryKey}, "Authorization": {"Bearer " + canaryKey}, "Set-Cookie": {"card=" + canaryNumber},
-		"X-" + canaryNumber: {"1"},
+	response := wiretest.Response(r, status, body)
+	response.Header = http.Header{
+		"X-Request-Id": {"r-" + wiretest.CanaryNumber + "-" + wiretest.CanaryKey}, "X-Card": {"no. " + wiretest.CanaryNumber, "4917-3656-2440-1735"},
+		"X-Key": {"Bearer " + wiretest.CanaryKey}, "Authorization": {"Bearer " + wiretest.CanaryKey}, "Set-Cookie": {"card=" + wiretest.CanaryNumber},
+		"X-" + wiretest.CanaryNumber: {"1"},
 	}
-	return reply, nil
+	return response, nil
 }
 
 // exhibits are all exported types by their names. Where a type can hold a
@@ -426,69 +426,69 @@ func canaryReply(r *http.Request) (*http.Response, error) {
 func exhibits(t *testing.T) map[string]exhibit {
 	t.Helper()
 	s := plunder(t)
-	card, other := s.page.Cards[0], Card{ID: "card-2", Number: sealedNumber(t, "5200000000000007"), HolderAddress: &Address{}}
+	card, other := s.page.Cards[0], cardwire.Card{ID: "card-2", Number: wiretest.CardNumber(t, "5200000000000007"), HolderAddress: &cardwire.Address{}}
 	transfer, identityCanaries := identities()
-	amount := dec("1.50")
-	key := canaryKey
-	options := []Option{
-		WithKeySource(func(context.Context) (string, error) { return key, nil }), WithHTTPClient(&http.Client{Transport: carrier(canaryReply)}),
-		WithJournal(&s.journal), WithMaskedCards(), WithLogger(slog.New(slog.DiscardHandler)),
+	amount := wiretest.Dec("1.50")
+	key := wiretest.CanaryKey
+	options := []cardwire.Option{
+		cardwire.WithKeySource(func(context.Context) (string, error) { return key, nil }), cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(canaryResponse)}),
+		cardwire.WithJournal(&s.journal), cardwire.WithMaskedCards(), cardwire.WithLogger(slog.New(slog.DiscardHandler)),
 	}
-	attempt := Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "received", HTTPStatus: 503, Wait: time.Second}
+	attempt := cardwire.Attempt{Start: time.Unix(1, 0).UTC(), Duration: time.Second, Phase: "received", HTTPStatus: 503, Wait: time.Second}
 	return map[string]exhibit{
-		"Address":            exhibitKeyOf(*card.HolderAddress, Address{}),
-		"Attempt":            exhibitKeyOf(attempt, Attempt{}),
-		"AuthField":          exhibitKeyOf(AuthField{Field: "idType", Required: true}, AuthField{}),
-		"AuthRequirement":    exhibitOf(AuthRequirement{Level: "base", Fields: []AuthField{{Field: "idType"}}}, AuthRequirement{}),
-		"BIN":                exhibitOf(BIN{BIN: "491736", CreateAmount: amount, AuthFeeConfig: json.RawMessage(`{}`)}, BIN{}),
-		"CVV":                exhibitKeyOf(card.CVV, sealedCVV(t, "***")),
-		"CallInfo":           exhibitKeyOf(s.infos[2], CallInfo{}),
-		"CallOption":         exhibitOf(WithResponse(&s.success), WithoutRetry()),
-		"CallResult":         exhibitKeyOf(s.results[2], CallResult{}),
+		"Address":            exhibitKeyOf(*card.HolderAddress, cardwire.Address{}),
+		"Attempt":            exhibitKeyOf(attempt, cardwire.Attempt{}),
+		"AuthField":          exhibitKeyOf(cardwire.AuthField{Field: "idType", Required: true}, cardwire.AuthField{}),
+		"AuthRequirement":    exhibitOf(cardwire.AuthRequirement{Level: "base", Fields: []cardwire.AuthField{{Field: "idType"}}}, cardwire.AuthRequirement{}),
+		"BIN":                exhibitOf(cardwire.BIN{BIN: "491736", CreateAmount: amount, AuthFeeConfig: json.RawMessage(`{}`)}, cardwire.BIN{}),
+		"CVV":                exhibitKeyOf(card.CVV, wiretest.CVV(t, "***")),
+		"CallInfo":           exhibitKeyOf(s.infos[2], cardwire.CallInfo{}),
+		"CallOption":         exhibitOf(cardwire.WithResponse(&s.success), cardwire.WithoutRetry()),
+		"CallResult":         exhibitKeyOf(s.results[2], cardwire.CallResult{}),
 		"Card":               exhibitOf(card, other),
 		"CardNumber":         exhibitKeyOf(card.Number, other.Number),
-		"CardOperation":      exhibitKeyOf(CardOperation{ID: "o-1", ClientTransactionID: freezeID}, CardOperation{}),
-		"CardPage":           exhibitOf(*s.page, CardPage{Cards: []Card{other}}),
-		"CardSecrets":        exhibitKeyOf(CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}, CardSecrets{}),
-		"CardStatus":         exhibitKeyOf(CardFrozen, CardActive),
-		"Client":             exhibitOf(*s.client, Client{}),
-		"ConsumptionScene":   exhibitKeyOf(ConsumptionScene{Name: "Ads", ChannelID: 7}, ConsumptionScene{}),
-		"Date":               exhibitKeyOf(Date{2026, time.May, 5}, Date{}),
-		"DateTime":           exhibitKeyOf(card.CreateTime, DateTime{}),
-		"Doer":               exhibitOf(Doer(carrier(canaryReply)), nil),
-		"Drift":              exhibitKeyOf(s.drifts[0], Drift{}),
-		"DuplicateIntent":    {places: errorPlaces(&DuplicateIntent{Outcome: OutcomeExecuted}, &DuplicateIntent{})},
-		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, sealPAN([]byte("AAAA"))),
-		"Error":              {places: append(errorPlaces(s.err, &Error{}), everywhere(*s.err, Error{})...)},
-		"Expiry":             exhibitKeyOf(card.Expiry, Expiry{}),
-		"FeeTier":            exhibitOf(FeeTier{Range: "0-1", High: amount}, FeeTier{}),
-		"FreezeCardParams":   exhibitKeyOf(FreezeCardParams{CardID: "card-1"}, FreezeCardParams{}),
-		"Intent":             exhibitKeyOf(s.journal.begun[0], Intent{}),
-		"IntentResult":       exhibitKeyOf(s.journal.results[0], IntentResult{}),
-		"Journal":            exhibitOf(Journal(&s.journal), nil),
-		"Limiter":            exhibitOf(Limiter(limiterFunc(func(context.Context) error { return nil })), nil),
-		"ListCardsParams":    exhibitKeyOf(ListCardsParams{Status: new(CardActive)}, ListCardsParams{}),
-		"Looker":             exhibitOf(Looker(new(lookingJournal)), nil),
-		"Observer":           exhibitOf(Observer{Drift: func(context.Context, CallInfo, Drift) {}}, Observer{}),
+		"CardOperation":      exhibitKeyOf(cardwire.CardOperation{ID: "o-1", ClientTransactionID: wiretest.FreezeID}, cardwire.CardOperation{}),
+		"CardPage":           exhibitOf(*s.page, cardwire.CardPage{Cards: []cardwire.Card{other}}),
+		"CardSecrets":        exhibitKeyOf(cardwire.CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}, cardwire.CardSecrets{}),
+		"CardStatus":         exhibitKeyOf(cardwire.CardFrozen, cardwire.CardActive),
+		"Client":             exhibitOf(*s.client, cardwire.Client{}),
+		"ConsumptionScene":   exhibitKeyOf(cardwire.ConsumptionScene{Name: "Ads", ChannelID: 7}, cardwire.ConsumptionScene{}),
+		"Date":               exhibitKeyOf(cardwire.Date{Year: 2026, Month: time.May, Day: 5}, cardwire.Date{}),
+		"DateTime":           exhibitKeyOf(card.CreateTime, cardwire.DateTime{}),
+		"Doer":               exhibitOf(cardwire.Doer(wiretest.RoundTripper(canaryResponse)), nil),
+		"Drift":              exhibitKeyOf(s.drifts[0], cardwire.Drift{}),
+		"DuplicateIntent":    {places: errorPlaces(&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, &cardwire.DuplicateIntent{})},
+		"EncryptedPAN":       exhibitKeyOf(s.secrets.PAN, wiretest.EncryptedPAN(t, "AAAA")),
+		"Error":              {places: append(errorPlaces(s.err, &cardwire.Error{}), everywhere(*s.err, cardwire.Error{})...)},
+		"Expiry":             exhibitKeyOf(card.Expiry, cardwire.Expiry{}),
+		"FeeTier":            exhibitOf(cardwire.FeeTier{Range: "0-1", High: amount}, cardwire.FeeTier{}),
+		"FreezeCardParams":   exhibitKeyOf(cardwire.FreezeCardParams{CardID: "card-1"}, cardwire.FreezeCardParams{}),
+		"Intent":             exhibitKeyOf(s.journal.Begun[0], cardwire.Intent{}),
+		"IntentResult":       exhibitKeyOf(s.journal.Results[0], cardwire.IntentResult{}),
+		"Journal":            exhibitOf(cardwire.Journal(&s.journal), nil),
+		"Limiter":            exhibitOf(cardwire.Limiter(wiretest.Limiter(func(context.Context) error { return nil })), nil),
+		"ListCardsParams":    exhibitKeyOf(cardwire.ListCardsParams{Status: new(cardwire.CardActive)}, cardwire.ListCardsParams{}),
+		"Looker":             exhibitOf(cardwire.Looker(new(wiretest.LookingJournal)), nil),
+		"Observer":           exhibitOf(cardwire.Observer{Drift: func(context.Context, cardwire.CallInfo, cardwire.Drift) {}}, cardwire.Observer{}),
 		"Option":             exhibitOf(options, nil),
-		"Outcome":            exhibitKeyOf(OutcomeExecuted, OutcomeUnknown),
-		"Part":               exhibitOf(Part{Name: "a", Value: "b"}, Part{}),
-		"Profile":            exhibitOf(DefaultProfile(), Profile{}),
-		"RemittanceCurrency": exhibitOf(RemittanceCurrency{PayoutCurrency: "EUR", FixedFee: amount}, RemittanceCurrency{}),
-		"RemittanceState":    exhibitKeyOf(RemittanceState{Code: "1"}, RemittanceState{}),
-		"Request":            exhibitOf(Request{Op: "CloseCard", JSON: &card}, Request{}),
-		"Response":           {places: append(everywhere(s.success, Response{}), everywhere(&s.refusal, &Response{})...)},
-		"RetryPolicy":        exhibitKeyOf(DefaultRetryPolicy(), RetryPolicy{}),
-		"Step":               exhibitKeyOf(StepDone, StepReconcile),
-		"Transfer":           exhibitKeyOf(Transfer{APIOrderNo: "A-1"}, Transfer{}),
+		"Outcome":            exhibitKeyOf(cardwire.OutcomeExecuted, cardwire.OutcomeUnknown),
+		"Part":               exhibitOf(cardwire.Part{Name: "a", Value: "b"}, cardwire.Part{}),
+		"Profile":            exhibitOf(cardwire.DefaultProfile(), cardwire.Profile{}),
+		"RemittanceCurrency": exhibitOf(cardwire.RemittanceCurrency{PayoutCurrency: "EUR", FixedFee: amount}, cardwire.RemittanceCurrency{}),
+		"RemittanceState":    exhibitKeyOf(cardwire.RemittanceState{Code: "1"}, cardwire.RemittanceState{}),
+		"Request":            exhibitOf(cardwire.Request{Op: "CloseCard", JSON: &card}, cardwire.Request{}),
+		"Response":           {places: append(everywhere(s.success, cardwire.Response{}), everywhere(&s.refusal, &cardwire.Response{})...)},
+		"RetryPolicy":        exhibitKeyOf(cardwire.DefaultRetryPolicy(), cardwire.RetryPolicy{}),
+		"Step":               exhibitKeyOf(cardwire.StepDone, cardwire.StepReconcile),
+		"Transfer":           exhibitKeyOf(cardwire.Transfer{APIOrderNo: "A-1"}, cardwire.Transfer{}),
 		// XML and gob know none of its methods; the places are those where fmt finds them.
 		"TransferParams": {
-			places: openPlaces(transfer, TransferParams{}), printers: transferPrinters(),
+			places: openPlaces(transfer, cardwire.TransferParams{}), printers: transferPrinters(),
 			canaries: identityCanaries,
 		},
-		"TransferStatus":    exhibitKeyOf(TransferWaitProcess, ""),
-		"UploadImageParams": exhibitOf(ImageBytes("id.png", []byte(canaryNumber)), UploadImageParams{}),
-		"UploadedImage":     exhibitKeyOf(UploadedImage{AttachmentKey: "k-1"}, UploadedImage{}),
+		"TransferStatus":    exhibitKeyOf(cardwire.TransferWaitProcess, ""),
+		"UploadImageParams": exhibitOf(cardwire.ImageBytes("id.png", []byte(wiretest.CanaryNumber)), cardwire.UploadImageParams{}),
+		"UploadedImage":     exhibitKeyOf(cardwire.UploadedImage{AttachmentKey: "k-1"}, cardwire.UploadedImage{}),
 	}
 }
 
@@ -500,7 +500,7 @@ func TestEveryExportedTypeIsExhibited(t *testing.T) {
 
 func exportedTypes(t *testing.T) (names []string) {
 	t.Helper()
-	for _, file := range syntax.Files(t, ".") {
+	for _, file := range syntax.Files(t, "../..") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() {
 				names = append(names, spec.Name.Name)
@@ -535,20 +535,20 @@ func TestNoTextOfAnyTypeShowsASecret(t *testing.T) {
 
 // A type of a program's own has the fields of ours and none of their methods.
 type (
-	bareNumber   CardNumber
-	bareCVV      CVV
-	barePAN      EncryptedPAN
-	bareCard     Card
-	bareSecrets  CardSecrets
-	bareResponse Response
-	bareError    Error
-	bareClient   Client
+	bareNumber   cardwire.CardNumber
+	bareCVV      cardwire.CVV
+	barePAN      cardwire.EncryptedPAN
+	bareCard     cardwire.Card
+	bareSecrets  cardwire.CardSecrets
+	bareResponse cardwire.Response
+	bareError    cardwire.Error
+	bareClient   cardwire.Client
 	withCard     struct {
-		Card
+		cardwire.Card
 		Note string
 	}
 	withSecrets struct {
-		*CardSecrets
+		*cardwire.CardSecrets
 		Note string
 	}
 )
@@ -557,19 +557,18 @@ func TestNoTextOfATypeWithoutMethodsShowsASecret(t *testing.T) {
 	t.Parallel()
 	s := plunder(t)
 	card := s.page.Cards[0]
-	secrets := CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}
+	secrets := cardwire.CardSecrets{Number: card.Number, CVV: card.CVV, PAN: s.secrets.PAN}
 	for name, places := range map[string][]place{
-		"CardNumber":           keyPlaces(bareNumber(card.Number), bareNumber{}),
-		"CVV":                  keyPlaces(bareCVV(card.CVV), bareCVV{}),
-		"EncryptedPAN":         keyPlaces(barePAN(s.secrets.PAN), barePAN(sealPAN([]byte("AAAA")))),
-		"Card":                 everywhere(bareCard(card), bareCard{}),
-		"CardSecrets":          keyPlaces(bareSecrets(secrets), bareSecrets{}),
-		"Response":             everywhere(bareResponse(s.success), bareResponse{}),
-		"Error":                everywhere(bareError(*s.err), bareError{}),
-		"Client":               everywhere(bareClient(*s.client), bareClient{}),
-		"what embeds a Card":   everywhere(withCard{card, "n"}, withCard{}),
-		"what embeds secrets":  everywhere(withSecrets{&secrets, "n"}, withSecrets{}),
-		"the client's innards": everywhere(s.client.core, nil),
+		"CardNumber":          keyPlaces(bareNumber(card.Number), bareNumber{}),
+		"CVV":                 keyPlaces(bareCVV(card.CVV), bareCVV{}),
+		"EncryptedPAN":        keyPlaces(barePAN(s.secrets.PAN), barePAN(wiretest.EncryptedPAN(t, "AAAA"))),
+		"Card":                everywhere(bareCard(card), bareCard{}),
+		"CardSecrets":         keyPlaces(bareSecrets(secrets), bareSecrets{}),
+		"Response":            everywhere(bareResponse(s.success), bareResponse{}),
+		"Error":               everywhere(bareError(*s.err), bareError{}),
+		"Client":              everywhere(bareClient(*s.client), bareClient{}),
+		"what embeds a Card":  everywhere(withCard{card, "n"}, withCard{}),
+		"what embeds secrets": everywhere(withSecrets{&secrets, "n"}, withSecrets{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -583,14 +582,14 @@ func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
 	t.Parallel()
 	card := plunder(t).page.Cards[0]
 	type sealed struct {
-		Number CardNumber
-		CVV    CVV
-		PAN    EncryptedPAN
+		Number cardwire.CardNumber
+		CVV    cardwire.CVV
+		PAN    cardwire.EncryptedPAN
 	}
-	text, err := xml.Marshal(sealed{card.Number, card.CVV, sealPAN([]byte(canaryPAN))})
+	text, err := xml.Marshal(sealed{card.Number, card.CVV, wiretest.EncryptedPAN(t, wiretest.CanaryPAN)})
 	require.NoError(t, err)
 	assert.Equal(t, "<sealed><Number>491736******1735</Number><CVV>***</CVV><PAN>***</PAN></sealed>", string(text))
-	for _, v := range []any{card.Number, card.CVV, sealPAN([]byte(canaryPAN)), card, CardSecrets{}, CardPage{}} {
+	for _, v := range []any{card.Number, card.CVV, wiretest.EncryptedPAN(t, wiretest.CanaryPAN), card, cardwire.CardSecrets{}, cardwire.CardPage{}} {
 		err := gob.NewEncoder(io.Discard).Encode(v)
 		assert.ErrorContains(t, err, "has no exported fields", "%T", v)
 	}
@@ -599,19 +598,24 @@ func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
 func TestNoTextShowsAClientsKey(t *testing.T) {
 	t.Parallel()
 	const base = "https://api.example.com/api/v1"
-	given, err := New(base, canaryKey)
+	var header string
+	note := cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		header = r.Header.Get("Authorization")
+		return wiretest.Response(r, 500, ""), nil
+	}))
+	given, err := cardwire.New(base, wiretest.CanaryKey, note, cardwire.WithRetry(cardwire.RetryPolicy{}))
 	require.NoError(t, err)
-	key := canaryKey
-	asked, err := New(base, "", WithKeySource(func(context.Context) (string, error) { return key, nil }))
+	key := wiretest.CanaryKey
+	asked, err := cardwire.New(base, "", cardwire.WithKeySource(func(context.Context) (string, error) { return key, nil }))
 	require.NoError(t, err)
-	header, err := given.core().bearer(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "Bearer "+canaryKey, header, "the key is there to be shown")
+	_, err = given.CardCapacity(t.Context())
+	require.Error(t, err)
+	require.Equal(t, "Bearer "+wiretest.CanaryKey, header, "the key is there to be shown")
 
-	for name, c := range map[string]*Client{"given": given, "from a source": asked} {
+	for name, c := range map[string]*cardwire.Client{"given": given, "from a source": asked} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assertSilent(t, everywhere(*c, Client{}), allPrinters(), keyCanary())
+			assertSilent(t, everywhere(*c, cardwire.Client{}), allPrinters(), keyCanary())
 		})
 	}
 }
@@ -620,32 +624,32 @@ func TestNoTextShowsAClientsKey(t *testing.T) {
 func TestNoTextShowsWhatAUsedClientSent(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"code":200,"msg":"`+canaryNumber+`","data":7}`)
+		fmt.Fprint(w, `{"code":200,"msg":"`+wiretest.CanaryNumber+`","data":7}`)
 	}))
 	t.Cleanup(server.Close)
-	c, err := New(server.URL, canaryKey)
+	c, err := cardwire.New(server.URL, wiretest.CanaryKey)
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	_, err = c.CardCapacity(t.Context())
 	require.NoError(t, err)
-	assertSilent(t, everywhere(*c, Client{}), allPrinters(), keyCanary(), numberCanary())
+	assertSilent(t, everywhere(*c, cardwire.Client{}), allPrinters(), keyCanary(), numberCanary())
 }
 
 func TestAResponsePrintsWithoutItsBody(t *testing.T) {
 	t.Parallel()
-	const body = `{"code":200,"msg":"success","data":{"card_no":"` + canaryNumber + `","cvv":"` + canaryCVV + `"}}`
-	r := Response{
-		HTTPStatus: 200, Header: http.Header{"X-Request-Id": {"r1"}}, Code: 200, Message: "success",
-		body: func() []byte { return []byte(body) },
-	}
+	const body = `{"code":200,"msg":"success","data":{"card_no":"` + wiretest.CanaryNumber + `","cvv":"` + wiretest.CanaryCVV + `"}}`
+	var r cardwire.Response
+	c := wiretest.NewClient(t, wiretest.Always(200, body))
+	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"}, cardwire.WithResponse(&r))
+	require.NoError(t, err)
 	require.Equal(t, body, string(r.RevealBody()), "the body is there to be shown")
-	assertSilent(t, everywhere(r, Response{}), allPrinters(), numberCanary(), cvvCanary())
+	assertSilent(t, everywhere(r, cardwire.Response{}), allPrinters(), numberCanary(), cvvCanary())
 }
 
 // identities are the fields of a transfer that say who it is about, each with a
 // value that is in no other.
-func identities() (TransferParams, []canary) {
-	p := TransferParams{MerchantOrderNo: "order-7", PayoutCurrency: "EUR", TransferAmount: dec("120.50")}
+func identities() (cardwire.TransferParams, []canary) {
+	p := cardwire.TransferParams{MerchantOrderNo: "order-7", PayoutCurrency: "EUR", TransferAmount: wiretest.Dec("120.50")}
 	var canaries []canary
 	for i, field := range []*string{
 		&p.SenderFirstName, &p.SenderLastName, &p.SenderGender, &p.SenderMobileNumber, &p.SenderIDNumber,
@@ -656,7 +660,7 @@ func identities() (TransferParams, []canary) {
 		canaries = append(canaries, newCanary(*field, *field))
 	}
 	p.Extra = map[string]string{"receiverEmail": "identity-extra"}
-	p.SenderDateOfBirth = Date{1987, time.June, 5}
+	p.SenderDateOfBirth = cardwire.Date{Year: 1987, Month: time.June, Day: 5}
 	return p, append(canaries, newCanary("extra field", "identity-extra"), newCanary("day of birth", "1987-06-05"), newCanary("year of birth", "1987"))
 }
 
@@ -678,12 +682,12 @@ func transferPrinters() []printer {
 func TestTransferParamsPrintWithoutWhoTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	p, canaries := identities()
-	assertSilent(t, openPlaces(p, TransferParams{}), transferPrinters(), canaries...)
+	assertSilent(t, openPlaces(p, cardwire.TransferParams{}), transferPrinters(), canaries...)
 }
 
 // AssertErrorSilent prints an error, what it wraps and what came with it, as
 // programs do. It is for the tests of package cardwire_test too.
-func AssertErrorSilent(t *testing.T, err error, r *Response, canaries ...string) (texts int) {
+func AssertErrorSilent(t *testing.T, err error, r *cardwire.Response, canaries ...string) (texts int) {
 	t.Helper()
 	var secrets []canary
 	for _, words := range canaries {
@@ -700,7 +704,7 @@ func AssertErrorSilent(t *testing.T, err error, r *Response, canaries ...string)
 		assert.False(t, errors.As(err, quoting), "%T is found in %v", quoting, err)
 	}
 	if r != nil {
-		texts += assertSilent(t, somePlaces(everywhere(*r, Response{})), errorPrinters(), secrets...)
+		texts += assertSilent(t, somePlaces(everywhere(*r, cardwire.Response{})), errorPrinters(), secrets...)
 	}
 	return texts
 }
@@ -756,11 +760,11 @@ func TestLayersAreAllThatAnErrorWraps(t *testing.T) {
 func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"in its text":      errors.New("pan=" + canaryNumber),
-		"in what it wraps": &Error{Op: "GetCard", Err: &detailError{ErrUnreadable, canaryNumber}},
-		"in what it joins": errors.Join(io.EOF, fmt.Errorf("%x", canaryNumber)),
-		"in a field":       &Error{Op: "GetCard", Message: canaryNumber},
-		"in a hidden one":  &loud{hidden: canaryNumber},
+		"in its text":      errors.New("pan=" + wiretest.CanaryNumber),
+		"in what it wraps": &cardwire.Error{Op: "GetCard", Err: fmt.Errorf("%w: %s", cardwire.ErrUnreadable, wiretest.CanaryNumber)},
+		"in what it joins": errors.Join(io.EOF, fmt.Errorf("%x", wiretest.CanaryNumber)),
+		"in a field":       &cardwire.Error{Op: "GetCard", Message: wiretest.CanaryNumber},
+		"in a hidden one":  &loud{hidden: wiretest.CanaryNumber},
 	} {
 		heard := false
 		for _, layer := range layers(err) {
@@ -774,46 +778,38 @@ func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	}
 }
 
-// The canaries of replies that are wrong are longer than the others: what an
-// error shows beside its words, times and addresses, must not spell one by
-// chance. The wire's CVV may have seven digits.
-const (
-	longCVV    = "7351537"
-	longNumber = "7365624401" // of canaryNumber
-)
-
-// canaryReplies are the data of a success of each operation, full of canaries.
-func canaryReplies() map[string]string {
-	card := strings.ReplaceAll(canaryCardText, canaryCVV, longCVV)
-	replies := map[string]string{
+// canaryResponses are the data of a success of each operation, full of canaries.
+func canaryResponses() map[string]string {
+	card := strings.ReplaceAll(canaryCardText, wiretest.CanaryCVV, wiretest.LongCVV)
+	responses := map[string]string{
 		"ListCards": `{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + card + `]}`,
 		"GetCard":   card, "GetCardByOrder": card,
-		"GetCardSecrets":           `{"card_no":"` + canaryNumber + `","cvv":"` + longCVV + `","expire_date":"09/2028","pan":"` + canaryPAN + `"}`,
-		"ListBINs":                 `[` + binText + `]`,
-		"ListBINsUnderMaintenance": `["491736","` + canaryNumber + `"]`,
-		"CardCapacity":             canaryNumber,
-		"ListRemittanceStates":     `[{"code":"1","name":"` + canaryNumber + `","country":"PT","countryStandardCode":"PRT"}]`,
-		"ListRemittanceCurrencies": `[{"id":1,"payout_currency":"EUR","fee_rate":0.1,"fixed_fee":` + canaryNumber + `,"min_quota":1,"max_quota":2,"year_transfer_amount_quota":3}]`,
-		"Call":                     `{"pan":"` + canaryNumber + `","cvv":` + longCVV + `,"n":[1,"` + canaryKey + `"]}`,
+		"GetCardSecrets":           `{"card_no":"` + wiretest.CanaryNumber + `","cvv":"` + wiretest.LongCVV + `","expire_date":"09/2028","pan":"` + wiretest.CanaryPAN + `"}`,
+		"ListBINs":                 `[` + wiretest.BIN + `]`,
+		"ListBINsUnderMaintenance": `["491736","` + wiretest.CanaryNumber + `"]`,
+		"CardCapacity":             wiretest.CanaryNumber,
+		"ListRemittanceStates":     `[{"code":"1","name":"` + wiretest.CanaryNumber + `","country":"PT","countryStandardCode":"PRT"}]`,
+		"ListRemittanceCurrencies": `[{"id":1,"payout_currency":"EUR","fee_rate":0.1,"fixed_fee":` + wiretest.CanaryNumber + `,"min_quota":1,"max_quota":2,"year_transfer_amount_quota":3}]`,
+		"Call":                     `{"pan":"` + wiretest.CanaryNumber + `","cvv":` + wiretest.LongCVV + `,"n":[1,"` + wiretest.CanaryKey + `"]}`,
 	}
-	replies["AllPages"], replies["AllCards"] = replies["ListCards"], replies["ListCards"]
-	for _, w := range allWrites() {
-		replies[w.op] = w.data
+	responses["AllPages"], responses["AllCards"] = responses["ListCards"], responses["ListCards"]
+	for _, w := range wiretest.AllWrites() {
+		responses[w.Op] = w.Data
 	}
-	return replies
+	return responses
 }
 
 // hostileCalls are calls of every method, one of them into a type that has
 // places for hardly anything.
-func hostileCalls() map[string]Method {
-	calls := allMethods()
-	calls["Call"] = func(ctx context.Context, c *Client, opts ...CallOption) error {
-		return onlyError(Call[struct {
+func hostileCalls() map[string]wiretest.Method {
+	calls := wiretest.AllMethods()
+	calls["Call"] = func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+		return wiretest.OnlyError(cardwire.Call[struct {
 			PAN  int8
 			CVV  time.Time
 			N    map[string]bool
-			Card Card
-		}](ctx, c, Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+			Card cardwire.Card
+		}](ctx, c, cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
 	}
 	return calls
 }
@@ -824,17 +820,19 @@ type listener struct {
 	body string
 }
 
-func (l *listener) client(t *testing.T, opts ...Option) *Client {
+func (l *listener) client(t *testing.T, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	note := func(v ...any) { fmt.Fprintln(&l.told, v...) }
-	c, err := New(testBase, canaryKey, append(opts,
-		WithHTTPClient(&http.Client{Transport: carrier(func(r *http.Request) (*http.Response, error) {
-			return httpReply(r, 200, l.body), nil
+	c, err := cardwire.New(wiretest.Base, wiretest.CanaryKey, append(opts,
+		cardwire.WithHTTPClient(&http.Client{Transport: wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			return wiretest.Response(r, 200, l.body), nil
 		})}),
-		WithLogger(slog.New(slog.NewTextHandler(&l.told, timeless))),
-		WithObserver(Observer{
-			CallEnd: func(_ context.Context, i CallInfo, r CallResult) { note(i, r.HTTPStatus, r.Code, r.Outcome, r.Err) },
-			Drift:   func(_ context.Context, i CallInfo, d Drift) { note(i, d) },
+		cardwire.WithLogger(slog.New(slog.NewTextHandler(&l.told, timeless))),
+		cardwire.WithObserver(cardwire.Observer{
+			CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {
+				note(i, r.HTTPStatus, r.Code, r.Outcome, r.Err)
+			},
+			Drift: func(_ context.Context, i cardwire.CallInfo, d cardwire.Drift) { note(i, d) },
 		}))...)
 	require.NoError(t, err)
 	return c
@@ -843,7 +841,7 @@ func (l *listener) client(t *testing.T, opts ...Option) *Client {
 // Bodies that end anywhere, or hold a byte that does not belong there.
 func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
 	t.Parallel()
-	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryReplies()["ListCards"] + `}`
+	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryResponses()["ListCards"] + `}`
 	var bodies []string
 	for i := range whole {
 		bodies = append(bodies, whole[:i])
@@ -858,9 +856,9 @@ func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
 // found would quote a canary.
 func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 	t.Parallel()
-	unknowable := map[string]bool{longCVV: true, canaryPAN: true} // by masking long runs of digits, and the key
+	unknowable := map[string]bool{wiretest.LongCVV: true, wiretest.CanaryPAN: true} // by masking long runs of digits, and the key
 	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+]*|true|false|null|\{|\[`)
-	for op, data := range canaryReplies() {
+	for op, data := range canaryResponses() {
 		if op == "CloseCard" {
 			continue
 		}
@@ -870,9 +868,9 @@ func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 			var bodies []string
 			for _, at := range value.FindAllStringIndex(whole, -1) {
 				for _, other := range []string{
-					`"` + canaryNumber + `"`, canaryNumber, "-" + canaryNumber + ".5e3", `{"` + canaryNumber + `":"` + canaryKey + `"}`,
-					`["` + canaryNumber + `",` + longCVV + `]`, longCVV, `"` + canaryKey + `"`, `"` + canaryPAN + `"`,
-					`"` + canaryNumber + `\ud800"`, // an odd number of them: each place takes turns with the two clients
+					`"` + wiretest.CanaryNumber + `"`, wiretest.CanaryNumber, "-" + wiretest.CanaryNumber + ".5e3", `{"` + wiretest.CanaryNumber + `":"` + wiretest.CanaryKey + `"}`,
+					`["` + wiretest.CanaryNumber + `",` + wiretest.LongCVV + `]`, wiretest.LongCVV, `"` + wiretest.CanaryKey + `"`, `"` + wiretest.CanaryPAN + `"`,
+					`"` + wiretest.CanaryNumber + `\ud800"`, // an odd number of them: each place takes turns with the two clients
 				} {
 					if unknowable[strings.Trim(other, `"`)] && (at[0] == len(`{"code":`) || at[0] == len(`{"code":200,"msg":`)) {
 						continue // a code and a message like any other
@@ -887,7 +885,7 @@ func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 
 func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	t.Helper()
-	canaries := []string{longNumber, longCVV, canaryPAN[:8], canaryKey}
+	canaries := []string{wiretest.LongNumber, wiretest.LongCVV, wiretest.CanaryPAN[:8], wiretest.CanaryKey}
 	secrets := make([]canary, len(canaries))
 	for i, words := range canaries {
 		secrets[i] = newCanary("canary", words)
@@ -895,12 +893,12 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	l := &listener{}
 	call := hostileCalls()[op]
 	errs, texts := 0, 0
-	clients := []*Client{l.client(t), l.client(t, WithStrictDrift(), WithMaskedCards())}
+	clients := []*cardwire.Client{l.client(t), l.client(t, cardwire.WithStrictDrift(), cardwire.WithMaskedCards())}
 	searched := map[string]bool{}
 	for i := range bodies {
 		l.body = bodies[i]
-		var r Response
-		err := call(t.Context(), clients[i%len(clients)], WithResponse(&r), WithoutRetry())
+		var r cardwire.Response
+		err := call(t.Context(), clients[i%len(clients)], cardwire.WithResponse(&r), cardwire.WithoutRetry())
 		if err != nil {
 			errs++
 		}
@@ -922,7 +920,7 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	t.Logf("%s: %d bodies, %d errors, %d texts", op, len(bodies), errs, texts)
 }
 
-// AssertTextSilent searches a text that was written elsewhere.
+// AssertTextSilent searches a string that was written elsewhere.
 func AssertTextSilent(t *testing.T, text string, canaries ...string) {
 	t.Helper()
 	forms := spelling.Forms(text)
@@ -931,47 +929,47 @@ func AssertTextSilent(t *testing.T, text string, canaries ...string) {
 	}
 }
 
-// What net/http makes of answers that are not HTTP quotes them.
+// net/http quotes responses that are not HTTP.
 func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 	t.Parallel()
-	const secret = canaryNumber + " " + longCVV + " " + canaryKey
+	const secret = wiretest.CanaryNumber + " " + wiretest.LongCVV + " " + wiretest.CanaryKey
 	ok := "HTTP/1.1 200 OK\r\n"
 	for name, raw := range map[string]string{
 		"another protocol":         secret + "\r\n",
-		"a status that is none":    "HTTP/1.1 " + canaryNumber + " OK\r\n\r\n",
-		"a version that is none":   "HTTP/" + canaryNumber + " 200 OK\r\n\r\n",
+		"a status that is none":    "HTTP/1.1 " + wiretest.CanaryNumber + " OK\r\n\r\n",
+		"a version that is none":   "HTTP/" + wiretest.CanaryNumber + " 200 OK\r\n\r\n",
 		"a header without a colon": ok + secret + "\r\n\r\n",
 		"a header's name":          ok + "X " + secret + ": 1\r\n\r\n",
 		"a header that goes on":    ok + " " + secret + "\r\n\r\n",
 		"a length that is none":    ok + "Content-Length: " + secret + "\r\n\r\n",
-		"a negative length":        ok + "Content-Length: -" + canaryNumber + "\r\n\r\n",
-		"two lengths":              ok + "Content-Length: 1\r\nContent-Length: " + canaryNumber + "\r\n\r\n",
+		"a negative length":        ok + "Content-Length: -" + wiretest.CanaryNumber + "\r\n\r\n",
+		"two lengths":              ok + "Content-Length: 1\r\nContent-Length: " + wiretest.CanaryNumber + "\r\n\r\n",
 		"a length that is untrue":  ok + "Content-Length: 999\r\n\r\n" + secret,
 		"an encoding":              ok + "Transfer-Encoding: " + secret + "\r\n\r\n",
-		"a chunk's length":         ok + "Transfer-Encoding: chunked\r\n\r\n" + canaryNumber + "x\r\n" + secret,
+		"a chunk's length":         ok + "Transfer-Encoding: chunked\r\n\r\n" + wiretest.CanaryNumber + "x\r\n" + secret,
 		"a chunk without an end":   ok + "Transfer-Encoding: chunked\r\n\r\n2\r\n" + secret,
-		"a trailer":                ok + "Transfer-Encoding: chunked\r\nTrailer: " + canaryNumber + "\r\n\r\n0\r\n" + secret + "\r\n\r\n",
-		"a redirect":               "HTTP/1.1 302 Found\r\nLocation: https://" + canaryKey + ".example/?pan=" + canaryNumber + "\r\nContent-Length: 0\r\n\r\n",
+		"a trailer":                ok + "Transfer-Encoding: chunked\r\nTrailer: " + wiretest.CanaryNumber + "\r\n\r\n0\r\n" + secret + "\r\n\r\n",
+		"a redirect":               "HTTP/1.1 302 Found\r\nLocation: https://" + wiretest.CanaryKey + ".example/?pan=" + wiretest.CanaryNumber + "\r\nContent-Length: 0\r\n\r\n",
 		"a redirect to nowhere":    "HTTP/1.1 307 Moved\r\nLocation: ://" + secret + "\r\nContent-Length: 0\r\n\r\n",
-		"another way to redirect":  ok + "Refresh: 0; url=/" + canaryKey + "\r\nContent-Length: 2\r\n\r\n" + "{}",
-		"a request's identifier":   "HTTP/1.1 500 No\r\nX-Request-Id: " + canaryNumber + canaryKey + "\r\nContent-Length: 0\r\n\r\n",
+		"another way to redirect":  ok + "Refresh: 0; url=/" + wiretest.CanaryKey + "\r\nContent-Length: 2\r\n\r\n" + "{}",
+		"a request's identifier":   "HTTP/1.1 500 No\r\nX-Request-Id: " + wiretest.CanaryNumber + wiretest.CanaryKey + "\r\nContent-Length: 0\r\n\r\n",
 		"a wait":                   "HTTP/1.1 429 No\r\nRetry-After: " + secret + "\r\nContent-Length: 0\r\n\r\n",
 		"a reason":                 "HTTP/1.1 500 " + secret + "\r\nContent-Length: 0\r\n\r\n",
-		"an upgrade":               "HTTP/1.1 101 Switching\r\nUpgrade: " + canaryKey + "\r\nConnection: upgrade\r\n\r\n" + secret,
-		"an early hint":            "HTTP/1.1 103 Early\r\nLink: <" + canaryKey + ">\r\n\r\n" + secret,
+		"an upgrade":               "HTTP/1.1 101 Switching\r\nUpgrade: " + wiretest.CanaryKey + "\r\nConnection: upgrade\r\n\r\n" + secret,
+		"an early hint":            "HTTP/1.1 103 Early\r\nLink: <" + wiretest.CanaryKey + ">\r\n\r\n" + secret,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serveReplies(t, sayAndClose(raw))
-			c, err := New(s.base, canaryKey, WithRetry(RetryPolicy{}))
+			s := loopback.Serve(t, loopback.Say(raw))
+			c, err := cardwire.New(s.Base, wiretest.CanaryKey, cardwire.WithRetry(cardwire.RetryPolicy{}))
 			require.NoError(t, err)
 			t.Cleanup(c.CloseIdleConnections)
 			for _, call := range []string{"ListCards", "CreateTransfer"} {
-				var r Response
-				err = hostileCalls()[call](t.Context(), c, WithResponse(&r))
+				var r cardwire.Response
+				err = hostileCalls()[call](t.Context(), c, cardwire.WithResponse(&r))
 				require.Error(t, err)
-				AssertErrorSilent(t, err, nil, longNumber, longCVV, canaryKey)
-				AssertErrorSilent(t, nil, &r, longNumber, canaryKey)
+				AssertErrorSilent(t, err, nil, wiretest.LongNumber, wiretest.LongCVV, wiretest.CanaryKey)
+				AssertErrorSilent(t, nil, &r, wiretest.LongNumber, wiretest.CanaryKey)
 			}
 		})
 	}
@@ -981,17 +979,17 @@ func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 // numbers included. Only without idle connections is there nowhere to send it.
 // The logger is the process's, so this test runs by itself.
 func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
+	fresh := cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})
 	for name, tc := range map[string]struct {
-		opts   []Option
+		opts   []cardwire.Option
 		call   string
 		logged bool
 	}{
-		"a read":                           {nil, "CardCapacity", true},
-		"a read on a fresh connection":     {[]Option{WithFreshConnections()}, "CardCapacity", false},
-		"card secrets":                     {nil, "GetCardSecrets", false},
-		"a write":                          {nil, "FreezeCard", false},
-		"a write under fresh connections":  {[]Option{WithFreshConnections()}, "FreezeCard", false},
-		"a read on a transport of its own": {[]Option{WithTransport(&http.Transport{}), WithFreshConnections()}, "ListCards", false},
+		"a read":                          {nil, "CardCapacity", true},
+		"a read on a fresh connection":    {[]cardwire.Option{fresh}, "CardCapacity", false},
+		"card secrets":                    {nil, "GetCardSecrets", false},
+		"a write":                         {nil, "FreezeCard", false},
+		"a write under fresh connections": {[]cardwire.Option{fresh}, "FreezeCard", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged bytes.Buffer
@@ -999,19 +997,19 @@ func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
 			log.SetOutput(&logged)                      //nolint:forbidigo // what net/http writes to
 			t.Cleanup(func() { log.SetOutput(before) }) //nolint:forbidigo // what net/http writes to
 			gone := make(chan struct{})
-			s := serveReplies(t, func(conn net.Conn) {
+			s := loopback.Serve(t, func(conn net.Conn) {
 				defer close(gone)
-				const reply = `{"code":500,"msg":"no","data":null}`
-				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s", len(reply), reply, canaryNumber)
+				const response = `{"code":500,"msg":"no","data":null}`
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s", len(response), response, wiretest.CanaryNumber)
 				_, _ = io.Copy(io.Discard, conn) // until the client is done with the connection
 			})
-			c, err := New(s.base, canaryKey, append(tc.opts, WithRetry(RetryPolicy{}))...)
+			c, err := cardwire.New(s.Base, wiretest.CanaryKey, append(tc.opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
 			require.NoError(t, err)
 			t.Cleanup(c.CloseIdleConnections)
-			require.ErrorIs(t, hostileCalls()[tc.call](t.Context(), c), ErrOutcomeUnknown)
+			require.ErrorIs(t, hostileCalls()[tc.call](t.Context(), c), cardwire.ErrOutcomeUnknown)
 			<-gone
 			log.SetOutput(before) //nolint:forbidigo // nothing is written to the buffer any more
-			assert.Equal(t, tc.logged, strings.Contains(logged.String(), canaryNumber), logged.String())
+			assert.Equal(t, tc.logged, strings.Contains(logged.String(), wiretest.CanaryNumber), logged.String())
 			if !tc.logged {
 				assert.Empty(t, logged.String())
 			}
@@ -1022,17 +1020,17 @@ func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
 func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
 	t.Parallel()
 	l := &listener{}
-	c := l.client(t, WithMaskedCards())
+	c := l.client(t, cardwire.WithMaskedCards())
 	for name, body := range map[string]string{
-		"a success": success(`{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}`),
+		"a success": wiretest.Success(`{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}`),
 		"a refusal": `{"code":422,"msg":"no","data":` + canaryCardText + `}`,
 		"drift":     `{"code":200,"data":{"total":1,"per_page":9,"current_page":1,"last_page":1,"data":[` + canaryCardText + `]}}`,
 		"garbage":   canaryCardText + canaryCardText,
 		"nothing":   "",
 	} {
 		l.body = body
-		var r Response
-		page, _ := c.ListCards(t.Context(), ListCardsParams{}, WithResponse(&r))
+		var r cardwire.Response
+		page, _ := c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&r))
 		assert.Nil(t, r.RevealBody(), name)
 		assert.Equal(t, 200, r.HTTPStatus, name)
 		if page != nil {
@@ -1040,7 +1038,37 @@ func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
 			assert.Equal(t, "491736******1735", page.Cards[0].Number.Reveal(), name)
 			assert.Equal(t, "***", page.Cards[0].CVV.Reveal(), name)
 		}
-		_, err := Call[any](t.Context(), c, Request{Op: "Ping", Method: "POST", Path: "/ping"}, WithResponse(&r))
+		_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Ping", Method: "POST", Path: "/ping"}, cardwire.WithResponse(&r))
 		assert.Nil(t, r.RevealBody(), "%s: %v", name, err)
+	}
+}
+
+// loud is an error of a caller-supplied function that quotes its argument.
+type loud struct{ Secret, hidden string }
+
+func (e *loud) Error() string { return e.Secret }
+
+func TestAHiddenCauseIsFoundAndNotPrinted(t *testing.T) {
+	t.Parallel()
+	cause := &loud{wiretest.CanaryKey, wiretest.CanaryKey}
+	c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) {
+		return "", fmt.Errorf("for %s: %w", wiretest.CanaryKey, errors.Join(cause, context.Canceled))
+	}))
+	_, err := c.GetCard(t.Context(), "c1")
+	assert.EqualError(t, err, "cardwire: GetCard: not sent: the key source failed: it is safe to call again")
+	e := wiretest.Failure(t, err)
+	hiddenCause := e.Err
+	assert.EqualError(t, hiddenCause, "the key source failed")
+	assert.Nil(t, errors.Unwrap(hiddenCause))
+	for _, err := range []error{e, hiddenCause} {
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.ErrorIs(t, err, cause)
+		assert.NotErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorAs(t, err, new(*loud), "As would hand out the words")
+	}
+	for _, places := range [][]place{
+		everywhere(hiddenCause, errors.New("another")), everywhere(e, &cardwire.Error{}), everywhere(*e, cardwire.Error{}),
+	} {
+		assertSilent(t, places, allPrinters(), keyCanary())
 	}
 }

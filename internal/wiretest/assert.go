@@ -1,0 +1,129 @@
+package wiretest
+
+import (
+	"errors"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Failure returns err as the Error that every failed call returns.
+func Failure(t *testing.T, err error) *cardwire.Error {
+	t.Helper()
+	var e *cardwire.Error
+	require.ErrorAs(t, err, &e)
+	return e
+}
+
+// RefusedBeforehand asserts that a call was refused because of the parameter, and not sent.
+func RefusedBeforehand(t *testing.T, err error, parameter string) {
+	t.Helper()
+	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	require.ErrorContains(t, err, parameter)
+}
+
+// UnreadableAt asserts that err is of a response that is unreadable at path.
+func UnreadableAt(t *testing.T, err error, path string) {
+	t.Helper()
+	require.ErrorIs(t, err, cardwire.ErrUnreadable)
+	require.Regexp(t, ": "+regexp.QuoteMeta(path)+"(: expected \\w.*| is missing): ", err)
+}
+
+// NoZeroField asserts that no exported field of v, at any depth, is zero: a field that is
+// never decoded would otherwise pass as its zero value.
+func NoZeroField(t *testing.T, v any, except ...string) {
+	t.Helper()
+	assert.Equal(t, append([]string(nil), except...), zeroFields(reflect.ValueOf(v), ""), "the fields that are zero")
+}
+
+func zeroFields(v reflect.Value, path string) (zero []string) {
+	if d, ok := v.Interface().(decimal.Decimal); ok {
+		if d.IsZero() {
+			return []string{path}
+		}
+		return nil
+	}
+	switch {
+	case v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0:
+		return []string{path}
+	case v.Kind() == reflect.Pointer:
+		return zeroFields(v.Elem(), path)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() != reflect.Uint8 {
+				zero = append(zero, zeroFields(v.Index(i), path+"[]")...)
+			}
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				zero = append(zero, zeroFields(v.Field(i), strings.TrimPrefix(path+"."+f.Name, "."))...)
+			}
+		}
+	}
+	return zero
+}
+
+// Sentinels are all sentinels: an error is compared with each of them, so that one which
+// matches too many is found as well.
+var Sentinels = []struct {
+	Name string // in Facts
+	Err  error
+	Text string
+}{
+	{"Unknown", cardwire.ErrOutcomeUnknown, "cardwire: the outcome is unknown"},
+	{"NotSent", cardwire.ErrNotSent, "cardwire: nothing was sent"},
+	{"Refused", cardwire.ErrRefused, "cardwire: the service refused"},
+	{"Executed", cardwire.ErrExecuted, "cardwire: it was executed"},
+	{"Unauthorized", cardwire.ErrUnauthorized, "cardwire: the API key was not accepted"},
+	{"NotFound", cardwire.ErrNotFound, "cardwire: not found"},
+	{"RateLimited", cardwire.ErrRateLimited, "cardwire: too many requests"},
+	{"InvalidParams", cardwire.ErrInvalidParams, "cardwire: invalid parameters"},
+	{"Unreadable", cardwire.ErrUnreadable, "cardwire: the response is unreadable"},
+	{"Setup", cardwire.ErrSetup, "cardwire: invalid set-up"},
+	{"TooLarge", cardwire.ErrResponseTooLarge, "cardwire: the response is too large"},
+	{"Redirect", cardwire.ErrRedirect, "cardwire: the response is a redirect"},
+	{"ParameterIgnored", cardwire.ErrParameterIgnored, "cardwire: the service ignored a parameter"},
+	{"DuplicateIntent", cardwire.ErrDuplicateIntent, "cardwire: this reference was used before"},
+	{"OtherBody", cardwire.ErrOtherBody, "cardwire: this reference was already used for a different request"},
+	{"Drift", cardwire.ErrDrift, "cardwire: the response deviates from the API"},
+}
+
+// Facts are all that an error tells a program.
+type Facts struct {
+	Outcome    cardwire.Outcome
+	Is         string // the sentinels that it matches, without "Err"
+	HTTPStatus int
+	Code       int
+	Message    string
+	RetryAfter time.Duration
+	Phases     string // of the attempts, one after the other
+}
+
+// FactsOf returns the facts of err, which must be an Error.
+func FactsOf(t *testing.T, err error) Facts {
+	t.Helper()
+	e := Failure(t, err)
+	var is, phases []string
+	for _, s := range Sentinels {
+		if errors.Is(err, s.Err) {
+			is = append(is, s.Name)
+		}
+	}
+	for _, a := range e.Attempts {
+		phases = append(phases, a.Phase)
+	}
+	return Facts{
+		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
+		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
+	}
+}

@@ -1,0 +1,107 @@
+package wiretest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Drifts returns an option that gathers the drift of all calls, and the list.
+func Drifts() (cardwire.Option, *[]cardwire.Drift) {
+	list := new([]cardwire.Drift)
+	return cardwire.WithObserver(cardwire.Observer{Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
+		*list = append(*list, d)
+	}}), list
+}
+
+// ReadsQuirk asserts that a response which deviates from the API is read as want, that
+// observers are told of the drift, and that WithStrictDrift returns an error for it together
+// with the same value.
+func ReadsQuirk[T any](t *testing.T, request, response string, read func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error), want T, drift []cardwire.Drift) {
+	t.Helper()
+	observe, told := Drifts()
+	got, err := read(Respond(t, request, response, observe), t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	assert.Equal(t, drift, *told)
+
+	got, err = read(Respond(t, request, response, cardwire.WithStrictDrift()), t.Context())
+	assert.Equal(t, want, got)
+	if drift == nil {
+		require.NoError(t, err)
+		return
+	}
+	require.ErrorIs(t, err, cardwire.ErrDrift)
+	require.ErrorIs(t, err, cardwire.ErrExecuted)
+}
+
+// ContextKey is the key of a value that a caller puts into a context.
+type ContextKey struct{}
+
+// ClientOver returns a client of the service at base, which retries without waiting.
+func ClientOver(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Client {
+	t.Helper()
+	c, err := cardwire.New(base, Key, append([]cardwire.Option{cardwire.WithRetry(QuickRetry)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// QuickRetry retries as the default policy does, without the waits.
+var QuickRetry = cardwire.RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
+
+// Limiter is a function as a cardwire.Limiter.
+type Limiter func(context.Context) error
+
+// Wait calls l.
+func (l Limiter) Wait(ctx context.Context) error { return l(ctx) }
+
+// ChangedProfile returns the option of the default profile with one change.
+func ChangedProfile(change func(*cardwire.Profile)) cardwire.Option {
+	p := cardwire.DefaultProfile()
+	change(&p)
+	return cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })
+}
+
+// CountingServer returns a server whose response to every request is an empty list, and
+// which counts connections.
+func CountingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, Success(`[]`))
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Walk returns what AllCards yields: the IDs of cards, and the error that ended it.
+func Walk(ctx context.Context, c *cardwire.Client, p cardwire.ListCardsParams, opts ...cardwire.CallOption) (ids []string, err error) {
+	for card, e := range c.AllCards(ctx, p, opts...) {
+		if e != nil {
+			if err != nil {
+				e = errors.Join(err, e) // only one may come
+			}
+			err = e
+			continue
+		}
+		ids = append(ids, card.ID)
+	}
+	return ids, err
+}

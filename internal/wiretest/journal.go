@@ -1,0 +1,67 @@
+package wiretest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Journal is a cardwire.Journal that notes what it is told.
+type Journal struct {
+	OnBegin func(context.Context, cardwire.Intent) error                        // nil: always fine
+	OnEnd   func(context.Context, cardwire.Intent, cardwire.IntentResult) error // nil: always fine
+
+	mu      sync.Mutex
+	Begun   []cardwire.Intent
+	Ended   []cardwire.Intent
+	Results []cardwire.IntentResult
+}
+
+// Begin notes the intent, and calls OnBegin.
+func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
+	j.mu.Lock()
+	j.Begun = append(j.Begun, i)
+	j.mu.Unlock()
+	if j.OnBegin == nil {
+		return nil
+	}
+	return j.OnBegin(ctx, i)
+}
+
+// End notes the result, and calls OnEnd.
+func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	j.mu.Lock()
+	j.Ended = append(j.Ended, i)
+	j.Results = append(j.Results, r)
+	j.mu.Unlock()
+	if j.OnEnd == nil {
+		return nil
+	}
+	return j.OnEnd(ctx, i, r)
+}
+
+// TransferOutcome sends a transfer and returns its outcome: that of a success is executed.
+func TransferOutcome(t *testing.T, c *cardwire.Client, orderNo string) cardwire.Outcome {
+	t.Helper()
+	_, err := c.CreateTransfer(t.Context(), SmallTransfer(orderNo))
+	if err == nil {
+		return cardwire.OutcomeExecuted
+	}
+	return Failure(t, err).Outcome
+}
+
+// LookingJournal is a Journal that is a cardwire.Looker too.
+type LookingJournal struct {
+	Journal
+	OnLook func(op, reference string) error // nil: the reference is free
+}
+
+// Look calls OnLook.
+func (j *LookingJournal) Look(_ context.Context, op, reference string) error {
+	if j.OnLook == nil {
+		return nil
+	}
+	return j.OnLook(op, reference)
+}

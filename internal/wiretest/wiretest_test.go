@@ -1,0 +1,39 @@
+package wiretest
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+func TestZeroFieldsAreFoundAtAnyDepth(t *testing.T) {
+	t.Parallel()
+	type inner struct{ A, B string }
+	type outer struct {
+		Amount  decimal.Decimal
+		Pointer *inner
+		List    []inner
+		Empty   []inner
+		None    *inner
+		Flag    bool
+		hidden  int
+	}
+	v := outer{Amount: Dec("0.00"), Pointer: &inner{A: "a"}, List: []inner{{"a", "b"}, {B: "b"}}, Empty: []inner{}}
+	assert.Zero(t, v.hidden)
+	assert.Equal(t, []string{"Amount", "Pointer.B", "List[].A", "Empty", "None", "Flag"}, zeroFields(reflect.ValueOf(v), ""))
+}
+
+// A method that is added must be added to the list above as well.
+func TestTheListOfMethodsIsComplete(t *testing.T) {
+	t.Parallel()
+	local := map[string]bool{"CloseIdleConnections": true, "Format": true, "LogValue": true}
+	client, methods := reflect.TypeFor[*cardwire.Client](), AllMethods()
+	for i := range client.NumMethod() {
+		name := client.Method(i).Name
+		assert.True(t, local[name] || methods[name] != nil, "%s is not in the list", name)
+	}
+}

@@ -1,0 +1,483 @@
+package cardwire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// CardNumber is the number of a card, full or masked. Printing, marshaling, logging and
+// diffing show the masked form; only Reveal returns the digits. Unmarshaling what was
+// marshaled gives the mask. Values can be compared with ==. The zero value is no number.
+type CardNumber struct {
+	n uint8
+	b [31]byte // scrambled
+}
+
+// CVV is the verification value of a card. It prints as "***"; only Reveal returns it. It
+// cannot be unmarshaled, because a mask is not the value. Values can be compared with ==.
+// The zero value is no CVV.
+type CVV struct {
+	n uint8
+	b [7]byte // scrambled
+}
+
+// NewCardNumber returns the number s: 12 to 19 digits, some of which may be asterisks.
+// Its errors do not contain s.
+func NewCardNumber(s string) (CardNumber, error) {
+	if n := len(s); n < 12 || n > 19 || !digitsOrAsterisks(s) {
+		return CardNumber{}, errors.New("cardwire: a card number has 12 to 19 digits or asterisks")
+	}
+	return sealNumber([]byte(s)), nil
+}
+
+func sealNumber(s []byte) (n CardNumber) {
+	if n.n = uint8(len(s)); n.n > 0 {
+		copy(n.b[:], s)
+		scramble(n.sealed())
+	}
+	return n
+}
+
+// sealed is the part that is scrambled: at least 16 bytes, even of a short string.
+func (n *CardNumber) sealed() []byte { return n.b[:max(n.n, 16)] }
+
+// open returns the string in the first n bytes.
+func (n CardNumber) open() [31]byte {
+	unscramble(n.sealed())
+	return n.b
+}
+
+func digitsOrAsterisks[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if s[i] != '*' && (s[i] < '0' || s[i] > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// Reveal returns the number as the service sent it: all digits, or masked. It is the only
+// way to get the digits; keep them out of logs.
+func (n CardNumber) Reveal() string {
+	b := n.open()
+	return string(b[:n.n])
+}
+
+// Masked returns the first 6 digits, asterisks and the last 4, as "411111******1234".
+// A number of fewer than 13 digits is all asterisks. The zero value is "".
+func (n CardNumber) Masked() string {
+	b := n.mask()
+	return string(b[:n.n])
+}
+
+func (n CardNumber) mask() [31]byte {
+	b := n.open()
+	hide := b[:n.n]
+	if n.n >= 13 {
+		hide = b[6 : n.n-4]
+	}
+	for i := range hide {
+		hide[i] = '*'
+	}
+	return b
+}
+
+// Last4 returns the last 4 digits, or "" where Masked shows none.
+func (n CardNumber) Last4() string {
+	if n.n < 13 {
+		return ""
+	}
+	return n.Masked()[n.n-4:]
+}
+
+// BIN returns the first 6 digits, or "" where Masked shows none.
+func (n CardNumber) BIN() string {
+	if n.n < 13 {
+		return ""
+	}
+	return n.Masked()[:6]
+}
+
+// IsMasked reports whether digits are missing, as in the responses of GetCard and
+// GetCardSecrets. The zero value is not masked.
+func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
+
+// covers reports whether n may be the number that m masks. A mask without a digit covers
+// any number.
+func (m CardNumber) covers(n CardNumber) bool {
+	mask, digits := m.Reveal(), n.Reveal()
+	if strings.Trim(mask, "*") == "" {
+		return true
+	}
+	if len(mask) != len(digits) {
+		return false
+	}
+	for i := range len(mask) {
+		if mask[i] != '*' && mask[i] != digits[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// String returns Masked.
+func (n CardNumber) String() string { return n.Masked() }
+
+// Format writes Masked, whatever the verb.
+func (n CardNumber) Format(f fmt.State, _ rune) { formatMasked(f, n.Masked()) }
+
+// MarshalText returns Masked.
+func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), nil }
+
+// MarshalJSON returns Masked.
+func (n CardNumber) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, n.Masked()), nil }
+
+// UnmarshalText reads digits or a mask, as [NewCardNumber] does; "" is no number.
+func (n *CardNumber) UnmarshalText(text []byte) error {
+	if n == nil {
+		return errors.New("cardwire: a card number cannot be read into nil")
+	}
+	if len(text) == 0 {
+		*n = CardNumber{}
+		return nil
+	}
+	read, err := NewCardNumber(string(text))
+	if err == nil {
+		*n = read
+	}
+	return err
+}
+
+// LogValue returns Masked.
+func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) }
+
+// NewCVV returns the verification value s: 3 or 4 digits, or asterisks. Its errors do not
+// contain s.
+func NewCVV(s string) (CVV, error) {
+	if n := len(s); n < 3 || n > 4 || !digitsOrAsterisks(s) {
+		return CVV{}, errors.New("cardwire: a CVV has 3 or 4 digits or asterisks")
+	}
+	return sealCVV([]byte(s)), nil
+}
+
+func sealCVV(s []byte) (v CVV) {
+	if v.n = uint8(len(s)); v.n > 0 {
+		copy(v.b[:], s)
+		scramble(v.b[:])
+	}
+	return v
+}
+
+// Reveal returns the value as the service sent it, digits or "***". It must not be stored
+// after an authorization.
+func (v CVV) Reveal() string {
+	unscramble(v.b[:])
+	return string(v.b[:v.n])
+}
+
+// IsMasked reports whether the service sent asterisks. The zero value is not masked.
+func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
+
+// String returns "***", or "" for the zero value.
+func (v CVV) String() string {
+	if v.n == 0 {
+		return ""
+	}
+	return "***"
+}
+
+// Format writes String, whatever the verb.
+func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
+
+// MarshalText returns String.
+func (v CVV) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// MarshalJSON returns String.
+func (v CVV) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, v.String()), nil }
+
+// LogValue returns String.
+func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
+
+// EncryptedPAN is the ciphertext of a card number. The cipher and the key are
+// undocumented. It prints as "***". The zero value is none. Compare what Reveal returns:
+// == compares pointers.
+type EncryptedPAN struct{ p *string } // scrambled
+
+// NewEncryptedPAN returns the ciphertext that is base64, standard or for URLs, with or
+// without padding. Its errors do not contain it.
+func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
+	p := sealPAN([]byte(base64))
+	if _, err := p.Ciphertext(); err != nil {
+		return EncryptedPAN{}, err
+	}
+	return p, nil
+}
+
+func sealPAN(s []byte) EncryptedPAN {
+	b := bytes.Clone(s)
+	scramble(b)
+	sealed := string(b)
+	return EncryptedPAN{&sealed}
+}
+
+// Reveal returns the ciphertext as the service sent it.
+func (p EncryptedPAN) Reveal() string {
+	if p.p == nil {
+		return ""
+	}
+	b := []byte(*p.p)
+	unscramble(b)
+	return string(b)
+}
+
+// Ciphertext returns the decoded bytes: the service sends base64, in the standard or the
+// URL alphabet, padded or not.
+func (p EncryptedPAN) Ciphertext() ([]byte, error) {
+	text := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(p.Reveal(), "="))
+	b, err := base64.RawStdEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) == 0 {
+		return nil, errors.New("cardwire: the encrypted PAN is not base64")
+	}
+	return b, nil
+}
+
+// String returns "***", or "" for the zero value.
+func (p EncryptedPAN) String() string {
+	if p.p == nil {
+		return ""
+	}
+	return "***"
+}
+
+// Format writes String, whatever the verb.
+func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) }
+
+// MarshalText returns String.
+func (p EncryptedPAN) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// MarshalJSON returns String.
+func (p EncryptedPAN) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, p.String()), nil }
+
+// LogValue returns String.
+func (p EncryptedPAN) LogValue() slog.Value { return slog.StringValue(p.String()) }
+
+func numberValue(c *wire.Codec, n *CardNumber) {
+	if c.Writing() {
+		c.AppendString(n.Masked())
+		return
+	}
+	text := c.CodeBytes()
+	if len(text) > len(n.b) || !digitsOrAsterisks(text) {
+		c.Fail("a card number")
+		return
+	}
+	if *n = sealNumber(text); c.Masking {
+		mask := n.mask()
+		*n = sealNumber(mask[:n.n])
+	}
+}
+
+func cvvValue(c *wire.Codec, v *CVV) {
+	if c.Writing() {
+		c.AppendString(v.String())
+		return
+	}
+	text := c.Bytes()
+	if len(text) > len(v.b) || !digitsOrAsterisks(text) {
+		c.Fail("a CVV")
+		return
+	}
+	if *v = sealCVV(text); c.Masking {
+		*v = sealCVV([]byte(v.String()))
+	}
+}
+
+func panValue(c *wire.Codec, p *EncryptedPAN) {
+	if c.Writing() {
+		c.AppendString(p.String())
+		return
+	}
+	text := c.Bytes()
+	if len(text) == 0 {
+		c.Fail("a ciphertext")
+		return
+	}
+	*p = sealPAN(text)
+}
+
+// seeds are random for each process: sealed values must stay comparable in it. They
+// protect from logs, not from a reader of memory.
+var seeds = func() (s [3]maphash.Seed) {
+	for i := range s {
+		s[i] = maphash.MakeSeed()
+	}
+	return s
+}()
+
+// scramble encodes the digits of a CardNumber, CVV or EncryptedPAN in place, so that a
+// dump of its fields shows none. Digits that are known from the mask or from another
+// value must not reveal others: in this Feistel network every byte depends on all of
+// them. No byte of the result is ASCII.
+func scramble(b []byte) {
+	for round := range seeds {
+		mix(b, round)
+	}
+	flip(b)
+}
+
+func unscramble(b []byte) {
+	flip(b)
+	for round := len(seeds) - 1; round >= 0; round-- {
+		mix(b, round)
+	}
+}
+
+// mix is one round of a Feistel network, and its own inverse.
+func mix(b []byte, round int) {
+	from, to := b[:len(b)/2], b[len(b)/2:]
+	if round%2 == 1 {
+		from, to = to, from
+	}
+	for n := 0; n*8 < len(to); n++ {
+		sum := maphash.Bytes(seeds[round], from[n:])
+		for i := n * 8; i < min(n*8+8, len(to)); i++ {
+			to[i] ^= byte(sum) & 0x7f
+			sum >>= 8
+		}
+	}
+}
+
+func flip(b []byte) {
+	for i := range b {
+		b[i] ^= 0x80
+	}
+}
+
+// maxMessage bounds what is kept of a message of the service.
+const maxMessage = 256
+
+// sanitise makes a message of the service safe for logs: it masks the client's key and
+// digits that may be a card number, and replaces unprintable characters with spaces.
+func sanitise(msg, key string) string {
+	msg = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, msg)
+	// Both digits and key are searched for in the whole message: masking one of them
+	// first, or truncating, could leave a part of the other.
+	digits := maskDigits(msg)
+	var b []byte
+	keyEnd := 0
+	for i := 0; i < len(msg) && len(b) <= maxMessage; i++ {
+		if key != "" && strings.HasPrefix(msg[i:], key) {
+			if i >= keyEnd {
+				b = append(b, "***"...)
+			}
+			keyEnd = i + len(key)
+		}
+		if i >= keyEnd {
+			b = append(b, digits[i])
+		}
+	}
+	b = b[:min(len(b), maxMessage)]
+	for !utf8.Valid(b) {
+		b = b[:len(b)-1]
+	}
+	return string(b)
+}
+
+// The least number of digits in a card number, and in each of its groups but the last
+// if it is written in groups.
+const (
+	minCardDigits  = 12
+	minGroupDigits = 4
+)
+
+// maskDigits masks digits that may be a card number: in a row, or separated by single
+// spaces and hyphens as on a card.
+func maskDigits(s string) string {
+	b := []byte(s)
+	start, digits, group := 0, 0, 0
+	for i := range len(b) + 1 {
+		switch {
+		case digitAt(b, i):
+			digits++
+			group++
+			continue
+		case group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
+			group = 0
+			continue
+		case digits >= minCardDigits:
+			for j := start; j < i; j++ {
+				if digitAt(b, j) {
+					b[j] = '*'
+				}
+			}
+		}
+		start, digits, group = i+1, 0, 0
+	}
+	return string(b)
+}
+
+func digitAt(b []byte, i int) bool { return i < len(b) && b[i] >= '0' && b[i] <= '9' }
+
+// loggable returns a copy of a header that is safe for logs: some services echo the key,
+// or put what they log into a header.
+func loggable(h http.Header, key string) http.Header {
+	out := make(http.Header, len(h))
+	for name, values := range h {
+		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name) != name ||
+			key != "" && strings.Contains(strings.Join(values, "\n"), key) {
+			continue
+		}
+		out[name] = make([]string, len(values))
+		for i, v := range values {
+			out[name][i] = maskDigits(v)
+		}
+	}
+	return out
+}
+
+// maxRequestID bounds the service's request ID.
+const maxRequestID = 64
+
+func requestID(h http.Header, key string) string {
+	// Not by Get, which would canonicalize the names again.
+	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
+		values := h[name]
+		if len(values) == 0 {
+			continue
+		}
+		value := values[0]
+		if id := sanitise(strings.Map(visible, value), key); id != "" {
+			return id[:min(len(id), maxRequestID)]
+		}
+	}
+	return ""
+}
+
+// visible keeps visible ASCII.
+func visible(r rune) rune {
+	if r <= ' ' || r > '~' {
+		return -1
+	}
+	return r
+}
+
+// formatMasked writes s with the width and the flags of f, so that tables line up, and
+// ignores the verb.
+func formatMasked(f fmt.State, s string) {
+	fmt.Fprintf(f, fmt.FormatString(f, 's'), s)
+}
