@@ -17,7 +17,6 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
-	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivermigrate"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
@@ -88,9 +87,11 @@ func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate
 	if s.journal, err = sqljournal.New(journalDB, s.dialect); err != nil {
 		return s, err
 	}
-	var driver riverdriver.Driver[*sql.Tx] = riversqlite.New(s.db)
-	if s.dialect == sqljournal.PostgreSQL {
-		driver = riverdatabasesql.New(s.db)
+	var driver riverdriver.Driver[*sql.Tx] = riverdatabasesql.New(s.db)
+	if s.dialect == sqljournal.SQLite {
+		if driver, err = sqliteQueue(s.db); err != nil {
+			return s, err
+		}
 	}
 	if migrate {
 		if err := s.migrate(ctx, driver); err != nil {
