@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,29 +133,24 @@ func (s *service) supportDemo(ctx context.Context, out io.Writer, numbers []stri
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		ended := 0
-		for i, number := range numbers {
-			o, err := s.find(ctx, number)
-			if err != nil {
-				return err
+		left := 0
+		list, err := rows(ctx, s.db, func(o *order, scan scanner) error { return o.scan(scan) },
+			`SELECT `+columns+` FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`)
+		if err != nil {
+			return err
+		}
+		for _, o := range list {
+			i := slices.Index(numbers, o.Order)
+			if i < 0 {
+				continue // of an earlier run
 			}
-			if o.Ended() {
-				ended++
-				continue
-			}
-			found := resolution{Outcome: notExecuted, SendAgain: i%4 == 1, By: "support", Why: "looked into the ledger"}
-			if s.fake.Executions(operation, number) > 0 {
-				found.Outcome = executed
-			}
-			if o.State != unresolved {
-				continue
-			}
-			if _, err = s.resolve(ctx, number, found); err != nil && statusFor(err) != http.StatusConflict { // it is asked again
+			left++
+			if err := s.resolveDemo(ctx, o, i%4 == 1); err != nil {
 				return err
 			}
 		}
-		_ = bar.Set(ended) // a bar that cannot be drawn is no reason to stop
-		if ended == len(numbers) {
+		_ = bar.Set(len(numbers) - left) // a bar that cannot be drawn is no reason to stop
+		if left == 0 {
 			_ = bar.Finish()
 			return nil
 		}
@@ -164,6 +160,21 @@ func (s *service) supportDemo(ctx context.Context, out io.Writer, numbers []stri
 		case <-ticker.C:
 		}
 	}
+}
+
+func (s *service) resolveDemo(ctx context.Context, o order, again bool) error {
+	if o.State != unresolved {
+		return nil
+	}
+	found := resolution{Outcome: notExecuted, SendAgain: again, By: "support", Why: "looked into the ledger"}
+	if s.fake.Executions(operation, o.Order) > 0 {
+		found.Outcome = executed
+	}
+	_, err := s.resolve(ctx, o.Order, found)
+	if err != nil && statusFor(err) == http.StatusConflict { // too early: it is asked again
+		return nil
+	}
+	return err
 }
 
 var errDisagree = errors.New("orders and ledger disagree")

@@ -3,11 +3,12 @@
 package payouts
 
 import (
+	"bufio"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,28 +18,49 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 )
 
-// database is a schema of its own on a server that may be restarted: the one that
-// sqljournal/scripts/postgres starts.
+// database is a server of its own: one that others use is not to be restarted.
 type database struct {
-	source    string // with the schema
-	server    string
+	source    string
 	directory string // of the server's data
 	programs  string
+
+	script *exec.Cmd
+	hold   io.Closer // the server stops when it is closed
 }
 
-func openDatabase(ctx context.Context, server string) (*database, error) {
-	db, err := sql.Open("pgx", server)
+func startDatabase(ctx context.Context) (d *database, err error) {
+	d = new(database)
+	d.script = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join("..", "..", "..", "sqljournal", "scripts", "postgres"), //nolint:gosec // the repository's own
+		"sh", "-c", `echo "$CARDWIRE_TEST_POSTGRES"; cat`)
+	d.script.Stderr = os.Stderr
+	if d.hold, err = d.script.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := d.script.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
+	if err := d.script.Start(); err != nil {
+		return nil, err
+	}
+	if d.source, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting PostgreSQL: %w", err), d.stop())
+	}
+	d.source = strings.TrimSpace(d.source)
+	db, err := sql.Open("pgx", d.source)
+	if err != nil {
+		return nil, errors.Join(err, d.stop())
+	}
 	defer func() { _ = db.Close() }()
-	schema := "payouts_" + strings.ToLower(rand.Text())
-	d := &database{source: server + "&search_path=" + schema, server: server}
-	_, err1 := db.ExecContext(ctx, "CREATE SCHEMA "+schema)
-	err2 := db.QueryRowContext(ctx, `SHOW data_directory`).Scan(&d.directory)
-	err3 := db.QueryRowContext(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&d.programs)
-	return d, errors.Join(err1, err2, err3)
+	err = errors.Join(db.QueryRowContext(ctx, `SHOW data_directory`).Scan(&d.directory),
+		db.QueryRowContext(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&d.programs))
+	if err != nil {
+		err = errors.Join(err, d.stop())
+	}
+	return d, err
 }
+
+func (d *database) stop() error { return errors.Join(d.hold.Close(), d.script.Wait()) }
 
 // restart stops the server as a power cut would, and starts it again.
 func (d *database) restart(ctx context.Context) error {
@@ -62,6 +84,18 @@ func (d *database) restart(ctx context.Context) error {
 type row struct {
 	state, serviceID, journal string
 	closed                    bool
+}
+
+// unended returns how many orders have not ended, in one statement: they change places
+// between two.
+func (d *database) unended(ctx context.Context) (n int, err error) {
+	db, err := sql.Open("pgx", d.source)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.QueryRowContext(ctx, `SELECT count(*) FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`).Scan(&n)
+	return n, err
 }
 
 // rows returns all orders.

@@ -23,7 +23,6 @@ import (
 // Proof describes a run.
 type Proof struct {
 	Dir      string // for the program
-	Server   string // PostgreSQL's URL
 	Orders   int
 	Rate     int // orders a second
 	Restarts int // of PostgreSQL
@@ -105,7 +104,7 @@ func (w *world) open(ctx context.Context) (err error) {
 	if w.gateway, err = startGateway(ctx, w.service); err != nil {
 		return err
 	}
-	if w.database, err = openDatabase(ctx, w.Server); err != nil {
+	if w.database, err = startDatabase(ctx); err != nil {
 		return err
 	}
 	program, err := build(ctx, w.Dir)
@@ -137,6 +136,11 @@ func (w *world) close() (complaints []string) {
 	}
 	if w.service != nil {
 		w.service.Stop()
+	}
+	if w.database != nil {
+		if err := w.database.stop(); err != nil {
+			complaints = append(complaints, err.Error())
+		}
 	}
 	w.client.CloseIdleConnections()
 	return complaints
@@ -231,7 +235,8 @@ type listed struct {
 	ChangedAt time.Time `json:"changed_at"`
 }
 
-func (w *world) list(ctx context.Context, state string) (orders []listed, ok bool) {
+// list returns the orders in a state, or as many of them as a replica returned.
+func (w *world) list(ctx context.Context, state string) (orders []listed) {
 	var page struct {
 		Payouts []listed `json:"payouts"`
 	}
@@ -239,11 +244,11 @@ func (w *world) list(ctx context.Context, state string) (orders []listed, ok boo
 		status, text := w.request(ctx, "GET", "/payouts?state="+state+"&after="+after, "")
 		page.Payouts = nil
 		if status != http.StatusOK || json.Unmarshal(text, &page) != nil {
-			return nil, false
+			return orders
 		}
 		orders = append(orders, page.Payouts...)
 		if len(page.Payouts) < 100 {
-			return orders, true
+			return orders
 		}
 	}
 }
@@ -253,8 +258,7 @@ func (w *world) list(ctx context.Context, state string) (orders []listed, ok boo
 func (w *world) support(ctx context.Context) {
 	asked := map[string]int{}
 	for ctx.Err() == nil {
-		orders, _ := w.list(ctx, "unresolved")
-		for _, o := range orders {
+		for _, o := range w.list(ctx, "unresolved") {
 			if asked[o.Order]++; asked[o.Order] > int(dice(o.Order, 3)) {
 				w.resolve(ctx, o)
 			}
@@ -301,12 +305,11 @@ func (w *world) settle(ctx context.Context) error {
 	defer stop()
 	group.Go(func() { w.support(ctx) })
 	for {
-		left, all := 0, true
-		for _, state := range []string{"queued", "sending", "unresolved"} {
-			orders, ok := w.list(ctx, state)
-			left, all = left+len(orders), all && ok
+		left, err := w.database.unended(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
-		if all && left == 0 {
+		if err == nil && left == 0 {
 			w.result.Settling = time.Since(start)
 			return nil
 		}
