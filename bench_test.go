@@ -1,117 +1,56 @@
-package cardwire
+package cardwire_test
 
 import (
 	"context"
-	"net"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/measure"
-	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Each benchmark stands beside its baseline, which is named plain or bare: the
-// program scripts/bench compares the two.
+// Each benchmark is a whole call beside its baseline, which is named bare: what one
+// would write by hand. The program scripts/bench compares the two.
 
-// BenchmarkDecode compares decoding a response, its envelope and every quirk
-// included, with encoding/json into a plain struct.
-func BenchmarkDecode(b *testing.B) {
-	for _, tc := range []struct {
-		name  string
-		body  []byte
-		plain func([]byte) error
-		ours  func([]byte) error
-	}{
-		{"page=100", measure.CardPage(measure.UTF8, 1, 1, 100), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
-		{"page=100-php", measure.CardPage(measure.PHP, 1, 1, 100), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
-		{"page=1000", measure.CardPage(measure.UTF8, 1, 1, 1000), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
-		{"page=1000-php", measure.CardPage(measure.PHP, 1, 1, 1000), measure.PlainPage, decode(object(cardPageFields, wire.Whole))},
-		{"card", measure.SingleCard(measure.UTF8), measure.PlainCard, decode(object(cardFields, singleCard))},
-		{"card-php", measure.SingleCard(measure.PHP), measure.PlainCard, decode(object(cardFields, singleCard))},
-		{"bins=50", measure.BINs(measure.UTF8, 50), measure.PlainBINs, decode(rows(binFields))},
-		{"bins=50-php", measure.BINs(measure.PHP, 50), measure.PlainBINs, decode(rows(binFields))},
-	} {
-		b.Run(tc.name, func(b *testing.B) {
-			b.Run("plain", func(b *testing.B) {
-				b.SetBytes(int64(len(tc.body)))
-				measure.Loop(b, func() error { return tc.plain(tc.body) })
-			})
-			b.Run("cardwire", func(b *testing.B) {
-				b.SetBytes(int64(len(tc.body)))
-				measure.Loop(b, func() error { return tc.ours(tc.body) })
-			})
+// BenchmarkMemory compares calls to a service in memory with those of a bare
+// http.Client: what the client itself costs.
+//
+// What the list call of a hundred cards still allocates, by
+//
+//	go test -run '^$' -bench 'Memory/list-100$/cardwire' -memprofile mem.prof -memprofilerate 1 .
+//	go tool pprof -top -sample_index=alloc_space mem.prof
+//
+// is 798 objects of 94 kB in all. Three in four are amounts: two for each that differs
+// from those before it, for decimal.New makes a big.Int and its word, and there is no
+// other way into a decimal.Decimal. The rest are one string a card, from which all its
+// strings are cut, an address for most, the page's cards and 19 for the call. Of the
+// bytes, 57 kB are the cards themselves, 14 their strings, 12 amounts and 7 addresses.
+// Nothing is kept of the body: it is read into a buffer that the next call uses again.
+func BenchmarkMemory(b *testing.B) {
+	for _, w := range calls() {
+		b.Run(w.name, func(b *testing.B) {
+			hc := &http.Client{Transport: measure.Memory(w.body())}
+			w.compare(b, inMemory, hc, cardwire.WithHTTPClient(hc))
 		})
 	}
 }
 
-// decode does what a call does between the last byte of the response and its value.
-func decode[T any](read func(*wire.Codec, *T)) func([]byte) error {
-	return func(body []byte) error {
-		value := new(T)
-		c := wire.NewReader(body, false)
-		defer c.Release()
-		e := envelope{result: &resultOf[T]{operation[T]{read: read}, value}, success: true}
-		e.decode(c)
-		switch {
-		case c.Err() != nil:
-			return c.Err()
-		case e.mismatch != nil:
-			return e.mismatch
-		case !e.hasData:
-			return ErrUnreadable
-		}
-		return nil
-	}
-}
-
-// tiny and list are the two calls that are measured whole.
-var (
-	tiny = wholeCall{
-		name: "capacity", path: "/account/capacity", body: measure.Capacity(), plain: measure.PlainCapacity,
-		ours: func(ctx context.Context, c *Client) error {
-			_, err := c.CardCapacity(ctx)
-			return err
-		},
-	}
-	list = wholeCall{
-		name: "list", path: "/cards?limit=100", body: measure.CardPage(measure.UTF8, 1, 1, 100), plain: measure.PlainPage,
-		ours: func(ctx context.Context, c *Client) error {
-			_, err := c.ListCards(ctx, ListCardsParams{Limit: 100})
-			return err
-		},
-	}
-)
-
-type wholeCall struct {
-	name, path string
-	body       []byte
-	plain      func([]byte) error
-	ours       func(context.Context, *Client) error
-}
-
-// BenchmarkMemory compares whole calls to a service in memory with those of a
-// bare http.Client: what the client itself costs.
-//
-// What the list call of a hundred cards still allocates, by
-//
-//	go test -run '^$' -bench Memory/list/cardwire -memprofile mem.prof -memprofilerate 1 .
-//	go tool pprof -top -sample_index=alloc_space mem.prof
-//
-// is 776 objects of 95 kB in all. More than four in five are amounts: two for each
-// that differs from those before it, for decimal.New makes a big.Int and its word,
-// and there is no other way into a decimal.Decimal. The rest are one string a card,
-// from which all its strings are cut, a block for every four addresses, the page's
-// cards and 13 for the call. Of the bytes, 57 kB are the cards themselves, 14 their
-// strings, 13 amounts and 7 addresses. Nothing is kept of the body: it is read into a
-// buffer that the next call uses again.
-func BenchmarkMemory(b *testing.B) {
+// BenchmarkDoer is BenchmarkMemory through a doer that is no *http.Client. The bare
+// calls go through one all the same.
+func BenchmarkDoer(b *testing.B) {
 	for _, w := range []wholeCall{tiny, list} {
 		b.Run(w.name, func(b *testing.B) {
-			hc := &http.Client{Transport: measure.Memory(w.body)}
-			w.compare(b, "https://api.example.com/api/v1", hc, WithHTTPClient(hc))
+			doer := measure.Memory(w.body())
+			w.compare(b, inMemory, &http.Client{Transport: doer}, cardwire.WithHTTPClient(doer))
 		})
 	}
 }
@@ -121,13 +60,88 @@ func BenchmarkMemory(b *testing.B) {
 func BenchmarkLoopback(b *testing.B) {
 	for _, w := range []wholeCall{tiny, list} {
 		b.Run(w.name, func(b *testing.B) {
-			server, _ := serve(b, w.body)
+			server := serve(b, w.body())
 			w.compare(b, server, tuned(b))
 		})
 	}
 }
 
-func (w wholeCall) compare(b *testing.B, base string, hc *http.Client, opts ...Option) {
+// inMemory is the base URL of the service in memory.
+const inMemory = "https://api.example.com/api/v1"
+
+// wholeCall is a call and the response to it.
+type wholeCall struct {
+	name, path string
+	body       func() []byte // not kept: garbage is collected more often if there is less else
+	plain      func([]byte) error
+	ours       func(context.Context, *cardwire.Client) error
+}
+
+// The smallest call, and the usual one.
+var (
+	tiny = wholeCall{
+		name: "capacity", path: "/account/capacity", body: measure.Capacity, plain: measure.PlainCapacity,
+		ours: func(ctx context.Context, c *cardwire.Client) error {
+			_, err := c.CardCapacity(ctx)
+			return err
+		},
+	}
+	list = listCall("list-100", measure.Cards{}, 100, 100)
+)
+
+// calls are all calls that are measured in memory.
+func calls() []wholeCall {
+	all := []wholeCall{
+		tiny, listCall("list-1", measure.Cards{}, 1, 1), listCall("list-20", measure.Cards{}, 20, 20),
+		{
+			name: "card", path: "/cards/info?card_id=c000000000000006", body: func() []byte { return measure.SingleCard(measure.UTF8) }, plain: measure.PlainCard,
+			ours: func(ctx context.Context, c *cardwire.Client) error {
+				_, err := c.GetCard(ctx, "c000000000000006")
+				return err
+			},
+		},
+		binsCall("bins", measure.UTF8), binsCall("bins-php", measure.PHP),
+	}
+	for _, n := range []int{100, 1000} {
+		name := fmt.Sprintf("list-%d", n)
+		all = append(all,
+			listCall(name, measure.Cards{}, n, n),
+			listCall(name+"-without-limit", measure.Cards{}, n, 0),
+			listCall(name+"-distinct", measure.Cards{Distinct: true}, n, n),
+			listCall(name+"-long-first", measure.Cards{Long: 1}, n, n),
+			listCall(name+"-long-last", measure.Cards{Long: n}, n, n),
+			listCall(name+"-php", measure.Cards{Script: measure.PHP}, n, n),
+		)
+	}
+	return all
+}
+
+// listCall is a list of n cards; a limit of 0 is not sent.
+func listCall(name string, cards measure.Cards, n, limit int) wholeCall {
+	w := wholeCall{
+		name: name, path: "/cards", body: func() []byte { return cards.Page(1, 1, n) }, plain: measure.PlainPage,
+		ours: func(ctx context.Context, c *cardwire.Client) error {
+			_, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: limit})
+			return err
+		},
+	}
+	if limit > 0 {
+		w.path += fmt.Sprintf("?limit=%d", limit)
+	}
+	return w
+}
+
+func binsCall(name string, s measure.Script) wholeCall {
+	return wholeCall{
+		name: name, path: "/bins", body: func() []byte { return measure.BINs(s, 50) }, plain: measure.PlainBINs,
+		ours: func(ctx context.Context, c *cardwire.Client) error {
+			_, err := c.ListBINs(ctx)
+			return err
+		},
+	}
+}
+
+func (w wholeCall) compare(b *testing.B, base string, hc *http.Client, opts ...cardwire.Option) {
 	b.Run("bare", func(b *testing.B) {
 		measure.Loop(b, func() error { return measure.Bare(context.Background(), hc, base+w.path, w.plain) })
 	})
@@ -137,29 +151,51 @@ func (w wholeCall) compare(b *testing.B, base string, hc *http.Client, opts ...O
 	})
 }
 
+// Not parallel: memory is counted. Where nothing is copied and nothing is twice as large
+// as it need be, a page costs its cards and their strings, whatever it looks like.
+func TestAPageCostsTheSameInEveryShape(t *testing.T) {
+	memory := map[string]int{}
+	for _, w := range calls() {
+		if shape, ok := strings.CutPrefix(w.name, list.name); ok && !strings.HasPrefix(w.name, "list-1000") {
+			c, err := cardwire.New(inMemory, measure.Key, cardwire.WithHTTPClient(measure.Memory(w.body())))
+			require.NoError(t, err)
+			memory[shape] = measure.LeastBytes(func() { require.NoError(t, w.ours(t.Context(), c)) })
+		}
+	}
+	usual := memory[""]
+	assert.Less(t, usual, 100*(int(unsafe.Sizeof(cardwire.Card{}))+420))
+	const long, amounts = 4 << 10, 8 << 10 // of the long card's string, and of further amounts
+	for shape, more := range map[string]int{
+		"-without-limit": 0, "-distinct": amounts, "-long-first": long, "-long-last": long, "-php": 0,
+	} {
+		assert.LessOrEqual(t, memory[shape], usual+usual/50+more, shape)
+		assert.GreaterOrEqual(t, memory[shape], usual-usual/50, shape)
+	}
+}
+
 // goroutines is how many share one client in BenchmarkParallel.
 const goroutines = 64
 
 // BenchmarkParallel compares what many goroutines get out of one client with
-// what they get out of one bare http.Client, and counts the connections.
+// what they get out of one bare http.Client.
 func BenchmarkParallel(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
-		server, connections := serve(b, tiny.body)
+		server := serve(b, tiny.body())
 		hc := tuned(b)
-		share(b, connections, func() error {
+		share(b, func() error {
 			return measure.Bare(context.Background(), hc, server+tiny.path, tiny.plain)
 		})
 	})
 	b.Run("cardwire", func(b *testing.B) {
-		server, connections := serve(b, tiny.body)
+		server := serve(b, tiny.body())
 		c := clientAt(b, server)
-		share(b, connections, func() error { return tiny.ours(context.Background(), c) })
+		share(b, func() error { return tiny.ours(context.Background(), c) })
 	})
 }
 
 // share has the goroutines do op b.N times between them, once their
 // connections are there.
-func share(b *testing.B, connections *atomic.Int64, op func() error) {
+func share(b *testing.B, op func() error) {
 	b.Helper()
 	together(b, 4*goroutines, op)
 	b.ReportAllocs()
@@ -168,7 +204,6 @@ func share(b *testing.B, connections *atomic.Int64, op func() error) {
 	together(b, b.N, op)
 	b.StopTimer()
 	b.ReportMetric(float64(measure.CPU()-before)/float64(b.N), "cpu-ns/op")
-	b.ReportMetric(float64(connections.Load()), "connections")
 }
 
 func together(b *testing.B, times int, op func() error) {
@@ -188,22 +223,15 @@ func together(b *testing.B, times int, op func() error) {
 	running.Wait()
 }
 
-// serve responds to every request with body, and counts connections.
-func serve(b *testing.B, body []byte) (base string, connections *atomic.Int64) {
+// serve starts a service whose every response is body, and returns its base URL.
+func serve(b *testing.B, body []byte) (base string) {
 	b.Helper()
-	connections = new(atomic.Int64)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(body)
 	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	server.Start()
 	b.Cleanup(server.Close)
-	return server.URL + "/api/v1", connections
+	return server.URL + "/api/v1"
 }
 
 // tuned is a bare client that keeps as many connections as there are goroutines.
@@ -214,9 +242,9 @@ func tuned(b *testing.B) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func clientAt(b *testing.B, base string, opts ...Option) *Client {
+func clientAt(b *testing.B, base string, opts ...cardwire.Option) *cardwire.Client {
 	b.Helper()
-	c, err := New(base, measure.Key, opts...)
+	c, err := cardwire.New(base, measure.Key, opts...)
 	if err != nil {
 		b.Fatal(err)
 	}

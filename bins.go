@@ -13,8 +13,9 @@ import (
 )
 
 // BIN is a card product: what cards of a range of numbers can do and cost. Amounts are
-// in units of Currency, with the scale that was sent. What zero means for a limit or a
-// bound is undocumented.
+// in units of Currency, with the scale that was sent; null reads as zero, and is drift.
+// What zero means for a limit or a bound is undocumented. A flag that is sent as a number
+// is true unless it is 0; a number other than 0 and 1 is drift.
 type BIN struct {
 	// ID is the service's identifier, as in Card.BINID.
 	ID int64
@@ -125,9 +126,9 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "country", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Country) }},
 	{Name: "avs", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.AVS) }},
 	{Name: "3ds", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.ThreeDS) }},
-	{Name: "day_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.DayPurchaseLimit) }},
-	{Name: "single_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.SinglePurchaseLimit) }},
-	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.LifetimePurchaseLimit) }},
+	{Name: "day_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.DayPurchaseLimit) }},
+	{Name: "single_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.SinglePurchaseLimit) }},
+	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.LifetimePurchaseLimit) }},
 	{Name: "maintain", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Maintain) }},
 	{Name: "weigh", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.Weight) }},
 	{Name: "status", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Status) }},
@@ -145,8 +146,8 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "is_card_count_limited", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.CardCountLimited) }},
 	{Name: "business_mode", Value: func(c *wire.Codec, v *BIN) { c.Strings(&v.BusinessModes) }},
 	{Name: "auth_level", Value: func(c *wire.Codec, v *BIN) { c.Int(&v.AuthLevel) }},
-	{Name: "create_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CreateAmount) }},
-	{Name: "card_depost_fee", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CardDepositFee) }},
+	{Name: "create_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.CreateAmount) }},
+	{Name: "card_depost_fee", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.CardDepositFee) }},
 	{Name: "allow_create", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowCreate) }},
 	{Name: "allow_in", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowIn) }},
 	{Name: "allow_out", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowOut) }},
@@ -155,14 +156,14 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "allow_frozen", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowFrozen) }},
 	{Name: "allow_unfrozen", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowUnfrozen) }},
 	{Name: "allow_destory", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowDestroy) }},
-	{Name: "create_min_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CreateMinAmount) }},
-	{Name: "create_max_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.CreateMaxAmount) }},
-	{Name: "recharge_min_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RechargeMinAmount) }},
-	{Name: "recharge_max_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RechargeMaxAmount) }},
-	{Name: "withdraw_min_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.WithdrawMinAmount) }},
-	{Name: "withdraw_max_amount", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.WithdrawMaxAmount) }},
-	{Name: "refuse_times", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RefuseTimes) }},
-	{Name: "refuse_rate", Value: func(c *wire.Codec, v *BIN) { c.DecimalNumber(&v.RefuseRate) }},
+	{Name: "create_min_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.CreateMinAmount) }},
+	{Name: "create_max_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.CreateMaxAmount) }},
+	{Name: "recharge_min_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.RechargeMinAmount) }},
+	{Name: "recharge_max_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.RechargeMaxAmount) }},
+	{Name: "withdraw_min_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.WithdrawMinAmount) }},
+	{Name: "withdraw_max_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.WithdrawMaxAmount) }},
+	{Name: "refuse_times", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.RefuseTimes) }},
+	{Name: "refuse_rate", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.RefuseRate) }},
 	{Name: "scenes", Value: func(c *wire.Codec, v *BIN) { c.Strings(&v.Scenes) }},
 	{Name: "auth_requirement", Value: func(c *wire.Codec, v *BIN) {
 		wire.Object(c, &v.AuthRequirement, authRequirementFields, wire.Whole)
@@ -198,10 +199,10 @@ type FeeTier struct {
 }
 
 var feeTierFields = []wire.FieldOf[FeeTier]{
-	{Name: "fee", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.Fee) }},
-	{Name: "fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.FeeRate) }},
-	{Name: "extra_fee", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.ExtraFee) }},
-	{Name: "extra_fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.DecimalNumber(&v.ExtraFeeRate) }},
+	{Name: "fee", Value: func(c *wire.Codec, v *FeeTier) { c.LenientDecimal(&v.Fee) }},
+	{Name: "fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.LenientDecimal(&v.FeeRate) }},
+	{Name: "extra_fee", Value: func(c *wire.Codec, v *FeeTier) { c.LenientDecimal(&v.ExtraFee) }},
+	{Name: "extra_fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.LenientDecimal(&v.ExtraFeeRate) }},
 }
 
 // MarshalJSON returns the fees under the wire's names, without the range.
@@ -324,12 +325,15 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		if !c.Budget(sizeOfTier) {
 			return
 		}
-		t := FeeTier{Range: string(name)}
-		if t.split(); !t.Bounded {
+		if *tiers == nil {
+			*tiers = make([]FeeTier, 0, usualTiers)
+		}
+		*tiers = append(*tiers, FeeTier{Range: string(name)})
+		t := &(*tiers)[len(*tiers)-1]
+		if t.split(c, name); !t.Bounded {
 			c.Drift("unreadable range")
 		}
-		wire.Object(c, &t, feeTierFields, wire.Whole)
-		*tiers = append(*tiers, t)
+		wire.Object(c, t, feeTierFields, wire.Whole)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
 		switch {
@@ -342,14 +346,14 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 	})
 }
 
-// split reads Low and High from Range.
-func (t *FeeTier) split() {
-	low, high, found := bytes.Cut([]byte(t.Range), []byte("-"))
+// split reads Low and High from the bytes of Range.
+func (t *FeeTier) split(c *wire.Codec, text []byte) {
+	low, high, found := bytes.Cut(text, []byte("-"))
 	if !found {
 		return
 	}
-	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)
-	h, okHigh := wire.ParseDecimal(bytes.TrimSpace(high), false)
+	l, okLow := c.ParseDecimal(bytes.TrimSpace(low), false)
+	h, okHigh := c.ParseDecimal(bytes.TrimSpace(high), false)
 	if okLow && okHigh {
 		t.Low, t.High, t.Bounded = l, h, true
 	}
@@ -420,6 +424,9 @@ const (
 	sizeOfRaw  = 48
 	sizeOfTier = 160
 )
+
+// usualTiers is how many tiers get room at first.
+const usualTiers = 4
 
 func writeRaw(c *wire.Codec, raw json.RawMessage) {
 	if raw == nil {

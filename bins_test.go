@@ -2,6 +2,9 @@ package cardwire_test
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -120,6 +123,9 @@ func TestBINQuirks(t *testing.T) {
 		"other letter case":   {`"VISA"`, `"MasterCard"`, func(b *cardwire.BIN) { b.Network = "MasterCard" }, nil},
 		"null name":           {`"Travel"`, `null`, func(b *cardwire.BIN) { b.Name = "" }, []cardwire.Drift{{"data[].name", "null for string"}}},
 		"limit as text":       {`1000.5`, `"1000.50"`, func(b *cardwire.BIN) { b.DayPurchaseLimit = wiretest.Dec("1000.50") }, []cardwire.Drift{{"data[].day_purchase_limit", "string for number"}}},
+		"limit null":          {`1000.5`, `null`, func(b *cardwire.BIN) { b.DayPurchaseLimit = cardwire.BIN{}.DayPurchaseLimit }, []cardwire.Drift{{"data[].day_purchase_limit", "null for number"}}},
+		"fee null":            {`"fee":0.11`, `"fee":null`, func(b *cardwire.BIN) { b.ForeignFees[0].Fee = cardwire.FeeTier{}.Fee }, []cardwire.Drift{{"data[].foreign_fee_config.*.fee", "null for number"}}},
+		"flag 2":              {`"avs":1`, `"avs":2`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].avs", "flag other than 0 and 1"}}},
 		"limit missing":       {`"day_purchase_limit":1000.5,`, ``, func(b *cardwire.BIN) { b.DayPurchaseLimit = cardwire.BIN{}.DayPurchaseLimit }, []cardwire.Drift{{"data[].day_purchase_limit", "missing field"}}},
 		"boolean as a number": {`"maintain":true`, `"maintain":1`, func(*cardwire.BIN) {}, []cardwire.Drift{{"data[].maintain", "number for boolean"}}},
 		"boolean as 0":        {`"maintain":true`, `"maintain":0`, func(b *cardwire.BIN) { b.Maintain = false }, []cardwire.Drift{{"data[].maintain", "number for boolean"}}},
@@ -230,9 +236,8 @@ func TestUnreadableBINs(t *testing.T) {
 		"no BIN":                      {`"bin":"493193",`, ``, "data[].bin"},
 		"null BIN":                    {`"bin":"493193"`, `"bin":null`, "data[].bin"},
 		"empty BIN":                   {`"bin":"493193"`, `"bin":""`, "data[].bin"},
-		"null amount":                 {`1000.5`, `null`, "data[].day_purchase_limit"},
 		"amount no number":            {`1000.5`, `"much"`, "data[].day_purchase_limit"},
-		"null fee":                    {`"fee":0.11`, `"fee":null`, "data[].foreign_fee_config.*.fee"},
+		"fee no number":               {`"fee":0.11`, `"fee":{}`, "data[].foreign_fee_config.*.fee"},
 		"fees not empty as a list":    {wiretest.ForeignFees, `[{"fee":1}]`, "data[].foreign_fee_config[]"},
 		"fees null":                   {wiretest.ForeignFees, `null`, "data[].foreign_fee_config"},
 		"a range without fees":        {wiretest.ForeignFees, `{"10-99.99":[]}`, "data[].foreign_fee_config.*"},
@@ -277,6 +282,35 @@ func TestUnreadableBINs(t *testing.T) {
 			require.ErrorContains(t, err, "a field name appears twice")
 		})
 	}
+}
+
+// One amount that is null does not cost the whole list, whichever it is.
+func TestNoNullAmountMakesBINsUnreadable(t *testing.T) {
+	t.Parallel()
+	numbers := regexp.MustCompile(`"([a-z_]+)":[0-9.]+[,}]`).FindAllStringSubmatch(wiretest.BIN, -1)
+	noAmount := []string{"id", "avs", "weigh", "physical", "apple_pay", "google_wallet", "card_nums", "is_card_count_limited", "auth_level"}
+	tried := 0
+	for _, m := range numbers {
+		if slices.Contains(noAmount, m[1]) {
+			continue
+		}
+		tried++
+		withDrift, drifts := wiretest.Drifts()
+		with := func(value string) string {
+			return strings.Replace(wiretest.BIN, m[0], `"`+m[1]+`":`+value+m[0][len(m[0])-1:], 1)
+		}
+		list := wiretest.Success(`[` + with("null") + `,` + wiretest.Edited(t, wiretest.BIN, `"id":37`, `"id":38`) + `]`)
+		got, err := wiretest.Respond(t, wiretest.Anything, list, withDrift).ListBINs(t.Context())
+		require.NoError(t, err, m[1])
+		assert.Len(t, got, 2)
+		require.Len(t, *drifts, 1, m[1])
+		assert.Equal(t, "null for number", (*drifts)[0].Kind)
+		assert.Regexp(t, m[1]+"$", (*drifts)[0].Path)
+		encoded, err := got[0].MarshalJSON()
+		require.NoError(t, err)
+		assert.Equal(t, with("0"), string(encoded))
+	}
+	assert.Equal(t, 17, tried)
 }
 
 func TestListBINsKeepsTheOrder(t *testing.T) {
@@ -383,7 +417,7 @@ func TestBINTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
 		text string
 	}{
 		"BIN without id":      {&cardwire.BIN{}, `{"bin":"493193"}`},
-		"tier with a null":    {&cardwire.FeeTier{}, `{"fee":null}`},
+		"tier with a string":  {&cardwire.FeeTier{}, `{"fee":"x"}`},
 		"requirement a text":  {&cardwire.AuthRequirement{}, `"base"`},
 		"field with a repeat": {&cardwire.AuthField{}, `{"field":"idType","field":"idType"}`},
 	} {

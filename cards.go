@@ -111,7 +111,8 @@ type Card struct {
 	DestroyReason string
 	// Nickname is free text. ListCards only.
 	Nickname string
-	// Physical reports whether there is a physical card.
+	// Physical reports whether there is a physical card. It is true for any number but 0;
+	// one other than 0 and 1 is drift.
 	Physical bool
 	// PhysicalStatus is a number whose meaning is undocumented.
 	PhysicalStatus int
@@ -243,6 +244,19 @@ type CardOperation struct {
 	ID string
 	// ClientTransactionID is the identifier that was sent.
 	ClientTransactionID string
+}
+
+var cardOperationFields = []wire.FieldOf[CardOperation]{
+	{Name: "id", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ID) }},
+	{Name: "clientTransactionId", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ClientTransactionID) }},
+}
+
+// MarshalJSON returns the record as id and clientTransactionId.
+func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardOperationFields) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (v *CardOperation) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, cardOperationFields)
 }
 
 // GetCard returns a card, with number, CVV and expiry masked. It calls GET /cards/info.

@@ -163,6 +163,41 @@ func TestFreezeCardSendsTheReferenceThatItIsGiven(t *testing.T) {
 	wiretest.NoZeroField(t, got)
 }
 
+func TestACardOperationHasTheNamesOfTheWire(t *testing.T) {
+	t.Parallel()
+	const encoded = `{"id":"` + wiretest.OperationID + `","clientTransactionId":"` + wiretest.FreezeID + `"}`
+	want := cardwire.CardOperation{ID: wiretest.OperationID, ClientTransactionID: wiretest.FreezeID}
+	for _, v := range []any{want, &want} {
+		got, err := json.Marshal(v)
+		require.NoError(t, err)
+		assert.Equal(t, encoded, string(got))
+	}
+	var got cardwire.CardOperation
+	require.NoError(t, json.Unmarshal([]byte(encoded), &got))
+	assert.Equal(t, want, got)
+	err := json.Unmarshal([]byte(`{"id":{}}`), &got)
+	require.EqualError(t, err, "cardwire: cannot unmarshal CardOperation: id: expected a string")
+	assert.Equal(t, want, got)
+}
+
+// What a program keeps itself is not a response, and has no base URL.
+func TestAMalformedCardOfACacheIsNoResponse(t *testing.T) {
+	t.Parallel()
+	for cached, want := range map[string]string{
+		`{"id":"c1"}`:                  "cardwire: cannot unmarshal Card: available is missing",
+		`[]`:                           "cardwire: cannot unmarshal Card: expected an object",
+		`{"id":"c1","id":"c2"}`:        "cardwire: cannot unmarshal Card: not strict JSON: a field name appears twice",
+		`<!doctype html><html></html>`: "cardwire: cannot unmarshal Card: not strict JSON: HTML",
+		`{"id":"c1"`:                   "cardwire: cannot unmarshal Card: not strict JSON: it ends too early",
+	} {
+		err := new(cardwire.Card).UnmarshalJSON([]byte(cached))
+		require.EqualError(t, err, want, cached)
+		require.ErrorIs(t, err, cardwire.ErrUnreadable, cached)
+	}
+	err := new(cardwire.BIN).UnmarshalJSON([]byte(`{"id":1,"bin":""}`))
+	require.EqualError(t, err, "cardwire: cannot unmarshal BIN: bin: expected an identifier")
+}
+
 const uuid4 = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
 
 func TestFreezeCardMakesAReference(t *testing.T) {

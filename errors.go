@@ -38,7 +38,8 @@ var (
 	// is wrong, and never the request's own parameters: correct the program or its
 	// configuration. It is also an ErrInvalidParams.
 	ErrSetup error = setupError{}
-	// ErrUnreadable means that the response is not what the API promises.
+	// ErrUnreadable means that the response, or what an UnmarshalJSON was given, is not
+	// what the API promises.
 	ErrUnreadable = errors.New("cardwire: the response is unreadable")
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes, or
 	// 64 KiB as the response to a write.

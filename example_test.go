@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/wiretest"
 )
 
 var ctx = context.Background()
@@ -30,9 +33,7 @@ var ctx = context.Background()
 func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	overHTTP := cardwire.WithHTTPClient(&http.Client{Transport: service})
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, append(opts, overHTTP)...)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	return client
 }
 
@@ -50,19 +51,10 @@ func check(err error) {
 }
 
 // responding is a service with the same response to every request.
-type responding string
-
-func (body responding) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(string(body))), Request: r,
-	}, nil
-}
+func responding(body string) http.RoundTripper { return wiretest.Always(http.StatusOK, body) }
 
 // roundTrip is a transport made of a function.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+type roundTrip = wiretest.RoundTripper
 
 // textLogger logs without what differs from run to run.
 func textLogger() *slog.Logger {
@@ -455,6 +447,52 @@ func ExampleClient_UploadImage() {
 	// Output:
 	// true 11
 	// true
+}
+
+// Identity images for a new card: what its BIN requires, an upload for each, and the
+// operation that creates the card. The API names that one but does not specify it: its
+// path and its fields are made up here.
+func Example_identityImages() {
+	service, client := fake()
+	service.Handle(http.MethodPost, "/cards/create", func(r *http.Request) (int, string, any) {
+		return 200, "success", map[string]any{"images": r.FormValue("idFrontAttachmentKey") != "" && r.FormValue("selfieAttachmentKey") != ""}
+	})
+
+	bins, err := client.ListBINs(ctx)
+	check(err)
+	bin := bins[slices.IndexFunc(bins, func(b cardwire.BIN) bool { return b.AuthRequirement.Level == cardwire.AuthLevelAdvanced })]
+
+	images := map[string]cardwire.UploadImageParams{
+		cardwire.AuthFieldIDFrontAttachment: cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\n...")),
+		cardwire.AuthFieldSelfieAttachment:  cardwire.ImageBytes("selfie.png", []byte("\x89PNG\r\n\x1a\n...")),
+	}
+	identity := map[string]string{cardwire.AuthFieldIDType: "passport"}
+	for _, field := range bin.AuthRequirement.Missing(identity) {
+		image, ok := images[field]
+		if !ok {
+			fmt.Println("ask the cardholder for", field)
+			return
+		}
+		uploaded, err := client.UploadImage(ctx, image)
+		check(err)
+		fmt.Println("uploaded", field)
+		identity[field] = uploaded.AttachmentKey
+	}
+	fmt.Println("missing", bin.AuthRequirement.Missing(identity))
+
+	form := url.Values{"bin_id": {strconv.FormatInt(bin.ID, 10)}}
+	for field, value := range identity {
+		form.Set(field, value)
+	}
+	created, err := cardwire.Call[struct{ Images bool }](ctx, client, cardwire.Request{
+		Op: "CreateCard", Method: http.MethodPost, Path: "/cards/create", Form: form, Reference: "card-order-1",
+	})
+	fmt.Println(cardwire.NextStep(err), "with both images:", created.Images)
+	// Output:
+	// uploaded idFrontAttachmentKey
+	// uploaded selfieAttachmentKey
+	// missing []
+	// done with both images: true
 }
 
 // Operations that the API names but does not specify, with the same outcomes as the

@@ -180,7 +180,8 @@ func WithProfile(set func(*Profile)) Option {
 
 // WithMaskedCards masks the card numbers and CVVs of responses as they are decoded, for
 // programs that must never have them in memory. Response.RevealBody then returns nil.
-// It does not mask what [Call] decodes into a caller-supplied type.
+// Of what [Call] decodes it masks this package's types, also within others; strings of a
+// caller-supplied type stay as they were sent.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }

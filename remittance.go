@@ -476,8 +476,8 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		c.Map(func(name []byte) { fresh.read(c, own, name) })
 	}
 	c.End()
-	if err := c.Err(); err != nil {
-		return &detailError{ErrUnreadable, err.Error()}
+	if err := cannotUnmarshal[TransferParams](c.Err()); err != nil {
+		return err
 	}
 	if null {
 		return nil

@@ -203,6 +203,8 @@ func readAny[T any](c *wire.Codec, v *T) {
 	case data == nil:
 	case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
 		c.Fail("a value that can be decoded into the type parameter of Call")
+	case c.Masking:
+		maskCards(reflect.ValueOf(v).Elem(), 0)
 	}
 }
 
@@ -212,6 +214,69 @@ func nillable[T any]() bool {
 		return true
 	}
 	return false
+}
+
+// maxMasking bounds how deep maskCards looks: a caller's type may contain itself.
+const maxMasking = 1000
+
+// maskCards masks the numbers and CVVs that encoding/json has put into v, which can be
+// set, and into what it contains or points to. What a caller's own UnmarshalJSON keeps
+// in unexported fields is out of reach.
+func maskCards(v reflect.Value, depth int) {
+	if depth > maxMasking {
+		return
+	}
+	if v.CanSet() {
+		switch secret := v.Addr().Interface().(type) {
+		case *CardNumber:
+			*secret = secret.masked()
+			return
+		case *CVV:
+			*secret = secret.masked()
+			return
+		}
+	} else if v.Kind() != reflect.Struct { // one that is embedded may have exported fields
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			maskCards(v.Elem(), depth+1)
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			v.Set(maskedCopy(v.Elem(), depth+1))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			maskCards(v.Field(i), depth+1)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			maskCards(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		maskMap(v, depth+1)
+	}
+}
+
+// maskMap masks values and keys, neither of which can be set in place.
+func maskMap(v reflect.Value, depth int) {
+	if v.IsNil() {
+		return
+	}
+	all := reflect.MakeMapWithSize(v.Type(), v.Len())
+	for entry := v.MapRange(); entry.Next(); {
+		all.SetMapIndex(maskedCopy(entry.Key(), depth), maskedCopy(entry.Value(), depth))
+	}
+	v.Set(all)
+}
+
+func maskedCopy(v reflect.Value, depth int) reflect.Value {
+	fresh := reflect.New(v.Type()).Elem()
+	fresh.Set(v)
+	maskCards(fresh, depth)
+	return fresh
 }
 
 // CallOption configures one call.

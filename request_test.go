@@ -506,3 +506,64 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 		})
 	}
 }
+
+// kept is a type of a caller's that has this package's types in every way in which
+// encoding/json fills them.
+type kept struct {
+	Card    cardwire.Card
+	Pointer *cardwire.Card
+	List    []cardwire.Card
+	Pair    [2]cardwire.CVV
+	ByName  map[string]cardwire.CardNumber
+	ByOwner map[string]*cardwire.Card
+	Counts  map[cardwire.CardNumber]int
+	Any     any
+	Page    struct {
+		Cards []struct{ Number cardwire.CardNumber }
+	}
+	unset *cardwire.Card
+	keptSecrets
+}
+
+type keptSecrets struct{ Secrets cardwire.CardSecrets }
+
+func TestCallMasksTypesOfThisPackage(t *testing.T) {
+	t.Parallel()
+	const number = "4931930000001234"
+	mine := wiretest.Success(`{"Card":` + wiretest.ListedCard + `,"Pointer":` + wiretest.ListedCard + `,"List":[` + wiretest.ListedCard + `],` +
+		`"ByName":{"a":"` + number + `"},"ByOwner":{"a":` + wiretest.ListedCard + `},"Counts":{"` + number + `":2},` +
+		`"Any":{"card_no":"***"},"Page":{"Cards":[{"Number":"` + number + `"},{"Number":"493193******1234"}]},` +
+		`"Secrets":` + wiretest.Edited(t, wiretest.CardSecrets, `493193******1234`, number) + `}`)
+	request := cardwire.Request{Op: "Cards", Method: "GET", Path: "/cards/mine"}
+
+	got, err := cardwire.Call[kept](t.Context(), wiretest.Respond(t, wiretest.Anything, mine, cardwire.WithMaskedCards()), request)
+	require.NoError(t, err)
+	mask := wiretest.CardNumber(t, "493193******1234")
+	for name, card := range map[string]cardwire.Card{"a field": got.Card, "a pointer": *got.Pointer, "a list": got.List[0], "a map": *got.ByOwner["a"]} {
+		assert.Equal(t, mask, card.Number, name)
+		assert.Equal(t, "***", card.CVV.Reveal(), name)
+		assert.Equal(t, "card-1", card.ID, name)
+		assert.Equal(t, wiretest.Dec("123.450"), card.Available, name)
+	}
+	assert.Equal(t, map[string]cardwire.CardNumber{"a": mask}, got.ByName)
+	assert.Equal(t, map[cardwire.CardNumber]int{mask: 2}, got.Counts)
+	assert.Equal(t, mask, got.Page.Cards[0].Number)
+	assert.Equal(t, mask, got.Page.Cards[1].Number)
+	assert.Equal(t, mask, got.Secrets.Number)
+	assert.Equal(t, "q83vAQ==", got.Secrets.PAN.Reveal())
+	assert.Equal(t, map[string]any{"card_no": "***"}, got.Any)
+	assert.Zero(t, got.Pair)
+	assert.Nil(t, got.unset)
+
+	for _, masked := range []bool{false, true} {
+		var opts []cardwire.Option
+		if masked {
+			opts = append(opts, cardwire.WithMaskedCards())
+		}
+		client := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+wiretest.ListedCard+`]`), opts...)
+		cards, err := cardwire.Call[[]*cardwire.Card](t.Context(), client, request)
+		require.NoError(t, err)
+		assert.Equal(t, masked, cards[0].Number.IsMasked())
+		assert.Equal(t, masked, cards[0].CVV.IsMasked())
+	}
+}

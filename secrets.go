@@ -282,9 +282,14 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		return
 	}
 	if *n = sealNumber(text); c.Masking {
-		mask := n.mask()
-		*n = sealNumber(mask[:n.n])
+		*n = n.masked()
 	}
+}
+
+// masked returns the number without the digits that Masked hides.
+func (n CardNumber) masked() CardNumber {
+	mask := n.mask()
+	return sealNumber(mask[:n.n])
 }
 
 func cvvValue(c *wire.Codec, v *CVV) {
@@ -298,9 +303,11 @@ func cvvValue(c *wire.Codec, v *CVV) {
 		return
 	}
 	if *v = sealCVV(text); c.Masking {
-		*v = sealCVV([]byte(v.String()))
+		*v = v.masked()
 	}
 }
+
+func (v CVV) masked() CVV { return sealCVV([]byte(v.String())) }
 
 func panValue(c *wire.Codec, p *EncryptedPAN) {
 	if c.Writing() {
@@ -479,5 +486,5 @@ func visible(r rune) rune {
 // formatMasked writes s with the width and the flags of f, so that tables line up, and
 // ignores the verb.
 func formatMasked(f fmt.State, s string) {
-	fmt.Fprintf(f, fmt.FormatString(f, 's'), s)
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f keeps its own errors
 }

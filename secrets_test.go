@@ -226,7 +226,7 @@ func TestScrambledFieldsOfACard(t *testing.T) {
 		var card Card
 		err := json.Unmarshal([]byte(cardWith(field)), &card)
 		require.ErrorIs(t, err, ErrUnreadable, field)
-		assert.EqualError(t, err, "cardwire: the response is unreadable: "+want, field)
+		assert.EqualError(t, err, "cardwire: cannot unmarshal Card: "+want, field)
 		assert.Zero(t, card, field)
 	}
 }

@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -258,8 +259,20 @@ func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	if v == nil {
 		return errNilReceiver
 	}
-	if err := wire.Unmarshal(data, v, fields); err != nil {
-		return &detailError{ErrUnreadable, err.Error()}
-	}
-	return nil
+	err, _ := errors.AsType[*wire.Error](wire.Unmarshal(data, v, fields))
+	return cannotUnmarshal[T](err)
 }
+
+// cannotUnmarshal is the error of an UnmarshalJSON, or nil. What it reads need not be a
+// response, and may come from a cache.
+func cannotUnmarshal[T any](err *wire.Error) error {
+	if err == nil {
+		return nil
+	}
+	return &unmarshalError{reflect.TypeFor[T]().Name() + ": " + err.Detail()}
+}
+
+type unmarshalError struct{ detail string }
+
+func (e *unmarshalError) Error() string { return "cardwire: cannot unmarshal " + e.detail }
+func (e *unmarshalError) Unwrap() error { return ErrUnreadable }

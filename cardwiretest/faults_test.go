@@ -6,16 +6,24 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
@@ -404,4 +412,114 @@ func TestServerCloses(t *testing.T) {
 			t.Errorf("executed %d times", n)
 		}
 	})
+}
+
+// The package's documentation has what a client makes of each kind of fault.
+func TestTableOfFaults(t *testing.T) {
+	source, err := os.ReadFile("service.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, line := range strings.Split(string(source), "\n") {
+		if row, ok := strings.CutPrefix(line, "//\tFault"); ok {
+			got = append(got, "Fault"+strings.Join(strings.Fields(row), " "))
+		}
+	}
+	var want []string
+	for kind, name := range kindsOfFaults(t) {
+		f := cardwiretest.Fault{Kind: cardwiretest.FaultKind(kind)}
+		want = append(want, name+" "+consequence(t, f))
+	}
+	for name, f := range map[string]cardwiretest.Fault{
+		"FaultStatus, Status: 401": {Status: 401}, "FaultStatus, Status: 422": {Status: 422},
+		"FaultCode, Code: 422": {Kind: cardwiretest.FaultCode, Code: 422},
+	} {
+		want = append(want, name+" "+consequence(t, f))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the table has\n%s\ninstead of\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// kindsOfFaults returns the names of the constants, each at its value.
+func kindsOfFaults(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "faults.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		block, ok := d.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST || block.Specs[0].(*ast.ValueSpec).Names[0].Name != "FaultStatus" {
+			continue
+		}
+		for _, spec := range block.Specs {
+			names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
+		}
+	}
+	return names
+}
+
+// consequence is the outcome and the step of a call that meets the fault, whether it is
+// executed or not.
+func consequence(t *testing.T, f cardwiretest.Fault) string {
+	t.Helper()
+	seen := ""
+	for _, executed := range []bool{false, true} {
+		f.Executed = executed
+		one := afterFault(t, f)
+		if executed && one != seen {
+			t.Errorf("%v: %s if it was executed, and otherwise %s", f.Kind, one, seen)
+		}
+		seen = one
+	}
+	return seen
+}
+
+func afterFault(t *testing.T, f cardwiretest.Fault) (consequence string) {
+	t.Helper()
+	switch f.Kind {
+	case cardwiretest.FaultHang, cardwiretest.FaultLateAfterHang: // until the call's timeout
+		synctest.Test(t, func(t *testing.T) {
+			client, service := cardwiretest.NewClient(t)
+			consequence = faultyCall(t, client, service, f)
+			time.Sleep(time.Minute) // what comes late has come
+		})
+		return consequence
+	}
+	server := cardwiretest.NewServer(t)
+	return faultyCall(t, server.Client(), server.Service, f)
+}
+
+func faultyCall(t *testing.T, client *cardwire.Client, service *cardwiretest.Service, f cardwiretest.Fault) string {
+	t.Helper()
+	call := func() error {
+		service.Fail("CreateTransfer", f, 1)
+		_, err := client.CreateTransfer(t.Context(), cardwire.TransferParams{
+			MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("25.00"),
+		})
+		return err
+	}
+	switch f.Kind {
+	case cardwiretest.FaultRepeatedPage, cardwiretest.FaultIgnoredPage, cardwiretest.FaultIgnoredFilter:
+		call = func() error {
+			service.Fail("ListCards", f, -1)
+			for _, err := range client.AllCards(t.Context(), cardwire.ListCardsParams{Limit: 2, Status: new(cardwire.CardActive)}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	err := call()
+	outcome := cardwire.OutcomeExecuted
+	var failure *cardwire.Error
+	if errors.As(err, &failure) {
+		outcome = failure.Outcome
+	}
+	return outcome.String() + " " + cardwire.NextStep(err).String()
 }

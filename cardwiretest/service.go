@@ -38,6 +38,45 @@
 //	422  a field that is missing, unknown, duplicate or malformed, or an operation
 //	     that the state does not allow
 //
+// # Faults
+//
+// What CreateTransfer returns after each kind of fault, and which step
+// [cardwire.NextStep] then returns. It is the same whether the service has executed the
+// transfer or not: the client cannot tell. The three kinds that concern pages are of
+// ListCards, and succeed but for cardwire.ErrParameterIgnored. After any other failed
+// read the step is retry.
+//
+//	fault                     outcome   step
+//	FaultStatus               unknown   reconcile
+//	FaultStatus, Status: 401  refused   retry
+//	FaultStatus, Status: 422  refused   fail
+//	FaultHTML                 unknown   reconcile
+//	FaultCode                 unknown   reconcile
+//	FaultCode, Code: 422      refused   fail
+//	FaultRateLimited          refused   retry
+//	FaultReset                unknown   reconcile
+//	FaultClosed               unknown   reconcile
+//	FaultHang                 unknown   reconcile
+//	FaultLateAfterHang        unknown   reconcile
+//	FaultLateAfterClose       unknown   reconcile
+//	FaultTruncated            unknown   reconcile
+//	FaultGarbage              unknown   reconcile
+//	FaultNotHTTP              unknown   reconcile
+//	FaultEmpty                unknown   reconcile
+//	FaultSlowDrip             executed  done
+//	FaultRepeatedPage         executed  retry
+//	FaultIgnoredPage          executed  retry
+//	FaultIgnoredFilter        executed  retry
+//	FaultRedirectSelf         unknown   reconcile
+//	FaultRedirectElsewhere    unknown   reconcile
+//	FaultRedirectDead         unknown   reconcile
+//	FaultWrongData            unknown   reconcile
+//	FaultDuplicateMembers     unknown   reconcile
+//	FaultOversize             unknown   reconcile
+//	FaultGzipBomb             unknown   reconcile
+//	FaultHeaderFlood          unknown   reconcile
+//	FaultOtherAnswer          unknown   reconcile
+//
 // # What is undocumented
 //
 // The fake has to choose; a real service may choose otherwise. Pages list the oldest

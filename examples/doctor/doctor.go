@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -32,12 +36,14 @@ type finding struct {
 // doctor examines a service.
 type doctor struct {
 	connect  func(...cardwire.Option) (*cardwire.Client, error)
+	baseURL  string           // of the environment; "": the fake service's
 	profile  cardwire.Profile // as far as it is known by now
 	secrets  bool
 	whole    *cardwire.CardPage // the first page of all cards
 	drift    map[string][]string
 	findings []finding
 	settings []string // Go statements about a Profile p
+	obstacle error    // why nothing could be examined; nil: it could
 }
 
 func (d *doctor) healthy() bool {
@@ -54,9 +60,11 @@ func (d *doctor) examine(ctx context.Context) error {
 	// The doctor judges the responses itself.
 	d.profile.TrustReplies = true
 	d.drift = map[string][]string{}
-	whole, err := d.list(ctx, d.profile, cardwire.ListCardsParams{})
-	if errors.Is(err, cardwire.ErrUnauthorized) {
-		return fmt.Errorf("the service does not accept the key: %w", err)
+	var response cardwire.Response
+	whole, err := d.list(ctx, d.profile, cardwire.ListCardsParams{}, cardwire.WithResponse(&response))
+	if d.findings = d.obstacles(err, response.RevealBody()); len(d.findings) > 0 {
+		d.obstacle = err
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("the cards cannot be listed: %w", err)
@@ -76,6 +84,44 @@ func (d *doctor) examine(ctx context.Context) error {
 	return nil
 }
 
+// obstacles returns what keeps every call from its response, if that is to be configured.
+func (d *doctor) obstacles(err error, body []byte) (list []finding) {
+	if err == nil {
+		return nil
+	}
+	add := func(what, assumed, advice string) { list = append(list, finding{what, assumed, contradicted, advice}) }
+	failure, _ := errors.AsType[*cardwire.Error](err)
+	responded := failure != nil && failure.HTTPStatus != 0
+	if d.baseURL != "" && responded && !strings.HasSuffix(strings.TrimSuffix(d.baseURL, "/"), "/api/v1") {
+		add("base URL", "ends in /api/v1", "it does not: set CARDWIRE_BASE_URL to the service's address followed by /api/v1")
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
+		add("response", "JSON", "it is an HTML page: from a proxy? Set HTTPS_PROXY or NO_PROXY, or correct CARDWIRE_BASE_URL")
+	}
+	switch {
+	case errors.Is(err, cardwire.ErrSetup):
+		add("environment", "valid", "correct CARDWIRE_BASE_URL or CARDWIRE_API_KEY")
+	case errors.Is(err, cardwire.ErrUnauthorized):
+		add("API key", "accepted", "it is not: set CARDWIRE_API_KEY to a key from this service's console")
+	case errors.Is(err, cardwire.ErrRedirect):
+		add("response", "no redirect", "it is one: correct CARDWIRE_BASE_URL, or sign in at the proxy")
+	case is[x509.UnknownAuthorityError](err):
+		add("certificate", "trusted", "it is not: behind a proxy set SSL_CERT_FILE to a file with its CA, or RootCAs by cardwire.WithTransport")
+	case is[x509.HostnameError](err):
+		add("certificate", "of this host", "it is another host's: correct CARDWIRE_BASE_URL")
+	case is[*tls.CertificateVerificationError](err):
+		add("certificate", "valid", "it is not: check this machine's clock, then ask the service's support")
+	case is[*net.DNSError](err):
+		add("base URL", "a host", "its name cannot be looked up: correct CARDWIRE_BASE_URL, or check the network")
+	}
+	return list
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // beyondReading are the assumptions that no read can confirm or contradict.
 var beyondReading = []finding{
 	{what: "RetryAction", assumed: `"retry"`, advice: "ask for the value of type that retries"},
@@ -88,19 +134,19 @@ var beyondReading = []finding{
 
 // parameter is a query parameter whose name is undocumented.
 type parameter struct {
-	field   string
-	name    func(*cardwire.Profile) *string
-	likely  []string
-	honours func(context.Context, *doctor, cardwire.Profile) (verdict, error)
+	field  string
+	name   func(*cardwire.Profile) *string
+	likely []string
+	honors func(context.Context, *doctor, cardwire.Profile) (verdict, error)
 }
 
 // verdict is what one try of a name proves.
 type verdict int
 
 const (
-	ignored  verdict = iota // or refused
-	honoured                // only a service that knows the name responds so
-	unknown                 // no response could tell
+	ignored verdict = iota // or refused
+	honored                // only a service that knows the name responds so
+	unknown                // no response could tell
 )
 
 // parameters come in the order in which later ones need earlier ones.
@@ -162,7 +208,7 @@ var parameters = []parameter{
 }
 
 // parameter tries the assumed name and then the likely ones, and keeps the first
-// that is honoured.
+// that is honored.
 func (d *doctor) parameter(ctx context.Context, p parameter) error {
 	assumed := *p.name(&d.profile)
 	names := p.likely
@@ -172,19 +218,19 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 	for _, name := range names {
 		profile := d.profile
 		*p.name(&profile) = name
-		seen, err := p.honours(ctx, d, profile)
+		seen, err := p.honors(ctx, d, profile)
 		switch {
 		case err != nil:
 			return fmt.Errorf("the examination cannot go on: %w", err)
 		case seen == unknown:
 			d.find(p.field, quoted(assumed), unchecked, "there are too few cards, or they are too much alike, to tell")
 			return nil
-		case seen == honoured:
+		case seen == honored:
 			d.found(p, assumed, name)
 			return nil
 		}
 	}
-	advice := fmt.Sprintf("ask for the name: none of %d likely ones is honoured", len(names))
+	advice := fmt.Sprintf("ask for the name: none of %d likely ones is honored", len(names))
 	if assumed == "" {
 		d.find(p.field, quoted(assumed), unchecked, advice)
 		return nil
@@ -217,13 +263,13 @@ func quoted(name string) string {
 }
 
 // list asks for a page with the names of a profile.
-func (d *doctor) list(ctx context.Context, profile cardwire.Profile, p cardwire.ListCardsParams) (*cardwire.CardPage, error) {
+func (d *doctor) list(ctx context.Context, profile cardwire.Profile, p cardwire.ListCardsParams, opts ...cardwire.CallOption) (*cardwire.CardPage, error) {
 	client, err := d.client(profile)
 	if err != nil {
 		return nil, err
 	}
 	defer client.CloseIdleConnections()
-	return client.ListCards(ctx, p)
+	return client.ListCards(ctx, p, opts...)
 }
 
 // client returns one that keeps what drifts.
@@ -258,7 +304,7 @@ func limitHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (ve
 	if err != nil || len(page.Cards) != 1 {
 		return ignored, tried(err)
 	}
-	return honoured, nil
+	return honored, nil
 }
 
 func pageHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
@@ -273,7 +319,7 @@ func pageHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (ver
 	if err != nil || page.CurrentPage != 2 || len(page.Cards) == 0 || page.Cards[0].ID == d.whole.Cards[0].ID {
 		return ignored, tried(err)
 	}
-	return honoured, nil
+	return honored, nil
 }
 
 func statusHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
@@ -289,7 +335,7 @@ func statusHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (v
 		slices.ContainsFunc(page.Cards, func(c cardwire.Card) bool { return c.Status != other }) {
 		return ignored, tried(err)
 	}
-	return honoured, nil
+	return honored, nil
 }
 
 func binHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
@@ -305,7 +351,7 @@ func binHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verd
 	if err != nil || page.Total >= d.whole.Total || slices.ContainsFunc(page.Cards, another) {
 		return ignored, tried(err)
 	}
-	return honoured, nil
+	return honored, nil
 }
 
 // narrows tries a filter whose effect is visible in no card: one that lets none
@@ -323,7 +369,7 @@ func narrows(set func(p *cardwire.ListCardsParams, none bool)) func(context.Cont
 				return ignored, tried(err)
 			}
 		}
-		return honoured, nil
+		return honored, nil
 	}
 }
 
@@ -349,7 +395,7 @@ func idHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdi
 	if err != nil || card.ID != id {
 		return ignored, tried(err)
 	}
-	return honoured, nil
+	return honored, nil
 }
 
 // responses compares the response to each read with the API document.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -51,7 +54,7 @@ func TestAServiceAsAssumed(t *testing.T) {
 		`PageParam "page" confirmed`,
 		`StatusParam "status" confirmed`,
 		`CardBINParam "card_bin" confirmed`,
-		`CreatedFromParam no name cannot be checked ask for the name: none of 11 likely ones is honoured`,
+		`CreatedFromParam no name cannot be checked ask for the name: none of 11 likely ones is honored`,
 		`CardIDParam "id" confirmed`,
 		`response to ListCards the API's documented`,
 		`response to GetCard the API's documented`,
@@ -145,7 +148,7 @@ func TestANameThatNobodyWouldGuess(t *testing.T) {
 	server := cardwiretest.NewServer(t, cardwiretest.WithProfile(profileOf("limit", "seite", "status", "card_bin", "id")))
 	healthy, report := visit(t, server.URL, server.Key)
 	assert.False(t, healthy)
-	assert.Contains(t, report, `PageParam "page" contradicted ask for the name: none of 8 likely ones is honoured`+"\n")
+	assert.Contains(t, report, `PageParam "page" contradicted ask for the name: none of 8 likely ones is honored`+"\n")
 	assert.True(t, strings.HasSuffix(report, `cardwire.WithProfile(func(p *cardwire.Profile) { p.PageParam = "" })`+"\n"), report)
 }
 
@@ -178,7 +181,6 @@ func TestWhatEndsTheExamination(t *testing.T) {
 		fail *cardwiretest.Fault
 		want string
 	}{
-		"a wrong key":       {key: "sk-wrong", want: "the service does not accept the key"},
 		"an argument":       {key: server.Key, args: []string{"now"}, want: `unexpected argument "now"`},
 		"too many requests": {key: server.Key, fail: &cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"}, want: "the cards cannot be listed"},
 		"no time":           {key: server.Key, args: []string{"-timeout", "1ns"}, want: "the cards cannot be listed"},
@@ -193,6 +195,81 @@ func TestWhatEndsTheExamination(t *testing.T) {
 			require.ErrorContains(t, err, tc.want)
 			assert.Empty(t, out.String())
 		})
+	}
+}
+
+// What keeps every call from its response is found, with what to set.
+func TestObstacles(t *testing.T) {
+	service := cardwiretest.NewServer(t)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "\n<!doctype html><title>Sign in to the network</title>")
+	}))
+	t.Cleanup(page.Close)
+	elsewhere := httptest.NewServer(http.RedirectHandler("/login", http.StatusFound))
+	t.Cleanup(elsewhere.Close)
+	private := httptest.NewUnstartedServer(http.NotFoundHandler())
+	private.Config.ErrorLog = log.New(io.Discard, "", 0)
+	private.StartTLS()
+	t.Cleanup(private.Close)
+	const (
+		noSuffix = "base URL ends in /api/v1 contradicted it does not: set CARDWIRE_BASE_URL to the service's address followed by /api/v1\n"
+		html     = "response JSON contradicted it is an HTML page: from a proxy? Set HTTPS_PROXY or NO_PROXY, or correct CARDWIRE_BASE_URL\n"
+	)
+	for name, tc := range map[string]struct {
+		baseURL, key string
+		want         []string
+		not          string
+	}{
+		"no path":            {strings.TrimSuffix(service.URL, "/api/v1"), service.Key, []string{noSuffix}, "HTML"},
+		"another version":    {strings.TrimSuffix(service.URL, "1") + "2/", service.Key, []string{noSuffix}, "HTML"},
+		"a page":             {page.URL + "/api/v1/", service.Key, []string{html}, "base URL"},
+		"a page and no path": {page.URL, service.Key, []string{noSuffix + html}, "certificate"},
+		"a certificate": {private.URL + "/api/v1", service.Key, []string{
+			"certificate trusted contradicted it is not: behind a proxy set SSL_CERT_FILE to a file with its CA, or RootCAs by cardwire.WithTransport\n",
+		}, "base URL"},
+		"a redirect":  {elsewhere.URL + "/api/v1", service.Key, []string{"response no redirect contradicted it is one: correct CARDWIRE_BASE_URL, or sign in at the proxy\n"}, "HTML"},
+		"a wrong key": {service.URL, "sk-wrong", []string{"API key accepted contradicted it is not: set CARDWIRE_API_KEY to a key from this service's console\n"}, "base URL"},
+		"no key":      {service.URL, "", []string{"environment valid contradicted correct CARDWIRE_BASE_URL or CARDWIRE_API_KEY\n", "the API key is empty"}, "certificate"},
+		"plain http":  {"http://cards.example/api/v1", "key", []string{"environment valid contradicted", "the base URL is plain http"}, "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			healthy, report := visit(t, tc.baseURL, tc.key)
+			assert.False(t, healthy)
+			for _, want := range append(tc.want, "\nNothing else can be checked before that: cardwire: ") {
+				assert.Contains(t, report, want)
+			}
+			found, _, _ := strings.Cut(report, "\nNothing else")
+			assert.NotContains(t, strings.ReplaceAll(found, html, ""), tc.not)
+			assert.NotContains(t, report, "cardwire.WithProfile")
+			assert.NotContains(t, report, "network</title>")
+		})
+	}
+}
+
+func TestTheCommandLine(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "")
+	t.Setenv("CARDWIRE_API_KEY", "")
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for want, tc := range map[string]struct {
+		ctx  context.Context
+		args []string
+		code int
+	}{
+		"doctor: flag provided but not defined: -nope: -help lists the flags\n": {t.Context(), []string{"-nope"}, 2},
+		"doctor: unexpected argument \"now\": -help lists the flags\n":          {t.Context(), []string{"now"}, 2},
+		"doctor: interrupted\n": {interrupted, nil, 130},
+	} {
+		var out, errs strings.Builder
+		assert.Equal(t, tc.code, status(tc.ctx, &out, &errs, tc.args))
+		assert.Equal(t, want, errs.String())
+		assert.Empty(t, out.String())
+	}
+	var out, errs strings.Builder
+	assert.Zero(t, status(t.Context(), &out, &errs, []string{"-help"}))
+	assert.Empty(t, errs.String())
+	for _, part := range []string{"which of the client's assumptions are right", "go run ./examples/doctor", "CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "\n  -secrets\n"} {
+		assert.Contains(t, out.String(), part)
 	}
 }
 

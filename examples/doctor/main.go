@@ -26,20 +26,48 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-func main() { os.Exit(status()) }
+const help = `Doctor finds out which of the client's assumptions are right for a service, and says
+what to set where they are not. It only reads.
+
+	CARDWIRE_BASE_URL=https://... CARDWIRE_API_KEY=... go run ./examples/doctor
+
+Environment:
+	CARDWIRE_BASE_URL  the service, as in https://api.example.com/api/v1
+	CARDWIRE_API_KEY   its API key
+	                   without the two: the fake service of package cardwiretest
+
+The exit status is 3 where an assumption is contradicted.
+
+Flags:
+`
+
+func main() {
+	// The first interrupt ends the examination in order, a second one at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
+}
 
 // contradictedStatus is the exit status that tells a script to look.
 const contradictedStatus = 3
 
-func status() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	healthy, err := run(ctx, os.Stdout, os.Args[1:])
+// errUsage is for mistakes at the command line.
+var errUsage = errors.New("-help lists the flags")
+
+// status runs the program and returns its exit status.
+func status(ctx context.Context, out, errs io.Writer, args []string) int {
+	healthy, err := run(ctx, out, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
+	case errors.Is(err, errUsage):
+		_, _ = fmt.Fprintln(errs, "doctor:", err)
+		return 2
+	case err != nil && ctx.Err() != nil:
+		_, _ = fmt.Fprintln(errs, "doctor: interrupted")
+		return 130 // as shells report an interrupt
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "doctor:", err)
+		_, _ = fmt.Fprintln(errs, "doctor:", err)
 		return 1
 	case !healthy:
 		return contradictedStatus
@@ -49,17 +77,25 @@ func status() int {
 
 func run(ctx context.Context, out io.Writer, args []string) (healthy bool, err error) {
 	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // status prints an error once
 	secrets := flags.Bool("secrets", false, "also read a card's secrets, which the service may record")
 	timeout := flags.Duration("timeout", 5*time.Minute, "how long the examination may take")
-	if err := flags.Parse(args); err != nil {
+	err = flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, _ = io.WriteString(out, help)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
 		return false, err
 	}
-	if flags.NArg() > 0 {
-		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", err, errUsage)
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	d := &doctor{connect: connect, profile: cardwire.DefaultProfile(), secrets: *secrets}
+	d := &doctor{connect: connect, baseURL: os.Getenv("CARDWIRE_BASE_URL"), profile: cardwire.DefaultProfile(), secrets: *secrets}
 	if err := d.examine(ctx); err != nil {
 		return false, err
 	}
@@ -87,9 +123,12 @@ func (d *doctor) report(out io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if len(d.settings) == 0 {
+	switch {
+	case d.obstacle != nil:
+		b.WriteString("\nNothing else can be checked before that: " + d.obstacle.Error() + "\n")
+	case len(d.settings) == 0:
 		b.WriteString("\nNothing is to be set: cardwire.DefaultProfile agrees with the service as far as can be seen.\n")
-	} else {
+	default:
 		b.WriteString("\nGive cardwire.New this option:\n\n" + option(d.settings) + "\n")
 	}
 	_, err := io.WriteString(out, b.String())

@@ -26,32 +26,58 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-func main() { os.Exit(status()) }
+const help = `Fakeservice serves the fake service of package cardwiretest, for curl and for programs
+in other languages, until it is interrupted. It prints its key and curl lines.
 
-func status() int {
+	go run ./examples/fakeservice
+	go run ./examples/fakeservice -addr 127.0.0.1:9000 -quirks -fail CreateTransfer:reset:executed:1
+
+It reads nothing from the environment, and prints what to export for the other programs:
+CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
+
+Flags:
+`
+
+func main() {
+	// The first interrupt ends the program in order, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch err := run(ctx, os.Stdout, os.Args[1:]); {
+	context.AfterFunc(ctx, stop)
+	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
+}
+
+// errUsage is for mistakes at the command line.
+var errUsage = errors.New("-help lists the flags")
+
+// status runs the program and returns its exit status.
+func status(ctx context.Context, out, errs io.Writer, args []string) int {
+	err := run(ctx, out, args)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "fakeservice:", err)
-		return 1
+	case err == nil:
+		_, _ = fmt.Fprintln(errs, "fakeservice: stopped")
+		return 0
+	case errors.Is(err, errUsage):
+		_, _ = fmt.Fprintln(errs, "fakeservice:", err)
+		return 2
 	}
-	return 0
+	_, _ = fmt.Fprintln(errs, "fakeservice:", err)
+	return 1
 }
 
 // settings are what the flags say.
 type settings struct {
 	addr       string
 	anyAddress bool
+	cards      int
 	faults     []fault
 	options    []cardwiretest.Option
 }
 
-func parse(args []string) (settings, error) {
+func parse(out io.Writer, args []string) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("fakeservice", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // status prints an error once
 	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`address` to listen on; port 0: any that is free")
 	flags.BoolVar(&s.anyAddress, "any-address", false, "allow an address that other machines can reach")
 	flags.Func("fail", "make an operation fail, as `OPERATION:KIND[:executed][:TIMES]`; repeatable. TIMES is a number, 1 by "+
@@ -63,25 +89,32 @@ func parse(args []string) (settings, error) {
 	})
 	quirks := flags.Bool("quirks", false, "deviate from the API document as some backends do")
 	dedup := flags.Bool("dedup", false, "respond to a retried reference as to the first call, without executing it again")
-	cards := flags.Int("cards", 25, "`number` of cards to begin with")
+	flags.IntVar(&s.cards, "cards", 25, "`number` of cards to begin with")
 	latency := flags.Duration("latency", 0, "`delay` of every response")
 	seed := flags.Int64("seed", 1, "`number` that the data is derived from")
-	if err := flags.Parse(args); err != nil {
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		_, _ = io.WriteString(out, help)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
 		return s, err
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case err == nil:
+		err = s.checkAddress()
 	}
-	if flags.NArg() > 0 {
-		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", err, errUsage)
 	}
-	s.options = []cardwiretest.Option{
-		cardwiretest.WithCards(*cards), cardwiretest.WithLatency(*latency), cardwiretest.WithSeed(*seed),
-	}
+	s.options = []cardwiretest.Option{cardwiretest.WithLatency(*latency), cardwiretest.WithSeed(*seed)}
 	if *quirks {
 		s.options = append(s.options, cardwiretest.WithQuirks())
 	}
 	if *dedup {
 		s.options = append(s.options, cardwiretest.WithDeduplication())
 	}
-	return s, s.checkAddress()
+	return s, nil
 }
 
 // checkAddress keeps the service, whose key is known to everybody, to this machine.
@@ -106,8 +139,10 @@ const (
 )
 
 func (s *settings) service() *cardwiretest.Service {
-	service := cardwiretest.New(s.options...)
-	service.AddCard(cardwiretest.Card{ID: cardID, OrderID: orderID, Available: "250.000"})
+	service := cardwiretest.New(append(s.options, cardwiretest.WithCards(s.cards-1))...)
+	if s.cards > 0 { // the last one has an ID that is known
+		service.AddCard(cardwiretest.Card{ID: cardID, OrderID: orderID, Available: "250.000"})
+	}
 	service.AddFailedOperation(failedTopUp, "transfer_in")
 	service.AddFailedOperation(failedFreeze, "freeze")
 	for _, f := range s.faults {
@@ -120,14 +155,14 @@ func (s *settings) service() *cardwiretest.Service {
 const grace = time.Second
 
 func run(ctx context.Context, out io.Writer, args []string) error {
-	s, err := parse(args)
+	s, err := parse(out, args)
 	if err != nil {
 		return err
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: -addr chooses another port", err)
 	}
 	server := &http.Server{Handler: s.service(), ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)

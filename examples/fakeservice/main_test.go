@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,18 +64,66 @@ func client(t *testing.T, baseURL string) *cardwire.Client {
 
 func TestServiceAnswersUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
-	baseURL, _, stop := start(t, "-cards", "3")
+	baseURL, _, stop := start(t)
 	c := client(t, baseURL)
 
 	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
-	assert.Equal(t, 4, page.Total, "three and the one of the curl lines")
+	assert.Equal(t, 25, page.Total)
 
 	require.NoError(t, stop())
 	_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithoutRetry())
 	var failure *cardwire.Error
 	require.ErrorAs(t, err, &failure)
 	assert.Zero(t, failure.HTTPStatus, "no server at that address")
+}
+
+// The card of the curl lines is one of them.
+func TestAsManyCardsAsTheFlagSays(t *testing.T) {
+	t.Parallel()
+	for _, cards := range []int{0, 1, 7, 25} {
+		s, err := parse(io.Discard, []string{"-cards", strconv.Itoa(cards)})
+		require.NoError(t, err)
+		c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
+			cardwire.WithHTTPClient(&http.Client{Transport: s.service()}))
+		require.NoError(t, err)
+		page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
+		require.NoError(t, err)
+		assert.Equal(t, cards, page.Total)
+		_, err = c.GetCard(t.Context(), cardID)
+		assert.Equal(t, cards == 0, errors.Is(err, cardwire.ErrNotFound))
+	}
+}
+
+func TestTheCommandLine(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"fakeservice: flag provided but not defined: -nope: -help lists the flags\n":                                                    {"-nope"},
+		"fakeservice: unexpected argument \"now\": -help lists the flags\n":                                                             {"now"},
+		"fakeservice: -addr: 0.0.0.0:1 is not on loopback: add -any-address if other machines are to reach it: -help lists the flags\n": {"-addr", "0.0.0.0:1"},
+		"fakeservice: invalid value \"GetCard:x\" for flag -fail: there is no kind \"x\" of fault: -help lists the flags\n":             {"-fail", "GetCard:x"},
+	} {
+		var out, errs strings.Builder
+		assert.Equal(t, 2, status(t.Context(), &out, &errs, args))
+		assert.Equal(t, want, errs.String())
+		assert.Empty(t, out.String())
+	}
+	var out, errs strings.Builder
+	assert.Zero(t, status(t.Context(), &out, &errs, []string{"-help"}))
+	assert.Empty(t, errs.String())
+	for _, part := range []string{"serves the fake service", "go run ./examples/fakeservice", "CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "\n  -addr address\n"} {
+		assert.Contains(t, out.String(), part)
+	}
+	assert.Contains(t, out.String(), `(default "127.0.0.1:8080")`, "no other server of the examples has this port")
+}
+
+func TestAnInterruptIsOneLine(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var errs strings.Builder
+	assert.Zero(t, status(ctx, io.Discard, &errs, []string{"-addr", "127.0.0.1:0"}))
+	assert.Equal(t, "fakeservice: stopped\n", errs.String())
 }
 
 func TestFaultOfAFlagStrikes(t *testing.T) {
@@ -190,14 +240,14 @@ func TestAddress(t *testing.T) {
 		"example.com:80": "is not on loopback",
 		"127.0.0.1":      "missing port",
 	} {
-		_, err := parse([]string{"-addr", addr})
+		_, err := parse(io.Discard, []string{"-addr", addr})
 		if want == "" {
 			require.NoError(t, err, addr)
 			continue
 		}
 		require.ErrorContains(t, err, want, addr)
 	}
-	_, err := parse([]string{"-addr", "0.0.0.0:8080", "-any-address"})
+	_, err := parse(io.Discard, []string{"-addr", "0.0.0.0:8080", "-any-address"})
 	require.NoError(t, err)
 }
 
@@ -205,7 +255,7 @@ func TestAddress(t *testing.T) {
 func TestFlagsConfigureTheService(t *testing.T) {
 	t.Parallel()
 	bins := func(args ...string) string {
-		s, err := parse(append([]string{"-cards", "0"}, args...))
+		s, err := parse(io.Discard, append([]string{"-cards", "0"}, args...))
 		require.NoError(t, err)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cards.example/api/v1/bins", http.NoBody)
 		require.NoError(t, err)
@@ -228,7 +278,7 @@ func TestRetriedReferenceIsExecutedOnceWithDedup(t *testing.T) {
 		args []string
 		want int
 	}{{nil, 2}, {[]string{"-dedup"}, 1}} {
-		s, err := parse(tt.args)
+		s, err := parse(io.Discard, tt.args)
 		require.NoError(t, err)
 		service := s.service()
 		const freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
@@ -247,6 +297,6 @@ func TestPortInUseIsAnError(t *testing.T) {
 	t.Parallel()
 	baseURL, _, stop := start(t)
 	addr := strings.TrimSuffix(strings.TrimPrefix(baseURL, "http://"), "/api/v1")
-	require.ErrorContains(t, run(t.Context(), io.Discard, []string{"-addr", addr}), "in use")
+	require.ErrorContains(t, run(t.Context(), io.Discard, []string{"-addr", addr}), "in use: -addr chooses another port")
 	require.NoError(t, stop())
 }

@@ -26,19 +26,44 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-func main() { os.Exit(status()) }
+const help = `Quickstart is a merchant's day: every operation of the service, and one response that
+is lost.
 
-func status() int {
+	go run ./examples/quickstart
+
+Environment:
+	CARDWIRE_BASE_URL  the service, as in https://api.example.com/api/v1
+	CARDWIRE_API_KEY   its API key
+	                   without the two: the fake service of package cardwiretest
+
+Flags:
+`
+
+func main() {
+	// The first interrupt ends the day in order, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch err := run(ctx, os.Stdout, os.Args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
+	context.AfterFunc(ctx, stop)
+	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
+}
+
+// errUsage is for mistakes at the command line.
+var errUsage = errors.New("-help lists the flags")
+
+// status runs the program and returns its exit status.
+func status(ctx context.Context, out, errs io.Writer, args []string) int {
+	err := run(ctx, out, args)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		return 1
+	case errors.Is(err, errUsage):
+		_, _ = fmt.Fprintln(errs, "quickstart:", err)
+		return 2
+	case ctx.Err() != nil:
+		_, _ = fmt.Fprintln(errs, "quickstart: interrupted")
+		return 130 // as shells report an interrupt
 	}
-	return 0
+	_, _ = fmt.Fprintln(errs, "quickstart:", err)
+	return 1
 }
 
 // timeout bounds the day. Each call has a bound of its own: see
@@ -47,13 +72,21 @@ const timeout = 2 * time.Minute
 
 func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // status prints an error once
 	write := flags.Bool("write", false,
 		"freeze a card, retry and cancel operations, upload an image and send money, on the service of CARDWIRE_BASE_URL")
-	if err := flags.Parse(args); err != nil {
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, _ = io.WriteString(out, help)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
 		return err
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, errUsage)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

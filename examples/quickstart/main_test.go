@@ -156,14 +156,30 @@ func TestHalfAnEnvironmentIsAnError(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), &strings.Builder{}, nil), "CARDWIRE_BASE_URL is not set")
 }
 
-func TestUnknownArgumentIsAnError(t *testing.T) {
+func TestTheCommandLine(t *testing.T) {
 	withoutService(t)
-	require.ErrorContains(t, run(t.Context(), &strings.Builder{}, []string{"write"}), `unexpected argument "write"`)
+	for want, args := range map[string][]string{
+		"quickstart: flag provided but not defined: -nope: -help lists the flags\n": {"-nope"},
+		"quickstart: unexpected argument \"write\": -help lists the flags\n":        {"write"},
+	} {
+		var out, errs strings.Builder
+		assert.Equal(t, 2, status(t.Context(), &out, &errs, args))
+		assert.Equal(t, want, errs.String())
+		assert.Empty(t, out.String())
+	}
+	var out, errs strings.Builder
+	assert.Zero(t, status(t.Context(), &out, &errs, []string{"-help"}))
+	assert.Empty(t, errs.String())
+	for _, part := range []string{"every operation of the service", "go run ./examples/quickstart", "CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "\n  -write\n"} {
+		assert.Contains(t, out.String(), part)
+	}
 }
 
 func TestInterruptedDayEnds(t *testing.T) {
 	withoutService(t)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	require.ErrorIs(t, run(ctx, &strings.Builder{}, nil), context.Canceled)
+	var out, errs strings.Builder
+	assert.Equal(t, 130, status(ctx, &out, &errs, nil))
+	assert.Equal(t, "quickstart: interrupted\n", errs.String())
 }

@@ -5,6 +5,7 @@ package docs_test
 import (
 	"io/fs"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,8 +25,7 @@ func document(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The table of threats and the page for operators name what checks each claim: tests
-// that are there.
+// Documents name what checks their claims: tests that are there.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
@@ -39,7 +39,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		}
 		return nil
 	}))
-	for path, least := range map[string]int{".github/SECURITY.md": 31, "docs/operations.md": 20, "docs/payouts.md": 30} {
+	for path, least := range map[string]int{".github/SECURITY.md": 25, "docs/operations.md": 20, "docs/outcomes.md": 5, "docs/payouts.md": 30, "README.md": 3} {
 		named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(document(t, path), -1)
 		assert.GreaterOrEqual(t, len(named), least, path)
 		for _, name := range named {
@@ -66,7 +66,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		api.WriteString(document(t, list))
 	}
 	quoted := regexp.MustCompile("`(?:([A-Z]\\w+)\\.)?([A-Z]\\w+)`")
-	for _, path := range []string{".github/SECURITY.md", ".github/CONTRIBUTING.md", "CHANGELOG.md", "README.md", "docs/operations.md", "docs/payouts.md", "examples/README.md"} {
+	for _, path := range documents(t) {
 		for _, name := range quoted.FindAllStringSubmatch(document(t, path), -1) {
 			typeName, ident := name[1], name[2]
 			if otherNames[ident] || strings.HasPrefix(ident, "Test") || strings.HasPrefix(ident, "Fuzz") {
@@ -77,6 +77,38 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				pattern = `(?m)^type ` + typeName + `, (field|method|method of a pointer) ` + ident + `\b`
 			}
 			assert.True(t, regexp.MustCompile(pattern).MatchString(api.String()), "%s names %s, which does not exist", path, name[0])
+		}
+	}
+}
+
+// documents are the paths of all documents.
+func documents(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", ".github/*.md", "docs/*.md", "examples/*.md"} {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		require.NoError(t, err)
+		paths = append(paths, found...)
+	}
+	require.Greater(t, len(paths), 8)
+	return paths
+}
+
+// Every link within the repository leads to a file.
+func TestEveryLinkExists(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	for _, path := range documents(t) {
+		links := 0
+		for _, target := range link.FindAllStringSubmatch(document(t, path), -1) {
+			if strings.Contains(target[1], "://") {
+				continue
+			}
+			links++
+			_, err := fs.Stat(os.DirFS(root), pathpkg.Join(pathpkg.Dir(path), target[1]))
+			assert.NoError(t, err, "%s links to %s", path, target[1])
+		}
+		if path == "README.md" {
+			assert.Greater(t, links, 10)
 		}
 	}
 }

@@ -136,7 +136,7 @@ type model interface {
 func models() []model {
 	return []model{
 		new(cardwire.Card), new(cardwire.ConsumptionScene), new(cardwire.CardPage), new(cardwire.CardSecrets), new(cardwire.BIN), new(cardwire.FeeTier), new(cardwire.AuthRequirement), new(cardwire.AuthField),
-		new(cardwire.RemittanceState), new(cardwire.RemittanceCurrency), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.UploadedImage), new(cardwire.Address),
+		new(cardwire.RemittanceState), new(cardwire.RemittanceCurrency), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.UploadedImage), new(cardwire.Address), new(cardwire.CardOperation),
 	}
 }
 

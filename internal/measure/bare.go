@@ -62,3 +62,6 @@ func (m Memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply.Body = &reply.body
 	return &reply.Response, nil
 }
+
+// Do makes Memory a doer that is no http.Client.
+func (m Memory) Do(r *http.Request) (*http.Response, error) { return m.RoundTrip(r) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -73,6 +74,42 @@ func TestPagesFollowOneAnother(t *testing.T) {
 	}
 	assert.Equal(t, []string{"c000000000000000", "c000000000000001"}, ids(1))
 	assert.Equal(t, []string{"c000000000000002", "c000000000000003"}, ids(2))
+}
+
+func TestCardsInOtherShapes(t *testing.T) {
+	t.Parallel()
+	read := func(cards Cards) []cardwire.Card {
+		body := cards.Page(1, 1, 100)
+		require.NoError(t, PlainPage(body))
+		page, err := client(t, body).ListCards(t.Context(), cardwire.ListCardsParams{Limit: 100})
+		require.NoError(t, err)
+		require.Len(t, page.Cards, 100)
+		return page.Cards
+	}
+	amounts := map[string]bool{}
+	for _, card := range read(Cards{Distinct: true}) {
+		for _, amount := range []decimal.Decimal{card.Available, card.Pending, card.Frozen, card.Fee} {
+			amounts[amount.String()] = true
+		}
+	}
+	assert.Len(t, amounts, 400)
+	usual := read(Cards{})
+	for _, long := range []int{1, 100} {
+		for i, card := range read(Cards{Long: long}) {
+			assert.Equal(t, i == long-1, len(card.Remark) > 3000)
+			card.Remark = usual[i].Remark
+			assert.Equal(t, usual[i], card)
+		}
+	}
+}
+
+func TestMemoryIsADoerToo(t *testing.T) {
+	t.Parallel()
+	c, err := cardwire.New("https://api.example.com/api/v1", Key, cardwire.WithHTTPClient(Memory(Capacity())))
+	require.NoError(t, err)
+	n, err := c.CardCapacity(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 250, n)
 }
 
 func TestCapacityIsTheSmallestReply(t *testing.T) {

@@ -9,6 +9,7 @@ package measure
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // Script is how a service writes its strings.
@@ -46,16 +47,29 @@ func success(s Script, format string, args ...any) []byte {
 // Capacity is the response to Get card capacity: the smallest one.
 func Capacity() []byte { return success(UTF8, "%d", 250) }
 
+// Cards is how the cards of a page are written. The zero value is the usual way.
+type Cards struct {
+	// Script is how the service writes its strings.
+	Script Script
+	// Distinct makes every amount of the page another one.
+	Distinct bool
+	// Long is the card, from 1, that is several times as long as the others; 0: none.
+	Long int
+}
+
 // CardPage is the response to List cards: page number of last pages, each of n cards.
-func CardPage(s Script, number, last, n int) []byte {
+func CardPage(s Script, number, last, n int) []byte { return Cards{Script: s}.Page(number, last, n) }
+
+// Page is [CardPage] with such cards.
+func (s Cards) Page(number, last, n int) []byte {
 	cards := make([]byte, 0, n*800)
 	for i := range n {
 		if i > 0 {
 			cards = append(cards, ',')
 		}
-		cards = appendListedCard(cards, (number-1)*n+i)
+		cards = s.appendListedCard(cards, (number-1)*n+i, i+1 == s.Long)
 	}
-	return success(s, `{"total":%d,"per_page":%d,"current_page":%d,"last_page":%d,"data":[%s]}`,
+	return success(s.Script, `{"total":%d,"per_page":%d,"current_page":%d,"last_page":%d,"data":[%s]}`,
 		last*n, n, number, last, cards)
 }
 
@@ -74,15 +88,19 @@ func BINs(s Script, n int) []byte {
 	return success(s, "[%s]", bins)
 }
 
-func appendListedCard(b []byte, i int) []byte {
+func (s Cards) appendListedCard(b []byte, i int, long bool) []byte {
 	b = appendIdentity(b, i)
 	b = fmt.Appendf(b, `"bin_id":%d,"card_bin":"493193","card_no":"493193%010d","cvv":"%03d",`, i%40+1, i*7919, i%1000)
-	b = appendAmounts(b, i)
+	if s.Distinct {
+		b = appendDistinctAmounts(b, i)
+	} else {
+		b = appendAmounts(b, i)
+	}
 	b = fmt.Appendf(b, `"expire_date":"%02d/20%02d",`, i%12+1, i%10+27)
 	b = appendHolder(b, i)
 	b = fmt.Appendf(b, `"create_time":"2026-%02d-%02d %02d:11:12","update_time":"2026-%02d-%02d %02d:21:22","remark":%s,`+
 		`"destory_reason":%s,"nickname":"card %d",`,
-		i%12+1, i%28+1, i%24, i%12+1, i%28+1, i%24, orNull(i%10 == 4, "for advertising"), orNull(i%50 == 7, "lost"), i)
+		i%12+1, i%28+1, i%24, i%12+1, i%28+1, i%24, orNull(i%10 == 4 || long, remark(long)), orNull(i%50 == 7, "lost"), i)
 	return append(appendState(b, i), '}')
 }
 
@@ -106,6 +124,18 @@ func appendIdentity(b []byte, i int) []byte {
 func appendAmounts(b []byte, i int) []byte {
 	return fmt.Appendf(b, `"currency":"USD","available":"%d.%03d","pending":%d.%02d,"frozen":%d,"fee":"%d.%02d",`,
 		i*13%5000, i%1000, i%50, i%100, i%3, i%5, i%100)
+}
+
+func appendDistinctAmounts(b []byte, i int) []byte {
+	return fmt.Appendf(b, `"currency":"USD","available":"%d.%03d","pending":%d.%02d,"frozen":%d.5,"fee":"%d.%02d",`,
+		i*13, i%1000, 100+i, i%100, 300_000+i, 500_000+i, i%100)
+}
+
+func remark(long bool) string {
+	if long {
+		return strings.Repeat("for advertising ", 200)
+	}
+	return "for advertising"
 }
 
 func appendHolder(b []byte, i int) []byte {

@@ -190,7 +190,7 @@ func (e *Engine) carrier(class Class) http.RoundTripper {
 	case *http.Client:
 		return carrierOf(d)
 	default:
-		return doerTripper{d}
+		return e.custom
 	}
 }
 
@@ -256,13 +256,7 @@ func (c *call) answersOther(r *http.Request) bool {
 	if _, ok := c.engine.doer.(*http.Client); ok {
 		return followed // its transport may rewrite URLs, as those of tests do
 	}
-	sent := c.in.address() // a doer may have changed the one that it was given
-	return followed || r.URL == nil || !sameAddress(r.URL, &sent)
-}
-
-func sameAddress(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && a.Opaque == b.Opaque && a.Host == b.Host && a.Path == b.Path &&
-		a.EscapedPath() == b.EscapedPath() && a.RawQuery == b.RawQuery && a.User == b.User
+	return followed || r.URL == nil || !c.in.isFor(r.URL)
 }
 
 // dialFailed reports whether a Read failed because its dial did. A trace would

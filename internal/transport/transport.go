@@ -5,11 +5,13 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -66,9 +68,10 @@ type Config struct {
 
 // Engine carries calls. It is safe for concurrent use.
 type Engine struct {
-	doer    Doer            // caller-supplied; nil: pooled and fresh
-	pooled  *http.Transport // for reads
-	fresh   *http.Transport // for everything else: a connection for each attempt
+	doer    Doer              // caller-supplied; nil: pooled and fresh
+	custom  http.RoundTripper // the doer, unless it is an *http.Client
+	pooled  *http.Transport   // for reads
+	fresh   *http.Transport   // for everything else: a connection for each attempt
 	policy  Policy
 	limit   func(context.Context) error
 	library library
@@ -83,7 +86,7 @@ type Engine struct {
 
 // New makes an Engine. It does not touch the network.
 func New(cfg Config) *Engine {
-	e := &Engine{doer: cfg.Doer, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
+	e := &Engine{doer: cfg.Doer, custom: doerTripper{cfg.Doer}, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
 	e.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
 	e.wall = func(t time.Time) time.Time { return t.Round(0) }
 	e.library = newLibrary(cfg.Policy.MaxRetries)
@@ -164,6 +167,15 @@ func (r *Request) address() url.URL {
 		u.RawQuery = r.Query
 	}
 	return u
+}
+
+// isFor reports whether u is the URL of the request's attempts. It compares what that is
+// made of: a doer may have changed the URL that it was given.
+func (r *Request) isFor(u *url.URL) bool {
+	base := r.URL
+	path, below := strings.CutPrefix(u.Path, base.Path)
+	return below && path == r.Path && u.RawPath == base.RawPath && u.RawQuery == cmp.Or(r.Query, base.RawQuery) &&
+		u.Scheme == base.Scheme && u.Opaque == base.Opaque && u.Host == base.Host && u.User == base.User
 }
 
 // Response is the result of a call. If a limiter, a context or a deadline stopped a

@@ -37,6 +37,18 @@ func (c *Codec) DecimalNumber(dst *decimal.Decimal) {
 	c.money(dst, '0')
 }
 
+// LenientDecimal is [Codec.DecimalNumber] for an amount that moves no money. Null is
+// drift and reads as zero.
+func (c *Codec) LenientDecimal(dst *decimal.Decimal) {
+	if c.writing || c.peek() != 'n' {
+		c.DecimalNumber(dst)
+		return
+	}
+	c.Drift("null for number")
+	c.word("null")
+	*dst = decimal.Decimal{}
+}
+
 func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	var lit []byte
 	b := c.peek()
@@ -52,10 +64,7 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	if c.err != nil {
 		return
 	}
-	if c.amounts == nil {
-		c.amounts = new(amounts)
-	}
-	d, ok := c.amounts.parse(lit, !quoted)
+	d, ok := c.ParseDecimal(lit, !quoted)
 	switch {
 	case !ok:
 		c.Fail("a decimal amount of at most 40 digits")
@@ -73,11 +82,19 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	return (*amounts)(nil).parse(lit, exponent)
 }
 
+// ParseDecimal is the function of that name. Equal amounts of a document share memory.
+func (c *Codec) ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
+	if c.amounts == nil {
+		c.amounts = new(amounts)
+	}
+	return c.amounts.parse(lit, exponent)
+}
+
 // amounts caches some of the amounts of one JSON document. Zeros, limits and fees
 // recur on a page, a Decimal is two allocations, and nothing changes it once it is
 // made, so that many can share one. nil caches none.
 type amounts struct {
-	places [32]amount
+	places [128]amount
 	used   bool // at least one place is taken
 }
 
@@ -116,7 +133,7 @@ func (a *amounts) parse(lit []byte, exponent bool) (decimal.Decimal, bool) {
 // shared returns a Decimal that equal amounts may share.
 func (a *amounts) shared(coefficient int64, exp int32) decimal.Decimal {
 	const spread = 0x9E3779B97F4A7C15 // maps nearby numbers to places far apart
-	place := &a.places[(uint64(coefficient)^uint64(uint32(exp))<<32)*spread>>59]
+	place := &a.places[(uint64(coefficient)^uint64(uint32(exp))<<32)*spread>>57]
 	if place.coefficient != coefficient || place.value.Exponent() != exp || place.value == (decimal.Decimal{}) {
 		*place = amount{coefficient, decimal.New(coefficient, exp)}
 		a.used = true

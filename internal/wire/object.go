@@ -9,6 +9,7 @@
 package wire
 
 import (
+	"bytes"
 	"math/bits"
 	"reflect"
 )
@@ -135,7 +136,7 @@ func reportMissing[T any](c *Codec, fields []FieldOf[T], seen uint64, v Variant)
 }
 
 // Rows reads or writes the main list of the payload, whose elements are in the form
-// v. It guesses the capacity from the first element.
+// v. It estimates how many there are.
 func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) {
 	if c.writing {
 		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
@@ -157,10 +158,6 @@ func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
 	*dst = readList(c, fields, Whole, false)
 }
 
-// maxGuess bounds the guessed capacity, so that a short first element cannot reserve
-// more memory than the response justifies.
-const maxGuess = 1024
-
 func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
 	if !c.open('[', "an array") {
 		return nil
@@ -168,19 +165,27 @@ func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
 	out := []T{}
 	var learned order
 	size := int(reflect.TypeFor[T]().Size())
+	start := c.pos
 	for first := true; c.more(']', first); first = false {
 		if !c.Budget(size) {
 			return nil
 		}
-		start := c.pos
-		out = extended(out)
+		if n := len(out); n == cap(out) {
+			room := max(n, few)
+			if guess {
+				room = min(c.upcoming(n, c.pos-start), 1+c.left()/size)
+			}
+			c.Flush() // into the elements as long as they are there
+			out = append(make([]T, 0, n+room), out...)
+		}
+		// append would copy the element, and a card is half a kilobyte.
+		out = out[:len(out)+1]
 		readObject(c, &out[len(out)-1], fields, v, &learned)
 		if c.err != nil {
 			return nil
 		}
-		c.Flush()
-		if rest := (len(c.buf) - c.pos) / max(c.pos-start, 1); first && guess && rest > 0 {
-			out = append(make([]T, 0, 2+min(rest+rest/32, maxGuess)), out...)
+		if guess {
+			c.Flush()
 		}
 	}
 	if c.err != nil {
@@ -190,13 +195,22 @@ func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
 	return out
 }
 
-// extended returns s with one more element, a zero value. append would copy the
-// element, and a card is half a kilobyte.
-func extended[T any](s []T) []T {
-	if len(s) == cap(s) {
-		s = append(make([]T, 0, max(1, 2*len(s))), s...)
+// few is how many elements of a list within an element get room at first.
+const few = 4
+
+// upcoming estimates how many elements of a list follow, n of which took so many bytes.
+// At first it counts what begins with the name that the next element begins with: a
+// string cannot contain that, since its quotes are escaped. If that was too few, the
+// average of those that were read tells how many more the body has room for.
+func (c *Codec) upcoming(n, read int) int {
+	rest := c.buf[c.pos:]
+	if n > 0 {
+		return len(rest)/max(read/n, 1) + n/8 + 1
 	}
-	return s[:len(s)+1] // as make left it
+	before, name, _ := bytes.Cut(rest, []byte{'"'})
+	name, _, _ = bytes.Cut(name, []byte{'"'})
+	beginning := rest[:min(len(before)+len(name)+2, len(rest))]
+	return max(bytes.Count(rest, beginning), 1)
 }
 
 // Map reads an object whose names are data, as in a table of amount ranges. It calls

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go/internal/measure"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -234,6 +235,34 @@ func TestTextsSurviveTheGrowthOfRows(t *testing.T) {
 	assert.Equal(t, want, b.Rows)
 }
 
+func TestTextsSurviveTheGrowthOfAListWithinAnElement(t *testing.T) {
+	t.Parallel()
+	type owner struct {
+		Pets  []pet
+		Names []string
+		Last  string
+	}
+	members := []wire.FieldOf[owner]{
+		{Name: "pets", Value: func(c *wire.Codec, o *owner) { wire.List(c, &o.Pets, petMembers) }},
+		{Name: "names", Value: func(c *wire.Codec, o *owner) { c.Strings(&o.Names) }},
+		{Name: "last", Value: func(c *wire.Codec, o *owner) { c.String(&o.Last) }},
+	}
+	want := owner{Last: "l"}
+	var pets, names []string
+	for i := range 21 {
+		name := fmt.Sprintf("name %d", i)
+		pets = append(pets, fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"\u006f"}`, i, name))
+		names = append(names, fmt.Sprintf("%q", name))
+		want.Pets = append(want.Pets, pet{ID: fmt.Sprint(i), Name: name, Race: "r", Owner: "o"})
+		want.Names = append(want.Names, name)
+	}
+	one := `{"pets":[` + strings.Join(pets, ",") + `],"names":[` + strings.Join(names, ",") + `],"last":"l"}`
+	var owners []owner
+	r := read(t, `[`+one+`,`+one+`]`, func(c *wire.Codec) { wire.Rows(c, &owners, members, wire.Whole) })
+	require.Empty(t, r.err)
+	assert.Equal(t, []owner{want, want}, owners)
+}
+
 func TestRoomForRowsIsGuessedWithinBounds(t *testing.T) {
 	t.Parallel()
 	row := `{"id":"1","name":"` + strings.Repeat("x", 80) + `","race":"r","owner":"o"}`
@@ -247,13 +276,87 @@ func TestRoomForRowsIsGuessedWithinBounds(t *testing.T) {
 	r := read(t, `{"rows":[{"id":"1"},{"id":"2","name":"`+strings.Repeat("x", 10_000_000)+`"}]}`, readBox(&b))
 	require.Empty(t, r.err)
 	assert.Len(t, b.Rows, 2)
-	assert.LessOrEqual(t, cap(b.Rows), 1026)
+	assert.LessOrEqual(t, cap(b.Rows), 2)
+
+	// Nor are a million objects within a row, which begin as it does: the room stays
+	// within what rows may cost.
+	b = box{}
+	text := `{"rows":[{"id":"1","x":[` + strings.Repeat(`{"id":1},`, 999_999) + `{"id":1}]}]}`
+	r = read(t, text, readBox(&b))
+	require.Empty(t, r.err)
+	assert.Len(t, b.Rows, 1)
+	assert.LessOrEqual(t, cap(b.Rows)*int(unsafe.Sizeof(pet{})), 4*len(text)+256<<10)
 
 	// A list within an element guesses nothing from what follows the element.
 	b = box{}
 	r = read(t, `{"list":[{"id":"1"}],"rows":[{"id":"2","name":"`+strings.Repeat("x", 100_000)+`"}]}`, readBox(&b))
 	require.Empty(t, r.err)
 	assert.LessOrEqual(t, cap(b.List), 4)
+}
+
+// Not parallel: memory is counted. Lists that grow by doubling cost twice the room
+// and a copy of everything.
+func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
+	const n = 300
+	row := func(i, length int) string {
+		return fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"o"}`, i, strings.Repeat("x", length))
+	}
+	oneOf := func(at, length int) func(int) int {
+		return func(i int) int {
+			if i == at {
+				return length
+			}
+			return 80
+		}
+	}
+	for name, length := range map[string]func(i int) int{
+		"rows of one length":  oneOf(0, 80),
+		"a long row first":    oneOf(0, 2000),
+		"a long row last":     oneOf(n-1, 2000),
+		"a short row first":   oneOf(0, 0),
+		"longer and longer":   func(i int) int { return i },
+		"shorter and shorter": func(i int) int { return n - i },
+	} {
+		for separator, between := range map[string]string{"": ",", ", with white space": " ,\n "} {
+			t.Run(name+separator, func(t *testing.T) {
+				var list []string
+				texts := 0
+				for i := range n {
+					list = append(list, row(i, length(i)))
+					texts += length(i) + 16 // of a row's one string, and what its size is rounded up by
+				}
+				body := []byte("[" + strings.Join(list, between) + "]")
+				var rows []pet
+				least := measure.LeastBytes(func() {
+					c := wire.NewReader(body, false)
+					wire.Rows(c, &rows, petMembers, listed)
+					c.End()
+					require.Nil(t, c.Err())
+					c.Release()
+				})
+				assert.Len(t, rows, n)
+				assert.LessOrEqual(t, cap(rows), n+1)
+				room := n * int(unsafe.Sizeof(pet{}))
+				assert.LessOrEqual(t, least, room+texts+texts/8+room/16)
+			})
+		}
+	}
+}
+
+// Where rows begin with different names, those that were read tell how many are left.
+func TestRoomForRowsThatBeginDifferently(t *testing.T) {
+	for name, lengths := range map[string][2]int{"of one length": {80, 80}, "a long one first": {800, 80}} {
+		t.Run(name, func(t *testing.T) {
+			list := []string{`{"owner":"o","id":"0","name":"` + strings.Repeat("x", lengths[0]) + `","race":"r"}`}
+			for i := range 999 {
+				list = append(list, fmt.Sprintf(`{"id":"%d","name":"%s","race":"r","owner":"o"}`, i, strings.Repeat("x", lengths[1])))
+			}
+			var b box
+			plainly(t, read(t, `{"rows":[`+strings.Join(list, ",")+`]}`, readBox(&b)))
+			assert.Len(t, b.Rows, 1000)
+			assert.LessOrEqual(t, cap(b.Rows), 1200)
+		})
+	}
 }
 
 // All texts of an element stand in one string, one after the other.

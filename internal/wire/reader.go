@@ -88,7 +88,16 @@ func (e *Error) Error() string {
 	case e.Malformed && e.Problem == isHTML:
 		return "the response is HTML, not JSON: check the base URL and any proxy"
 	case e.Malformed:
-		return "the response is not strict JSON: " + e.Problem
+		return "the response is " + e.Detail()
+	}
+	return e.Detail()
+}
+
+// Detail is Error for a document that is not a response.
+func (e *Error) Detail() string {
+	switch {
+	case e.Malformed:
+		return "not strict JSON: " + e.Problem
 	case e.Problem == isMissing:
 		return e.Path + " is missing"
 	case e.Path == "":
@@ -254,11 +263,14 @@ const (
 // Budget counts the n bytes that the next element takes, and fails if a document of
 // tiny elements would cost a multiple of its length.
 func (c *Codec) Budget(n int) bool {
-	if c.cost += n; c.cost > costFree+costPerByte*len(c.buf) {
+	if c.cost += n; c.left() < 0 {
 		c.malformed("it has too many tiny elements")
 	}
 	return c.err == nil
 }
+
+// left is how many bytes the elements that follow may take.
+func (c *Codec) left() int { return costFree + costPerByte*len(c.buf) - c.cost }
 
 // Flush stores the strings read since the last Flush as parts of one: an element
 // costs one allocation, not one for each string.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // String reads or writes a string. Null is drift and reads as "".
@@ -288,7 +289,13 @@ func (c *Codec) Strings(dst *[]string) {
 			c.wrong(b, "a string")
 			return
 		}
-		*dst = append(*dst, string(c.readString()))
+		list := *dst
+		if len(list) == cap(list) {
+			c.Flush() // into the strings as long as they are there
+			list = slices.Grow(list, max(len(list), few))
+		}
+		*dst = list[:len(list)+1]
+		c.keep(&(*dst)[len(list)], c.readString())
 	})
 }
 

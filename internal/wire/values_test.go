@@ -279,6 +279,12 @@ var valueTests = []struct {
 		broken(`1.`, "a number is misspelled"), broken(`.5`, "a value is missing"),
 	})},
 
+	{"LenientDecimal", money((*wire.Codec).LenientDecimal), []form{
+		documented(`12.30`, "1230e-2"), tolerated(`"12.30"`, "1230e-2", "string for number"), tolerated(`null`, "0e0", "null for number"),
+		mismatch(`true`, "a decimal amount"), mismatch(`{}`, "a decimal amount"), mismatch(`""`, "a decimal amount of at most 40 digits"),
+		mismatch(`[]`, "a decimal amount"),
+	}},
+
 	{"Span", borrowed((*wire.Codec).Span), []form{
 		documented(`"a\u0062"`, `"a\u0062"`), documented(`-1.50e+3`, `-1.50e+3`), documented(`0`, `0`),
 		documented(`true`, `true`), documented(`false`, `false`), documented(`null`, `null`),

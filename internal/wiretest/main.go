@@ -48,7 +48,7 @@ func fuzzing() bool {
 func watch(stdout, stderr io.Writer, args []string) int {
 	program, err := os.Executable()
 	if err != nil {
-		fmt.Fprintln(stderr, "the tests cannot be started:", err)
+		_, _ = fmt.Fprintln(stderr, "the tests cannot be started:", err)
 		return 1
 	}
 	var out, errs bytes.Buffer
@@ -61,14 +61,14 @@ func watch(stdout, stderr io.Writer, args []string) int {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 			return exit.ExitCode()
 		}
-		fmt.Fprintln(stderr, "the tests ended by:", err)
+		_, _ = fmt.Fprintln(stderr, "the tests ended by:", err)
 		return 2
 	}
 	status := 0
 	secrets := watched()
 	for name, written := range map[string]string{"standard output": out.String(), "standard error": errs.String()} {
 		for _, what := range secrets.Find(written) {
-			fmt.Fprintf(stderr, "--- FAIL: %s reached %s of the tests\n", what, name)
+			_, _ = fmt.Fprintf(stderr, "--- FAIL: %s reached %s of the tests\n", what, name)
 			status = 1
 		}
 	}

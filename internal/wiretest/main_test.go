@@ -16,7 +16,7 @@ func TestOfAWatchedRun(t *testing.T) {
 	}
 	switch os.Args[len(os.Args)-1] {
 	case "prints":
-		fmt.Println("card", CanaryNumber)
+		fmt.Fprintln(os.Stdout, "card", CanaryNumber)
 	case "logs":
 		fmt.Fprintf(os.Stderr, "%x\n", CanaryKey)
 	case "fails":

@@ -35,29 +35,31 @@ type panelRow struct {
 
 var panels = []panel{
 	{
-		title: "Reading a response",
+		title: "A call to a service in memory",
 		rows: []panelRow{
-			{id: "page-100-time", label: "page of 100 cards"},
-			{id: "page-1000-time", label: "page of 1,000 cards"},
-			{id: "card-time", label: "one card"},
-			{id: "bins-50-time", label: "50 BINs"},
+			{id: "list-1", label: "list of 1 card"},
+			{id: "list-20", label: "list of 20 cards"},
+			{id: "list-100-worst", label: "list of 100, the slowest shape"},
+			{id: "list-1000-worst", label: "list of 1,000, the slowest shape"},
+			{id: "card", label: "one card"},
+			{id: "bins", label: "50 BINs"},
+			{id: "tiny", label: "smallest call"},
 		},
 	},
 	{
-		title: "The whole call",
+		title: "A call over loopback, the service included",
 		rows: []panelRow{
-			{id: "list-memory-time", label: "List cards, in memory"},
-			{id: "list-loopback-time", label: "List cards, over loopback"},
-			{id: "tiny-memory-time", label: "Get card capacity, in memory"},
-			{id: "tiny-loopback-time", label: "Get card capacity, over loopback"},
+			{id: "list-loopback", label: "list of 100 cards"},
+			{id: "tiny-loopback", label: "smallest call"},
 		},
 	},
 	{
 		title: "A list call in memory, each client against its own baseline", own: true,
 		rows: []panelRow{
-			{id: "peer-list-cardwire", label: "cardwire"},
-			{id: "peer-list-github", label: "go-github", other: true},
-			{id: "peer-list-stripe", label: "stripe-go", other: true},
+			{id: "list-cardwire", label: "cardwire"},
+			{id: "list-github", label: "go-github", other: true},
+			{id: "list-generated", label: "generated from OpenAPI", other: true},
+			{id: "list-stripe", label: "stripe-go", other: true},
 		},
 	},
 }

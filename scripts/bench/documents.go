@@ -12,37 +12,8 @@ const (
 	figuresEnd   = "<!-- end of figures -->\n"
 )
 
-// chief are the rows in the README; docs/speed.md has all rows.
-var chief = []string{
-	"page-100-time",
-	"page-100-allocations",
-	"card-time",
-	"bins-50-time",
-	"list-loopback-time",
-	"tiny-memory-time",
-	"better-list-stripe",
-	"better-list-github",
-	"upload",
-	"cards",
-}
-
 // whole returns the table of docs/speed.md.
 func (r *result) whole() string { return r.text(false) }
-
-// brief returns the table of the README.
-func (r *result) brief() string {
-	var rows []row
-	for _, id := range chief {
-		for _, row := range r.Rows {
-			if row.ID == id {
-				rows = append(rows, row)
-			}
-		}
-	}
-	w := new(strings.Builder)
-	table(w, verdicts(rows))
-	return w.String()
-}
 
 // publish replaces the figures of a document.
 func publish(file, figures string) error {

@@ -26,19 +26,23 @@ type group struct {
 
 var groups = []group{
 	{"responses", func(ctx context.Context, r *runner) error {
-		return r.benchmarks(ctx, ".", ".", "^Benchmark(Decode|Memory|Loopback)$", pick(r, 21, 51), pick(r, "50ms", "150ms"))
+		return r.benchmarks(ctx, ".", ".", "^Benchmark(Memory|Doer|Loopback)$", pick(r, 15, 51), pick(r, "50ms", "150ms"), next)
 	}},
 	{"parallel", func(ctx context.Context, r *runner) error {
 		return r.benchmarks(ctx, ".", ".", "^BenchmarkParallel$", pick(r, 15, 51), pick(r, "5000x", "20000x"))
 	}},
 	{"peers", func(ctx context.Context, r *runner) error {
-		return r.benchmarks(ctx, "internal/lab", "./peers", "^Benchmark(List|Tiny)$", pick(r, 21, 51), pick(r, "50ms", "150ms"))
+		return r.benchmarks(ctx, "internal/lab", "./peers", "^Benchmark(List|Tiny)$", pick(r, 15, 51), pick(r, "50ms", "150ms"), next)
 	}},
 	{"upload", measureUpload},
 	{"cards", measureCards},
 	{"pages", measurePages},
 	{"hello", measureHello},
 }
+
+// next is the newer of the two releases of Go that are supported, whose encoding/json is
+// another one. The other is that of this program.
+const next = "go1.27.1"
 
 func groupNames() []string {
 	var names []string
@@ -50,32 +54,52 @@ func groupNames() []string {
 
 // benchmarks runs the benchmarks of a package in rounds: each round is a process
 // of its own and runs each once, so that baselines and what is compared with
-// them take turns.
-func (r *runner) benchmarks(ctx context.Context, dir, target, pattern string, rounds int, each string) error {
-	program, err := r.build(ctx, dir, "benchmarks", target, "test", "-c")
-	if err != nil {
-		return err
+// them take turns. Processes that other releases of Go built take turns too.
+func (r *runner) benchmarks(ctx context.Context, dir, target, pattern string, rounds int, each string, releases ...string) error {
+	programs := map[string]string{}
+	for _, release := range append(releases, "") {
+		program, err := r.build(ctx, dir, "benchmarks"+release, target, release, "test", "-c")
+		if err != nil {
+			return err
+		}
+		programs[release] = program
 	}
 	for round := range rounds {
 		r.say("round %d of %d", round+1, rounds)
-		cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+pattern, "-test.benchtime="+each)
-		cmd.Dir = r.temp
-		text, err := cmd.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%w\n%s", err, text)
-		}
-		if err := r.read(text); err != nil {
+		if err := r.round(ctx, programs[""], pattern, each, r.samples); err != nil {
 			return err
+		}
+		for _, release := range releases {
+			if round%rarer > 0 {
+				continue
+			}
+			if err := r.round(ctx, programs[release], pattern, each, r.next); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// rarer is how many rounds there are for each of the next release of Go, whose figures
+// are held to no bar.
+const rarer = 3
+
+func (r *runner) round(ctx context.Context, program, pattern, each string, into samples) error {
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+pattern, "-test.benchtime="+each)
+	cmd.Dir = r.temp
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return r.read(into, text)
 }
 
 // A line of a benchmark's: name and processors, iterations, values with units.
 var benchmarkLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
 
 // read takes the values out of what benchmarks print.
-func (r *runner) read(text []byte) error {
+func (r *runner) read(into samples, text []byte) error {
 	found := false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -93,7 +117,7 @@ func (r *runner) read(text []byte) error {
 			if err != nil {
 				return fmt.Errorf("a benchmark printed %q", line)
 			}
-			r.samples.add(parts[1]+" "+values[i+1], v)
+			into.add(parts[1]+" "+values[i+1], v)
 		}
 	}
 	if !found {
@@ -184,7 +208,7 @@ type worker struct {
 }
 
 func (r *runner) worker(ctx context.Context) (*worker, error) {
-	program, err := r.build(ctx, ".", "worker", "./scripts/bench/worker", "build")
+	program, err := r.build(ctx, ".", "worker", "./scripts/bench/worker", "", "build")
 	return &worker{program: program}, err
 }
 
@@ -236,7 +260,7 @@ func (w *worker) cards(ctx context.Context, base string, pages, prefetch int) (*
 // measureHello builds two programs as go build does by itself, with symbols.
 func measureHello(ctx context.Context, r *runner) error {
 	for _, name := range []string{"bare", "cardwire"} {
-		program, err := r.build(ctx, ".", "hello-"+name, "./scripts/bench/hello/"+name, "build")
+		program, err := r.build(ctx, ".", "hello-"+name, "./scripts/bench/hello/"+name, "", "build")
 		if err != nil {
 			return err
 		}

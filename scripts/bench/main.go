@@ -1,12 +1,12 @@
-// Bench measures what the README says of speed, and prints it beside the bars
+// Bench measures what docs/speed.md says of speed, and prints it beside the bars
 // that it is held to: pass or short.
 //
-//	go run ./scripts/bench [-long] [-only regexp] [-check] [-json file] [-svg file] [-md file] [-readme file] [-from file] [-v]
+//	go run ./scripts/bench [-long] [-only regexp] [-check] [-json file] [-svg file] [-md file] [-from file] [-v]
 //
-// It takes about two minutes, with -long several times as long. What the
+// It takes about five minutes, with -long several times as long. What the
 // repository says of speed is written by
 //
-//	go run ./scripts/bench -json docs/speed.json -svg docs/speed.svg -md docs/speed.md -readme README.md
+//	go run ./scripts/bench -json docs/speed.json -svg docs/speed.svg -md docs/speed.md
 //
 // Everything is compared with something that is measured in the same run: rounds are short and
 // take turns, and what counts is the median of the rounds' ratios, so that a
@@ -18,6 +18,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,8 +39,7 @@ import (
 type options struct {
 	long, check, verbose bool
 	only                 *regexp.Regexp
-	json, svg, from      string
-	md, readme           string
+	json, svg, md, from  string
 }
 
 func main() {
@@ -67,14 +67,13 @@ func parse() (o options, err error) {
 	flag.StringVar(&o.json, "json", "", "write the figures to this `file`")
 	flag.StringVar(&o.svg, "svg", "", "draw the chart into this `file`")
 	flag.StringVar(&o.md, "md", "", "put the table into this `file`, in the place of the one that it holds")
-	flag.StringVar(&o.readme, "readme", "", "put the chief rows into this `file`, in the place of those that it holds")
 	flag.StringVar(&o.from, "from", "", "measure nothing: take the figures from this `file`, which -json wrote")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, errors.New("there are no arguments but flags")
 	}
-	if *only != "" && (o.md != "" || o.readme != "") {
-		return o, errors.New("documents show everything: -md and -readme go without -only")
+	if *only != "" && o.md != "" {
+		return o, errors.New("the document shows everything: -md goes without -only")
 	}
 	o.only, err = regexp.Compile(*only)
 	return o, err
@@ -95,9 +94,6 @@ func run(ctx context.Context, o options) (short int, err error) {
 	if o.md != "" {
 		err = errors.Join(err, publish(o.md, result.whole()))
 	}
-	if o.readme != "" {
-		err = errors.Join(err, publish(o.readme, result.brief()))
-	}
 	return result.short(), err
 }
 
@@ -114,7 +110,7 @@ func figures(ctx context.Context, o options) (_ *result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	r := &runner{root: root, temp: temp, long: o.long, samples: samples{}}
+	r := &runner{root: root, temp: temp, long: o.long, samples: samples{}, next: samples{}}
 	start := time.Now()
 	for _, g := range groups {
 		if !o.only.MatchString(g.name) {
@@ -138,7 +134,8 @@ type runner struct {
 	root, temp string
 	long       bool
 	samples    samples
-	cpu        string // the processor's name, as the benchmarks print it
+	next       samples // by the next release of Go
+	cpu        string  // the processor's name, as the benchmarks print it
 }
 
 // pick returns the first, or the second with -long.
@@ -153,8 +150,9 @@ func (r *runner) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// build makes a program, or a test's with "test", "-c" before the package.
-func (r *runner) build(ctx context.Context, dir, name, target string, command ...string) (string, error) {
+// build makes a program, or a test's with "test", "-c" before the package, by a release
+// of Go; "": that of this program.
+func (r *runner) build(ctx context.Context, dir, name, target, release string, command ...string) (string, error) {
 	out := filepath.Join(r.temp, name)
 	if runtime.GOOS == "windows" {
 		out += ".exe"
@@ -162,7 +160,7 @@ func (r *runner) build(ctx context.Context, dir, name, target string, command ..
 	args := append(slices.Clone(command), "-o", out, target)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(r.root, dir)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN="+cmp.Or(release, runtime.Version()))
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, text)
 	}

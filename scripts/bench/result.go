@@ -14,12 +14,15 @@ import (
 // result is what is written as JSON and read again.
 type result struct {
 	Go      string             `json:"go"`
+	Next    string             `json:"next"`
 	System  string             `json:"system"`
 	CPU     string             `json:"cpu"`
 	Procs   int                `json:"gomaxprocs"`
 	Long    bool               `json:"long"`
 	Rows    []row              `json:"rows"`
 	Medians map[string]float64 `json:"medians"`
+	// NextMedians are those of the next release of Go.
+	NextMedians map[string]float64 `json:"next_medians,omitempty"`
 }
 
 // row is one line of the table.
@@ -30,6 +33,7 @@ type row struct {
 	Bar     float64 `json:"bar,omitempty"`
 	AtLeast bool    `json:"at_least,omitempty"`
 	Value   float64 `json:"measured"`
+	Next    float64 `json:"next,omitempty"`
 	CPU     float64 `json:"by_cpu,omitempty"`
 	Best    float64 `json:"of_best_rounds,omitempty"`
 }
@@ -37,8 +41,9 @@ type row struct {
 // newResult also names the bars of which nothing was measured.
 func newResult(r *runner) (out *result, missing []string) {
 	out = &result{
-		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, CPU: r.cpu,
-		Procs: runtime.GOMAXPROCS(0), Long: r.long, Medians: map[string]float64{},
+		Go: runtime.Version(), Next: next, System: runtime.GOOS + "/" + runtime.GOARCH, CPU: r.cpu,
+		Procs: runtime.GOMAXPROCS(0), Long: r.long,
+		Medians: medians(r.samples), NextMedians: medians(r.next),
 	}
 	for _, b := range bars {
 		v, ok := b.value(r.samples)
@@ -47,16 +52,26 @@ func newResult(r *runner) (out *result, missing []string) {
 			continue
 		}
 		line := row{ID: b.id, Text: b.text, Unit: b.unit, Bar: b.limit, AtLeast: b.atLeast, Value: v}
+		if b.twice {
+			if line.Next, ok = b.value(r.next); !ok {
+				missing = append(missing, b.id+" by "+next)
+			}
+		}
 		if b.cpu != nil {
 			line.CPU, _ = b.cpu(r.samples)
 			line.Best, _ = b.best(r.samples)
 		}
 		out.Rows = append(out.Rows, line)
 	}
-	for name, values := range r.samples {
-		out.Medians[name], _ = median(values)
-	}
 	return out, missing
+}
+
+func medians(s samples) map[string]float64 {
+	out := map[string]float64{}
+	for name, values := range s {
+		out[name], _ = median(values)
+	}
+	return out
 }
 
 // verdict is "pass" or "short", and "" for what is held to no bar.
@@ -84,7 +99,7 @@ func (r *result) short() (n int) {
 func (r *result) text(all bool) string {
 	w := new(strings.Builder)
 	fmt.Fprintf(w, "%s, GOMAXPROCS=%d\n\n", r.machine(), r.Procs)
-	table(w, verdicts(r.Rows))
+	table(w, r.lines(r.Rows))
 	if !all {
 		return w.String()
 	}
@@ -99,16 +114,25 @@ func (r *result) text(all bool) string {
 	table(w, lines)
 	fmt.Fprintln(w)
 	for _, name := range slices.Sorted(maps.Keys(r.Medians)) {
-		fmt.Fprintf(w, "%-45s %14.6g\n", name, r.Medians[name])
+		line := fmt.Sprintf("%-45s %14.6g", name, r.Medians[name])
+		if v, ok := r.NextMedians[name]; ok {
+			line += fmt.Sprintf(" %14.6g", v)
+		}
+		fmt.Fprintln(w, line)
 	}
 	return w.String()
 }
 
-// verdicts are the lines of a table that says what each row is held to.
-func verdicts(rows []row) [][]string {
-	lines := [][]string{{"measure", "bar", "measured", ""}}
+// lines are those of a table that says what each row is held to, and what the next
+// release of Go makes of it.
+func (r *result) lines(rows []row) [][]string {
+	lines := [][]string{{"measure", "bar", r.Go, "", r.Next}}
 	for _, row := range rows {
-		lines = append(lines, []string{row.Text, row.bar(), row.show(row.Value), row.verdict()})
+		again := ""
+		if row.Next != 0 {
+			again = row.show(row.Next)
+		}
+		lines = append(lines, []string{row.Text, row.bar(), row.show(row.Value), row.verdict(), again})
 	}
 	return lines
 }
@@ -126,15 +150,37 @@ func table(w *strings.Builder, lines [][]string) {
 		}
 	}
 	for i, line := range lines {
-		fmt.Fprintf(w, "| %-*s | %*s | %*s | %-*s |\n",
-			widths[0], line[0], widths[1], line[1], widths[2], line[2], widths[3], line[3])
-		if i == 0 {
-			fmt.Fprintf(w, "|%s|%s:|%s:|%s|\n", dashes(widths[0]+2), dashes(widths[1]+1), dashes(widths[2]+1), dashes(widths[3]+2))
+		for column, cell := range line {
+			fmt.Fprintf(w, "| %s ", aligned(column, cell, widths[column]))
 		}
+		fmt.Fprintln(w, "|")
+		if i > 0 {
+			continue
+		}
+		for column, width := range widths {
+			fmt.Fprint(w, "|"+dashes(column, width))
+		}
+		fmt.Fprintln(w, "|")
 	}
 }
 
-func dashes(n int) string { return strings.Repeat("-", n) }
+// Words are aligned on the left, in the first column and in that of verdicts; figures on
+// the right.
+func words(column int) bool { return column == 0 || column == 3 }
+
+func aligned(column int, cell string, width int) string {
+	if words(column) {
+		return fmt.Sprintf("%-*s", width, cell)
+	}
+	return fmt.Sprintf("%*s", width, cell)
+}
+
+func dashes(column, width int) string {
+	if words(column) {
+		return strings.Repeat("-", width+2)
+	}
+	return strings.Repeat("-", width+1) + ":"
+}
 
 func (r row) bar() string {
 	if r.Bar == 0 {
@@ -153,8 +199,6 @@ func (r row) bar() string {
 func (r row) show(value float64) string {
 	digits := 3
 	switch {
-	case r.Unit == connections:
-		digits = 0
 	case value >= 10:
 		digits = 1
 	case value >= 2 || r.Unit == mib:

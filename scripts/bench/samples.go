@@ -69,12 +69,3 @@ func bestRatio(name, over string) func(samples) (float64, bool) {
 		return slices.Min(s[name]) / slices.Min(s[over]), true
 	}
 }
-
-func most(name string) func(samples) (float64, bool) {
-	return func(s samples) (float64, bool) {
-		if len(s[name]) == 0 {
-			return 0, false
-		}
-		return slices.Max(s[name]), true
-	}
-}

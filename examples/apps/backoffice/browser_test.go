@@ -173,7 +173,7 @@ func (b *browser) text() string {
 }
 
 // The sizes that the pages are looked at in.
-var sizes = map[string][2]int64{"desktop": {1280, 900}, "phone": {390, 844}}
+var sizes = map[string][2]int64{"desktop": {1200, 900}, "phone": {375, 812}}
 
 // look checks the page at both sizes, and takes pictures if they are wanted.
 func (b *browser) look(name string) {
@@ -199,9 +199,10 @@ const hostile = `<script>document.title='owned'</script><img src="http://127.0.0
 
 // A day in the office, in the order of the subtests.
 func TestInABrowser(t *testing.T) {
-	fake := cardwiretest.New(cardwiretest.WithCards(30))
+	fake := cardwiretest.New(cardwiretest.WithCards(30), cardwiretest.WithProfile(allNames()))
 	fake.AddCard(cardwiretest.Card{ID: "hostile-1", CardBIN: "428837", CardNo: "4288379977000992", HolderUsername: hostile, Label: new(hostile)})
 	office := newTestOffice(t, fake)
+	office.rename(allNames())
 	server := httptest.NewServer(office.handler)
 	t.Cleanup(server.Close)
 	b := newBrowser(t, server.URL)
@@ -218,6 +219,8 @@ func TestInABrowser(t *testing.T) {
 		b.fill("password", "wrong")
 		assert.Equal(t, 403, b.press("Sign in"))
 		assert.Contains(t, b.text(), "The user name or the password is wrong.")
+		assert.Equal(t, testUser, get(b, chromedp.Value(named("user"))))
+		b.look("login-wrong")
 		b.fill("user", testUser)
 		b.fill("password", testPassword)
 		assert.Equal(t, 200, b.press("Sign in"))
@@ -249,6 +252,11 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, 422, b.press("Filter"))
 		assert.True(t, b.has("#CardBIN-error"))
 		b.look("cards-wrong-filter")
+		b.open("/cards?page=99")
+		assert.Contains(t, b.text(), "There is no page 99: the last one is page 3.")
+		b.look("cards-no-page")
+		b.press("page 3")
+		assert.Contains(t, b.text(), "Page 3 of 3")
 		b.open("/cards?CardBIN=999999")
 		assert.Contains(t, b.text(), "No card fits.")
 	})
@@ -262,7 +270,14 @@ func TestInABrowser(t *testing.T) {
 		assert.Empty(t, fake.Executions("FreezeCard", ""), "frozen before it was confirmed")
 		b.press("Freeze the card")
 		assert.Contains(t, b.text(), "The freeze was accepted")
+		assert.Contains(t, b.text(), "428837******")
 		b.look("frozen")
+		b.press("Look at the card")
+		assert.Equal(t, "/cards/"+id, strings.TrimPrefix(get(b, chromedp.Location()), b.base))
+		assert.False(t, b.has(".danger"), "a frozen card offers no freeze")
+		b.open("/cards/" + id + "/freeze")
+		assert.False(t, b.has("button.danger"))
+		b.look("freeze-again")
 		b.open("/cards/" + id)
 		assert.Contains(t, b.text(), "frozen")
 		i := slices.IndexFunc(fake.Ledger(), func(e cardwiretest.Execution) bool { return e.CardID == id })
@@ -291,14 +306,25 @@ func TestInABrowser(t *testing.T) {
 		b.look("transfer")
 		b.fill("TransferAmount", "12.345")
 		b.fill("SenderCountry", "GBR")
-		assert.Equal(t, 422, b.press("Send the transfer"))
+		assert.Equal(t, 422, b.press("Check the transfer"))
 		assert.True(t, b.has("#TransferAmount-error"))
 		assert.True(t, b.has("#SenderCountry-error"))
 		b.look("transfer-wrong")
 		b.choose("PayoutCurrency", "EUR")
-		b.fill("TransferAmount", "250.00")
 		b.fill("SenderCountry", "GB")
-		assert.Equal(t, 200, b.press("Send the transfer"))
+		b.fill("ReceiverNativeFirstName", "Zoë")
+		b.fill("ReceiverBankAccountNumber", "DE0012345678901234")
+		b.do(chromedp.Clear(named("TransferAmount")))
+		assert.Equal(t, 200, b.arrive(chromedp.SendKeys(named("TransferAmount"), "250.00\r")), "Enter in a field")
+		assert.Contains(t, b.text(), "Send this transfer?")
+		assert.Contains(t, b.text(), "•••1234")
+		assert.NotContains(t, b.text(), "Zoë")
+		assert.Zero(t, fake.Executions("CreateTransfer", ""), "sent before it was confirmed")
+		b.look("transfer-confirm")
+		b.press("Change it")
+		assert.Equal(t, "250.00", get(b, chromedp.Value(named("TransferAmount"))))
+		assert.Equal(t, 200, b.press("Check the transfer"))
+		assert.Equal(t, 200, b.press("Send 250.00 EUR"))
 		assert.Contains(t, b.text(), "The transfer was accepted")
 		b.arrive(chromedp.Reload())
 		assert.Contains(t, b.text(), "The transfer was accepted")
@@ -309,7 +335,8 @@ func TestInABrowser(t *testing.T) {
 		b.open("/transfers")
 		b.choose("PayoutCurrency", "EUR")
 		b.fill("TransferAmount", "1.00")
-		assert.Equal(t, 422, b.press("Send the transfer"))
+		b.press("Check the transfer")
+		assert.Equal(t, 422, b.press("Send 1.00 EUR"))
 		assert.Contains(t, b.text(), "The transfer was refused")
 		assert.Contains(t, b.text(), "transferAmount is outside min_quota and max_quota")
 		order, sent := get(b, chromedp.Value(named("MerchantOrderNo"))), office.writes()
@@ -324,19 +351,18 @@ func TestInABrowser(t *testing.T) {
 		b.choose("PayoutCurrency", "EUR")
 		b.fill("TransferAmount", "300.00")
 		order := get(b, chromedp.Value(named("MerchantOrderNo")))
-		b.press("Send the transfer")
+		b.press("Check the transfer")
+		b.press("Send 300.00 EUR")
 		assert.Contains(t, b.text(), "The transfer is unresolved")
 		for _, wrong := range []string{"failed", "refused", "was sent", "not sent"} {
 			assert.NotContains(t, b.text(), wrong)
 		}
 		b.look("transfer-unresolved")
 
-		// Back to the form, and once more.
+		// Back to the question, and once more.
 		b.do(chromedp.NavigateBack())
-		b.choose("PayoutCurrency", "EUR")
-		b.fill("TransferAmount", "300.00")
-		b.do(chromedp.SetJavascriptAttribute(named("MerchantOrderNo"), "value", order)) // where the browser asked for the form again
-		assert.Equal(t, 409, b.press("Send the transfer"))
+		assert.Contains(t, b.text(), order)
+		assert.Equal(t, 409, b.press("Send 300.00 EUR"))
 		assert.Contains(t, b.text(), "The transfer is still unresolved")
 		assert.Equal(t, 1, fake.Executions("CreateTransfer", order))
 		b.look("transfer-twice")
@@ -357,7 +383,7 @@ func TestInABrowser(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		b.do(chromedp.SetUploadFiles(named("File"), []string{file}))
 		assert.Equal(t, 422, b.press("Upload"))
-		assert.True(t, b.has("#Size"))
+		assert.True(t, b.has("#File-error"))
 		b.look("images-wrong")
 		require.NoError(t, os.WriteFile(file, []byte("\x89PNG\r\n\x1a\n"+strings.Repeat("x", 400_000)), 0o600))
 		b.do(chromedp.SetUploadFiles(named("File"), []string{file}))

@@ -44,20 +44,51 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
+const help = `Backoffice is a small merchant backend: pages to look after cards and transfers.
+
+	go run -C examples/apps ./backoffice
+
+Environment:
+	CARDWIRE_BASE_URL         the service, as in https://api.example.com/api/v1
+	CARDWIRE_API_KEY          its API key
+	BACKOFFICE_USER           who may sign in
+	BACKOFFICE_PASSWORD_HASH  what "htpasswd -nBC 12 NAME" prints after the colon
+	                          without the first two: the fake service, and a password that is printed
+
+Flags:
+`
+
 func main() {
-	// The first interrupt ends the program in order; a second one at once.
+	// The first interrupt ends the program in order, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	err := run(ctx, os.Stdout, os.Stderr, os.Args[1:])
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "backoffice:", err)
-		os.Exit(1)
+	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
+}
+
+// errUsage is for mistakes at the command line.
+var errUsage = errors.New("-help lists the flags")
+
+// status runs the program and returns its exit status.
+func status(ctx context.Context, out, errs io.Writer, args []string) int {
+	err := run(ctx, out, errs, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err == nil:
+		_, _ = fmt.Fprintln(errs, "backoffice: stopped")
+		return 0
+	case errors.Is(err, errUsage):
+		_, _ = fmt.Fprintln(errs, "backoffice:", err)
+		return 2
 	}
+	_, _ = fmt.Fprintln(errs, "backoffice:", err)
+	return 1
 }
 
 func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	flags := flag.NewFlagSet("backoffice", flag.ContinueOnError)
-	listen := flags.String("listen", "127.0.0.1:8080", "the `address` to listen on")
+	flags.SetOutput(io.Discard) // status prints an error once
+	listen := flags.String("listen", "127.0.0.1:8081", "the `address` to listen on")
 	host := flags.String("https", "", "the `host` by which browsers come, through a proxy that speaks https, passes on the Host header and sets X-Forwarded-For; needed to listen for other machines")
 	file := flags.String("journal", "backoffice.db", "the SQLite `file` that records what is sent; the fake service has a temporary one")
 	postgres := flags.String("postgres", "", "record what is sent in PostgreSQL at this `URL`; the password may be in PGPASSWORD or .pgpass")
@@ -65,15 +96,20 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	lose := flags.Int("lose", 0, "the fake service executes the next `n` transfers and loses the responses")
 	var level slog.Level
 	flags.TextVar(&level, "log", slog.LevelInfo, "the least `level` to log: DEBUG shows each request to the service")
-	if err := flags.Parse(args); err != nil {
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		_, _ = io.WriteString(out, help)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
 		return err
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case err == nil && strings.Contains(*host, "/"):
+		err = fmt.Errorf("-https must be a host such as office.example, not %q", *host)
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-
-	if strings.Contains(*host, "/") {
-		return fmt.Errorf("-https must be a host such as office.example, not %q", *host)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, errUsage)
 	}
 
 	who, err := accountFromEnv()
@@ -93,12 +129,14 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	}
 	defer func() { _ = db.Close() }() // what was recorded is on the disk
 	logger := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
-	client, err := connect(journal, logger, fake)
+	names := cardwire.DefaultProfile()
+	correct(&names)
+	client, err := connect(journal, logger, names, fake)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	o := &office{client: client, journal: journal, log: logger, account: who, host: *host, fake: fake != nil}
+	o := &office{client: client, journal: journal, log: logger, profile: names, account: who, host: *host, fake: fake != nil}
 	return o.serve(ctx, out, *listen)
 }
 
@@ -142,29 +180,23 @@ func openJournal(ctx context.Context, file, postgres string, migrate bool) (*sql
 	return db, journal, nil
 }
 
-// connect makes the client. It logs what people will ask about: calls that failed,
-// and results that the journal did not take. It leaves out a failed call's error: the
-// service's message in it may quote a name or an account.
-func connect(journal *sqljournal.Journal, logger *slog.Logger, fake *cardwiretest.Service) (*cardwire.Client, error) {
-	failures := cardwire.Observer{
-		CallEnd: func(ctx context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
-			if r.Err != nil {
-				logger.WarnContext(ctx, "call failed", "operation", c.Op, "reference", c.Reference,
-					"outcome", r.Outcome.String(), "status", r.HTTPStatus, "code", r.Code)
-			}
-		},
-		JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
-			logger.ErrorContext(ctx, "the journal did not record a result: the reference is unresolved",
-				"operation", c.Op, "reference", c.Reference, "error", err)
-		},
-	}
+// correct is where the statements belong that examples/doctor prints. Each name that
+// they add is one more filter for cards.
+func correct(*cardwire.Profile) {}
+
+// connect makes the client. It logs writes that failed, and why the journal did not take
+// a result.
+func connect(journal *sqljournal.Journal, logger *slog.Logger, names cardwire.Profile, fake *cardwiretest.Service) (*cardwire.Client, error) {
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-backoffice/1"),
-		// The cardwire.WithProfile that examples/doctor prints belongs here.
+		cardwire.WithProfile(func(p *cardwire.Profile) { *p = names }),
 		cardwire.WithMaskedCards(), // no page and no log can show what is not here
 		cardwire.WithJournal(&careful{Journal: journal}),
 		cardwire.WithLogger(logger),
-		cardwire.WithObserver(failures),
+		cardwire.WithObserver(cardwire.Observer{JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
+			logger.ErrorContext(ctx, "the journal did not record a result: the reference is unresolved",
+				"operation", c.Op, "reference", c.Reference, "error", err)
+		}}),
 	}
 	if fake == nil {
 		return cardwire.NewFromEnv(opts...)
@@ -178,7 +210,7 @@ func (o *office) serve(ctx context.Context, out io.Writer, address string) error
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: -listen chooses another port", err)
 	}
 	defer func() { _ = listener.Close() }()
 	open := "https://" + o.host

@@ -84,6 +84,51 @@ func TestTheProgram(t *testing.T) {
 	}
 }
 
+func TestTheCommandLine(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "")
+	t.Setenv("CARDWIRE_API_KEY", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Chdir(t.TempDir())
+	for want, args := range map[string][]string{
+		"backoffice: flag provided but not defined: -nope: -help lists the flags\n":                            {"-nope"},
+		"backoffice: unexpected argument \"now\": -help lists the flags\n":                                     {"now"},
+		"backoffice: -https must be a host such as office.example, not \"https://x\": -help lists the flags\n": {"-https", "https://x"},
+	} {
+		var out, errs strings.Builder
+		assert.Equal(t, 2, status(t.Context(), &out, &errs, args))
+		assert.Equal(t, want, errs.String())
+		assert.Empty(t, out.String())
+	}
+	var out, errs strings.Builder
+	assert.Zero(t, status(t.Context(), &out, &errs, []string{"-help"}))
+	assert.Empty(t, errs.String())
+	for _, part := range []string{
+		"pages to look after cards and transfers", "go run -C examples/apps ./backoffice", "\n  -listen address\n",
+		"CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "BACKOFFICE_USER", "BACKOFFICE_PASSWORD_HASH",
+	} {
+		assert.Contains(t, out.String(), part)
+	}
+	assert.Contains(t, out.String(), `(default "127.0.0.1:8081")`, "no other server of the examples has this port")
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	var started onFirst = func() { interrupt() }
+	errs.Reset()
+	assert.Zero(t, status(ctx, started, &errs, []string{"-listen", "127.0.0.1:0"}))
+	assert.Equal(t, "backoffice: stopped\n", errs.String())
+	assert.Empty(t, filesIn(t, os.TempDir()))
+	assert.Empty(t, filesIn(t, "."))
+}
+
+// onFirst is a writer that calls the function when the address is printed.
+type onFirst func()
+
+func (f onFirst) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "in a browser") {
+		f()
+	}
+	return len(p), nil
+}
+
 // Behind a proxy the program is not reached by the address that it listens on.
 func TestTheAddressBehindAProxy(t *testing.T) {
 	o := newTestOffice(t, cardwiretest.New())

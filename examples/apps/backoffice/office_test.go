@@ -102,10 +102,12 @@ func testOfficeWith(t *testing.T, fake *cardwiretest.Service, file, postgres str
 	fake.AddFailedOperation(failedFreeze, "freeze")
 	o := &testOffice{t: t, fake: fake, journal: journal, db: db, log: &lockedBuffer{}}
 	logger := slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	client, err := connect(journal, logger, fake)
+	names := cardwire.DefaultProfile()
+	correct(&names)
+	client, err := connect(journal, logger, names, fake)
 	require.NoError(t, err)
 	o.client = client
-	o.office = &office{client: client, journal: journal, log: logger, account: testAccount(t), fake: true}
+	o.office = &office{client: client, journal: journal, log: logger, profile: names, account: testAccount(t), fake: true}
 	o.handler = o.office.routes()
 	return o
 }
@@ -172,10 +174,27 @@ func (o *testOffice) get(path string) response {
 	return o.ask(httptest.NewRequestWithContext(o.t.Context(), http.MethodGet, path, nil))
 }
 
-// post sends a form, and looks at what came of it.
+// post sends a form, confirms it if that is asked for, and looks at what came of it.
 func (o *testOffice) post(path, form string) response {
 	o.t.Helper()
-	return o.follow(o.send(path, form))
+	return o.follow(o.confirmed(o.send(path, form)))
+}
+
+// confirmed presses the button of the page that asks whether a transfer is meant, if a
+// leads there.
+func (o *testOffice) confirmed(a response) response {
+	o.t.Helper()
+	to := a.header.Get("Location")
+	if !strings.HasPrefix(to, "/transfers/confirm?") {
+		return a
+	}
+	sent := o.writes()
+	asked := o.get(to)
+	require.Equal(o.t, http.StatusOK, asked.status)
+	require.Equal(o.t, sent, o.writes(), "sent before it was confirmed")
+	form := regexp.MustCompile(`(?s)action="(/transfers/send)".*name="said" value="([A-Z2-7]{26})"`).FindStringSubmatch(asked.source)
+	require.Len(o.t, form, 3)
+	return o.send(form[1], "said="+form[2])
 }
 
 func (o *testOffice) send(path, form string) response {
@@ -335,7 +354,7 @@ func TestARefusalIsLoadedAgain(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
 	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422}, 1)
-	sent := o.send("/transfers", order)
+	sent := o.confirmed(o.send("/transfers", order))
 	require.Equal(t, 303, sent.status)
 	address := sent.header.Get("Location")
 	require.Regexp(t, `^/transfers\?said=[A-Z2-7]{26}$`, address)
@@ -376,7 +395,7 @@ func TestATransferThatIsNotSentKeepsItsNumber(t *testing.T) {
 func TestResults(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
-	sent := o.send("/transfers", order)
+	sent := o.confirmed(o.send("/transfers", order))
 	assert.Equal(t, 303, sent.status)
 	address := sent.header.Get("Location")
 	assert.Regexp(t, `^/transfers\?said=[A-Z2-7]{26}$`, address)
@@ -397,7 +416,7 @@ func TestTheServicesWordsAreNotLogged(t *testing.T) {
 	o := signedIn(t)
 	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422, Message: "account 40817810 of Maria Ivanova is closed"}, 1)
 	require.Contains(t, o.post("/transfers", order).page, "account 40817810 of Maria Ivanova is closed")
-	assert.Contains(t, o.log.String(), `msg="call failed" operation=CreateTransfer reference=order-1 outcome=refused status=200 code=422`+"\n")
+	assert.Regexp(t, `level=WARN msg="[^"]+" operation=CreateTransfer reference=order-1 outcome=refused step=fail status=200 code=422 `, o.log.String())
 	assert.NotContains(t, o.log.String(), "40817810")
 	assert.NotContains(t, o.log.String(), "Ivanova")
 }
@@ -413,6 +432,7 @@ func TestFieldsOfATransfer(t *testing.T) {
 		"TransferAmount=1e3":       `Transfer amount must be an amount such as 1250\.00`,
 		"TransferAmount=":          `Transfer amount must be an amount such as 1250\.00`,
 		"PayoutCurrency=E":         "Payout currency .+",
+		"PayoutCurrency=+":         "Payout currency is missing",
 		"MerchantOrderNo=":         "Order number .+",
 		"SenderCountry=GBR":        "Sender country .+",
 		"SenderIDType=x":           "Sender ID type .+",
@@ -430,10 +450,98 @@ func TestFieldsOfATransfer(t *testing.T) {
 		assert.Regexp(t, `name="`+name+`"[^>]*aria-describedby="`+name+`-error[^>]*aria-invalid="true"|name="`+name+`"[^>]*aria-describedby="`+name+`-hint `+name+`-error"[^>]*aria-invalid="true"`, got.source, form)
 		assert.Regexp(t, `<li><a href="#`+name+`">`+want, got.source, form)
 	}
-	got := o.post("/transfers", "MerchantOrderNo=order-1&TransferAmount=x&SenderCountry=1&ReceiverIDType=x&SenderDateOfBirth=x")
+	got := o.post("/transfers", "MerchantOrderNo=order-1&PayoutCurrency=EUR&TransferAmount=x&SenderCountry=1&ReceiverIDType=x&SenderDateOfBirth=x")
 	assert.Equal(t, 4, strings.Count(got.source, `<p class="error"`))
+	var inOrder []string
+	for _, m := range regexp.MustCompile(`<li><a href="#([^"]+)">`).FindAllStringSubmatch(got.source, -1) {
+		inOrder = append(inOrder, m[1])
+	}
+	assert.Equal(t, []string{"TransferAmount", "SenderDateOfBirth", "SenderCountry", "ReceiverIDType"}, inOrder, "as in the form")
 	assert.Empty(t, o.fake.Ledger())
 	assert.Zero(t, o.unresolved())
+}
+
+// Each field says what it expects, with the codes that the API publishes.
+func TestWhatAFieldExpects(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	form := o.get("/transfers")
+	for _, f := range forms["transfer"] {
+		assert.Regexp(t, `name="`+f.Name+`"[^>]* aria-describedby="`+f.Name+`-hint"`, form.source)
+		assert.Regexp(t, `<p class="hint" id="`+f.Name+`-hint">[^<]{10,}</p>`, form.source)
+	}
+	assert.Contains(t, form.source, `<option value="3" selected>3: C2C</option>`)
+	assert.Contains(t, form.source, `<option value="1" selected>1: Bank Transfer</option>`)
+	assert.Contains(t, form.page, "Payout currency required choose EUR GBP PHP INR CNY USD A code")
+}
+
+// A transfer is confirmed on a page of its own, which shows what will be sent, and
+// nobody's account.
+func TestATransferIsConfirmed(t *testing.T) {
+	t.Parallel()
+	const payee = "&ReceiverNativeFirstName=Zo%C3%AB&ReceiverNativeLastName=%C3%98deg%C3%A5rd&ReceiverBankAccountNumber=DE0012345678901234"
+	o := signedIn(t)
+	sent := o.send("/transfers", order+payee)
+	require.Equal(t, 303, sent.status)
+	address := sent.header.Get("Location")
+	require.Regexp(t, `^/transfers/confirm\?said=[A-Z2-7]{26}$`, address)
+	asked := o.get(address)
+	assert.Equal(t, 200, asked.status)
+	assert.Contains(t, asked.page, "Send this transfer? Amount 100.00 EUR Receiver Z••• Ø••• Account •••1234 Order number order-1 ")
+	assert.Contains(t, asked.page, "Rate Fixed fee EUR C2C, Bank Transfer DEU 10 50000 0.0035 1.5 EUR C2C, Bank Transfer FRA 10 45000.50 0.004 1.5")
+	assert.NotContains(t, asked.page, "GBP")
+	for _, secret := range []string{"Zoë", "Ødegård", "DE00", "901234"} {
+		assert.NotContains(t, asked.source, secret)
+	}
+	back := o.get("/transfers" + address[len("/transfers/confirm"):])
+	assert.Equal(t, 200, back.status)
+	assert.Equal(t, []string{"order-1"}, orderNo.FindStringSubmatch(back.source)[1:])
+	assert.Contains(t, back.source, `value="DE0012345678901234"`)
+	assert.Empty(t, o.fake.Ledger())
+
+	assert.Contains(t, o.follow(o.confirmed(sent)).page, "The transfer was accepted")
+	assert.Contains(t, o.follow(o.confirmed(sent)).page, "The transfer was done before", "a second click")
+	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", "order-1"))
+}
+
+func TestAConfirmationNeedsAForm(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	for _, got := range []response{o.get("/transfers/confirm"), o.get("/transfers/confirm?said=x"), o.post("/transfers/send", "said=x"), o.post("/transfers/send", order)} {
+		assert.Equal(t, 404, got.status)
+		assert.Contains(t, got.page, "This form is not kept any more Nothing was sent now.")
+	}
+	assert.Empty(t, o.fake.Ledger())
+}
+
+// What is not known of the fees does not keep a transfer from being confirmed.
+func TestFeesThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	o := signedIn(t)
+	address := o.send("/transfers", strings.Replace(order, "EUR", "JPY", 1)).header.Get("Location")
+	assert.Contains(t, o.get(address).page, "The service publishes no fees for this currency.")
+	o.fake.Fail("ListRemittanceCurrencies", cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, -1)
+	got := o.get(address)
+	assert.Equal(t, 502, got.status)
+	assert.Contains(t, got.page, "The service could not be read Nothing was changed. Try again in a moment. Why: connection closed before the response was complete.")
+	assert.Contains(t, got.page, "Amount 100.00 JPY")
+}
+
+// A service that cannot be reached says why, on the page and in the log.
+func TestAServiceThatIsNotReached(t *testing.T) {
+	t.Parallel()
+	for kind, why := range map[cardwiretest.FaultKind]string{
+		cardwiretest.FaultReset:   "connection reset by the peer",
+		cardwiretest.FaultHTML:    "the response is HTML, not JSON: check the base URL and any proxy",
+		cardwiretest.FaultNotHTTP: "not an HTTP response",
+	} {
+		o := signedIn(t)
+		o.fake.Fail("ListCards", cardwiretest.Fault{Kind: kind, Status: http.StatusOK}, -1)
+		got := o.get("/cards")
+		assert.Equal(t, 502, got.status)
+		assert.Contains(t, got.page, "The service could not be read Nothing was changed. Try again in a moment. Why: "+why+".")
+		assert.Regexp(t, `level=WARN msg="read failed" operation=ListCards status=\d+ code=0 cause="`+why+`"`, o.log.String())
+	}
 }
 
 // Where the service's currencies cannot be read, what was put in is not lost.
@@ -446,7 +554,7 @@ func TestWithoutCurrencies(t *testing.T) {
 	assert.Contains(t, got.page, "The service could not be read")
 	got = o.post("/transfers", order+"&SenderCountry=GBR")
 	assert.Contains(t, got.source, `id="SenderCountry-error"`)
-	assert.Contains(t, got.source, `<option selected>EUR</option>`)
+	assert.Regexp(t, `name="PayoutCurrency" type="text" value="EUR"`, got.source)
 	assert.Contains(t, got.source, `value="100.00"`)
 	assert.Empty(t, o.fake.Ledger())
 }
@@ -486,7 +594,8 @@ func TestABrowserThatLeaves(t *testing.T) {
 	o := signedIn(t)
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/transfers", strings.NewReader(order))
+	draft := strings.Replace(o.send("/transfers", order).header.Get("Location"), "/transfers/confirm?", "", 1)
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/transfers/send", strings.NewReader(draft))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	assert.Contains(t, o.follow(o.ask(r)).page, "The transfer was accepted")
 	r = httptest.NewRequestWithContext(ctx, http.MethodGet, "/cards", nil)
@@ -583,22 +692,6 @@ func TestWhatIsUnderWay(t *testing.T) {
 	assert.Equal(t, 1, o.unresolved())
 }
 
-// What is under way cannot be told where the journal is not read: then it is not
-// written to either.
-func TestAJournalThatIsNotReadIsNotWritten(t *testing.T) {
-	t.Parallel()
-	o := signedIn(t)
-	o.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
-	o.post("/transfers", order)
-	recorded := o.tried("order-1") + "&outcome=refused"
-	_, err := o.db.ExecContext(t.Context(), "ALTER TABLE cardwire_intents RENAME COLUMN service_id TO away") // which only reading needs
-	require.NoError(t, err)
-	assert.Equal(t, 503, o.post("/unresolved", recorded).status)
-	_, err = o.db.ExecContext(t.Context(), "ALTER TABLE cardwire_intents RENAME COLUMN away TO service_id")
-	require.NoError(t, err)
-	assert.Equal(t, 1, o.unresolved())
-}
-
 func TestWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	o := signedIn(t)
@@ -626,11 +719,17 @@ func TestFreeze(t *testing.T) {
 	assert.NoError(t, uuid.Validate(id[1]))
 	assert.NotContains(t, o.get("/cards/a%20b%3Fc%23d/freeze").source, id[1], "another form is another freeze")
 	assert.Zero(t, o.fake.Executions("FreezeCard", ""))
-	assert.Contains(t, o.post(action[1], "ClientTransactionID="+id[1]).page, "The freeze was accepted")
+	frozen := o.post(action[1], "ClientTransactionID="+id[1])
+	assert.Contains(t, frozen.page, "The freeze was accepted")
+	assert.Regexp(t, `Card \d{6}\*+\d{4} Status now frozen Details Look at the card`, frozen.page)
+	assert.Contains(t, frozen.source, `<a href="/cards/a%20b%3Fc%23d">Look at the card</a>`)
 	assert.Contains(t, o.post(action[1], "ClientTransactionID="+id[1]).page, "The freeze was done before")
 	assert.Equal(t, "a b?c#d", o.fake.Ledger()[0].CardID)
 	assert.Equal(t, 1, o.fake.Executions("FreezeCard", id[1]))
 	assert.Contains(t, o.get("/cards/a%20b%3Fc%23d").page, "The card is blocked already.")
+	again := o.get("/cards/a%20b%3Fc%23d/freeze")
+	assert.Contains(t, again.page, "This card is blocked already")
+	assert.NotContains(t, again.source, "ClientTransactionID", "nothing to freeze")
 
 	o.fake.Fail("FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 503, Executed: true}, 1)
 	got := o.post("/cards/"+o.cardIDs()[0]+"/freeze", "ClientTransactionID="+uuid.NewString())
@@ -764,11 +863,13 @@ func TestCards(t *testing.T) {
 	o := signedIn(t)
 	assert.Contains(t, o.get("/cards").page, "30 cards, page 1 of 3")
 	got := o.get("/cards?Status=0&page=2")
-	assert.Contains(t, got.source, `rel="prev" href="/cards?Status=0&amp;CardBIN=&amp;page=1"`)
+	assert.Contains(t, got.source, `rel="prev" href="?Status=0&amp;page=1"`)
 	assert.NotContains(t, got.source, `rel="next"`)
 	requests := o.fake.Requests()
 	assert.Equal(t, "limit=***&page=***&status=***", requests[len(requests)-1].Query)
-	assert.Contains(t, o.get("/cards?page=9").page, "No card fits.")
+	assert.Contains(t, o.get("/cards?page=99").page, "There is no page 99: the last one is page 3 .")
+	assert.Contains(t, o.get("/cards?page=99&Status=-1").source, `<a href="?Status=-1&amp;page=1">page 1</a>`)
+	assert.Contains(t, o.get("/cards?CardBIN=999999").page, "No card fits.")
 	for _, number := range []string{"-1", "0", "x", "2147483648", "99999999999999999999"} {
 		assert.Contains(t, o.get("/cards?page="+number).page, "30 cards, page 1 of 3", number)
 	}
@@ -788,6 +889,54 @@ func TestCards(t *testing.T) {
 	assert.Contains(t, o.get("/cards").page, "The API key was not accepted")
 	assert.Equal(t, 404, o.get("/cards/nobody").status)
 	assert.Equal(t, 400, o.get("/cards/..%2Fbins").status)
+}
+
+// allNames is a profile that has a name for every parameter.
+func allNames() cardwire.Profile {
+	names := cardwire.DefaultProfile()
+	names.SubAccountParam, names.CreatedFromParam, names.CreatedToParam = "sub", "from", "to"
+	names.TransactedFromParam, names.TransactedToParam = "tx_from", "tx_to"
+	return names
+}
+
+// rename makes the office know these names.
+func (o *testOffice) rename(names cardwire.Profile) {
+	o.t.Helper()
+	client, err := connect(o.journal, o.office.log, names, o.fake)
+	require.NoError(o.t, err)
+	o.office.client, o.office.profile = client, names
+}
+
+// Cards can be filtered by each parameter that the profile has a name for, and a page
+// of what was found keeps the filter.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	names := allNames()
+	fake := cardwiretest.New(cardwiretest.WithCards(30), cardwiretest.WithProfile(names))
+	o := newTestOffice(t, fake)
+	few := o.office.filters()
+	o.rename(names)
+	o.signIn()
+	got := o.get("/cards?SubAccountID=sub-1&CreatedFrom=2024-03-01&CreatedTo=2025-03-01&TransactedFrom=2024-01-01&TransactedTo=2025-12-31&Status=0")
+	assert.Equal(t, 200, got.status)
+	query := fake.Requests()[0].Query
+	for _, name := range []string{"sub", "from", "to", "tx_from", "tx_to", "status"} {
+		assert.Regexp(t, `(^|&)`+name+`=`, query)
+	}
+	assert.Regexp(t, `name="CreatedFrom" type="date" value="2024-03-01"`, got.source)
+	got = o.get("/cards?CreatedFrom=2023-01-01&CreatedTo=2026-01-01")
+	assert.Contains(t, got.source, `rel="next" href="?CreatedFrom=2023-01-01&amp;CreatedTo=2026-01-01&amp;page=2"`)
+	for query, want := range map[string]string{
+		"CreatedFrom=1.2.": "Created from is not a valid date, as in 1990-05-17",
+		"CreatedFrom=2025-01-02&CreatedTo=2025-01-01":  "Created to is before CreatedFrom",
+		"TransactedTo=2025-02-30&SubAccountID=sub%201": "Transaction to is not a valid date",
+	} {
+		got := o.get("/cards?" + query)
+		assert.Equal(t, 422, got.status, query)
+		assert.Contains(t, got.page, want)
+	}
+	assert.Len(t, o.office.filters(), 7)
+	assert.Len(t, few, 2, "the names that DefaultProfile knows")
 }
 
 func TestBINs(t *testing.T) {
@@ -826,8 +975,8 @@ func TestImages(t *testing.T) {
 		size        int
 		says        string
 	}{
-		{"File", "front.png", 0, "Size "},
-		{"File", `a"b.png`, 10, "Filename "},
+		{"File", "front.png", 0, "Image cannot be sent: Size must be "},
+		{"File", `a"b.png`, 10, "Image cannot be sent: Filename "},
 		{"Other", "front.png", 10, "Image did not arrive: choose one of at most 10 MB."},
 		{"File", "front.png", maxImage, "Image did not arrive: choose one of at most 10 MB."},
 	} {
@@ -1037,6 +1186,9 @@ func TestTheDoor(t *testing.T) {
 		assert.Nil(t, got.cookie, form)
 		assert.Contains(t, got.page, "The user name or the password is wrong.")
 	}
+	refused := o.post("/login", wrongPassword)
+	assert.Contains(t, refused.source, `name="user" type="text" value="amelia"`, "the name is still there")
+	assert.NotContains(t, refused.source, "wrong\"")
 	first := o.post("/login", rightPassword).cookie
 	require.NotNil(t, first)
 	assert.Equal(t, http.SameSiteStrictMode, first.SameSite)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
-	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -35,21 +33,32 @@ func (o *office) overview(r *http.Request) (page, error) {
 }
 
 // cards lists a page of cards. The SDK checks the filter, and also that the
-// service honoured it.
+// service honored it.
 func (o *office) cards(r *http.Request) (page, error) {
-	params := cardwire.ListCardsParams{Limit: 12, CardBIN: strings.TrimSpace(r.Form.Get("CardBIN"))}
+	p := page{name: "cards", Form: r.Form, Fields: o.filters(), Faults: map[string]string{}}
+	params := cardwire.ListCardsParams{Limit: 12}
+	for _, f := range p.Fields {
+		if err := set(&params, f.Name, r.Form.Get(f.Name)); err != nil {
+			p.Faults[f.Name] = err.Error()
+		}
+	}
+	if len(p.Faults) > 0 {
+		return p, nil
+	}
 	if number, err := strconv.ParseUint(r.Form.Get("page"), 10, 31); err == nil { // else the first
 		params.Page = int(number)
 	}
-	if status := r.Form.Get("Status"); status != "" {
-		n, err := strconv.Atoi(status)
-		if err != nil {
-			n = int(cardwire.CardLocked) - 1 // not a status, which is the SDK's to say
-		}
-		params.Status = new(cardwire.CardStatus(n))
-	}
 	found, err := o.client.ListCards(r.Context(), params)
-	return page{name: "cards", Form: r.Form, Data: found}, err
+	p.Data = found
+	return p, err
+}
+
+// filters are those whose parameters the profile has a name for.
+func (o *office) filters() []field {
+	names := reflect.ValueOf(o.profile)
+	return slices.DeleteFunc(slices.Clone(forms["cards"]), func(f field) bool {
+		return names.FieldByName(strings.TrimSuffix(f.Name, "ID") + "Param").IsZero()
+	})
 }
 
 func (o *office) card(r *http.Request) (page, error) {
@@ -68,6 +77,7 @@ func (o *office) freeze(r *http.Request) (page, error) {
 	params := cardwire.FreezeCardParams{CardID: r.PathValue("id"), ClientTransactionID: r.PostForm.Get("ClientTransactionID")}
 	operation, err := o.client.FreezeCard(r.Context(), params)
 	s := judgeWrite("The freeze", err)
+	s.CardID = params.CardID
 	if err == nil {
 		s.Reference, s.ServiceID = operation.ClientTransactionID, operation.ID
 	}
@@ -92,7 +102,7 @@ func (o *office) retryOrCancel(r *http.Request) (page, error) {
 	err := do(r.Context(), strings.TrimSpace(r.PostForm.Get("clientTransactionID")))
 	s := judgeWrite(what, err)
 	if s.Kind == "invalid" {
-		return page{name: "operations", Form: r.PostForm}, err
+		return page{name: "operations", Fields: forms["operations"], Form: r.PostForm}, err
 	}
 	return page{to: "/result", Said: s}, nil
 }
@@ -109,108 +119,29 @@ func (o *office) bins(r *http.Request) (page, error) {
 	return page{name: "bins", Data: bins}, err
 }
 
+func imagesPage(faults map[string]string) page {
+	return page{name: "images", Fields: forms["images"], Faults: faults}
+}
+
 // uploadImage keeps the image in memory: the service must be told the size before
 // the first byte, and a browser does not tell it.
 func (o *office) uploadImage(r *http.Request) (page, error) {
 	_, image, err := r.FormFile("File")
 	if err != nil {
-		return page{name: "images", Faults: map[string]string{"File": "did not arrive: choose one of at most 10 MB"}}, nil
+		return imagesPage(map[string]string{"File": "did not arrive: choose one of at most 10 MB"}), nil
 	}
 	uploaded, err := o.client.UploadImage(r.Context(), cardwire.UploadImageParams{
 		Filename: image.Filename, Size: image.Size, Open: func() (io.ReadCloser, error) { return image.Open() },
 	})
-	if errors.Is(err, cardwire.ErrInvalidParams) { // the page says why
-		return page{name: "images", Form: r.PostForm}, err
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		name, fault := problem(err)
+		return imagesPage(map[string]string{"File": "cannot be sent: " + name + " " + fault}), nil
 	}
 	s := judgeWrite("The upload", err)
 	if err == nil {
 		s.ServiceID = uploaded.AttachmentKey
 	}
 	return page{to: "/result", Said: s}, nil
-}
-
-// transferForm makes an order number with each form. It comes back with it, so
-// that a form that is sent twice is still one order.
-func (o *office) transferForm(r *http.Request) (page, error) {
-	if r.Form.Has("said") {
-		return o.result(r)
-	}
-	return o.transferPage(r.Context(), page{Form: url.Values{
-		"MerchantOrderNo": {newOrder()}, "TransferType": {cardwire.TransferTypeC2C}, "PayoutMethod": {cardwire.PayoutMethodBankTransfer},
-	}})
-}
-
-func newOrder() string { return "bo-" + strings.ToLower(rand.Text()) }
-
-// transferPage shows the form, also where the service's currencies cannot be
-// read: what was put in must not be lost.
-func (o *office) transferPage(ctx context.Context, p page) (page, error) {
-	currencies, err := o.client.ListRemittanceCurrencies(ctx)
-	if err != nil && p.Said == nil {
-		p.Said = judge(ofReads, "", err)
-	}
-	p.name = "transfer"
-	p.Data = map[string]any{"Currencies": currencies, "C2C": cardwire.TransferTypeC2C, "BankTransfer": cardwire.PayoutMethodBankTransfer}
-	return p, nil
-}
-
-func (o *office) transfer(r *http.Request) (page, error) {
-	params, faults := readTransfer(r.PostForm)
-	if len(faults) > 0 {
-		return o.transferPage(r.Context(), page{Form: r.PostForm, Faults: faults})
-	}
-	transfer, err := o.client.CreateTransfer(r.Context(), params)
-	s := judgeWrite("The transfer", err)
-	switch s.Step {
-	case cardwire.StepDone:
-		if transfer != nil {
-			s.Status, s.Reference, s.ServiceID = string(transfer.Status), transfer.MerchantOrderNo, transfer.APIOrderNo
-		}
-	case cardwire.StepFail: // a corrected one is another transfer
-		s.Form = r.PostForm
-		s.Form.Set("MerchantOrderNo", newOrder())
-	case cardwire.StepRetry, cardwire.StepWait: // an earlier click may have sent it, so the number stays
-		s.Form = r.PostForm
-	}
-	return page{to: "/transfers", Said: s}, nil
-}
-
-// readTransfer reads the form into the fields of the same names. Whether one can be
-// sent is the SDK's to say, which names one at a time: so each is asked about alone,
-// beside harmless values of those that must not be empty.
-func readTransfer(form url.Values) (p cardwire.TransferParams, faults map[string]string) {
-	faults = map[string]string{}
-	fields := reflect.ValueOf(&p).Elem()
-	for i := range fields.NumField() {
-		alone := cardwire.TransferParams{MerchantOrderNo: "x", TransferAmount: decimal.NewFromInt(1)}
-		name := fields.Type().Field(i).Name
-		err := set(fields.Field(i).Addr().Interface(), strings.TrimSpace(form.Get(name)))
-		if err == nil {
-			reflect.ValueOf(&alone).Elem().Field(i).Set(fields.Field(i))
-			_, err = alone.RevealJSON()
-		}
-		if err != nil {
-			_, faults[name] = problem(err)
-		}
-	}
-	return p, faults
-}
-
-// set reads one field; Extra, which is of another type than these, stays empty.
-func set(field any, value string) (err error) {
-	switch field := field.(type) {
-	case *string:
-		*field = value
-	case *decimal.Decimal:
-		if *field, err = decimal.NewFromString(value); err != nil || strings.ContainsAny(value, "eE") { // it takes 1e9
-			return errors.New("TransferAmount must be an amount such as 1250.00")
-		}
-	case *cardwire.Date:
-		if *field, err = cardwire.ParseDate(value); err != nil && value != "" {
-			return errors.New("SenderDateOfBirth is not a valid date, as in 1990-05-17")
-		}
-	}
-	return nil
 }
 
 // said is what came of something; templates/said.html has the words for each kind.
@@ -222,6 +153,8 @@ type said struct {
 	Status    string        // the service's, of what it accepted; "": none
 	Reference string        // what to ask the service about; "": nothing
 	ServiceID string        // what the service calls it; "": not known
+	Cause     string        // why it failed; "": the kind says it
+	CardID    string        // the card that it is about; "": none
 	status    int           // of the page that says it
 	Form      url.Values    // what was put in, to be sent again; nil: nothing
 }
@@ -276,7 +209,7 @@ var ofReads = []verdict{
 // ofResolutions has the words for the recording of an outcome.
 var ofResolutions = []verdict{
 	{"recorded", http.StatusOK, []error{nil}},
-	{"too-early", http.StatusConflict, []error{errTooEarly}},
+	{"too-early", http.StatusConflict, []error{cardwire.ErrDuplicateIntent}},
 	{"no-outcome", http.StatusUnprocessableEntity, []error{errNoOutcome}},
 	{"moved-on", http.StatusConflict, []error{sqljournal.ErrDecided}},
 	{"moved-on", http.StatusConflict, []error{sqljournal.ErrNoIntent}},
@@ -294,6 +227,12 @@ func judge(verdicts []verdict, what string, err error) *said {
 	s := &said{What: what}
 	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		s.Service, s.Reference = failure.Message, failure.Reference
+		switch {
+		case failure.Err != nil:
+			s.Cause = strings.TrimPrefix(failure.Err.Error(), "cardwire: ")
+		case failure.HTTPStatus != 0:
+			s.Cause = "HTTP " + strconv.Itoa(failure.HTTPStatus)
+		}
 	}
 	i := slices.IndexFunc(verdicts, func(v verdict) bool {
 		return !slices.ContainsFunc(v.is, func(target error) bool { return !errors.Is(err, target) })
@@ -386,7 +325,6 @@ func (o *office) unresolved(r *http.Request) (page, error) {
 var (
 	outcomes     = map[string]cardwire.Outcome{"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused}
 	errNoOutcome = errors.New("neither executed nor refused")
-	errTooEarly  = errors.New("a call may be under way")
 	errNoJournal = errors.New("the journal could not be read")
 )
 
@@ -399,22 +337,11 @@ func (o *office) resolve(r *http.Request) (page, error) {
 	outcome, ok := outcomes[form.Get("outcome")]
 	err := errNoOutcome
 	if ok {
-		err = o.record(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
+		err = o.journal.Resolve(r.Context(), tried, sqljournal.Resolution{Outcome: outcome, By: o.account.name, Note: "recorded in the back office"})
 	}
 	s := judge(ofResolutions, outcome.String(), err)
 	s.Reference = tried.Reference
 	o.log.InfoContext(r.Context(), "resolve", "operation", tried.Op, "reference", tried.Reference, "try", tried.Try,
 		"outcome", s.What, "result", s.Kind)
 	return page{to: "/unresolved", Said: s}, nil
-}
-
-func (o *office) record(ctx context.Context, tried sqljournal.Entry, found sqljournal.Resolution) error {
-	if _, _, err := o.entries(ctx); err != nil { // what cannot be shown is not resolved
-		return err
-	}
-	err := o.journal.Resolve(ctx, tried, found)
-	if errors.Is(err, cardwire.ErrDuplicateIntent) {
-		return errTooEarly
-	}
-	return err
 }

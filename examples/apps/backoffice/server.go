@@ -10,6 +10,7 @@ import (
 	"crypto/subtle"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"html/template"
 	"io/fs"
@@ -20,7 +21,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type office struct {
 	client  *cardwire.Client
 	journal *sqljournal.Journal
 	log     *slog.Logger
+	profile cardwire.Profile
 
 	account  account
 	host     string // by which browsers come over https; "": a loopback address, over http
@@ -68,14 +70,16 @@ func (o *office) routes() http.Handler {
 	read("/cards/{id}", o.card)
 	read("/cards/{id}/freeze", o.freezeForm)
 	write("/cards/{id}/freeze", o.freeze)
-	read("/operations", func(*http.Request) (page, error) { return page{name: "operations"}, nil })
+	read("/operations", func(*http.Request) (page, error) { return page{name: "operations", Fields: forms["operations"]}, nil })
 	write("/operations", o.retryOrCancel)
 	read("/bins", o.bins)
 	read("/transfers", o.transferForm)
-	write("/transfers", o.transfer)
+	write("/transfers", o.checkTransfer)
+	read("/transfers/confirm", o.confirmTransfer)
+	write("/transfers/send", o.sendTransfer)
 	read("/unresolved", o.unresolved)
 	write("/unresolved", o.resolve)
-	read("/images", func(*http.Request) (page, error) { return page{name: "images"}, nil })
+	read("/images", func(*http.Request) (page, error) { return imagesPage(nil), nil })
 	mux.Handle("POST /images", o.respond(uploadTimeout, maxImage, o.uploadImage))
 	read("/result", o.result)
 	read("/", func(*http.Request) (page, error) { return notice("no-page", http.StatusNotFound), nil })
@@ -129,6 +133,7 @@ type page struct {
 	to   string // the page that is to show Said instead of this one; "": none
 
 	Said   *said
+	Fields []field           // of the form, in its order
 	Form   url.Values        // what was put in
 	Faults map[string]string // what is wrong with it, so that it follows the input's label
 	Data   any
@@ -136,6 +141,30 @@ type page struct {
 	// The same for all pages: where and to whom it is shown, and of which service.
 	Path         string
 	Public, Fake bool
+}
+
+// field is an input of a form.
+type field struct {
+	Name, Label, Hint  string
+	Legend             string // of the group that begins with it; "": it begins none
+	Kind, Mode         string // type and inputmode; "": text
+	Required, ReadOnly bool
+	Options            []option // nil: it is no choice
+}
+
+type option struct{ Value, Text string }
+
+// Inputs are the fields with what was put in, and what is wrong with it.
+func (p page) Inputs() (list []input) {
+	for _, f := range p.Fields {
+		list = append(list, input{f, p.Form.Get(f.Name), p.Faults[f.Name]})
+	}
+	return list
+}
+
+type input struct {
+	field
+	Value, Fault string
 }
 
 func notice(kind string, status int) page {
@@ -169,11 +198,11 @@ func (o *office) respond(limit time.Duration, size int64, handle handler) http.H
 		}
 		p, err := handle(r)
 		switch {
-		case errors.Is(err, cardwire.ErrInvalidParams) && p.Form != nil:
+		case errors.Is(err, cardwire.ErrInvalidParams) && !errors.Is(err, cardwire.ErrSetup) && p.Form != nil:
 			field, fault := problem(err)
 			p.Faults = map[string]string{field: fault}
 		case err != nil:
-			p = page{name: "result", Said: judge(ofReads, "", err)}
+			p = page{name: "result", Said: o.judgeRead(ctx, err)}
 		case p.to != "":
 			http.Redirect(w, r, p.to+"?said="+o.results.keep(p.Said, sessionTime), http.StatusSeeOther)
 			return
@@ -186,10 +215,29 @@ func (o *office) respond(limit time.Duration, size int64, handle handler) http.H
 // comes back in its form.
 func (o *office) result(r *http.Request) (page, error) {
 	s := cmp.Or(o.results.find(r.Form.Get("said")), &said{Kind: "forgotten", status: http.StatusNotFound})
-	if s.Form != nil {
+	switch {
+	case s.Kind == draft:
+		return o.transferPage(r.Context(), page{Form: s.Form})
+	case s.Form != nil:
 		return o.transferPage(r.Context(), page{Said: s, Form: s.Form})
+	case s.CardID == "":
+		return page{name: "result", Said: s}, nil
 	}
-	return page{name: "result", Said: s}, nil
+	card, err := o.client.GetCard(r.Context(), s.CardID)
+	if err != nil {
+		o.judgeRead(r.Context(), err) // the page has at least a link
+	}
+	return page{name: "result", Said: s, Data: card}, nil
+}
+
+// judgeRead also logs why, but not what the service says, which may quote a name.
+func (o *office) judgeRead(ctx context.Context, err error) *said {
+	s := judge(ofReads, "", err)
+	failure, _ := errors.AsType[*cardwire.Error](err)
+	if failure != nil {
+		o.log.WarnContext(ctx, "read failed", "operation", failure.Op, "status", failure.HTTPStatus, "code", failure.Code, "cause", s.Cause)
+	}
+	return s
 }
 
 //go:embed templates static
@@ -200,20 +248,36 @@ var functions = template.FuncMap{
 	// All digits that were sent: Decimal.String leaves zeros out at the end.
 	"amount":  func(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) },
 	"failed":  func() []string { return []string{failedTopUp, failedFreeze} },
-	"dict":    dict,
-	"list":    func(v ...any) []any { return v },
+	"last":    last,
+	"page":    numbered,
 	"prefix":  strings.HasPrefix,
 	"segment": url.PathEscape,
 }
 
-// dict makes a map of pairs, so that a template can be given more than one value.
-func dict(pairs ...any) map[string]any {
-	m := map[string]any{}
-	for pair := range slices.Chunk(pairs, 2) {
-		m[pair[0].(string)] = pair[1]
+// last leaves of a number what whoever knows it recognizes.
+func last(text string) string {
+	all := []rune(text)
+	if len(all) < 8 {
+		return "•••"
 	}
-	return m
+	return "•••" + string(all[len(all)-4:])
 }
+
+// numbered is the address of a page of what the form selects.
+func numbered(form url.Values, number int) string {
+	form = maps.Clone(form)
+	form.Set("page", strconv.Itoa(number))
+	return "?" + form.Encode()
+}
+
+// forms are the fields of each form.
+var forms = func() (forms map[string][]field) {
+	source, _ := files.ReadFile("templates/fields.json")
+	if err := json.Unmarshal(source, &forms); err != nil {
+		panic(err)
+	}
+	return forms
+}()
 
 var pages = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
 
@@ -329,10 +393,10 @@ func (o *office) login(w http.ResponseWriter, r *http.Request) {
 		o.show(w, r, page{name: "login"})
 	case !o.count(r, 1): // before it is known to fail: many may come at once
 		w.Header().Set("Retry-After", "10")
-		o.show(w, r, page{name: "login", Said: &said{Kind: "too-many-tries", status: http.StatusTooManyRequests}})
+		o.show(w, r, page{name: "login", Form: r.PostForm, Said: &said{Kind: "too-many-tries", status: http.StatusTooManyRequests}})
 	case !o.account.admits(r.PostFormValue("user"), r.PostFormValue("password")):
 		o.log.WarnContext(r.Context(), "sign-in refused") // without the name: it may be a password
-		o.show(w, r, page{name: "login", Said: &said{Kind: "wrong-password", status: http.StatusForbidden}})
+		o.show(w, r, page{name: "login", Form: r.PostForm, Said: &said{Kind: "wrong-password", status: http.StatusForbidden}})
 	default:
 		o.log.InfoContext(r.Context(), "signed in")
 		o.count(r, -1)

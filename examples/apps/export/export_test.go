@@ -64,7 +64,7 @@ func exported(t *testing.T, s settings, transport http.RoundTripper, opts ...car
 		return nil, err
 	}
 	defer f.close()
-	return export(t.Context(), client, s, f, io.Discard)
+	return export(t.Context(), client, f, io.Discard)
 }
 
 func text(t *testing.T, name string) string {
@@ -115,10 +115,10 @@ USD        1      12.500     -1.25    0
 	}
 }
 
-// pagesUntil is a limiter that lets n pages be read, and the one before them.
+// pagesUntil is a limiter that lets n pages be read.
 func pagesUntil(n int, end func() error) cardwire.Option {
 	return cardwire.WithLimiter(limiter(func() error {
-		if n--; n < -1 {
+		if n--; n < 0 {
 			return end()
 		}
 		return nil
@@ -141,7 +141,7 @@ func TestAnErrorIsResumedFrom(t *testing.T) {
 	for _, page := range []int{4, 8} {
 		down := pagesUntil(3+page/8, func() error { return errors.New("down") })
 		_, err = exported(t, s, service, down)
-		require.ErrorContains(t, err, fmt.Sprintf("run it again to go on from page %d", page))
+		require.ErrorContains(t, err, fmt.Sprintf("run it again to resume at page %d", page))
 		require.ErrorIs(t, err, cardwire.ErrNotSent)
 		assert.NoFileExists(t, s.out)
 		assert.NotRegexp(t, `[0-9]{13}`, text(t, s.out+".part"))
@@ -169,9 +169,9 @@ func TestAnInterruptLeavesWhatWasRead(t *testing.T) {
 	f, err := openPart(s)
 	require.NoError(t, err)
 	defer f.close()
-	_, err = export(ctx, client, s, f, io.Discard)
+	_, err = export(ctx, client, f, io.Discard)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "go on from page 3")
+	require.ErrorContains(t, err, "resume at page 3")
 	assert.Equal(t, 1+20, strings.Count(text(t, s.out+".part"), "\n"))
 }
 
@@ -206,7 +206,7 @@ func TestAnIDThatLooksLikeAFormulaIsWrittenOnce(t *testing.T) {
 
 	// The run before ended after the page that comes once more now.
 	require.NoError(t, os.WriteFile(s.out+".part", []byte(want), 0o600))
-	state := fmt.Sprintf(`{"reveal":false,"limit":10,"next_page":1,"bytes":%d}`, len(want))
+	state := fmt.Sprintf(`{"fake":false,"reveal":false,"limit":10,"next_page":1,"bytes":%d}`, len(want))
 	require.NoError(t, os.WriteFile(s.out+".part.json", []byte(state), 0o600))
 	totals, err := exported(t, s, carrier(cards))
 	require.NoError(t, err)
@@ -389,18 +389,169 @@ func TestALinkIsNotResumed(t *testing.T) {
 // card goes to its outputs.
 func TestTheProgram(t *testing.T) {
 	server := cardwiretest.NewServer(t, cardwiretest.WithCards(30))
-	for name, base := range map[string]string{"a server": server.URL, "the fake service": ""} {
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a server":         {nil, `^30 cards\n`},
+		"the fake service": {[]string{"-fake"}, `^The cards are made up: they are those of the fake service\.\n950 cards\n`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("CARDWIRE_BASE_URL", base)
-			t.Setenv("CARDWIRE_API_KEY", map[bool]string{true: server.Key}[base != ""])
+			t.Setenv("CARDWIRE_BASE_URL", server.URL)
+			t.Setenv("CARDWIRE_API_KEY", server.Key)
 			name := filepath.Join(t.TempDir(), "cards.csv")
 			var out, progress strings.Builder
-			require.NoError(t, run(t.Context(), &out, &progress, []string{"-out", name, "-limit", "7", "-v"}))
-			assert.Regexp(t, `^(30|950) cards\n`, out.String())
+			require.NoError(t, run(t.Context(), &out, &progress, append(tc.args, "-out", name, "-limit", "7", "-v")))
+			assert.Regexp(t, tc.says, out.String())
 			assert.Contains(t, progress.String(), "operation=ListCards")
 			assert.NotRegexp(t, `[0-9]{13}`, out.String()+progress.String()+text(t, name))
 		})
 	}
-	var out strings.Builder
-	require.ErrorContains(t, run(t.Context(), &out, &out, []string{"now"}), `unexpected argument "now"`)
+}
+
+// outcome runs the program, and returns what it wrote to its two outputs.
+func outcome(ctx context.Context, args ...string) (code int, out, errs string) {
+	var o, e strings.Builder
+	code = status(ctx, &o, &e, args)
+	return code, o.String(), e.String()
+}
+
+func TestTheCommandLine(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "")
+	t.Setenv("CARDWIRE_API_KEY", "")
+	t.Chdir(t.TempDir())
+	for want, args := range map[string][]string{
+		"export: flag provided but not defined: -nope: -help lists the flags\n":                                           {"-nope"},
+		"export: unexpected argument \"now\": -help lists the flags\n":                                                    {"-fake", "now"},
+		"export: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or export made-up cards with -fake: -help lists the flags\n": {},
+		"export: invalid value \"many\" for flag -limit: parse error: -help lists the flags\n":                            {"-limit", "many"},
+	} {
+		code, out, errs := outcome(t.Context(), args...)
+		assert.Equal(t, 2, code, args)
+		assert.Empty(t, out, args)
+		assert.Equal(t, want, errs)
+	}
+	code, out, errs := outcome(t.Context(), "-help")
+	assert.Zero(t, code)
+	assert.Empty(t, errs)
+	for _, part := range []string{"writes all cards to a CSV file", "go run -C examples/apps ./export", "CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "\n  -fake\n"} {
+		assert.Contains(t, out, part)
+	}
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// An interrupt before anything was read leaves nothing behind.
+func TestAnInterruptIsOneLine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	code, out, errs := outcome(ctx, "-fake")
+	assert.Equal(t, 130, code)
+	assert.Empty(t, out)
+	assert.Regexp(t, `^export: interrupted: [^\n]*\n$`, errs)
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// What one service's export wrote the other's does not overwrite; its own it does.
+func TestMadeUpCardsReplaceNoRealOnes(t *testing.T) {
+	t.Parallel()
+	service := cardwiretest.New(cardwiretest.WithCards(30))
+	for name, tc := range map[string]struct {
+		first, second bool
+		cards         int
+		want          string
+	}{
+		"made up over real":    {false, true, 30, "has the cards of a service: made-up ones do not replace them: give another name"},
+		"real over made up":    {true, false, 30, "has made-up cards of the fake service: remove it, or give another name"},
+		"none over made up":    {true, false, 0, "has made-up cards of the fake service"},
+		"made up over made up": {true, true, 30, ""},
+		"real over real":       {false, false, 30, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := place(t)
+			s.fake = tc.first
+			_, err := exported(t, s, cardwiretest.New(cardwiretest.WithCards(tc.cards)))
+			require.NoError(t, err)
+			before := text(t, s.out)
+			asked := len(service.Requests())
+			s.fake = tc.second
+			_, err = exported(t, s, service)
+			if tc.want == "" {
+				require.NoError(t, err)
+				assert.Greater(t, len(service.Requests()), asked)
+				return
+			}
+			require.ErrorContains(t, err, "-out "+s.out+" "+tc.want)
+			assert.Equal(t, before, text(t, s.out))
+			assert.NoFileExists(t, s.out+".part")
+		})
+	}
+}
+
+// A file of the other service that appears in the meantime is not overwritten either.
+func TestAFileThatAppearsIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	s := place(t)
+	_, err := exported(t, s, carrier(twoCards), cardwire.WithObserver(cardwire.Observer{
+		CallEnd: func(context.Context, cardwire.CallInfo, cardwire.CallResult) {
+			assert.NoError(t, os.WriteFile(s.out, []byte("fake_"+header), 0o600))
+		},
+	}))
+	require.ErrorContains(t, err, "has made-up cards of the fake service")
+	assert.Equal(t, "fake_"+header, text(t, s.out))
+}
+
+func TestWhatCannotBeReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	notes := filepath.Join(dir, "notes.txt")
+	require.NoError(t, os.WriteFile(notes, []byte("id,name\n"), 0o600))
+	for out, want := range map[string]string{
+		dir:                                    "is not a regular file: give the name of a file",
+		dir + string(filepath.Separator) + ".": "is not a regular file: give the name of a file",
+		notes:                                  "is not an export of this program: remove it, or give another name",
+		filepath.Join(dir, "none", "x.csv"):    "no such file or directory",
+	} {
+		service := cardwiretest.New()
+		_, err := exported(t, settings{out: out, limit: 10}, service)
+		require.ErrorContains(t, err, want)
+		assert.Empty(t, service.Requests(), out)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+}
+
+// A process that is killed writes nothing more: each page is on record by then.
+func TestACrashIsResumedFrom(t *testing.T) {
+	server := cardwiretest.NewServer(t, cardwiretest.WithCards(95))
+	t.Setenv("CARDWIRE_BASE_URL", server.URL)
+	t.Setenv("CARDWIRE_API_KEY", server.Key)
+	s := place(t)
+	client, err := cardwire.NewFromEnv()
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	f, err := openPart(s)
+	require.NoError(t, err)
+	for page, err := range client.AllPages(t.Context(), cardwire.ListCardsParams{Limit: 10}) {
+		require.NoError(t, err)
+		require.NoError(t, f.add(page.Cards))
+		if page.CurrentPage == 3 {
+			require.NoError(t, f.write(&page.Cards[0])) // and half of the next
+			f.rows.Flush()
+			break
+		}
+	}
+	require.NoError(t, f.file.Close())
+
+	code, out, errs := outcome(t.Context(), "-out", s.out, "-limit", "10")
+	assert.Zero(t, code)
+	assert.Equal(t, "Resuming at page 4: 30 cards are in "+s.out+".part.\n", errs)
+	assert.Contains(t, out, "95 cards\n")
+	assert.Equal(t, 1+95, strings.Count(text(t, s.out), "\n"))
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -49,8 +50,8 @@ func number(c *cardwire.Card, reveal bool) string {
 	return c.Number.Masked()
 }
 
-// part is the export under way: the rows in FILE.part, and in FILE.part.json
-// where to go on.
+// part is the unfinished export: the rows in FILE.part, and in FILE.part.json the page
+// to resume from.
 type part struct {
 	settings settings
 	state    state
@@ -62,6 +63,7 @@ type part struct {
 
 // state is what an unfinished export leaves.
 type state struct {
+	Fake     bool  `json:"fake"`
 	Reveal   bool  `json:"reveal"`
 	Limit    int   `json:"limit"`
 	NextPage int   `json:"next_page"`
@@ -71,8 +73,11 @@ type state struct {
 func (f *part) name() string      { return f.settings.out + ".part" }
 func (f *part) stateName() string { return f.name() + ".json" }
 
-// openPart begins an export, or goes on with one that was not finished.
+// openPart begins an export, or resumes one that was not finished.
 func openPart(s settings) (*part, error) {
+	if err := s.replaceable(); err != nil {
+		return nil, err
+	}
 	f := &part{settings: s, totals: newTotals(), seen: map[string]struct{}{}}
 	saved, err := os.ReadFile(f.stateName())
 	_, missing := os.Stat(f.name())
@@ -85,29 +90,71 @@ func openPart(s settings) (*part, error) {
 	if err := json.Unmarshal(saved, &f.state); err != nil {
 		return nil, fmt.Errorf("%s is damaged: remove it to begin anew", f.stateName())
 	}
-	if f.state.Reveal != s.reveal || f.state.Limit != s.limit {
+	if f.state.Fake != s.fake || f.state.Reveal != s.reveal || f.state.Limit != s.limit {
 		return nil, fmt.Errorf("%s was begun with other flags: use them, or remove it and %s", f.name(), f.stateName())
 	}
 	return f, f.resume()
 }
 
+// replaceable refuses to overwrite anything but an export of the same service: made-up
+// cards must not replace real ones, nor the other way round.
+func (s settings) replaceable() error {
+	info, err := os.Stat(s.out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("-out %s is not a regular file: give the name of a file", s.out)
+	}
+	file, err := os.Open(s.out)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	other := s
+	other.fake = !s.fake
+	first, err := csv.NewReader(io.LimitReader(file, 4096)).Read()
+	switch {
+	case errors.Is(err, io.EOF), slices.Equal(first, s.header()):
+		return nil
+	case slices.Equal(first, other.header()) && s.fake:
+		return fmt.Errorf("-out %s has the cards of a service: made-up ones do not replace them: give another name", s.out)
+	case slices.Equal(first, other.header()):
+		return fmt.Errorf("-out %s has made-up cards of the fake service: remove it, or give another name", s.out)
+	}
+	return fmt.Errorf("-out %s is not an export of this program: remove it, or give another name", s.out)
+}
+
+// header is the first row. That of made-up cards is another one, so that each export
+// recognizes the other's files.
+func (s settings) header() []string {
+	row := make([]string, len(columns))
+	for i, c := range columns {
+		row[i] = c.name
+	}
+	if s.fake {
+		row[0] = "fake_" + row[0]
+	}
+	return row
+}
+
 func (f *part) begin() error {
-	f.state = state{Reveal: f.settings.reveal, Limit: f.settings.limit, NextPage: 1}
+	f.state = state{Fake: f.settings.fake, Reveal: f.settings.reveal, Limit: f.settings.limit, NextPage: 1}
 	// Whoever may not read card data must not read the file: what is there would
 	// keep its mode, its owner, and who has it open.
-	if err := os.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, old := range []string{f.name(), f.stateName()} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	file, err := os.OpenFile(f.name(), os.O_RDWR|os.O_CREATE|os.O_EXCL, partMode)
 	if err != nil {
 		return err
 	}
 	f.file, f.rows = file, csv.NewWriter(file)
-	header := make([]string, len(columns))
-	for i, c := range columns {
-		header[i] = c.name
-	}
-	return f.rows.Write(header)
+	return f.rows.Write(f.settings.header())
 }
 
 // partMode lets nobody but the owner read what may be card data.
@@ -154,7 +201,7 @@ func (f *part) resume() error {
 	return nil
 }
 
-// useless says why FILE.part cannot be gone on with.
+// useless says why FILE.part cannot be resumed.
 func (f *part) useless(why string) error {
 	return fmt.Errorf("%s %s: remove it and %s to begin anew", f.name(), why, f.stateName())
 }
@@ -174,6 +221,16 @@ func (f *part) protect() (size int64, err error) {
 		return 0, fmt.Errorf("%s is not a regular file: remove it to begin anew", f.name())
 	}
 	return opened.Size(), f.file.Chmod(partMode)
+}
+
+// add appends a page of cards, and records that it is there.
+func (f *part) add(cards []cardwire.Card) error {
+	for i := range cards {
+		if err := f.write(&cards[i]); err != nil {
+			return err
+		}
+	}
+	return f.save()
 }
 
 // write appends a card, unless it was on a page before.
@@ -223,37 +280,41 @@ func mayCalculate(part string) bool {
 		unicode.Is(unicode.Dash, first) || strings.ContainsRune("=+@＝＋＠﹦﹢﹫⁼⁺₌₊﬩", first)
 }
 
-// keep leaves what was written for the next run, and says how to go on. Cards
-// come page by page: before an error all those of the pages before have come.
-func (f *part) keep(cause error) error {
-	var failure *cardwire.Error
-	if !errors.As(cause, &failure) || failure.Page == 0 {
-		return cause
-	}
+// save records the rows of one more page: after an error or a crash the next run resumes
+// behind them.
+func (f *part) save() error {
 	f.rows.Flush()
 	if err := errors.Join(f.rows.Error(), f.file.Sync()); err != nil {
-		return errors.Join(cause, err)
+		return err
 	}
 	at, err := f.file.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return errors.Join(cause, err)
+		return err
 	}
-	f.state.NextPage, f.state.Bytes = failure.Page, at
+	f.state.NextPage++
+	f.state.Bytes = at
 	saved, err := json.Marshal(f.state)
-	if err == nil {
-		err = os.WriteFile(f.stateName(), saved, 0o600)
-	}
 	if err != nil {
-		return errors.Join(cause, err)
+		return err
 	}
-	return fmt.Errorf("%d cards are in %s; run it again to go on from page %d: %w",
-		f.totals.cards, f.name(), failure.Page, cause)
+	whole := f.stateName() + ".new"
+	if err := os.WriteFile(whole, saved, partMode); err != nil {
+		return err
+	}
+	return os.Rename(whole, f.stateName())
+}
+
+// left says where the next run resumes.
+func (f *part) left(cause error) error {
+	if f.state.Bytes == 0 {
+		return cause
+	}
+	return fmt.Errorf("%d cards are in %s: run it again to resume at page %d: %w", f.totals.cards, f.name(), f.state.NextPage, cause)
 }
 
 // finish turns the part into the file, at once or not at all.
 func (f *part) finish() error {
-	f.rows.Flush()
-	if err := errors.Join(f.rows.Error(), f.file.Sync()); err != nil {
+	if err := f.settings.replaceable(); err != nil { // it may be there by now
 		return err
 	}
 	if err := os.Rename(f.name(), f.settings.out); err != nil {
@@ -265,8 +326,10 @@ func (f *part) finish() error {
 	return nil
 }
 
+// close leaves nothing behind that a run could resume from in vain.
 func (f *part) close() {
-	if f.file != nil {
-		_ = f.file.Close() // what matters was synced
+	_ = f.file.Close() // what matters was synced
+	if f.state.Bytes == 0 {
+		_ = os.Remove(f.name())
 	}
 }

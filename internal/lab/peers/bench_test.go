@@ -1,11 +1,13 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/stripe/stripe-go/v85"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/lab/peers/generated"
 	"github.com/cardwire/cardwire-go/internal/measure"
 )
 
@@ -45,6 +48,24 @@ var lists = []subject{
 					return 0, "", err
 				}
 				return len(page.Cards), page.Cards[len(page.Cards)-1].ID, nil
+			}
+		},
+		count: listed, last: "c000000000000099",
+	},
+	{
+		name: "generated", url: "https://api.example.com/api/v1/cards?limit=100",
+		reply: string(measure.CardPage(measure.UTF8, 1, 1, listed)),
+		plain: measure.PlainPage,
+		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := generatedOn(tb, hc)
+			limit := strconv.Itoa(listed)
+			return func(ctx context.Context) (int, string, error) {
+				r, err := c.ListCardsWithResponse(ctx, &generated.ListCardsParams{Limit: &limit})
+				if err != nil || r.JSON200 == nil || r.JSON200.Code != 200 {
+					return 0, "", cmp.Or(err, errFailed)
+				}
+				cards := r.JSON200.Data.Data
+				return len(cards), cards[len(cards)-1].Id, nil
 			}
 		},
 		count: listed, last: "c000000000000099",
@@ -104,6 +125,21 @@ var smallest = []subject{
 		count: 1, last: "250",
 	},
 	{
+		name: "generated", url: "https://api.example.com/api/v1/account/capacity", reply: string(measure.Capacity()),
+		plain: measure.PlainCapacity,
+		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := generatedOn(tb, hc)
+			return func(ctx context.Context) (int, string, error) {
+				r, err := c.CardCapacityWithResponse(ctx)
+				if err != nil || r.JSON200 == nil || r.JSON200.Code != 200 {
+					return 0, "", cmp.Or(err, errFailed)
+				}
+				return 1, strconv.Itoa(r.JSON200.Data), nil
+			}
+		},
+		count: 1, last: "250",
+	},
+	{
 		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards/ic_1", reply: tinyIssuingCard,
 		plain: into(func(v *tinyCard) bool { return v.ID == "ic_1" }),
 		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
@@ -152,6 +188,20 @@ func into[T any](arrived func(*T) bool) func(body []byte) error {
 func cardwireOn(tb testing.TB, hc *http.Client) *cardwire.Client {
 	tb.Helper()
 	c, err := cardwire.New("https://api.example.com/api/v1", measure.Key, cardwire.WithHTTPClient(hc))
+	require.NoError(tb, err)
+	return c
+}
+
+// errFailed is for responses that are no success.
+var errFailed = errors.New("peers: no success")
+
+func generatedOn(tb testing.TB, hc *http.Client) *generated.ClientWithResponses {
+	tb.Helper()
+	c, err := generated.NewClientWithResponses("https://api.example.com/api/v1", generated.WithHTTPClient(hc),
+		generated.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+measure.Key)
+			return nil
+		}))
 	require.NoError(tb, err)
 	return c
 }
