@@ -42,6 +42,7 @@ func statusFor(err error) int {
 		errOtherBody:                http.StatusConflict,
 		errMoved:                    http.StatusConflict,
 		errTooEarly:                 http.StatusConflict,
+		errOtherTry:                 http.StatusConflict,
 		sqljournal.ErrDecided:       http.StatusConflict,
 		sqljournal.ErrNoIntent:      http.StatusConflict,
 		cardwire.ErrDuplicateIntent: http.StatusConflict,
@@ -92,7 +93,7 @@ func (s *service) api(mux *http.ServeMux) {
 	handle("POST /payouts", s.postPayout)
 	handle("GET /payouts", s.getPayouts)
 	handle("GET /payouts/{order}", func(w http.ResponseWriter, r *http.Request) error {
-		return s.show(w)(s.find(r.Context(), r.PathValue("order")))
+		return s.show(w)(s.findTry(r.Context(), r.PathValue("order")))
 	})
 	handle("POST /payouts/{order}/resolve", func(w http.ResponseWriter, r *http.Request) error {
 		var found resolution
@@ -120,6 +121,17 @@ func (s *service) api(mux *http.ServeMux) {
 		s.respond(w, http.StatusOK, map[string]string{"status": "ready"})
 		return nil
 	})
+}
+
+// findTry returns an order and, if it is unresolved, which try is to be asked about.
+func (s *service) findTry(ctx context.Context, number string) (order, error) {
+	o, err := s.find(ctx, number)
+	if err == nil && o.State == unresolved {
+		var e sqljournal.Entry
+		e, err = s.journal.Lookup(ctx, operation, number)
+		o.Try = e.Try
+	}
+	return o, err
 }
 
 // ready reports why this replica could not send: there is no database, or it is

@@ -83,6 +83,7 @@ type order struct {
 	ServiceID     string    `json:"service_id,omitempty"`     // the service's number
 	ServiceStatus string    `json:"service_status,omitempty"` // as the service took it
 	Note          string    `json:"note,omitempty"`           // why it is in this state
+	Try           string    `json:"try,omitempty"`            // of an unresolved one, for resolve
 	CreatedAt     time.Time `json:"created_at"`
 	ChangedAt     time.Time `json:"changed_at"`
 

@@ -56,7 +56,7 @@ func (s *service) routes(password string) http.Handler {
 	mux.HandleFunc("POST /orders/{order}/resolve", s.form(func(ctx context.Context, r *http.Request) error {
 		outcome, again := strings.CutSuffix(r.PostForm.Get("outcome"), "+send_again")
 		_, err := s.resolve(ctx, r.PathValue("order"), resolution{
-			Outcome: outcome, SendAgain: again, ServiceID: strings.TrimSpace(r.PostForm.Get("service_id")),
+			Try: r.PostForm.Get("try"), Outcome: outcome, SendAgain: again, ServiceID: strings.TrimSpace(r.PostForm.Get("service_id")),
 			By: signedIn(r, r.PostForm.Get("by")), Why: strings.TrimSpace(r.PostForm.Get("why")),
 		})
 		return err
@@ -135,6 +135,7 @@ func (s *service) orderPage(w http.ResponseWriter, r *http.Request, status int, 
 	if err == nil && p.Order.State == unresolved {
 		var e sqljournal.Entry
 		e, err = s.journal.Lookup(r.Context(), operation, p.Order.Order)
+		p.Order.Try = e.Try
 		p.Question, p.NotBefore = question(p.Order, e), e.SendBy.Add(s.grace).Format("2006-01-02 15:04:05 UTC")
 	}
 	if err != nil {

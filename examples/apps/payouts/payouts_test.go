@@ -419,6 +419,36 @@ func (s *shop) lost(number string, executed bool) {
 	s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.jobID)
 }
 
+// resolveTry resolves the try that the journal knows.
+func (s *shop) resolveTry(number, body string) *http.Response {
+	s.t.Helper()
+	e, err := s.journal.Lookup(s.t.Context(), operation, number)
+	require.NoError(s.t, err)
+	return s.call("POST", "/payouts/"+number+"/resolve", strings.Replace(body, "{", `{"try":"`+e.Try+`",`, 1))
+}
+
+// What was found out about one try must not free a later one.
+func TestAnOldResolutionFreesNothing(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", false)
+		first, err := s.findTry(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"try":"`+first.Try+`"`)
+		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="try" value="`+first.Try+`"`)
+		again := `{"try":"` + first.Try + `","outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", again).StatusCode)
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+		assert.Equal(t, longPause, s.work("A-1"))
+		r := s.call("POST", "/payouts/A-1/resolve", strings.Replace(again, "ticket 7", "ticket 6", 1))
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "this is about another try")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+	})
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
@@ -428,7 +458,7 @@ func TestResolve(t *testing.T) {
 		s.lost("A-3", false)
 		s.start()
 		resolve := func(order, body string) (int, string) {
-			r := s.call("POST", "/payouts/"+order+"/resolve", body)
+			r := s.resolveTry(order, body)
 			return r.StatusCode, textOf(t, r)
 		}
 		for range 2 { // the response to the first may be lost
@@ -483,11 +513,11 @@ func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
 		set.grace = 10 * time.Minute
 		s := openShop(t, set)
 		s.lost("A-1", true)
-		r := s.call("POST", "/payouts/A-1/resolve", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`)
+		r := s.resolveTry("A-1", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`)
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "it is too early: the service may still execute it; ask again after 20")
 		assert.Equal(t, unresolved, s.state("A-1"))
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
 	})
 }
 
@@ -503,11 +533,11 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 			require.NoError(t, s.journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: found, By: "Ada", Note: "ticket 7"}))
 		}
 		const again, executed = `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`, `{"outcome":"executed","by":"Ada","why":"ticket 7"}`
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", again).StatusCode)
+		assert.Equal(t, 200, s.resolveTry("A-1", again).StatusCode)
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-		assert.Equal(t, 409, s.call("POST", "/payouts/A-2/resolve", again).StatusCode, "the opposite")
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-2/resolve", executed).StatusCode)
+		assert.Equal(t, 409, s.resolveTry("A-2", again).StatusCode, "the opposite")
+		assert.Equal(t, 200, s.resolveTry("A-2", executed).StatusCode)
 		assert.Equal(t, submitted, s.state("A-2"))
 	})
 }
@@ -737,6 +767,8 @@ func TestWhoMayComeIn(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
 	s.lost("A-1", true)
+	try, err := s.findTry(t.Context(), "A-1")
+	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		password string
 		change   func(r *http.Request)
@@ -751,7 +783,7 @@ func TestWhoMayComeIn(t *testing.T) {
 		"with the password":  {"secret", func(r *http.Request) { r.SetBasicAuth("Ada", "secret"); r.Host = "payouts.example" }, 200},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/payouts/A-1/resolve",
-			strings.NewReader(`{"outcome":"executed","by":"Eve","why":"ticket 7"}`))
+			strings.NewReader(`{"try":"`+try.Try+`","outcome":"executed","by":"Eve","why":"ticket 7"}`))
 		tc.change(r)
 		w := httptest.NewRecorder()
 		s.routes(tc.password).ServeHTTP(w, r)

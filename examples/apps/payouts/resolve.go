@@ -20,6 +20,7 @@ const (
 
 // resolution is what a person found out, and on what grounds.
 type resolution struct {
+	Try       string `json:"try"`        // of an unresolved one: what GET returned when the service was asked
 	Outcome   string `json:"outcome"`    // executed or not_executed; of a submitted order paid or returned
 	ServiceID string `json:"service_id"` // the service's number, of an executed one; "": not known
 	SendAgain bool   `json:"send_again"` // of one that was not executed; else it fails
@@ -31,6 +32,7 @@ var (
 	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
 	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
 	errTooEarly = errors.New("it is too early")
+	errOtherTry = errors.New("this is about another try: the order was sent again since; get it, and ask the service about this try")
 )
 
 // resolve records what a person found out, first in the journal and then in the order,
@@ -73,8 +75,11 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 // executed" only when nothing of the call can be sent, and the service has had its time.
 func (s *service) tellJournal(ctx context.Context, number string, r resolution) error {
 	e, err := s.journal.Lookup(ctx, operation, number)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
+		return errOtherTry
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
 	if r.Outcome == notExecuted {

@@ -271,12 +271,18 @@ func (w *world) support(ctx context.Context) {
 // what is on its way, which must be refused as too early.
 func (w *world) resolve(ctx context.Context, o listed) {
 	order := chaos.Order{Op: operation, Reference: o.Order}
-	body := `{"outcome":"executed","service_id":"AO-` + o.Order + `","by":"support","why":"the ledger"}`
+	var asked struct {
+		Try string `json:"try"`
+	}
+	if status, text := w.request(ctx, "GET", "/payouts/"+o.Order, ""); status != http.StatusOK || json.Unmarshal(text, &asked) != nil {
+		return // it is asked again
+	}
+	body := fmt.Sprintf(`{"try":%q,"outcome":"executed","service_id":"AO-%s","by":"support","why":"the ledger"}`, asked.Try, o.Order)
 	if w.service.Ledger().Executions(order) == 0 {
 		if w.service.Ledger().Pending(order) && time.Since(o.ChangedAt) > grace/2 {
 			return
 		}
-		body = fmt.Sprintf(`{"outcome":"not_executed","send_again":%t,"by":"support","why":"the ledger"}`, dice(o.Order, 2) == 0)
+		body = fmt.Sprintf(`{"try":%q,"outcome":"not_executed","send_again":%t,"by":"support","why":"the ledger"}`, asked.Try, dice(o.Order, 2) == 0)
 	}
 	switch status, _ := w.request(ctx, "POST", "/payouts/"+o.Order+"/resolve", body); status {
 	case http.StatusOK:
