@@ -108,9 +108,9 @@ const (
 	// FaultWrongData responds with a success whose data is of the wrong kind. The
 	// operation is executed in any case.
 	FaultWrongData
-	// FaultDuplicateMembers responds with a success in which a second code, 500
+	// FaultDuplicateFields responds with a success in which a second code, 500
 	// unless Code says otherwise, contradicts the first.
-	FaultDuplicateMembers
+	FaultDuplicateFields
 	// FaultOversize responds with a body of Bytes bytes, 16 MiB by default: a success
 	// if Executed is set or the operation is a read, and otherwise the response of
 	// FaultStatus.
@@ -121,9 +121,9 @@ const (
 	// FaultHeaderFlood responds with Bytes bytes of header, 1 MiB unless Bytes says
 	// otherwise, and the body of FaultOversize without its padding.
 	FaultHeaderFlood
-	// FaultOtherAnswer responds to CreateTransfer with another order, to GetCard with
+	// FaultOtherResponse responds to CreateTransfer with another order, to GetCard with
 	// another card and to GetCardSecrets with the secrets of another card.
-	FaultOtherAnswer
+	FaultOtherResponse
 )
 
 var faultNames = map[FaultKind]string{
@@ -134,8 +134,8 @@ var faultNames = map[FaultKind]string{
 	FaultSlowDrip: "slow drip", FaultRepeatedPage: "repeated page", FaultIgnoredPage: "ignored page",
 	FaultIgnoredFilter: "ignored filter", FaultRedirectSelf: "redirect to itself",
 	FaultRedirectElsewhere: "redirect elsewhere", FaultRedirectDead: "redirect to a dead host",
-	FaultWrongData: "wrong data", FaultDuplicateMembers: "duplicate members", FaultOversize: "oversize",
-	FaultGzipBomb: "gzip bomb", FaultHeaderFlood: "header flood", FaultOtherAnswer: "other response",
+	FaultWrongData: "wrong data", FaultDuplicateFields: "duplicate fields", FaultOversize: "oversize",
+	FaultGzipBomb: "gzip bomb", FaultHeaderFlood: "header flood", FaultOtherResponse: "other response",
 }
 
 // String returns the kind in words, like "slow drip".
@@ -165,7 +165,7 @@ var twists = map[FaultKind]struct {
 	FaultRepeatedPage:  {repeatPage, "ListCards"},
 	FaultIgnoredPage:   {ignorePaging, "ListCards"},
 	FaultIgnoredFilter: {ignoreFilters, "ListCards"},
-	FaultOtherAnswer:   {otherResponse, "CreateTransfer GetCard GetCardSecrets"},
+	FaultOtherResponse:   {otherResponse, "CreateTransfer GetCard GetCardSecrets"},
 }
 
 // plan is a scripted fault.
@@ -356,12 +356,12 @@ func (s *Service) faulty(in *request, f Fault) response {
 		a := s.respond(s.outcome(in, f))
 		a.delivery, a.keep = cut, max(0, min(cmp.Or(f.Bytes, len(a.body)/2), len(a.body)-1))
 		return a
-	case FaultRepeatedPage, FaultIgnoredPage, FaultIgnoredFilter, FaultOtherAnswer:
+	case FaultRepeatedPage, FaultIgnoredPage, FaultIgnoredFilter, FaultOtherResponse:
 		in.twist = twists[f.Kind].twist
 		return s.respond(s.outcome(in, f))
 	case FaultWrongData:
 		return s.wrongData(in)
-	case FaultDuplicateMembers:
+	case FaultDuplicateFields:
 		return s.duplicated(in, f)
 	case FaultOversize:
 		return s.oversize(in, f)

@@ -158,13 +158,13 @@ func TestFaults(t *testing.T) {
 		"wrong data": {cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}, func(v seen) bool {
 			return v.status == 200 && v.body == `{"code":200,"msg":"success","data":7}`
 		}, true},
-		"duplicate members": {cardwiretest.Fault{Kind: cardwiretest.FaultDuplicateMembers}, func(v seen) bool {
+		"duplicate fields": {cardwiretest.Fault{Kind: cardwiretest.FaultDuplicateFields}, func(v seen) bool {
 			return v.isSuccess() && strings.HasSuffix(v.body, `"wait_process"},"code":500}`)
 		}, false},
 		"header flood": {cardwiretest.Fault{Kind: cardwiretest.FaultHeaderFlood}, func(v seen) bool {
 			return v.err != nil && strings.Contains(v.err.Error(), "server response headers exceeded 65536 bytes")
 		}, false},
-		"other response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, func(v seen) bool {
+		"other response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, func(v seen) bool {
 			return v.status == 200 && strings.Contains(v.body, `"order-of-somebody-else"`)
 		}, false},
 	} {
@@ -321,11 +321,11 @@ func TestFaultsOfReads(t *testing.T) {
 	bothLines(t, func(t *testing.T, l line) {
 		twoCards(l.Service)
 		ask := func(path string) seen { return l.send(t.Context(), t, "GET "+path) }
-		l.Fail("GetCardByOrder", cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, 1)
+		l.Fail("GetCardByOrder", cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, 1)
 		if v := ask("/cards/info?id=card-1"); v.status != 200 || strings.Contains(v.body, `"id":"card-1"`) {
 			t.Errorf("saw %+v", v)
 		}
-		l.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, 1)
+		l.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, 1)
 		secrets := "POST /cards/private\nContent-Type: application/x-www-form-urlencoded\n\ncardId=card-1"
 		if v := l.send(t.Context(), t, secrets); v.status != 200 || strings.Contains(v.body, "428837******0003") {
 			t.Errorf("saw %+v", v)
@@ -371,7 +371,7 @@ func TestFollowedRedirect(t *testing.T) {
 func TestAnotherOfOneCard(t *testing.T) {
 	s := cardwiretest.New(cardwiretest.WithCards(0))
 	s.AddCard(cardwiretest.Card{ID: "only"})
-	s.Fail("GetCard", cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, 1)
+	s.Fail("GetCard", cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, 1)
 	if got := inProcess(s)(t, "GET /cards/info?id=only"); got.status != 200 || strings.Contains(got.body, `"id":"only"`) {
 		t.Errorf("got %s", got.body)
 	}

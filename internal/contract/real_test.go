@@ -71,7 +71,7 @@ func TestRealFinds(t *testing.T) {
 		}, "ListCards: a status is none of the six"},
 		"the secrets of another card": {func(s *cardwiretest.Service) {
 			s.AddCard(cardwiretest.Card{CardNo: "4288379977000003"})
-			s.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, 9)
+			s.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, 9)
 			s.AddCard(cardwiretest.Card{CardNo: "4288379977000019"})
 		}, "GetCardSecrets: the number is another than in the list"},
 		"letters in a BIN": {func(s *cardwiretest.Service) {

@@ -168,7 +168,7 @@ func TestSuiteStops(t *testing.T) {
 		want  string
 	}{
 		"at an error":       {cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403}, "GetCardSecrets: "},
-		"at another answer": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer}, "GetCardSecrets: got"},
+		"at another response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, "GetCardSecrets: got"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -99,7 +99,7 @@ func eachFault(op string, executed bool, f func(cardwiretest.Fault)) {
 			if op != "ListCards" {
 				continue
 			}
-		case cardwiretest.FaultOtherAnswer:
+		case cardwiretest.FaultOtherResponse:
 			if !slices.Contains([]string{"CreateTransfer", "GetCard", "GetCardByOrder", "GetCardSecrets"}, op) {
 				continue
 			}

@@ -266,7 +266,7 @@ func TestWhatBecameOfATransfer(t *testing.T) {
 		"dropped":                {fault(cardwiretest.Fault{Kind: cardwiretest.FaultClosed}), 502, "The transfer is unresolved It may have happened", 0, 1},
 		"a gateway's page":       {fault(cardwiretest.Fault{Kind: cardwiretest.FaultHTML}), 502, "The transfer is unresolved It may have happened", 0, 1},
 		"unreadable":             {fault(cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}), 502, "The transfer is unresolved It may have happened", 1, 1},
-		"another order's":        {fault(cardwiretest.Fault{Kind: cardwiretest.FaultOtherAnswer, Executed: true}), 502, "The transfer is unresolved", 1, 1},
+		"another order's":        {fault(cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse, Executed: true}), 502, "The transfer is unresolved", 1, 1},
 		"the second click":       {before(order, nil), 409, "The transfer was done before It was sent once and executed. This second time nothing was sent.", 1, 0},
 		"again while unresolved": {before(order, lost), 409, "The transfer is still unresolved It was sent before", 1, 1},
 		"again when refused":     {before(order, &cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422}), 409, "The transfer is closed It was refused before, and is never sent again under this number.", 0, 0},
