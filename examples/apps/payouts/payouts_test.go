@@ -841,6 +841,6 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 }
 
 const (
-	waitFor = 30 * time.Second
+	waitFor = 2 * time.Minute
 	tick    = 5 * time.Millisecond
 )
