@@ -7,7 +7,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardCapacity returns the account's capacity of cards. It calls GET
+// CardCapacity returns the account's card capacity. It calls GET
 // /account/capacity. Whether the number is the total or what is left is undocumented.
 // A response that is not an integer is [ErrUnreadable].
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {

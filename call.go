@@ -206,7 +206,7 @@ func (k *call) ready(ctx context.Context) error {
 		return k.op.invalid
 	}
 	if err := ctx.Err(); err != nil {
-		return hideCause("the context was done before the call", errors.Join(err, context.Cause(ctx)))
+		return hideCause("the context was already canceled or expired", errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }

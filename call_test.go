@@ -78,7 +78,7 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, cardwire.ErrNotSent)
 			assert.NotErrorIs(t, err, cardwire.ErrInvalidParams)
-			assert.Contains(t, err.Error(), "the context was done before the call")
+			assert.Contains(t, err.Error(), "the context was already canceled or expired")
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 	_, err := wiretest.Unasked(t).ListBINs(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, earlier)
-	assert.Contains(t, err.Error(), "the context was done before the call")
+	assert.Contains(t, err.Error(), "the context was already canceled or expired")
 }
 
 // Nothing that makes net/http send a request twice is ever in a request, and

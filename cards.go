@@ -206,7 +206,7 @@ type CardSecrets struct {
 	Number CardNumber
 	// CVV is masked.
 	CVV CVV
-	// Expiry is zero where the service masks it, as it does.
+	// Expiry is masked: the zero value.
 	Expiry Expiry
 	// PAN is the ciphertext of the number.
 	PAN EncryptedPAN
@@ -308,8 +308,8 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 // FreezeCard freezes a card. It calls POST /cards/suspend and is sent once.
 // A success means that the service accepted the operation; it may still fail.
 // Whether the card is frozen or suspended afterwards is undocumented: see
-// CardStatus.Blocked. After [ErrOutcomeUnknown], read the card. The UUID is sent as
-// it is given; in errors, to observers and in the journal it is in lower case.
+// CardStatus.Blocked. After [ErrOutcomeUnknown], read the card. The UUID is sent as it
+// is given; errors, observers and the journal report it in lower case.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()
@@ -347,7 +347,7 @@ const cancelAction = "cancel"
 // CancelOperation cancels the failed card operation with a clientTransactionID, which is
 // a UUID. It calls POST /cards/adjustAction and is sent once. Only failed transfers in
 // and out, freezes, unfreezes and closes can be canceled. The UUID is sent as it is
-// given; in errors, to observers and in the journal it is in lower case.
+// given; errors, observers and the journal report it in lower case.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
@@ -362,7 +362,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
 	err := checked(check.UUID("clientTransactionID", id))
 	if err == nil && action == "" {
-		err = badSetup("the API's value for a retry is unknown: set Profile.RetryAction")
+		err = badSetup("retrying needs the API's value of type: set Profile.RetryAction")
 	}
 	_, err = do(ctx, c, operation[bool]{
 		spec: spec{
@@ -375,7 +375,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 			if *done {
 				return nil
 			}
-			return &detailError{ErrUnreadable, "data is not true, perhaps because it was done before"}
+			return &detailError{ErrUnreadable, "the service did not confirm it: it may have been canceled or retried before"}
 		},
 	}, opts)
 	return err

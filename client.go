@@ -54,7 +54,7 @@
 //
 // # Testing
 //
-// Package cardwiretest is the service in memory, with faults and a ledger of what was
+// Package cardwiretest is an in-memory fake of the service, with faults and a ledger of what was
 // executed. This package declares no Go interface of a Client: declare one with the
 // methods that you call, where you call them.
 //
@@ -111,7 +111,7 @@ type core struct {
 }
 
 // New returns a Client for the service at baseURL, which is the service's origin
-// followed by /api/v1. It must be https, except for this machine. New checks its
+// followed by /api/v1. It must use https unless the host is a loopback address. New checks its
 // parameters, and does not use the network: its errors match [ErrInvalidParams] and
 // are not [*Error]s.
 //

@@ -21,7 +21,7 @@ var (
 	// ErrRefused matches an [Error] with OutcomeRefused.
 	ErrRefused = errors.New("cardwire: the service refused")
 	// ErrExecuted matches an [Error] with OutcomeExecuted.
-	ErrExecuted = errors.New("cardwire: it was executed")
+	ErrExecuted = errors.New("cardwire: the operation was executed")
 
 	// ErrUnauthorized matches an [Error] with the HTTP status or code 401.
 	ErrUnauthorized = errors.New("cardwire: the API key was not accepted")
@@ -48,18 +48,18 @@ var (
 	// that a caller-supplied Doer followed one.
 	ErrRedirect = errors.New("cardwire: the response is a redirect")
 	// ErrParameterIgnored means that the response contradicts a parameter that was
-	// sent: the service did not honor it, probably because it knows it by
-	// another name. See [Profile].
+	// sent: the service did not honor it, probably because the parameter has a
+	// different name. See [Profile].
 	ErrParameterIgnored = errors.New("cardwire: the service ignored a parameter")
-	// ErrDuplicateIntent means that another call has the reference, or that it is
+	// ErrDuplicateIntent means that another call used the reference, or that it is
 	// closed, and that this call sent nothing. The Outcome is that of the reference;
 	// the [DuplicateIntent] that errors.As finds says more.
 	ErrDuplicateIntent = errors.New("cardwire: this reference was used before")
 	// ErrOtherBody means that the reference was used for a different request, and
-	// that this call sent nothing. What is meant now needs a reference of its own; if
-	// it is meant in place of the first, only once that is known not to have
-	// happened. Unless it is known, the error is also an ErrDuplicateIntent, and the
-	// Outcome is unknown even where the first was executed: this was not it.
+	// that this call sent nothing. Send the new request under a new reference. If it
+	// replaces the first, first make sure that the first was not executed. Unless that
+	// is known, the error is also an ErrDuplicateIntent, and the Outcome is unknown
+	// even where the first was executed: this request was not.
 	ErrOtherBody = errors.New("cardwire: this reference was already used for a different request")
 	// ErrDrift means, under WithStrictDrift, that the response deviates from the
 	// API in a way that is otherwise tolerated.

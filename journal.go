@@ -14,14 +14,17 @@ import (
 // trace. It must be safe for concurrent use, and must return when its context is done:
 // the call waits for it. Package cardwiretest has a test for journals.
 type Journal interface {
-	// Begin is called before the first byte of a write that has a reference. It
-	// returns nil only if the reference is free: never begun, or ended as not sent or
-	// refused and not Final, with the same body. Otherwise it returns a
-	// *[DuplicateIntent], or an error that wraps one where nothing may be sent whatever
-	// the Profile says, as where a retry is not recorded. Where the body is another,
-	// it returns an error that wraps [ErrOtherBody], together with a DuplicateIntent
-	// unless the first is known not to have happened. Any error means that nothing is
-	// sent, but for an unknown *DuplicateIntent under [Profile].ServerDeduplicates.
+	// Begin is called before the first byte of a write that has a reference. It returns
+	//
+	//   - nil if the reference is free: never begun, or ended as not sent or refused,
+	//     not Final, and with the same body;
+	//   - an error that wraps [ErrOtherBody] if the body is another, together with a
+	//     DuplicateIntent unless the first is known not to have been executed;
+	//   - a *[DuplicateIntent] otherwise.
+	//
+	// Any error means that nothing is sent, with one exception: a *DuplicateIntent of an
+	// unknown outcome that nothing wraps, under [Profile].ServerDeduplicates. A journal
+	// wraps it if it did not record the retry.
 	Begin(ctx context.Context, i Intent) error
 	// End is called with the result, on a context that outlives the call. If it fails,
 	// the intent stays open, which is safe, and [Observer].JournalError is called.

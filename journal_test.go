@@ -387,11 +387,11 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 		"no response":                       {wiretest.TransferBroken, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
 		"a response that is half readable":  {wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-7"}},
 		"a response without the identifier": {wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{}`)}, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
-		"the response to another order": {
+		"the response is about a different order": {
 			wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
 			cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown},
 		},
-		"the response to another order, without the identifier": {
+		"the response is about a different order, without the identifier": {
 			wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
 			cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown},
 		},

@@ -11,22 +11,22 @@ import (
 type Step int
 
 const (
-	// StepReconcile means that it may have happened. Ask the service about the
-	// reference, then resolve it in the journal; until then send nothing.
+	// StepReconcile means that the operation may have been executed. Ask the service
+	// about the reference, then resolve it in the journal; send nothing until then.
 	StepReconcile Step = iota
-	// StepDone means that it happened, now or before. Book it as submitted, and
-	// never send it again.
+	// StepDone means that the operation was executed, now or before. Book it as
+	// submitted, and never send it again.
 	StepDone
-	// StepRetry means that it did not happen and that the request is fine. Send it
-	// again later, under the same reference, not before Error.RetryAfter. It does not
-	// promise that it will work: after a limit of your own, void the reference in
-	// the journal and fail the order.
+	// StepRetry means that nothing was executed, and that the request itself was not
+	// rejected. Retry later with the same reference, not before Error.RetryAfter. The
+	// retry may fail too: after a limit of your own, void the reference in the journal
+	// and fail the order.
 	StepRetry
-	// StepFail means that it did not happen and will not as it is. Fail the order; a
-	// corrected one gets a new reference.
+	// StepFail means that nothing was executed, and that this request cannot succeed.
+	// Fail the order; a corrected request gets a new reference.
 	StepFail
-	// StepWait means that another call with this reference is in progress: whoever
-	// made it learns the result. Call again after Error.RetryAfter.
+	// StepWait means that another call with this reference is in progress: that call
+	// will report the result. Call again after Error.RetryAfter.
 	StepWait
 )
 
@@ -53,15 +53,15 @@ func (s Step) String() string {
 //   - nil, or executed: StepDone.
 //   - any read, and UploadImage unless it was executed: StepRetry.
 //   - nothing happened, for reasons of the network, the set-up ([ErrSetup]), the key
-//     or the rate: StepRetry. All but the network and the rate need a person.
+//     or the rate: StepRetry. A wrong set-up or key needs a person to fix it.
 //   - nothing happened, and the same request would end the same way, or the reference
 //     is closed: StepFail.
 //   - another call with the reference is in progress: StepWait.
 //   - everything else: StepReconcile, also an error that is not an [*Error] or contains
 //     several, since it is not about one call.
 //
-// StepFail is final where there is a journal. Without one, what was failed must not be
-// called again.
+// StepFail is final where there is a journal. Without one, never call again for an order
+// that you marked as failed.
 //
 // It looks at exported fields and at the sentinels of this package only.
 func NextStep(err error) Step {

@@ -45,8 +45,8 @@ const (
 )
 
 // WithHTTPClient sends every request through d instead of the client's own engines. An
-// *http.Client is used as it is at each call, except that redirects are never
-// followed. OutcomeNotSent is then only for what fails before d is called, and d
+// *http.Client may be changed: the next call uses it as it is then, except that
+// redirects are never followed. OutcomeNotSent is then only for what fails before d is called, and d
 // decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
@@ -60,8 +60,9 @@ func WithHTTPClient(d Doer) Option {
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. The clones speak
 // HTTP/1.1 only, because net/http retries requests by itself over HTTP/2, and use a
-// fresh connection for each write, and for each read too if t has DisableKeepAlives. They require TLS 1.2 or later, and plain http, which
-// is for this machine, uses no proxy.
+// fresh connection for each write, and for each read too if t has DisableKeepAlives.
+// They require TLS 1.2 or later. Plain http, which is for loopback addresses, uses no
+// proxy.
 //
 // The service's certificate is always verified: InsecureSkipVerify is refused, unless
 // VerifyConnection or VerifyPeerCertificate is set. Put your own CA into RootCAs. A
@@ -72,7 +73,7 @@ func WithTransport(t *http.Transport) Option {
 		case t == nil:
 			return badSetup("WithTransport: the transport is nil")
 		case trustsAnybody(t.TLSClientConfig):
-			return badSetup("WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection")
+			return badSetup("WithTransport: InsecureSkipVerify accepts any certificate: add the service's CA to RootCAs, or set VerifyConnection")
 		}
 		c.transport = t // cloned by New
 		return nil

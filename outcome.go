@@ -20,16 +20,16 @@ import (
 type Outcome int
 
 const (
-	// OutcomeUnknown means that it may have happened. Ask the service about it
-	// before sending anything that would do it again.
+	// OutcomeUnknown means that the operation may have been executed. Ask the service
+	// before sending anything that would execute it again.
 	OutcomeUnknown Outcome = iota
 	// OutcomeNotSent means that this call did nothing: no byte of its request left. An
 	// earlier call with the same reference is not affected.
 	OutcomeNotSent
-	// OutcomeRefused means that it did not happen: the service refused.
+	// OutcomeRefused means that the service refused: nothing was executed.
 	OutcomeRefused
-	// OutcomeExecuted means that it did happen: the service accepted it, and only
-	// its response could not be read or is not what was asked for.
+	// OutcomeExecuted means that the operation was executed; only its response could
+	// not be read, or is not what was asked for.
 	OutcomeExecuted
 )
 

@@ -8,8 +8,7 @@ import (
 )
 
 // Profile names every assumption about what is undocumented. A parameter whose name is
-// "" cannot be used: the call is refused with an [ErrInvalidParams] that names the
-// field to set.
+// "" cannot be used: the call is refused with an [ErrSetup] that names the field to set.
 type Profile struct {
 	// LimitParam is the query parameter for the page size. Assumed: "limit".
 	LimitParam string
@@ -33,16 +32,16 @@ type Profile struct {
 	CardIDParam string
 	// RetryAction is the value of type by which RetryOperation retries. Assumed: "retry".
 	RetryAction string
-	// RefusedCodes are the envelope codes that guarantee that nothing happened,
-	// under an HTTP status of a success. Assumed: 400 401 403 404 405 413 415 422
+	// RefusedCodes are the envelope codes that mean that nothing was executed, where
+	// the HTTP status is that of a success. Assumed: 400 401 403 404 405 413 415 422
 	// 429. Any other code than 200 is OutcomeUnknown.
 	RefusedCodes []int
-	// RefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it
-	// where the body is an envelope, with any code but 200 and 500 to 599, which
-	// contradict them. Assumed: the same numbers.
+	// RefusedStatuses are the HTTP statuses, from 400 to 499, that mean that nothing was
+	// executed, where the body is an envelope. Its code may be any but 200 and 500 to
+	// 599, which contradict them. Assumed: the same numbers.
 	RefusedStatuses []int
-	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that guarantee it
-	// where the body is bare: empty, or not beginning with "{" after a byte order mark
+	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean that nothing
+	// was executed, where the body is bare: empty, or not beginning with "{" after a byte order mark
 	// and white space. Assumed: 401 404 405 413 429. 403 is not among them: a firewall
 	// may replace the response to a transfer that was executed with it.
 	BareRefusedStatuses []int

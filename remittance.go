@@ -256,7 +256,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 		read: object(transferFields, wire.Whole),
 		verify: func(t *Transfer) error {
 			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
-				return &detailError{ErrUnreadable, "it is the response to another order"}
+				return &detailError{ErrUnreadable, "the response is about a different order"}
 			}
 			return nil
 		},
@@ -385,7 +385,7 @@ func (a *cents) String() string {
 func (a *cents) UnmarshalText(text []byte) error {
 	amount, ok := wire.ParseDecimal(text, false)
 	if sent, exact := wire.Cents(amount); !ok || !exact || sent != string(text) {
-		return errors.New("an amount is like 12.50")
+		return errors.New("must have two decimal places, as in 12.50")
 	}
 	*a = cents(amount)
 	return nil

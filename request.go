@@ -329,7 +329,7 @@ func WithResponse(r *Response) CallOption {
 	}
 }
 
-// WithHeader adds a header to the request. It refuses with [ErrInvalidParams] those that
+// WithHeader sets a header of the request. It refuses with [ErrInvalidParams] those that
 // carry a key or a cookie, describe the body, make net/http retry requests
 // (Idempotency-Key), override the method or the path (X-HTTP-Method-Override), ask for a
 // part of the response (Range), or concern one hop, also if they are spelled with "_" or

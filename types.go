@@ -10,8 +10,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Expiry is the last month in which a card is valid. The zero value is a masked or absent
-// one.
+// Expiry is the last month in which a card is valid. The zero value means
+// that the service masked or omitted it.
 type Expiry struct {
 	// Year is the year, in full: 2028. 0: masked or absent.
 	Year int
@@ -122,8 +122,8 @@ func checkDate(name string, d Date) error {
 	return nil
 }
 
-// DateTime is a day and a time without a zone, which is undocumented. It is absent if its
-// Date is; 0000-00-00 from the service means the same.
+// DateTime is a date and time without a time zone: the API documents none. It is absent
+// if its Date is; 0000-00-00 from the service means the same.
 type DateTime struct {
 	// Date is the day.
 	Date

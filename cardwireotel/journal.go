@@ -13,7 +13,7 @@ import (
 const (
 	// JournalInProgress is how many intents have calls that may still send.
 	JournalInProgress = "cardwire.journal.in_progress"
-	// JournalUnresolved is how many intents somebody must find out the outcome of.
+	// JournalUnresolved is the number of intents whose outcome must be resolved.
 	JournalUnresolved = "cardwire.journal.unresolved"
 	// JournalOldestAge is for how long the oldest of those has been unresolved, in
 	// seconds since it was begun; 0: there is none.
@@ -37,7 +37,7 @@ func ObserveJournal(stats func(ctx context.Context) (inProgress, unresolved int6
 	inProgress, err1 := meter.Int64ObservableGauge(JournalInProgress,
 		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose calls may still send."))
 	unresolved, err2 := meter.Int64ObservableGauge(JournalUnresolved,
-		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose outcome somebody must find out."))
+		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose outcome must be resolved."))
 	age, err3 := meter.Float64ObservableGauge(JournalOldestAge,
 		metric.WithUnit("s"), metric.WithDescription("Time since the oldest unresolved intent was begun."))
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -11,7 +11,7 @@
 //
 // A call is one span, a child of the caller's, however many requests it takes:
 // those are its events, and so is what deviates from the API. Nothing that
-// is reported tells of a customer: no path, query, reference, message or body.
+// is reported identifies a customer: no path, query, reference, message or body.
 package cardwireotel
 
 import (
@@ -33,7 +33,7 @@ const ScopeName = "github.com/cardwire/cardwire-go/cardwireotel"
 
 // The names of what is reported. They do not change before the next major version.
 const (
-	// CallDuration is the histogram of whole calls in seconds, repeats and waits
+	// CallDuration is the histogram of whole calls in seconds, retries and waits
 	// included. Its attributes are AttrOperation and AttrOutcome.
 	CallDuration = "cardwire.call.duration"
 
@@ -52,7 +52,7 @@ const (
 	// AttrOutcome is "success" or, of a failed call, whether it happened:
 	// "not_sent", "refused", "unknown" or "executed".
 	AttrOutcome = "cardwire.outcome"
-	// AttrWrite says that the operation changes something.
+	// AttrWrite reports whether the operation changes something.
 	AttrWrite = "cardwire.write"
 	// AttrCode is the code of the envelope, if one was readable.
 	AttrCode = "cardwire.code"
@@ -106,8 +106,8 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // A failed call's span has the status Error, and AttrErrorType is one of
 // unauthorized, not_found, rate_limited, invalid_params, unreadable, too_large,
 // redirect, parameter_ignored, duplicate_intent, drift, canceled and timeout, or
-// otherwise the outcome. The error is of the meter provider, if that refuses the
-// histogram.
+// otherwise the outcome. It returns the meter provider's error, if that refuses
+// the histogram.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	s := settingsOf(opts)
 	duration, err := s.meters.Meter(ScopeName).Float64Histogram(CallDuration,

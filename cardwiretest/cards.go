@@ -406,7 +406,7 @@ var adjustFields = []param{
 	{name: "type", required: true, check: notEmpty},
 }
 
-// adjustable are the kinds of operations that can be cancelled or retried.
+// adjustable are the kinds of operations that can be canceled or retried.
 var adjustable = []string{"transfer_in", "transfer_out", "freeze", "unfreeze", "close"}
 
 func adjust(s *Service, r *request) result {

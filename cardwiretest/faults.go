@@ -191,7 +191,7 @@ func (s *Service) Fail(op string, f Fault, times int) {
 		panic("cardwiretest: no kind of fault is " + f.Kind.String())
 	}
 	if t, ok := twists[f.Kind]; ok && !strings.Contains(t.ops, op) {
-		panic("cardwiretest: the fault " + f.Kind.String() + " does not go with " + op)
+		panic("cardwiretest: the fault " + f.Kind.String() + " does not apply to " + op)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

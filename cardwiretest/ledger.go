@@ -25,7 +25,7 @@ type Execution struct {
 	// Action is what was done: transfer, freeze, upload, or the type of a cancel
 	// or retry.
 	Action string
-	// Kind is the kind of the operation that was cancelled or retried; "": none was.
+	// Kind is the kind of the operation that was canceled or retried; "": none was.
 	Kind string
 	// Amount is the transferAmount, in Currency, as it was sent; "": no transfer.
 	Amount string

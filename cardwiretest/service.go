@@ -82,7 +82,7 @@
 // The fake has to choose; a real service may choose otherwise. Pages list the oldest
 // card first; a page without cards is page 1 of 1. Freeze card makes the card frozen,
 // unless it is closed or closing; clientTransactionId is optional, and a UUID, because
-// cancel and retry accept nothing else. A cancelled or retried operation is no longer
+// cancel and retry accept nothing else. A canceled or retried operation is no longer
 // failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount. The
 // allow fields of a BIN are not enforced. The pan of Get card secrets is the standard base64 of a
 // nonce of 12 bytes followed by the number under AES-256-GCM, whose key is the
@@ -247,7 +247,7 @@ func (s *Service) handled(r *http.Request) (result, bool) {
 	switch {
 	case f == nil:
 		return result{}, false
-	case !s.authorised(r.Header["Authorization"]):
+	case !s.authorized(r.Header["Authorization"]):
 		return *refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key"), true
 	case r.Body == nil:
 		r = r.Clone(r.Context())
@@ -256,7 +256,7 @@ func (s *Service) handled(r *http.Request) (result, bool) {
 	code, msg, data := f(r)
 	body, err := json.Marshal(data)
 	if err != nil {
-		panic("cardwiretest: what the function of Handle returned cannot be marshalled: " + err.Error())
+		panic("cardwiretest: what the function of Handle returned cannot be marshaled: " + err.Error())
 	}
 	handled := result{status: http.StatusOK, code: code, msg: msg, data: body}
 	if code >= 400 && code <= 599 {
@@ -349,7 +349,7 @@ func (s *Service) execute(r *request) result {
 // refuse returns the refusal of an invalid request, or nil.
 func (s *Service) refuse(r *request) *result {
 	switch {
-	case !s.authorised(r.authorization):
+	case !s.authorized(r.authorization):
 		return refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key")
 	case r.methods == nil:
 		return refusal(http.StatusNotFound, "the path does not exist")
@@ -368,8 +368,8 @@ func (s *Service) refuse(r *request) *result {
 	return r.checkBody()
 }
 
-// authorised compares in constant time, to set a good example.
-func (s *Service) authorised(headers []string) bool {
+// authorized compares in constant time, to set a good example.
+func (s *Service) authorized(headers []string) bool {
 	if len(headers) != 1 {
 		return false
 	}

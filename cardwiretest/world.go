@@ -325,9 +325,9 @@ func (s *Service) SetCardStatus(id string, status int) {
 }
 
 // AddFailedOperation adds the record of a failed card operation. If its kind is
-// transfer_in, transfer_out, freeze, unfreeze or close, it can be cancelled or retried
+// transfer_in, transfer_out, freeze, unfreeze or close, it can be canceled or retried
 // once; spaces may replace underscores. The service refuses other kinds, and operations
-// that were already cancelled or retried. Adding a known identifier makes it fail again.
+// that were already canceled or retried. Adding a known identifier makes it fail again.
 // AddFailedOperation panics if clientTransactionID is not a UUID, which no request could
 // name.
 func (s *Service) AddFailedOperation(clientTransactionID, kind string) {

@@ -39,7 +39,7 @@
 // tables an order number of the sandbox would block the same number in production, and
 // the orders of one account would block those of another.
 //
-// A unique intent keeps one row; others, such as cancelling and retrying, have a
+// A unique intent keeps one row; others, such as canceling and retrying, have a
 // row for each Begin. Rows are never deleted, and a deleted one lets its reference be
 // sent again.
 //

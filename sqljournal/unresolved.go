@@ -321,19 +321,19 @@ func (j *Journal) unresolvable(ctx context.Context, e Entry, id int64) error {
 }
 
 // Void closes a unique reference, so that it is never sent, or never again: for an
-// order that was cancelled before it was sent, or abandoned after many tries. Void it
+// order that was canceled before it was sent, or abandoned after many tries. Void it
 // before you mark the order as failed. The reference need not have been begun. Void does
 // not change a reference that is already closed.
 //
 // If the reference is open, unknown or executed, Void changes nothing and returns its
-// *cardwire.DuplicateIntent. Cancelling and retrying a card operation may be begun again,
+// *cardwire.DuplicateIntent. Canceling and retrying a card operation may be begun again,
 // so they cannot be voided.
 func (j *Journal) Void(ctx context.Context, op, reference string, by, note string) error {
 	if op == "" || reference == "" {
 		return errors.New("sqljournal: an intent needs an operation and a reference")
 	}
 	if op == "CancelOperation" || op == "RetryOperation" {
-		return errors.New("sqljournal: cancelling and retrying may be begun again, so there is nothing to void")
+		return errors.New("sqljournal: canceling and retrying may be begun again, so there is nothing to void")
 	}
 	if err := j.pin(ctx); err != nil {
 		return err
@@ -384,7 +384,7 @@ type Stats struct {
 // Stats counts the intents in progress and unresolved. Its cost grows with their number.
 func (j *Journal) Stats(ctx context.Context) (Stats, error) {
 	if err := j.Verify(ctx); err != nil {
-		return Stats{}, err // of another journal, nothing unresolved would be no good news
+		return Stats{}, err // an empty result from another journal would be misleading
 	}
 	var s Stats
 	var oldest moment

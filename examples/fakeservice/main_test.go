@@ -214,7 +214,7 @@ func TestWrongFaultFlagIsRefused(t *testing.T) {
 		"CreateTransfer":               "is not OPERATION:KIND",
 		"CreateTransfer:explosion":     `there is no kind "explosion"`,
 		"Transfer:reset":               "no operation has the name Transfer",
-		"CreateTransfer:repeated-page": "does not go with CreateTransfer",
+		"CreateTransfer:repeated-page": "does not apply to CreateTransfer",
 		"CreateTransfer:reset:0":       `"0" is neither`,
 		"CreateTransfer:reset:-1":      `"-1" is neither`,
 		"CreateTransfer:reset:often":   `"often" is neither`,

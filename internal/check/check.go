@@ -144,7 +144,7 @@ func control(r rune) bool {
 // Digits accepts a numeric code, which the API sends as a string of digits, and "".
 func Digits(name, v string) error {
 	if len(v) > 18 || strings.Trim(v, "0123456789") != "" {
-		return errors.New(name + " is not a numeric code")
+		return errors.New(name + " must be a code of at most 18 digits")
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func Digits(name, v string) error {
 // Country accepts two letters, and "".
 func Country(name, v string) error {
 	if v != "" && (len(v) != 2 || !letters(v)) {
-		return errors.New(name + " is not a two-letter country code")
+		return errors.New(name + " must be a two-letter country code")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func Filename(name, v string) error {
 func ContentType(name, v string) error {
 	media, _, err := mime.ParseMediaType(v)
 	if err != nil || !strings.Contains(media, "/") || !visible(v, " ") {
-		return errors.New(name + " is not a media type like image/png")
+		return errors.New(name + " must be a media type like image/png")
 	}
 	return nil
 }

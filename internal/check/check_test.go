@@ -204,7 +204,7 @@ func TestValues(t *testing.T) {
 
 func TestDigits(t *testing.T) {
 	t.Parallel()
-	const problem = "CardID is not a numeric code"
+	const problem = "CardID must be a code of at most 18 digits"
 	checks(t, named(check.Digits), map[string]string{
 		"":                      "",
 		"0":                     "",
@@ -227,7 +227,7 @@ func TestDigits(t *testing.T) {
 
 func TestCountry(t *testing.T) {
 	t.Parallel()
-	const problem = "CardID is not a two-letter country code"
+	const problem = "CardID must be a two-letter country code"
 	checks(t, named(check.Country), map[string]string{
 		"": "", "PT": "", "pt": "", "Zz": "", "aA": "",
 		"P": problem, "PRT": problem, "P1": problem, "P ": problem, "é": problem, "@A": problem, "[z": problem,
@@ -288,7 +288,7 @@ func TestFilename(t *testing.T) {
 
 func TestContentType(t *testing.T) {
 	t.Parallel()
-	const problem = "ContentType is not a media type like image/png"
+	const problem = "ContentType must be a media type like image/png"
 	checks(t, func(v string) error { return check.ContentType("ContentType", v) }, map[string]string{
 		"image/png":                              "",
 		"IMAGE/PNG":                              "",

@@ -151,7 +151,7 @@ func FuzzContentType(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, contentType string) {
 		if err := check.ContentType("ContentType", contentType); err != nil {
-			require.EqualError(t, err, "ContentType is not a media type like image/png")
+			require.EqualError(t, err, "ContentType must be a media type like image/png")
 			return
 		}
 		got := onePart(t, "a.png", contentType).Header.Get("Content-Type")

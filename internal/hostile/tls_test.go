@@ -285,7 +285,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	} {
 		c, err := cardwire.New(base, wiretest.Key, blind(change))
 		assert.Nil(t, c, name)
-		require.EqualError(t, err, "cardwire: invalid set-up: WithTransport: InsecureSkipVerify would send the key to any server: put the service's CA into RootCAs, or set VerifyConnection", name)
+		require.EqualError(t, err, "cardwire: invalid set-up: WithTransport: InsecureSkipVerify accepts any certificate: add the service's CA to RootCAs, or set VerifyConnection", name)
 		require.ErrorIs(t, err, cardwire.ErrSetup, name)
 	}
 

@@ -83,7 +83,7 @@ var Sentinels = []struct {
 	{"Unknown", cardwire.ErrOutcomeUnknown, "cardwire: the outcome is unknown"},
 	{"NotSent", cardwire.ErrNotSent, "cardwire: nothing was sent"},
 	{"Refused", cardwire.ErrRefused, "cardwire: the service refused"},
-	{"Executed", cardwire.ErrExecuted, "cardwire: it was executed"},
+	{"Executed", cardwire.ErrExecuted, "cardwire: the operation was executed"},
 	{"Unauthorized", cardwire.ErrUnauthorized, "cardwire: the API key was not accepted"},
 	{"NotFound", cardwire.ErrNotFound, "cardwire: not found"},
 	{"RateLimited", cardwire.ErrRateLimited, "cardwire: too many requests"},

@@ -5,7 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go"
 )
+
+// share is one replica's part of a rate that is allowed to all of them together.
+func share(perSecond float64, replicas int) cardwire.Limiter {
+	return rate.NewLimiter(rate.Limit(perSecond/float64(replicas)), 1)
+}
 
 // turns is a cardwire.Limiter that all replicas share: a row in PostgreSQL has the
 // moment of the last request that was allowed, by the server's clock.

@@ -68,7 +68,7 @@ func (s site) openPinned(t *testing.T) (*sql.DB, *sqljournal.Journal) {
 func operations(t *testing.T, prefix string) string {
 	t.Helper()
 	var found []string
-	for _, block := range regexp.MustCompile("(?ms)^ *```sql\n(.*?)^ *```$").FindAllStringSubmatch(page(t), -1) {
+	for _, block := range regexp.MustCompile("(?ms)^ *```sql\n(.*?)^ *```$").FindAllStringSubmatch(operationsPage(t), -1) {
 		for _, statement := range strings.Split(block[1], ";") {
 			statement = strings.TrimSpace(regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(statement, ""))
 			if strings.HasPrefix(statement, prefix) {
@@ -80,7 +80,7 @@ func operations(t *testing.T, prefix string) string {
 	return found[0]
 }
 
-func page(t *testing.T) string {
+func operationsPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/operations.md")
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestTheProcedureAfterALossyFailover(t *testing.T) {
 		require.ErrorIs(t, payBy(t, client, "M-2"), cardwire.ErrExecuted)
 		require.NoError(t, payBy(t, client, "M-3"))
 		assert.Equal(t, 1, service.Executions("CreateTransfer", "M-2"))
-		assert.Equal(t, []string{"M-0"}, unresolved(t, journal), "its result was not recorded")
+		assert.Equal(t, []string{"M-0"}, unresolvedIn(t, journal), "its result was not recorded")
 	})
 }
 
@@ -334,7 +334,7 @@ func TestTheGaugesAreTheJournalsNumbers(t *testing.T) {
 		case metricdata.Gauge[float64]:
 			values[m.Name] = data.DataPoints[0].Value
 		}
-		assert.Contains(t, page(t), "`"+m.Name+"`")
+		assert.Contains(t, operationsPage(t), "`"+m.Name+"`")
 	}
 	assert.Len(t, values, 3)
 	assert.InDelta(t, 3, values[cardwireotel.JournalUnresolved], 0)

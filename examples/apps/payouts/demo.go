@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// fakeFault is something that the fake service can be made to do to one order. A
+// service of your own needs nothing of this file.
+type fakeFault struct {
+	Name  string
+	fault *cardwiretest.Fault // nil: none
+}
+
+var fakeFaults = []fakeFault{
+	{"takes it", nil},
+	{"takes it, and the response is lost", &cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}},
+	{"does not take it, and the response is lost", &cardwiretest.Fault{Kind: cardwiretest.FaultReset}},
+	{"refuses it", &cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity, Message: "no"}},
+	{"has too many requests for half a minute", &cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "30"}},
+}
+
+func sampleOrder() cardwire.TransferParams {
+	return cardwire.TransferParams{
+		MerchantOrderNo: "sample-" + strings.ToLower(rand.Text()[:8]), PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
+		TransferType: cardwire.TransferTypeC2C, PayoutMethod: cardwire.PayoutMethodBankTransfer,
+	}
+}
+
+// sample sends an order of the page's form.
+func (s *service) sample(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	i, err := strconv.Atoi(r.PostFormValue("fault"))
+	if err != nil || i < 0 || i >= len(fakeFaults) {
+		s.fail(w, r, &statusError{http.StatusBadRequest, errors.New("the form is not this page's")})
+		return
+	}
+	if f := fakeFaults[i].fault; f != nil {
+		s.fake.Fail(operation, *f, 1)
+	}
+	o, _, err := s.create(r.Context(), sampleOrder())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/orders/"+o.Order, http.StatusSeeOther)
+}
+
+const demoOrders = 200
+
+// demoFaults are met by every second order.
+var demoFaults = []cardwiretest.Fault{
+	{Kind: cardwiretest.FaultReset, Executed: true},
+	{Kind: cardwiretest.FaultReset},
+	{Kind: cardwiretest.FaultHTML, Executed: true},
+	{Kind: cardwiretest.FaultHTML},
+	{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity, Message: "no"},
+	{Kind: cardwiretest.FaultRateLimited},
+	{Kind: cardwiretest.FaultTruncated, Executed: true},
+	{Kind: cardwiretest.FaultEmpty, Executed: true},
+	{Kind: cardwiretest.FaultLateAfterHang, Delay: 200 * time.Millisecond},
+	{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true},
+}
+
+// demonstrate sends orders through the fake service, responds as its support, and
+// compares what became of them with its ledger.
+func demonstrate(ctx context.Context, out io.Writer, o options) (err error) {
+	fake := cardwiretest.New()
+	if o.source == "" {
+		o.source, o.migrate = filepath.Join(os.TempDir(), "payouts-"+rand.Text()+".db"), true
+		defer removeDatabase(o.source)
+	}
+	o.timeout, o.grace, o.brake = time.Second, 2*time.Second, 0 // it waits for nobody
+	s, err := open(ctx, o.settings, fake, o.migrate, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.river.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.river.Stop(context.WithoutCancel(ctx))) }()
+	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, every tenth order comes twice.\n", demoOrders)
+	numbers, err := s.sendDemo(ctx, "demo-"+strings.ToLower(rand.Text()[:8]))
+	if err != nil {
+		return err
+	}
+	if err := s.supportDemo(ctx, out, numbers); err != nil {
+		return err
+	}
+	return s.compareDemo(ctx, out, numbers)
+}
+
+func (s *service) sendDemo(ctx context.Context, batch string) (numbers []string, err error) {
+	for i := range demoOrders {
+		p := sampleOrder()
+		p.MerchantOrderNo = fmt.Sprintf("%s-%03d", batch, i)
+		numbers = append(numbers, p.MerchantOrderNo)
+		if i%2 == 1 {
+			s.fake.Fail(operation, demoFaults[i/2%len(demoFaults)], 1)
+		}
+		for range 1 + (i%10)/9 {
+			if _, _, err := s.create(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return numbers, nil
+}
+
+// supportDemo does what people do: it looks into the ledger for each unresolved order.
+// Of those that are not there it has every second one sent again.
+func (s *service) supportDemo(ctx context.Context, out io.Writer, numbers []string) error {
+	bar := progressbar.NewOptions(len(numbers), progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(isTerminal(out)),
+		progressbar.OptionSetDescription("orders that have ended"), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		left := 0
+		list, err := rows(ctx, s.db, func(o *order, scan scanner) error { return o.scan(scan) },
+			`SELECT `+columns+` FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`)
+		if err != nil {
+			return err
+		}
+		for _, o := range list {
+			i := slices.Index(numbers, o.Order)
+			if i < 0 {
+				continue // of an earlier run
+			}
+			left++
+			if err := s.resolveDemo(ctx, o, i%4 == 1); err != nil {
+				return err
+			}
+		}
+		_ = bar.Set(len(numbers) - left) // a bar that cannot be drawn is no reason to stop
+		if left == 0 {
+			_ = bar.Finish()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *service) resolveDemo(ctx context.Context, o order, again bool) error {
+	if o.State != unresolved {
+		return nil
+	}
+	o, err := s.findTry(ctx, o.Order)
+	if err != nil {
+		return err
+	}
+	found := resolution{Try: o.Try, Outcome: notExecuted, SendAgain: again, By: "support", Why: "looked into the ledger"}
+	if s.fake.Executions(operation, o.Order) > 0 {
+		found.Outcome = executed
+	}
+	_, err = s.resolve(ctx, o.Order, found)
+	if err != nil && statusFor(err) == http.StatusConflict { // too early: it is asked again
+		return nil
+	}
+	return err
+}
+
+var errDisagree = errors.New("orders and ledger disagree")
+
+// compareDemo compares each order with the ledger.
+func (s *service) compareDemo(ctx context.Context, out io.Writer, numbers []string) error {
+	n, wrong := map[string]int{}, 0
+	for _, number := range numbers {
+		o, err := s.find(ctx, number)
+		if err != nil {
+			return err
+		}
+		times, want := s.fake.Executions(operation, number), 0
+		if o.State == submitted {
+			want = 1
+		}
+		if n[o.State]++; times != want {
+			wrong++
+			_, _ = fmt.Fprintf(out, "%s is %s, and was executed %d times\n", number, o.State, times)
+		}
+	}
+	_, _ = fmt.Fprintf(out, "submitted %d: the ledger has each once\nfailed    %d: the ledger has none\n", n[submitted], n[failed])
+	if wrong > 0 {
+		return fmt.Errorf("%w on %d orders", errDisagree, wrong)
+	}
+	_, _ = fmt.Fprintln(out, "Orders and ledger agree.")
+	return nil
+}
+
+// isTerminal reports whether somebody looks on: a bar in a log file helps nobody.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

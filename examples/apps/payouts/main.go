@@ -1,0 +1,196 @@
+// Payouts is a service that submits each of a merchant's orders once. It takes orders
+// over HTTP, keeps them in a table of its own, and has a queue of jobs call the service;
+// a page shows what became of each.
+//
+//	go run -C examples/apps ./payouts
+//
+// starts it beside the fake service, with SQLite in a temporary file, and prints the
+// address of the page. With CARDWIRE_BASE_URL, which ends in /api/v1, and
+// CARDWIRE_API_KEY set it works on that service. With -db postgres://... any number of
+// replicas may run. docs/payouts.md explains each step.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+func main() {
+	// The first interrupt ends the program in order; a second one at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(status(run(ctx, os.Stdout, os.Stderr, os.Args[1:]), os.Stderr))
+}
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+// status reports an error, and returns the program's exit status.
+func status(err error, to io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	_, _ = fmt.Fprintln(to, "payouts:", err)
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return 2
+	}
+	return 1
+}
+
+const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
+
+  payouts                        the fake service, SQLite in a temporary file
+  payouts -demo                  200 orders through a service that fails, and what became of each
+  payouts -db postgres://u@h/db  one of any number of replicas; -migrate creates the tables
+
+Environment:
+  CARDWIRE_BASE_URL   the service, which ends in /api/v1; without both, the fake one
+  CARDWIRE_API_KEY    its key
+  PAYOUTS_PASSWORD    needed to listen for other machines: the password of everybody
+
+Flags:
+`
+
+// options are what the command line says.
+type options struct {
+	settings
+	listen  string
+	migrate bool
+	demo    bool
+	quiet   bool
+
+	graceSet bool
+}
+
+func parse(help io.Writer, args []string) (o options, err error) {
+	o.giveUpAfter = giveUpAfter
+	flags := flag.NewFlagSet("payouts", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is told once, by status
+	flags.StringVar(&o.source, "db", "", "the `database`: postgres://..., or a file of SQLite, for one machine; a temporary file with the fake service, payouts.db with a real one")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
+	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release; the fake service's file has them")
+	flags.BoolVar(&o.demo, "demo", false, "send 200 orders through faults, respond as support, compare with the service's ledger, and end")
+	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a call may take; a job may take half as long again, and runs again after twice as long")
+	flags.DurationVar(&o.grace, "grace", 10*time.Minute, "how long after a call \"not executed\" is not believed; 0 with the fake service")
+	flags.DurationVar(&o.repairEvery, "repair", time.Minute, "how often to look for orders whose job sleeps, and compare with the journal")
+	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
+	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved orders stop the sending; 0: any")
+	flags.BoolVar(&o.quiet, "quiet", false, "log warnings and errors only")
+	err = flags.Parse(args)
+	flags.Visit(func(f *flag.Flag) { o.graceSet = o.graceSet || f.Name == "grace" })
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		_, _ = fmt.Fprint(help, usage)
+		flags.SetOutput(help)
+		flags.PrintDefaults()
+	case err != nil:
+		err = &usageError{fmt.Errorf("%w: -help lists the flags", err)}
+	case flags.NArg() > 0:
+		err = &usageError{fmt.Errorf("unexpected argument %q: -help lists the flags", flags.Arg(0))}
+	case o.workers < 1 || o.timeout < time.Millisecond || o.grace < 0 || o.repairEvery < time.Second || o.rate < 0 || o.brake < 0:
+		err = &usageError{errors.New("-workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero")}
+	}
+	return o, err
+}
+
+func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
+	o, err := parse(out, args)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if o.quiet {
+		level = slog.LevelWarn
+	}
+	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
+	if o.demo {
+		return demonstrate(ctx, out, o)
+	}
+	var fake *cardwiretest.Service // nil: the service is a real one
+	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
+		fake = cardwiretest.New()
+		if !o.graceSet {
+			o.grace = 0 // it executes nothing late
+		}
+		if o.source == "" {
+			o.source, o.migrate = filepath.Join(os.TempDir(), "payouts-"+rand.Text()+".db"), true
+			defer removeDatabase(o.source)
+		}
+	} else if o.source == "" {
+		o.source = "payouts.db"
+	}
+	s, err := open(ctx, o.settings, fake, o.migrate, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if fake != nil {
+		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
+	}
+	return s.serve(ctx, out, o.listen, os.Getenv("PAYOUTS_PASSWORD"))
+}
+
+// removeDatabase removes a file of SQLite, and what it keeps beside it.
+func removeDatabase(file string) {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		_ = os.Remove(file + suffix) // it may not be there
+	}
+}
+
+// serve serves until ctx is done. Calls in progress may then come to their end: one that
+// is cut off is one more to ask about.
+func (s *service) serve(ctx context.Context, out io.Writer, address, password string) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
+	if at, ok := listener.Addr().(*net.TCPAddr); password == "" && (!ok || !at.IP.IsLoopback()) {
+		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front")
+	}
+	stopGauges, err := s.observe(otel.GetMeterProvider())
+	if err != nil {
+		return err
+	}
+	stopWatch, err := watch(s.journal)
+	if err != nil {
+		return err
+	}
+	if err := s.river.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: s.routes(password), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+	}
+	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
+	ended := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		_, _ = fmt.Fprintln(out, "Ending: calls in progress come to their end first.")
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rescueAfter())
+		defer cancel()
+		ended <- errors.Join(server.Shutdown(ending), s.river.Stop(ending), stopGauges(), stopWatch())
+	})
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, s.river.Stop(context.WithoutCancel(ctx)))
+	}
+	return <-ended
+}

@@ -1,0 +1,846 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// A test that needs a process of its own starts this program again.
+func TestMain(m *testing.M) {
+	if args, ok := os.LookupEnv("PAYOUTS_TEST_ARGS"); ok {
+		os.Exit(status(run(context.Background(), os.Stdout, os.Stderr, strings.Fields(args)), os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// shop is a service of the program with its database and the fake service.
+type shop struct {
+	*service
+	t    *testing.T
+	fake *cardwiretest.Service
+	log  *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "payouts.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, postgresURL(t)) })
+}
+
+func settingsOf(source string) settings {
+	return settings{source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, giveUpAfter: time.Hour}
+}
+
+// openShop opens a service whose queue does not run.
+func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
+	t.Helper()
+	s := &shop{t: t, fake: cardwiretest.New(opts...), log: &lockedBuffer{}}
+	var err error
+	s.service, err = open(t.Context(), set, s.fake, true, slog.New(slog.NewTextHandler(s.log, nil)))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.close()) })
+	return s
+}
+
+// start lets the queue run until the test ends.
+func (s *shop) start() {
+	s.t.Helper()
+	require.NoError(s.t, s.river.Start(context.Background()))
+	s.t.Cleanup(func() { assert.NoError(s.t, s.river.Stop(context.Background())) })
+}
+
+func paramsFor(number string) cardwire.TransferParams {
+	return cardwire.TransferParams{
+		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2), ReceiverBankAccountNumber: "DE00CANARY",
+	}
+}
+
+func (s *shop) order(number string) order {
+	s.t.Helper()
+	o, created, err := s.create(s.t.Context(), paramsFor(number))
+	require.NoError(s.t, err)
+	require.True(s.t, created)
+	return o
+}
+
+// work runs an order's job once, as River would, and returns for how long it snoozes.
+func (s *shop) work(number string) time.Duration {
+	s.t.Helper()
+	err := (&submitter{service: s.service}).Work(s.t.Context(), &river.Job[submit]{
+		JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{number},
+	})
+	if snooze, ok := errors.AsType[*rivertype.JobSnoozeError](err); ok {
+		return snooze.Duration
+	}
+	require.NoError(s.t, err)
+	return 0
+}
+
+func (s *shop) state(number string) string {
+	s.t.Helper()
+	o, err := s.find(s.t.Context(), number)
+	require.NoError(s.t, err)
+	return o.State
+}
+
+func (s *shop) awaitState(number, state string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.state(number) == state }, waitFor, tick, "%s: %s", number, state)
+}
+
+// jobs returns the state of each job of orders.
+func (s *shop) jobs() []string {
+	s.t.Helper()
+	states, err := rows(s.t.Context(), s.db, func(state *string, scan scanner) error { return scan(state) },
+		`SELECT state FROM river_job WHERE kind = 'payout' ORDER BY id`)
+	require.NoError(s.t, err)
+	return states
+}
+
+func (s *shop) exec(statement string, args ...any) {
+	s.t.Helper()
+	_, err := s.db.ExecContext(s.t.Context(), statement, args...)
+	require.NoError(s.t, err)
+}
+
+// call sends a request to the API.
+func (s *shop) call(method, path, body string) *http.Response {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://127.0.0.1"+path, strings.NewReader(body))
+	w := httptest.NewRecorder()
+	s.routes("").ServeHTTP(w, r)
+	return w.Result()
+}
+
+func textOf(t *testing.T, r *http.Response) string {
+	t.Helper()
+	text, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+const a1 = `{"order":"A-1","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}}`
+
+func TestAnOrderIsSubmittedOnce(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.start()
+		first := s.call("POST", "/payouts", a1)
+		assert.Equal(t, 202, first.StatusCode)
+		assert.Equal(t, "/payouts/A-1", first.Header.Get("Location"))
+		s.awaitState("A-1", submitted)
+		again := s.call("POST", "/payouts", a1)
+		assert.Equal(t, 200, again.StatusCode, "the same again is the same payout")
+		assert.Equal(t, "/payouts/A-1", again.Header.Get("Location"))
+		other := s.call("POST", "/payouts", strings.Replace(a1, "12.50", "13.50", 1))
+		assert.Equal(t, 409, other.StatusCode)
+		assert.JSONEq(t, `{"type":"about:blank","title":"Conflict","status":409,"detail":"this order exists with another body"}`, textOf(t, other))
+
+		require.Eventually(t, func() bool { return assert.ObjectsAreEqual([]string{"completed"}, s.jobs()) }, waitFor, tick)
+		require.Len(t, s.fake.Ledger(), 1)
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"12.50", "EUR", s.fake.Ledger()[0].ID, "wait_process"}, []string{o.Amount, o.Currency, o.ServiceID, o.ServiceStatus})
+		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"state":"submitted"`)
+		assert.Contains(t, textOf(t, s.call("GET", "/payouts?state=submitted", "")), `"order":"A-1"`)
+		assert.JSONEq(t, `{"payouts":[]}`, textOf(t, s.call("GET", "/payouts?state=failed", "")))
+
+		events, err := s.history(t.Context(), "A-1")
+		require.NoError(t, err)
+		var what []string
+		for _, e := range events {
+			what = append(what, e.Where+" "+e.What)
+		}
+		assert.Equal(t, []string{"order queued", "order sending", "journal begun: unknown", "journal ended: executed", "order submitted"}, what)
+		assert.Equal(t, 3, strings.Count(s.log.String(), "msg=payout order=A-1"), "one line for each change of state")
+		assert.NotContains(t, s.log.String(), "CANARY")
+	})
+}
+
+// Two requests at once are one order with one job, whose arguments are its number.
+func TestADoubleClickIsOneJob(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		var group sync.WaitGroup
+		var created lockedBuffer
+		for range 8 {
+			group.Go(func() {
+				_, first, err := s.create(t.Context(), paramsFor("A-1"))
+				assert.NoError(t, err)
+				if first {
+					_, _ = created.Write([]byte("created;"))
+				}
+			})
+		}
+		group.Wait()
+		assert.Equal(t, "created;", created.String())
+		assert.Equal(t, []string{"available"}, s.jobs())
+		var args string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT args FROM river_job WHERE kind = 'payout'`).Scan(&args))
+		assert.JSONEq(t, `{"order":"A-1"}`, args)
+	})
+}
+
+// Order and job are in one transaction: where one cannot be written, neither is.
+func TestAnOrderWithoutAJobIsNoOrder(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.exec(`ALTER TABLE payouts_history RENAME TO gone`)
+		assert.Equal(t, 503, s.call("POST", "/payouts", a1).StatusCode)
+		assert.Empty(t, s.jobs())
+		_, err := s.find(t.Context(), "A-1")
+		require.ErrorIs(t, err, errNoOrder)
+	})
+}
+
+// What the worker does after each step.
+func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
+	t.Parallel()
+	fails := func(f cardwiretest.Fault) func(*shop) { return func(s *shop) { s.fake.Fail(operation, f, 1) } }
+	for name, tc := range map[string]struct {
+		before func(*shop)
+		state  string
+		least  time.Duration // of the snooze
+		most   time.Duration
+	}{
+		"done":   {func(*shop) {}, submitted, 0, 0},
+		"fail":   {fails(cardwiretest.Fault{Status: 422}), failed, 0, 0},
+		"unsent": {fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}), queued, 7 * time.Second, 7 * time.Second},
+		"retry":  {fails(cardwiretest.Fault{Status: 403}), queued, time.Second, time.Minute},
+		"another body": {func(s *shop) { // another program used the number
+			i := cardwire.Intent{Op: operation, Reference: "A-1", BodySHA256: "00", Time: time.Now(), SendBy: time.Now(), Unique: true}
+			require.NoError(s.t, s.journal.Begin(s.t.Context(), i))
+		}, unresolved, longPause, longPause},
+		"reconcile": {fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}), unresolved, longPause, longPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachDatabase(t, func(t *testing.T, source string) {
+				s := openShop(t, settingsOf(source))
+				s.order("A-1")
+				tc.before(s)
+				snooze := s.work("A-1")
+				assert.Equal(t, tc.state, s.state("A-1"))
+				assert.GreaterOrEqual(t, snooze, tc.least)
+				assert.LessOrEqual(t, snooze, tc.most)
+				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
+			})
+		})
+	}
+}
+
+// While another worker's call is in progress, the order stays with that one.
+func TestAWorkerWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer stop()
+		group.Go(func() { _, _ = s.client.CreateTransfer(ctx, paramsFor("A-1")) })
+		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
+		assert.Positive(t, s.work("A-1"))
+		assert.Equal(t, sending, s.state("A-1"))
+	})
+}
+
+// The job's context is done where the program is told to stop: the call goes on.
+func TestACallOutlivesItsJobsContext(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		require.NoError(t, (&submitter{service: s.service}).Work(ctx, &river.Job[submit]{
+			JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{"A-1"},
+		}))
+		assert.Equal(t, submitted, s.state("A-1"))
+	})
+}
+
+// Stop lets what is being sent come to its end.
+func TestStoppingEndsNoCall(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source), cardwiretest.WithLatency(300*time.Millisecond))
+		s.order("A-1")
+		require.NoError(t, s.river.Start(context.Background()))
+		s.awaitState("A-1", sending)
+		require.NoError(t, s.river.Stop(context.Background()))
+		assert.Equal(t, submitted, s.state("A-1"))
+		assert.Equal(t, []string{"completed"}, s.jobs())
+	})
+}
+
+// A worker that was paused, and whose order another one has taken, changes nothing.
+func TestALateWorkerChangesNothing(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		claim := func() order {
+			o, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
+			require.NoError(t, err)
+			return o
+		}
+		late, now := claim(), claim()
+		w := &submitter{service: s.service}
+		err := w.follow(t.Context(), late, nil, errors.New("no cardwire error"))
+		require.ErrorAs(t, err, new(*rivertype.JobSnoozeError))
+		assert.Equal(t, sending, s.state("A-1"))
+		require.NoError(t, w.follow(t.Context(), now, &cardwire.Transfer{APIOrderNo: "T-1", Status: "wait_process"}, nil))
+		assert.Equal(t, submitted, s.state("A-1"))
+	})
+}
+
+func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.giveUpAfter = 0
+		s := openShop(t, set)
+		s.order("A-1")
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, failed, s.state("A-1"))
+		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 state=failed")
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
+		assert.Empty(t, s.fake.Ledger())
+	})
+}
+
+func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		o, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
+		require.NoError(t, err)
+		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-1", Status: "reviewing"}, nil))
+		assert.Contains(t, textOf(t, s.call("GET", "/", "")), "status reviewing: look")
+		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), "This needs a look")
+		assert.Contains(t, s.log.String(), "level=WARN msg=payout order=A-1 state=submitted")
+	})
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	const who = `{"by":"Ada","why":"the customer asked"}`
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada"}`).StatusCode, "without a reason")
+		for range 2 {
+			r := s.call("POST", "/payouts/A-1/cancel", who)
+			assert.Equal(t, 200, r.StatusCode)
+			assert.Contains(t, textOf(t, r), `"state":"cancelled"`)
+		}
+		assert.Zero(t, s.work("A-1"), "its job ends")
+		assert.Equal(t, cancelled, s.state("A-1"))
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "the number is closed")
+
+		s.order("A-2")
+		assert.Zero(t, s.work("A-2"))
+		assert.Equal(t, 409, s.call("POST", "/payouts/A-2/cancel", who).StatusCode, "it was submitted")
+		assert.Equal(t, 404, s.call("POST", "/payouts/A-3/cancel", who).StatusCode)
+
+		// A worker takes the order between the two statements of cancel.
+		s.order("A-4")
+		require.NoError(t, s.journal.Void(t.Context(), operation, "A-4", "Ada", "the customer asked"))
+		assert.Zero(t, s.work("A-4"))
+		assert.Equal(t, failed, s.state("A-4"))
+		assert.Len(t, s.fake.Ledger(), 1)
+	})
+}
+
+// lost makes an order whose response was lost.
+func (s *shop) lost(number string, executed bool) {
+	s.t.Helper()
+	o := s.order(number)
+	s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed}, 1)
+	require.Equal(s.t, longPause, s.work(number))
+	require.Equal(s.t, unresolved, s.state(number))
+	s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.jobID)
+}
+
+// resolveTry resolves the try that the journal knows.
+func (s *shop) resolveTry(number, body string) *http.Response {
+	s.t.Helper()
+	e, err := s.journal.Lookup(s.t.Context(), operation, number)
+	require.NoError(s.t, err)
+	return s.call("POST", "/payouts/"+number+"/resolve", strings.Replace(body, "{", `{"try":"`+e.Try+`",`, 1))
+}
+
+// What was found out about one try must not free a later one.
+func TestAnOldResolutionFreesNothing(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", false)
+		first, err := s.findTry(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"try":"`+first.Try+`"`)
+		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="try" value="`+first.Try+`"`)
+		again := `{"try":"` + first.Try + `","outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", again).StatusCode)
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+		assert.Equal(t, longPause, s.work("A-1"))
+		r := s.call("POST", "/payouts/A-1/resolve", strings.Replace(again, "ticket 7", "ticket 6", 1))
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "this is about another try")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+	})
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", true)
+		s.lost("A-2", false)
+		s.lost("A-3", false)
+		s.start()
+		resolve := func(order, body string) (int, string) {
+			r := s.resolveTry(order, body)
+			return r.StatusCode, textOf(t, r)
+		}
+		for range 2 { // the response to the first may be lost
+			status, text := resolve("A-1", `{"outcome":"executed","service_id":"T-1","by":"Ada","why":"ticket 7"}`)
+			assert.Equal(t, 200, status, text)
+			assert.Contains(t, text, `"state":"submitted"`)
+			assert.Contains(t, text, `"service_id":"T-1"`)
+		}
+		status, text := resolve("A-2", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 8"}`)
+		assert.Equal(t, 200, status, text)
+		s.awaitState("A-2", submitted)
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
+		status, text = resolve("A-3", `{"outcome":"not_executed","by":"Ada","why":"ticket 9"}`)
+		assert.Equal(t, 200, status, text)
+		assert.Equal(t, failed, s.state("A-3"))
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-3"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
+		require.Eventually(t, func() bool {
+			return assert.ObjectsAreEqual([]string{"completed", "completed", "completed"}, s.jobs())
+		}, waitFor, tick, "one job for each order, for all its life")
+
+		for body, want := range map[string]int{
+			`{"outcome":"executed","by":"Ada","why":"ticket 7"}`:                       409, // it is submitted
+			`{"outcome":"perhaps","by":"Ada","why":"ticket 7"}`:                        422,
+			`{"outcome":"executed","by":"Ada"}`:                                        422,
+			`{"outcome":"executed","why":"ticket 7"}`:                                  422,
+			`{"outcome":"executed","by":"Ada","why":"ticket 7","order":"A-1"}`:         400,
+			`{"outcome":"paid","by":"Ada","why":"statement"}`:                          200,
+			`{"outcome":"not_executed","send_again":true,"by":"Ada","why":"a slip"}`:   409,
+			`{"outcome":"executed","by":"Ada","why":"ticket 7"} {"outcome":"another"}`: 400,
+		} {
+			status, text := resolve("A-2", body)
+			assert.Equal(t, want, status, "%s: %s", body, text)
+		}
+		status, text = resolve("A-2", `{"outcome":"returned","by":"Ada","why":"statement 2"}`)
+		assert.Equal(t, 200, status, text)
+		assert.Equal(t, returned, s.state("A-2"))
+
+		events, err := s.journal.History(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		last := events[len(events)-1]
+		assert.Equal(t, []string{"resolved", "Ada", "ticket 7"}, []string{last.Kind, last.By, last.Note})
+		assert.Len(t, s.fake.Ledger(), 2)
+	})
+}
+
+// "Not executed" is believed when nothing can be sent and the service has had its time.
+func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.grace = 10 * time.Minute
+		s := openShop(t, set)
+		s.lost("A-1", true)
+		r := s.resolveTry("A-1", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`)
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "it is too early: the service may still execute it; ask again after 20")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+	})
+}
+
+// The program dies between the two statements of a resolution: it is repeated.
+func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		for number, found := range map[string]cardwire.Outcome{"A-1": cardwire.OutcomeNotSent, "A-2": cardwire.OutcomeExecuted} {
+			s.lost(number, found == cardwire.OutcomeExecuted)
+			e, err := s.journal.Lookup(t.Context(), operation, number)
+			require.NoError(t, err)
+			require.NoError(t, s.journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: found, By: "Ada", Note: "ticket 7"}))
+		}
+		const again, executed = `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`, `{"outcome":"executed","by":"Ada","why":"ticket 7"}`
+		assert.Equal(t, 200, s.resolveTry("A-1", again).StatusCode)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+		assert.Equal(t, 409, s.resolveTry("A-2", again).StatusCode, "the opposite")
+		assert.Equal(t, 200, s.resolveTry("A-2", executed).StatusCode)
+		assert.Equal(t, submitted, s.state("A-2"))
+	})
+}
+
+// What the repair finds.
+func TestRepairWakesOrders(t *testing.T) {
+	t.Parallel()
+	const ofA1 = ` WHERE kind = 'payout'`
+	for name, tc := range map[string]struct {
+		before func(*shop)
+		jobs   []string
+		end    string
+	}{
+		"whose job is gone": {func(s *shop) { s.order("A-1"); s.exec(`DELETE FROM river_job` + ofA1) }, []string{"available"}, submitted},
+		"whose job has ended": {func(s *shop) {
+			s.order("A-1")
+			s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at` + ofA1)
+		}, []string{"available"}, submitted},
+		"that were resolved while their job ran": {func(s *shop) {
+			s.order("A-1")
+			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(longPause-time.Minute))
+		}, []string{"available"}, submitted},
+		"that the journal has resolved": {func(s *shop) {
+			s.lost("A-1", true)
+			require.NoError(s.t, recordPaid(s.t.Context(), s.journal, "A-1", "T-1", "Ada", "in the back office"))
+		}, []string{"available"}, submitted},
+		"but not those that wait": {func(s *shop) {
+			s.order("A-1")
+			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(mostPause))
+		}, []string{"scheduled"}, submitted},
+		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"scheduled"}, unresolved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachDatabase(t, func(t *testing.T, source string) {
+				s := openShop(t, settingsOf(source))
+				tc.before(s)
+				require.NoError(t, (&repairer{service: s.service}).Work(t.Context(), nil))
+				assert.Equal(t, tc.jobs, s.jobs())
+				s.work("A-1")
+				assert.Equal(t, tc.end, s.state("A-1"))
+				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
+			})
+		})
+	}
+}
+
+func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
+		assert.Zero(t, s.work("A-1"))
+		s.order("A-2")
+		assert.Zero(t, s.work("A-2"))
+		require.NoError(t, s.repair(t.Context()))
+		assert.NotContains(t, s.log.String(), "disagree")
+
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records")) // what was refused turns out to be paid
+		s.exec(`DELETE FROM cardwire_intents WHERE reference = 'A-2'`)                                          // a lossy failover
+		require.NoError(t, s.repair(t.Context()))
+		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-1 journal=executed`)
+		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-2 journal=missing`)
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
+		assert.Equal(t, submitted, s.state("A-2"), "a person decides")
+	})
+}
+
+// River itself runs the repair.
+func TestTheRepairIsPeriodic(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.repairEvery = time.Second
+		s := openShop(t, set)
+		s.order("A-1")
+		s.exec(`DELETE FROM river_job`)
+		s.start()
+		s.awaitState("A-1", submitted)
+	})
+}
+
+// A job that died with its process is run again.
+func TestADeadWorkersOrderIsRescued(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.timeout = 100 * time.Millisecond
+		s := openShop(t, set)
+		s.order("A-1")
+		_, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
+		require.NoError(t, err)
+		s.exec(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
+		s.start()
+		s.awaitState("A-1", submitted)
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
+}
+
+func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		exported := tracetest.NewInMemoryExporter()
+		provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exported))
+		set := settingsOf(source)
+		set.tracers = provider
+		s := openShop(t, set)
+		s.start()
+		assert.Equal(t, 202, s.call("POST", "/payouts", a1).StatusCode)
+		spans := map[string]tracetest.SpanStub{}
+		require.Eventually(t, func() bool {
+			for _, span := range exported.GetSpans() {
+				spans[span.Name] = span
+			}
+			_, ok := spans["payout"]
+			return ok
+		}, waitFor, tick)
+		parents := map[string]trace.SpanID{}
+		for name, span := range spans {
+			assert.Equal(t, spans["POST /payouts"].SpanContext.TraceID(), span.SpanContext.TraceID(), name)
+			parents[name] = span.Parent.SpanID()
+		}
+		assert.Equal(t, spans["POST /payouts"].SpanContext.SpanID(), parents["payout"])
+		assert.Equal(t, spans["payout"].SpanContext.SpanID(), parents["cardwire.CreateTransfer"])
+	})
+}
+
+func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		s.lost("A-2", true)
+		s.exec(`UPDATE payouts SET changed_at = $1 WHERE order_no = 'A-2'`, time.Now().UTC().Add(-time.Hour))
+		reader := sdkmetric.NewManualReader()
+		stop, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+		require.NoError(t, err)
+		var all metricdata.ResourceMetrics
+		require.NoError(t, reader.Collect(t.Context(), &all))
+		counts := map[string]int64{}
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				assert.Equal(t, "payouts.orders", m.Name)
+				for _, p := range data.DataPoints {
+					state, _ := p.Attributes.Value("state")
+					counts[state.AsString()] = p.Value
+				}
+			case metricdata.Gauge[float64]:
+				assert.Equal(t, "payouts.oldest_unresolved.age", m.Name)
+				assert.InDelta(t, 3600, data.DataPoints[0].Value, 300)
+			}
+		}
+		assert.Equal(t, map[string]int64{queued: 1, sending: 0, unresolved: 1}, counts)
+		require.NoError(t, stop())
+	})
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		assert.Equal(t, 200, s.call("GET", "/healthz", "").StatusCode)
+		assert.Equal(t, 200, s.call("GET", "/readyz", "").StatusCode)
+		s.exec(`UPDATE cardwire_intents_journal SET identity = 'another'`)
+		r := s.call("GET", "/readyz", "")
+		assert.Equal(t, 503, r.StatusCode)
+		assert.Equal(t, "application/problem+json", r.Header.Get("Content-Type"))
+		assert.Equal(t, 200, s.call("GET", "/healthz", "").StatusCode, "it is up")
+	})
+}
+
+func TestEveryErrorIsAProblem(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	for name, tc := range map[string]struct {
+		method, path, body string
+		status             int
+		detail             string
+	}{
+		"no JSON":        {"POST", "/payouts", `{"order":`, 400, "one JSON object"},
+		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, "one JSON object"},
+		"no order":       {"POST", "/payouts", `{"transfer":{"transferAmount":"1.00"}}`, 422, "expected"},
+		"no amount":      {"POST", "/payouts", `{"order":"A-1","transfer":{}}`, 422, "TransferAmount"},
+		"three decimals": {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":"1.005"}}`, 422, "transferAmount"},
+		"no such order":  {"GET", "/payouts/A-9", "", 404, "no such order"},
+		"no such state":  {"GET", "/payouts?state=lost", "", 422, "state must be one of queued, sending"},
+		"no such page":   {"GET", "/nothing", "", 404, "no such page"},
+		"another method": {"DELETE", "/payouts/A-1", "", 404, "no such page or operation"},
+		"too large":      {"POST", "/payouts", `{"order":"` + strings.Repeat("x", maxBody) + `"}`, 400, "one JSON object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := s.call(tc.method, tc.path, tc.body)
+			assert.Equal(t, tc.status, r.StatusCode)
+			assert.Equal(t, "application/problem+json", r.Header.Get("Content-Type"))
+			var p problem
+			text := textOf(t, r)
+			require.NoError(t, json.Unmarshal([]byte(text), &p))
+			assert.Equal(t, problem{"about:blank", http.StatusText(tc.status), tc.status, p.Detail}, p)
+			assert.Contains(t, p.Detail, tc.detail)
+			assert.NotContains(t, p.Detail, "response")
+		})
+	}
+}
+
+func TestTheListHasPages(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		for i := range pageSize + 1 {
+			s.order("A-" + string(rune('a'+i/26)) + string(rune('a'+i%26)))
+		}
+		next := regexp.MustCompile(`^<(.*)>; rel="next"$`).FindStringSubmatch(s.call("GET", "/payouts?state=queued", "").Header.Get("Link"))
+		require.Len(t, next, 2)
+		r := s.call("GET", next[1], "")
+		assert.Equal(t, 1, strings.Count(textOf(t, r), `"order":`))
+		assert.Empty(t, r.Header.Get("Link"))
+	})
+}
+
+// Who may come in.
+func TestWhoMayComeIn(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s.lost("A-1", true)
+	try, err := s.findTry(t.Context(), "A-1")
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		password string
+		change   func(r *http.Request)
+		status   int
+	}{
+		"this machine":       {"", func(*http.Request) {}, 200},
+		"another host":       {"", func(r *http.Request) { r.Host = "evil.example" }, 421},
+		"another site":       {"", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"without a password": {"secret", func(*http.Request) {}, 401},
+		"a wrong password":   {"secret", func(r *http.Request) { r.SetBasicAuth("Ada", "guess") }, 401},
+		"without a name":     {"secret", func(r *http.Request) { r.SetBasicAuth("", "secret") }, 401},
+		"with the password":  {"secret", func(r *http.Request) { r.SetBasicAuth("Ada", "secret"); r.Host = "payouts.example" }, 200},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/payouts/A-1/resolve",
+			strings.NewReader(`{"try":"`+try.Try+`","outcome":"executed","by":"Eve","why":"ticket 7"}`))
+		tc.change(r)
+		w := httptest.NewRecorder()
+		s.routes(tc.password).ServeHTTP(w, r)
+		assert.Equal(t, tc.status, w.Code, name)
+	}
+	events, err := s.history(t.Context(), "A-1")
+	require.NoError(t, err)
+	by := map[string]bool{}
+	for _, e := range events {
+		by[e.By] = true
+	}
+	assert.True(t, by["Ada"] || by["Eve"], "who resolved it: %v", by)
+}
+
+// Whoever signed in is who resolves, whatever the request names.
+func TestTheUserIsWhoResolves(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
+	assert.Equal(t, "Eve", signedIn(r, " Eve "))
+	r.SetBasicAuth("Ada", "secret")
+	assert.Equal(t, "Ada", signedIn(r, "Eve"))
+}
+
+func TestTheDatabaseMustHaveItsTables(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		_, err := open(t.Context(), settingsOf(source), cardwiretest.New(), false, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, sqljournal.ErrSchema, "an empty database would forget what was sent")
+		s := openShop(t, settingsOf(source))
+		require.NoError(t, s.close())
+		s = openShop(t, settingsOf(source)) // once more is no harm
+		var n int
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM payouts`).Scan(&n))
+	})
+}
+
+// The fake service must not take the orders of a real one, nor the sandbox's those of
+// production.
+func TestADatabaseIsOfOneService(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
+		t.Setenv("CARDWIRE_API_KEY", "key")
+		try := func(fake *cardwiretest.Service) error {
+			s, err := open(t.Context(), settingsOf(source), fake, true, slog.New(slog.DiscardHandler))
+			if err == nil {
+				require.NoError(t, s.close())
+			}
+			return err
+		}
+		require.NoError(t, try(nil))
+		require.ErrorContains(t, try(cardwiretest.New()), "the orders in this database are for https://cards.example/api/v1, and not for the fake service")
+		t.Setenv("CARDWIRE_BASE_URL", "https://sandbox.cards.example/api/v1")
+		require.ErrorContains(t, try(nil), "and not for https://sandbox.cards.example/api/v1")
+	})
+}
+
+const (
+	waitFor = 2 * time.Minute
+	tick    = 5 * time.Millisecond
+)

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	_ "time/tzdata" // zones by name, also where the system has none
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// The program as a whole: it says where to look, serves, and ends in order.
+func TestTheProgram(t *testing.T) {
+	server := cardwiretest.NewServer(t)
+	for name, tc := range map[string]struct {
+		base, key string
+		args      []string
+		says      string // the page
+	}{
+		"the fake service": {"", "", nil, "fake service: no money moves"},
+		"a service":        {server.URL, server.Key, []string{"-migrate", "-db", filepath.Join(t.TempDir(), "payouts.db")}, "real service: money moves"},
+		"replicas":         {server.URL, server.Key, []string{"-migrate", "-rate", "1000", "-db", ""}, "real service: money moves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "replicas" {
+				tc.args[len(tc.args)-1] = postgresURL(t)
+			}
+			t.Setenv("CARDWIRE_BASE_URL", tc.base)
+			t.Setenv("CARDWIRE_API_KEY", tc.key)
+			temp := t.TempDir()
+			t.Setenv("TMPDIR", temp)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			r, w := io.Pipe()
+			log, ended := &lockedBuffer{}, make(chan error, 1)
+			go func() {
+				err := run(ctx, w, log, append(tc.args, "-listen", "127.0.0.1:0"))
+				ended <- errors.Join(err, w.Close())
+			}()
+			out := bufio.NewReader(r)
+			line, err := out.ReadString('\n')
+			require.NoError(t, err)
+			if tc.base == "" {
+				assert.Equal(t, "This is the fake service: no money moves.\n", line)
+				line, err = out.ReadString('\n')
+				require.NoError(t, err)
+			}
+			address := regexp.MustCompile(`\AOpen (http://127\.0\.0\.1:\d+)/ in a browser\. Ctrl-C ends it\.\n\z`).FindStringSubmatch(line)
+			require.Len(t, address, 2, line)
+
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			get := func(path string) string {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address[1]+path, nil)
+				require.NoError(t, err)
+				response, err := client.Do(request)
+				require.NoError(t, err)
+				defer response.Body.Close()
+				return textOf(t, response)
+			}
+			assert.Contains(t, get("/"), tc.says)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address[1]+"/payouts", strings.NewReader(a1))
+			require.NoError(t, err)
+			response, err := client.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Equal(t, 202, response.StatusCode)
+			require.Eventually(t, func() bool { return strings.Contains(get("/payouts/A-1"), `"state":"submitted"`) }, waitFor, tick)
+
+			end()
+			line, err = out.ReadString('\n')
+			require.NoError(t, err)
+			assert.Equal(t, "Ending: calls in progress come to their end first.\n", line)
+			require.NoError(t, <-ended)
+			entries, err := os.ReadDir(temp)
+			require.NoError(t, err)
+			assert.Empty(t, entries, "files that were left")
+			assert.NotContains(t, log.String(), server.Key)
+		})
+	}
+}
+
+// On SQLite, in a zone east of Greenwich. It starts a process, because the zone is the
+// process's: a queue that compared times of different zones as texts would sleep for hours.
+func TestTheDemonstrationInAnyTimeZone(t *testing.T) {
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	command.Env = append(os.Environ(), "PAYOUTS_TEST_ARGS=-demo", "TZ=Asia/Tokyo", "TMPDIR="+t.TempDir())
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Regexp(t, `\A200 orders go to the fake service\. .*
+submitted 1\d\d: the ledger has each once
+failed    +\d\d: the ledger has none
+Orders and ledger agree\.
+\z`, string(out))
+}
+
+func TestTheDemonstrationOnPostgreSQL(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), &out, io.Discard, []string{"-demo", "-migrate", "-db", postgresURL(t)}))
+	assert.Contains(t, out.String(), "Orders and ledger agree.\n")
+}
+
+// A ledger that says otherwise is an error.
+func TestTheDemonstrationCompares(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s.lost("A-1", true)
+	s.order("A-2")
+	assert.Zero(t, s.work("A-2"))
+	var out bytes.Buffer
+	err := s.compareDemo(t.Context(), &out, []string{"A-1", "A-2"})
+	require.ErrorIs(t, err, errDisagree)
+	assert.Equal(t, 1, status(err, io.Discard))
+	assert.Contains(t, out.String(), "A-1 is unresolved, and was executed 1 times\n")
+}
+
+func TestTheCommandLine(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "")
+	t.Setenv("CARDWIRE_API_KEY", "")
+	for name, tc := range map[string]struct {
+		args   []string
+		status int
+		says   string
+	}{
+		"an unknown flag": {[]string{"-x"}, 2, "payouts: flag provided but not defined: -x: -help lists the flags\n"},
+		"an argument":     {[]string{"now"}, 2, "payouts: unexpected argument \"now\": -help lists the flags\n"},
+		"no workers":      {[]string{"-workers", "0"}, 2, "payouts: -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero\n"},
+		"other machines":  {[]string{"-listen", "0.0.0.0:0"}, 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front\n"},
+		"no tables":       {[]string{"-db", filepath.Join(t.TempDir(), "none.db")}, 1, "its tables are missing"},
+		"no database":     {[]string{"-db", "postgres://u:secret@127.0.0.1:1/"}, 1, "reading the schema failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var complaint bytes.Buffer
+			assert.Equal(t, tc.status, status(run(t.Context(), io.Discard, io.Discard, tc.args), &complaint))
+			assert.Contains(t, complaint.String(), tc.says)
+			assert.Equal(t, 1, strings.Count(complaint.String(), "\n"), "the error, once")
+			assert.NotContains(t, complaint.String(), "secret")
+		})
+	}
+	var help bytes.Buffer
+	assert.Zero(t, status(run(t.Context(), &help, io.Discard, []string{"-help"}), io.Discard))
+	for _, word := range []string{"Payouts submits", "payouts -demo", "CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "PAYOUTS_PASSWORD", "-listen"} {
+		assert.Contains(t, help.String(), word)
+	}
+}

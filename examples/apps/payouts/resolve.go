@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// What a person may say of an order.
+const (
+	executed    = "executed"     // of an unresolved one: the service has it
+	notExecuted = "not_executed" // of an unresolved one: it does not, and will not
+)
+
+// resolution is what a person found out, and on what grounds.
+type resolution struct {
+	Try       string `json:"try"`        // of an unresolved one: what GET returned when the service was asked
+	Outcome   string `json:"outcome"`    // executed or not_executed; of a submitted order paid or returned
+	ServiceID string `json:"service_id"` // the service's number, of an executed one; "": not known
+	SendAgain bool   `json:"send_again"` // of one that was not executed; else it fails
+	By        string `json:"by"`
+	Why       string `json:"why"`
+}
+
+var (
+	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
+	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
+	errTooEarly = errors.New("it is too early")
+	errOtherTry = errors.New("this is about another try: the order was sent again since; get it, and ask the service about this try")
+)
+
+// resolve records what a person found out, first in the journal and then in the order,
+// whose job is woken in the same transaction. After a crash in between, the same
+// resolution finishes what was begun.
+func (s *service) resolve(ctx context.Context, number string, r resolution) (order, error) {
+	c := change{order: number, from: []string{unresolved}, by: r.By, note: r.Why, serviceID: r.ServiceID}
+	switch {
+	case r.By == "" || r.Why == "":
+		return order{}, errWho
+	case r.Outcome == paid, r.Outcome == returned: // also where the first was a mistake
+		c.from, c.to = []string{submitted, paid, returned}, r.Outcome
+	case r.Outcome == executed:
+		c.to = submitted
+	case r.Outcome == notExecuted && r.SendAgain:
+		c.to = queued
+	case r.Outcome == notExecuted:
+		c.to = failed
+	default:
+		return order{}, errOutcome
+	}
+	o, err := s.find(ctx, number)
+	switch {
+	case err != nil:
+		return o, err
+	case o.State == c.to && o.Note == c.note: // it was said before, and the response was lost
+		return o, nil
+	case c.from[0] != unresolved:
+		return s.apply(ctx, c)
+	case o.State != unresolved:
+		return o, errMoved
+	}
+	if err := s.tellJournal(ctx, number, r); err != nil {
+		return o, err
+	}
+	return s.apply(ctx, c, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) })
+}
+
+// tellJournal records the resolution of an unresolved order, by the rule: "not
+// executed" only when nothing of the call can be sent, and the service has had its time.
+func (s *service) tellJournal(ctx context.Context, number string, r resolution) error {
+	e, err := s.journal.Lookup(ctx, operation, number)
+	switch {
+	case err != nil:
+		return err
+	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
+		return errOtherTry
+	}
+	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
+	if r.Outcome == notExecuted {
+		found.Outcome = cardwire.OutcomeNotSent
+		if from := e.SendBy.Add(s.grace); time.Now().Before(from) {
+			return fmt.Errorf("%w: the service may still execute it; ask again after %s", errTooEarly, from.Format(time.RFC3339))
+		}
+	}
+	err = s.journal.Resolve(ctx, e, found)
+	happened := e.Outcome == cardwire.OutcomeExecuted
+	if errors.Is(err, sqljournal.ErrDecided) && e.Outcome != cardwire.OutcomeUnknown && happened == (r.Outcome == executed) {
+		err = nil // it says so already
+	}
+	if err == nil && r.Outcome == notExecuted && !r.SendAgain {
+		err = s.journal.Void(ctx, operation, number, r.By, r.Why)
+	}
+	return err
+}
+
+// cancel closes an order of which nothing was executed. The journal is asked first:
+// once it has closed the number nobody can send it, whatever a worker is about to do.
+func (s *service) cancel(ctx context.Context, number, by, why string) (order, error) {
+	o, err := s.find(ctx, number)
+	switch {
+	case err != nil:
+		return o, err
+	case by == "" || why == "":
+		return o, errWho
+	case o.State == cancelled:
+		return o, nil
+	case o.State != queued:
+		return o, errMoved
+	}
+	if err := s.journal.Void(ctx, operation, number, by, why); err != nil {
+		return o, err
+	}
+	// A worker that took the order meanwhile finds the number closed, and fails it.
+	return s.apply(ctx, change{
+		order: number, from: []string{queued, sending, failed}, to: cancelled, by: by, note: why, level: slog.LevelInfo,
+	}, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) })
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"github.com/riverqueue/river/rivermigrate"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
+	_ "modernc.org/sqlite" // and that of SQLite
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// settings are what the flags choose.
+type settings struct {
+	source      string        // of the database: a file of SQLite, or the URL of PostgreSQL
+	timeout     time.Duration // of a call
+	grace       time.Duration // after SendBy, until "not executed" is believed
+	repairEvery time.Duration // between two repairs
+	rate        float64       // requests a second, of all replicas together; 0: any
+	brake       int64         // how many unresolved orders stop the sending; 0: any
+	workers     int           // of this replica
+
+	giveUpAfter time.Duration
+
+	tracers trace.TracerProvider // nil: OpenTelemetry's global one
+}
+
+// The timeouts are a chain. A call has ended, and can send nothing more, before its
+// job's time is up; and the job has ended before it is taken for lost and runs again.
+func (s settings) jobTimeout() time.Duration  { return s.timeout * 3 / 2 }
+func (s settings) rescueAfter() time.Duration { return s.timeout * 2 }
+
+// service is what the requests, the jobs and the pages need.
+type service struct {
+	settings
+	db      *sql.DB // orders and jobs
+	dialect sqljournal.Dialect
+	journal *sqljournal.Journal
+	river   *river.Client[*sql.Tx]
+	client  *cardwire.Client
+	log     *slog.Logger
+	tracer  trace.Tracer
+	fake    *cardwiretest.Service // nil: the service is a real one
+	closers []func() error
+}
+
+// open opens the databases, and connects what works on them. Nothing runs yet.
+func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate bool, log *slog.Logger) (s *service, err error) {
+	s = &service{settings: set, fake: fake, log: log}
+	if s.tracers == nil {
+		s.tracers = otel.GetTracerProvider()
+	}
+	s.tracer = s.tracers.Tracer(scope)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.db, s.dialect, err = s.pool(); err != nil {
+		return s, err
+	}
+	// The journal has a pool of its own. With the orders' it would wait for a connection
+	// that the worker which calls it may have.
+	journalDB, _, err := s.pool()
+	if err != nil {
+		return s, err
+	}
+	if s.journal, err = sqljournal.New(journalDB, s.dialect); err != nil {
+		return s, err
+	}
+	var driver riverdriver.Driver[*sql.Tx] = riverdatabasesql.New(s.db)
+	if s.dialect == sqljournal.SQLite {
+		if driver, err = sqliteQueue(s.db); err != nil {
+			return s, err
+		}
+	}
+	if migrate {
+		if err := s.migrate(ctx, driver); err != nil {
+			return s, err
+		}
+	}
+	if err := s.journal.Verify(ctx); err != nil { // an empty database would forget what was sent
+		return s, err
+	}
+	if err := s.verifyService(ctx); err != nil {
+		return s, err
+	}
+	if s.client, err = s.connect(); err != nil {
+		return s, err
+	}
+	s.river, err = s.queue(driver)
+	return s, err
+}
+
+// pool opens the database.
+func (s *service) pool() (*sql.DB, sqljournal.Dialect, error) {
+	driver, source, dialect := "pgx", s.source, sqljournal.PostgreSQL
+	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
+		path := url.URL{Path: filepath.ToSlash(source)}
+		driver, dialect = "sqlite", sqljournal.SQLite
+		// River's driver compares times as texts: all must be of one form, and in UTC.
+		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate" +
+			"&_time_format=sqlite&_timezone=UTC"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return nil, dialect, err
+	}
+	s.closers = append(s.closers, db.Close)
+	db.SetMaxOpenConns(2*s.workers + 10)
+	db.SetMaxIdleConns(2*s.workers + 10)
+	if dialect == sqljournal.SQLite {
+		db.SetMaxOpenConns(1) // one at a time writes
+	}
+	return db, dialect, nil
+}
+
+// migrate creates or upgrades all tables, as a step of the deployment.
+func (s *service) migrate(ctx context.Context, driver riverdriver.Driver[*sql.Tx]) error {
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: s.log})
+	if err != nil {
+		return err
+	}
+	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, schemaOf(s.dialect)); err != nil {
+		return err
+	}
+	if s.dialect == sqljournal.PostgreSQL {
+		if err := migrateTurns(ctx, s.db); err != nil {
+			return err
+		}
+	}
+	_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.serviceURL())
+	return errors.Join(err, s.journal.Migrate(ctx))
+}
+
+// serviceURL is the service's address.
+func (s *service) serviceURL() string {
+	if s.fake != nil {
+		return "the fake service"
+	}
+	return os.Getenv("CARDWIRE_BASE_URL")
+}
+
+// verifyService reports that the database has the orders of another service: the fake
+// one would submit real orders to nobody.
+func (s *service) verifyService(ctx context.Context) error {
+	var of string
+	err := s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
+	if err == nil && of != s.serviceURL() {
+		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
+			of, s.serviceURL())
+	}
+	return err
+}
+
+// queue is River.
+func (s *service) queue(driver riverdriver.Driver[*sql.Tx]) (*river.Client[*sql.Tx], error) {
+	config := s.config()
+	config.Workers = river.NewWorkers()
+	river.AddWorker(config.Workers, &submitter{service: s})
+	river.AddWorker(config.Workers, &repairer{service: s})
+	config.Logger = slog.New(atLeast{s.log.Handler(), slog.LevelWarn})
+	return river.NewClient(driver, config)
+}
+
+// config has River's settings, which docs/payouts.md explains.
+func (s settings) config() *river.Config {
+	return &river.Config{
+		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.workers}},
+		JobTimeout:           s.jobTimeout(),
+		RescueStuckJobsAfter: s.rescueAfter(),
+		FetchCooldown:        5 * time.Millisecond,
+		FetchPollInterval:    100 * time.Millisecond,
+		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(s.repairEvery),
+			func() (river.JobArgs, *river.InsertOpts) { return repairs{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})},
+	}
+}
+
+// connect makes the client. Every write is in the journal before it is sent.
+func (s *service) connect() (*cardwire.Client, error) {
+	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers))
+	if err != nil {
+		return nil, err
+	}
+	opts := []cardwire.Option{
+		cardwire.WithUserAgent("cardwire-payouts/1"),
+		// The cardwire.WithProfile that examples/doctor prints belongs here.
+		cardwire.WithTimeout(s.timeout),
+		cardwire.WithJournal(s.journal),
+		cardwire.WithLimiter(s.limiter()),
+		cardwire.WithObserver(observer),
+		cardwire.WithObserver(cardwire.Observer{JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
+			s.log.ErrorContext(ctx, "the journal did not record a result", "order", c.Reference, "error", err)
+		}}),
+	}
+	if s.fake != nil {
+		opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
+		return cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
+	}
+	return cardwire.NewFromEnv(opts...)
+}
+
+// limiter is what a request waits for: the rate, which all replicas share, and the
+// brake, which stops them while too much is unresolved.
+func (s *service) limiter() (l cardwire.Limiter) {
+	l = rate.NewLimiter(rate.Inf, 0)
+	switch {
+	case s.rate > 0 && s.dialect == sqljournal.PostgreSQL:
+		l = newTurns(s.db, time.Duration(float64(time.Second)/s.rate))
+	case s.rate > 0:
+		l = share(s.rate, 1)
+	}
+	if s.brake > 0 {
+		l = &brake{s.journal, s.brake, l}
+	}
+	return l
+}
+
+// close closes the databases.
+func (s *service) close() (err error) {
+	if s.client != nil {
+		s.client.CloseIdleConnections()
+	}
+	for _, c := range s.closers {
+		err = errors.Join(err, c())
+	}
+	return err
+}
+
+// atLeast leaves out what is below a level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+// Enabled implements slog.Handler.
+func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level && h.Handler.Enabled(ctx, level)
+}
