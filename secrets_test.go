@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -571,9 +572,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-type textMarshaler interface{ MarshalText() ([]byte, error) }
-
-func marshalledText(t *testing.T, v textMarshaler) string {
+func marshalledText(t *testing.T, v encoding.TextMarshaler) string {
 	t.Helper()
 	text, err := v.MarshalText()
 	require.NoError(t, err)
