@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -572,7 +571,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func marshalledText(t *testing.T, v encoding.TextMarshaler) string {
+func marshalledText(t *testing.T, v interface{ MarshalText() ([]byte, error) }) string {
 	t.Helper()
 	text, err := v.MarshalText()
 	require.NoError(t, err)
