@@ -571,9 +571,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-type textMarshaler interface{ MarshalText() ([]byte, error) }
-
-func marshalledText(t *testing.T, v textMarshaler) string {
+func marshalledText(t *testing.T, v interface{ MarshalText() ([]byte, error) }) string {
 	t.Helper()
 	text, err := v.MarshalText()
 	require.NoError(t, err)
