@@ -213,18 +213,6 @@ func content(t *testing.T, file string) string {
 	return string(text)
 }
 
-// cells returns the rows of the tables in a document, without the blanks that
-// align them and without the rules below the heads.
-func cells(document string) (rows []string) {
-	for line := range strings.Lines(document) {
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|-") {
-			continue
-		}
-		rows = append(rows, strings.Join(strings.Fields(line), " "))
-	}
-	return rows
-}
-
 var drawn = &result{
 	Go: "go1.26.8", Next: "go1.27.1", System: "linux/amd64", CPU: "Some & Any", Procs: 2,
 	Rows: []row{
