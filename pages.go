@@ -243,7 +243,9 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 		panic(early.panicked) // where the caller can recover from it
 	}
 	if early.waited() && ctx.Err() == nil {
-		w.failed.Store(false)
+		for _, later := range w.ahead {
+			<-later.ready // else it waits behind pages that are needed after it
+		}
 		return w.read(ctx, w.next, w.opts)
 	}
 	return early.page, early.err
@@ -279,6 +281,9 @@ type earlyPage struct {
 
 // readAhead begins to read the pages after the current one, up to last.
 func (w *pager) readAhead(ctx context.Context, last int) {
+	if len(w.ahead) == 0 {
+		w.failed.Store(false) // all that failed was read again, without new reads to wait for
+	}
 	for n := w.next + len(w.ahead); n <= last && len(w.ahead) < w.most && !w.failed.Load(); n++ {
 		early := &earlyPage{number: n, ready: make(chan struct{}), err: endedEarly()}
 		w.ahead = append(w.ahead, early)

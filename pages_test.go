@@ -514,21 +514,49 @@ func oneASecond(t *testing.T) cardwire.Option {
 	}))
 }
 
+// inTurn admits one request a second, in the order in which they came, and refuses at
+// once what would wait beyond its deadline, as golang.org/x/time/rate does.
+func inTurn(*testing.T) cardwire.Option {
+	var mu sync.Mutex
+	next := time.Now()
+	return cardwire.WithLimiter(wiretest.Limiter(func(ctx context.Context) error {
+		mu.Lock()
+		turn := time.Now()
+		if next.After(turn) {
+			turn = next
+		}
+		if end, ok := ctx.Deadline(); ok && turn.After(end) {
+			mu.Unlock()
+			return context.DeadlineExceeded
+		}
+		next = turn.Add(time.Second)
+		mu.Unlock()
+		select {
+		case <-time.After(time.Until(turn)):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}))
+}
+
 // A call that is begun early waits longer at the limiter, and its own 30 seconds
 // may end there. That is no failure: its turn has come when the page is asked for.
 func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
 	t.Parallel()
-	for _, ahead := range []int{0, 8, 60, 100} {
-		t.Run(strconv.Itoa(ahead), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{last: 120}
-				ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s, oneASecond(t)), cardwire.ListCardsParams{}, cardwire.WithPrefetch(ahead))
-				require.NoError(t, err)
-				assert.Equal(t, cardsOf(1, 120), ids)
-				assert.Equal(t, numbers(1, 120), s.pagesAsked())
+	for name, limiter := range map[string]func(*testing.T) cardwire.Option{"anyone's turn": oneASecond, "in turn": inTurn} {
+		for _, ahead := range []int{0, 8, 60, 100} {
+			t.Run(name+" "+strconv.Itoa(ahead), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &shelf{last: 120}
+					ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s, limiter(t)), cardwire.ListCardsParams{}, cardwire.WithPrefetch(ahead))
+					require.NoError(t, err)
+					assert.Equal(t, cardsOf(1, 120), ids)
+					assert.Equal(t, numbers(1, 120), s.pagesAsked())
+				})
 			})
-		})
+		}
 	}
 }
 

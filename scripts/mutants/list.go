@@ -260,7 +260,7 @@ var mutants = []mutant{
 	defect("pager loop check off", in("pager.step", never("TrustReplies"))),
 	defect("page to resume from not told", in("resumeAt", drop("Page"))),
 	defect("pages read ahead without end", in("pager.readAhead", drop("most"))),
-	defect("pages read ahead after a failure", in("pager.readAhead", drop("failed"))),
+	defect("pages read ahead after a failure", in("pager.readAhead", drop("failed.Load"))),
 	defect("pages read ahead after the loop", in("pager.stop", drop("Wait"))),
 	defect("another card taken", in("Client.GetCard", always("TrustReplies"))),
 	defect("another card's number decrypted", in("CardSecrets.DecryptPAN", never("covers"))),
