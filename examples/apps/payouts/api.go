@@ -43,6 +43,7 @@ func statusFor(err error) int {
 		errMoved:                    http.StatusConflict,
 		errTooEarly:                 http.StatusConflict,
 		errOtherTry:                 http.StatusConflict,
+		errOthers:                   http.StatusConflict,
 		sqljournal.ErrDecided:       http.StatusConflict,
 		sqljournal.ErrNoIntent:      http.StatusConflict,
 		cardwire.ErrDuplicateIntent: http.StatusConflict,

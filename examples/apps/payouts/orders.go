@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	job_id         BIGINT NOT NULL,
 	service_id     TEXT NOT NULL DEFAULT '',
 	service_status TEXT NOT NULL DEFAULT '',
+	other_body     BOOLEAN NOT NULL DEFAULT FALSE, -- in the journal the number is another request's
 	note           TEXT NOT NULL DEFAULT '', -- of the last change
 	created_at     TIMESTAMP NOT NULL,
 	changed_at     TIMESTAMP NOT NULL
@@ -87,9 +88,10 @@ type order struct {
 	CreatedAt     time.Time `json:"created_at"`
 	ChangedAt     time.Time `json:"changed_at"`
 
-	body  string
-	claim int64
-	jobID int64
+	body      string
+	claim     int64
+	jobID     int64
+	otherBody bool
 }
 
 // NeedsALook reports that the service took the order in a state that is undocumented.
@@ -100,11 +102,11 @@ func (o order) NeedsALook() bool {
 // Ended reports that no worker takes the order any more.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
-const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, claim, job_id`
+const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, claim, job_id, other_body`
 
 func (o *order) scan(scan scanner) error {
 	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
-		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID)
+		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.otherBody)
 	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
 	return err
 }
@@ -196,6 +198,7 @@ type change struct {
 	note  string // why
 
 	serviceID, status string // what the service said; "": what is on record stays
+	otherBody         bool   // in the journal the number is another request's
 	level             slog.Level
 }
 
@@ -206,9 +209,10 @@ func (s *service) apply(ctx context.Context, c change, also ...func(*sql.Tx, ord
 		err := o.scan(tx.QueryRowContext(ctx, `UPDATE payouts SET state = $2, note = $3, changed_at = $4,
 	claim = claim + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
 	service_id = CASE WHEN $5 = '' THEN service_id ELSE $5 END,
-	service_status = CASE WHEN $6 = '' THEN service_status ELSE $6 END
+	service_status = CASE WHEN $6 = '' THEN service_status ELSE $6 END,
+	other_body = $8 OR other_body AND $2 <> 'sending'
 WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7) RETURNING `+columns,
-			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim).Scan)
+			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errMoved
 		}

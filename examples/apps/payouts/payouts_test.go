@@ -542,6 +542,42 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 	})
 }
 
+// In the journal the number is another program's transfer, whose outcome is unknown: what
+// is recorded of this order must not free that one.
+func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		other := paramsFor("A-1")
+		other.TransferAmount = decimal.New(9900, -2)
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+		_, err := s.client.CreateTransfer(t.Context(), other)
+		require.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+		s.client, err = s.connect() // as after a restart: it knows what the journal knows
+		require.NoError(t, err)
+		s.order("A-1")
+		assert.Equal(t, longPause, s.work("A-1"))
+		before, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		for _, again := range []string{"true", "false"} {
+			r := s.resolveTry("A-1", `{"outcome":"not_executed","send_again":`+again+`,"by":"Ada","why":"there is no A-1 over 12.50"}`)
+			assert.Equal(t, 409, r.StatusCode)
+			assert.Contains(t, textOf(t, r), "belongs to another request")
+			assert.Equal(t, unresolved, s.state("A-1"))
+		}
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		assert.Equal(t, submitted, s.state("A-1"))
+		after, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, before, after)
+		require.NoError(t, s.repair(t.Context()))
+		assert.NotContains(t, s.log.String(), "disagree", "the journal does not have this order")
+		_, err = s.client.CreateTransfer(t.Context(), other)
+		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
+}
+
 // What the repair finds.
 func TestRepairWakesOrders(t *testing.T) {
 	t.Parallel()

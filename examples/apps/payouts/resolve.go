@@ -32,6 +32,7 @@ var (
 	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
 	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
 	errTooEarly = errors.New("it is too early")
+	errOthers   = errors.New("in the journal this number belongs to another request: this order was not sent, and \"not executed\" would free the other one; use a new number")
 	errOtherTry = errors.New("this is about another try: the order was sent again since; get it, and ask the service about this try")
 )
 
@@ -65,7 +66,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 	case o.State != unresolved:
 		return o, errMoved
 	}
-	if err := s.tellJournal(ctx, number, r); err != nil {
+	if err := s.tellJournal(ctx, o, r); err != nil {
 		return o, err
 	}
 	return s.apply(ctx, c, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) })
@@ -73,13 +74,17 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 
 // tellJournal records the resolution of an unresolved order, by the rule: "not
 // executed" only when nothing of the call can be sent, and the service has had its time.
-func (s *service) tellJournal(ctx context.Context, number string, r resolution) error {
-	e, err := s.journal.Lookup(ctx, operation, number)
+func (s *service) tellJournal(ctx context.Context, o order, r resolution) error {
+	e, err := s.journal.Lookup(ctx, operation, o.Order)
 	switch {
 	case err != nil:
 		return err
 	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
 		return errOtherTry
+	case o.otherBody && r.Outcome == executed:
+		return nil // the intent belongs to another request
+	case o.otherBody:
+		return errOthers
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
 	if r.Outcome == notExecuted {
@@ -94,7 +99,7 @@ func (s *service) tellJournal(ctx context.Context, number string, r resolution) 
 		err = nil // it says so already
 	}
 	if err == nil && r.Outcome == notExecuted && !r.SendAgain {
-		err = s.journal.Void(ctx, operation, number, r.By, r.Why)
+		err = s.journal.Void(ctx, operation, o.Order, r.By, r.Why)
 	}
 	return err
 }

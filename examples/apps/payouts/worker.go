@@ -95,6 +95,7 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 		snooze = max(retryAfter(err), min(max(time.Since(o.CreatedAt)/4, leastPause), mostPause))
 	default: // cardwire.StepReconcile
 		c.to, c.level, snooze = unresolved, slog.LevelError, longPause
+		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
 	}
 	return w.settle(ctx, c, snooze)
 }
