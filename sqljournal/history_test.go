@@ -187,6 +187,55 @@ func TestVoid(t *testing.T) {
 	}
 }
 
+// Close is Resolve and Void at once, and leaves an executed reference as it is.
+func TestResolveCloses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		outcome cardwire.Outcome
+		close   bool
+		begin   string
+	}{
+		"refused, closed":  {cardwire.OutcomeRefused, true, "taken, refused"},
+		"not sent, closed": {cardwire.OutcomeNotSent, true, "taken, not sent"},
+		"not sent":         {cardwire.OutcomeNotSent, false, "ok"},
+		"executed, closed": {cardwire.OutcomeExecuted, true, "taken, executed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				_, journal := openNew(t, at)
+				i := until("M-1", time.Minute)
+				require.NoError(t, journal.Begin(t.Context(), i))
+				require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}))
+				found := sqljournal.Resolution{Outcome: tc.outcome, By: "Ada", Note: "ticket 4711", Close: tc.close}
+				require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1"), found))
+				e := lookup(t, journal, "M-1")
+				assert.Equal(t, tc.close && tc.outcome != cardwire.OutcomeExecuted, e.Closed)
+				assert.Equal(t, tc.outcome, e.Outcome)
+				assert.Equal(t, tc.begin, word(journal.Begin(t.Context(), i)))
+				if e.Closed { // it turns out to be paid
+					require.NoError(t, journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, Close: true}))
+					assert.Equal(t, "taken, executed", word(journal.Begin(t.Context(), i)))
+				}
+			})
+		})
+	}
+}
+
+func TestResolveClosesOnlyUniqueReferences(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		i := until("M-1", time.Minute)
+		i.Unique = false
+		require.NoError(t, journal.Begin(t.Context(), i))
+		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}))
+		e := lookup(t, journal, "M-1")
+		require.NoError(t, journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent, Close: true}))
+		assert.False(t, lookup(t, journal, "M-1").Closed)
+	})
+}
+
 // A voided order that turns out to be paid, and one that is sent by another program.
 func TestAVoidedReferenceIsCorrected(t *testing.T) {
 	t.Parallel()

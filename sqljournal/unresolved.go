@@ -265,13 +265,17 @@ type Resolution struct {
 	By string
 	// Note is why. The history keeps it.
 	Note string
+	// Close also closes the reference, as [Journal.Void] does, in the same statement, so
+	// that it is never sent again. It has no effect with cardwire.OutcomeExecuted, or on
+	// an intent that is not unique.
+	Close bool
 }
 
 // Resolve records the outcome of an intent, as [Journal.Unresolved] or
 // [Journal.Lookup] returned it. An open or unknown intent can be resolved to
 // executed, refused or not sent. After refused or not sent the reference may be begun
-// again, so be certain of them; [Journal.Void] then closes an order that must never be
-// sent again. A refused, not sent or voided intent can be corrected to executed.
+// again, so be certain of them, and set Close for an order that must never be sent
+// again. A refused, not sent or voided intent can be corrected to executed.
 //
 // An entry proves nothing about a later try. So Resolve returns [ErrDecided], and
 // changes nothing, if the intent was resolved or begun again since, and [ErrNoIntent]
@@ -287,10 +291,11 @@ func (j *Journal) Resolve(ctx context.Context, e Entry, r Resolution) error {
 	resolved, err := j.change(ctx, times{now: time.Now()}, `
 UPDATE @intents SET state = ?5, ended_at = @now,
 	service_id = CASE WHEN ?6 = '' THEN service_id ELSE ?6 END,
+	closed = closed OR (?9 AND exclusive AND ?5 <> 'executed'),
 	event = CASE WHEN state IN ('open', 'unknown') THEN 'resolved' ELSE 'corrected' END, who = ?7, note = ?8
 WHERE id = ?1 AND attempts = ?2 AND op = ?3 AND reference = ?4 AND @this
 AND (state IN ('open', 'unknown') AND (?5 = 'executed' OR send_by <= @now) OR state IN ('refused', 'not_sent') AND ?5 = 'executed')`,
-		id, attempts, e.Op, e.Reference, state, r.ServiceID, r.By, r.Note)
+		id, attempts, e.Op, e.Reference, state, r.ServiceID, r.By, r.Note, r.Close)
 	switch {
 	case err != nil:
 		return j.failed("resolving the intent", err)
