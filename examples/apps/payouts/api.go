@@ -82,7 +82,8 @@ func (s *service) respond(w http.ResponseWriter, status int, v any) {
 func (s *service) api(mux *http.ServeMux) {
 	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request) error) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+			// A client that hangs up must not cut off what it began, in the middle.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), requestTimeout)
 			defer cancel()
 			ctx, end := startRequest(ctx, s.tracer, r, pattern)
 			defer end()

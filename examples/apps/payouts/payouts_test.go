@@ -578,6 +578,49 @@ func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
 	})
 }
 
+// Where the database fails in the middle of a resolution, an order that was to fail is
+// not sent either.
+func TestAnOrderThatAPersonFailedIsNotSent(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s.lost("A-1", false)
+	s.exec(`CREATE TRIGGER full1 BEFORE UPDATE ON cardwire_intents WHEN NEW.event = 'voided' BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	s.exec(`CREATE TRIGGER full2 BEFORE UPDATE ON payouts WHEN NEW.state = 'failed' BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	r := s.resolveTry("A-1", `{"outcome":"not_executed","by":"Ada","why":"the customer is paid by hand"}`)
+	assert.Equal(t, 503, r.StatusCode)
+	s.exec(`DROP TRIGGER full1`)
+	s.exec(`DROP TRIGGER full2`)
+	require.NoError(t, s.repair(t.Context()))
+	assert.Equal(t, []string{"available"}, s.jobs())
+	s.work("A-1")
+	assert.Equal(t, failed, s.state("A-1"))
+	assert.Empty(t, s.fake.Ledger())
+}
+
+// A request's context is done where its client hangs up.
+func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", false)
+		s.order("A-2")
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		for path, body := range map[string]string{
+			"/payouts/A-1/resolve": `{"try":"` + e.Try + `","outcome":"not_executed","by":"Ada","why":"ticket 7"}`,
+			"/payouts/A-2/cancel":  `{"by":"Ada","why":"the customer asked"}`,
+		} {
+			ctx, hangUp := context.WithCancel(t.Context())
+			hangUp()
+			w := httptest.NewRecorder()
+			s.routes("").ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1"+path, strings.NewReader(body)))
+			assert.Equal(t, 200, w.Code, path)
+		}
+		assert.Equal(t, failed, s.state("A-1"))
+		assert.Equal(t, cancelled, s.state("A-2"))
+	})
+}
+
 // What the repair finds.
 func TestRepairWakesOrders(t *testing.T) {
 	t.Parallel()

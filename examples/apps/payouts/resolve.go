@@ -88,7 +88,7 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) error 
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
 	if r.Outcome == notExecuted {
-		found.Outcome = cardwire.OutcomeNotSent
+		found.Outcome, found.Close = cardwire.OutcomeNotSent, !r.SendAgain
 		if from := e.SendBy.Add(s.grace); time.Now().Before(from) {
 			return fmt.Errorf("%w: the service may still execute it; ask again after %s", errTooEarly, from.Format(time.RFC3339))
 		}
@@ -97,9 +97,9 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) error 
 	happened := e.Outcome == cardwire.OutcomeExecuted
 	if errors.Is(err, sqljournal.ErrDecided) && e.Outcome != cardwire.OutcomeUnknown && happened == (r.Outcome == executed) {
 		err = nil // it says so already
-	}
-	if err == nil && r.Outcome == notExecuted && !r.SendAgain {
-		err = s.journal.Void(ctx, operation, o.Order, r.By, r.Why)
+		if found.Close {
+			err = s.journal.Void(ctx, operation, o.Order, r.By, r.Why)
+		}
 	}
 	return err
 }
