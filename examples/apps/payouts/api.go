@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -31,6 +33,8 @@ type statusError struct {
 }
 
 func (e *statusError) Unwrap() error { return e.error }
+
+var errBody = &statusError{http.StatusBadRequest, errors.New("the body must be one JSON object in UTF-8, with the documented fields, each once")}
 
 // statusFor is the status of an error. What is not in it is this program's trouble.
 func statusFor(err error) int {
@@ -99,18 +103,21 @@ func (s *service) api(mux *http.ServeMux) {
 	})
 	handle("POST /payouts/{order}/resolve", func(w http.ResponseWriter, r *http.Request) error {
 		var found resolution
-		if err := decode(w, r, &found); err != nil {
+		if err := decode(w, r, map[string]any{
+			"try": &found.Try, "outcome": &found.Outcome, "service_id": &found.ServiceID, "send_again": &found.SendAgain,
+			"by": &found.By, "why": &found.Why,
+		}); err != nil {
 			return err
 		}
 		found.By = signedIn(r, found.By)
 		return s.show(w)(s.resolve(r.Context(), r.PathValue("order"), found))
 	})
 	handle("POST /payouts/{order}/cancel", func(w http.ResponseWriter, r *http.Request) error {
-		var body struct{ By, Why string }
-		if err := decode(w, r, &body); err != nil {
+		var by, why string
+		if err := decode(w, r, map[string]any{"by": &by, "why": &why}); err != nil {
 			return err
 		}
-		return s.show(w)(s.cancel(r.Context(), r.PathValue("order"), signedIn(r, body.By), body.Why))
+		return s.show(w)(s.cancel(r.Context(), r.PathValue("order"), signedIn(r, by), why))
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		s.respond(w, http.StatusOK, map[string]string{"status": "up"})
@@ -155,14 +162,11 @@ func (s *service) show(w http.ResponseWriter) func(order, error) error {
 
 // postPayout takes an order. The same again is the same payout.
 func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Order    string            `json:"order"`    // the merchant's number
-		Transfer map[string]string `json:"transfer"` // the other fields of a transfer, by the service's names
-	}
-	if err := decode(w, r, &body); err != nil {
+	var number, transfer json.RawMessage // the merchant's number, and the other fields by the service's names
+	if err := decode(w, r, map[string]any{"order": &number, "transfer": &transfer}); err != nil {
 		return err
 	}
-	params, err := paramsOf(body.Order, body.Transfer)
+	params, err := paramsOf(number, transfer)
 	if err != nil {
 		return err
 	}
@@ -179,20 +183,20 @@ func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// paramsOf has the fields read and checked as they will be when they are sent.
-func paramsOf(number string, fields map[string]string) (p cardwire.TransferParams, err error) {
-	if fields == nil {
-		fields = map[string]string{}
+// paramsOf has the fields read and checked as they will be when they are sent. That
+// reader is strict: it refuses a field that comes twice, as a number within transfer would.
+func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err error) {
+	if number == nil || !bytes.HasPrefix(transfer, []byte("{")) {
+		return p, &statusError{http.StatusUnprocessableEntity, errors.New("expected order, a string, and transfer, an object")}
 	}
-	fields["merchantOrderNo"] = number
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return p, err
+	text := slices.Concat([]byte(`{"merchantOrderNo":`), number)
+	if fields := bytes.TrimSpace(transfer[1:]); fields[0] != '}' {
+		text = append(text, ',')
 	}
-	err = p.UnmarshalJSON(text)
+	err = p.UnmarshalJSON(append(text, transfer[1:]...))
 	if errors.Is(err, cardwire.ErrUnreadable) { // that is not the service's response
-		_, field, _ := strings.Cut(err.Error(), "expected ")
-		err = &statusError{http.StatusUnprocessableEntity, fmt.Errorf("expected %s", field)}
+		_, reason, _ := strings.Cut(err.Error(), "TransferParams: ")
+		err = &statusError{http.StatusUnprocessableEntity, errors.New("order and transfer: " + strings.TrimPrefix(reason, "*: "))}
 	}
 	return p, err
 }
@@ -223,15 +227,30 @@ const (
 	pageSize       = 100
 )
 
-// decode reads one JSON object with known names.
-func decode(w http.ResponseWriter, r *http.Request, v any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return &statusError{http.StatusBadRequest, errors.New("the body must be one JSON object with the documented fields")}
+// decode reads one JSON object with these fields, each at most once and by its exact name:
+// what was meant otherwise must not be a payout.
+func decode(w http.ResponseWriter, r *http.Request, fields map[string]any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil || !utf8.Valid(text) || !json.Valid(text) || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return errBody
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return &statusError{http.StatusBadRequest, errors.New("something follows the JSON object")}
+	d := json.NewDecoder(bytes.NewReader(text))
+	_, err = d.Token()
+	for err == nil && d.More() {
+		var name json.Token
+		if name, err = d.Token(); err != nil {
+			break
+		}
+		key, _ := name.(string)
+		field := fields[key]
+		if field == nil {
+			return errBody
+		}
+		delete(fields, key)
+		err = d.Decode(field)
+	}
+	if err != nil {
+		return errBody
 	}
 	return nil
 }

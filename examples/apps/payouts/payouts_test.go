@@ -826,6 +826,53 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	}
 }
 
+// A body of which two programs could read different payouts is refused.
+func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	const fields = `"payoutCurrency":"EUR","transferAmount":"12.50"`
+	for name, tc := range map[string]struct {
+		body   string
+		status int
+	}{
+		"not UTF-8":              {"{\"order\":\"A-\xff\",\"transfer\":{" + fields + "}}", 400},
+		"not UTF-8, in a field":  {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"receiverAddress\":\"\xff\"}}", 400},
+		"half a character":       {`{"order":"A-1","transfer":{` + fields + `,"receiverAddress":"\ud800"}}`, 422},
+		"half of the number":     {`{"order":"A-\ud800","transfer":{` + fields + `}}`, 422},
+		"order twice":            {`{"order":"A-1","order":"A-2","transfer":{` + fields + `}}`, 400},
+		"transfer twice":         {`{"order":"A-1","transfer":{},"transfer":{` + fields + `}}`, 400},
+		"Order":                  {`{"Order":"A-1","transfer":{` + fields + `}}`, 400},
+		"order and ORDER":        {`{"order":"A-1","ORDER":"A-2","transfer":{` + fields + `}}`, 400},
+		"an amount twice":        {`{"order":"A-1","transfer":{` + fields + `,"transferAmount":"99.00"}}`, 422},
+		"another letter case":    {`{"order":"A-1","transfer":{` + fields + `,"PayoutCurrency":"USD"}}`, 422},
+		"two numbers":            {`{"order":"A-1","transfer":{` + fields + `,"merchantOrderNo":"A-2"}}`, 422},
+		"a number as well":       {`{"order":"A-1","transfer":{` + fields + `,"merchantOrderNo":"A-1"}}`, 422},
+		"no transfer":            {`{"order":"A-1"}`, 422},
+		"null":                   {`{"order":"A-1","transfer":null}`, 422},
+		"order null":             {`{"order":null,"transfer":{` + fields + `}}`, 422},
+		"order is a number":      {`{"order":1,"transfer":{` + fields + `}}`, 422},
+		"an array":               {`[{"order":"A-1","transfer":{` + fields + `}}]`, 400},
+		"more that follows":      {`{"order":"A-1","transfer":{` + fields + `}}{}`, 400},
+		"an object that is open": {`{"order":"A-1","transfer":{` + fields + `}`, 400},
+		"nothing":                {``, 400},
+	} {
+		r := s.call("POST", "/payouts", tc.body)
+		assert.Equal(t, tc.status, r.StatusCode, name)
+		assert.Equal(t, "application/problem+json", r.Header.Get("Content-Type"), name)
+		text := textOf(t, r)
+		assert.NotContains(t, text, "response", name)
+		assert.NotContains(t, text, `: "}`, name)
+	}
+	list, err := s.list(t.Context(), "", "", pageSize)
+	require.NoError(t, err)
+	assert.Empty(t, list)
+	assert.Equal(t, 202, s.call("POST", "/payouts", ` { "transfer" : {`+fields+`} , "order" : "A-1" } `).StatusCode)
+	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/cancel", `{"By":"Ada","why":"a slip"}`).StatusCode)
+	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada","why":"a slip","why":"another"}`).StatusCode)
+	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","Outcome":"not_executed","by":"Ada","why":"a slip"}`).StatusCode)
+	assert.Equal(t, queued, s.state("A-1"))
+}
+
 func TestTheListHasPages(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {

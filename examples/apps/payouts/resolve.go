@@ -20,12 +20,12 @@ const (
 
 // resolution is what a person found out, and on what grounds.
 type resolution struct {
-	Try       string `json:"try"`        // of an unresolved one: what GET returned when the service was asked
-	Outcome   string `json:"outcome"`    // executed or not_executed; of a submitted order paid or returned
-	ServiceID string `json:"service_id"` // the service's number, of an executed one; "": not known
-	SendAgain bool   `json:"send_again"` // of one that was not executed; else it fails
-	By        string `json:"by"`
-	Why       string `json:"why"`
+	Try       string // of an unresolved one: what GET returned when the service was asked
+	Outcome   string // executed or not_executed; of a submitted order paid or returned
+	ServiceID string // the service's number, of an executed one; "": not known
+	SendAgain bool   // of one that was not executed; else it fails
+	By        string
+	Why       string
 }
 
 var (
