@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	other_body     BOOLEAN NOT NULL DEFAULT FALSE, -- in the journal the number is another request's
 	note           TEXT NOT NULL DEFAULT '', -- of the last change
 	created_at     TIMESTAMP NOT NULL,
+	queued_at      TIMESTAMP NOT NULL, -- by the merchant, or again by a person
 	changed_at     TIMESTAMP NOT NULL
 );
 CREATE INDEX IF NOT EXISTS payouts_state ON payouts (state, order_no);
@@ -88,6 +89,7 @@ type order struct {
 	CreatedAt     time.Time `json:"created_at"`
 	ChangedAt     time.Time `json:"changed_at"`
 
+	queuedAt  time.Time
 	body      string
 	claim     int64
 	jobID     int64
@@ -102,11 +104,11 @@ func (o order) NeedsALook() bool {
 // Ended reports that no worker takes the order any more.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
-const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, claim, job_id, other_body`
+const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, claim, job_id, other_body, queued_at`
 
 func (o *order) scan(scan scanner) error {
 	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
-		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.otherBody)
+		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.otherBody, &o.queuedAt)
 	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
 	return err
 }
@@ -167,8 +169,8 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o orde
 			return err
 		}
 		now := time.Now().UTC()
-		err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, changed_at)
-VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
+		err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
+VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
 			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
 		if err != nil {
 			return err
@@ -210,6 +212,7 @@ func (s *service) apply(ctx context.Context, c change, also ...func(*sql.Tx, ord
 	claim = claim + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
 	service_id = CASE WHEN $5 = '' THEN service_id ELSE $5 END,
 	service_status = CASE WHEN $6 = '' THEN service_status ELSE $6 END,
+	queued_at = CASE WHEN $2 = 'queued' AND state = 'unresolved' THEN $4 ELSE queued_at END,
 	other_body = $8 OR other_body AND $2 <> 'sending'
 WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7) RETURNING `+columns,
 			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody).Scan)

@@ -364,6 +364,26 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 	})
 }
 
+// The day begins anew where a person has an old order sent again.
+func TestAnOrderThatIsSentAgainHasItsDay(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", false)
+		s.exec(`UPDATE payouts SET created_at = $1, queued_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`).StatusCode)
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
+		snooze := s.work("A-1")
+		assert.Equal(t, queued, s.state("A-1"))
+		assert.Positive(t, snooze)
+		assert.Less(t, snooze, mostPause, "its pauses begin anew as well")
+		s.exec(`UPDATE payouts SET queued_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, failed, s.state("A-1"), "a worker that queues it prolongs nothing")
+	})
+}
+
 func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {

@@ -88,11 +88,12 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 	case cardwire.StepWait:
 		return river.JobSnooze(max(retryAfter(err), leastPause))
 	case cardwire.StepRetry:
-		if time.Since(o.CreatedAt) > w.giveUpAfter {
+		waited := time.Since(o.queuedAt)
+		if waited > w.giveUpAfter {
 			return w.giveUp(ctx, c)
 		}
 		c.to, c.level = queued, levelOf(err)
-		snooze = max(retryAfter(err), min(max(time.Since(o.CreatedAt)/4, leastPause), mostPause))
+		snooze = max(retryAfter(err), min(max(waited/4, leastPause), mostPause))
 	default: // cardwire.StepReconcile
 		c.to, c.level, snooze = unresolved, slog.LevelError, longPause
 		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
