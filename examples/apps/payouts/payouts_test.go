@@ -667,6 +667,13 @@ func TestRepairWakesOrders(t *testing.T) {
 			s.order("A-1")
 			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(mostPause))
 		}, []string{"scheduled"}, submitted},
+		"nor those that the service told to wait": {func(s *shop) {
+			s.order("A-1")
+			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "86400"}, 1)
+			snooze := s.work("A-1")
+			assert.Equal(s.t, 24*time.Hour, snooze)
+			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(snooze))
+		}, []string{"scheduled"}, submitted},
 		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"scheduled"}, unresolved},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,12 +31,14 @@ func (w *repairer) Work(ctx context.Context, _ *river.Job[repairs]) error { retu
 
 // asleep are orders that have not ended and whose job does not run by itself, or not
 // soon: it is gone, it has ended, it slept through being resolved, or the journal was
-// resolved past this program. They need nothing but a call, which tells what is known.
+// resolved past this program. A queued order that a worker changed since it was queued
+// sleeps for as long as the service asked for. They need nothing but a call, which tells
+// what is known.
 const asleep = `SELECT p.order_no, p.job_id FROM payouts p LEFT JOIN river_job j ON j.id = p.job_id AND j.args ->> 'order' = p.order_no
 LEFT JOIN ` + sqljournal.DefaultTable + ` i ON i.op = 'CreateTransfer' AND i.reference = p.order_no AND i.exclusive
 WHERE p.state IN ('queued', 'sending', 'unresolved') AND (
 	j.id IS NULL OR j.state IN ('completed', 'cancelled', 'discarded')
-	OR p.state = 'queued' AND j.state = 'scheduled' AND j.scheduled_at > $1
+	OR p.state = 'queued' AND p.changed_at = p.queued_at AND j.state = 'scheduled' AND j.scheduled_at > $1
 	OR p.state = 'unresolved' AND NOT p.other_body AND j.state = 'scheduled' AND i.event IN ('resolved', 'corrected', 'voided'))`
 
 // disagreeing are orders that have ended otherwise than the journal says.
