@@ -986,6 +986,11 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 			}
 			return err
 		}
+		t.Setenv("CARDWIRE_BASE_URL", "")
+		require.ErrorIs(t, try(nil), cardwire.ErrSetup, "half of the environment claims nothing")
+		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1/")
+		require.NoError(t, try(nil))
+		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
 		require.NoError(t, try(nil))
 		require.ErrorContains(t, try(cardwiretest.New()), "the orders in this database are for https://cards.example/api/v1, and not for the fake service")
 		t.Setenv("CARDWIRE_BASE_URL", "https://sandbox.cards.example/api/v1")

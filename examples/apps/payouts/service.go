@@ -93,6 +93,9 @@ func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate
 			return s, err
 		}
 	}
+	if s.client, err = s.connect(); err != nil { // before the database is claimed for this service
+		return s, err
+	}
 	if migrate {
 		if err := s.migrate(ctx, driver); err != nil {
 			return s, err
@@ -102,9 +105,6 @@ func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate
 		return s, err
 	}
 	if err := s.verifyService(ctx); err != nil {
-		return s, err
-	}
-	if s.client, err = s.connect(); err != nil {
 		return s, err
 	}
 	s.river, err = s.queue(driver)
@@ -155,12 +155,12 @@ func (s *service) migrate(ctx context.Context, driver riverdriver.Driver[*sql.Tx
 	return errors.Join(err, s.journal.Migrate(ctx))
 }
 
-// serviceURL is the service's address.
+// serviceURL is the service's address, in one form.
 func (s *service) serviceURL() string {
 	if s.fake != nil {
 		return "the fake service"
 	}
-	return os.Getenv("CARDWIRE_BASE_URL")
+	return strings.TrimRight(os.Getenv("CARDWIRE_BASE_URL"), "/")
 }
 
 // verifyService reports that the database has the orders of another service: the fake
