@@ -149,9 +149,9 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	if c.initialized() {
 		k.client = c.core()
 	}
-	ctx, failure := k.begin(ctx)
 	defer k.op.endSources()
-	defer k.settleAfterPanic(ctx)
+	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
+	ctx, failure := k.begin(ctx)
 	if failure == nil {
 		failure = k.exchange(ctx)
 		k.settle(ctx, failure)

@@ -341,7 +341,11 @@ func (c *claim) close(ctx context.Context) error {
 	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
 		return err
 	}
-	return c.core.journal.End(ctx, c.intent, IntentResult{Outcome: OutcomeNotSent, Final: true})
+	err := c.core.journal.End(ctx, c.intent, IntentResult{Outcome: OutcomeNotSent, Final: true})
+	if err != nil {
+		c.core.journalFailed(ctx, c.op, err)
+	}
+	return err
 }
 
 // settle sets the final outcome of failure, records the result in memory and in the

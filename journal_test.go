@@ -181,12 +181,18 @@ func TestAPanicLeavesTheReferenceUnknown(t *testing.T) {
 		return wiretest.Response(r, 422, wiretest.OrderExists), nil
 	})
 	var ended []cardwire.Outcome
-	c := wiretest.NewClient(t, doer, cardwire.WithObserver(cardwire.Observer{
+	watch := cardwire.WithObserver(cardwire.Observer{
 		CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) { ended = append(ended, r.Outcome) },
-	}))
+	})
+	c := wiretest.NewClient(t, doer, watch)
 	assert.Panics(t, func() { wiretest.TransferOutcome(t, c, "M-1") })
 	assert.Equal(t, []cardwire.Outcome{cardwire.OutcomeUnknown}, ended, "its end is reported")
 	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"), "the refusal may be the echo of the first")
+
+	broken := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { panic("a panic of the caller's") }}
+	c = wiretest.NewClient(t, doer, cardwire.WithJournal(broken), watch)
+	assert.Panics(t, func() { wiretest.TransferOutcome(t, c, "M-1") })
+	assert.Len(t, ended, 3, "the ends of the three calls")
 
 	calls = 0
 	journal := new(wiretest.Journal)
@@ -1022,7 +1028,6 @@ func TestInvalidParametersOfAReferenceThatIsNotFree(t *testing.T) {
 	}
 }
 
-// refusingLooker has a reference that is free, but for the request that it was used for.
 type refusingLooker struct{ wiretest.LookingJournal }
 
 func (*refusingLooker) Begin(context.Context, cardwire.Intent) error { return cardwire.ErrOtherBody }
@@ -1048,6 +1053,15 @@ func TestALookIsAskedAboutTheReference(t *testing.T) {
 	_, err = c.GetCard(t.Context(), "")
 	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 	assert.Equal(t, []string{"FreezeCard " + wiretest.FreezeID}, asked, "a reference that is never sent is not asked about")
+
+	journal.OnEnd = func(context.Context, cardwire.Intent, cardwire.IntentResult) error { return errors.New("down") }
+	var unrecorded []string
+	c = wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{
+		JournalError: func(_ context.Context, i cardwire.CallInfo, _ error) { unrecorded = append(unrecorded, i.Reference) },
+	}))
+	_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: wiretest.FreezeID})
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	assert.Equal(t, []string{wiretest.FreezeID}, unrecorded, "the reference was not closed")
 }
 
 // A code that means "this reference exists" may be the response to a second delivery.

@@ -131,8 +131,8 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs each failed write as a warning, and one whose outcome is unknown as
-// an error, with operation, reference, outcome, step, status, code, request ID and
+// WithLogger logs each failed write that began as a warning, and one whose outcome is
+// unknown as an error, with operation, reference, outcome, step, status, code, request ID and
 // cause. Drift, retries and results that a Journal did not record are warnings. Each
 // attempt is one line at debug level. Nothing of a payload is logged.
 func WithLogger(l *slog.Logger) Option {

@@ -186,7 +186,26 @@ func isBare(body []byte) bool {
 	return len(body) == 0 || body[0] != '{'
 }
 
-// names reports whether a name, a string or a number in the data at m is the reference.
+// mentions reports whether s contains the reference as a word, in any letter case.
+func mentions(s, reference string) bool {
+	s, reference = strings.ToLower(s), strings.ToLower(reference)
+	partOf := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for {
+		before, after, found := strings.Cut(s, reference)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if !partOf(last) && !partOf(next) {
+			return true
+		}
+		s = after
+	}
+}
+
+// names reports whether a name, a string or a number in the data at m is the reference,
+// or a string mentions it.
 func names(c *wire.Codec, m wire.Mark, reference string) bool {
 	c.Rewind(m)
 	found := false
@@ -201,7 +220,7 @@ func names(c *wire.Codec, m wire.Mark, reference string) bool {
 		case '[':
 			c.Each(look)
 		case '"':
-			found = strings.EqualFold(strings.TrimSpace(string(c.Bytes())), reference) || found
+			found = mentions(string(c.Bytes()), reference) || found
 		default:
 			found = string(c.Span()) == reference || found
 		}

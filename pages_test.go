@@ -499,52 +499,11 @@ func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
 	assert.Equal(t, 4, wiretest.Failure(t, err).Page)
 }
 
-// oneASecond is a limiter that lets a request go each second.
-func oneASecond(t *testing.T) cardwire.Option {
-	t.Helper()
-	tick := time.NewTicker(time.Second)
-	t.Cleanup(tick.Stop)
-	return cardwire.WithLimiter(wiretest.Limiter(func(ctx context.Context) error {
-		select {
-		case <-tick.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}))
-}
-
-// inTurn admits one request a second, in the order in which they came, and refuses at
-// once what would wait beyond its deadline, as golang.org/x/time/rate does.
-func inTurn(*testing.T) cardwire.Option {
-	var mu sync.Mutex
-	next := time.Now()
-	return cardwire.WithLimiter(wiretest.Limiter(func(ctx context.Context) error {
-		mu.Lock()
-		turn := time.Now()
-		if next.After(turn) {
-			turn = next
-		}
-		if end, ok := ctx.Deadline(); ok && turn.After(end) {
-			mu.Unlock()
-			return context.DeadlineExceeded
-		}
-		next = turn.Add(time.Second)
-		mu.Unlock()
-		select {
-		case <-time.After(time.Until(turn)):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}))
-}
-
 // A call that is begun early waits longer at the limiter, and its own 30 seconds
 // may end there. That is no failure: its turn has come when the page is asked for.
 func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
 	t.Parallel()
-	for name, limiter := range map[string]func(*testing.T) cardwire.Option{"anyone's turn": oneASecond, "in turn": inTurn} {
+	for name, limiter := range map[string]func(*testing.T) cardwire.Option{"anyone's turn": wiretest.OneASecond, "in turn": wiretest.InTurn} {
 		for _, ahead := range []int{0, 8, 60, 100} {
 			t.Run(name+" "+strconv.Itoa(ahead), func(t *testing.T) {
 				t.Parallel()
@@ -592,7 +551,7 @@ func TestPrefetchWaitsForTheLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{last: 6}
 		start := time.Now()
-		ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s, oneASecond(t)), cardwire.ListCardsParams{}, cardwire.WithPrefetch(5))
+		ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s, wiretest.OneASecond(t)), cardwire.ListCardsParams{}, cardwire.WithPrefetch(5))
 		require.NoError(t, err)
 		assert.Equal(t, cardsOf(1, 6), ids)
 		assert.Equal(t, 6*time.Second, time.Since(start))

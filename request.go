@@ -204,7 +204,7 @@ func readAny[T any](c *wire.Codec, v *T) {
 	case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
 		c.Fail("a value that can be decoded into the type parameter of Call")
 	case c.Masking:
-		maskCards(reflect.ValueOf(v).Elem(), 0)
+		masking{}.cards(reflect.ValueOf(v).Elem())
 	}
 }
 
@@ -216,16 +216,20 @@ func nillable[T any]() bool {
 	return false
 }
 
-// maxMasking bounds how deep maskCards looks: a caller's type may contain itself.
-const maxMasking = 1000
+// masking masks what encoding/json has put into a value, and remembers where it was: a
+// caller's type may contain itself.
+type masking map[visit]bool
 
-// maskCards masks the numbers and CVVs that encoding/json has put into v, which can be
-// set, and into what it contains or points to. What a caller's own UnmarshalJSON keeps
-// in unexported fields is out of reach.
-func maskCards(v reflect.Value, depth int) {
-	if depth > maxMasking {
-		return
-	}
+type visit struct {
+	at     uintptr
+	length int
+	kind   reflect.Type
+}
+
+// cards masks the numbers and CVVs in v, which can be set, and in what it contains or
+// points to. What a caller's own UnmarshalJSON keeps in unexported fields is out of
+// reach.
+func (m masking) cards(v reflect.Value) {
 	if v.CanSet() {
 		switch secret := v.Addr().Interface().(type) {
 		case *CardNumber:
@@ -240,45 +244,57 @@ func maskCards(v reflect.Value, depth int) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() {
-			maskCards(v.Elem(), depth+1)
+		if !v.IsNil() && m.first(v, 0) {
+			m.cards(v.Elem())
 		}
 	case reflect.Interface:
 		if !v.IsNil() {
-			v.Set(maskedCopy(v.Elem(), depth+1))
+			v.Set(m.copy(v.Elem()))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			maskCards(v.Field(i), depth+1)
+			m.cards(v.Field(i))
 		}
-	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return // json.RawMessage, or bytes
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Uint8 && m.first(v, v.Len()) { // not of json.RawMessage, or bytes
+			m.elements(v)
 		}
-		for i := range v.Len() {
-			maskCards(v.Index(i), depth+1)
-		}
+	case reflect.Array:
+		m.elements(v)
 	case reflect.Map:
-		maskMap(v, depth+1)
+		if !v.IsNil() && m.first(v, 0) {
+			m.entries(v)
+		}
 	}
 }
 
-// maskMap masks values and keys, neither of which can be set in place.
-func maskMap(v reflect.Value, depth int) {
-	if v.IsNil() {
-		return
+// first reports whether what v points to is visited for the first time.
+func (m masking) first(v reflect.Value, length int) bool {
+	at := visit{v.Pointer(), length, v.Type()}
+	seen := m[at]
+	m[at] = true
+	return !seen
+}
+
+func (m masking) elements(v reflect.Value) {
+	for i := range v.Len() {
+		m.cards(v.Index(i))
 	}
+}
+
+// entries masks values and keys, neither of which can be set in place.
+func (m masking) entries(v reflect.Value) {
 	all := reflect.MakeMapWithSize(v.Type(), v.Len())
 	for entry := v.MapRange(); entry.Next(); {
-		all.SetMapIndex(maskedCopy(entry.Key(), depth), maskedCopy(entry.Value(), depth))
+		all.SetMapIndex(m.copy(entry.Key()), m.copy(entry.Value()))
 	}
 	v.Set(all)
 }
 
-func maskedCopy(v reflect.Value, depth int) reflect.Value {
+func (m masking) copy(v reflect.Value) reflect.Value {
 	fresh := reflect.New(v.Type()).Elem()
 	fresh.Set(v)
-	maskCards(fresh, depth)
+	m.cards(fresh)
 	return fresh
 }
 

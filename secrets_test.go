@@ -585,7 +585,6 @@ func marshalledJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// cardWith is the least that is a card, and one field more.
 func cardWith(field string) string {
 	return `{"id":"c1","available":"0.000","pending":0,"frozen":0,"fee":"0.00",` + field + `}`
 }

@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -293,4 +294,48 @@ func TestHostileResponsesAreNearlyGood(t *testing.T) {
 	transfer, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 	require.NoError(t, err)
 	assert.Equal(t, "A-1", transfer.APIOrderNo)
+}
+
+// family is a type whose values contain each other.
+type family struct {
+	Number   cardwire.CardNumber
+	Children []*family
+	parent   *family
+	Parent   **family `json:"-"`
+}
+
+func (f *family) UnmarshalJSON(data []byte) error {
+	type plain family
+	if err := json.Unmarshal(data, (*plain)(f)); err != nil {
+		return err
+	}
+	for _, child := range f.Children {
+		child.parent = f
+		child.Parent = &child.parent
+	}
+	return nil
+}
+
+func TestCallMasksTypesThatContainThemselves(t *testing.T) {
+	t.Parallel()
+	const one = `{"Number":"4931930000001234","Children":[`
+	client := wiretest.Respond(t, wiretest.Anything, wiretest.Success(one+one+`]},`+one+`]}]}`), cardwire.WithMaskedCards())
+	got, err := cardwire.Call[*family](t.Context(), client, cardwire.Request{Op: "Family", Method: "GET", Path: "/family"})
+	require.NoError(t, err)
+	assert.Equal(t, "493193******1234", got.Number.Reveal())
+	assert.Equal(t, "493193******1234", got.Children[1].Number.Reveal())
+}
+
+// A refusal whose data mentions the order may be that of a second delivery.
+func TestARefusalThatMentionsTheOrder(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]cardwire.Outcome{
+		`"Order m-1 already exists"`:                       cardwire.OutcomeUnknown,
+		`{"errors":["merchantOrderNo: 'M-1' duplicated"]}`: cardwire.OutcomeUnknown,
+		`"order AM-1 or M-12 is wrong, or XM-1, or M-1x"`:  cardwire.OutcomeRefused,
+	} {
+		response := `{"code":422,"msg":"no","data":` + data + `}`
+		c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.SmallTransferRequest("M-1"), Status: 422, Response: response}})
+		assert.Equal(t, want, wiretest.TransferOutcome(t, c, "M-1"), data)
+	}
 }

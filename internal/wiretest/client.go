@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,6 +67,47 @@ type Limiter func(context.Context) error
 
 // Wait calls l.
 func (l Limiter) Wait(ctx context.Context) error { return l(ctx) }
+
+// OneASecond is a limiter that admits a request each second.
+func OneASecond(t *testing.T) cardwire.Option {
+	t.Helper()
+	tick := time.NewTicker(time.Second)
+	t.Cleanup(tick.Stop)
+	return cardwire.WithLimiter(Limiter(func(ctx context.Context) error {
+		select {
+		case <-tick.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}))
+}
+
+// InTurn admits one request a second, in the order in which they came, and refuses at
+// once what would wait beyond its deadline, as golang.org/x/time/rate does.
+func InTurn(*testing.T) cardwire.Option {
+	var mu sync.Mutex
+	next := time.Now()
+	return cardwire.WithLimiter(Limiter(func(ctx context.Context) error {
+		mu.Lock()
+		turn := time.Now()
+		if next.After(turn) {
+			turn = next
+		}
+		if end, ok := ctx.Deadline(); ok && turn.After(end) {
+			mu.Unlock()
+			return context.DeadlineExceeded
+		}
+		next = turn.Add(time.Second)
+		mu.Unlock()
+		select {
+		case <-time.After(time.Until(turn)):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}))
+}
 
 // ChangedProfile returns the option of the default profile with one change.
 func ChangedProfile(change func(*cardwire.Profile)) cardwire.Option {
