@@ -33,8 +33,8 @@ type Entry struct {
 	Open bool
 	// InProgress reports that a call may still send: the time is before SendBy.
 	InProgress bool
-	// Closed reports that the reference can never be begun again, after a final refusal
-	// or [Journal.Void].
+	// Closed reports that the reference can never be begun again, after a final refusal,
+	// [Journal.Void] or a [Resolution] with Close.
 	Closed bool
 	// Attempts is how many calls were made, as far as is known.
 	Attempts int
