@@ -163,13 +163,13 @@ func TestAPageCostsTheSameInEveryShape(t *testing.T) {
 		}
 	}
 	usual := memory[""]
-	assert.Less(t, usual, 100*(int(unsafe.Sizeof(cardwire.Card{}))+420))
+	assert.Less(t, usual, 100*(int(unsafe.Sizeof(cardwire.Card{}))+480))
 	const long, amounts = 4 << 10, 8 << 10 // of the long card's string, and of further amounts
 	for shape, more := range map[string]int{
 		"-without-limit": 0, "-distinct": amounts, "-long-first": long, "-long-last": long, "-php": 0,
 	} {
-		assert.LessOrEqual(t, memory[shape], usual+usual/50+more, shape)
-		assert.GreaterOrEqual(t, memory[shape], usual-usual/50, shape)
+		assert.LessOrEqual(t, memory[shape], usual+usual/20+more, shape)
+		assert.GreaterOrEqual(t, memory[shape], usual-usual/20, shape)
 	}
 }
 
