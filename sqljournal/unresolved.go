@@ -81,14 +81,16 @@ func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, erro
 const pageSize = 500
 
 // Unresolved yields the intents whose outcome is unknown, the oldest first, however many
-// there are: those that are open longer than grace after their
-// SendBy, those that ended unknown longer than grace ago, and those that began in the
-// future, by a clock that was set back. With grace 0 it yields all but those of
-// calls in progress. After an error it yields nothing more.
+// there are: those that are open longer than grace after their SendBy, those that ended
+// unknown longer than grace ago, and those that began in the future, by a clock that was
+// set back. With grace 0 it yields all but those of calls in progress. After an error it
+// yields nothing more.
 //
-// A service may execute a request late, so use a grace of ten minutes unless it
-// promises less: before that, the service may report "not found" for an order that it
-// executes later. It is safe to resolve intents within the loop.
+// Use grace 0 to list what to ask the service about: "executed" may be recorded at once.
+// A service may execute a request late, so use a grace of ten minutes, unless it promises
+// less, for what is resolved as refused or not sent: before that, the service may report
+// "not found" for an order that it executes later. It is safe to resolve intents within
+// the loop.
 func (j *Journal) Unresolved(ctx context.Context, grace time.Duration) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := j.Verify(ctx); err != nil {
