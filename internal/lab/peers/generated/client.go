@@ -108,7 +108,7 @@ type CardStatus int
 // Date YYYY-MM-DD.
 type Date = string
 
-// DateTime YYYY-MM-DD HH:MM:SS. Its time zone: not shown.
+// DateTime YYYY-MM-DD HH:MM:SS. Its time zone: undocumented.
 type DateTime = string
 
 // Envelope Every response. What data is depends on the operation.
@@ -127,7 +127,7 @@ type Flag int
 // HolderAddress defines model for HolderAddress.
 type HolderAddress = interface{}
 
-// Identifier Its form: not shown.
+// Identifier Its form: undocumented.
 type Identifier = string
 
 // ListedCard A card as List cards gives it.
@@ -143,14 +143,14 @@ type ListedCard struct {
 	// CardNo The full number.
 	CardNo string `json:"card_no"`
 
-	// CreateTime YYYY-MM-DD HH:MM:SS. Its time zone: not shown.
+	// CreateTime YYYY-MM-DD HH:MM:SS. Its time zone: undocumented.
 	CreateTime DateTime `json:"create_time"`
 	Currency   string   `json:"currency"`
 
 	// Cvv The real value.
 	Cvv string `json:"cvv"`
 
-	// DeliverStatus Meaning of the values: not shown.
+	// DeliverStatus Meaning of the values: undocumented.
 	DeliverStatus int           `json:"deliver_status"`
 	DestoryReason *OptionalText `json:"destory_reason"`
 
@@ -170,14 +170,14 @@ type ListedCard struct {
 	HolderPhoneCode string `json:"holder_phone_code"`
 	HolderUsername  string `json:"holder_username"`
 
-	// Id Its form: not shown.
+	// Id Its form: undocumented.
 	Id       Identifier    `json:"id"`
 	Label    *OptionalText `json:"label"`
 	Nickname string        `json:"nickname"`
 	Pending  float32       `json:"pending"`
 	Physical Flag          `json:"physical"`
 
-	// PhysicalStatus Meaning of the values: not shown.
+	// PhysicalStatus Meaning of the values: undocumented.
 	PhysicalStatus         int           `json:"physical_status"`
 	PlatformWaybillCompany *OptionalText `json:"platform_waybill_company"`
 	PlatformWaybillNumber  *OptionalText `json:"platform_waybill_number"`
@@ -189,7 +189,7 @@ type ListedCard struct {
 	// TradeId Client or trade identifier.
 	TradeId string `json:"trade_id"`
 
-	// UpdateTime YYYY-MM-DD HH:MM:SS. Its time zone: not shown.
+	// UpdateTime YYYY-MM-DD HH:MM:SS. Its time zone: undocumented.
 	UpdateTime DateTime `json:"update_time"`
 }
 
@@ -210,31 +210,31 @@ type Failure struct {
 
 // ListCardsParams defines parameters for ListCards.
 type ListCardsParams struct {
-	// Limit Page size. Its name: not shown.
+	// Limit Page size. Its name: undocumented.
 	Limit *string `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Page Page number. Its name: not shown.
+	// Page Page number. Its name: undocumented.
 	Page *string `form:"page,omitempty" json:"page,omitempty"`
 
-	// SubAccountId Restricts the result to the cards of a sub-account. Its name: not shown.
+	// SubAccountId Restricts the result to the cards of a sub-account. Its name: undocumented.
 	SubAccountId *string `form:"sub_account_id,omitempty" json:"sub_account_id,omitempty"`
 
-	// Status Card status. Its name: not shown.
+	// Status Card status. Its name: undocumented.
 	Status *ListCardsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// CardBin Card BIN. Its name: not shown.
+	// CardBin Card BIN. Its name: undocumented.
 	CardBin *string `form:"card_bin,omitempty" json:"card_bin,omitempty"`
 
-	// CreatedFrom Created from this day on. Its name: not shown.
+	// CreatedFrom Created from this day on. Its name: undocumented.
 	CreatedFrom *Date `form:"created_from,omitempty" json:"created_from,omitempty"`
 
-	// CreatedTo Created up to this day. Its name: not shown.
+	// CreatedTo Created up to this day. Its name: undocumented.
 	CreatedTo *Date `form:"created_to,omitempty" json:"created_to,omitempty"`
 
-	// TransactedFrom Transaction time from this day on. Its name: not shown.
+	// TransactedFrom Transaction time from this day on. Its name: undocumented.
 	TransactedFrom *Date `form:"transacted_from,omitempty" json:"transacted_from,omitempty"`
 
-	// TransactedTo Transaction time up to this day. Its name: not shown.
+	// TransactedTo Transaction time up to this day. Its name: undocumented.
 	TransactedTo *Date `form:"transacted_to,omitempty" json:"transacted_to,omitempty"`
 }
 
@@ -322,7 +322,7 @@ type ClientInterface interface {
 
 	// ListCards List cards
 	//
-	// The names of the query parameters, the ordering of the result and the greatest page size: not shown. The names below are assumed; what they mean and the form of their values are shown.
+	// The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
 	//
 	// Corresponds with GET /cards (the `ListCards` operationId).
 	ListCards(ctx context.Context, params *ListCardsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -345,7 +345,7 @@ func (c *Client) CardCapacity(ctx context.Context, reqEditors ...RequestEditorFn
 
 // ListCards List cards
 //
-// The names of the query parameters, the ordering of the result and the greatest page size: not shown. The names below are assumed; what they mean and the form of their values are shown.
+// The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
 //
 // Corresponds with GET /cards (the `ListCards` operationId).
 func (c *Client) ListCards(ctx context.Context, params *ListCardsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -590,7 +590,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListCardsWithResponse List cards
 	//
-	// The names of the query parameters, the ordering of the result and the greatest page size: not shown. The names below are assumed; what they mean and the form of their values are shown.
+	// The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -607,6 +607,8 @@ type CardCapacityResponse struct {
 		Data int    `json:"data"`
 		Msg  string `json:"msg"`
 	}
+	// JSON4XX the response for an HTTP 4XX `application/json` response
+	JSON4XX *Failure
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Failure
 }
@@ -618,6 +620,11 @@ func (r CardCapacityResponse) GetJSON200() *struct {
 	Msg  string `json:"msg"`
 } {
 	return r.JSON200
+}
+
+// GetJSON4XX returns the response for an HTTP 4XX `application/json` response
+func (r CardCapacityResponse) GetJSON4XX() *Failure {
+	return r.JSON4XX
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
@@ -663,6 +670,8 @@ type ListCardsResponse struct {
 		Data CardPage `json:"data"`
 		Msg  string   `json:"msg"`
 	}
+	// JSON4XX the response for an HTTP 4XX `application/json` response
+	JSON4XX *Failure
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Failure
 }
@@ -674,6 +683,11 @@ func (r ListCardsResponse) GetJSON200() *struct {
 	Msg  string   `json:"msg"`
 } {
 	return r.JSON200
+}
+
+// GetJSON4XX returns the response for an HTTP 4XX `application/json` response
+func (r ListCardsResponse) GetJSON4XX() *Failure {
+	return r.JSON4XX
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
@@ -725,7 +739,7 @@ func (c *ClientWithResponses) CardCapacityWithResponse(ctx context.Context, reqE
 
 // ListCardsWithResponse List cards
 //
-// The names of the query parameters, the ordering of the result and the greatest page size: not shown. The names below are assumed; what they mean and the form of their values are shown.
+// The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -763,6 +777,13 @@ func ParseCardCapacityResponse(rsp *http.Response) (*CardCapacityResponse, error
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON4XX = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Failure
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -799,6 +820,13 @@ func ParseListCardsResponse(rsp *http.Response) (*ListCardsResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON4XX = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Failure
