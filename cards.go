@@ -206,7 +206,7 @@ type CardSecrets struct {
 	Number CardNumber
 	// CVV is masked.
 	CVV CVV
-	// Expiry is masked: the zero value.
+	// Expiry is the zero value, because the service masks it.
 	Expiry Expiry
 	// PAN is the ciphertext of the number.
 	PAN EncryptedPAN

@@ -241,8 +241,11 @@ func (e *Error) adviceOnRetry() string {
 }
 
 func (e *Error) adviceOnFail() string {
-	if errors.Is(e.Err, ErrInvalidParams) {
+	switch {
+	case errors.Is(e.Err, ErrInvalidParams):
 		return "correct it before calling again"
+	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound):
+		return "check the base URL, which usually ends in /api/v1, then use a new reference"
 	}
 	return "use a new reference for a corrected request"
 }

@@ -93,8 +93,8 @@ func TestErrorStrings(t *testing.T) {
 			"cardwire: GetCard: not sent: invalid parameters: cardID is empty: correct it before calling again",
 		},
 		{
-			"refused", cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 422, Message: `no "such" card`},
-			`cardwire: FreezeCard: refused, HTTP 200, code 422, "no \"such\" card": use a new reference for a corrected request`,
+			"refused", cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 404, Message: `no "such" path`},
+			`cardwire: FreezeCard: refused, HTTP 200, code 404, "no \"such\" path": check the base URL, which usually ends in /api/v1, then use a new reference`,
 		},
 		{
 			"unauthorised", cardwire.Error{Op: "ListBINs", Outcome: cardwire.OutcomeRefused, HTTPStatus: 401},

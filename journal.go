@@ -215,9 +215,7 @@ func (c *claim) onRecord(err error) *Error {
 		if errors.Is(err, ErrOtherBody) {
 			return c.op.failure(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
 		}
-		failure := c.op.failure(OutcomeNotSent, hideCause("the journal did not record the intent", err))
-		c.keepKnown(failure)
-		return failure
+		return c.unrecorded("the journal did not record the intent", err)
 	}
 	_, bare := err.(*DuplicateIntent) //nolint:errorlint // a wrapped one always forbids sending
 	if bare && d.sound().Outcome == OutcomeUnknown && c.core.profile.ServerDeduplicates {
@@ -228,6 +226,13 @@ func (c *claim) onRecord(err error) *Error {
 		return nil
 	}
 	return c.refused(err, d)
+}
+
+// unrecorded returns the error of a call whose journal failed before anything was sent.
+func (c *claim) unrecorded(message string, err error) *Error {
+	failure := c.op.failure(OutcomeNotSent, hideCause(message, err))
+	c.keepKnown(failure)
+	return failure
 }
 
 // refused returns the error of a call whose reference the journal refused with d.
@@ -328,9 +333,7 @@ func (c *claim) look(ctx context.Context, failure *Error) *Error {
 	case errors.Is(err, ErrOtherBody):
 		return c.onRecord(err)
 	}
-	failure = c.op.failure(OutcomeNotSent, hideCause("a parameter is invalid, and the journal could not look up or close the reference", err))
-	c.keepKnown(failure)
-	return failure
+	return c.unrecorded("a parameter is invalid, and the journal could not look up or close the reference", err)
 }
 
 // close records that the reference will never be sent: its order is about to fail, and a

@@ -46,8 +46,8 @@ const (
 
 // WithHTTPClient sends every request through d instead of the client's own engines. An
 // *http.Client may be changed: the next call uses it as it is then, except that
-// redirects are never followed. OutcomeNotSent is then only for what fails before d is called, and d
-// decides which certificates to trust.
+// redirects are never followed. OutcomeNotSent is then only for what fails before d is
+// called, and d decides which certificates to trust.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if check.Nil(d) {
@@ -132,9 +132,9 @@ func WithLimiter(l Limiter) Option {
 }
 
 // WithLogger logs each failed write that began as a warning, and one whose outcome is
-// unknown as an error, with operation, reference, outcome, step, status, code, request ID and
-// cause. Drift, retries and results that a Journal did not record are warnings. Each
-// attempt is one line at debug level. Nothing of a payload is logged.
+// unknown as an error, with operation, reference, outcome, step, status, code, request
+// ID and cause. Drift, retries and results that a Journal did not record are warnings.
+// Each attempt is one line at debug level. Nothing of a payload is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || check.Nil(l.Handler()) {

@@ -87,9 +87,9 @@ func (e *Execution) key() string {
 }
 
 // Executions returns how often op was executed under the reference, which is a
-// merchantOrderNo or a client transaction id in any letter case; "": under any or none. For an operation
-// that changes nothing it returns the number of successful responses, and the
-// reference must be "". It panics if no operation has the name op.
+// merchantOrderNo or a client transaction id in any letter case; "": under any or none.
+// For an operation that changes nothing it returns the number of successful responses,
+// and the reference must be "". It panics if no operation has the name op.
 func (s *Service) Executions(op, reference string) int {
 	op = operationName(op)
 	wanted := Execution{Op: op, Reference: reference}

@@ -71,11 +71,11 @@
 //	FaultRedirectElsewhere    unknown   reconcile
 //	FaultRedirectDead         unknown   reconcile
 //	FaultWrongData            unknown   reconcile
-//	FaultDuplicateFields     unknown   reconcile
+//	FaultDuplicateFields      unknown   reconcile
 //	FaultOversize             unknown   reconcile
 //	FaultGzipBomb             unknown   reconcile
 //	FaultHeaderFlood          unknown   reconcile
-//	FaultOtherResponse          unknown   reconcile
+//	FaultOtherResponse        unknown   reconcile
 //
 // # What is undocumented
 //

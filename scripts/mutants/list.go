@@ -157,7 +157,7 @@ var mutants = []mutant{
 	// What the journal is told.
 	defect("journal End on the call's context", in("claim.settle", swap("context.WithoutCancel(_)", "_"))),
 	defect("journal End without a bound", in("claim.settle", swap("context.WithTimeout(_, journalTimeout)", "context.WithCancel(_)"))),
-	defect("Begin error ignored", in("claim.onRecord", swap("return failure", "return nil"))),
+	defect("Begin error ignored", in("claim.onRecord", swap("return _.unrecorded(_, _)", "return nil"))),
 	defect("journal asked after sending",
 		in("claim.take", swap("failure := grant(ctx)", "var failure *Error\nif c.core.journal == nil { failure = c.grant(ctx) }")),
 		in("do", after("exchange", `if k.claim.held && k.client.journal != nil {
