@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 )
 
 // The program as a whole: it says how to sign in, serves, and ends in order.
@@ -42,7 +43,7 @@ func TestTheProgram(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			r, w := io.Pipe()
-			log, ended := &lockedBuffer{}, make(chan error, 1)
+			log, ended := &apptest.Buffer{}, make(chan error, 1)
 			go func() {
 				err := run(ctx, w, log, []string{"-listen", "127.0.0.1:0", "-log", "debug", "-lose", "1", "-journal", filepath.Join(t.TempDir(), "j.db"), "-migrate"})
 				ended <- errors.Join(err, w.Close())

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +34,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -57,28 +57,10 @@ type testOffice struct {
 	journal *sqljournal.Journal
 	db      *sql.DB
 	client  *cardwire.Client
-	log     *lockedBuffer
+	log     *apptest.Buffer
 	cookie  *http.Cookie
 	host    string // "": localhost
 	from    string // the browser's address; "": that of httptest
-}
-
-// lockedBuffer is read while a server may still write.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func testAccount(t *testing.T) account {
@@ -100,7 +82,7 @@ func testOfficeWith(t *testing.T, fake *cardwiretest.Service, file, postgres str
 	t.Cleanup(func() { _ = db.Close() })
 	fake.AddFailedOperation(failedTopUp, "transfer_in")
 	fake.AddFailedOperation(failedFreeze, "freeze")
-	o := &testOffice{t: t, fake: fake, journal: journal, db: db, log: &lockedBuffer{}}
+	o := &testOffice{t: t, fake: fake, journal: journal, db: db, log: &apptest.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	names := cardwire.DefaultProfile()
 	correct(&names)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +30,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -47,24 +47,7 @@ type shop struct {
 	*service
 	t    *testing.T
 	fake *cardwiretest.Service
-	log  *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log  *apptest.Buffer
 }
 
 func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
@@ -80,7 +63,7 @@ func settingsOf(source string) settings {
 // openShop opens a service whose queue does not run.
 func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 	t.Helper()
-	s := &shop{t: t, fake: cardwiretest.New(opts...), log: &lockedBuffer{}}
+	s := &shop{t: t, fake: cardwiretest.New(opts...), log: &apptest.Buffer{}}
 	var err error
 	s.service, err = open(t.Context(), set, s.fake, true, slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)
@@ -210,7 +193,7 @@ func TestADoubleClickIsOneJob(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		var group sync.WaitGroup
-		var created lockedBuffer
+		var created apptest.Buffer
 		for range 8 {
 			group.Go(func() {
 				_, first, err := s.create(t.Context(), paramsFor("A-1"))
