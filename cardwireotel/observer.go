@@ -169,7 +169,7 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 	span := spanOf(ctx)
 	outcome := outcomeOf(r)
 	span.SetAttributes(attribute.String(AttrOutcome, outcome), attribute.Int(AttrAttempts, r.Attempts))
-	span.SetAttributes(answered(r.HTTPStatus)...)
+	span.SetAttributes(statusOf(r.HTTPStatus)...)
 	if r.Code != 0 {
 		span.SetAttributes(attribute.Int(AttrCode, r.Code))
 	}
@@ -183,7 +183,7 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 }
 
 func attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
-	attributes := append(answered(a.HTTPStatus),
+	attributes := append(statusOf(a.HTTPStatus),
 		attribute.String(AttrPhase, a.Phase), attribute.Float64(AttrDuration, a.Duration.Seconds()))
 	if a.Wait > 0 {
 		attributes = append(attributes, attribute.Float64(AttrWait, a.Wait.Seconds()))
@@ -200,8 +200,8 @@ func journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
 	spanOf(ctx).AddEvent(EventJournalError) // the error's text is the journal's own, and may hold anything
 }
 
-// answered is the status, if there was one.
-func answered(status int) []attribute.KeyValue {
+// statusOf returns the status of the response, if there was one.
+func statusOf(status int) []attribute.KeyValue {
 	if status == 0 {
 		return nil
 	}

@@ -34,7 +34,7 @@ type telemetry struct {
 	meters *sdkmetric.ManualReader
 }
 
-// watched returns a client whose requests carrier answers, and its telemetry.
+// watched returns a client whose requests carrier responds to, and its telemetry.
 func watched(t *testing.T, carrier http.RoundTripper, opts ...cardwire.Option) (*cardwire.Client, *telemetry) {
 	t.Helper()
 	w := &telemetry{t: t, spans: tracetest.NewInMemoryExporter(), meters: sdkmetric.NewManualReader()}
@@ -113,7 +113,7 @@ func (w *telemetry) histogram() metricdata.Histogram[float64] {
 	return h
 }
 
-// script answers requests with its replies, one after the other.
+// script responds to requests with its responses, one after the other.
 type script []string
 
 func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -133,7 +133,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func replies(list ...string) *script { return (*script)(&list) }
+func responses(list ...string) *script { return (*script)(&list) }
 
 var transfer = cardwire.TransferParams{
 	MerchantOrderNo: "order-canary-1", TransferAmount: decimal.RequireFromString("12.50"),
@@ -142,7 +142,7 @@ var transfer = cardwire.TransferParams{
 
 func TestASuccessIsASpanAndADuration(t *testing.T) {
 	t.Parallel()
-	client, told := watched(t, replies(`200 {"code":200,"msg":"success","data":{`+
+	client, told := watched(t, responses(`200 {"code":200,"msg":"success","data":{`+
 		`"api_order_no":"api-canary-1","merchant_order_no":"order-canary-1","status":"wait_process"}}`))
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ event cardwire.attempt
 func TestRepeatsAreEventsOfOneSpan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, told := watched(t, replies("", "503 busy", `200 {"code":200,"msg":"success","data":7}`),
+		client, told := watched(t, responses("", "503 busy", `200 {"code":200,"msg":"success","data":7}`),
 			cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 2}))
 		_, err := client.CardCapacity(t.Context())
 		require.NoError(t, err)
@@ -207,11 +207,11 @@ func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 	}
 	keyless := cardwire.WithKeySource(func(context.Context) (string, error) { return "", errors.New("vault is down") })
 	for name, tc := range map[string]struct {
-		call    func(context.Context, *cardwire.Client) error
-		reply   string
-		opts    []cardwire.Option
-		outcome string
-		kind    string
+		call     func(context.Context, *cardwire.Client) error
+		response string
+		opts     []cardwire.Option
+		outcome  string
+		kind     string
 	}{
 		"no key":               {create, "", []cardwire.Option{keyless}, "not_sent", "not_sent"},
 		"a reset":              {create, "", nil, "unknown", "unknown"},
@@ -227,7 +227,7 @@ func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, told := watched(t, replies(tc.reply), tc.opts...)
+			client, told := watched(t, responses(tc.response), tc.opts...)
 			require.Error(t, tc.call(t.Context(), client))
 			text := told.span()
 			assert.Contains(t, text, "\n  cardwire.outcome = "+tc.outcome+"\n")
@@ -272,7 +272,7 @@ func TestTheContextsEndIsAType(t *testing.T) {
 	}
 }
 
-// hanging answers nothing before its request ends.
+// hanging does not respond before its request ends.
 type hanging struct{}
 
 func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -282,7 +282,7 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 	t.Parallel()
-	client, told := watched(t, replies(`200 {"code":200,"msg":"success","data":{"api_order_no":7,"canary":"4000000000000009"}}`),
+	client, told := watched(t, responses(`200 {"code":200,"msg":"success","data":{"api_order_no":7,"canary":"4000000000000009"}}`),
 		cardwire.WithJournal(forgetful{}))
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
@@ -308,7 +308,7 @@ func TestTheSpanIsBetweenTheCallersAndTheRequests(t *testing.T) {
 	var current trace.SpanContext
 	carrier := seeing(func(r *http.Request) (*http.Response, error) {
 		current = trace.SpanContextFromContext(r.Context())
-		return replies(`200 {"code":200,"msg":"success","data":7}`).RoundTrip(r)
+		return responses(`200 {"code":200,"msg":"success","data":7}`).RoundTrip(r)
 	})
 	var told *telemetry
 	between := cardwire.Observer{CallStart: func(ctx context.Context, _ cardwire.CallInfo) context.Context {
@@ -338,10 +338,10 @@ type seeing func(*http.Request) (*http.Response, error)
 func (f seeing) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Whatever comes back, what is reported is one of a few names, and holds nothing
-// of the request or the answer.
+// of the request or the response.
 func TestNothingSensitiveIsReported(t *testing.T) {
 	t.Parallel()
-	for _, reply := range []string{
+	for _, response := range []string{
 		"",
 		`200 {"code":200,"msg":"canary","data":{"api_order_no":"canary"}}`,
 		`200 {"code":422,"msg":"order-canary-1: 4000000000000009","data":"canary"}`,
@@ -349,9 +349,9 @@ func TestNothingSensitiveIsReported(t *testing.T) {
 		`200 {"code":200,"msg":"success","data":{"api_order_no":"1","canary":"sk-canary-key-1"}}`,
 		"502 canary sk-canary-key-1",
 	} {
-		t.Run(reply, func(t *testing.T) {
+		t.Run(response, func(t *testing.T) {
 			t.Parallel()
-			client, told := watched(t, replies(reply), cardwire.WithJournal(forgetful{}))
+			client, told := watched(t, responses(response), cardwire.WithJournal(forgetful{}))
 			_, _ = client.CreateTransfer(t.Context(), transfer)
 			stubs := told.spans.GetSpans()
 			require.Len(t, stubs, 1)
@@ -390,7 +390,7 @@ func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	observer, err := cardwireotel.NewObserver(nil)
 	require.NoError(t, err)
 	client, err := cardwire.New("https://api.example.com/api/v1", "sk-1", cardwire.WithObserver(observer),
-		cardwire.WithHTTPClient(&http.Client{Transport: replies(`200 {"code":200,"msg":"success","data":7}`)}))
+		cardwire.WithHTTPClient(&http.Client{Transport: responses(`200 {"code":200,"msg":"success","data":7}`)}))
 	require.NoError(t, err)
 	n, err := client.CardCapacity(t.Context())
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func ExampleNewClient() {
 	// Output: card-1 428837******0254 250 USD
 }
 
-// What a program must be ready for: the transfer was made, and its answer was lost.
+// What a program must be ready for: the transfer was made, and its response was lost.
 func ExampleService_Fail() {
 	client, service := cardwiretest.NewClient(t)
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)

@@ -405,7 +405,7 @@ func TestServerCloses(t *testing.T) {
 		}
 		tb.end()
 		if err := <-failed; err == nil {
-			t.Error("the request that hung was answered")
+			t.Error("the request that hung got a response")
 		}
 		time.Sleep(2 * time.Second) // when it would have been executed
 		if n := s.Executions("CreateTransfer", ""); n != 0 {

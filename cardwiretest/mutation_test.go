@@ -149,11 +149,11 @@ func byOp(t *testing.T, all []exchange) map[string][]exchange {
 
 // tally counts what was noticed, by kind of change.
 type tally struct {
-	mu        sync.Mutex
-	caught    map[string]int
-	total     map[string]int
-	survivors []string // nobody noticed
-	answered  []string // the service did not refuse
+	mu         sync.Mutex
+	caught     map[string]int
+	total      map[string]int
+	survivors  []string // nobody noticed
+	notRefused []string // by the service
 }
 
 func (y *tally) count(kind, what string, caught bool) {
@@ -173,7 +173,7 @@ func (y *tally) count(kind, what string, caught bool) {
 func (y *tally) unrefused(what string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.answered = append(y.answered, what)
+	y.notRefused = append(y.notRefused, what)
 }
 
 // tryEach has the changes of each operation's exchanges tried, and tells how many
@@ -205,7 +205,7 @@ func (y *tally) log(t *testing.T) {
 	t.Logf("caught %d of %d", caught, total)
 }
 
-// Replies
+// Responses
 
 // Every member of every response is misspelt, left out, and given another type and
 // another value; the suite notices each time. Elements of a list count once, and
@@ -230,7 +230,7 @@ func TestMutationOfReplies(t *testing.T) {
 // responseMutant is a response with one thing wrong.
 type responseMutant struct {
 	kind, what string
-	target     string // of the request that is answered so
+	target     string // of the request that gets it
 	response   []byte
 }
 
@@ -458,7 +458,7 @@ var accepted = func() map[string]string {
 	return reasons
 }()
 
-// noticed are the changes after which the service answers, and something else.
+// noticed are the changes that the service does not refuse, but responds to with something else.
 var noticed = func() map[string]string {
 	reasons := map[string]string{
 		"FreezeCard: the field clientTransactionId is left out":              "whether it is required is not shown",
@@ -499,7 +499,7 @@ func TestMutationOfRequests(t *testing.T) {
 		}
 	})
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(accepted)), y.survivors, "what nobody notices")
-	assert.ElementsMatch(t, slices.AppendSeq(slices.Collect(maps.Keys(accepted)), maps.Keys(noticed)), y.answered,
+	assert.ElementsMatch(t, slices.AppendSeq(slices.Collect(maps.Keys(accepted)), maps.Keys(noticed)), y.notRefused,
 		"what the service does not refuse")
 }
 

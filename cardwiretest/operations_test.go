@@ -62,7 +62,7 @@ func TestListCards(t *testing.T) {
 		expect(t, ask(t, "GET /cards?status=3"), 200, `{"code":200,"msg":"success","data":`+
 			`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}}`)
 		if n := s.Executions("ListCards", ""); n != 4 {
-			t.Errorf("%d lists were answered", n)
+			t.Errorf("%d lists were returned", n)
 		}
 	})
 }

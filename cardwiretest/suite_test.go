@@ -13,7 +13,7 @@ import (
 )
 
 // suite calls every operation and returns the first difference from what the
-// service was prepared to answer, nil if there is none.
+// service was prepared to return, nil if there is none.
 func suite(ctx context.Context, c *cardwire.Client, s *cardwiretest.Service) error {
 	if _, err := contract.Run(ctx, c, contract.Fake); err != nil {
 		return err

@@ -123,7 +123,7 @@ func TestContext(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	if n := s.Executions("ListBINs", ""); n != 0 {
-		t.Errorf("answered %d times", n)
+		t.Errorf("executed %d times", n)
 	}
 }
 
@@ -166,7 +166,7 @@ type cancelling struct{ cancel func() }
 
 func (c cancelling) Read([]byte) (int, error) { c.cancel(); return 0, io.EOF }
 
-// A client that leaves a dripping answer ends it.
+// A client that leaves a dripping response ends it.
 func TestLeavingADrip(t *testing.T) {
 	s := cardwiretest.NewServer(t)
 	s.Fail("ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultSlowDrip, Delay: 30 * time.Millisecond, Bytes: 1}, 1)

@@ -25,8 +25,8 @@ func sent(t *testing.T, client *cardwire.Client, reference string) string {
 	return ending(err)
 }
 
-// The money went out, the answer did not come back.
-func TestAnOrderWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
+// The money went out, the response did not come back.
+func TestAnOrderWhoseResponseWasLostIsNotSentAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, _ := openNew(t, at)
 		server := cardwiretest.NewServer(t)
@@ -62,7 +62,7 @@ func TestAnOrderThatWasNotExecutedIsSentAfterItIsResolved(t *testing.T) {
 	})
 }
 
-// A service that answers a repeat as it answered the first may be asked again.
+// A service that responds to a retry as it did to the first may be asked again.
 func TestAServiceThatDeduplicatesDecidesARepeat(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, _ := openNew(t, at)

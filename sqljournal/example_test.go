@@ -17,8 +17,8 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// The order was executed and its answer lost. From then on the journal stops
-// every repeat, of whatever process, until what happened has been found out.
+// The order was executed and its response lost. From then on the journal stops
+// every retry, of whatever process, until what happened has been found out.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "sqljournal")

@@ -160,7 +160,7 @@ type guarded struct {
 	connections counter
 	running     sync.RWMutex
 	// around, if it is set, is told when a request has arrived, and again when
-	// the service is done with it, before the answer has left.
+	// the service is done with it, before the response has left.
 	around func(served bool)
 }
 
@@ -240,9 +240,9 @@ func (g *guarded) settle(t *testing.T) {
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(t.Context(), "GET", g.url+"/last", nil)
 	require.NoError(t, err)
-	reply, err := once.Do(request)
+	response, err := once.Do(request)
 	require.NoError(t, err)
-	require.NoError(t, reply.Body.Close())
+	require.NoError(t, response.Body.Close())
 	g.connections.awaitZero()
 	g.watch(nil) // hijacked connections do not count; their requests do
 }

@@ -62,7 +62,7 @@ func client(t *testing.T, baseURL string) *cardwire.Client {
 	return c
 }
 
-func TestServiceAnswersUntilItIsInterrupted(t *testing.T) {
+func TestServiceRespondsUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
 	baseURL, _, stop := start(t)
 	c := client(t, baseURL)
@@ -158,7 +158,7 @@ func TestHangingRequestDoesNotKeepTheServiceFromStopping(t *testing.T) {
 }
 
 // Each line is run as it is printed.
-func TestCurlLinesAreAnswered(t *testing.T) {
+func TestCurlLinesGetResponses(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl on this machine")

@@ -244,7 +244,7 @@ func TestMockRefundStaysUnresolvedAfterAResponseThatProvesNothing(t *testing.T) 
 
 // The third way: the fake service. It knows what really happened.
 
-func TestFakePaysTheCustomerOnceThoughTheAnswerIsLost(t *testing.T) {
+func TestFakePaysTheCustomerOnceThoughTheResponseIsLost(t *testing.T) {
 	t.Parallel()
 	client, service := cardwiretest.NewClient(t)
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
@@ -304,7 +304,7 @@ func TestFakePaysNobodyAfterARefusalForGood(t *testing.T) {
 	assert.Len(t, service.Requests(), 1)
 }
 
-func TestFakeFreezesTheCardThoughTheAnswerIsLost(t *testing.T) {
+func TestFakeFreezesTheCardThoughTheResponseIsLost(t *testing.T) {
 	t.Parallel()
 	server := cardwiretest.NewServer(t) // over loopback, where the connection is really reset
 	server.AddCard(cardwiretest.Card{ID: "card-1"})

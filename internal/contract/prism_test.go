@@ -38,7 +38,7 @@ func TestPrism(t *testing.T) {
 			"ListRemittanceStates", "ListRemittanceCurrencies", "CreateTransfer", "UploadImage",
 		}, made)
 		assert.Empty(t, way.violations)
-		assert.Equal(t, 16, way.replies)
+		assert.Equal(t, 16, way.responses)
 	})
 	t.Run("in front of the fake", func(t *testing.T) {
 		s := cardwiretest.NewServer(t, contract.Options()...)
@@ -49,10 +49,10 @@ func TestPrism(t *testing.T) {
 		assert.Len(t, made, 21)
 		require.NoError(t, contract.Executed(s.Service))
 		assert.Empty(t, way.violations)
-		assert.Equal(t, len(s.Requests()), way.replies)
+		assert.Equal(t, len(s.Requests()), way.responses)
 	})
 	t.Run("finds wrong requests", func(t *testing.T) { wrongRequests(t, program) })
-	t.Run("finds wrong replies", func(t *testing.T) { wrongReplies(t, program) })
+	t.Run("finds wrong responses", func(t *testing.T) { wrongResponses(t, program) })
 }
 
 // wrongRequests makes sure that no violation means something, and holds what
@@ -113,7 +113,7 @@ func wrongRequests(t *testing.T, program string) {
 }
 
 // ask sends a request: method, target, content type and body. It returns the
-// status, and what Prism says in the header and the body of its reply.
+// status, and what Prism says in the header and the body of its response.
 func ask(t *testing.T, address, text string) (status int, said string) {
 	t.Helper()
 	words := append(strings.SplitN(text, " ", 4), "", "")
@@ -131,7 +131,7 @@ func ask(t *testing.T, address, text string) (status int, said string) {
 	return response.StatusCode, response.Header.Get("Sl-Violations") + string(body)
 }
 
-func wrongReplies(t *testing.T, program string) {
+func wrongResponses(t *testing.T, program string) {
 	t.Helper()
 	s := cardwiretest.NewServer(t, contract.Options()...)
 	contract.Prepare(s.Service)
@@ -183,7 +183,7 @@ func clientOf(t *testing.T, address string, way http.RoundTripper) *cardwire.Cli
 type watch struct {
 	next       http.RoundTripper
 	mu         sync.Mutex
-	replies    int
+	responses  int
 	violations []string
 }
 
@@ -194,7 +194,7 @@ func (w *watch) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.replies++
+	w.responses++
 	for _, text := range response.Header["Sl-Violations"] {
 		w.violations = append(w.violations, r.URL.Path+": "+text)
 	}

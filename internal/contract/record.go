@@ -28,10 +28,10 @@ type Exchange struct {
 	Body []byte
 	// Status is the response's.
 	Status int
-	// ReplyHeader is the response's.
-	ReplyHeader http.Header
-	// Reply is the response's body.
-	Reply []byte
+	// ResponseHeader is the response's.
+	ResponseHeader http.Header
+	// ResponseBody is the response's body.
+	ResponseBody []byte
 }
 
 // Recorder stands before a fake service, as the handler of a server or as the
@@ -51,12 +51,12 @@ func NewRecorder(tb testing.TB, service http.Handler) *Recorder {
 
 // ServeHTTP passes the request on to the service.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	reply := r.pass(request)
-	for name, values := range reply.Header() {
+	response := r.pass(request)
+	for name, values := range response.Header() {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(reply.Code)
-	_, _ = reply.Body.WriteTo(w) // the client may have disconnected
+	w.WriteHeader(response.Code)
+	_, _ = response.Body.WriteTo(w) // the client may have disconnected
 }
 
 // RoundTrip passes the request on to the service, in process.
@@ -80,13 +80,13 @@ func (r *Recorder) pass(request *http.Request) *httptest.ResponseRecorder {
 		}
 		inner.Body = io.NopCloser(bytes.NewReader(e.Body))
 	}
-	reply := httptest.NewRecorder()
-	r.service.ServeHTTP(reply, inner)
-	e.Status, e.ReplyHeader, e.Reply = reply.Code, reply.Header(), bytes.Clone(reply.Body.Bytes())
+	response := httptest.NewRecorder()
+	r.service.ServeHTTP(response, inner)
+	e.Status, e.ResponseHeader, e.ResponseBody = response.Code, response.Header(), bytes.Clone(response.Body.Bytes())
 	if err := e.appendTo(r.file); err != nil {
 		r.tb.Errorf("the exchange could not be recorded: %v", err)
 	}
-	return reply
+	return response
 }
 
 // appendTo writes a line in one go, so that several processes can write to one file.

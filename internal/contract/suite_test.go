@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inProcess returns a client whose requests are answered without a socket.
+// inProcess returns a client whose requests are served without a socket.
 func inProcess(t *testing.T, service http.RoundTripper) *cardwire.Client {
 	t.Helper()
 	c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
@@ -138,8 +138,8 @@ func TestRecorder(t *testing.T) {
 		assert.Equal(t, "Bearer "+cardwiretest.DefaultKey, e.Header.Get("Authorization"))
 		assert.Equal(t, "client_transaction_id=6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11&type=cancel", string(e.Body))
 		assert.Equal(t, 200, e.Status)
-		assert.Equal(t, "application/json", e.ReplyHeader.Get("Content-Type"))
-		assert.Equal(t, `{"code":200,"msg":"success","data":true}`, string(e.Reply))
+		assert.Equal(t, "application/json", e.ResponseHeader.Get("Content-Type"))
+		assert.Equal(t, `{"code":200,"msg":"success","data":true}`, string(e.ResponseBody))
 	}
 }
 

@@ -40,7 +40,7 @@ func Bare(ctx context.Context, hc *http.Client, url string, decode func(body []b
 // any cost of its own: one allocation.
 type Memory string
 
-type memoryReply struct {
+type memoryResponse struct {
 	http.Response
 	body memoryBody
 }
@@ -54,13 +54,13 @@ var header = http.Header{"Content-Type": {"application/json"}}
 
 // RoundTrip responds to r.
 func (m Memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	reply := &memoryReply{Response: http.Response{
+	response := &memoryResponse{Response: http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, ContentLength: int64(len(m)), Request: r,
 	}}
-	reply.body.Reset(string(m))
-	reply.Body = &reply.body
-	return &reply.Response, nil
+	response.body.Reset(string(m))
+	response.Body = &response.body
+	return &response.Response, nil
 }
 
 // Do makes Memory a doer that is no http.Client.

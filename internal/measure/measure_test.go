@@ -16,7 +16,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// client returns a client whose every request is answered with body. What the
+// client returns a client whose every response is body. What the
 // client does not know, or misses, is an error.
 func client(t *testing.T, body []byte) *cardwire.Client {
 	t.Helper()
@@ -124,10 +124,10 @@ func TestPlainTypesHoldEveryMember(t *testing.T) {
 		body []byte
 		into any
 	}{
-		"page":     {CardPage(UTF8, 1, 1, 50), new(reply[page])},
-		"card":     {SingleCard(UTF8), new(reply[single])},
-		"bins":     {BINs(UTF8, 3), new(reply[[]bin])},
-		"capacity": {Capacity(), new(reply[int64])},
+		"page":     {CardPage(UTF8, 1, 1, 50), new(response[page])},
+		"card":     {SingleCard(UTF8), new(response[single])},
+		"bins":     {BINs(UTF8, 3), new(response[[]bin])},
+		"capacity": {Capacity(), new(response[int64])},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +187,7 @@ func TestBareCallFails(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("failure")
 	fine := func([]byte) error { return nil }
-	answer := func(status int, body io.Reader) roundTripper {
+	respond := func(status int, body io.Reader) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
 		}
@@ -200,8 +200,8 @@ func TestBareCallFails(t *testing.T) {
 	}{
 		"address":   {"://", Memory(""), fine, "missing protocol scheme"},
 		"transport": {"http://a.test", roundTripper(func(*http.Request) (*http.Response, error) { return nil, failure }), fine, "failure"},
-		"status":    {"http://a.test", answer(503, strings.NewReader("")), fine, "status 503"},
-		"body":      {"http://a.test", answer(200, io.MultiReader(strings.NewReader("x"), broken{})), fine, "broken"},
+		"status":    {"http://a.test", respond(503, strings.NewReader("")), fine, "status 503"},
+		"body":      {"http://a.test", respond(200, io.MultiReader(strings.NewReader("x"), broken{})), fine, "broken"},
 		"decoding":  {"http://a.test", Memory("x"), func([]byte) error { return failure }, "failure"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // without any of the service's quirks handled. Amounts are floats or strings, dates are
 // strings, and nothing is checked.
 
-type reply[T any] struct {
+type response[T any] struct {
 	Code int    `json:"code"`
 	Msg  string `json:"msg"`
 	Data T      `json:"data"`
@@ -139,7 +139,7 @@ type fees struct {
 
 // plainly decodes a response into the plain types, and fails if nothing arrived.
 func plainly[T any](body []byte, arrived func(*T) bool) error {
-	var r reply[T]
+	var r response[T]
 	if err := json.Unmarshal(body, &r); err != nil {
 		return err
 	}

@@ -239,7 +239,7 @@ func TestCloseIdleConnections(t *testing.T) {
 	hc.CloseIdleConnections()
 }
 
-// dropping answers GETs, and resets the connection of a POST that it executed.
+// dropping responds to GETs, and resets the connection of a POST that it executed.
 type dropping struct {
 	reads    sync.WaitGroup // each read of a burst waits for the others, and so has a connection of its own
 	executed atomic.Int64

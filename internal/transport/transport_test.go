@@ -91,7 +91,7 @@ func fail(err error) step {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// hang answers when the request's context ends, like a service that does not.
+// hang responds when the request's context ends, like a service that does not.
 func hang(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -577,8 +577,8 @@ func TestDoerThatFollowsRedirects(t *testing.T) {
 	elsewhere := parse(t, "http://elsewhere.test/")
 	first := &http.Response{StatusCode: http.StatusTemporaryRedirect}
 	for name, tc := range map[string]struct {
-		answered *http.Request
-		want     bool
+		of   *http.Request
+		want bool
 	}{
 		"not told":          {nil, false},
 		"an equal URL":      {&http.Request{Method: http.MethodPost, URL: parse(t, service)}, false},
@@ -593,7 +593,7 @@ func TestDoerThatFollowsRedirects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scripted(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusServiceUnavailable, Request: tc.answered, Body: http.NoBody}, nil
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Request: tc.of, Body: http.NoBody}, nil
 			})
 			in := post(t, service, Write)
 			r := New(Config{Doer: s, Policy: quick}).Do(t.Context(), in)

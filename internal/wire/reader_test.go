@@ -367,7 +367,7 @@ func TestRepeatedNames(t *testing.T) {
 	}
 }
 
-// A reply holds names and numbers of people. No error and no drift may repeat
+// A response contains names and numbers of people. No error and no drift may repeat
 // a byte of it, whatever is wrong and wherever.
 func TestErrorsAndDriftsHoldNoPayload(t *testing.T) {
 	t.Parallel()

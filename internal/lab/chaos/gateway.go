@@ -14,19 +14,19 @@ func GatewayKinds() []Kind {
 		{Name: "unless-exists", effect: either, verdicts: []Verdict{Success, Unknown}, serve: executeUnlessExists},
 
 		// A firewall blocks the response.
-		{Name: "done-403-html", effect: always, verdicts: unknown, serve: after(answer(403, page))},
-		{Name: "done-403-object", effect: always, verdicts: unknown, serve: after(answer(403, `{"code":1020}`))},
+		{Name: "done-403-html", effect: always, verdicts: unknown, serve: after(respond(403, page))},
+		{Name: "done-403-object", effect: always, verdicts: unknown, serve: after(respond(403, `{"code":1020}`))},
 		{Name: "done-404-bom", effect: always, verdicts: unknown, serve: after(func(x *exchange) { x.say(404, "\ufeff"+x.success()) })},
 		{Name: "done-422-named", effect: always, verdicts: unknown, serve: after(func(x *exchange) {
 			x.say(http.StatusUnprocessableEntity, `{"code":4221,"msg":"no","data":{"order":"`+x.order.Reference+`"}}`)
 		})},
 
 		// It blocks the request.
-		{Name: "401", verdicts: refused, serve: answer(401, "")},
-		{Name: "403", verdicts: refused, serve: answer(403, `{"code":403,"msg":"no","data":null}`)},
-		{Name: "404-html", verdicts: refused, serve: answer(404, page)},
+		{Name: "401", verdicts: refused, serve: respond(401, "")},
+		{Name: "403", verdicts: refused, serve: respond(403, `{"code":403,"msg":"no","data":null}`)},
+		{Name: "404-html", verdicts: refused, serve: respond(404, page)},
 
-		{Name: "200-null", verdicts: unknown, serve: answer(200, `{"code":200,"msg":"success","data":null}`)},
+		{Name: "200-null", verdicts: unknown, serve: respond(200, `{"code":200,"msg":"success","data":null}`)},
 		{Name: "done-200-null", effect: always, verdicts: unknown, serve: data(`null`)},
 	}
 }

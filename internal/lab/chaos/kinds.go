@@ -91,31 +91,31 @@ func serviceKinds() []Kind {
 	// Before it is executed, or instead.
 	kinds := []Kind{
 		{Name: "ok", effect: always, verdicts: []Verdict{Success}},
-		{Name: "400", verdicts: []Verdict{Refused}, serve: answer(400, `{"code":400,"msg":"no","data":null}`)},
-		{Name: "code-422", verdicts: []Verdict{Refused}, serve: answer(200, `{"code":422,"msg":"no","data":null}`)},
+		{Name: "400", verdicts: []Verdict{Refused}, serve: respond(400, `{"code":400,"msg":"no","data":null}`)},
+		{Name: "code-422", verdicts: []Verdict{Refused}, serve: respond(200, `{"code":422,"msg":"no","data":null}`)},
 		{Name: "429", verdicts: []Verdict{Refused}, serve: retryAfter(429, "1")},
 		{Name: "reset", verdicts: []Verdict{Unknown}, serve: (*exchange).reset, direct: true},
-		{Name: "503", verdicts: []Verdict{Unknown}, serve: answer(503, `{"code":503,"msg":"busy","data":null}`)},
+		{Name: "503", verdicts: []Verdict{Unknown}, serve: respond(503, `{"code":503,"msg":"busy","data":null}`)},
 		{
 			Name: "duplicate-code", verdicts: []Verdict{Unknown},
-			serve: answer(200, `{"code":500,"msg":"no","data":null,"code":200}`),
+			serve: respond(200, `{"code":500,"msg":"no","data":null,"code":200}`),
 		},
-		{Name: "html-200", verdicts: []Verdict{Unknown}, serve: answer(200, page)},
-		{Name: "empty-object", verdicts: []Verdict{Unknown}, serve: answer(200, `{}`)},
+		{Name: "html-200", verdicts: []Verdict{Unknown}, serve: respond(200, page)},
+		{Name: "empty-object", verdicts: []Verdict{Unknown}, serve: respond(200, `{}`)},
 	}
-	// After it was executed: of this the answer, if there is one, says nothing.
+	// After it was executed: of this the response, if there is one, says nothing.
 	for _, k := range []Kind{
 		{Name: "done-reset", serve: (*exchange).reset, direct: true},
 		{Name: "done-close", serve: (*exchange).close},
-		{Name: "done-502-html", serve: answer(502, page)},
-		{Name: "done-500", serve: answer(500, `{"code":500,"msg":"oops","data":null}`)},
+		{Name: "done-502-html", serve: respond(502, page)},
+		{Name: "done-500", serve: respond(500, `{"code":500,"msg":"oops","data":null}`)},
 		{Name: "done-503", serve: retryAfter(503, "0")},
-		{Name: "done-504", serve: answer(504, page)},
-		{Name: "done-code-500", serve: answer(200, `{"code":500,"msg":"oops","data":null}`)},
+		{Name: "done-504", serve: respond(504, page)},
+		{Name: "done-code-500", serve: respond(200, `{"code":500,"msg":"oops","data":null}`)},
 		{Name: "done-hang", serve: (*exchange).awaitDeparture, silent: true},
 		{Name: "done-truncated", serve: truncate},
 		{Name: "done-garbage", serve: func(x *exchange) { x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n") }},
-		{Name: "done-html-200", serve: answer(200, page)},
+		{Name: "done-html-200", serve: respond(200, page)},
 		{Name: "done-307-itself", serve: redirect(http.StatusTemporaryRedirect, "")},
 		{Name: "done-303-dead", serve: redirect(http.StatusSeeOther, "http://"+refusedAddress+"/")},
 		{Name: "done-gzip-bomb", serve: bomb, direct: true},
@@ -142,7 +142,7 @@ func proxyKinds() []Kind {
 		{Name: "reset-upstream", effect: either, verdicts: early, toxic: toxic("reset_peer", "upstream", "timeout", 0)},
 		{Name: "timeout-upstream", verdicts: []Verdict{Unknown}, silent: true, toxic: toxic("timeout", "upstream", "timeout", 0)},
 		{
-			// Not silent: the service hangs up after its answer, and that gets through.
+			// Not silent: the service hangs up after its response, and that gets through.
 			Name: "timeout-downstream", effect: always, verdicts: []Verdict{Unknown},
 			toxic: toxic("timeout", "downstream", "timeout", 0),
 		},
@@ -201,11 +201,11 @@ func succeed(x *exchange) {
 	x.say(http.StatusOK, x.success())
 }
 
-func answer(status int, text string) func(*exchange) {
+func respond(status int, text string) func(*exchange) {
 	return func(x *exchange) { x.say(status, text) }
 }
 
-// data executes, and answers the code of success with that.
+// data executes, and responds with the code of success and that.
 func data(text string) func(*exchange) {
 	return func(x *exchange) {
 		x.execute()

@@ -22,7 +22,7 @@ func TestHarnessCatchesOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.Calls = 516                // 12 for each kind
-			cfg.Patience = 5 * time.Second // they wait and repeat where cardwire has long answered
+			cfg.Patience = 5 * time.Second // they wait and retry where cardwire has long returned
 			report, err := Run(t.Context(), cfg, tt.caller())
 			require.NoError(t, err)
 			t.Logf("%s", report)

@@ -18,7 +18,7 @@ import (
 )
 
 // A service that deduplicates executes an order once. Where the first call ended
-// unknown, whatever is answered to a second one, or happens to it, says nothing
+// unknown, whatever the response to a second one is, or happens to it, says nothing
 // of the first, unless it is a success.
 func TestARepeatDecidesNothingUnlessItSucceeds(t *testing.T) {
 	referenced := []string{"CreateTransfer", "FreezeCard", "CancelOperation", "RetryOperation"}
@@ -54,7 +54,7 @@ func TestARepeatDecidesNothingUnlessItSucceeds(t *testing.T) {
 				t.Logf("%d kinds, %d repeats", len(met), len(unknown))
 				s.checkJournal(t, unknown)
 			})
-			t.Run("first a lost answer, then a fault of each kind", func(t *testing.T) {
+			t.Run("first a lost response, then a fault of each kind", func(t *testing.T) {
 				s := newStage(t, tc.journal, tc.newStart)
 				calls := s.plan(tc.ops)
 				s.first(t, calls, lost)

@@ -218,7 +218,7 @@ func (x *exchange) execute() { x.service.ledger.enter(x.order) }
 
 func (x *exchange) accept() { x.service.ledger.accept(x.order) }
 
-// success is the answer that the interface promises.
+// success is the response that the API promises.
 func (x *exchange) success() string {
 	message, data := "success", ""
 	switch x.order.Op {
@@ -234,7 +234,7 @@ func (x *exchange) success() string {
 	return `{"code":200,"msg":"` + message + `","data":` + data + `}`
 }
 
-// say answers with JSON, or with a page where the text is one.
+// say responds with JSON, or with a page where the text is one.
 func (x *exchange) say(status int, text string) {
 	contentType := "application/json"
 	if strings.HasPrefix(text, "<") {

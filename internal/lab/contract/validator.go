@@ -76,10 +76,10 @@ func (v *Validator) Check(ctx context.Context, e contract.Exchange) (operation s
 		return operation, fmt.Errorf("request: %w", err)
 	}
 	if err := openapi3filter.ValidateResponse(ctx, &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: in, Status: e.Status, Header: e.ReplyHeader,
-		Body: io.NopCloser(bytes.NewReader(e.Reply)), Options: &v.options,
+		RequestValidationInput: in, Status: e.Status, Header: e.ResponseHeader,
+		Body: io.NopCloser(bytes.NewReader(e.ResponseBody)), Options: &v.options,
 	}); err != nil {
-		return operation, fmt.Errorf("reply: %w", err)
+		return operation, fmt.Errorf("response: %w", err)
 	}
 	return operation, nil
 }

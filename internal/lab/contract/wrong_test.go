@@ -13,9 +13,9 @@ import (
 )
 
 // talk is an exchange as text. Of the request, the first line and the headers
-// but Authorization; then the status of the reply.
+// but Authorization; then the status of the response.
 type talk struct {
-	request, body, status, reply string
+	request, body, status, response string
 }
 
 // good are exchanges in which nothing is wrong.
@@ -101,8 +101,8 @@ func (k talk) exchange(t *testing.T) root.Exchange {
 	e := root.Exchange{
 		Method: method, Target: "/api/v1" + target, Body: []byte(k.body),
 		Header: http.Header{"Authorization": {"Bearer key"}},
-		Status: map[string]int{"200": 200, "403": 403}[k.status], Reply: []byte(k.reply),
-		ReplyHeader: http.Header{"Content-Type": {"application/json"}},
+		Status: map[string]int{"200": 200, "403": 403}[k.status], ResponseBody: []byte(k.response),
+		ResponseHeader: http.Header{"Content-Type": {"application/json"}},
 	}
 	for header := range strings.Lines(headers) {
 		name, value, _ := strings.Cut(header, ": ")
@@ -172,57 +172,57 @@ func TestWrongExchanges(t *testing.T) {
 		"a date of two digits":    {"CreateTransfer", body, "1990-12-10", "90-12-10", `Error at "/senderDateOfBirth": string doesn't match the regular expression`},
 		"JSON that is not closed": {"CreateTransfer", body, `"GB"}`, `"GB"`, "request: request body has an error: failed to decode request body"},
 
-		// Replies
-		"no code":                    {"CardCapacity", reply, `"code":200,`, "", "missing property 'code'"},
-		"no msg":                     {"CardCapacity", reply, `"msg":"success",`, "", "missing property 'msg'"},
-		"no data":                    {"CardCapacity", reply, `,"data":606`, "", "missing property 'data'"},
-		"a fourth envelope member":   {"CardCapacity", reply, `606`, `606,"time":1`, "additional properties 'time' not allowed"},
-		"a code of text":             {"CardCapacity", reply, `200`, `"200"`, "at '/code': got string, want integer"},
-		"another text of success":    {"CardCapacity", reply, `"success"`, `"Uploaded"`, "at '/msg': value must be 'success'"},
-		"the text of success":        {"UploadImage", reply, `"Uploaded"`, `"success"`, "at '/msg': value must be 'Uploaded'"},
-		"a fraction":                 {"CardCapacity", reply, "606", "606.5", "at '/data': got number, want integer"},
-		"data of another kind":       {"CardCapacity", reply, "606", `[606]`, "at '/data': got array, want integer"},
-		"null for data":              {"CardCapacity", reply, "606", `null`, "at '/data': got null, want integer"},
-		"a boolean as a number":      {"CancelOperation", reply, "true", "1", "at '/data': got number, want boolean"},
-		"an operation id of no form": {"FreezeCard", reply, "f95a25ef-", "", "at '/data': 'fd1d-47d4-baab-0c4635e18050' does not match pattern"},
-		"a missing member":           {"GetCardSecrets", reply, `,"pan":"dGVzdA=="`, "", "at '/data': missing property 'pan'"},
-		"a number in full":           {"GetCardSecrets", reply, "428837******0003", "4288379977000003", "at '/data/card_no'"},
-		"a CVV":                      {"GetCardSecrets", reply, `"***"`, `"907"`, "at '/data/cvv': value must be '***'"},
-		"an expiry":                  {"GetCardSecrets", reply, `"**/****"`, `"09/2028"`, "at '/data/expire_date': value must be '**/****'"},
-		"an unknown member":          {"GetCard", reply, `"cvv"`, `"remark":null,"cvv"`, "at '/data': additional properties 'remark' not allowed"},
-		"a wrong enum":               {"GetCard", reply, `"status":4,"h`, `"status":5,"h`, "at '/data/status': value must be one of -1, 0, 1, 2, 3, 4"},
-		"a flag other than 0 and 1":  {"GetCard", reply, `"physical":0`, `"physical":2`, "at '/data/physical': value must be one of 0, 1"},
-		"money without its scale":    {"GetCard", reply, `"0.500"`, `"0.5"`, "at '/data/available': '0.5' does not match pattern"},
-		"money as a number":          {"GetCard", reply, `"0.500"`, `0.5`, "at '/data/available': got number, want string"},
-		"a number as text":           {"GetCard", reply, `"frozen":1.5`, `"frozen":"1.5"`, "at '/data/frozen': got string, want number"},
-		"an address of null":         {"GetCard", reply, `"holder_address":[]`, `"holder_address":null`, `at '/data/holder_address': got null, want `},
-		"an address in an array":     {"GetCard", reply, `"holder_address":[]`, `"holder_address":[{}]`, "at '/data/holder_address': maxItems: got 1, want 0"},
-		"an empty address":           {"GetCard", reply, `"holder_address":[]`, `"holder_address":{}`, "at '/data/holder_address': missing properties 'city'"},
-		"a time with a zone":         {"GetCard", reply, "2025-03-01 00:00:00", "2025-03-01T00:00:00Z", "at '/data/create_time'"},
-		"a scene without a channel":  {"GetCard", reply, `,"channel_id":7`, "", "at '/data/consumption_scene_config/0': missing property 'channel_id'"},
-		"a page without its number":  {"ListCards", reply, `"current_page":1,`, "", "at '/data': missing property 'current_page'"},
-		"a state without its name":   {"ListRemittanceStates", reply, `"name":"California",`, "", "at '/data/0': missing property 'name'"},
-		"transfer type 3 as another": {"ListRemittanceCurrencies", reply, "C2C", "B2B", "at '/data/0/transfer_type_value': value must be 'C2C'"},
-		"payout method 1 as another": {"ListRemittanceCurrencies", reply, "Bank Transfer", "Cash", "at '/data/0/payout_method_value': value must be 'Bank Transfer'"},
-		"an alpha-2 for an alpha-3":  {"ListRemittanceCurrencies", reply, `"PHL"`, `"PH"`, "at '/data/0/country': 'PH' does not match pattern"},
-		"a fee as text":              {"ListRemittanceCurrencies", reply, `1.5,`, `"1.5",`, "at '/data/0/fixed_fee': got string, want number"},
-		"another level":              {"ListBINs", reply, `"auth_level":2`, `"auth_level":1`, "at '/data/0/auth_requirement/level': value must be 'base'"},
-		"a third level":              {"ListBINs", reply, `"auth_level":2`, `"auth_level":3`, "at '/data/0/auth_level': value must be one of 1, 2"},
-		"a selfie that may be left":  {"ListBINs", reply, `"required":true,"desc":"photo"`, `"required":false,"desc":"photo"`, "at '/data/0/auth_requirement/fields/1/required': value must be true"},
-		"another identity field":     {"ListBINs", reply, `"idType"`, `"passport"`, "at '/data/0/auth_requirement/fields/0/field': value must be one of 'idType'"},
-		"a range without an end":     {"ListBINs", reply, `"10-99.99"`, `"10-"`, "at '/data/0/foreign_fee_config': additional properties '10-' not allowed"},
-		"a range without a fee":      {"ListBINs", reply, `"fee":0.11,`, ``, "at '/data/0/foreign_fee_config/10-99.99': missing property 'fee'"},
-		"fees as an empty array":     {"ListBINs", reply, `"reversal_fee_config":{}`, `"reversal_fee_config":[]`, "at '/data/0/reversal_fee_config': got array, want "},
-		"a third business mode":      {"ListBINs", reply, `"B2C"]`, `"C2C"]`, "at '/data/0/business_mode/1': value must be one of 'B2B', 'B2C'"},
-		"a name that is spelt right": {"ListBINs", reply, `"allow_destory"`, `"allow_destroy"`, "missing property 'allow_destory'"},
-		"a flag as a boolean":        {"ListBINs", reply, `"3ds":1`, `"3ds":true`, "at '/data/0/3ds': got boolean, want integer"},
-		"a boolean as a flag":        {"ListBINs", reply, `"api":true`, `"api":1`, "at '/data/0/api': got number, want boolean"},
-		"a BIN as a number":          {"ListBINsUnderMaintenance", reply, `"428837"`, "428837", "at '/data/0': got number, want string"},
-		"another order status":       {"CreateTransfer", reply, "wait_process", "done", "at '/data/status': value must be 'wait_process'"},
-		"not JSON":                   {"CardCapacity", reply, `}`, ``, "failed to decode response body"},
-		"success under 403":          {"a refusal", reply, "1403", "200", "'not' failed"},
-		"a refusal without a text":   {"a refusal", reply, `"no"`, "null", "at '/msg': got null, want string"},
-		"the same under 200":         {"a refusal under 200", reply, `"no"`, "null", "at '/msg': got null, want string"},
+		// Responses
+		"no code":                    {"CardCapacity", response, `"code":200,`, "", "missing property 'code'"},
+		"no msg":                     {"CardCapacity", response, `"msg":"success",`, "", "missing property 'msg'"},
+		"no data":                    {"CardCapacity", response, `,"data":606`, "", "missing property 'data'"},
+		"a fourth envelope member":   {"CardCapacity", response, `606`, `606,"time":1`, "additional properties 'time' not allowed"},
+		"a code of text":             {"CardCapacity", response, `200`, `"200"`, "at '/code': got string, want integer"},
+		"another text of success":    {"CardCapacity", response, `"success"`, `"Uploaded"`, "at '/msg': value must be 'success'"},
+		"the text of success":        {"UploadImage", response, `"Uploaded"`, `"success"`, "at '/msg': value must be 'Uploaded'"},
+		"a fraction":                 {"CardCapacity", response, "606", "606.5", "at '/data': got number, want integer"},
+		"data of another kind":       {"CardCapacity", response, "606", `[606]`, "at '/data': got array, want integer"},
+		"null for data":              {"CardCapacity", response, "606", `null`, "at '/data': got null, want integer"},
+		"a boolean as a number":      {"CancelOperation", response, "true", "1", "at '/data': got number, want boolean"},
+		"an operation id of no form": {"FreezeCard", response, "f95a25ef-", "", "at '/data': 'fd1d-47d4-baab-0c4635e18050' does not match pattern"},
+		"a missing member":           {"GetCardSecrets", response, `,"pan":"dGVzdA=="`, "", "at '/data': missing property 'pan'"},
+		"a number in full":           {"GetCardSecrets", response, "428837******0003", "4288379977000003", "at '/data/card_no'"},
+		"a CVV":                      {"GetCardSecrets", response, `"***"`, `"907"`, "at '/data/cvv': value must be '***'"},
+		"an expiry":                  {"GetCardSecrets", response, `"**/****"`, `"09/2028"`, "at '/data/expire_date': value must be '**/****'"},
+		"an unknown member":          {"GetCard", response, `"cvv"`, `"remark":null,"cvv"`, "at '/data': additional properties 'remark' not allowed"},
+		"a wrong enum":               {"GetCard", response, `"status":4,"h`, `"status":5,"h`, "at '/data/status': value must be one of -1, 0, 1, 2, 3, 4"},
+		"a flag other than 0 and 1":  {"GetCard", response, `"physical":0`, `"physical":2`, "at '/data/physical': value must be one of 0, 1"},
+		"money without its scale":    {"GetCard", response, `"0.500"`, `"0.5"`, "at '/data/available': '0.5' does not match pattern"},
+		"money as a number":          {"GetCard", response, `"0.500"`, `0.5`, "at '/data/available': got number, want string"},
+		"a number as text":           {"GetCard", response, `"frozen":1.5`, `"frozen":"1.5"`, "at '/data/frozen': got string, want number"},
+		"an address of null":         {"GetCard", response, `"holder_address":[]`, `"holder_address":null`, `at '/data/holder_address': got null, want `},
+		"an address in an array":     {"GetCard", response, `"holder_address":[]`, `"holder_address":[{}]`, "at '/data/holder_address': maxItems: got 1, want 0"},
+		"an empty address":           {"GetCard", response, `"holder_address":[]`, `"holder_address":{}`, "at '/data/holder_address': missing properties 'city'"},
+		"a time with a zone":         {"GetCard", response, "2025-03-01 00:00:00", "2025-03-01T00:00:00Z", "at '/data/create_time'"},
+		"a scene without a channel":  {"GetCard", response, `,"channel_id":7`, "", "at '/data/consumption_scene_config/0': missing property 'channel_id'"},
+		"a page without its number":  {"ListCards", response, `"current_page":1,`, "", "at '/data': missing property 'current_page'"},
+		"a state without its name":   {"ListRemittanceStates", response, `"name":"California",`, "", "at '/data/0': missing property 'name'"},
+		"transfer type 3 as another": {"ListRemittanceCurrencies", response, "C2C", "B2B", "at '/data/0/transfer_type_value': value must be 'C2C'"},
+		"payout method 1 as another": {"ListRemittanceCurrencies", response, "Bank Transfer", "Cash", "at '/data/0/payout_method_value': value must be 'Bank Transfer'"},
+		"an alpha-2 for an alpha-3":  {"ListRemittanceCurrencies", response, `"PHL"`, `"PH"`, "at '/data/0/country': 'PH' does not match pattern"},
+		"a fee as text":              {"ListRemittanceCurrencies", response, `1.5,`, `"1.5",`, "at '/data/0/fixed_fee': got string, want number"},
+		"another level":              {"ListBINs", response, `"auth_level":2`, `"auth_level":1`, "at '/data/0/auth_requirement/level': value must be 'base'"},
+		"a third level":              {"ListBINs", response, `"auth_level":2`, `"auth_level":3`, "at '/data/0/auth_level': value must be one of 1, 2"},
+		"a selfie that may be left":  {"ListBINs", response, `"required":true,"desc":"photo"`, `"required":false,"desc":"photo"`, "at '/data/0/auth_requirement/fields/1/required': value must be true"},
+		"another identity field":     {"ListBINs", response, `"idType"`, `"passport"`, "at '/data/0/auth_requirement/fields/0/field': value must be one of 'idType'"},
+		"a range without an end":     {"ListBINs", response, `"10-99.99"`, `"10-"`, "at '/data/0/foreign_fee_config': additional properties '10-' not allowed"},
+		"a range without a fee":      {"ListBINs", response, `"fee":0.11,`, ``, "at '/data/0/foreign_fee_config/10-99.99': missing property 'fee'"},
+		"fees as an empty array":     {"ListBINs", response, `"reversal_fee_config":{}`, `"reversal_fee_config":[]`, "at '/data/0/reversal_fee_config': got array, want "},
+		"a third business mode":      {"ListBINs", response, `"B2C"]`, `"C2C"]`, "at '/data/0/business_mode/1': value must be one of 'B2B', 'B2C'"},
+		"a name that is spelt right": {"ListBINs", response, `"allow_destory"`, `"allow_destroy"`, "missing property 'allow_destory'"},
+		"a flag as a boolean":        {"ListBINs", response, `"3ds":1`, `"3ds":true`, "at '/data/0/3ds': got boolean, want integer"},
+		"a boolean as a flag":        {"ListBINs", response, `"api":true`, `"api":1`, "at '/data/0/api': got number, want boolean"},
+		"a BIN as a number":          {"ListBINsUnderMaintenance", response, `"428837"`, "428837", "at '/data/0': got number, want string"},
+		"another order status":       {"CreateTransfer", response, "wait_process", "done", "at '/data/status': value must be 'wait_process'"},
+		"not JSON":                   {"CardCapacity", response, `}`, ``, "failed to decode response body"},
+		"success under 403":          {"a refusal", response, "1403", "200", "'not' failed"},
+		"a refusal without a text":   {"a refusal", response, `"no"`, "null", "at '/msg': got null, want string"},
+		"the same under 200":         {"a refusal under 200", response, `"no"`, "null", "at '/msg': got null, want string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,15 +240,15 @@ func TestWrongExchanges(t *testing.T) {
 	}
 }
 
-func request(k *talk) *string { return &k.request }
-func body(k *talk) *string    { return &k.body }
-func reply(k *talk) *string   { return &k.reply }
+func request(k *talk) *string  { return &k.request }
+func body(k *talk) *string     { return &k.body }
+func response(k *talk) *string { return &k.response }
 
-// A reply of another media type is no reply of the interface.
-func TestWrongMediaTypeOfReply(t *testing.T) {
+// A response of another media type is no response of the API.
+func TestWrongMediaTypeOfResponse(t *testing.T) {
 	t.Parallel()
 	e := good["CardCapacity"].exchange(t)
-	e.ReplyHeader = http.Header{"Content-Type": {"text/html"}}
+	e.ResponseHeader = http.Header{"Content-Type": {"text/html"}}
 	_, err := validator(t).Check(t.Context(), e)
 	require.ErrorContains(t, err, `response header Content-Type has unexpected value: "text/html"`)
 }

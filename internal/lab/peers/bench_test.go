@@ -24,11 +24,11 @@ import (
 // subject is one call of one client. The client's returns how many elements
 // arrived and the identifier of the last.
 type subject struct {
-	name   string
-	url    string // of the bare call
-	reply  string
-	plain  func(body []byte) error
-	client func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error)
+	name     string
+	url      string // of the bare call
+	response string
+	plain    func(body []byte) error
+	client   func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error)
 
 	// What arrives.
 	count int
@@ -38,8 +38,8 @@ type subject struct {
 var lists = []subject{
 	{
 		name: "cardwire", url: "https://api.example.com/api/v1/cards?limit=100",
-		reply: string(measure.CardPage(measure.UTF8, 1, 1, listed)),
-		plain: measure.PlainPage,
+		response: string(measure.CardPage(measure.UTF8, 1, 1, listed)),
+		plain:    measure.PlainPage,
 		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := cardwireOn(tb, hc)
 			return func(ctx context.Context) (int, string, error) {
@@ -54,8 +54,8 @@ var lists = []subject{
 	},
 	{
 		name: "generated", url: "https://api.example.com/api/v1/cards?limit=100",
-		reply: string(measure.CardPage(measure.UTF8, 1, 1, listed)),
-		plain: measure.PlainPage,
+		response: string(measure.CardPage(measure.UTF8, 1, 1, listed)),
+		plain:    measure.PlainPage,
 		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := generatedOn(tb, hc)
 			limit := strconv.Itoa(listed)
@@ -71,7 +71,7 @@ var lists = []subject{
 		count: listed, last: "c000000000000099",
 	},
 	{
-		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards?limit=100", reply: issuingCards(),
+		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards?limit=100", response: issuingCards(),
 		plain: into(func(v *plainCards) bool {
 			return len(v.Data) == listed && v.Data[listed-1].ID == "ic_1Nc000000000000000099"
 		}),
@@ -92,7 +92,7 @@ var lists = []subject{
 		count: listed, last: "ic_1Nc000000000000000099",
 	},
 	{
-		name: "github", url: "https://api.github.com/users?per_page=100", reply: users(),
+		name: "github", url: "https://api.github.com/users?per_page=100", response: users(),
 		plain: into(func(v *[]plainUser) bool { return len(*v) == listed && (*v)[listed-1].Login == "octo-0099" }),
 		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := githubOn(hc)
@@ -110,7 +110,7 @@ var lists = []subject{
 
 var smallest = []subject{
 	{
-		name: "cardwire", url: "https://api.example.com/api/v1/account/capacity", reply: string(measure.Capacity()),
+		name: "cardwire", url: "https://api.example.com/api/v1/account/capacity", response: string(measure.Capacity()),
 		plain: measure.PlainCapacity,
 		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := cardwireOn(tb, hc)
@@ -125,7 +125,7 @@ var smallest = []subject{
 		count: 1, last: "250",
 	},
 	{
-		name: "generated", url: "https://api.example.com/api/v1/account/capacity", reply: string(measure.Capacity()),
+		name: "generated", url: "https://api.example.com/api/v1/account/capacity", response: string(measure.Capacity()),
 		plain: measure.PlainCapacity,
 		client: func(tb testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := generatedOn(tb, hc)
@@ -140,7 +140,7 @@ var smallest = []subject{
 		count: 1, last: "250",
 	},
 	{
-		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards/ic_1", reply: tinyIssuingCard,
+		name: "stripe", url: "https://api.stripe.com/v1/issuing/cards/ic_1", response: tinyIssuingCard,
 		plain: into(func(v *tinyCard) bool { return v.ID == "ic_1" }),
 		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := stripeOn(hc)
@@ -155,7 +155,7 @@ var smallest = []subject{
 		count: 1, last: "ic_1",
 	},
 	{
-		name: "github", url: "https://api.github.com/users/octo", reply: tinyUser,
+		name: "github", url: "https://api.github.com/users/octo", response: tinyUser,
 		plain: into(func(v *tinyLogin) bool { return v.Login == "octo" }),
 		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
 			c := githubOn(hc)
@@ -171,7 +171,7 @@ var smallest = []subject{
 	},
 }
 
-// into decodes by encoding/json, and fails unless the reply arrived.
+// into decodes by encoding/json, and fails unless the response arrived.
 func into[T any](arrived func(*T) bool) func(body []byte) error {
 	return func(body []byte) error {
 		var v T
@@ -223,7 +223,7 @@ func BenchmarkTiny(b *testing.B) { compare(b, smallest) }
 func compare(b *testing.B, subjects []subject) {
 	for _, s := range subjects {
 		b.Run(s.name, func(b *testing.B) {
-			hc := &http.Client{Transport: measure.Memory(s.reply)}
+			hc := &http.Client{Transport: measure.Memory(s.response)}
 			b.Run("bare", func(b *testing.B) {
 				measure.Loop(b, func() error {
 					return measure.Bare(context.Background(), hc, s.url, s.plain)
@@ -246,8 +246,8 @@ func TestClientAndBaselineReadWhatIsSent(t *testing.T) {
 		for _, s := range subjects {
 			t.Run(fmt.Sprintf("%s/%s", kind, s.name), func(t *testing.T) {
 				t.Parallel()
-				assert.NoError(t, s.plain([]byte(s.reply)))
-				count, last, err := s.client(t, &http.Client{Transport: measure.Memory(s.reply)})(t.Context())
+				assert.NoError(t, s.plain([]byte(s.response)))
+				count, last, err := s.client(t, &http.Client{Transport: measure.Memory(s.response)})(t.Context())
 				require.NoError(t, err)
 				assert.Equal(t, s.count, count)
 				assert.Equal(t, s.last, last)
@@ -259,10 +259,10 @@ func TestClientAndBaselineReadWhatIsSent(t *testing.T) {
 // A baseline that leaves members out would make its client look slow.
 func TestPlainTypesHoldEveryMember(t *testing.T) {
 	t.Parallel()
-	for reply, plain := range map[string]any{
+	for response, plain := range map[string]any{
 		issuingCards(): new(plainCards), tinyIssuingCard: new(tinyCard), users(): new([]plainUser), tinyUser: new(tinyLogin),
 	} {
-		d := json.NewDecoder(strings.NewReader(reply))
+		d := json.NewDecoder(strings.NewReader(response))
 		d.DisallowUnknownFields()
 		assert.NoError(t, d.Decode(plain))
 	}

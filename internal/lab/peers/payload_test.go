@@ -9,7 +9,7 @@ import (
 // listed is how many elements a list has.
 const listed = 100
 
-// The smallest replies, of three members.
+// The smallest responses, of three fields.
 const (
 	tinyIssuingCard = `{"id":"ic_1","object":"issuing.card","status":"active"}`
 	tinyUser        = `{"login":"octo","id":1,"type":"User"}`
@@ -55,7 +55,7 @@ func issuingCard(i int) string {
 		i, i*7, i, i%1000, 1690000000+i, i, i, i*31, 1690000500+i, i%12+1, 2027+i%10, i*7919%10000, i, 50000+i)
 }
 
-// plainCards is what one would write by hand for the same reply.
+// plainCards is what one would write by hand for the same response.
 type plainCards struct {
 	Object  string      `json:"object"`
 	URL     string      `json:"url"`

@@ -3,7 +3,7 @@
 //
 // Its tests differ in what could have something sent a second time:
 //
-//   - what the service does, such as a reset here and half an answer there, on
+//   - what the service does, such as a reset here and half a response there, on
 //     connections that are fresh, reused or ten, to each operation,
 //   - HTTP/2, over which net/http sends again by itself, with the transports that
 //     callers bring,

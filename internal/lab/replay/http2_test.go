@@ -18,12 +18,12 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// hostility is an answer to a whole request by which HTTP/2 says that it was not
+// hostility is a response to a whole request by which HTTP/2 says that it was not
 // processed. Here it was.
 type hostility struct {
-	name   string
-	answer func(*http2.Framer, uint32) error
-	until  string // the release of Go since which net/http does not send again after it; "": it does
+	name    string
+	respond func(*http2.Framer, uint32) error
+	until   string // the release of Go since which net/http does not send again after it; "": it does
 }
 
 var hostilities = []hostility{
@@ -39,7 +39,7 @@ var hostilities = []hostility{
 }
 
 // serve serves one connection by HTTP/2: each request is executed and then
-// answered. What comes again ends the connection instead: net/http would go on.
+// gets a response. What comes again ends the connection instead: net/http would go on.
 func (h hostility) serve(x *exchange) {
 	preface := make([]byte, len(http2.ClientPreface))
 	if _, err := io.ReadFull(x.in, preface); err != nil {
@@ -79,7 +79,7 @@ func (h hostility) serve(x *exchange) {
 			if x.of(x.ref()).arrivals > 1 {
 				return
 			}
-			err = h.answer(f, stream)
+			err = h.respond(f, stream)
 		}
 		if err != nil {
 			return
@@ -117,14 +117,14 @@ func starts() (all []start) {
 	return all
 }
 
-// serveHostilely answers HTTP/1.1 as the interface promises, and HTTP/2 so that
+// serveHostilely responds to HTTP/1.1 as the API promises, and to HTTP/2 so that
 // net/http sends again.
-func serveHostilely(t *testing.T, secure bool, answer func(*exchange)) *service {
+func serveHostilely(t *testing.T, secure bool, respond func(*exchange)) *service {
 	t.Helper()
 	if secure {
-		return serve(t, serverTLS("h2", "http/1.1"), answer)
+		return serve(t, serverTLS("h2", "http/1.1"), respond)
 	}
-	return serve(t, nil, answer)
+	return serve(t, nil, respond)
 }
 
 // serveHonestly is net/http's own server, which keeps the same ledger and knows
@@ -156,7 +156,7 @@ func serveHonestly(t *testing.T, secure bool) *service {
 	return s
 }
 
-// ServeHTTP answers as the interface promises.
+// ServeHTTP responds as the API promises.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
@@ -264,12 +264,12 @@ func TestHTTP2(t *testing.T) {
 			{"a caller's client for HTTP/2 only", insisting, true},
 		} {
 			ops := operations
-			want, answer := entry{arrivals: 1, executions: 1}, "success"
+			want, result := entry{arrivals: 1, executions: 1}, "success"
 			if client.callers {
-				ops = writes() // reads net/http may repeat, and does
+				ops = writes() // reads net/http may send again, and does
 				want.overHTTP2 = 1
 				if !service.honest {
-					answer = "unknown"
+					result = "unknown"
 				}
 			}
 			cells += len(ops)
@@ -282,7 +282,7 @@ func TestHTTP2(t *testing.T) {
 				}
 				c := newClient(t, s.base, opt)
 				for i := range ops {
-					assert.Equal(t, answer, outcome(ops[i].do(t.Context(), c, reference(i))), ops[i].name)
+					assert.Equal(t, result, outcome(ops[i].do(t.Context(), c, reference(i))), ops[i].name)
 				}
 				c.CloseIdleConnections()
 				transport.CloseIdleConnections()

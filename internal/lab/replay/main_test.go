@@ -70,7 +70,7 @@ func outcome(err error) string {
 	return "no outcome"
 }
 
-// statusOf is that of the last answer; 0: there was none, or it was a success.
+// statusOf is that of the last response; 0: there was none, or it was a success.
 func statusOf(err error) int {
 	var failure *cardwire.Error
 	if errors.As(err, &failure) {

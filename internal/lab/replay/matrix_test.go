@@ -28,7 +28,7 @@ type action struct {
 	outcome  string         // of a read: some of "success" and "unknown"
 	reads    int            // requests that a read makes
 	secrets  span           // requests that a secret makes, whose outcome is that of a write
-	// silent says that a request gets no byte of an answer. A read that met this
+	// silent says that a request gets no byte of a response. A read that met this
 	// on an idle connection net/http itself sends on another one, and so once more
 	// for each.
 	silent bool
@@ -46,20 +46,20 @@ type want struct {
 	requests   span // begun; for what is done to new connections, those
 }
 
-// anyStatus says that it depends on how far an answer came.
+// anyStatus says that it depends on how far a response came.
 const anyStatus = -1
 
-// once is a write that was sent and whose answer did not come.
+// once is a write that was sent and whose response did not come.
 func once(arrivals, executions int) want {
 	return want{"unknown", 0, exactly(arrivals), exactly(executions), exactly(1)}
 }
 
-// told is a write that was executed, and whose answer has this status.
+// told is a write that was executed, and whose response has this status.
 func told(status int) want {
 	return want{"unknown", status, exactly(1), exactly(1), exactly(1)}
 }
 
-// done is a write that was executed and answered. early is one whose answer came
+// done is a write that was executed and got its response. early is one whose response came
 // before it had all been sent, and may have ended that.
 var (
 	done  = want{"success", 0, exactly(1), exactly(1), exactly(1)}
@@ -79,7 +79,7 @@ func executed(then func(*exchange)) func(*exchange) {
 // actions are the doings of the service.
 var actions = []action{
 	{
-		name: "answer", do: (*exchange).serve,
+		name: "response", do: (*exchange).serve,
 		write: done, outcome: "success", reads: 1, secrets: exactly(1),
 	},
 	{
@@ -128,7 +128,7 @@ var actions = []action{
 		write: once(1, 1), outcome: "unknown", reads: maxReads, secrets: exactly(1),
 	},
 	{
-		name: "executed, then an answer but for its last byte",
+		name: "executed, then a response but for its last byte",
 		do: executed(func(x *exchange) {
 			body := x.op().success(x.ref())
 			x.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:len(body)-1]))
@@ -137,7 +137,7 @@ var actions = []action{
 		write: told(200), outcome: "unknown", reads: maxReads, secrets: exactly(1),
 	},
 	{
-		name: "executed, then half an answer and a reset",
+		name: "executed, then half a response and a reset",
 		do: executed(func(x *exchange) {
 			x.say("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
 			x.reset()
@@ -147,20 +147,20 @@ var actions = []action{
 		outcome: "unknown", reads: maxReads, secrets: exactly(1), racy: true,
 	},
 	{
-		name: "executed, then 408", do: executed(func(x *exchange) { x.answer("408 Request Timeout") }),
+		name: "executed, then 408", do: executed(func(x *exchange) { x.respond("408 Request Timeout") }),
 		write: told(408), outcome: "unknown", reads: maxReads, secrets: exactly(1),
 	},
 	{
 		name:  "executed, then 408 and closed",
-		do:    executed(func(x *exchange) { x.answer("408 Request Timeout", "Connection: close") }),
+		do:    executed(func(x *exchange) { x.respond("408 Request Timeout", "Connection: close") }),
 		write: told(408), outcome: "unknown", reads: maxReads, secrets: exactly(1),
 	},
 	{
-		name: "executed, then 425", do: executed(func(x *exchange) { x.answer("425 Too Early") }),
+		name: "executed, then 425", do: executed(func(x *exchange) { x.respond("425 Too Early") }),
 		write: told(425), outcome: "unknown", reads: maxReads, secrets: exactly(1),
 	},
 	{
-		name: "executed, then 502", do: executed(func(x *exchange) { x.answer("502 Bad Gateway") }),
+		name: "executed, then 502", do: executed(func(x *exchange) { x.respond("502 Bad Gateway") }),
 		write: told(502), outcome: "unknown", reads: maxReads, secrets: exactly(2),
 	},
 	{
@@ -186,7 +186,7 @@ var actions = []action{
 	},
 	{
 		// Which net/http takes for the end of an idle connection. It must not take
-		// it for the answer to a write.
+		// it for the response to a write.
 		name: "408 unasked on the idle connections", do: (*exchange).serve,
 		before: func(s *service) {
 			s.eachIdle(func(p *peer) {
@@ -198,23 +198,23 @@ var actions = []action{
 		outcome: "success, unknown", reads: 1, secrets: exactly(1), racy: true,
 	},
 	{
-		name: "an answer that closes the connection", do: executed(func(x *exchange) { x.answer("200 OK", "Connection: close") }),
+		name: "a response that closes the connection", do: executed(func(x *exchange) { x.respond("200 OK", "Connection: close") }),
 		write: done, outcome: "success", reads: 1, secrets: exactly(1),
 	},
 	{
-		name: "an answer before the request is read",
+		name: "a response before the request is read",
 		do: func(x *exchange) {
 			x.execute()
-			x.answer("200 OK", "Connection: close")
+			x.respond("200 OK", "Connection: close")
 			x.receive()
 		},
 		write: early, outcome: "success", reads: 1, secrets: exactly(1),
 	},
 	{
-		name: "an answer before the request is sent", atAccept: true,
+		name: "a response before the request is sent", atAccept: true,
 		do: func(x *exchange) {
 			x.execute()
-			x.answer("200 OK", "Connection: close")
+			x.respond("200 OK", "Connection: close")
 			x.receive()
 		},
 		write:   want{"success, unknown", 0, span{0, 1}, exactly(1), exactly(1)},
@@ -389,7 +389,7 @@ func TestMatrixSeesWhatIsSentAgain(t *testing.T) {
 	}
 }
 
-// warmUp makes n reads, none of which is answered before all have arrived: each
+// warmUp makes n reads, none of which gets a response before all have arrived: each
 // has a connection of its own, which then idles.
 func warmUp(t *testing.T, s *service, c *cardwire.Client, n int) {
 	t.Helper()
@@ -399,7 +399,7 @@ func warmUp(t *testing.T, s *service, c *cardwire.Client, n int) {
 		if x.receive() {
 			together.Done()
 			together.Wait()
-			x.answer("200 OK")
+			x.respond("200 OK")
 		}
 	}})
 	for range n {
@@ -409,7 +409,7 @@ func warmUp(t *testing.T, s *service, c *cardwire.Client, n int) {
 		})
 	}
 	calls.Wait()
-	// Where it has just answered, the service does not yet wait for a request.
+	// Where it has just responded, the service does not yet wait for a request.
 	require.Eventually(t, func() bool { return s.eachIdle(func(*peer) {}) == n }, patience, tick)
 	connections, _ := s.counts()
 	require.Equal(t, n, connections, "the connections that idle")

@@ -17,7 +17,7 @@ type class int
 
 const (
 	read   class = iota // by the policy
-	secret              // a read by POST: once, and never after it was sent and not answered
+	secret              // a read by POST: once, and never after it was sent and got no response
 	write               // only if nothing was sent
 )
 
@@ -37,7 +37,7 @@ func (o *operation) do(ctx context.Context, c *cardwire.Client, ref string) erro
 	return o.call(ctx, c, ref, cardwire.WithHeader(callHeader, ref))
 }
 
-// success is the body of the answer that the interface promises.
+// success is the body of the response that the API promises.
 func (o *operation) success(ref string) string {
 	return `{"code":200,"msg":"success","data":` + strings.ReplaceAll(o.data, "<ref>", ref) + `}`
 }
@@ -214,7 +214,7 @@ var operations = []operation{
 	},
 }
 
-// operationAt finds what to answer. Operations that share a path share the answer.
+// operationAt finds what to respond with. Operations that share a path share the response.
 func operationAt(path string) *operation {
 	path = strings.TrimPrefix(path, basePath)
 	for i := range operations {

@@ -214,7 +214,7 @@ func (r *race) fault(got entry) string {
 	case unsent && got.heads > 0:
 		return "not sent, and received"
 	case r.outcome != "not sent" && r.outcome != "unknown" && r.outcome != "success":
-		return "the service neither refuses nor answers so that it cannot be read"
+		return "the service neither refuses nor responds so that it cannot be read"
 	case r.outcome == "success" && got.executions == 0:
 		return "a success, and not executed"
 	case r.op.class == write && got.executions > 1:

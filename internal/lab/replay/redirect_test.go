@@ -36,15 +36,15 @@ var destinations = []destination{
 	{"https to http", true, func(_, second string) string { return strings.TrimSuffix(second, basePath) + elsewhere }},
 }
 
-// redirected answers the first request with a redirect, and others as if it had
+// redirected responds to the first request with a redirect, and others as if it had
 // been followed.
 func redirected(status int, location string) func(*exchange) {
 	return executed(func(x *exchange) {
 		if x.request.URL.Path == elsewhere {
-			x.answer("200 OK")
+			x.respond("200 OK")
 			return
 		}
-		x.answer(fmt.Sprint(status, " ", http.StatusText(status)), "Location: "+location)
+		x.respond(fmt.Sprint(status, " ", http.StatusText(status)), "Location: "+location)
 	})
 }
 

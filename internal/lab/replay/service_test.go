@@ -79,7 +79,7 @@ type script struct {
 	do       func(*exchange)
 	atAccept bool       // to a new connection at once, before anything has arrived
 	op       *operation // the operation and
-	ref      string     // the call that arrive next, for answers that do not wait for them
+	ref      string     // the call that arrive next, for responses that do not wait for them
 }
 
 // peer is one connection.
@@ -91,7 +91,7 @@ type peer struct {
 	idle   bool // waiting for a request; guarded by the service
 }
 
-// serve starts a service that answers as the interface promises. With a config
+// serve starts a service that responds as the API promises. With a config
 // it speaks TLS.
 func serve(t *testing.T, config *tls.Config, http2 func(*exchange)) *service {
 	t.Helper()
@@ -324,13 +324,13 @@ func (x *exchange) execute() { x.note(x.ref(), func(e *entry) { e.executions++ }
 func (x *exchange) serve() {
 	if x.receive() {
 		x.execute()
-		x.answer("200 OK")
+		x.respond("200 OK")
 	}
 }
 
-// answer writes an answer, whose body is that of a success if its status is, and
+// respond writes a response, whose body is that of a success if its status is, and
 // closes the connection if the client or the header asks for that.
-func (x *exchange) answer(status string, header ...string) {
+func (x *exchange) respond(status string, header ...string) {
 	body := fmt.Sprintf(`{"code":%s,"msg":"no","data":null}`, status[:3])
 	if status[:3] == "200" {
 		body = x.op().success(x.ref())
@@ -370,7 +370,7 @@ func (p *peer) reset() {
 	_ = p.tcp.Close()
 }
 
-// leave closes the service's side. What the client still sends is not answered
+// leave closes the service's side. What the client still sends is not met
 // with a reset, so that a request crosses with the end of its connection.
 func (p *peer) leave() { _ = p.tcp.CloseWrite() }
 

@@ -35,7 +35,7 @@ func main() {
 		base     = flags.String("base", "", "base `URL` of the service")
 		size     = flags.Int64("bytes", 0, "how many bytes are uploaded")
 		pages    = flags.Int("pages", 1, "how many pages of cards there are")
-		latency  = flags.Duration("latency", 0, "how long the service takes for an answer")
+		latency  = flags.Duration("latency", 0, "how long the service takes for a response")
 		prefetch = flags.Int("prefetch", 0, "how many pages are fetched ahead")
 	)
 	if len(os.Args) < 2 {
@@ -150,12 +150,12 @@ func service(pages int, latency time.Duration) http.Handler {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return // the client is gone
 		}
-		answer(w, []byte(`{"code":200,"msg":"Uploaded","data":{"attachment_key":"a-1"}}`))
+		respond(w, []byte(`{"code":200,"msg":"Uploaded","data":{"attachment_key":"a-1"}}`))
 	})
 	return mux
 }
 
-// pagesOf answers with the page that is asked for, when latency has passed since
+// pagesOf responds with the page that is asked for, when latency has passed since
 // the request came. The pages are made beforehand: making one takes time too.
 func pagesOf(pages int, latency time.Duration) http.HandlerFunc {
 	bodies := make([][]byte, pages)
@@ -172,13 +172,13 @@ func pagesOf(pages int, latency time.Duration) http.HandlerFunc {
 		}
 		select {
 		case <-due.C:
-			answer(w, bodies[number-1])
+			respond(w, bodies[number-1])
 		case <-r.Context().Done():
 		}
 	}
 }
 
-func answer(w http.ResponseWriter, body []byte) {
+func respond(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // whoever does not listen is gone
 }

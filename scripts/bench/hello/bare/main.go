@@ -32,12 +32,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	var reply struct {
+	var response struct {
 		Data int64 `json:"data"`
 	}
-	if err := json.Unmarshal(body, &reply); err != nil {
+	if err := json.Unmarshal(body, &response); err != nil {
 		return err
 	}
-	fmt.Println(reply.Data)
+	fmt.Println(response.Data)
 	return nil
 }
