@@ -98,7 +98,7 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 }
 
 // buckets are the bounds of the histogram in seconds: the ones that OpenTelemetry
-// recommends for HTTP, and those of a call with repeats and of an upload.
+// recommends for HTTP, and those of a call with retries and of an upload.
 var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 300}
 
 // NewObserver returns an observer for [cardwire.WithObserver].

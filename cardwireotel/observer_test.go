@@ -162,7 +162,7 @@ event cardwire.attempt
 	assert.Equal(t, map[string]uint64{"CreateTransfer success": 1}, told.durations())
 }
 
-func TestRepeatsAreEventsOfOneSpan(t *testing.T) {
+func TestRetriesAreEventsOfOneSpan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, told := watched(t, responses("", "503 busy", `200 {"code":200,"msg":"success","data":7}`),

@@ -443,8 +443,8 @@ func nextDigit(s string) string {
 // accepted are the changes that nobody notices, and why that is right.
 var accepted = func() map[string]string {
 	reasons := map[string]string{
-		"UploadImage: Content-Type of the part file is left out": "the interface gives the part no type",
-		"UploadImage: filename of the part file is misspelt":     "the interface gives the file no name",
+		"UploadImage: Content-Type of the part file is left out": "the API gives the part no type",
+		"UploadImage: filename of the part file is misspelt":     "the API gives the file no name",
 	}
 	for _, name := range []string{
 		"transferType", "payoutMethod", "senderBeneficiaryRelationship", "senderSourceOfFund", "purposeOfRemittance",
@@ -453,7 +453,7 @@ var accepted = func() map[string]string {
 		"receiverNativeFirstName", "receiverNativeLastName", "receiverIdType", "receiverIdNumber", "receiverMobileNumber",
 		"receiverBankAccountNumber",
 	} {
-		reasons["CreateTransfer: the field "+name+" is left out"] = "which fields are required is not shown"
+		reasons["CreateTransfer: the field "+name+" is left out"] = "which fields are required is undocumented"
 	}
 	return reasons
 }()
@@ -461,7 +461,7 @@ var accepted = func() map[string]string {
 // noticed are the changes that the service does not refuse, but responds to with something else.
 var noticed = func() map[string]string {
 	reasons := map[string]string{
-		"FreezeCard: the field clientTransactionId is left out":              "whether it is required is not shown",
+		"FreezeCard: the field clientTransactionId is left out":              "whether it is required is undocumented",
 		"ListBINsUnderMaintenance: the path segment maintenance is left out": "what remains is another operation",
 	}
 	for _, name := range []string{
@@ -602,7 +602,7 @@ func bodyMutants(t *testing.T, l letter, add func(kind, what string, change func
 	case "multipart/form-data":
 		partMutants(t, l, params["boundary"], add)
 	default:
-		require.Fail(t, "the interface has no such content type", media)
+		require.Fail(t, "the API has no such content type", media)
 	}
 }
 

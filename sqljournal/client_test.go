@@ -63,7 +63,7 @@ func TestAnOrderThatWasNotExecutedIsSentAfterItIsResolved(t *testing.T) {
 }
 
 // A service that responds to a retry as it did to the first may be asked again.
-func TestAServiceThatDeduplicatesDecidesARepeat(t *testing.T) {
+func TestAServiceThatDeduplicatesResolvesARetry(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, _ := openNew(t, at)
 		server := cardwiretest.NewServer(t, cardwiretest.WithDeduplication())
@@ -83,7 +83,7 @@ func TestAServiceThatDeduplicatesDecidesARepeat(t *testing.T) {
 }
 
 // What Begin does not record first is not sent.
-func TestWithoutWithRepeatsNothingIsRepeated(t *testing.T) {
+func TestWithoutWithRepeatsNothingIsRetried(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		openNew(t, at)
 		server := cardwiretest.NewServer(t, cardwiretest.WithDeduplication())

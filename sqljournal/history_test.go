@@ -138,7 +138,7 @@ func TestWhatIsUnknownIsNotClosed(t *testing.T) {
 		_, journal := open(t, at, sqljournal.WithRepeats())
 		i := until("M-1", 0)
 		require.NoError(t, journal.Begin(t.Context(), i))
-		require.Equal(t, "may be repeated", word(journal.Begin(t.Context(), i)))
+		require.Equal(t, "may be retried", word(journal.Begin(t.Context(), i)))
 		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}))
 		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown, Final: true}))
 		assert.False(t, lookup(t, journal, "M-1").Closed)
@@ -172,7 +172,7 @@ func TestVoid(t *testing.T) {
 					}
 				}
 				voided := journal.Void(t.Context(), transfer, "M-1", "Ada", "cancelled")
-				if got := word(voided); got != "may be repeated" {
+				if got := word(voided); got != "may be retried" {
 					assert.Equal(t, tc.void, got)
 				} else {
 					assert.Equal(t, tc.void, "taken, unknown")
@@ -291,7 +291,7 @@ func TestAnEndIsTheEndOfSending(t *testing.T) {
 
 		require.NoError(t, journal.Begin(t.Context(), i))
 		retry := until("M-1", time.Minute)
-		require.Equal(t, "may be repeated", word(journal.Begin(t.Context(), retry)))
+		require.Equal(t, "may be retried", word(journal.Begin(t.Context(), retry)))
 		require.NoError(t, journal.End(t.Context(), retry, cardwire.IntentResult{}))
 		assert.WithinDuration(t, time.Now().Add(time.Hour), lookup(t, journal, "M-1").SendBy, time.Minute, "the first may still send")
 		require.ErrorContains(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1"), notSent), "may still send")
@@ -414,7 +414,7 @@ func TestTheHistoryOfSeveralTries(t *testing.T) {
 		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}))
 		require.NoError(t, journal.Begin(t.Context(), i))
 		require.NoError(t, journal.End(t.Context(), i, cardwire.IntentResult{}))
-		require.Equal(t, "may be repeated", word(journal.Begin(t.Context(), i)))
+		require.Equal(t, "may be retried", word(journal.Begin(t.Context(), i)))
 		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1"), sqljournal.Resolution{Outcome: cardwire.OutcomeRefused, By: "Ada"}))
 		assert.Equal(t, []string{"begun: unknown", "ended: refused", "begun: unknown", "ended: unknown", "retried: unknown", "resolved: refused, Ada, "},
 			events(t, journal, "M-1"))

@@ -40,7 +40,7 @@ func word(err error) string {
 	case err == nil:
 		return "ok"
 	case bare && errors.As(err, &taken) && taken.Outcome == cardwire.OutcomeUnknown:
-		return "may be repeated"
+		return "may be retried"
 	case errors.Is(err, cardwire.ErrOtherBody) && errors.Is(err, cardwire.ErrDuplicateIntent) && errors.As(err, &taken):
 		return "other body, " + taken.Outcome.String()
 	case errors.As(err, &taken):
@@ -151,7 +151,7 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"begun again, the first says refused late": {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"A ends refused", "ok"}, {"A begins", unknown}}, "open 2 true"},
 
 		"another body while open":      {steps{{"A begins", "ok"}, {"B begins other", "other body, unknown"}}, "open 1 false"},
-		"another body while undecided": {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body, unknown"}}, "unknown 1 true"},
+		"another body while unknown":   {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"A begins other", "other body, unknown"}}, "unknown 1 true"},
 		"another body when executed":   {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"A begins other", "other body, executed"}}, "executed 1 true"},
 		"another body when refused":    {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"A begins other", "other body"}, {"A begins", "ok"}}, "open 2 false"},
 		"another body when not sent":   {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"B begins other", "other body"}}, "not_sent 1 true"},
@@ -162,8 +162,8 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 
 		"open resolved to executed":       {steps{{"A begins", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
 		"open resolved to refused":        {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"B begins", "ok"}}, "open 2 false"},
-		"undecided resolved to executed":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
-		"undecided resolved to not sent":  {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve notsent", "ok"}, {"A begins", "ok"}}, "open 2 false"},
+		"unknown resolved to executed":    {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
+		"unknown resolved to not sent":    {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"resolve notsent", "ok"}, {"A begins", "ok"}}, "open 2 false"},
 		"resolved, another body":          {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"B begins other", "other body"}}, "refused 1 true"},
 		"resolved, then executed":         {steps{{"A begins", "ok"}, {"resolve refused", "ok"}, {"A ends executed X-1", "ok"}, {"B begins", executed}}, "executed 1 true X-1"},
 		"resolved, then unknown":          {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"A ends unknown", "ok"}, {"B begins", unknown}}, "unknown 1 true"},
@@ -173,11 +173,11 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 		"not sent cannot be resolved":     {steps{{"A begins", "ok"}, {"A ends notsent", "ok"}, {"resolve notsent", "decided"}}, "not_sent 1 true"},
 		"resolved cannot be so once more": {steps{{"A begins", "ok"}, {"resolve notsent", "ok"}, {"resolve refused", "decided"}}, "not_sent 1 true"},
 
-		"an answer about open":             {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"answer executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
-		"an answer about undecided":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"answer refused", "ok"}, {"A begins", "ok"}}, "open 2 false"},
-		"an answer about open, then ended": {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"A ends unknown", "ok"}, {"answer notsent", "ok"}}, "not_sent 1 true"},
-		"an answer about what was decided": {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"A ends executed", "ok"}, {"answer notsent", "decided"}}, "executed 1 true"},
-		"an answer as another was":         {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"resolve notsent", "ok"}, {"answer notsent", "decided"}}, "not_sent 1 true"},
+		"an answer about open":              {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"answer executed", "ok"}, {"A begins", executed}}, "executed 1 true"},
+		"an answer about unknown":           {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"answer refused", "ok"}, {"A begins", "ok"}}, "open 2 false"},
+		"an answer about open, then ended":  {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"A ends unknown", "ok"}, {"answer notsent", "ok"}}, "not_sent 1 true"},
+		"an answer about what was resolved": {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"A ends executed", "ok"}, {"answer notsent", "decided"}}, "executed 1 true"},
+		"an answer as another was":          {steps{{"A begins", "ok"}, {"B lists", "ok"}, {"resolve notsent", "ok"}, {"answer notsent", "decided"}}, "not_sent 1 true"},
 		"an old answer about one under way": {
 			steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B lists", "ok"}, {"resolve refused", "ok"}, {"A begins", "ok"},
 				{"answer refused", "decided"}, {"B begins", unknown}}, "open 2 false"},
@@ -217,20 +217,20 @@ func tell(t *testing.T, steps steps, row string, opts ...sqljournal.Option) {
 	})
 }
 
-// As under Profile.ServerDeduplicates. A repeat is on record before it is sent, so
-// that from then on no refusal decides, whether or not the repeat has an end.
-func TestTheLifeOfARepeatedIntent(t *testing.T) {
+// As under Profile.ServerDeduplicates. A retry is on record before it is sent, so
+// that from then on no refusal resolves it, whether or not the retry has an end.
+func TestTheLifeOfARetriedIntent(t *testing.T) {
 	t.Parallel()
-	const again, executed = "may be repeated", "taken, executed"
+	const again, executed = "may be retried", "taken, executed"
 	for name, tc := range map[string]struct {
 		steps steps
 		row   string
 	}{
-		"of undecided, executed":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A begins", executed}}, "executed 2 true X-3"},
-		"of undecided, unknown":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends unknown", "ok"}}, "unknown 2 true"},
-		"of undecided, refused":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends refused", "ok"}, {"B begins", again}}, "unknown 3 false"},
-		"of undecided, not sent":       {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", again}, {"a ends notsent", "ok"}}, "unknown 2 true"},
-		"of undecided, crashed":        {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}}, "unknown 2 false"},
+		"of unknown, executed":         {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A begins", executed}}, "executed 2 true X-3"},
+		"of unknown, unknown":          {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends unknown", "ok"}}, "unknown 2 true"},
+		"of unknown, refused":          {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}, {"B ends refused", "ok"}, {"B begins", again}}, "unknown 3 false"},
+		"of unknown, not sent":         {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"a begins", again}, {"a ends notsent", "ok"}}, "unknown 2 true"},
+		"of unknown, crashed":          {steps{{"A begins", "ok"}, {"A ends unknown", "ok"}, {"B begins", again}}, "unknown 2 false"},
 		"the first identifier stays":   {steps{{"A begins", "ok"}, {"A ends unknown X-1", "ok"}, {"a begins", again}, {"a ends executed X-2", "ok"}}, "executed 2 true X-1"},
 		"of open, executed":            {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends executed X-3", "ok"}, {"A ends refused", "ok"}}, "executed 2 true X-3"},
 		"of open, refused":             {steps{{"A begins", "ok"}, {"B begins", again}, {"B ends refused", "ok"}}, "unknown 2 true"},
@@ -239,7 +239,7 @@ func TestTheLifeOfARepeatedIntent(t *testing.T) {
 		"crashed, the first refused":   {steps{{"A begins", "ok"}, {"B begins", again}, {"A ends refused", "ok"}, {"A begins", again}}, "unknown 3 false"},
 		"crashed, the first not sent":  {steps{{"A begins", "ok"}, {"a begins", again}, {"A ends notsent", "ok"}}, "unknown 2 true"},
 		"of the same process, refused": {steps{{"A begins", "ok"}, {"a begins", again}, {"a ends refused", "ok"}, {"A ends refused", "ok"}}, "unknown 2 true"},
-		"of refused is no repeat":      {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends refused", "ok"}}, "refused 2 true"},
+		"of refused is no retry":       {steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends refused", "ok"}}, "refused 2 true"},
 		"alone, refused":               {steps{{"A begins", "ok"}, {"A ends refused", "ok"}}, "refused 1 true"},
 		"of another body":              {steps{{"A begins", "ok"}, {"B begins other", "other body, unknown"}, {"A ends refused", "ok"}}, "refused 1 true"},
 		"of executed":                  {steps{{"A begins", "ok"}, {"A ends executed", "ok"}, {"B begins", executed}}, "executed 1 true"},
@@ -255,8 +255,8 @@ func TestTheLifeOfARepeatedIntent(t *testing.T) {
 	}
 }
 
-// While a repeat may be under way, its intent is as young as the repeat.
-func TestARepeatIsNotTooOldForAnAnswer(t *testing.T) {
+// While a retry may be under way, its intent is as young as the retry.
+func TestARetryIsNotTooOldForAnAnswer(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		openNew(t, at)
@@ -266,7 +266,7 @@ func TestARepeatIsNotTooOldForAnAnswer(t *testing.T) {
 		date(t, db, at, "M-1", time.Now().Add(-time.Hour))
 		require.Equal(t, []string{"M-1"}, references(t, journal, time.Minute))
 		i.Time = time.Now()
-		require.Equal(t, "may be repeated", word(journal.Begin(t.Context(), i)))
+		require.Equal(t, "may be retried", word(journal.Begin(t.Context(), i)))
 		assert.Empty(t, references(t, journal, time.Minute))
 		all := list(t, journal, 0)
 		assert.True(t, all[0].Open, "no result was told since")
@@ -410,8 +410,8 @@ func forgetTries(t *testing.T, entries []sqljournal.Entry) {
 	}
 }
 
-// Of intents beside each other, an answer decides the one that was asked about.
-func TestAnAnswerDecidesOneOfSeveralIntents(t *testing.T) {
+// Of intents beside each other, an answer resolves the one that was asked about.
+func TestAnAnswerResolvesOneOfSeveralIntents(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)

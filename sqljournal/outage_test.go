@@ -292,7 +292,7 @@ func TestSeveralIntentsThatVanished(t *testing.T) {
 	})
 }
 
-func TestEndDoesNotRepeatWhatLasts(t *testing.T) {
+func TestEndDoesNotRetryWhatLasts(t *testing.T) {
 	t.Parallel()
 	executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}
 	t.Run("no table", func(t *testing.T) {

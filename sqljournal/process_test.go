@@ -329,7 +329,7 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 	service.settle(t)
 
 	states := statesOf(t, db, at.Table)
-	var undecided []string
+	var unresolved []string
 	byState := map[string]int{}
 	for _, reference := range numbered("P", orders) {
 		executions, state := service.Executions("CreateTransfer", reference), states[reference]
@@ -344,14 +344,14 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 			assert.Zero(t, executions, reference)
 		case "unknown":
 			assert.Equal(t, 1, told[reference]["unknown"], reference)
-			undecided = append(undecided, reference)
+			unresolved = append(unresolved, reference)
 		default:
 			assert.Fail(t, "all have ended", "%s is %q", reference, state)
 		}
 	}
 	listed := references(t, journal, 0)
 	slices.Sort(listed)
-	assert.Equal(t, undecided, listed)
+	assert.Equal(t, unresolved, listed)
 	t.Logf("told: %v; rows: %v; executions: %d", counts, byState, len(service.Ledger()))
 	for _, how := range []string{"strange", "notsent", "unrecorded"} {
 		assert.Zero(t, counts[how], how)
@@ -418,7 +418,7 @@ func killWorker(t *testing.T, service *guarded, w task, served, kept bool) (told
 }
 
 // checkTrace compares rows, ledger and what the worker told of its orders, has
-// them sent once more, and resolves what is undecided.
+// them sent once more, and resolves what is unresolved.
 func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *sqljournal.Journal,
 	orders []string, told map[string]string, counts map[string]int,
 ) {
@@ -426,7 +426,7 @@ func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *s
 	states := statesOf(t, db, at.Table)
 	require.Empty(t, references(t, journal, 0), "until their SendBy they may be in progress")
 	execute(t, db, "UPDATE "+at.Table+" SET send_by = begun_at WHERE state = 'open'") // time passes
-	undecided := references(t, journal, 0)
+	unresolved := references(t, journal, 0)
 	again, err := cardwire.New(service.url, cardwiretest.DefaultKey, cardwire.WithJournal(journal))
 	require.NoError(t, err)
 	var open []string
@@ -452,8 +452,8 @@ func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *s
 			require.Equal(t, "taken-executed", ending(err), reference)
 		}
 	}
-	slices.Sort(undecided)
-	require.Equal(t, open, undecided)
+	slices.Sort(unresolved)
+	require.Equal(t, open, unresolved)
 	for _, reference := range open {
 		resolve(t, service, journal, again, reference)
 	}

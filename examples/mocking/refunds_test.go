@@ -54,7 +54,7 @@ func (b *books) End(_ context.Context, r mocking.Refund, s mocking.State, servic
 	return nil
 }
 
-// The first way: a stub of the interface. It is the quickest, and asserts only
+// The first way: a stub of the API. It is the quickest, and asserts only
 // what the merchant's code does with a response, not that such a response exists.
 
 // stub returns what its fields contain. Those that a test does not set are not

@@ -50,7 +50,7 @@ func TestRealOnTheFake(t *testing.T) {
 	})
 }
 
-// What contradicts the interface without being drift is found by the suite.
+// What contradicts the API without being drift is found by the suite.
 func TestRealFinds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -83,7 +83,7 @@ func TestSeededWorld(t *testing.T) {
 	assert.Len(t, bins, 7)
 }
 
-// What the client asks for and the service refuses is in the interface's form too.
+// What the client asks for and the service refuses is in the API's form too.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := contract.NewService()

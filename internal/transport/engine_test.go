@@ -564,7 +564,7 @@ func TestServiceThatHangs(t *testing.T) {
 }
 
 func TestBodyThatStallsIsBounded(t *testing.T) {
-	// The default drains the body of a 503 before it repeats, for as long as that takes.
+	// The default drains the body of a 503 before it retries, for as long as that takes.
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
 			defer loopback.HangUp(conn)

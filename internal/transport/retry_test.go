@@ -18,7 +18,7 @@ import (
 )
 
 func TestStatusesThatAreRetried(t *testing.T) {
-	// go-retryablehttp repeats a POST five times on every one of 429 and 5xx.
+	// go-retryablehttp retries a POST five times on every one of 429 and 5xx.
 	for status, want := range map[int][3]int{ // tries of a Read, a Secret, a Write
 		200: {1, 1, 1}, 204: {1, 1, 1}, 302: {1, 1, 1}, 400: {1, 1, 1}, 401: {1, 1, 1}, 404: {1, 1, 1},
 		408: {3, 1, 1}, 409: {1, 1, 1}, 422: {1, 1, 1}, 425: {3, 1, 1}, 429: {3, 2, 1}, 499: {1, 1, 1},
@@ -105,7 +105,7 @@ func TestNoRetry(t *testing.T) {
 	}
 	s := scripted(response(503, ""))
 	New(Config{Doer: s.client()}).Do(t.Context(), get(t, service))
-	assert.Equal(t, 1, s.requests(), "the zero Policy repeats nothing")
+	assert.Equal(t, 1, s.requests(), "the zero Policy retries nothing")
 }
 
 func TestMoreRetriesAreForReadsOnly(t *testing.T) {
@@ -489,7 +489,7 @@ func TestBudgetComesBackWithFirstTrySuccesses(t *testing.T) {
 		down = false
 		tries(9)
 		down = true
-		assert.Equal(t, 5+1, tries(5), "nine successes pay for one repeat")
+		assert.Equal(t, 5+1, tries(5), "nine successes pay for one retry")
 		down = false
 		tries(1000)
 		assert.Zero(t, e.budget.spent.Load(), "and never for more than there was")
@@ -512,7 +512,7 @@ func TestWhatDoesNotRefillTheBudget(t *testing.T) {
 		e := New(Config{Doer: scripted(response(503, ""), response(200, "")).client(), Policy: policy})
 		e.budget.spent.Store(50)
 		e.Do(t.Context(), get(t, service))
-		assert.EqualValues(t, 55, e.budget.spent.Load(), "a success after a repeat brings nothing back")
+		assert.EqualValues(t, 55, e.budget.spent.Load(), "a success after a retry brings nothing back")
 	})
 }
 

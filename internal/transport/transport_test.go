@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// policy is the one most tests run under: two repeats, short waits.
+// policy is the one most tests run under: two retries, short waits.
 var policy = Policy{
 	MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,
 	MaxRetryAfter: 30 * time.Second, Attempt: 10 * time.Second,
@@ -843,7 +843,7 @@ func TestNothingOfAResponseIsLeftInItsBuffers(t *testing.T) {
 	}{
 		"a short one":            {strings.NewReader(canary), 16, 200},
 		"a refusal":              {strings.NewReader(canary), 16, 422},
-		"a repeated one":         {strings.NewReader(canary), 16, 503},
+		"one that is retried":    {strings.NewReader(canary), 16, 503},
 		"a long one, announced":  {strings.NewReader(strings.Repeat(canary, 9000)), 144000, 200},
 		"a long one, by the way": {strings.NewReader(strings.Repeat(canary, 9000)), -1, 200},
 		"byte by byte":           {iotest.OneByteReader(strings.NewReader(strings.Repeat(canary, 600))), -1, 200},

@@ -196,7 +196,7 @@ var mutants = []mutant{
 	defect("Retry-After cap off", in("transport.call.pause", never("MaxRetryAfter"))),
 	defect("Retry-After ignored", in("transport.call.pause", drop("wait = after"))),
 	defect("budget off", in("transport.call.pause", drop("budget"))),
-	defect("budget refilled by repeats", in("transport.call.again", drop("Tries"))),
+	defect("budget refilled by retries", in("transport.call.again", drop("Tries"))),
 	defect("budget refilled by failures", in("transport.call.again", drop("healthy"))),
 	defect("jitter removed", in("transport.Policy.delay", swap("1 + rand.N(_)", "_ + 0*rand.N(_)"))),
 	defect("wait that outlasts the call begun", in("transport.call.pause", drop("outlasts"))),

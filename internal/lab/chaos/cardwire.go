@@ -54,8 +54,8 @@ func (c *Cardwire) client(base string) (*cardwire.Client, error) {
 	return client, nil
 }
 
-// quickRetries makes the waits between repeats short, so that even a hurried call
-// repeats whatever the client thinks may be repeated.
+// quickRetries makes the waits between retries short, so that even a hurried call
+// retries whatever the client thinks may be retried.
 func quickRetries() cardwire.Option {
 	policy := cardwire.DefaultRetryPolicy()
 	policy.MinDelay, policy.MaxDelay = time.Millisecond, 10*time.Millisecond

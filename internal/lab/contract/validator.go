@@ -84,7 +84,7 @@ func (v *Validator) Check(ctx context.Context, e contract.Exchange) (operation s
 	return operation, nil
 }
 
-// bearer is the interface's authentication.
+// bearer is the API's authentication.
 func bearer(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	values := in.RequestValidationInput.Request.Header["Authorization"]
 	if len(values) != 1 {

@@ -17,7 +17,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/lab/contract"
 )
 
-// operations are the twelve of the interface, as the document names them.
+// operations are the twelve of the API, as the document names them.
 var operations = []string{
 	"AdjustOperation", "CardCapacity", "CreateTransfer", "FreezeCard", "GetCard", "GetCardSecrets", "ListBINs",
 	"ListBINsUnderMaintenance", "ListCards", "ListRemittanceCurrencies", "ListRemittanceStates", "UploadImage",

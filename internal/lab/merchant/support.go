@@ -93,7 +93,7 @@ func (m *merchant) resolveJournal(ctx context.Context, late bool) error {
 	}
 	for _, e := range entries {
 		if err := m.resolve(ctx, e, found[e.Reference], late); err != nil && !errors.Is(err, sqljournal.ErrDecided) {
-			return err // what is decided was so by another process
+			return err // another process has resolved it already
 		}
 	}
 	return nil

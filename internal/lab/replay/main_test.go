@@ -79,7 +79,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// newClient repeats as by default, without the waits.
+// newClient retries as by default, without the waits.
 func newClient(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	policy := cardwire.DefaultRetryPolicy()

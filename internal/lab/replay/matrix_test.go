@@ -350,7 +350,7 @@ func (c *cell) want() want {
 }
 
 // resending carries requests as net/http does for a program that thinks they may
-// be repeated.
+// be retried.
 type resending struct{ http.RoundTripper }
 
 func (r resending) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// class is how an operation may be repeated.
+// class is how an operation may be retried.
 type class int
 
 const (
@@ -203,7 +203,7 @@ var operations = []operation{
 		},
 	},
 	{
-		// What has no body is what net/http repeats most readily.
+		// What has no body is what net/http retries most readily.
 		"Call that writes without a body", write, "/webhook", `{"ticket":"T-1"}`,
 		func(ctx context.Context, c *cardwire.Client, _ string, opts ...cardwire.CallOption) error {
 			_, err := cardwire.Call[ticket](ctx, c, cardwire.Request{

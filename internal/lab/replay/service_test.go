@@ -320,7 +320,7 @@ func (x *exchange) receive() bool {
 
 func (x *exchange) execute() { x.note(x.ref(), func(e *entry) { e.executions++ }) }
 
-// serve does what the interface promises.
+// serve does what the API promises.
 func (x *exchange) serve() {
 	if x.receive() {
 		x.execute()

@@ -20,7 +20,7 @@ import (
 // A service that deduplicates executes an order once. Where the first call ended
 // unknown, whatever the response to a second one is, or happens to it, says nothing
 // of the first, unless it is a success.
-func TestARepeatDecidesNothingUnlessItSucceeds(t *testing.T) {
+func TestARetryResolvesNothingUnlessItSucceeds(t *testing.T) {
 	referenced := []string{"CreateTransfer", "FreezeCard", "CancelOperation", "RetryOperation"}
 	unique := []string{"CreateTransfer", "FreezeCard"} // of others a journal says only that they were begun
 	for _, tc := range []struct {
@@ -48,10 +48,10 @@ func TestARepeatDecidesNothingUnlessItSucceeds(t *testing.T) {
 				}
 				for i := range s.kinds {
 					if k := &s.kinds[i]; len(k.fits(tc.ops)) > 0 && slices.Equal(k.verdicts, []Verdict{Unknown}) {
-						assert.True(t, met[k.Name], "no call of %s was repeated", k.Name)
+						assert.True(t, met[k.Name], "no call of %s was retried", k.Name)
 					}
 				}
-				t.Logf("%d kinds, %d repeats", len(met), len(unknown))
+				t.Logf("%d kinds, %d retries", len(met), len(unknown))
 				s.checkJournal(t, unknown)
 			})
 			t.Run("first a lost response, then a fault of each kind", func(t *testing.T) {
@@ -63,18 +63,18 @@ func TestARepeatDecidesNothingUnlessItSucceeds(t *testing.T) {
 
 				for _, c := range calls {
 					require.Equal(t, Unknown, verdictOf(c.err), "the first call, before %s", c.kind.Name)
-					assert.Contains(t, c.kind.ofRepeat(), verdictOf(c.errAgain), "%s, %s", c.kind.Name, c.order.Op)
+					assert.Contains(t, c.kind.ofRetry(), verdictOf(c.errAgain), "%s, %s", c.kind.Name, c.order.Op)
 					assert.Equal(t, 1, s.service.ledger.Executions(c.order), "%s, %s", c.kind.Name, c.order.Op)
 				}
-				t.Logf("%d kinds, %d repeats", len(s.kinds), len(calls))
+				t.Logf("%d kinds, %d retries", len(s.kinds), len(calls))
 				s.checkJournal(t, calls)
 			})
 		})
 	}
 }
 
-// Where the service is not said to deduplicate, the journal stops the repeat.
-func TestAJournalStopsTheRepeatOfAnUnknown(t *testing.T) {
+// Where the service is not said to deduplicate, the journal stops the retry.
+func TestAJournalStopsTheRetryOfAnUnknown(t *testing.T) {
 	for name, newStart := range map[string]bool{"the same client": false, "a client after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, true, newStart)
@@ -92,7 +92,7 @@ func TestAJournalStopsTheRepeatOfAnUnknown(t *testing.T) {
 					assert.Zero(t, s.service.ledger.Executions(c.order), "%s: nothing was sent", c.kind.Name)
 				}
 			}
-			t.Logf("%d repeats", len(unknown))
+			t.Logf("%d retries", len(unknown))
 			s.checkJournal(t, unknown)
 		})
 	}
@@ -122,9 +122,9 @@ func (c *pair) checkOrderly(t *testing.T, executions int) {
 	assert.Equal(t, cardwire.OutcomeUnknown, failure.Outcome, "%s, %s", c.kind.Name, c.order.Op)
 }
 
-// ofRepeat are the verdicts that are right of a repeat: that this one was
+// ofRetry are the verdicts that are right of a retry: that this one was
 // refused, or not sent, is not said.
-func (k *Kind) ofRepeat() []Verdict {
+func (k *Kind) ofRetry() []Verdict {
 	verdicts := []Verdict{}
 	for _, v := range k.verdicts {
 		if v.undone() {
@@ -147,7 +147,7 @@ type stage struct {
 	clients  map[string]*cardwire.Client // by kind, those of the first calls
 }
 
-// orderlyKind is met by a repeat only: the order is executed unless it exists.
+// orderlyKind is met by a retry only: the order is executed unless it exists.
 const orderlyKind = "orderly"
 
 func newStage(t *testing.T, journal, newStart bool) *stage {
