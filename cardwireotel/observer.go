@@ -197,7 +197,7 @@ func drift(ctx context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
 }
 
 func journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
-	spanOf(ctx).AddEvent(EventJournalError) // the error's text is the journal's own, and may hold anything
+	spanOf(ctx).AddEvent(EventJournalError) // the journal chose the error's message, which may contain anything
 }
 
 // statusOf returns the status of the response, if there was one.

@@ -207,10 +207,10 @@ func (y *tally) log(t *testing.T) {
 
 // Responses
 
-// Every member of every response is misspelt, left out, and given another type and
+// Every field of every response is misspelt, left out, and given another type and
 // another value; the suite notices each time. Elements of a list count once, and
-// once more for each type that the same member has elsewhere.
-func TestMutationOfReplies(t *testing.T) {
+// once more for each type that the same field has elsewhere.
+func TestMutationOfResponses(t *testing.T) {
 	t.Parallel()
 	y := tryEach(t, func(t *testing.T, op string, exchanges []exchange, y *tally) {
 		t.Helper()
@@ -264,7 +264,7 @@ func responseMutants(t *testing.T, exchanges []exchange) (mutants []responseMuta
 
 // node is a JSON value.
 type node struct {
-	raw   string   // of a text, number, boolean or null
+	raw   string   // of a string, number, boolean or null
 	open  byte     // { or [ of an object or array, 0 of another
 	names []string // of an object
 	items []*node  // of an object or array
@@ -341,7 +341,7 @@ func (n *node) sort() string {
 	case n.open != 0:
 		return string(n.open)
 	case n.raw[0] == '"':
-		return "text"
+		return "string"
 	case n.raw == "null":
 		return "null"
 	case n.raw == "true" || n.raw == "false":
@@ -381,13 +381,13 @@ func (n *node) mutate(i int, tell func(kind, how string)) {
 	}
 }
 
-// jsonNumber is a text that is a number without its quotes.
+// jsonNumber is a string that is a number without its quotes.
 var jsonNumber = regexp.MustCompile(`^"(-?(0|[1-9]\d*)(\.\d+)?)"$`)
 
 // otherTypes are the value as something else, as alike as possible.
 func (n *node) otherTypes() []string {
 	switch n.sort() {
-	case "text":
+	case "string":
 		if m := jsonNumber.FindStringSubmatch(n.raw); m != nil {
 			return []string{m[1], "null"}
 		}
@@ -419,7 +419,7 @@ func (n *node) otherValue() string {
 			return map[string]string{"0": "1", "1": "0"}[n.raw]
 		}
 		return nextDigit(n.raw)
-	case "text":
+	case "string":
 		text := n.raw[:len(n.raw)-1]
 		switch {
 		case strings.Contains(text, "*") && strings.Trim(text, `"*/`) == "": // masked

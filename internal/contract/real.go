@@ -110,7 +110,7 @@ func maskedSecrets(ctx context.Context, c *cardwire.Client, listed *cardwire.Car
 	}
 	_, err = s.PAN.Ciphertext()
 	return demand(
-		condition{s.Number.IsMasked() && s.CVV.IsMasked() && s.Expiry.IsMasked(), "a member that should be masked is not"},
+		condition{s.Number.IsMasked() && s.CVV.IsMasked() && s.Expiry.IsMasked(), "a field that should be masked is not"},
 		condition{s.Number.Last4() == listed.Number.Last4(), "the number is another than in the list"},
 		condition{err == nil, "pan is not base64"},
 	)

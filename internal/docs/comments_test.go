@@ -249,7 +249,7 @@ func undocumented(file *ast.File) (missing []string) {
 						continue
 					}
 					check(s.Name.Name, s.Name.Name, s.Doc, d.Doc)
-					missing = append(missing, undocumentedMembers(s)...)
+					missing = append(missing, undocumentedFields(s)...)
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
 						if name.IsExported() && (group == nil || d.Tok != token.CONST || s.Comment == nil) {
@@ -263,8 +263,8 @@ func undocumented(file *ast.File) (missing []string) {
 	return missing
 }
 
-// undocumentedMembers looks at fields and at the methods of interfaces.
-func undocumentedMembers(s *ast.TypeSpec) (missing []string) {
+// undocumentedFields looks at fields and at the methods of interfaces.
+func undocumentedFields(s *ast.TypeSpec) (missing []string) {
 	var fields *ast.FieldList
 	switch t := s.Type.(type) {
 	case *ast.StructType:

@@ -210,9 +210,9 @@ func decoded(t *testing.T, text []byte) (v any) {
 // Fields of which not the very value is encoded: masks, what is any JSON and is
 // kept as it stands, and numbers of which only 0 is false.
 var (
-	sealedMembers = []string{"card_no", "cvv", "pan"}
-	rawMembers    = []string{"auth_fee_config", "refund_fee_config", "reversal_fee_config", "cashback_fee_config"}
-	flagMembers   = []string{"avs", "3ds", "physical", "apple_pay", "google_wallet", "is_card_count_limited"}
+	sealedFields = []string{"card_no", "cvv", "pan"}
+	rawFields    = []string{"auth_fee_config", "refund_fee_config", "reversal_fee_config", "cashback_fee_config"}
+	flagFields   = []string{"avs", "3ds", "physical", "apple_pay", "google_wallet", "is_card_count_limited"}
 )
 
 // requireSameValues compares what is under name in JSON that was decoded, in,
@@ -220,7 +220,7 @@ var (
 // kind was tolerated, which is not for encoding/json to judge.
 func requireSameValues(t *testing.T, name string, in, out any) {
 	t.Helper()
-	if slices.Contains(rawMembers, name) && in != nil {
+	if slices.Contains(rawFields, name) && in != nil {
 		if list, ok := in.([]any); !ok || len(list) > 0 {
 			require.Equal(t, in, out, name)
 		}
@@ -264,7 +264,7 @@ var absentDate = regexp.MustCompile(`^0000-00-00( 00:00:00)?$`)
 func requireSameText(t *testing.T, name, in, out string) {
 	t.Helper()
 	switch {
-	case slices.Contains(sealedMembers, name):
+	case slices.Contains(sealedFields, name):
 		require.True(t, out == in && !strings.ContainsAny(in, "0123456789") || strings.Contains(out, "*"), name)
 	case name == "expire_date" && in == "":
 		require.Equal(t, "**/****", out)
@@ -286,7 +286,7 @@ func requireSameNumber(t *testing.T, name, in, out string) {
 	require.True(t, ok, name)
 	got, ok := new(big.Rat).SetString(out)
 	require.True(t, ok, name)
-	if slices.Contains(flagMembers, name) {
+	if slices.Contains(flagFields, name) {
 		require.Equal(t, want.Sign() != 0, got.Cmp(big.NewRat(1, 1)) == 0, name)
 		return
 	}

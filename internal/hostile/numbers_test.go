@@ -142,9 +142,9 @@ func TestAmountsAreExactOrRefused(t *testing.T) {
 
 // amountRead makes the service respond with a card that differs in one field, and
 // returns what that was read as.
-func amountRead(t *testing.T, old, member string, of func(*cardwire.Card) decimal.Decimal) string {
+func amountRead(t *testing.T, old, field string, of func(*cardwire.Card) decimal.Decimal) string {
 	t.Helper()
-	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-1", wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, old, member)))
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-1", wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, old, field)))
 	card, err := c.GetCard(t.Context(), "card-1")
 	if err == nil {
 		return exactText(of(card))

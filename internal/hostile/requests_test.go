@@ -605,9 +605,9 @@ func transfers(further ...string) string {
 // them.
 func transferInputs() (list []input) {
 	for _, f := range []struct {
-		field, member string
-		refuses       class
-		benign        string
+		field, name string
+		refuses     class
+		benign      string
 	}{
 		{"MerchantOrderNo", "merchantOrderNo", references, ""},
 		{"PayoutCurrency", "payoutCurrency", all, "PHP"},
@@ -635,7 +635,7 @@ func transferInputs() (list []input) {
 	} {
 		in := input{
 			name: "TransferParams." + f.field, refuses: f.refuses, benign: f.benign, without: transfers(),
-			sent: func(text string) string { return transfers(f.member, text) },
+			sent: func(text string) string { return transfers(f.name, text) },
 			call: transferring(func(p *cardwire.TransferParams, text string) {
 				reflect.ValueOf(p).Elem().FieldByName(f.field).SetString(text)
 			}),

@@ -112,13 +112,13 @@ func TestMemoryIsADoerToo(t *testing.T) {
 	assert.EqualValues(t, 250, n)
 }
 
-func TestCapacityIsTheSmallestReply(t *testing.T) {
+func TestCapacityIsTheSmallestResponse(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, `{"code":200,"msg":"success","data":250}`, string(Capacity()))
 }
 
-// A baseline that leaves members out would be slower to beat than it looks.
-func TestPlainTypesHoldEveryMember(t *testing.T) {
+// A baseline that leaves fields out would be slower to beat than it looks.
+func TestPlainTypesHaveEveryField(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		body []byte
@@ -138,7 +138,7 @@ func TestPlainTypesHoldEveryMember(t *testing.T) {
 	}
 }
 
-func TestPlainDecodersTakeTheirOwnReplyOnly(t *testing.T) {
+func TestPlainDecodersTakeTheirOwnResponseOnly(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		decode func([]byte) error

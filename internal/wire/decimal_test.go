@@ -272,7 +272,7 @@ func TestMoneyDoesNotHeedTheVariablesOfItsPackage(t *testing.T) {
 		plainly(t, read(t, `12e2`, func(c *wire.Codec) { c.DecimalNumber(&d) }))
 		assert.Equal(t, "12e2", exactly(d))
 		one := sample{MoneyText: decimal.New(1200, -2), MoneyNumber: decimal.New(12, 2)}
-		text, _ := wire.Marshal(&one, sampleMembers)
+		text, _ := wire.Marshal(&one, sampleFields)
 		assert.Contains(t, string(text), `"money_text":"12.00","money_number":1200,`)
 	}
 }

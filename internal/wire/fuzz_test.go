@@ -26,7 +26,7 @@ func addTexts(f *testing.F) {
 		`{"code":200,"msg":"success","data":{"total":2,"data":[{"id":"c1","available":"12.340","pending":0.5}]}}`,
 		`{"a":[1,-0,1.50,2e5,3E-7,true,false,null,"\u00e9\/\ud83d\ude00"],"b":{"c":{}}}`,
 		`{"a":1,"\u0061":2}`, `{"":0,"":0}`, `[[[[]]]]`, nested("[", "", "]", 64), nested("[", "", "]", 65),
-		`{` + memberList(18, plainName) + `,"n16":1}`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"a\nb\"", "\ufeff{}", `01`, `1.`, `-`,
+		`{` + fieldList(18, plainName) + `,"n16":1}`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"a\nb\"", "\ufeff{}", `01`, `1.`, `-`,
 		`[1,]`, `{"a":1,}`, `{"a" 1}`, `tru`, `nullx`, "", " ", "\x00", `"\u12"`, `"\`, `[1 2]`, `{} {}`,
 	} {
 		f.Add([]byte(text))
@@ -56,7 +56,7 @@ func FuzzSkip(f *testing.F) {
 		if jsonsuite.Strict(text, 63) {
 			var p pair
 			require.True(t, accepted(object, readPair(&p)), "an unknown field")
-			require.True(t, accepted(around(`{"other":`, text, `}`), readPair(&p)), "a known member")
+			require.True(t, accepted(around(`{"other":`, text, `}`), readPair(&p)), "a known field")
 			require.Equal(t, strings.Trim(string(text), " \t\r\n"), p.Other)
 		}
 	})
@@ -189,7 +189,7 @@ type mirror struct {
 	List   []mirror     `json:"list"`
 }
 
-// thing has a member of each kind, itself included.
+// thing has a field of each kind, itself included.
 type thing struct {
 	Text, Null, ID string
 	Int, Count     int
@@ -201,7 +201,7 @@ type thing struct {
 	List           []thing
 }
 
-func thingMembers() []wire.FieldOf[thing] {
+func thingFields() []wire.FieldOf[thing] {
 	return []wire.FieldOf[thing]{
 		{Name: "text", Value: func(c *wire.Codec, v *thing) { c.String(&v.Text) }},
 		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.NullString(&v.Null) }},
@@ -216,9 +216,9 @@ func thingMembers() []wire.FieldOf[thing] {
 		{Name: "figure", Value: func(c *wire.Codec, v *thing) { c.DecimalNumber(&v.Figure) }},
 		{Name: "inner", Value: func(c *wire.Codec, v *thing) {
 			v.Inner = new(thing)
-			wire.Object(c, v.Inner, thingMembers(), wire.Lenient)
+			wire.Object(c, v.Inner, thingFields(), wire.Lenient)
 		}},
-		{Name: "list", Value: func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingMembers(), wire.Lenient) }},
+		{Name: "list", Value: func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingFields(), wire.Lenient) }},
 	}
 }
 

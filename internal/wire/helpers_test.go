@@ -55,14 +55,14 @@ func exactly(d decimal.Decimal) string {
 	return fmt.Sprintf("%se%d", d.Coefficient(), d.Exponent())
 }
 
-// pair is an object with one text and any other value.
+// pair is an object with one string and any other value.
 type pair struct{ Text, Other string }
 
-var pairMembers = []wire.FieldOf[pair]{
+var pairFields = []wire.FieldOf[pair]{
 	{Name: "text", Value: func(c *wire.Codec, p *pair) { c.String(&p.Text) }},
 	{Name: "other", Value: func(c *wire.Codec, p *pair) { p.Other = string(c.Span()) }},
 }
 
 func readPair(p *pair) func(*wire.Codec) {
-	return func(c *wire.Codec) { wire.Object(c, p, pairMembers, wire.Whole) }
+	return func(c *wire.Codec) { wire.Object(c, p, pairFields, wire.Whole) }
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // repeatedNames are the two texts that every parser must accept by the suite's
-// will, and that repeat a member name, which is refused here.
+// will, and that repeat a field name, which is refused here.
 var repeatedNames = []string{"y_object_duplicated_key", "y_object_duplicated_key_and_value"}
 
 // freeTexts are the texts that a parser may accept or refuse, or that parsers
@@ -66,9 +66,9 @@ func TestJSONTestSuite(t *testing.T) {
 			assert.Equal(t, want, ok, "read")
 			assert.Equal(t, want, accepted(f.Text, skip), "skipped")
 			assert.Equal(t, want, accepted(around(`[0,`, f.Text, `,0]`), skip), "an element")
-			assert.Equal(t, want, accepted(around(`{"x":`, f.Text, `}`), skip), "a member's value")
+			assert.Equal(t, want, accepted(around(`{"x":`, f.Text, `}`), skip), "a field's value")
 			var p pair
-			assert.Equal(t, want, accepted(around(`{"other":`, f.Text, `,"text":"a"}`), readPair(&p)), "a known member's value")
+			assert.Equal(t, want, accepted(around(`{"other":`, f.Text, `,"text":"a"}`), readPair(&p)), "a known field's value")
 			if listed {
 				assert.Equal(t, free.value, shown(v))
 				assert.Equal(t, free.amount, only(f.Text, amount))

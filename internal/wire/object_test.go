@@ -23,7 +23,7 @@ type pet struct {
 	ID, Name, Race, Chip, Owner string
 }
 
-var petMembers = []wire.FieldOf[pet]{
+var petFields = []wire.FieldOf[pet]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, p *pet) { c.ID(&p.ID) }},
 	{Name: "name", Value: func(c *wire.Codec, p *pet) { c.String(&p.Name) }},
 	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.NullString(&p.Race) }},
@@ -38,7 +38,7 @@ func missing(paths ...string) (drifts []wire.Drift) {
 	return drifts
 }
 
-func TestMissingMembersByVariant(t *testing.T) {
+func TestMissingFieldsByVariant(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, text string
@@ -50,12 +50,12 @@ func TestMissingMembersByVariant(t *testing.T) {
 		{"list form, whole", `{"id":"1","name":"Rex","race":"pug","owner":"Eve"}`, listed, pet{"1", "Rex", "pug", "", "Eve"}, nil, ""},
 		{"single form, whole", `{"id":"1","name":"Rex","chip":"77","owner":"Eve"}`, single, pet{"1", "Rex", "", "77", "Eve"}, nil, ""},
 		{"in another order", `{"owner":"Eve","race":"pug","name":"Rex","id":"1"}`, listed, pet{"1", "Rex", "pug", "", "Eve"}, nil, ""},
-		{"a member of the other form is read", `{"id":"1","name":"Rex","race":"pug","chip":"77","owner":"Eve"}`, listed, pet{"1", "Rex", "pug", "77", "Eve"}, nil, ""},
+		{"a field of the other form is read", `{"id":"1","name":"Rex","race":"pug","chip":"77","owner":"Eve"}`, listed, pet{"1", "Rex", "pug", "77", "Eve"}, nil, ""},
 		{"list form, bare", `{"id":"1"}`, listed, pet{ID: "1"}, missing("name", "race", "owner"), ""},
 		{"single form, bare", `{"id":"1"}`, single, pet{ID: "1"}, missing("name", "chip", "owner"), ""},
 		{"another form, bare", `{"id":"1"}`, wire.Whole, pet{ID: "1"}, missing("name"), ""},
 		{"no form, bare", `{"id":"1"}`, wire.Lenient, pet{ID: "1"}, nil, ""},
-		{"an empty text is not missing", `{"id":"1","name":"","race":null,"owner":""}`, listed, pet{ID: "1"}, nil, ""},
+		{"an empty string is not missing", `{"id":"1","name":"","race":null,"owner":""}`, listed, pet{ID: "1"}, nil, ""},
 		{"required missing", `{"name":"Rex"}`, listed, pet{}, nil, "id is missing"},
 		{"required missing in no form", `{"name":"Rex"}`, wire.Lenient, pet{}, nil, "id is missing"},
 		{"required null", `{"id":null}`, listed, pet{}, nil, "id: expected a string"},
@@ -65,7 +65,7 @@ func TestMissingMembersByVariant(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var got pet
-			r := read(t, test.text, func(c *wire.Codec) { wire.Object(c, &got, petMembers, test.variant) })
+			r := read(t, test.text, func(c *wire.Codec) { wire.Object(c, &got, petFields, test.variant) })
 			assert.Equal(t, test.err, r.err)
 			assert.Equal(t, test.drifts, r.drifts)
 			if test.err == "" {
@@ -75,7 +75,7 @@ func TestMissingMembersByVariant(t *testing.T) {
 	}
 }
 
-func TestUnknownMembers(t *testing.T) {
+func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	unknown := func(path string) []wire.Drift { return []wire.Drift{{Path: path, Kind: "unknown field"}} }
 	for _, test := range []struct {
@@ -112,43 +112,43 @@ type box struct {
 	Map  map[string]pet
 }
 
-var boxMembers = []wire.FieldOf[box]{
-	{Name: "pet", Value: func(c *wire.Codec, b *box) { wire.Object(c, &b.Pet, petMembers, single) }},
-	{Name: "rows", Value: func(c *wire.Codec, b *box) { wire.Rows(c, &b.Rows, petMembers, listed) }},
-	{Name: "list", Value: func(c *wire.Codec, b *box) { wire.List(c, &b.List, petMembers) }},
+var boxFields = []wire.FieldOf[box]{
+	{Name: "pet", Value: func(c *wire.Codec, b *box) { wire.Object(c, &b.Pet, petFields, single) }},
+	{Name: "rows", Value: func(c *wire.Codec, b *box) { wire.Rows(c, &b.Rows, petFields, listed) }},
+	{Name: "list", Value: func(c *wire.Codec, b *box) { wire.List(c, &b.List, petFields) }},
 	{Name: "map", Value: func(c *wire.Codec, b *box) {
 		c.Map(func([]byte) {
 			var p pet
-			wire.Object(c, &p, petMembers, wire.Lenient)
+			wire.Object(c, &p, petFields, wire.Lenient)
 		})
 	}},
 }
 
 func readBox(b *box) func(*wire.Codec) {
-	return func(c *wire.Codec) { wire.Object(c, b, boxMembers, wire.Lenient) }
+	return func(c *wire.Codec) { wire.Object(c, b, boxFields, wire.Lenient) }
 }
 
-func TestPathsLeadToTheMember(t *testing.T) {
+func TestPathsLeadToTheField(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, text, err string
 		drifts          []wire.Drift
 	}{
 		{"the whole", `[]`, "expected an object", nil},
-		{"a member", `{"pet":1}`, "pet: expected an object", nil},
-		{"a member's member", `{"pet":{"id":"1","name":2}}`, "pet.name: expected a string", nil},
+		{"a field", `{"pet":1}`, "pet: expected an object", nil},
+		{"a field's field", `{"pet":{"id":"1","name":2}}`, "pet.name: expected a string", nil},
 		{"names with spaces around and escapes within", `{ "pet" : { "id" : "1" , "n\u0061me" : 2 } }`, "pet.name: expected a string", nil},
-		{"a required member of a member", `{"pet":{"name":"Rex","chip":"","owner":""}}`, "pet.id is missing", nil},
+		{"a required field of a field", `{"pet":{"name":"Rex","chip":"","owner":""}}`, "pet.id is missing", nil},
 		{"a row", `{"rows":[1]}`, "rows[]: expected an object", nil},
-		{"a row's member", `{"rows":[{"id":"1","name":"","race":"","owner":""},{"id":2.5}]}`, "rows[].id: expected a string", nil},
-		{"a row's required member", `{"rows":[{}]}`, "rows[].id is missing", nil},
+		{"a row's field", `{"rows":[{"id":"1","name":"","race":"","owner":""},{"id":2.5}]}`, "rows[].id: expected a string", nil},
+		{"a row's required field", `{"rows":[{}]}`, "rows[].id is missing", nil},
 		{"rows that are null", `{"rows":null}`, "rows: expected an array", nil},
 		{"rows that are an object", `{"rows":{}}`, "rows: expected an array", nil},
 		{"an element of a list", `{"list":[{"id":"1","name":""},{"name":""}]}`, "list[].id is missing", nil},
 		{"a list of another kind", `{"list":"a"}`, "list: expected an array", nil},
 		{"a value in a table, whose name is data", `{"map":{"QQ":{"id":1.5}}}`, "map.*.id: expected a string", nil},
 		{"after a nested value was left", `{"pet":{"id":"1","name":"","chip":"","owner":""},"list":1}`, "list: expected an array", nil},
-		{"an unknown name within a member and after it", `{"pet":{"id":"1","name":"","chip":"","owner":"","QQ":1},"QQ":1}`, "", []wire.Drift{
+		{"an unknown name within a field and after it", `{"pet":{"id":"1","name":"","chip":"","owner":"","QQ":1},"QQ":1}`, "", []wire.Drift{
 			{Path: "pet.*", Kind: "unknown field"}, {Path: "*", Kind: "unknown field"},
 		}},
 		{"an unknown name within rows and after them", `{"list":[{"id":"1","name":"","QQ":1},{"id":"1","name":"","QQ":1}],"QQ":1}`, "", []wire.Drift{
@@ -200,7 +200,7 @@ func TestRowsAndLists(t *testing.T) {
 	}
 }
 
-// Rows grow while they are read; the texts of the rows before must not be lost.
+// Rows grow while they are read; the strings of the rows before must not be lost.
 func TestRowsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	var b box
@@ -242,8 +242,8 @@ func TestTextsSurviveTheGrowthOfAListWithinAnElement(t *testing.T) {
 		Names []string
 		Last  string
 	}
-	members := []wire.FieldOf[owner]{
-		{Name: "pets", Value: func(c *wire.Codec, o *owner) { wire.List(c, &o.Pets, petMembers) }},
+	fields := []wire.FieldOf[owner]{
+		{Name: "pets", Value: func(c *wire.Codec, o *owner) { wire.List(c, &o.Pets, petFields) }},
 		{Name: "names", Value: func(c *wire.Codec, o *owner) { c.Strings(&o.Names) }},
 		{Name: "last", Value: func(c *wire.Codec, o *owner) { c.String(&o.Last) }},
 	}
@@ -258,7 +258,7 @@ func TestTextsSurviveTheGrowthOfAListWithinAnElement(t *testing.T) {
 	}
 	one := `{"pets":[` + strings.Join(pets, ",") + `],"names":[` + strings.Join(names, ",") + `],"last":"l"}`
 	var owners []owner
-	r := read(t, `[`+one+`,`+one+`]`, func(c *wire.Codec) { wire.Rows(c, &owners, members, wire.Whole) })
+	r := read(t, `[`+one+`,`+one+`]`, func(c *wire.Codec) { wire.Rows(c, &owners, fields, wire.Whole) })
 	require.Empty(t, r.err)
 	assert.Equal(t, []owner{want, want}, owners)
 }
@@ -329,7 +329,7 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 				var rows []pet
 				least := measure.LeastBytes(func() {
 					c := wire.NewReader(body, false)
-					wire.Rows(c, &rows, petMembers, listed)
+					wire.Rows(c, &rows, petFields, listed)
 					c.End()
 					require.Nil(t, c.Err())
 					c.Release()
@@ -359,8 +359,8 @@ func TestRoomForRowsThatBeginDifferently(t *testing.T) {
 	}
 }
 
-// All texts of an element stand in one string, one after the other.
-func TestTextsOfAnElementShareOneString(t *testing.T) {
+// All strings of an element are parts of one, one after the other.
+func TestStringsOfAnElementShareOne(t *testing.T) {
 	t.Parallel()
 	var b box
 	plainly(t, read(t, `{"rows":[{"id":"12","name":"\u0052ex","race":"pug","owner":"Eve"},{"id":"3","name":"Tom","race":"","owner":"Eve"}]}`, readBox(&b)))
@@ -373,13 +373,13 @@ func TestTextsOfAnElementShareOneString(t *testing.T) {
 	assert.Equal(t, at(second.Name)+3, at(second.Owner))
 }
 
-type strip struct{ Texts [40]string }
+type strip struct{ Strings [40]string }
 
 // Not parallel: other tests would allocate in between.
-func TestTextsOfAnElementCostOneAllocation(t *testing.T) {
-	members := make([]wire.FieldOf[strip], 40)
-	for i := range members {
-		members[i] = wire.FieldOf[strip]{Name: fmt.Sprintf("m%d", i), Value: func(c *wire.Codec, s *strip) { c.String(&s.Texts[i]) }}
+func TestStringsOfAnElementCostOneAllocation(t *testing.T) {
+	fields := make([]wire.FieldOf[strip], 40)
+	for i := range fields {
+		fields[i] = wire.FieldOf[strip]{Name: fmt.Sprintf("m%d", i), Value: func(c *wire.Codec, s *strip) { c.String(&s.Strings[i]) }}
 	}
 	allocations := func(n int) float64 {
 		list := make([]string, n)
@@ -390,14 +390,14 @@ func TestTextsOfAnElementCostOneAllocation(t *testing.T) {
 		var rows []strip
 		return testing.AllocsPerRun(200, func() {
 			c := wire.NewReader(body, false)
-			wire.Rows(c, &rows, members, wire.Lenient)
+			wire.Rows(c, &rows, fields, wire.Lenient)
 			c.End()
 			require.Nil(t, c.Err())
 			c.Release()
 		})
 	}
 	// A pool may drop a reader at any time, and under the race detector does;
-	// its buffers grow by doubling. One string a text would be 39 more.
+	// its buffers grow by doubling. One allocation a string would be 39 more.
 	assert.Less(t, allocations(40)-allocations(1), 15.0)
 }
 
@@ -417,17 +417,17 @@ func TestTheTextIsNotKept(t *testing.T) {
 
 func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
 	t.Parallel()
-	members := make([]wire.FieldOf[struct{}], 60)
+	fields := make([]wire.FieldOf[struct{}], 60)
 	var all []wire.Drift
-	for i := range members {
-		members[i] = wire.FieldOf[struct{}]{Name: fmt.Sprintf("m%02d", i), Value: func(*wire.Codec, *struct{}) {}}
+	for i := range fields {
+		fields[i] = wire.FieldOf[struct{}]{Name: fmt.Sprintf("m%02d", i), Value: func(*wire.Codec, *struct{}) {}}
 	}
 	for _, holder := range []string{"a", "b"} {
-		for i := range members {
+		for i := range fields {
 			all = append(all, wire.Drift{Path: fmt.Sprintf("%s.m%02d", holder, i), Kind: "missing field"})
 		}
 	}
-	empty := func(c *wire.Codec, v *struct{}) { wire.Object(c, v, members, wire.Whole) }
+	empty := func(c *wire.Codec, v *struct{}) { wire.Object(c, v, fields, wire.Whole) }
 	holder := []wire.FieldOf[struct{}]{{Name: "a", Value: empty}, {Name: "b", Value: empty}}
 	r := read(t, `[{"a":{},"b":{}},{"a":{},"b":{}}]`, func(c *wire.Codec) {
 		c.Each(func() {
@@ -442,7 +442,7 @@ func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
 	assert.Equal(t, all[:100], r.drifts)
 }
 
-func TestOneMemberMayDriftInTwoWays(t *testing.T) {
+func TestOneFieldMayDriftInTwoWays(t *testing.T) {
 	t.Parallel()
 	var list []string
 	r := read(t, `[1,null,2,null]`, func(c *wire.Codec) {
@@ -461,7 +461,7 @@ func TestDriftIsNotKeptWhereNobodyWatches(t *testing.T) {
 	var p pet
 	c := wire.NewReader([]byte(`{"id":7,"x":1}`), false)
 	defer c.Release()
-	wire.Object(c, &p, petMembers, listed)
+	wire.Object(c, &p, petFields, listed)
 	c.End()
 	require.Nil(t, c.Err())
 	assert.Equal(t, pet{ID: "7"}, p)
@@ -475,7 +475,7 @@ type letter struct {
 	data wire.Mark
 }
 
-var letterMembers = []wire.FieldOf[letter]{
+var letterFields = []wire.FieldOf[letter]{
 	{Name: "head", Value: func(c *wire.Codec, l *letter) { c.String(&l.Head) }},
 	{Name: "data", Value: func(c *wire.Codec, l *letter) { l.data = c.Mark(); c.Skip() }},
 }
@@ -495,11 +495,11 @@ func TestRewindReadsAgain(t *testing.T) {
 		},
 		{name: "errors have the path", text: `{"data":{"id":"1","name":true},"head":"h"}`, err: "data.name: expected a string"},
 		{
-			name: "many unknown members before and after", text: `{` + memberList(20, plainName) + `,"data":{"id":"1","name":"Rex"},"head":"h","x":1}`,
+			name: "many unknown fields before and after", text: `{` + fieldList(20, plainName) + `,"data":{"id":"1","name":"Rex"},"head":"h","x":1}`,
 			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown field"}},
 		},
 		{
-			name: "unknown members in data", text: `{"x":1,"data":{"id":"1","x":1,"name":"Rex"},"head":"h"}`,
+			name: "unknown fields in data", text: `{"x":1,"data":{"id":"1","x":1,"name":"Rex"},"head":"h"}`,
 			want: letter{Head: "h", Pet: pet{ID: "1", Name: "Rex"}}, drifts: []wire.Drift{{Path: "*", Kind: "unknown field"}, {Path: "data.*", Kind: "unknown field"}},
 		},
 	} {
@@ -508,11 +508,11 @@ func TestRewindReadsAgain(t *testing.T) {
 			var l letter
 			c := wire.NewReader([]byte(test.text), true)
 			defer c.Release()
-			wire.Object(c, &l, letterMembers, wire.Whole)
+			wire.Object(c, &l, letterFields, wire.Whole)
 			c.End()
 			require.Nil(t, c.Err())
 			c.Rewind(l.data)
-			wire.Object(c, &l.Pet, petMembers, wire.Whole)
+			wire.Object(c, &l.Pet, petFields, wire.Whole)
 			c.Flush()
 			if test.err != "" {
 				require.NotNil(t, c.Err())
@@ -533,11 +533,11 @@ type patient struct {
 	Pet                  pet
 }
 
-var patientMembers = []wire.FieldOf[patient]{
+var patientFields = []wire.FieldOf[patient]{
 	{Name: "before", Value: func(c *wire.Codec, p *patient) { c.String(&p.Before) }},
 	{Name: "data", Value: func(c *wire.Codec, p *patient) {
 		mark := c.Mark()
-		wire.Object(c, &p.Pet, petMembers, wire.Whole)
+		wire.Object(c, &p.Pet, petFields, wire.Whole)
 		if err := c.Err(); err != nil && !err.Malformed {
 			p.Wrong = err.Error()
 			c.Rewind(mark)
@@ -553,10 +553,10 @@ func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
 		name, text, err string
 		want            patient
 	}{
-		{"the texts before are kept", `{"before":"b","data":{"id":"1","name":7},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.name: expected a string"}},
+		{"the strings before are kept", `{"before":"b","data":{"id":"1","name":7},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.name: expected a string"}},
 		{"not even an object", `{"before":"b","data":[{"id":"1"}],"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data: expected an object"}},
 		{"deep within", `{"before":"b","data":{"x":[[{"y":1}]],"id":{"z":[1]}},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.id: expected a string"}},
-		{"the texts after are not handed out", `{"before":"b","data":{"id":"1","name":"Rex","chip":true},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.chip: expected a string"}},
+		{"the strings after are not handed out", `{"before":"b","data":{"id":"1","name":"Rex","chip":true},"after":"a"}`, "", patient{Before: "b", After: "a", Wrong: "data.chip: expected a string"}},
 		{"a name within and after", `{"data":{"z":1,"id":7.5},"z":1,"after":"a"}`, "", patient{After: "a", Wrong: "data.id: expected a string"}},
 		{"what follows must be sound", `{"data":{"id":7.5,"name":"a" "b"}}`, notStrict + "a comma or a closing bracket is missing", patient{}},
 		{"a name before and after", `{"x":1,"data":{"id":7.5},"x":1}`, notStrict + "a field name appears twice", patient{}},
@@ -567,7 +567,7 @@ func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var got patient
-			r := read(t, test.text, func(c *wire.Codec) { wire.Object(c, &got, patientMembers, wire.Lenient) })
+			r := read(t, test.text, func(c *wire.Codec) { wire.Object(c, &got, patientFields, wire.Lenient) })
 			assert.Equal(t, test.err, r.err)
 			if test.err == "" {
 				assert.Equal(t, test.want, got)
@@ -577,19 +577,19 @@ func TestRewindForgetsAnErrorAndNothingElse(t *testing.T) {
 }
 
 // A short text must not turn into a multiple of itself in memory, and an
-// ordinary one, whose elements have all their members, must not be refused.
+// ordinary one, whose elements have all their fields, must not be refused.
 func TestElementsMustBeWorthTheirMemory(t *testing.T) {
 	t.Parallel()
 	type large struct {
 		Name string
 		Room [1000]byte
 	}
-	members := []wire.FieldOf[large]{{Name: "n", Value: func(c *wire.Codec, v *large) { c.String(&v.Name) }}}
+	fields := []wire.FieldOf[large]{{Name: "n", Value: func(c *wire.Codec, v *large) { c.String(&v.Name) }}}
 	read := func(text string) *wire.Error {
 		c := wire.NewReader([]byte(text), false)
 		defer c.Release()
 		var list []large
-		wire.Rows(c, &list, members, wire.Whole)
+		wire.Rows(c, &list, fields, wire.Whole)
 		c.End()
 		return c.Err()
 	}

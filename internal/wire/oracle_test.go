@@ -25,12 +25,12 @@ import (
 
 // policy is one way in which this package is meant to differ. One text of it is
 // read into a thing by this package, and into a mirror by the other two. What
-// each reads is shown as in members; "": it refuses.
+// each reads is shown as in fields; "": it refuses.
 type policy struct {
 	name         string
 	text         string
 	ours, v1, v2 string
-	// when finds what the policy refuses and the others accept: a known member's
+	// when finds what the policy refuses and the others accept: a known field's
 	// value, in a text that is strict JSON. nil: it refuses nothing of this kind.
 	when func(name string, v any) bool
 }
@@ -39,8 +39,8 @@ var policies = []policy{
 	// Of any text.
 	{name: "nesting is at most 64 deep", text: `{"x":` + nested("[", "", "]", 64) + `}`, v1: "{}", v2: "{}"},
 	{name: "no name is repeated", text: `{"x":1,"\u0078":1}`, v1: "{}"},
-	{name: "half of a surrogate pair is no text", text: `{"text":"\udead"}`, v1: "{text:\ufffd}"},
-	{name: "text is valid UTF-8", text: "{\"text\":\"\xff\"}", v1: "{text:\ufffd}"},
+	{name: "half of a surrogate pair is no character", text: `{"text":"\udead"}`, v1: "{text:\ufffd}"},
+	{name: "a string is valid UTF-8", text: "{\"text\":\"\xff\"}", v1: "{text:\ufffd}"},
 	{name: "names in another letter case are others", text: `{"TEXT":"x"}`, ours: "{}", v1: "{text:x}", v2: "{}"},
 	{
 		name: "elements may not cost a multiple of their text", text: `{"list":[` + strings.Repeat("{},", 5000) + `{}]}`,
@@ -56,14 +56,14 @@ var policies = []policy{
 	{name: "an exponent is at least -30", text: `{"figure":1E-31}`, v1: "{figure:1E-31}", v2: "{figure:1E-31}"},
 	{name: "a number has at most 40 digits", text: `{"figure":` + nines(41) + `}`, v1: "{figure:" + nines(41) + "}", v2: "{figure:" + nines(41) + "}"},
 	{
-		name: "an amount in text is a plain decimal", text: `{"amount":"1e5"}`, v1: "{amount:1e5}", v2: "{amount:1e5}",
+		name: "an amount in a string is a plain decimal", text: `{"amount":"1e5"}`, v1: "{amount:1e5}", v2: "{amount:1e5}",
 		when: func(name string, v any) bool {
 			text, ok := v.(string)
 			return ok && (name == "amount" || name == "figure") && (!plainDecimal.MatchString(text) || !withinLimits(json.Number(text)))
 		},
 	},
 	{name: "an amount may be a number", text: `{"amount":1.50}`, ours: "{amount:1.50}"},
-	{name: "an integer may be text", text: `{"int":"-7"}`, ours: "{int:-7}"},
+	{name: "an integer may be a string", text: `{"int":"-7"}`, ours: "{int:-7}"},
 	{
 		name: "a count is not negative", text: `{"count":-1}`, v1: "{count:-1}", v2: "{count:-1}",
 		when: func(name string, v any) bool {
@@ -186,8 +186,8 @@ func excused(doc any) string {
 	return ""
 }
 
-// members shows the fields of a struct that are not zero, and of lists their length.
-func members(v any) string {
+// fields lists the fields of a struct that are not zero, and of lists their length.
+func fields(v any) string {
 	var b strings.Builder
 	s := reflect.ValueOf(v)
 	for i := range s.NumField() {
@@ -218,14 +218,14 @@ func TestPoliciesAreWhereTheStandardLibraryDiffers(t *testing.T) {
 			var ours string
 			var got thing
 			if accepted([]byte(p.text), readThing(&got)) {
-				ours = members(got)
+				ours = fields(got)
 			}
 			assert.Equal(t, p.ours, ours)
 
 			var v1 string
 			var reflected mirror
 			if json.Unmarshal([]byte(p.text), &reflected) == nil {
-				v1 = members(reflected)
+				v1 = fields(reflected)
 			}
 			assert.Equal(t, p.v1, v1)
 			if !oracleIsV2 {
@@ -234,7 +234,7 @@ func TestPoliciesAreWhereTheStandardLibraryDiffers(t *testing.T) {
 			var v2 string
 			var strictly mirror
 			if oracleInto([]byte(p.text), &strictly) {
-				v2 = members(strictly)
+				v2 = fields(strictly)
 			}
 			assert.Equal(t, p.v2, v2)
 		})
@@ -242,7 +242,7 @@ func TestPoliciesAreWhereTheStandardLibraryDiffers(t *testing.T) {
 }
 
 func readThing(v *thing) func(*wire.Codec) {
-	return func(c *wire.Codec) { wire.Object(c, v, thingMembers(), wire.Lenient) }
+	return func(c *wire.Codec) { wire.Object(c, v, thingFields(), wire.Lenient) }
 }
 
 // agrees asserts that text is read as the oracle reads it, as any value and as
@@ -328,7 +328,7 @@ func TestDocumentsAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
 	t.Logf("%d documents: %d strict JSON, of which %d read as a thing", documents, untyped, typed)
 	assert.Greater(t, untyped, documents/4, "many are JSON")
 	assert.Less(t, untyped, documents*3/4, "many are not")
-	assert.Greater(t, typed, documents/20, "and many have their known members right")
+	assert.Greater(t, typed, documents/20, "and many have their known fields right")
 }
 
 // generator makes up documents.
@@ -424,7 +424,7 @@ func (g *generator) number() string {
 	return n
 }
 
-// thing writes an object with the members of a thing, mostly of the right kinds.
+// thing writes an object with the fields of a thing, mostly of the right kinds.
 func (g *generator) thing(b *bytes.Buffer, depth int) {
 	b.WriteByte('{')
 	separator := ""
@@ -440,12 +440,12 @@ func (g *generator) thing(b *bytes.Buffer, depth int) {
 			g.value(b, depth+3)
 			continue
 		}
-		g.member(b, name, depth)
+		g.field(b, name, depth)
 	}
 	b.WriteString(g.space() + "}" + g.space())
 }
 
-func (g *generator) member(b *bytes.Buffer, name string, depth int) {
+func (g *generator) field(b *bytes.Buffer, name string, depth int) {
 	switch name {
 	case "text", "null", "id":
 		g.text(b)

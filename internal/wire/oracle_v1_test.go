@@ -13,7 +13,7 @@ import (
 const oracleIsV2 = false
 
 // oracle reads text with encoding/json, as far as that can tell: it replaces
-// bytes and halves of pairs that are no text, and takes the last of repeated
+// bytes and halves of pairs that are no characters, and takes the last of repeated
 // names, so those are looked for beforehand.
 func oracle(text []byte) (v any, ok bool) {
 	if !jsonsuite.Strict(text, len(text)) {

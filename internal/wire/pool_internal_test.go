@@ -17,19 +17,19 @@ import (
 func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
 	canary := []byte("QQcanary")
 	var a, b string
-	members := []FieldOf[struct{}]{
+	fields := []FieldOf[struct{}]{
 		{Name: "a", Value: func(c *Codec, _ *struct{}) { c.String(&a) }},
 		{Name: "b", Value: func(c *Codec, _ *struct{}) { c.String(&b) }},
 	}
 	c := NewReader([]byte(`{"QQcanary1":1,"\u0051Qcanary2":2,"a":"QQcanary","b":"QQ\u0063anary","QQcanary3":0,"x":`), true)
 	var none struct{}
-	Object(c, &none, members, Whole) // it ends too early, so nothing was handed out
+	Object(c, &none, fields, Whole) // it ends too early, so nothing was handed out
 	require.NotNil(t, c.Err())
 	c.Masking = true
 
 	slab, scratch := c.slab[:cap(c.slab)], c.scratch[:cap(c.scratch)]
 	pending, names := c.pending[:cap(c.pending)], c.names[:cap(c.names)]
-	require.True(t, bytes.Contains(slab, canary), "the text must have been there for the test to mean anything")
+	require.True(t, bytes.Contains(slab, canary), "the string must have been there for the test to mean anything")
 	require.True(t, bytes.Contains(scratch, canary))
 	require.NotNil(t, pending[0].dst)
 	require.True(t, bytes.Contains(names[0], canary))
@@ -47,7 +47,7 @@ func TestReleaseLeavesNothingOfThePayload(t *testing.T) {
 	assert.False(t, c.observe || c.Masking || c.writing)
 }
 
-// Texts that were handed out stand in the buffers still, beyond their length.
+// Strings that were handed out are in the buffers still, beyond their length.
 func TestReleaseLeavesNothingOfWhatWasHandedOut(t *testing.T) {
 	c := NewReader([]byte(`"QQ\u0063anary"`), true)
 	var text string
@@ -94,9 +94,9 @@ func TestAUsedReaderIsAsGoodAsNew(t *testing.T) {
 
 		c = NewReader([]byte(`{"a":"b"}`), true)
 		var got string
-		members := []FieldOf[struct{}]{{Name: "a", Required: true, Value: func(c *Codec, _ *struct{}) { c.String(&got) }}}
+		fields := []FieldOf[struct{}]{{Name: "a", Required: true, Value: func(c *Codec, _ *struct{}) { c.String(&got) }}}
 		var none struct{}
-		Object(c, &none, members, Whole)
+		Object(c, &none, fields, Whole)
 		c.End()
 		assert.Nil(t, c.Err(), "after %q", left)
 		assert.Equal(t, "b", got, "after %q", left)
@@ -127,14 +127,14 @@ func TestReleaseLeavesNothingWhateverWasRead(t *testing.T) {
 	for _, text := range texts {
 		var a string
 		var list []string
-		members := []FieldOf[struct{}]{
+		fields := []FieldOf[struct{}]{
 			{Name: "a", Value: func(c *Codec, _ *struct{}) { c.String(&a) }},
 			{Name: "b", Value: func(c *Codec, _ *struct{}) { _ = c.CodeBytes() }},
 			{Name: "l", Value: func(c *Codec, _ *struct{}) { c.Strings(&list) }},
 		}
 		c := NewReader([]byte(text), true)
 		var none struct{}
-		Object(c, &none, members, Whole)
+		Object(c, &none, fields, Whole)
 		c.End()
 		slab, scratch, pending, kept := c.slab[:cap(c.slab)], c.scratch[:cap(c.scratch)], c.pending[:cap(c.pending)], c.names[:cap(c.names)]
 		c.Release()

@@ -33,7 +33,7 @@ func TestWholeTexts(t *testing.T) {
 	for _, test := range []struct{ name, text, problem string }{
 		{"object", `{"a":1}`, ""},
 		{"array", `[]`, ""},
-		{"text alone", `"a"`, ""},
+		{"a string alone", `"a"`, ""},
 		{"white space around", " \t\r\n{} \t\r\n", ""},
 		{"nothing", ``, "it ends too early"},
 		{"white space only", " \n", "it ends too early"},
@@ -64,9 +64,9 @@ func TestWholeTexts(t *testing.T) {
 		{"object cut short after a name", `{"a"`, "a colon is missing"},
 		{"object cut short after a colon", `{"a":`, "it ends too early"},
 		{"object cut short after a value", `{"a":1`, "it ends too early"},
-		{"text cut short", `"a`, "it ends too early"},
-		{"text cut short in an escape", `"a\`, "it ends too early"},
-		{"text cut short after an escape", `"a\"`, "it ends too early"},
+		{"string cut short", `"a`, "it ends too early"},
+		{"string cut short in an escape", `"a\`, "it ends too early"},
+		{"string cut short after an escape", `"a\"`, "it ends too early"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestNumbersFollowTheGrammar(t *testing.T) {
 	}
 }
 
-// Texts are read in four places, which must agree on what a text is.
+// Strings are read in four places, which must agree on what a string is.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -187,7 +187,7 @@ func TestTexts(t *testing.T) {
 			}
 			assert.Equal(t, test.want, value)
 			assert.Equal(t, test.want, name)
-			// Bytes are looked at several at a time, so where a text begins may matter.
+			// Bytes are looked at several at a time, so where a string begins may matter.
 			for before := range 17 {
 				padded := strings.Repeat("p", before) + test.text
 				for after := range 17 {
@@ -218,28 +218,28 @@ func TestATextIsBorrowedUntilTheNext(t *testing.T) {
 		})
 	}))
 	assert.Equal(t, "abc,def,g", strings.Join([]string{first, second, third}, ","),
-		"texts that are kept do not share the room in which they are unescaped")
+		"strings that are kept do not share the room in which they are unescaped")
 }
 
 func nested(open, inner, end string, depth int) string {
 	return strings.Repeat(open, depth) + inner + strings.Repeat(end, depth)
 }
 
-// node is an object within itself, once as a member and once as a list.
+// node is an object within itself, once as a field and once as a list.
 type node struct {
 	Child *node
 	List  []node
 }
 
-func readNode(c *wire.Codec, n *node) { wire.Object(c, n, nodeMembers(), wire.Lenient) }
+func readNode(c *wire.Codec, n *node) { wire.Object(c, n, nodeFields(), wire.Lenient) }
 
-func nodeMembers() []wire.FieldOf[node] {
+func nodeFields() []wire.FieldOf[node] {
 	return []wire.FieldOf[node]{
 		{Name: "child", Value: func(c *wire.Codec, n *node) {
 			n.Child = new(node)
 			readNode(c, n.Child)
 		}},
-		{Name: "list", Value: func(c *wire.Codec, n *node) { wire.List(c, &n.List, nodeMembers()) }},
+		{Name: "list", Value: func(c *wire.Codec, n *node) { wire.List(c, &n.List, nodeFields()) }},
 	}
 }
 
@@ -262,7 +262,7 @@ func TestDepthEndsAt64(t *testing.T) {
 		{"tables", table, `{"a":`, "{}", "}", 1},
 		{"objects", func(c *wire.Codec) { readNode(c, &node{}) }, `{"child":`, "{}", "}", 1},
 		{"lists", func(c *wire.Codec) { readNode(c, &node{}) }, `{"list":[`, `{"list":[]}`, "]}", 2},
-		{"unknown members", func(c *wire.Codec) { readNode(c, &node{}) }, `{"x":`, "[]", "}", 1},
+		{"unknown fields", func(c *wire.Codec) { readNode(c, &node{}) }, `{"x":`, "[]", "}", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -286,8 +286,8 @@ func TestAMillionBracketsAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// member names n distinct members, of which each is written by write.
-func memberList(n int, write func(i int) string) string {
+// fieldList names n distinct fields, of which each is written by write.
+func fieldList(n int, write func(i int) string) string {
 	list := make([]string, n)
 	for i := range list {
 		list[i] = write(i) + fmt.Sprintf(`:%d`, i)
@@ -324,26 +324,26 @@ func TestRepeatedNames(t *testing.T) {
 		{"unknown, the second in escapes", `{"x":1,"\u0078":1}`, true},
 		{"unknown, the first in escapes", `{"\u0078":1,"x":1}`, true},
 		{"unknown, both in escapes", `{"\u0078":1,"\u0079":1,"\u0078":1}`, true},
-		{"unknown, an escaped text in between", `{"\u0078":"\u0079","x":1}`, true},
+		{"unknown, an escaped string in between", `{"\u0078":"\u0079","x":1}`, true},
 		{"empty", `{"":1,"":1}`, true},
 		{"with other white space", `{"x" : 1 , "x":1}`, true},
 		{"within an unknown field", `{"x":{"y":1,"y":1}}`, true},
-		{"within a known member", `{"other":{"y":1,"y":1}}`, true},
+		{"within a known field", `{"other":{"y":1,"y":1}}`, true},
 		{"deep within", `{"other":[[{"z":[{"y":1,"\u0079":1}]}]]}`, true},
 		{"after a nested object with the same name", `{"x":{"x":1},"x":1}`, true},
-		{"after a nested object with many names", `{"x":{` + memberList(40, plainName) + `},"x":1}`, true},
-		{"16 names, the first again", `{` + memberList(16, plainName) + `,"n0":1}`, true},
-		{"16 names, the last again", `{` + memberList(16, plainName) + `,"n15":1}`, true},
-		{"15 names, the last again", `{` + memberList(15, plainName) + `,"n14":1}`, true},
-		{"17 names, the last again", `{` + memberList(17, plainName) + `,"n16":1}`, true},
-		{"18 names, the 17th again", `{` + memberList(18, plainName) + `,"n16":1}`, true},
-		{"100 names, the first again", `{` + memberList(100, plainName) + `,"n0":1}`, true},
-		{"100 names in escapes, the first again", `{` + memberList(100, escapedName) + `,"n0":1}`, true},
-		{"100 names, the last again in escapes", `{` + memberList(100, plainName) + `,"\u006e99":1}`, true},
-		{"100 names in escapes", `{` + memberList(100, escapedName) + `}`, false},
-		{"16 names", `{` + memberList(16, plainName) + `}`, false},
-		{"17 names", `{` + memberList(17, plainName) + `}`, false},
-		{"many names beside many names", `{"x":{` + memberList(40, plainName) + `},"y":{` + memberList(40, plainName) + `}}`, false},
+		{"after a nested object with many names", `{"x":{` + fieldList(40, plainName) + `},"x":1}`, true},
+		{"16 names, the first again", `{` + fieldList(16, plainName) + `,"n0":1}`, true},
+		{"16 names, the last again", `{` + fieldList(16, plainName) + `,"n15":1}`, true},
+		{"15 names, the last again", `{` + fieldList(15, plainName) + `,"n14":1}`, true},
+		{"17 names, the last again", `{` + fieldList(17, plainName) + `,"n16":1}`, true},
+		{"18 names, the 17th again", `{` + fieldList(18, plainName) + `,"n16":1}`, true},
+		{"100 names, the first again", `{` + fieldList(100, plainName) + `,"n0":1}`, true},
+		{"100 names in escapes, the first again", `{` + fieldList(100, escapedName) + `,"n0":1}`, true},
+		{"100 names, the last again in escapes", `{` + fieldList(100, plainName) + `,"\u006e99":1}`, true},
+		{"100 names in escapes", `{` + fieldList(100, escapedName) + `}`, false},
+		{"16 names", `{` + fieldList(16, plainName) + `}`, false},
+		{"17 names", `{` + fieldList(17, plainName) + `}`, false},
+		{"many names beside many names", `{"x":{` + fieldList(40, plainName) + `},"y":{` + fieldList(40, plainName) + `}}`, false},
 		{"the same name in siblings", `{"x":{"a":1},"y":{"a":1}}`, false},
 		{"the same name in elements", `{"x":[{"a":1},{"a":1}]}`, false},
 		{"the same name in a parent", `{"x":{"x":{"x":1}}}`, false},

@@ -24,7 +24,7 @@ type form struct {
 func documented(text string, want any) form          { return form{text: text, want: want} }
 func tolerated(text string, want any, k string) form { return form{text: text, want: want, drift: k} }
 
-// mismatch is JSON of the wrong kind, which fails with the member's name.
+// mismatch is JSON of the wrong kind, which fails with the field's name.
 func mismatch(text, want string) form { return form{text: text, err: "v: expected " + want} }
 
 // mismatchIn fails within the value.
@@ -63,7 +63,7 @@ var neverJSON = []form{
 // kinds are the first bytes that Kind tells apart.
 const kinds = `"0tn{[`
 
-// reader reads one value and returns what shows it once all texts are handed out.
+// reader reads one value and returns what shows it once all strings are handed out.
 type reader func(*wire.Codec) func() any
 
 // into reads with a Codec method into a variable that holds old, since a reader
@@ -124,8 +124,8 @@ func integers[T int | int64](largest T) []form {
 	)
 }
 
-// integerTexts are what an integer sent as text may be, each with drift.
-func integerTexts[T int | int64](largest T) []form {
+// integerStrings are what an integer sent as a string may be, each with drift.
+func integerStrings[T int | int64](largest T) []form {
 	return append(others("an integer that fits",
 		`""`, `" 1"`, `"1 "`, `"+1"`, `"01"`, `"-"`, `"--1"`, `"1.0"`, `"1e2"`, `"0x1"`, `"1_0"`, `"abc"`, `"9223372036854775808"`,
 		`"\u0661"`),
@@ -194,25 +194,25 @@ var valueTests = []struct {
 		tolerated(`null`, "", "null for string"),
 	}, codeNumbers())},
 
-	{"Int", into(99, (*wire.Codec).Int), join(integers(math.MaxInt), integerTexts(math.MaxInt), []form{
+	{"Int", into(99, (*wire.Codec).Int), join(integers(math.MaxInt), integerStrings(math.MaxInt), []form{
 		documented(`-1`, -1), documented(strconv.Itoa(math.MinInt), math.MinInt),
 		tolerated(`"-5"`, -5, "string for number"),
 		tolerated(`null`, 0, "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](math.MaxInt64), integerTexts[int64](math.MaxInt64), []form{
+	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](math.MaxInt64), integerStrings[int64](math.MaxInt64), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "string for number"),
 		tolerated(`null`, int64(0), "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Count", into(99, (*wire.Codec).Count), join(integers(math.MaxInt), integerTexts(math.MaxInt), []form{
+	{"Count", into(99, (*wire.Codec).Count), join(integers(math.MaxInt), integerStrings(math.MaxInt), []form{
 		mismatch(`-1`, "a count"), mismatch(strconv.Itoa(math.MinInt), "a count"),
-		{text: `"-1"`, err: "v: expected a count", drift: "string for number"}, // the text was not what was wrong
+		{text: `"-1"`, err: "v: expected a count", drift: "string for number"}, // the string was not what was wrong
 		tolerated(`"-0"`, 0, "string for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](math.MaxInt64), integerTexts[int64](math.MaxInt64), []form{
+	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](math.MaxInt64), integerStrings[int64](math.MaxInt64), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
@@ -383,7 +383,7 @@ func kindOf(text string) string {
 	return string(rune(c.Kind()))
 }
 
-// readForm reads the form as the member v of an object.
+// readForm reads the form as the field v of an object.
 func readForm(t *testing.T, one reader, f form) (r result, value func() any) {
 	t.Helper()
 	holder := []wire.FieldOf[struct{}]{
@@ -409,7 +409,7 @@ func checkForm(t *testing.T, one reader, f form) {
 	}
 }
 
-// driftPath is the member, or its elements where the drift is one of those.
+// driftPath is the field, or its elements where the drift is one of those.
 func driftPath(f form) string {
 	if strings.HasPrefix(f.text, "[") {
 		return "v[]"
@@ -444,7 +444,7 @@ func TestNothingIsReadAfterAnError(t *testing.T) {
 	c.Int(&number)
 	c.Bool(&flag)
 	c.Strings(&list)
-	c.Map(func([]byte) { t.Error("a member was read") })
+	c.Map(func([]byte) { t.Error("a field was read") })
 	c.Each(func() { t.Error("an element was read") })
 	assert.Nil(t, c.Span())
 	c.Drift("anything")

@@ -10,7 +10,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// sample has a member of each kind that is written.
+// sample has a field of each kind that is written.
 type sample struct {
 	Text, Null, Code, Present, ID string
 	Int, Count                    int
@@ -23,7 +23,7 @@ type sample struct {
 	Raw                           string
 }
 
-var sampleMembers = []wire.FieldOf[sample]{
+var sampleFields = []wire.FieldOf[sample]{
 	{Name: "text", Value: func(c *wire.Codec, s *sample) { c.String(&s.Text) }},
 	{Name: "null", Value: func(c *wire.Codec, s *sample) { c.NullString(&s.Null) }},
 	{Name: "code", Value: func(c *wire.Codec, s *sample) { c.Code(&s.Code) }},
@@ -38,9 +38,9 @@ var sampleMembers = []wire.FieldOf[sample]{
 	{Name: "texts", Value: func(c *wire.Codec, s *sample) { c.Strings(&s.Texts) }},
 	{Name: "money_text", Value: func(c *wire.Codec, s *sample) { c.DecimalString(&s.MoneyText) }},
 	{Name: "money_number", Value: func(c *wire.Codec, s *sample) { c.DecimalNumber(&s.MoneyNumber) }},
-	{Name: "pet", Value: func(c *wire.Codec, s *sample) { wire.Object(c, &s.Pet, petMembers, single) }},
-	{Name: "rows", Value: func(c *wire.Codec, s *sample) { wire.Rows(c, &s.Rows, petMembers, listed) }},
-	{Name: "list", Value: func(c *wire.Codec, s *sample) { wire.List(c, &s.List, petMembers) }},
+	{Name: "pet", Value: func(c *wire.Codec, s *sample) { wire.Object(c, &s.Pet, petFields, single) }},
+	{Name: "rows", Value: func(c *wire.Codec, s *sample) { wire.Rows(c, &s.Rows, petFields, listed) }},
+	{Name: "list", Value: func(c *wire.Codec, s *sample) { wire.List(c, &s.List, petFields) }},
 	{Name: "raw", Value: func(c *wire.Codec, s *sample) {
 		if c.Writing() {
 			c.Append('"')
@@ -72,14 +72,14 @@ func theSample() sample {
 func TestMarshal(t *testing.T) {
 	t.Parallel()
 	s := theSample()
-	text, err := wire.Marshal(&s, sampleMembers)
+	text, err := wire.Marshal(&s, sampleFields)
 	require.NoError(t, err)
 	assert.Equal(t, sampleText, string(text))
 }
 
 func TestMarshalTheZeroValue(t *testing.T) {
 	t.Parallel()
-	text, err := wire.Marshal(&sample{}, sampleMembers)
+	text, err := wire.Marshal(&sample{}, sampleFields)
 	require.NoError(t, err)
 	assert.Equal(t, `{"text":"","null":"","code":"","present":"","id":"","int":0,"count":0,"int64":0,"number":0,`+
 		`"flag":0,"bool":false,"texts":[],"money_text":"0","money_number":0,`+
@@ -89,7 +89,7 @@ func TestMarshalTheZeroValue(t *testing.T) {
 func TestUnmarshal(t *testing.T) {
 	t.Parallel()
 	var got sample
-	require.NoError(t, wire.Unmarshal([]byte(sampleText), &got, sampleMembers))
+	require.NoError(t, wire.Unmarshal([]byte(sampleText), &got, sampleFields))
 	want := theSample()
 	assert.Equal(t, exactly(want.MoneyText), exactly(got.MoneyText))
 	assert.Equal(t, exactly(want.MoneyNumber), exactly(got.MoneyNumber))
@@ -118,7 +118,7 @@ func TestUnmarshalLeavesAloneWhatItDoesNotFill(t *testing.T) {
 		{``, old, notStrict + "it ends too early"},
 	} {
 		got := old
-		err := wire.Unmarshal([]byte(test.text), &got, petMembers)
+		err := wire.Unmarshal([]byte(test.text), &got, petFields)
 		if test.err == "" {
 			require.NoError(t, err, test.text)
 		} else {

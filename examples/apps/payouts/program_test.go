@@ -93,7 +93,7 @@ func TestTheProgram(t *testing.T) {
 }
 
 // On SQLite, in a zone east of Greenwich. It starts a process, because the zone is the
-// process's: a queue that compared times of different zones as texts would sleep for hours.
+// process's: a queue that compared times of different zones as strings would sleep for hours.
 func TestTheDemonstrationInAnyTimeZone(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program

@@ -117,7 +117,7 @@ func (s *service) pool() (*sql.DB, sqljournal.Dialect, error) {
 	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
 		path := url.URL{Path: filepath.ToSlash(source)}
 		driver, dialect = "sqlite", sqljournal.SQLite
-		// River's driver compares times as texts: all must be of one form, and in UTC.
+		// River's driver compares times as strings: all must be of one form, and in UTC.
 		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate" +
 			"&_time_format=sqlite&_timezone=UTC"
 	}

@@ -27,7 +27,7 @@ import (
 // newer keywords, by rules of its own that come to the same. It takes no notice
 // of parameters and form fields that the document does not have, nor of one that
 // comes twice, nor of whether a part is a file, so that these are looked at here.
-// A JSON member that comes twice is noticed by neither: the last counts.
+// A JSON field that comes twice is noticed by neither: the last counts.
 type Validator struct {
 	router  routers.Router
 	options openapi3filter.Options

@@ -256,8 +256,8 @@ func TestClientAndBaselineReadWhatIsSent(t *testing.T) {
 	}
 }
 
-// A baseline that leaves members out would make its client look slow.
-func TestPlainTypesHoldEveryMember(t *testing.T) {
+// A baseline that leaves fields out would make its client look slow.
+func TestPlainTypesHaveEveryField(t *testing.T) {
 	t.Parallel()
 	for response, plain := range map[string]any{
 		issuingCards(): new(plainCards), tinyIssuingCard: new(tinyCard), users(): new([]plainUser), tinyUser: new(tinyLogin),
