@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/riverqueue/river"
 
@@ -93,10 +94,11 @@ type order struct {
 	body      string
 	claim     int64
 	jobID     int64
-	otherBody bool
+	OtherBody bool `json:"-"` // in the journal the number is another request's
 }
 
-// NeedsALook reports that the service took the order in a state that is undocumented.
+// NeedsALook reports that the service took the order in a state that is undocumented, or
+// that was lost. Of what a person recorded there is none.
 func (o order) NeedsALook() bool {
 	return o.State == submitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
@@ -108,18 +110,27 @@ const columns = `order_no, state, amount, currency, service_id, service_status, 
 
 func (o *order) scan(scan scanner) error {
 	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
-		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.otherBody, &o.queuedAt)
+		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.OtherBody, &o.queuedAt)
 	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
 	return err
 }
 
 var (
 	errNoOrder   = errors.New("there is no such order")
+	errText      = errors.New("a string must be UTF-8 without NUL")
 	errOtherBody = errors.New("this order exists with another body")
 	errMoved     = errors.New("the order is in another state now")
 )
 
+// isText reports whether every database keeps these: PostgreSQL has no NUL, and UTF-8 only.
+func isText(all ...string) bool {
+	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) })
+}
+
 func (s *service) find(ctx context.Context, number string) (o order, err error) {
+	if !isText(number) {
+		return o, errNoOrder
+	}
 	err = o.scan(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNoOrder
@@ -129,6 +140,9 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 
 // list returns orders in a state, or in all if it is "", that come after the given one.
 func (s *service) list(ctx context.Context, state, after string, limit int) ([]order, error) {
+	if !isText(after) {
+		return nil, errText
+	}
 	where := `state = $1` // by the index
 	if state == "" {
 		where = `$1 = ''`
