@@ -173,27 +173,13 @@ func (s *service) counts(ctx context.Context, of []string) ([]count, error) {
 // create puts an order and its job into the database, in one transaction: either both
 // are there, or neither. An order that exists is returned as it is.
 func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o order, created bool, err error) {
-	body, err := p.RevealJSON()
-	if err != nil {
-		return order{}, false, err
-	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
-		if err != nil {
-			return err
-		}
-		now := time.Now().UTC()
-		err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
-VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
-			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
-		if err != nil {
-			return err
-		}
-		return record(ctx, tx, o, "merchant")
+		o, err = s.createTx(ctx, tx, p)
+		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) { // it was there; the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
-		if err == nil && o.body != string(body) {
+		if body, _ := p.RevealJSON(); err == nil && o.body != string(body) {
 			err = errOtherBody
 		}
 		return o, false, err
@@ -202,6 +188,27 @@ VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTH
 		s.report(ctx, slog.LevelInfo, o, "merchant")
 	}
 	return o, err == nil, err
+}
+
+// createTx is create within a transaction, which is to be undone if there is an error;
+// sql.ErrNoRows says that the order exists.
+func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (o order, err error) {
+	body, err := p.RevealJSON()
+	if err != nil {
+		return o, err
+	}
+	job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
+	if err != nil {
+		return o, err
+	}
+	now := time.Now().UTC()
+	err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
+VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
+		p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
+	if err != nil {
+		return o, err
+	}
+	return o, record(ctx, tx, o, "merchant")
 }
 
 // change is a change of an order's state.
