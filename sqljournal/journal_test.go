@@ -709,7 +709,7 @@ func refusal(db *sql.DB, dialect sqljournal.Dialect, opts ...sqljournal.Option) 
 // does; and again after each refusal.
 func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
 	t.Parallel()
-	const rounds, callers = 10, 64
+	const rounds, callers = 3, 64
 	eachPlace(t, unhurried(func(t *testing.T, at place) {
 		openNew(t, at)
 		var journals []*sqljournal.Journal

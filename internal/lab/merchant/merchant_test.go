@@ -29,8 +29,10 @@ func TestMain(m *testing.M) {
 
 // With a journal each order ends once, whatever happens to the processes.
 func TestJournal(t *testing.T) {
+	t.Parallel()
 	for name, place := range map[string]func(*testing.T) *Place{"SQLite": onSQLite, "PostgreSQL": onPostgreSQL} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := proof(t, orders(300))
 			p.Journal, p.Processes, p.Kill, p.Pause = place(t), 3, true, true
 			if p.Journal.Dialect == sqljournal.PostgreSQL {
@@ -50,6 +52,7 @@ func TestJournal(t *testing.T) {
 // Without one each order ends once within one process, one client, and what that
 // remembers, also if the process is paused.
 func TestWithoutAJournal(t *testing.T) {
+	t.Parallel()
 	p := proof(t, min(orders(300), 60_000))
 	p.Processes, p.Pause = 1, true
 	r := run(t, p)
