@@ -413,14 +413,18 @@ func TestAStatusThatIsLostNeedsALook(t *testing.T) {
 		assert.Zero(t, s.work("A-2"))
 		require.NoError(t, recordPaid(t.Context(), s.journal, "A-2", "T-2", "Ada", "in the service's records"))
 		require.NoError(t, s.repair(t.Context()))
-		for _, number := range []string{"A-1", "A-2"} {
+		s.order("A-3")
+		o, err := s.apply(t.Context(), change{order: "A-3", from: unended, to: sending, by: "worker"})
+		require.NoError(t, err)
+		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-3"}, nil)) // a response without it
+		for _, number := range []string{"A-1", "A-2", "A-3"} {
 			o, err := s.find(t.Context(), number)
 			require.NoError(t, err)
 			assert.Equal(t, []string{submitted, "unknown"}, []string{o.State, o.ServiceStatus}, number)
 			assert.NotEmpty(t, o.ServiceID)
 			assert.Contains(t, textOf(t, s.call("GET", "/orders/"+number, "")), "and its status is not known: ask for it")
 		}
-		assert.Equal(t, 2, strings.Count(textOf(t, s.call("GET", "/", "")), "status unknown: look"))
+		assert.Equal(t, 3, strings.Count(textOf(t, s.call("GET", "/", "")), "status unknown: look"))
 		assert.Contains(t, s.log.String(), "level=WARN msg=payout order=A-1 state=submitted")
 	})
 }
@@ -580,6 +584,7 @@ func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
 			{"A-1", `{"outcome":"paid",`, 200},
 			{"A-2", `{"outcome":"executed",`, 200},
 			{"A-2", `{"outcome":"executed","service_id":"T-2",`, 409}, // it would not be recorded
+			{"A-2", `{"outcome":"not_executed",`, 409},
 			{"A-3", `{"outcome":"not_executed",`, 200},
 			{"A-3", `{"outcome":"not_executed",`, 200},
 			{"A-3", `{"outcome":"not_executed","try":"1-9",`, 409},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -31,7 +32,7 @@ type resolution struct {
 var (
 	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
 	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
-	errOtherID  = errors.New("the order has ended with another number of the service's, or without one")
+	errOtherID  = errors.New("the service's number on record is another one, or there is none")
 	errTooEarly = errors.New("it is too early")
 	errOthers   = errors.New("in the journal this number belongs to another request: this order was not sent, and \"not executed\" would free the other one; use a new number")
 	errOtherTry = errors.New("this is about another try: the order was sent again since; get it, and ask the service about this try")
@@ -63,14 +64,14 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 	switch {
 	case err != nil:
 		return o, err
+	case !again && !slices.Contains(c.from, o.State):
+		return o, errMoved
 	case o.State != unresolved && r.ServiceID != "" && r.ServiceID != o.ServiceID:
 		return o, errOtherID
 	case c.from[0] != unresolved && again:
 		return o, nil
 	case c.from[0] != unresolved:
 		return s.apply(ctx, c)
-	case o.State != unresolved && !again:
-		return o, errMoved
 	}
 	if err := s.tellJournal(ctx, o, r); err != nil || again {
 		return o, err

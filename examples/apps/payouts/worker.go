@@ -194,7 +194,8 @@ func serviceIDOf(t *cardwire.Transfer, err error) string {
 	return ""
 }
 
-// statusLost is for an order that the journal says was executed: it has no status.
+// statusLost is the status of an order that was executed, where no response says it: the
+// journal keeps none.
 const statusLost = "unknown"
 
 func statusOf(t *cardwire.Transfer) string {
