@@ -83,7 +83,8 @@
 // card first; a page without cards is page 1 of 1. Freeze card makes the card frozen,
 // unless it is closed or closing; clientTransactionId is optional, and a UUID, because
 // cancel and retry accept nothing else. A canceled or retried operation is no longer
-// failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount. The
+// failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount, which
+// is in units of payoutCurrency and within its min_quota and max_quota of List currencies. The
 // allow fields of a BIN are not enforced. The pan of Get card secrets is the standard base64 of a
 // nonce of 12 bytes followed by the number under AES-256-GCM, whose key is the
 // SHA-256 of the API key.

@@ -4,8 +4,8 @@
 //	go run ./examples/fakeservice
 //	go run ./examples/fakeservice -addr 127.0.0.1:9000 -quirks -fail CreateTransfer:reset:executed:1
 //
-// It prints its key and a curl line for every operation, and serves until it is
-// interrupted.
+// It prints its key and a curl line for every operation, serves until it is
+// interrupted, and then prints what was executed.
 package main
 
 import (
@@ -27,13 +27,15 @@ import (
 )
 
 const help = `Fakeservice serves the fake service of package cardwiretest, for curl and for programs
-in other languages, until it is interrupted. It prints its key and curl lines.
+in other languages, until it is interrupted. It prints its key and curl lines, and at the
+end what was executed, whatever the responses were.
 
 	go run ./examples/fakeservice
 	go run ./examples/fakeservice -addr 127.0.0.1:9000 -quirks -fail CreateTransfer:reset:executed:1
 
 It reads nothing from the environment, and prints what to export for the other programs:
-CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
+CARDWIRE_BASE_URL and CARDWIRE_API_KEY. A transferAmount is refused outside min_quota and
+max_quota of its payoutCurrency, which /remittance/currency lists.
 
 Flags:
 `
@@ -164,7 +166,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%w: -addr chooses another port", err)
 	}
-	server := &http.Server{Handler: s.service(), ReadHeaderTimeout: time.Minute}
+	service := s.service()
+	server := &http.Server{Handler: service, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	introduce(out, "http://"+listener.Addr().String()+"/api/v1", s.faults)
@@ -184,7 +187,29 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
+	printLedger(out, service.Ledger())
 	return err
+}
+
+// printLedger prints what was executed, one line for each.
+func printLedger(out io.Writer, ledger []cardwiretest.Execution) {
+	var b strings.Builder
+	if len(ledger) == 0 {
+		b.WriteString("\nNothing was executed.\n")
+	} else {
+		b.WriteString("\nThis was executed:\n")
+	}
+	for _, e := range ledger {
+		fmt.Fprintf(&b, "%s %q", e.Op, e.Reference)
+		if e.ID != "" {
+			b.WriteString(", ID " + e.ID)
+		}
+		if e.Amount != "" {
+			b.WriteString(", " + e.Amount + " " + e.Currency)
+		}
+		b.WriteString("\n")
+	}
+	_, _ = io.WriteString(out, b.String()) // who does not listen was served
 }
 
 func introduce(out io.Writer, baseURL string, faults []fault) {

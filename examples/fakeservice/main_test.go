@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -29,6 +31,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // that it printed. stop interrupts it and returns its error.
 func start(t *testing.T, args ...string) (baseURL string, lines []string, stop func() error) {
 	t.Helper()
+	baseURL, lines, end := startToEnd(t, args...)
+	return baseURL, lines, func() error { _, err := end(); return err }
+}
+
+// startToEnd is start, whose end also returns what the program printed when it ended.
+func startToEnd(t *testing.T, args ...string) (baseURL string, lines []string, end func() ([]string, error)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	read, write := io.Pipe()
@@ -38,7 +47,8 @@ func start(t *testing.T, args ...string) (baseURL string, lines []string, stop f
 		_ = write.CloseWithError(io.EOF)
 		ended <- err
 	}()
-	for scanner := bufio.NewScanner(read); scanner.Scan(); {
+	scanner := bufio.NewScanner(read)
+	for scanner.Scan() {
 		lines = append(lines, scanner.Text())
 		if url, ok := strings.CutPrefix(scanner.Text(), "export CARDWIRE_BASE_URL="); ok {
 			baseURL, _, _ = strings.Cut(url, " ")
@@ -48,9 +58,17 @@ func start(t *testing.T, args ...string) (baseURL string, lines []string, stop f
 		}
 	}
 	require.NotEmpty(t, baseURL, "the service did not start")
-	return baseURL, lines, func() error {
+	last := make(chan []string, 1)
+	go func() {
+		var lines []string
+		for scanner.Scan() {
+			lines = append(lines, scanner.Text())
+		}
+		last <- lines
+	}()
+	return baseURL, lines, func() ([]string, error) {
 		cancel()
-		return <-ended
+		return <-last, <-ended
 	}
 }
 
@@ -124,6 +142,35 @@ func TestAnInterruptIsOneLine(t *testing.T) {
 	var errs strings.Builder
 	assert.Zero(t, status(ctx, io.Discard, &errs, []string{"-addr", "127.0.0.1:0"}))
 	assert.Equal(t, "fakeservice: stopped\n", errs.String())
+}
+
+// Not parallel, because NoLeaks has the outputs of the whole process.
+func TestTheLedgerIsPrintedAtTheEnd(t *testing.T) {
+	cardwiretest.NoLeaks(t)
+	const freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
+	baseURL, _, end := startToEnd(t, "-fail", "CreateTransfer:reset:executed:1", "-fail", "RetryOperation:reset")
+	c := client(t, baseURL)
+	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
+	require.NoError(t, err)
+	transfer := cardwire.TransferParams{MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(25, 0)}
+	_, err = c.CreateTransfer(t.Context(), transfer)
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	require.ErrorIs(t, c.RetryOperation(t.Context(), failedFreeze), cardwire.ErrOutcomeUnknown)
+	operation, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: freezeID})
+	require.NoError(t, err)
+	require.NoError(t, c.CancelOperation(t.Context(), failedTopUp))
+	lines, err := end()
+	require.NoError(t, err)
+	require.Len(t, lines, 5)
+	assert.Regexp(t, `^CreateTransfer "order-1", ID \w+, 25\.00 EUR$`, lines[2])
+	assert.Equal(t, []string{"", "This was executed:", lines[2],
+		`FreezeCard "` + freezeID + `", ID ` + operation.ID, `CancelOperation "` + failedTopUp + `"`}, lines)
+	_, _ = io.WriteString(os.Stdout, strings.Join(lines, "\n")) // where NoLeaks looks
+
+	_, _, end = startToEnd(t)
+	lines, err = end()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"", "Nothing was executed."}, lines)
 }
 
 func TestFaultOfAFlagStrikes(t *testing.T) {

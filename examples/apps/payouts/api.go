@@ -51,6 +51,8 @@ func statusFor(err error) int {
 		sqljournal.ErrDecided:       http.StatusConflict,
 		sqljournal.ErrNoIntent:      http.StatusConflict,
 		cardwire.ErrDuplicateIntent: http.StatusConflict,
+		errOtherID:                  http.StatusConflict,
+		errText:                     http.StatusUnprocessableEntity,
 		errOutcome:                  http.StatusUnprocessableEntity,
 		errWho:                      http.StatusUnprocessableEntity,
 		cardwire.ErrInvalidParams:   http.StatusUnprocessableEntity,

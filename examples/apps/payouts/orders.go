@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/riverqueue/river"
 
@@ -93,10 +94,11 @@ type order struct {
 	body      string
 	claim     int64
 	jobID     int64
-	otherBody bool
+	OtherBody bool `json:"-"` // in the journal the number is another request's
 }
 
-// NeedsALook reports that the service took the order in a state that is undocumented.
+// NeedsALook reports that the service took the order in a state that is undocumented, or
+// that was lost. Of what a person recorded there is none.
 func (o order) NeedsALook() bool {
 	return o.State == submitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
@@ -108,18 +110,27 @@ const columns = `order_no, state, amount, currency, service_id, service_status, 
 
 func (o *order) scan(scan scanner) error {
 	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
-		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.otherBody, &o.queuedAt)
+		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.OtherBody, &o.queuedAt)
 	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
 	return err
 }
 
 var (
 	errNoOrder   = errors.New("there is no such order")
+	errText      = errors.New("a string must be UTF-8 without NUL")
 	errOtherBody = errors.New("this order exists with another body")
 	errMoved     = errors.New("the order is in another state now")
 )
 
+// isText reports whether every database keeps these: PostgreSQL has no NUL, and UTF-8 only.
+func isText(all ...string) bool {
+	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) })
+}
+
 func (s *service) find(ctx context.Context, number string) (o order, err error) {
+	if !isText(number) {
+		return o, errNoOrder
+	}
 	err = o.scan(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNoOrder
@@ -129,6 +140,9 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 
 // list returns orders in a state, or in all if it is "", that come after the given one.
 func (s *service) list(ctx context.Context, state, after string, limit int) ([]order, error) {
+	if !isText(after) {
+		return nil, errText
+	}
 	where := `state = $1` // by the index
 	if state == "" {
 		where = `$1 = ''`
@@ -159,27 +173,13 @@ func (s *service) counts(ctx context.Context, of []string) ([]count, error) {
 // create puts an order and its job into the database, in one transaction: either both
 // are there, or neither. An order that exists is returned as it is.
 func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o order, created bool, err error) {
-	body, err := p.RevealJSON()
-	if err != nil {
-		return order{}, false, err
-	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
-		if err != nil {
-			return err
-		}
-		now := time.Now().UTC()
-		err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
-VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
-			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
-		if err != nil {
-			return err
-		}
-		return record(ctx, tx, o, "merchant")
+		o, err = s.createTx(ctx, tx, p)
+		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) { // it was there; the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
-		if err == nil && o.body != string(body) {
+		if body, _ := p.RevealJSON(); err == nil && o.body != string(body) {
 			err = errOtherBody
 		}
 		return o, false, err
@@ -188,6 +188,27 @@ VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTH
 		s.report(ctx, slog.LevelInfo, o, "merchant")
 	}
 	return o, err == nil, err
+}
+
+// createTx is create within a transaction, which is to be undone if there is an error;
+// sql.ErrNoRows says that the order exists.
+func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (o order, err error) {
+	body, err := p.RevealJSON()
+	if err != nil {
+		return o, err
+	}
+	job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
+	if err != nil {
+		return o, err
+	}
+	now := time.Now().UTC()
+	err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
+VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
+		p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
+	if err != nil {
+		return o, err
+	}
+	return o, record(ctx, tx, o, "merchant")
 }
 
 // change is a change of an order's state.

@@ -381,6 +381,37 @@ func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
 	})
 }
 
+// The database is gone where the order is to change: the journal has the service's number,
+// but no status.
+func TestAStatusThatIsLostNeedsALook(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		require.NoError(t, err)
+		assert.Zero(t, s.work("A-1"))
+		s.order("A-2")
+		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
+		assert.Zero(t, s.work("A-2"))
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-2", "T-2", "Ada", "in the service's records"))
+		require.NoError(t, s.repair(t.Context()))
+		s.order("A-3")
+		o, err := s.apply(t.Context(), change{order: "A-3", from: unended, to: sending, by: "worker"})
+		require.NoError(t, err)
+		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-3"}, nil)) // a response without it
+		for _, number := range []string{"A-1", "A-2", "A-3"} {
+			o, err := s.find(t.Context(), number)
+			require.NoError(t, err)
+			assert.Equal(t, []string{submitted, "unknown"}, []string{o.State, o.ServiceStatus}, number)
+			assert.NotEmpty(t, o.ServiceID)
+			assert.Contains(t, textOf(t, s.call("GET", "/orders/"+number, "")), "and its status is not known: ask for it")
+		}
+		assert.Equal(t, 3, strings.Count(textOf(t, s.call("GET", "/", "")), "status unknown: look"))
+		assert.Contains(t, s.log.String(), "level=WARN msg=payout order=A-1 state=submitted")
+	})
+}
+
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	const who = `{"by":"Ada","why":"the customer asked"}`
@@ -403,11 +434,16 @@ func TestCancel(t *testing.T) {
 		assert.Equal(t, 409, s.call("POST", "/payouts/A-2/cancel", who).StatusCode, "it was submitted")
 		assert.Equal(t, 404, s.call("POST", "/payouts/A-3/cancel", who).StatusCode)
 
-		// A worker takes the order between the two statements of cancel.
-		s.order("A-4")
-		require.NoError(t, s.journal.Void(t.Context(), operation, "A-4", "Ada", "the customer asked"))
+		// The program dies between the two statements of cancel: the same again finishes it, and a
+		// worker that is faster fails the order.
+		for _, number := range []string{"A-4", "A-5"} {
+			s.order(number)
+			require.NoError(t, s.journal.Void(t.Context(), operation, number, "Ada", "the customer asked"))
+		}
 		assert.Zero(t, s.work("A-4"))
 		assert.Equal(t, failed, s.state("A-4"))
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-5/cancel", who).StatusCode)
+		assert.Equal(t, cancelled, s.state("A-5"))
 		assert.Len(t, s.fake.Ledger(), 1)
 	})
 }
@@ -508,6 +544,47 @@ func TestResolve(t *testing.T) {
 	})
 }
 
+// Only what was said before is done already: of the same try, and with the same number.
+func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		for _, number := range []string{"A-1", "A-2", "A-3"} {
+			s.lost(number, true)
+		}
+		const who = `"by":"Ada","why":"ticket 7"}`
+		for _, tc := range []struct {
+			order, body string
+			status      int
+		}{
+			{"A-1", `{"outcome":"executed","service_id":"T-1",`, 200},
+			{"A-1", `{"outcome":"executed","service_id":"T-1",`, 200},
+			{"A-1", `{"outcome":"executed",`, 200}, // it contradicts nothing
+			{"A-1", `{"outcome":"executed","service_id":"T-2",`, 409},
+			{"A-1", `{"outcome":"executed","service_id":"T-1","try":"1-9",`, 409},
+			{"A-1", `{"outcome":"paid","service_id":"T-2",`, 409},
+			{"A-1", `{"outcome":"paid","service_id":"T-1",`, 200},
+			{"A-1", `{"outcome":"paid",`, 200},
+			{"A-2", `{"outcome":"executed",`, 200},
+			{"A-2", `{"outcome":"executed","service_id":"T-2",`, 409}, // it would not be recorded
+			{"A-2", `{"outcome":"not_executed",`, 409},
+			{"A-3", `{"outcome":"not_executed",`, 200},
+			{"A-3", `{"outcome":"not_executed",`, 200},
+			{"A-3", `{"outcome":"not_executed","try":"1-9",`, 409},
+		} {
+			send := s.resolveTry
+			if strings.Contains(tc.body, "try") {
+				send = func(number, body string) *http.Response { return s.call("POST", "/payouts/"+number+"/resolve", body) }
+			}
+			r := send(tc.order, tc.body+who)
+			assert.Equal(t, tc.status, r.StatusCode, "%s: %s: %s", tc.order, tc.body, textOf(t, r))
+		}
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []string{paid, "T-1"}, []string{o.State, o.ServiceID})
+	})
+}
+
 // "Not executed" is believed when nothing can be sent and the service has had its time.
 func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
 	t.Parallel()
@@ -568,6 +645,10 @@ func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
 			assert.Contains(t, textOf(t, r), "belongs to another request")
 			assert.Equal(t, unresolved, s.state("A-1"))
 		}
+		page := textOf(t, s.call("GET", "/orders/A-1", ""))
+		assert.Contains(t, page, `value="executed"`)
+		assert.NotContains(t, page, "not_executed", "the page offers nothing that is refused")
+		assert.Contains(t, page, "belongs to another request")
 		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
 		assert.Equal(t, submitted, s.state("A-1"))
 		after, err := s.journal.Lookup(t.Context(), operation, "A-1")
@@ -607,20 +688,24 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", false)
 		s.order("A-2")
+		s.order("A-3")
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		for path, body := range map[string]string{
 			"/payouts/A-1/resolve": `{"try":"` + e.Try + `","outcome":"not_executed","by":"Ada","why":"ticket 7"}`,
 			"/payouts/A-2/cancel":  `{"by":"Ada","why":"the customer asked"}`,
+			"/orders/A-3/cancel":   "by=Ada&why=the+customer+asked",
 		} {
 			ctx, hangUp := context.WithCancel(t.Context())
 			hangUp()
 			w := httptest.NewRecorder()
-			s.routes("").ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1"+path, strings.NewReader(body)))
-			assert.Equal(t, 200, w.Code, path)
+			r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1"+path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // of the page; the API reads JSON in any case
+			s.routes("").ServeHTTP(w, r)
+			assert.Contains(t, []int{200, 303}, w.Code, path)
 		}
 		assert.Equal(t, failed, s.state("A-1"))
-		assert.Equal(t, cancelled, s.state("A-2"))
+		assert.Equal(t, []string{cancelled, cancelled}, []string{s.state("A-2"), s.state("A-3")})
 	})
 }
 
@@ -881,6 +966,53 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada","why":"a slip","why":"another"}`).StatusCode)
 	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","Outcome":"not_executed","by":"Ada","why":"a slip"}`).StatusCode)
 	assert.Equal(t, queued, s.state("A-1"))
+}
+
+// PostgreSQL refuses NUL and what is not UTF-8: it is not asked.
+func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", true)
+		s.order("A-2")
+		const who, page = `"by":"Ada","why":"ticket 7"`, "by=Ada&why=ticket+7"
+		check := func(want int, method, path, body string) {
+			t.Helper()
+			r := s.call(method, path, body)
+			assert.Equal(t, want, r.StatusCode, "%s %s %s", method, path, body)
+			assert.Equal(t, "application/problem+json", r.Header.Get("Content-Type"))
+		}
+		for _, number := range []string{"A%00", "%ff"} {
+			check(404, "GET", "/payouts/"+number, "")
+			check(404, "POST", "/payouts/"+number+"/resolve", `{"outcome":"executed",`+who+`}`)
+			check(404, "POST", "/payouts/"+number+"/cancel", `{`+who+`}`)
+			check(404, "GET", "/orders/"+number, "")
+			check(422, "GET", "/payouts?after="+number, "")
+			check(422, "GET", "/?after="+number, "")
+		}
+		check(422, "POST", "/payouts", `{"order":"A-\u0000","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50"}}`)
+		check(422, "POST", "/payouts", `{"order":"A-3","transfer":{"payoutCurrency":"E\u0000","transferAmount":"12.50"}}`)
+		for _, who := range []string{`"by":"A\u0000","why":"ticket 7"`, `"by":"Ada","why":"\u0000"`} {
+			check(422, "POST", "/payouts/A-2/cancel", `{`+who+`}`)
+			check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed",`+who+`}`)
+		}
+		check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed","service_id":"T\u0000",`+who+`}`)
+		for path, form := range map[string]string{
+			"/orders/%ff/cancel": page, "/orders/A%00/resolve": page + "&outcome=executed",
+			"/orders/A-2/cancel": "by=%ff&why=ticket+7", "/orders/A-1/resolve": page + "&outcome=executed&service_id=%00",
+		} {
+			want := 422
+			if strings.Contains(path, "%") {
+				want = 404
+			}
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1"+path, strings.NewReader(form))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			w := httptest.NewRecorder()
+			s.routes("").ServeHTTP(w, r)
+			assert.Equal(t, want, w.Code, path)
+		}
+		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+	})
 }
 
 func TestTheListHasPages(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *service) repair(ctx context.Context) error {
 		s.log.ErrorContext(ctx, "the journal and the order disagree", "order", o.Order, "journal", o.Note)
 		if o.Note == "executed" {
 			_, err := s.apply(ctx, change{
-				order: o.Order, from: []string{failed, cancelled}, to: submitted, by: "repair", serviceID: o.ServiceID,
+				order: o.Order, from: []string{failed, cancelled}, to: submitted, by: "repair", serviceID: o.ServiceID, status: statusLost,
 				note: "the journal says that it was executed", level: slog.LevelError,
 			})
 			if !errors.Is(err, errMoved) {

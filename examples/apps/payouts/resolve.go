@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -31,6 +32,7 @@ type resolution struct {
 var (
 	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
 	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
+	errOtherID  = errors.New("the service's number on record is another one, or there is none")
 	errTooEarly = errors.New("it is too early")
 	errOthers   = errors.New("in the journal this number belongs to another request: this order was not sent, and \"not executed\" would free the other one; use a new number")
 	errOtherTry = errors.New("this is about another try: the order was sent again since; get it, and ask the service about this try")
@@ -44,6 +46,8 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 	switch {
 	case r.By == "" || r.Why == "":
 		return order{}, errWho
+	case !isText(r.By, r.Why, r.ServiceID):
+		return order{}, errText
 	case r.Outcome == paid, r.Outcome == returned: // also where the first was a mistake
 		c.from, c.to = []string{submitted, paid, returned}, r.Outcome
 	case r.Outcome == executed:
@@ -56,17 +60,20 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 		return order{}, errOutcome
 	}
 	o, err := s.find(ctx, number)
+	again := o.State == c.to && o.Note == c.note // the response was lost
 	switch {
 	case err != nil:
 		return o, err
-	case o.State == c.to && o.Note == c.note: // it was said before, and the response was lost
+	case !again && !slices.Contains(c.from, o.State):
+		return o, errMoved
+	case o.State != unresolved && r.ServiceID != "" && r.ServiceID != o.ServiceID:
+		return o, errOtherID
+	case c.from[0] != unresolved && again:
 		return o, nil
 	case c.from[0] != unresolved:
 		return s.apply(ctx, c)
-	case o.State != unresolved:
-		return o, errMoved
 	}
-	if err := s.tellJournal(ctx, o, r); err != nil {
+	if err := s.tellJournal(ctx, o, r); err != nil || again {
 		return o, err
 	}
 	return s.apply(ctx, c, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) })
@@ -81,9 +88,9 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) error 
 		return err
 	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
 		return errOtherTry
-	case o.otherBody && r.Outcome == executed:
+	case o.OtherBody && r.Outcome == executed:
 		return nil // the intent belongs to another request
-	case o.otherBody:
+	case o.OtherBody:
 		return errOthers
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
@@ -113,6 +120,8 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		return o, err
 	case by == "" || why == "":
 		return o, errWho
+	case !isText(by, why):
+		return o, errText
 	case o.State == cancelled:
 		return o, nil
 	case o.State != queued:

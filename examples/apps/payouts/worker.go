@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -80,7 +81,7 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
 		c.to, c.serviceID, c.status = submitted, serviceIDOf(transfer, err), statusOf(transfer)
-		if c.status != "" && c.status != string(cardwire.TransferWaitProcess) {
+		if c.status != string(cardwire.TransferWaitProcess) {
 			c.level = slog.LevelWarn
 		}
 	case cardwire.StepFail:
@@ -193,9 +194,13 @@ func serviceIDOf(t *cardwire.Transfer, err error) string {
 	return ""
 }
 
+// statusLost is the status of an order that was executed, where no response says it: the
+// journal keeps none.
+const statusLost = "unknown"
+
 func statusOf(t *cardwire.Transfer) string {
 	if t == nil {
-		return ""
+		return statusLost
 	}
-	return string(t.Status)
+	return cmp.Or(string(t.Status), statusLost)
 }
