@@ -168,7 +168,10 @@ func Script[T any](b *Browser, expression string) T {
 }
 
 // The sizes that the pages are looked at in.
-var sizes = map[string][2]int64{"desktop": {1200, 900}, "phone": {375, 812}}
+var sizes = []struct {
+	name          string
+	width, height int64
+}{{"phone", 375, 812}, {"desktop", 1200, 900}}
 
 // faultsOfPage finds inputs without a label, text with too little contrast, and
 // what else makes a page hard to use.
@@ -176,18 +179,18 @@ var sizes = map[string][2]int64{"desktop": {1200, 900}, "phone": {375, 812}}
 //go:embed faults.js
 var faultsOfPage string
 
-// Look checks the page on a desktop and on a phone. If the environment variable
+// Look checks the page on a phone and on a desktop. If the environment variable
 // SCREENSHOTS names a directory, it keeps pictures there, as in
 // backoffice-login-phone.png.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
-	for size, s := range sizes {
-		b.Do(chromedp.EmulateViewport(s[0], s[1]))
-		assert.LessOrEqual(b.t, Script[int64](b, `document.documentElement.scrollWidth`), s[0], "%s is wider than a %s", name, size)
-		assert.Empty(b.t, Script[[]string](b, faultsOfPage), "%s on a %s", name, size)
+	for _, size := range sizes {
+		b.Do(chromedp.EmulateViewport(size.width, size.height))
+		assert.LessOrEqual(b.t, Script[int64](b, `document.documentElement.scrollWidth`), size.width, "%s is wider than a %s", name, size.name)
+		assert.Empty(b.t, Script[[]string](b, faultsOfPage), "%s on a %s", name, size.name)
 		if directory := os.Getenv("SCREENSHOTS"); directory != "" {
 			picture := get(b, chromedp.FullScreenshot(100))
-			require.NoError(b.t, os.WriteFile(filepath.Join(directory, b.program+"-"+name+"-"+size+".png"), picture, 0o600))
+			require.NoError(b.t, os.WriteFile(filepath.Join(directory, b.program+"-"+name+"-"+size.name+".png"), picture, 0o600))
 		}
 	}
 }
