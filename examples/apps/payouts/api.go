@@ -53,7 +53,10 @@ func statusFor(err error) int {
 		cardwire.ErrDuplicateIntent: http.StatusConflict,
 		errOtherID:                  http.StatusConflict,
 		errText:                     http.StatusUnprocessableEntity,
+		errNumber:                   http.StatusUnprocessableEntity,
 		errOutcome:                  http.StatusUnprocessableEntity,
+		errBoth:                     http.StatusUnprocessableEntity,
+		errTry:                      http.StatusUnprocessableEntity,
 		errWho:                      http.StatusUnprocessableEntity,
 		cardwire.ErrInvalidParams:   http.StatusUnprocessableEntity,
 	} {

@@ -172,7 +172,7 @@ func (s *service) resolveDemo(ctx context.Context, o order, again bool) error {
 	}
 	found := resolution{Try: o.Try, Outcome: notExecuted, SendAgain: again, By: "support", Why: "looked into the ledger"}
 	if s.fake.Executions(operation, o.Order) > 0 {
-		found.Outcome = executed
+		found.Outcome, found.SendAgain = executed, false
 	}
 	_, err = s.resolve(ctx, o.Order, found)
 	if err != nil && statusFor(err) == http.StatusConflict { // too early: it is asked again

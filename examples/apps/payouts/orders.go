@@ -118,6 +118,7 @@ func (o *order) scan(scan scanner) error {
 var (
 	errNoOrder   = errors.New("there is no such order")
 	errText      = errors.New("a string must be UTF-8 without NUL")
+	errNumber    = errors.New("an order's number must not be . or .., which no URL can name")
 	errOtherBody = errors.New("this order exists with another body")
 	errMoved     = errors.New("the order is in another state now")
 )
@@ -194,6 +195,9 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o orde
 // sql.ErrNoRows says that the order exists.
 func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (o order, err error) {
 	body, err := p.RevealJSON()
+	if n := p.MerchantOrderNo; err == nil && (n == "." || n == "..") {
+		err = errNumber
+	}
 	if err != nil {
 		return o, err
 	}

@@ -56,13 +56,13 @@ func (s *service) routes(password string) http.Handler {
 	mux.HandleFunc("POST /orders/{order}/resolve", s.form(func(ctx context.Context, r *http.Request) error {
 		outcome, again := strings.CutSuffix(r.PostForm.Get("outcome"), "+send_again")
 		_, err := s.resolve(ctx, r.PathValue("order"), resolution{
-			Try: r.PostForm.Get("try"), Outcome: outcome, SendAgain: again, ServiceID: strings.TrimSpace(r.PostForm.Get("service_id")),
-			By: signedIn(r, r.PostForm.Get("by")), Why: strings.TrimSpace(r.PostForm.Get("why")),
+			Try: r.PostForm.Get("try"), Outcome: outcome, SendAgain: again, ServiceID: r.PostForm.Get("service_id"),
+			By: signedIn(r, r.PostForm.Get("by")), Why: r.PostForm.Get("why"),
 		})
 		return err
 	}))
 	mux.HandleFunc("POST /orders/{order}/cancel", s.form(func(ctx context.Context, r *http.Request) error {
-		_, err := s.cancel(ctx, r.PathValue("order"), signedIn(r, r.PostForm.Get("by")), strings.TrimSpace(r.PostForm.Get("why")))
+		_, err := s.cancel(ctx, r.PathValue("order"), signedIn(r, r.PostForm.Get("by")), r.PostForm.Get("why"))
 		return err
 	}))
 	if s.fake != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -139,6 +140,16 @@ func (s *shop) call(method, path, body string) *http.Response {
 	w := httptest.NewRecorder()
 	s.routes("").ServeHTTP(w, r)
 	return w.Result()
+}
+
+// post sends a form of the page.
+func (s *shop) post(path, form string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), "POST", "http://127.0.0.1"+path, strings.NewReader(form))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	s.routes("").ServeHTTP(w, r)
+	return w
 }
 
 func textOf(t *testing.T, r *http.Response) string {
@@ -484,8 +495,46 @@ func TestAnOldResolutionFreesNothing(t *testing.T) {
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "this is about another try")
 		assert.Equal(t, unresolved, s.state("A-1"))
-		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		r = s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`)
+		assert.Equal(t, 422, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "try is required")
 	})
+}
+
+// The service's number means that it was executed: "not executed" with one is a slip that
+// would pay twice.
+func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s.lost("A-1", true)
+	s.order("A-2")
+	assert.Zero(t, s.work("A-2"))
+	const who = `"by":"Ada","why":"ticket 7"}`
+	for order, bodies := range map[string][]string{
+		"A-1": {
+			`{"outcome":"not_executed","service_id":"AO1234",`, `{"outcome":"not_executed","service_id":"AO1234","send_again":true,`,
+			`{"outcome":"executed","send_again":true,`,
+		},
+		"A-2": {`{"outcome":"paid","send_again":true,`, `{"outcome":"returned","send_again":true,`},
+	} {
+		for _, body := range bodies {
+			r := s.resolveTry(order, body+who)
+			assert.Equal(t, 422, r.StatusCode, body)
+			assert.Contains(t, textOf(t, r), "number means that it was executed", body)
+		}
+	}
+	try, err := s.findTry(t.Context(), "A-1")
+	require.NoError(t, err)
+	form := url.Values{"try": {try.Try}, "outcome": {"not_executed+send_again"}, "service_id": {"AO1234"}, "by": {"Ada"}, "why": {"ticket 7"}}
+	r := s.post("/orders/A-1/resolve", form.Encode())
+	assert.Equal(t, 422, r.Code)
+	assert.Contains(t, r.Body.String(), "number means that it was executed")
+	assert.Equal(t, []string{unresolved, submitted}, []string{s.state("A-1"), s.state("A-2")})
+
+	assert.Equal(t, 422, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":" "}`).StatusCode)
+	text := textOf(t, s.resolveTry("A-1", `{"outcome":"executed","service_id":"  ","by":"Ada","why":" ticket 7 "}`))
+	assert.NotContains(t, text, "service_id")
+	assert.Contains(t, text, `"note":"ticket 7"`)
 }
 
 func TestResolve(t *testing.T) {
@@ -898,6 +947,8 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		"no JSON":        {"POST", "/payouts", `{"order":`, 400, "one JSON object"},
 		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, "one JSON object"},
 		"no order":       {"POST", "/payouts", `{"transfer":{"transferAmount":"1.00"}}`, 422, "expected"},
+		"a dot":          {"POST", "/payouts", `{"order":".","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
+		"two dots":       {"POST", "/payouts", `{"order":"..","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
 		"no amount":      {"POST", "/payouts", `{"order":"A-1","transfer":{}}`, 422, "TransferAmount"},
 		"three decimals": {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":"1.005"}}`, 422, "transferAmount"},
 		"no such order":  {"GET", "/payouts/A-9", "", 404, "no such order"},
@@ -1005,11 +1056,7 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 			if strings.Contains(path, "%") {
 				want = 404
 			}
-			r := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1"+path, strings.NewReader(form))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			w := httptest.NewRecorder()
-			s.routes("").ServeHTTP(w, r)
-			assert.Equal(t, want, w.Code, path)
+			assert.Equal(t, want, s.post(path, form).Code, path)
 		}
 		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -31,10 +32,12 @@ type resolution struct {
 
 var (
 	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
+	errBoth     = errors.New("the service's number means that it was executed, and only what was not executed is sent again: leave out service_id or send_again, or correct the outcome")
 	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
 	errOtherID  = errors.New("the service's number on record is another one, or there is none")
 	errTooEarly = errors.New("it is too early")
 	errOthers   = errors.New("in the journal this number belongs to another request: this order was not sent, and \"not executed\" would free the other one; use a new number")
+	errTry      = errors.New("try is required: get the order, and ask the service about this try")
 	errOtherTry = errors.New("this is about another try: the order was sent again since; get it, and ask the service about this try")
 )
 
@@ -42,12 +45,15 @@ var (
 // whose job is woken in the same transaction. After a crash in between, the same
 // resolution finishes what was begun.
 func (s *service) resolve(ctx context.Context, number string, r resolution) (order, error) {
+	r.Why, r.ServiceID = strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
 	c := change{order: number, from: []string{unresolved}, by: r.By, note: r.Why, serviceID: r.ServiceID}
 	switch {
 	case r.By == "" || r.Why == "":
 		return order{}, errWho
 	case !isText(r.By, r.Why, r.ServiceID):
 		return order{}, errText
+	case r.Outcome == notExecuted && r.ServiceID != "", r.Outcome != notExecuted && r.SendAgain:
+		return order{}, errBoth // a slip that pays twice
 	case r.Outcome == paid, r.Outcome == returned: // also where the first was a mistake
 		c.from, c.to = []string{submitted, paid, returned}, r.Outcome
 	case r.Outcome == executed:
@@ -86,6 +92,8 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) error 
 	switch {
 	case err != nil:
 		return err
+	case r.Try == "":
+		return errTry
 	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
 		return errOtherTry
 	case o.OtherBody && r.Outcome == executed:
@@ -114,6 +122,7 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) error 
 // cancel closes an order of which nothing was executed. The journal is asked first:
 // once it has closed the number nobody can send it, whatever a worker is about to do.
 func (s *service) cancel(ctx context.Context, number, by, why string) (order, error) {
+	why = strings.TrimSpace(why)
 	o, err := s.find(ctx, number)
 	switch {
 	case err != nil:
