@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -190,6 +191,7 @@ func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
 
 // paramsOf has the fields read and checked as they will be when they are sent. That
 // reader is strict: it refuses a field that comes twice, as a number within transfer would.
+// What it does not know is in Extra. If your service requires such fields, allow them here.
 func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err error) {
 	if number == nil || !bytes.HasPrefix(transfer, []byte("{")) {
 		return p, &statusError{http.StatusUnprocessableEntity, errors.New("expected order, a string, and transfer, an object")}
@@ -199,9 +201,13 @@ func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err 
 		text = append(text, ',')
 	}
 	err = p.UnmarshalJSON(append(text, transfer[1:]...))
-	if errors.Is(err, cardwire.ErrUnreadable) { // that is not the service's response
+	switch {
+	case errors.Is(err, cardwire.ErrUnreadable): // that is not the service's response
 		_, reason, _ := strings.Cut(err.Error(), "TransferParams: ")
-		err = &statusError{http.StatusUnprocessableEntity, errors.New("order and transfer: " + strings.TrimPrefix(reason, "*: "))}
+		err = &statusError{http.StatusUnprocessableEntity, fmt.Errorf("order and transfer: %s: each field is a string that is not empty, "+
+			"and transferAmount has two decimals and is above zero, as in \"12.50\"", strings.TrimPrefix(reason, "*: "))}
+	case err == nil && p.Extra != nil: // a typo must not be a payout without what was meant
+		err = &statusError{http.StatusUnprocessableEntity, fmt.Errorf("transfer has unknown fields: %q", slices.Sorted(maps.Keys(p.Extra)))}
 	}
 	return p, err
 }
@@ -249,7 +255,7 @@ func decode(w http.ResponseWriter, r *http.Request, fields map[string]any) error
 		key, _ := name.(string)
 		field := fields[key]
 		if field == nil {
-			return errBody
+			return &statusError{http.StatusBadRequest, fmt.Errorf("there is no field %q, or it comes twice", key)}
 		}
 		delete(fields, key)
 		err = d.Decode(field)

@@ -945,12 +945,15 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		detail             string
 	}{
 		"no JSON":        {"POST", "/payouts", `{"order":`, 400, "one JSON object"},
-		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, "one JSON object"},
+		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, "there is no field \"number\", or it comes twice"},
 		"no order":       {"POST", "/payouts", `{"transfer":{"transferAmount":"1.00"}}`, 422, "expected"},
 		"a dot":          {"POST", "/payouts", `{"order":".","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
 		"two dots":       {"POST", "/payouts", `{"order":"..","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
 		"no amount":      {"POST", "/payouts", `{"order":"A-1","transfer":{}}`, 422, "TransferAmount"},
-		"three decimals": {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":"1.005"}}`, 422, "transferAmount"},
+		"three decimals": {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":"1.005"}}`, 422, `has two decimals and is above zero, as in "12.50"`},
+		"a bare amount":  {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":12.50}}`, 422, "each field is a string"},
+		"a typo":         {"POST", "/payouts", `{"order":"A-1","transfer":{"payoutCurency":"EUR","transferAmount":"12.50"}}`, 422, `transfer has unknown fields: ["payoutCurency"]`},
+		"unknown fields": {"POST", "/payouts", `{"order":"A-1","transfer":{"color":"red","transferAmount":"12.50","age":"7"}}`, 422, `transfer has unknown fields: ["age" "color"]`},
 		"no such order":  {"GET", "/payouts/A-9", "", 404, "no such order"},
 		"no such state":  {"GET", "/payouts?state=lost", "", 422, "state must be one of queued, sending"},
 		"no such page":   {"GET", "/nothing", "", 404, "no such page"},
