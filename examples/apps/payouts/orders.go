@@ -186,7 +186,7 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o orde
 		return o, false, err
 	}
 	if err == nil {
-		s.report(ctx, slog.LevelInfo, o, "merchant")
+		s.report(ctx, slog.LevelInfo, o, "merchant", "")
 	}
 	return o, err == nil, err
 }
@@ -223,6 +223,7 @@ type change struct {
 	claim int64  // it is made only under this claim; 0: under any
 	by    string // who makes it
 	note  string // why
+	log   string // why, without the words of a person or the service, which may be personal data
 
 	serviceID, status string // what the service said; "": what is on record stays
 	otherBody         bool   // in the journal the number is another request's
@@ -255,7 +256,7 @@ WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 
 		return record(ctx, tx, o, c.by)
 	})
 	if err == nil {
-		s.report(ctx, c.level, o, c.by)
+		s.report(ctx, c.level, o, c.by, c.log)
 	}
 	return o, err
 }
@@ -268,9 +269,9 @@ func record(ctx context.Context, tx *sql.Tx, o order, by string) error {
 }
 
 // report logs a change of state: one line for each.
-func (s *service) report(ctx context.Context, level slog.Level, o order, by string) {
+func (s *service) report(ctx context.Context, level slog.Level, o order, by, why string) {
 	s.log.LogAttrs(ctx, level, "payout", slog.String("order", o.Order), slog.String("state", o.State),
-		slog.String("by", by), slog.String("service_id", o.ServiceID), slog.String("note", o.Note))
+		slog.String("by", by), slog.String("service_id", o.ServiceID), slog.String("why", why))
 }
 
 // event is a line of an order's history.

@@ -272,6 +272,24 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 	}
 }
 
+// Why an order failed is the service's to say. Its words may quote a name: they stay out of
+// the log.
+func TestTheServicesMessageIsInTheNote(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s.order("A-1")
+	s.fake.Fail(operation, cardwiretest.Fault{Status: 422, Message: "the account of Grace is closed"}, 1)
+	assert.Zero(t, s.work("A-1"))
+	const words = "the account of Grace is closed"
+	assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `refused, HTTP 422, code 422, \"`+words+`\"`)
+	assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), words)
+	events, err := s.history(t.Context(), "A-1")
+	require.NoError(t, err)
+	assert.Contains(t, events[len(events)-1].Why, words)
+	assert.Contains(t, s.log.String(), "refused, HTTP 422, code 422: use a new reference")
+	assert.NotContains(t, s.log.String(), "Grace")
+}
+
 // While another worker's call is in progress, the order stays with that one.
 func TestAWorkerWaitsForAnother(t *testing.T) {
 	t.Parallel()
@@ -456,6 +474,7 @@ func TestCancel(t *testing.T) {
 		assert.Equal(t, 200, s.call("POST", "/payouts/A-5/cancel", who).StatusCode)
 		assert.Equal(t, cancelled, s.state("A-5"))
 		assert.Len(t, s.fake.Ledger(), 1)
+		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
 	})
 }
 

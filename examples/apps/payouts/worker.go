@@ -76,7 +76,8 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // follow does what the step says. The change is made only under the claim of this
 // worker: one that was paused and woke up late changes nothing.
 func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Transfer, err error) error {
-	c := change{order: o.Order, from: []string{sending}, claim: o.claim, by: "worker", note: noteOf(err)}
+	c := change{order: o.Order, from: []string{sending}, claim: o.claim, by: "worker"}
+	c.note, c.log = noteOf(err)
 	var snooze time.Duration
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
@@ -112,7 +113,7 @@ func (w *submitter) giveUp(ctx context.Context, c change) error {
 	if err != nil {
 		return err
 	}
-	c.to, c.level, c.note = failed, slog.LevelError, "not sent for too long: "+c.note
+	c.to, c.level, c.note, c.log = failed, slog.LevelError, "not sent for too long: "+c.note, "not sent for too long: "+c.log
 	return w.settle(ctx, c, 0)
 }
 
@@ -152,19 +153,19 @@ func isJobOf(job *rivertype.JobRow, o order) bool {
 	return json.Unmarshal(job.EncodedArgs, &args) == nil && args.Order == o.Order
 }
 
-// noteOf is what the history says of a call: not the service's own words, which may
-// quote a name or an account.
-func noteOf(err error) string {
+// noteOf is what the history and the log say of a call: the log not in the service's own
+// words, which may quote a name or an account.
+func noteOf(err error) (note, log string) {
 	e, ok := errors.AsType[*cardwire.Error](err)
 	switch {
 	case err == nil:
-		return ""
+		return "", ""
 	case !ok:
-		return "the outcome is unknown"
+		return "the outcome is unknown", "the outcome is unknown"
 	}
 	quiet := *e
 	quiet.Message = ""
-	return quiet.Error()
+	return e.Error(), quiet.Error()
 }
 
 // levelOf is an error where a person has to do something before it goes on.
