@@ -31,6 +31,7 @@ func TestInABrowser(t *testing.T) {
 		b.Open("/")
 		assert.Contains(t, b.Text(), "No orders here.")
 		assert.Contains(t, apptest.Script[string](b, `document.querySelector('header').innerText`), "fake service: no money moves")
+		assert.Contains(t, b.Text(), "What the fake service does with the next call")
 		b.Look("empty")
 	})
 	step("a sample whose response is lost", func(t *testing.T) {
@@ -49,6 +50,9 @@ func TestInABrowser(t *testing.T) {
 		b.Look("list-unresolved")
 		b.Press(number)
 		assert.Contains(t, b.Text(), "Do you have a transfer with the merchant order number "+number+" over 12.50 EUR, sent between 20")
+		assert.Contains(t, b.Text(), "Here support would say: it was not executed, and cannot be any more.")
+		assert.Contains(t, b.Text(), "If the service does not know yet, leave it")
+		assert.NotContains(t, b.Text(), "is accepted from", "it is accepted now")
 		b.Look("unresolved")
 		b.Do(chromedp.Click(chromedp.CSS(`input[value="not_executed"]`)))
 		b.Fill("by", hostile)

@@ -63,6 +63,16 @@ func (s *service) sample(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/orders/"+o.Order, http.StatusSeeOther)
 }
 
+// inLedger returns the number that the fake service has for an order; "": none.
+func (s *service) inLedger(number string) string {
+	for _, e := range s.fake.Ledger() {
+		if e.Reference == number {
+			return e.ID
+		}
+	}
+	return ""
+}
+
 const demoOrders = 200
 
 // demoFaults are met by every second order.

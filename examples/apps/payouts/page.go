@@ -34,12 +34,14 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 type page struct {
 	Problem    string // what went wrong with a form; "": nothing
 	State      string // that is listed; "": all
+	Stopped    string // why nothing is sent; "": it is
 	Counts     []count
 	Orders     []order
 	Next       string // the address of the next page; "": there is none
 	Order      order
 	Question   string // to ask support; "": there is nothing to ask
-	NotBefore  string // when "not executed" is believed
+	NotBefore  string // when "not executed" is believed; "": now
+	Ledger     string // the number that the fake service has for the order; "": none
 	History    []event
 	User       string // who is signed in; "": nobody has to
 	Fake       bool
@@ -115,6 +117,9 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) {
 	if p.Orders, err = s.list(r.Context(), p.State, r.URL.Query().Get("after"), pageSize); err == nil {
 		p.Counts, err = s.counts(r.Context(), states)
 	}
+	if err == nil {
+		p.Stopped, err = s.stopped(r.Context())
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -136,7 +141,13 @@ func (s *service) orderPage(w http.ResponseWriter, r *http.Request, status int, 
 		var e sqljournal.Entry
 		e, err = s.journal.Lookup(r.Context(), operation, p.Order.Order)
 		p.Order.Try = e.Try
-		p.Question, p.NotBefore = question(p.Order, e), e.SendBy.Add(s.grace).Format("2006-01-02 15:04:05 UTC")
+		p.Question = question(p.Order, e)
+		if from := e.SendBy.Add(s.grace); time.Now().Before(from) {
+			p.NotBefore = from.Add(time.Second).Format("2006-01-02 15:04:05 UTC")
+		}
+		if s.fake != nil {
+			p.Ledger = s.inLedger(p.Order.Order)
+		}
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -149,7 +160,16 @@ func (s *service) orderPage(w http.ResponseWriter, r *http.Request, status int, 
 func question(o order, e sqljournal.Entry) string {
 	return fmt.Sprintf("Do you have a transfer with the merchant order number %s over %s %s, sent between %s and %s UTC? "+
 		"If so, what is its number (api_order_no)? If not, can it still be executed?",
-		o.Order, o.Amount, o.Currency, e.CreatedAt.Format("2006-01-02 15:04:05"), e.SendBy.Format("15:04:05"))
+		o.Order, o.Amount, o.Currency, e.CreatedAt.Format("2006-01-02 15:04:05"), e.SendBy.Add(time.Second).Format("15:04:05"))
+}
+
+// stopped is what to do while the brake holds; "": it does not.
+func (s *service) stopped(ctx context.Context) (string, error) {
+	stats, err := s.journal.Stats(ctx)
+	if err != nil || s.brake == 0 || stats.Unresolved < s.brake {
+		return "", err
+	}
+	return fmt.Sprintf("Sending is stopped: %d orders are unresolved (-brake %d). Resolve them, and it goes on.", stats.Unresolved, s.brake), nil
 }
 
 // form does what a form asks for, and shows the order again, at an address of its own:

@@ -290,6 +290,33 @@ func TestTheServicesMessageIsInTheNote(t *testing.T) {
 	assert.NotContains(t, s.log.String(), "Grace")
 }
 
+// While the brake holds, the pages say so, and what to do.
+func TestTheBrakeIsSeen(t *testing.T) {
+	t.Parallel()
+	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
+	set.brake = 2
+	s := openShop(t, set)
+	const stopped = "Sending is stopped: 2 orders are unresolved (-brake 2). Resolve them, and it goes on."
+	s.lost("A-1", true)
+	s.order("A-3")
+	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "stopped")
+	s.lost("A-2", true)
+	assert.Equal(t, time.Second, s.work("A-3"))
+	assert.Equal(t, queued, s.state("A-3"))
+	for path, says := range map[string]string{
+		"/": stopped, "/?state=queued": stopped, "/orders/A-3": errBraked.Error(), "/payouts/A-3": `"note":"` + errBraked.Error() + `"`,
+	} {
+		text := textOf(t, s.call("GET", path, ""))
+		assert.Contains(t, text, says, path)
+		assert.NotContains(t, text, "rate limiter", path)
+	}
+	assert.NotContains(t, s.log.String(), "rate limiter")
+	assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "stopped")
+	assert.Zero(t, s.work("A-3"))
+	assert.Equal(t, submitted, s.state("A-3"))
+}
+
 // While another worker's call is in progress, the order stays with that one.
 func TestAWorkerWaitsForAnother(t *testing.T) {
 	t.Parallel()
@@ -665,6 +692,12 @@ func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "it is too early: the service may still execute it; ask again after 20")
 		assert.Equal(t, unresolved, s.state("A-1"))
+		page := textOf(t, s.call("GET", "/orders/A-1", ""))
+		assert.Contains(t, page, "“Not executed” is accepted from 20")
+		assert.Contains(t, page, "Here support would say: it was executed, with the number <code>"+s.fake.Ledger()[0].ID)
+		between := regexp.MustCompile(`sent between \S+ (\S+) and (\S+) UTC`).FindStringSubmatch(page)
+		require.Len(t, between, 3)
+		assert.NotEqual(t, between[1], between[2], "no empty interval")
 		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
 	})
 }
@@ -1179,6 +1212,18 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 		require.ErrorContains(t, try(cardwiretest.New()), "the orders in this database are for https://cards.example/api/v1, and not for the fake service")
 		t.Setenv("CARDWIRE_BASE_URL", "https://sandbox.cards.example/api/v1")
 		require.ErrorContains(t, try(nil), "and not for https://sandbox.cards.example/api/v1")
+
+		// The service has moved: the statement of docs/payouts.md.
+		guide, err := os.ReadFile("../../../docs/payouts.md")
+		require.NoError(t, err)
+		statement := regexp.MustCompile("`(UPDATE payouts_service .*?)`").FindStringSubmatch(string(guide))
+		require.Len(t, statement, 2)
+		db, _, err := (&service{settings: settingsOf(source)}).pool()
+		require.NoError(t, err)
+		defer db.Close()
+		_, err = db.ExecContext(t.Context(), strings.Replace(statement[1], "https://.../api/v1", "https://sandbox.cards.example/api/v1", 1))
+		require.NoError(t, err)
+		require.NoError(t, try(nil))
 	})
 }
 

@@ -140,6 +140,7 @@ func TestTheCommandLine(t *testing.T) {
 		"no workers":      {[]string{"-workers", "0"}, 2, "payouts: -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero\n"},
 		"other machines":  {[]string{"-listen", "0.0.0.0:0"}, 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front\n"},
 		"no tables":       {[]string{"-db", filepath.Join(t.TempDir(), "none.db")}, 1, "its tables are missing"},
+		"a new database":  {[]string{"-db", filepath.Join(t.TempDir(), "new.db")}, 1, "start once with -migrate"},
 		"no database":     {[]string{"-db", "postgres://u:secret@127.0.0.1:1/"}, 1, "reading the schema failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -160,12 +160,16 @@ func noteOf(err error) (note, log string) {
 	switch {
 	case err == nil:
 		return "", ""
+	case errors.Is(err, errBraked):
+		note = errBraked.Error()
 	case !ok:
-		return "the outcome is unknown", "the outcome is unknown"
+		note = "the outcome is unknown"
+	default:
+		quiet := *e
+		quiet.Message = ""
+		return e.Error(), quiet.Error()
 	}
-	quiet := *e
-	quiet.Message = ""
-	return e.Error(), quiet.Error()
+	return note, note
 }
 
 // levelOf is an error where a person has to do something before it goes on.
