@@ -3,23 +3,21 @@ package main
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-// checkout is a shop's own transaction: its row, the payout and the payout's job are
-// written together, or none of them is. An order that has a payout is sql.ErrNoRows.
-func checkout(ctx context.Context, s *service, customer string, p cardwire.TransferParams) error {
-	return s.transaction(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO orders (number, customer) VALUES ($1, $2)`, p.MerchantOrderNo, customer)
-		if err != nil {
-			return err
-		}
-		_, err = s.createTx(ctx, tx, p)
+// checkout takes a shop's order: its row, the payout and the payout's job are written
+// together, or none of them is. An order that exists is returned as it is.
+func checkout(ctx context.Context, s *service, customer string, p cardwire.TransferParams) (o order, created bool, err error) {
+	return s.create(ctx, p, func(tx *sql.Tx, o order) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO orders (number, customer) VALUES ($1, $2)`, o.Order, customer)
 		return err
 	})
 }
@@ -28,16 +26,29 @@ func TestAShopsOwnTable(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
-		s.exec(`CREATE TABLE orders (number TEXT, customer TEXT PRIMARY KEY)`)
-		require.NoError(t, checkout(t.Context(), s.service, "Ada", paramsFor("A-1")))
-		require.ErrorIs(t, checkout(t.Context(), s.service, "Eve", paramsFor("A-1")), sql.ErrNoRows)
-		require.Error(t, checkout(t.Context(), s.service, "Ada", paramsFor("A-2")), "the shop's own row is refused")
-		require.ErrorIs(t, checkout(t.Context(), s.service, "Bob", cardwire.TransferParams{}), cardwire.ErrInvalidParams)
+		s.exec(`CREATE TABLE orders (number TEXT PRIMARY KEY, customer TEXT NOT NULL UNIQUE)`)
+		for i, want := range []bool{true, false} { // the response to the first may be lost
+			o, created, err := checkout(t.Context(), s.service, "Ada", paramsFor("A-1"))
+			require.NoError(t, err)
+			assert.Equal(t, want, created, i)
+			assert.Equal(t, queued, o.State, i)
+		}
+		other := paramsFor("A-1")
+		other.PayoutCurrency = "USD"
+		_, _, err := checkout(t.Context(), s.service, "Ada", other)
+		require.ErrorIs(t, err, errOtherBody)
+		_, created, err := checkout(t.Context(), s.service, "Ada", paramsFor("A-2"))
+		require.Error(t, err, "the shop's own row is refused")
+		assert.False(t, created)
+		_, _, err = checkout(t.Context(), s.service, "Bob", cardwire.TransferParams{})
+		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 		assert.Equal(t, []string{"available"}, s.jobs())
+		assert.Equal(t, 1, strings.Count(s.log.String(), "msg=payout order="), "one line for the one order")
+		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
 		assert.Zero(t, s.work("A-1"))
 		found, err := rows(t.Context(), s.db, func(row *[3]string, scan scanner) error { return scan(&row[0], &row[1], &row[2]) },
 			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts p ON p.order_no = o.number`)
 		require.NoError(t, err)
-		assert.Equal(t, [][3]string{{"A-1", "Ada", submitted}}, found)
+		assert.Equal(t, [][3]string{{"A-1", "Ada", failed}}, found, "what the service refuses stays")
 	})
 }

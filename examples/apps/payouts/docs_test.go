@@ -60,13 +60,13 @@ func TestTheSettingsOfRiver(t *testing.T) {
 	}
 }
 
-// The forms of the resolutions and the addresses that docs/payouts.md gives.
+// The forms of the resolutions, the addresses and the statement that docs/payouts.md gives.
 func TestTheGuideNamesTheOperations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/payouts.md")
 	require.NoError(t, err)
 	for _, name := range append(states, "POST /payouts", "GET /payouts/{order}", "POST /payouts/{order}/resolve",
-		"POST /payouts/{order}/cancel", "GET /healthz", "GET /readyz", "executed", "not_executed", "send_again", "service_id") {
+		"POST /payouts/{order}/cancel", "GET /healthz", "GET /readyz", "executed", "not_executed", "send_again", "service_id", "`"+serviceMoved+"`") {
 		assert.Contains(t, string(text), name)
 	}
 }

@@ -171,11 +171,16 @@ func (s *service) counts(ctx context.Context, of []string) ([]count, error) {
 	return found, err
 }
 
-// create puts an order and its job into the database, in one transaction: either both
-// are there, or neither. An order that exists is returned as it is.
-func (s *service) create(ctx context.Context, p cardwire.TransferParams) (o order, created bool, err error) {
+// create puts an order and its job into the database, in one transaction with what is also
+// done: either all is there, or nothing. An order that exists is returned as it is.
+func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...func(*sql.Tx, order) error) (o order, created bool, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		o, err = s.createTx(ctx, tx, p)
+		for _, do := range also {
+			if err == nil {
+				err = do(tx, o)
+			}
+		}
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) { // it was there; the transaction, with the job in it, is undone
