@@ -103,6 +103,21 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.Text(), "This needs a look")
 		b.Look("look")
 	})
+	step("a narrow phone", func(t *testing.T) {
+		for _, path := range []string{"/", "/orders/A-2"} {
+			b.Open(path)
+			b.Do(chromedp.EmulateViewport(360, 740))
+			assert.LessOrEqual(t, apptest.Script[int64](b, `document.documentElement.scrollWidth`), int64(360), path)
+			assert.Empty(t, apptest.Script[[]string](b, `[...document.querySelectorAll('main *')].filter(e => {
+				const box = e.closest('tr, .panel, .notice'), a = e.getBoundingClientRect(), b = (box || document.body).getBoundingClientRect()
+				return a.width > 1 && (a.right > b.right + 1 || a.left < b.left - 1)
+			}).map(e => e.outerHTML)`), "%s: what sticks out", path)
+		}
+		b.Do(chromedp.EmulateViewport(1200, 900))
+		assert.Empty(t, apptest.Script[[]string](b, `[...document.querySelectorAll('td[data-label="By"]')].filter(e => {
+			const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length > 1
+		}).map(e => e.textContent)`), "names that are broken")
+	})
 	step("keyboard", func(t *testing.T) {
 		b.Open("/orders/A-3")
 		b.Do(chromedp.KeyEvent("\t"))

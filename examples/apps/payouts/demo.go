@@ -109,13 +109,16 @@ func demonstrate(ctx context.Context, out io.Writer, o options) (err error) {
 	defer func() { err = errors.Join(err, s.river.Stop(context.WithoutCancel(ctx))) }()
 	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, every tenth order comes twice.\n", demoOrders)
 	numbers, err := s.sendDemo(ctx, "demo-"+strings.ToLower(rand.Text()[:8]))
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.supportDemo(ctx, out, numbers)
 	}
-	if err := s.supportDemo(ctx, out, numbers); err != nil {
-		return err
+	if err == nil {
+		err = s.compareDemo(ctx, out, numbers)
 	}
-	return s.compareDemo(ctx, out, numbers)
+	if ctx.Err() != nil {
+		return errors.New("the demonstration was interrupted")
+	}
+	return err
 }
 
 func (s *service) sendDemo(ctx context.Context, batch string) (numbers []string, err error) {
@@ -210,11 +213,11 @@ func (s *service) compareDemo(ctx context.Context, out io.Writer, numbers []stri
 			_, _ = fmt.Fprintf(out, "%s is %s, and was executed %d times\n", number, o.State, times)
 		}
 	}
-	_, _ = fmt.Fprintf(out, "submitted %d: the ledger has each once\nfailed    %d: the ledger has none\n", n[submitted], n[failed])
+	_, _ = fmt.Fprintf(out, "submitted %d\nfailed    %d\n", n[submitted], n[failed])
 	if wrong > 0 {
 		return fmt.Errorf("%w on %d orders", errDisagree, wrong)
 	}
-	_, _ = fmt.Fprintln(out, "Orders and ledger agree.")
+	_, _ = fmt.Fprintln(out, "Orders and ledger agree: what was submitted was executed once, and nothing else was.")
 	return nil
 }
 

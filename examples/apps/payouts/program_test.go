@@ -101,16 +101,16 @@ func TestTheDemonstrationInAnyTimeZone(t *testing.T) {
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Regexp(t, `\A200 orders go to the fake service\. .*
-submitted 1\d\d: the ledger has each once
-failed    +\d\d: the ledger has none
-Orders and ledger agree\.
+submitted 1\d\d
+failed    +\d\d
+Orders and ledger agree: what was submitted was executed once, and nothing else was\.
 \z`, string(out))
 }
 
 func TestTheDemonstrationOnPostgreSQL(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, io.Discard, []string{"-demo", "-migrate", "-db", postgresURL(t)}))
-	assert.Contains(t, out.String(), "Orders and ledger agree.\n")
+	assert.Contains(t, out.String(), "Orders and ledger agree: ")
 }
 
 // A ledger that says otherwise is an error.
@@ -124,7 +124,21 @@ func TestTheDemonstrationCompares(t *testing.T) {
 	err := s.compareDemo(t.Context(), &out, []string{"A-1", "A-2"})
 	require.ErrorIs(t, err, errDisagree)
 	assert.Equal(t, 1, status(err, io.Discard))
-	assert.Contains(t, out.String(), "A-1 is unresolved, and was executed 1 times\n")
+	assert.Equal(t, "A-1 is unresolved, and was executed 1 times\nsubmitted 1\nfailed    0\n", out.String())
+}
+
+// interrupt is a Ctrl-C at the first line.
+type interrupt func()
+
+func (f interrupt) Write(p []byte) (int, error) { f(); return len(p), nil }
+
+func TestTheDemonstrationIsInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	err := run(ctx, interrupt(stop), io.Discard, []string{"-demo", "-migrate", "-db", filepath.Join(t.TempDir(), "payouts.db")})
+	var complaint bytes.Buffer
+	assert.Equal(t, 1, status(err, &complaint))
+	assert.Equal(t, "payouts: the demonstration was interrupted\n", complaint.String())
 }
 
 func TestTheCommandLine(t *testing.T) {
