@@ -35,33 +35,22 @@ type statusError struct {
 
 func (e *statusError) Unwrap() error { return e.error }
 
-var errBody = &statusError{http.StatusBadRequest, errors.New("the body must be one JSON object in UTF-8, with the documented fields, each once")}
+var errBody = &statusError{http.StatusBadRequest, errors.New("the body must be one JSON object in UTF-8, of at most 64 KiB")}
 
 // statusFor is the status of an error. What is not in it is this program's trouble.
 func statusFor(err error) int {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.status
 	}
-	for target, status := range map[error]int{
-		errNoOrder:                  http.StatusNotFound,
-		errOtherBody:                http.StatusConflict,
-		errMoved:                    http.StatusConflict,
-		errTooEarly:                 http.StatusConflict,
-		errOtherTry:                 http.StatusConflict,
-		errOthers:                   http.StatusConflict,
-		sqljournal.ErrDecided:       http.StatusConflict,
-		sqljournal.ErrNoIntent:      http.StatusConflict,
-		cardwire.ErrDuplicateIntent: http.StatusConflict,
-		errOtherID:                  http.StatusConflict,
-		errText:                     http.StatusUnprocessableEntity,
-		errNumber:                   http.StatusUnprocessableEntity,
-		errOutcome:                  http.StatusUnprocessableEntity,
-		errBoth:                     http.StatusUnprocessableEntity,
-		errTry:                      http.StatusUnprocessableEntity,
-		errWho:                      http.StatusUnprocessableEntity,
-		cardwire.ErrInvalidParams:   http.StatusUnprocessableEntity,
+	for status, targets := range map[int][]error{
+		http.StatusNotFound: {errNoOrder},
+		http.StatusConflict: {
+			errOtherBody, errMoved, errTooEarly, errOtherTry, errOthers, errOtherID,
+			sqljournal.ErrDecided, sqljournal.ErrNoIntent, cardwire.ErrDuplicateIntent,
+		},
+		http.StatusUnprocessableEntity: {errText, errNumber, errOutcome, errBoth, errTry, errWho, cardwire.ErrInvalidParams},
 	} {
-		if errors.Is(err, target) {
+		if slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) }) {
 			return status
 		}
 	}
@@ -245,23 +234,16 @@ func decode(w http.ResponseWriter, r *http.Request, fields map[string]any) error
 	if err != nil || !utf8.Valid(text) || !json.Valid(text) || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return errBody
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	_, err = d.Token()
-	for err == nil && d.More() {
-		var name json.Token
-		if name, err = d.Token(); err != nil {
-			break
-		}
+	d := json.NewDecoder(bytes.NewReader(text)) // of which each token is valid
+	_, _ = d.Token()
+	for d.More() {
+		name, _ := d.Token()
 		key, _ := name.(string)
 		field := fields[key]
-		if field == nil {
-			return &statusError{http.StatusBadRequest, fmt.Errorf("there is no field %q, or it comes twice", key)}
+		if field == nil || d.Decode(field) != nil {
+			return &statusError{http.StatusBadRequest, fmt.Errorf("the field %q is unknown, comes twice or is of another type", key)}
 		}
 		delete(fields, key)
-		err = d.Decode(field)
-	}
-	if err != nil {
-		return errBody
 	}
 	return nil
 }

@@ -997,7 +997,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		detail             string
 	}{
 		"no JSON":        {"POST", "/payouts", `{"order":`, 400, "one JSON object"},
-		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, "there is no field \"number\", or it comes twice"},
+		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, `the field "number" is unknown`},
 		"no order":       {"POST", "/payouts", `{"transfer":{"transferAmount":"1.00"}}`, 422, "expected"},
 		"a dot":          {"POST", "/payouts", `{"order":".","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
 		"two dots":       {"POST", "/payouts", `{"order":"..","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},

@@ -101,9 +101,11 @@ func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate
 			return s, err
 		}
 	}
-	if err := s.journal.Verify(ctx); errors.Is(err, sqljournal.ErrSchema) { // an empty database would forget what was sent
-		return s, fmt.Errorf("%w: if the database is new, or the program is, start once with -migrate", err)
-	} else if err != nil {
+	err = s.journal.Verify(ctx) // an empty database would forget what was sent
+	if errors.Is(err, sqljournal.ErrSchema) {
+		err = fmt.Errorf("%w: if the database is new, or the program is, start once with -migrate", err)
+	}
+	if err != nil {
 		return s, err
 	}
 	if err := s.verifyService(ctx); err != nil {
