@@ -23,18 +23,6 @@ import (
 
 // BenchmarkMemory compares calls to a service in memory with those of a bare
 // http.Client: what the client itself costs.
-//
-// What the list call of a hundred cards still allocates, by
-//
-//	go test -run '^$' -bench 'Memory/list-100$/cardwire' -memprofile mem.prof -memprofilerate 1 .
-//	go tool pprof -top -sample_index=alloc_space mem.prof
-//
-// is 798 objects of 94 kB in all. Three in four are amounts: two for each that differs
-// from those before it, for decimal.New makes a big.Int and its word, and there is no
-// other way into a decimal.Decimal. The rest are one string a card, from which all its
-// strings are cut, an address for most, the page's cards and 19 for the call. Of the
-// bytes, 57 kB are the cards themselves, 14 their strings, 12 amounts and 7 addresses.
-// Nothing is kept of the body: it is read into a buffer that the next call uses again.
 func BenchmarkMemory(b *testing.B) {
 	for _, w := range calls() {
 		b.Run(w.name, func(b *testing.B) {

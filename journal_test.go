@@ -203,9 +203,7 @@ func TestAPanicLeavesTheReferenceUnknown(t *testing.T) {
 
 func TestAReferenceThatIsUnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		wiretest.TransferBroken, wiretest.TransferRefused, wiretest.TransferRefused, wiretest.Refusal(wiretest.SmallTransferRequest("M-2")), wiretest.Refusal(wiretest.FreezeRequest("c1", wiretest.FreezeID)),
-	})
+	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferRefused, wiretest.TransferRefused, wiretest.Refusal(wiretest.SmallTransferRequest("M-2"))})
 	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
 
 	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
@@ -216,8 +214,24 @@ func TestAReferenceThatIsUnknownStaysUnknown(t *testing.T) {
 	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"), "and the one after that")
 
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-2"), "another reference")
-	_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
-	assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome, "another operation under the same reference")
+}
+
+func TestAReferenceOfATransferIsNoneOfAFreeze(t *testing.T) {
+	t.Parallel()
+	var c *cardwire.Client
+	freeze := func() cardwire.Outcome {
+		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
+		return wiretest.Failure(t, err).Outcome
+	}
+	c = wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/cards/suspend") {
+			return wiretest.Response(r, 422, wiretest.OrderExists), nil
+		}
+		assert.Equal(t, cardwire.OutcomeRefused, freeze(), "while the transfer is in progress")
+		return nil, errors.New("reset")
+	}))
+	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, wiretest.FreezeID))
+	assert.Equal(t, cardwire.OutcomeRefused, freeze(), "after the transfer ended unknown")
 }
 
 func TestASuccessOfAnUnknownReferenceIsASuccess(t *testing.T) {
