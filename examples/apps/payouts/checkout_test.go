@@ -14,7 +14,7 @@ import (
 )
 
 // checkout takes a shop's order: its row, the payout and the payout's job are written
-// together, or none of them is. An order that exists is returned as it is.
+// together, or none of them is. A retry returns the payout as it is, or errOtherBody.
 func checkout(ctx context.Context, s *service, customer string, p cardwire.TransferParams) (o order, created bool, err error) {
 	return s.create(ctx, p, func(tx *sql.Tx, o order) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO orders (number, customer) VALUES ($1, $2)`, o.Order, customer)
