@@ -171,16 +171,11 @@ func (s *service) counts(ctx context.Context, of []string) ([]count, error) {
 	return found, err
 }
 
-// create puts an order and its job into the database, in one transaction with what is also
-// done: either all is there, or nothing. An order that exists is returned as it is.
+// create puts an order and its job into the database, in one transaction with what is
+// also done: all is there, or nothing. An order that exists is returned as it is.
 func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...func(*sql.Tx, order) error) (o order, created bool, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		o, err = s.createTx(ctx, tx, p)
-		for _, do := range also {
-			if err == nil {
-				err = do(tx, o)
-			}
-		}
+		o, err = s.createTx(ctx, tx, p, also...)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) { // it was there; the transaction, with the job in it, is undone
@@ -198,7 +193,7 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 
 // createTx is create within a transaction, which is to be undone if there is an error;
 // sql.ErrNoRows says that the order exists.
-func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (o order, err error) {
+func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams, also ...func(*sql.Tx, order) error) (o order, err error) {
 	body, err := p.RevealJSON()
 	if n := p.MerchantOrderNo; err == nil && (n == "." || n == "..") {
 		err = errNumber
@@ -217,7 +212,7 @@ VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTH
 	if err != nil {
 		return o, err
 	}
-	return o, record(ctx, tx, o, "merchant")
+	return o, record(ctx, tx, o, "merchant", also...)
 }
 
 // change is a change of an order's state.
@@ -250,15 +245,10 @@ WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 
 		if errors.Is(err, sql.ErrNoRows) {
 			return errMoved
 		}
-		for _, do := range also {
-			if err == nil {
-				err = do(tx, o)
-			}
-		}
 		if err != nil {
 			return err
 		}
-		return record(ctx, tx, o, c.by)
+		return record(ctx, tx, o, c.by, also...)
 	})
 	if err == nil {
 		s.report(ctx, c.level, o, c.by, c.log)
@@ -266,8 +256,13 @@ WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 
 	return o, err
 }
 
-// record writes the order's state into its history.
-func record(ctx context.Context, tx *sql.Tx, o order, by string) error {
+// record writes the order's state into its history, after what is also done.
+func record(ctx context.Context, tx *sql.Tx, o order, by string, also ...func(*sql.Tx, order) error) error {
+	for _, do := range also {
+		if err := do(tx, o); err != nil {
+			return err
+		}
+	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO payouts_history (order_no, claim, at, state, who, note) VALUES ($1, $2, $3, $4, $5, $6)`,
 		o.Order, o.claim, o.ChangedAt, o.State, by, o.Note)
 	return err
