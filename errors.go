@@ -245,7 +245,7 @@ func (e *Error) adviceOnFail() string {
 	case errors.Is(e.Err, ErrInvalidParams):
 		return "correct it before calling again"
 	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound):
-		return "check the base URL, which usually ends in /api/v1, then use a new reference"
+		return "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"
 	}
 	return "use a new reference for a corrected request"
 }

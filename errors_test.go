@@ -94,7 +94,7 @@ func TestErrorStrings(t *testing.T) {
 		},
 		{
 			"refused", cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 404, Message: `no "such" path`},
-			`cardwire: FreezeCard: refused, HTTP 200, code 404, "no \"such\" path": check the base URL, which usually ends in /api/v1, then use a new reference`,
+			`cardwire: FreezeCard: refused, HTTP 200, code 404, "no \"such\" path": check the identifiers, and that the base URL ends in /api/v1, then use a new reference`,
 		},
 		{
 			"unauthorised", cardwire.Error{Op: "ListBINs", Outcome: cardwire.OutcomeRefused, HTTPStatus: 401},

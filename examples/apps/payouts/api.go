@@ -48,7 +48,7 @@ func statusFor(err error) int {
 			errOtherBody, errMoved, errTooEarly, errOtherTry, errOthers, errOtherID,
 			sqljournal.ErrDecided, sqljournal.ErrNoIntent, cardwire.ErrDuplicateIntent,
 		},
-		http.StatusUnprocessableEntity: {errText, errNumber, errOutcome, errBoth, errTry, errWho, cardwire.ErrInvalidParams},
+		http.StatusUnprocessableEntity: {errText, errNumber, errOutcome, errHasID, errNotAgain, errTry, errWho, cardwire.ErrInvalidParams},
 	} {
 		if slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) }) {
 			return status

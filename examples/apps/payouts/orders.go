@@ -119,6 +119,7 @@ var (
 	errNoOrder   = errors.New("there is no such order")
 	errText      = errors.New("a string must be UTF-8 without NUL")
 	errNumber    = errors.New("an order's number must not be . or .., which no URL can name")
+	errExists    = errors.New("this order exists")
 	errOtherBody = errors.New("this order exists with another body")
 	errMoved     = errors.New("the order is in another state now")
 )
@@ -178,21 +179,22 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 		o, err = s.createTx(ctx, tx, p, also...)
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) { // it was there; the transaction, with the job in it, is undone
+	switch {
+	case errors.Is(err, errExists): // the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
 		if body, _ := p.RevealJSON(); err == nil && o.body != string(body) {
 			err = errOtherBody
 		}
 		return o, false, err
+	case err != nil:
+		return order{}, false, err
 	}
-	if err == nil {
-		s.report(ctx, slog.LevelInfo, o, "merchant", "")
-	}
-	return o, err == nil, err
+	s.report(ctx, slog.LevelInfo, o, "merchant", "")
+	return o, true, nil
 }
 
-// createTx is create within a transaction, which is to be undone if there is an error;
-// sql.ErrNoRows says that the order exists.
+// createTx is create within a transaction, which is to be undone if there is an error,
+// also if that is errExists.
 func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams, also ...func(*sql.Tx, order) error) (o order, err error) {
 	body, err := p.RevealJSON()
 	if n := p.MerchantOrderNo; err == nil && (n == "." || n == "..") {
@@ -209,6 +211,9 @@ func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferP
 	err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
 VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
 		p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = errExists
+	}
 	if err != nil {
 		return o, err
 	}

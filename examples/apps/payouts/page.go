@@ -169,7 +169,7 @@ func (s *service) stopped(ctx context.Context) (string, error) {
 	if err != nil || s.brake == 0 || stats.Unresolved < s.brake {
 		return "", err
 	}
-	return fmt.Sprintf("Sending is stopped: %d orders are unresolved (-brake %d). Resolve them, and it goes on.", stats.Unresolved, s.brake), nil
+	return fmt.Sprintf("Sending is stopped until orders are resolved (unresolved: %d, -brake %d).", stats.Unresolved, s.brake), nil
 }
 
 // form does what a form asks for, and shows the order again, at an address of its own:

@@ -296,7 +296,7 @@ func TestTheBrakeIsSeen(t *testing.T) {
 	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
 	set.brake = 2
 	s := openShop(t, set)
-	const stopped = "Sending is stopped: 2 orders are unresolved (-brake 2). Resolve them, and it goes on."
+	const stopped = "Sending is stopped until orders are resolved (unresolved: 2, -brake 2)."
 	s.lost("A-1", true)
 	s.order("A-3")
 	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "stopped")
@@ -556,25 +556,24 @@ func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
 	s.order("A-2")
 	assert.Zero(t, s.work("A-2"))
 	const who = `"by":"Ada","why":"ticket 7"}`
-	for order, bodies := range map[string][]string{
-		"A-1": {
-			`{"outcome":"not_executed","service_id":"AO1234",`, `{"outcome":"not_executed","service_id":"AO1234","send_again":true,`,
-			`{"outcome":"executed","send_again":true,`,
-		},
-		"A-2": {`{"outcome":"paid","send_again":true,`, `{"outcome":"returned","send_again":true,`},
+	for _, tc := range []struct{ order, body, want string }{
+		{"A-1", `{"outcome":"not_executed","service_id":"AO1234",`, "means that it was executed"},
+		{"A-1", `{"outcome":"not_executed","service_id":"AO1234","send_again":true,`, "means that it was executed"},
+		{"A-1", `{"outcome":"executed","send_again":true,`, "only what was not executed is sent again"},
+		{"A-2", `{"outcome":"paid","send_again":true,`, "only what was not executed is sent again"},
+		{"A-2", `{"outcome":"returned","send_again":true,`, "only what was not executed is sent again"},
+		{"A-1", `{"outcome":"not-executed","send_again":true,`, "the outcome must be"},
 	} {
-		for _, body := range bodies {
-			r := s.resolveTry(order, body+who)
-			assert.Equal(t, 422, r.StatusCode, body)
-			assert.Contains(t, textOf(t, r), "number means that it was executed", body)
-		}
+		r := s.resolveTry(tc.order, tc.body+who)
+		assert.Equal(t, 422, r.StatusCode, tc.body)
+		assert.Contains(t, textOf(t, r), tc.want, tc.body)
 	}
 	try, err := s.findTry(t.Context(), "A-1")
 	require.NoError(t, err)
 	form := url.Values{"try": {try.Try}, "outcome": {"not_executed+send_again"}, "service_id": {"AO1234"}, "by": {"Ada"}, "why": {"ticket 7"}}
 	r := s.post("/orders/A-1/resolve", form.Encode())
 	assert.Equal(t, 422, r.Code)
-	assert.Contains(t, r.Body.String(), "number means that it was executed")
+	assert.Contains(t, r.Body.String(), "means that it was executed")
 	assert.Equal(t, []string{unresolved, submitted}, []string{s.state("A-1"), s.state("A-2")})
 
 	assert.Equal(t, 422, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":" "}`).StatusCode)
@@ -663,6 +662,8 @@ func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
 			{"A-2", `{"outcome":"executed",`, 200},
 			{"A-2", `{"outcome":"executed","service_id":"T-2",`, 409}, // it would not be recorded
 			{"A-2", `{"outcome":"not_executed",`, 409},
+			{"A-2", `{"outcome":"paid","service_id":"T-3",`, 200}, // found out later
+			{"A-2", `{"outcome":"returned","service_id":"T-4",`, 409},
 			{"A-3", `{"outcome":"not_executed",`, 200},
 			{"A-3", `{"outcome":"not_executed",`, 200},
 			{"A-3", `{"outcome":"not_executed","try":"1-9",`, 409},
@@ -707,19 +708,25 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
-		for number, found := range map[string]cardwire.Outcome{"A-1": cardwire.OutcomeNotSent, "A-2": cardwire.OutcomeExecuted} {
-			s.lost(number, found == cardwire.OutcomeExecuted)
+		for number, found := range map[string]sqljournal.Resolution{
+			"A-1": {Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 7"},
+			"A-2": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-2", By: "Ada", Note: "ticket 7"},
+		} {
+			s.lost(number, found.Outcome == cardwire.OutcomeExecuted)
 			e, err := s.journal.Lookup(t.Context(), operation, number)
 			require.NoError(t, err)
-			require.NoError(t, s.journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: found, By: "Ada", Note: "ticket 7"}))
+			require.NoError(t, s.journal.Resolve(t.Context(), e, found))
 		}
 		const again, executed = `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`, `{"outcome":"executed","by":"Ada","why":"ticket 7"}`
 		assert.Equal(t, 200, s.resolveTry("A-1", again).StatusCode)
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
 		assert.Equal(t, 409, s.resolveTry("A-2", again).StatusCode, "the opposite")
+		assert.Equal(t, 409, s.resolveTry("A-2", `{"outcome":"executed","service_id":"T-9","by":"Ada","why":"ticket 7"}`).StatusCode, "another number")
 		assert.Equal(t, 200, s.resolveTry("A-2", executed).StatusCode)
-		assert.Equal(t, submitted, s.state("A-2"))
+		o, err := s.find(t.Context(), "A-2")
+		require.NoError(t, err)
+		assert.Equal(t, []string{submitted, "T-2"}, []string{o.State, o.ServiceID})
 	})
 }
 

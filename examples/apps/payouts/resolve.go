@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -32,7 +33,8 @@ type resolution struct {
 
 var (
 	errOutcome  = errors.New("the outcome must be executed or not_executed, or paid or returned of an order that was submitted")
-	errBoth     = errors.New("the service's number means that it was executed, and only what was not executed is sent again: leave out service_id or send_again, or correct the outcome")
+	errHasID    = errors.New("service_id means that it was executed: leave it out, or correct the outcome")
+	errNotAgain = errors.New("only what was not executed is sent again: leave out send_again, or correct the outcome")
 	errWho      = errors.New("by and why are required: the history keeps who decided, and on what grounds")
 	errOtherID  = errors.New("the service's number on record is another one, or there is none")
 	errTooEarly = errors.New("it is too early")
@@ -52,8 +54,8 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 		return order{}, errWho
 	case !isText(r.By, r.Why, r.ServiceID):
 		return order{}, errText
-	case r.Outcome == notExecuted && r.ServiceID != "", r.Outcome != notExecuted && r.SendAgain:
-		return order{}, errBoth // a slip that pays twice
+	case r.Outcome == notExecuted && r.ServiceID != "":
+		return order{}, errHasID // a slip that pays twice
 	case r.Outcome == paid, r.Outcome == returned: // also where the first was a mistake
 		c.from, c.to = []string{submitted, paid, returned}, r.Outcome
 	case r.Outcome == executed:
@@ -65,6 +67,9 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 	default:
 		return order{}, errOutcome
 	}
+	if r.SendAgain && r.Outcome != notExecuted {
+		return order{}, errNotAgain
+	}
 	o, err := s.find(ctx, number)
 	again := o.State == c.to && o.Note == c.note // the response was lost
 	switch {
@@ -72,14 +77,14 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 		return o, err
 	case !again && !slices.Contains(c.from, o.State):
 		return o, errMoved
-	case o.State != unresolved && r.ServiceID != "" && r.ServiceID != o.ServiceID:
+	case o.State != unresolved && r.ServiceID != "" && r.ServiceID != o.ServiceID && (again || o.ServiceID != ""):
 		return o, errOtherID
 	case c.from[0] != unresolved && again:
 		return o, nil
 	case c.from[0] != unresolved:
 		return s.apply(ctx, c)
 	}
-	if err := s.tellJournal(ctx, o, r); err != nil || again {
+	if c.serviceID, err = s.tellJournal(ctx, o, r); err != nil || again {
 		return o, err
 	}
 	return s.apply(ctx, c, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) })
@@ -87,25 +92,28 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 
 // tellJournal records the resolution of an unresolved order, by the rule: "not
 // executed" only when nothing of the call can be sent, and the service has had its time.
-func (s *service) tellJournal(ctx context.Context, o order, r resolution) error {
+// It returns the service's number, which the journal may know.
+func (s *service) tellJournal(ctx context.Context, o order, r resolution) (serviceID string, err error) {
 	e, err := s.journal.Lookup(ctx, operation, o.Order)
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case r.Try == "":
-		return errTry
+		return "", errTry
 	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
-		return errOtherTry
+		return "", errOtherTry
 	case o.OtherBody && r.Outcome == executed:
-		return nil // the intent belongs to another request
+		return r.ServiceID, nil // the intent belongs to another request
 	case o.OtherBody:
-		return errOthers
+		return "", errOthers
+	case r.ServiceID != "" && e.ServiceID != "" && r.ServiceID != e.ServiceID:
+		return "", errOtherID
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
 	if r.Outcome == notExecuted {
 		found.Outcome, found.Close = cardwire.OutcomeNotSent, !r.SendAgain
 		if from := e.SendBy.Add(s.grace); time.Now().Before(from) {
-			return fmt.Errorf("%w: the service may still execute it; ask again after %s", errTooEarly, from.Format(time.RFC3339))
+			return "", fmt.Errorf("%w: the service may still execute it; ask again after %s", errTooEarly, from.Format(time.RFC3339))
 		}
 	}
 	err = s.journal.Resolve(ctx, e, found)
@@ -116,7 +124,7 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) error 
 			err = s.journal.Void(ctx, operation, o.Order, r.By, r.Why)
 		}
 	}
-	return err
+	return cmp.Or(r.ServiceID, e.ServiceID), err
 }
 
 // cancel closes an order of which nothing was executed. The journal is asked first:
