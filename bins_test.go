@@ -196,7 +196,7 @@ func TestBINQuirks(t *testing.T) {
 			[]cardwire.Drift{{"data[].foreign_fee_config.*.fee", "string for number"}}},
 
 		"basic requirement": {wiretest.AuthRequirement, `{"level":"base","fields":[]}`, func(b *cardwire.BIN) {
-			b.AuthRequirement = cardwire.AuthRequirement{Level: "base", Fields: []cardwire.AuthField{}}
+			b.AuthRequirement = cardwire.AuthRequirement{Level: cardwire.AuthLevelBase, Fields: []cardwire.AuthField{}}
 		}, nil},
 		"requirement without fields": {wiretest.AuthRequirement, `{"level":"base","fields":null}`, func(b *cardwire.BIN) {
 			b.AuthRequirement = cardwire.AuthRequirement{Level: "base"}
