@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -145,6 +146,7 @@ type stage struct {
 	newStart bool                        // the second call is another client's
 	journals [2]*sqljournal.Journal      // of the first calls and of the second; nil: none
 	clients  map[string]*cardwire.Client // by kind, those of the first calls
+	open     sync.Map                    // references whose result the journal did not record in time
 }
 
 // orderlyKind is met by a retry only: the order is executed unless it exists.
@@ -256,7 +258,9 @@ func (s *stage) client(t *testing.T, k *Kind, journal *sqljournal.Journal) *card
 	t.Helper()
 	var dialer net.Dialer
 	opts := []cardwire.Option{
-		quickRetries(), cardwire.WithProfile(func(own *cardwire.Profile) { *own = s.profile }),
+		quickRetries(), cardwire.WithObserver(cardwire.Observer{
+			JournalError: func(_ context.Context, c cardwire.CallInfo, _ error) { s.open.Store(c.Reference, true) },
+		}), cardwire.WithProfile(func(own *cardwire.Profile) { *own = s.profile }),
 		cardwire.WithTransport(&http.Transport{
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				if past, ok := ctx.Value(pastProxies{}).(string); ok {
@@ -289,6 +293,9 @@ func (s *stage) checkJournal(t *testing.T, calls []*pair) {
 		return
 	}
 	for _, c := range calls {
+		if _, open := s.open.Load(c.order.Reference); open {
+			continue // its result is not on record, as on a slow machine
+		}
 		events, err := s.journals[0].History(t.Context(), c.order.Op, c.order.Reference)
 		require.NoError(t, err)
 		last := events[len(events)-1]
