@@ -165,8 +165,11 @@ func question(o order, e sqljournal.Entry) string {
 
 // stopped is what to do while the brake holds; "": it does not.
 func (s *service) stopped(ctx context.Context) (string, error) {
+	if s.brake == 0 {
+		return "", nil
+	}
 	stats, err := s.journal.Stats(ctx)
-	if err != nil || s.brake == 0 || stats.Unresolved < s.brake {
+	if err != nil || stats.Unresolved < s.brake {
 		return "", err
 	}
 	return fmt.Sprintf("Sending is stopped until orders are resolved (unresolved: %d, -brake %d).", stats.Unresolved, s.brake), nil
