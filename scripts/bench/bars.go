@@ -46,6 +46,7 @@ var bars = []bar{
 	added("list-cardwire", "list, over its own baseline: cardwire", "cardwire"),
 	added("list-generated", "list, over its own baseline: the generated client", "generated"),
 	added("list-github", "list, over its own baseline: go-github", "github"),
+	added("list-metronome", "list, over its own baseline: metronome-go", "metronome"),
 	added("list-stripe", "list, over its own baseline: stripe-go", "stripe"),
 	faster("better-list-generated", "list, times faster than the generated client", "List", "generated", 5),
 	better("better-list-github", "list, times better than go-github", "github", 4),

@@ -60,6 +60,7 @@ var panels = []panel{
 			{id: "list-github", label: "go-github", other: true},
 			{id: "list-generated", label: "generated from OpenAPI", other: true},
 			{id: "list-stripe", label: "stripe-go", other: true},
+			{id: "list-metronome", label: "metronome-go", other: true},
 		},
 	},
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Metronome-Industries/metronome-go"
+	"github.com/Metronome-Industries/metronome-go/option"
 	"github.com/google/go-github/v84/github"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -106,6 +108,23 @@ var lists = []subject{
 		},
 		count: listed, last: "octo-0099",
 	},
+	{
+		name: "metronome", url: "https://api.metronome.com/v1/customers?limit=100", response: customers(),
+		plain: into(func(v *plainCustomers) bool {
+			return len(v.Data) == listed && v.Data[listed-1].ID == "00000000-0000-4000-8000-000000000099"
+		}),
+		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := metronomeOn(hc)
+			return func(ctx context.Context) (int, string, error) {
+				page, err := c.V1.Customers.List(ctx, metronome.V1CustomerListParams{Limit: metronome.Int(listed)})
+				if err != nil {
+					return 0, "", err
+				}
+				return len(page.Data), page.Data[len(page.Data)-1].ID, nil
+			}
+		},
+		count: listed, last: "00000000-0000-4000-8000-000000000099",
+	},
 }
 
 var smallest = []subject{
@@ -169,6 +188,21 @@ var smallest = []subject{
 		},
 		count: 1, last: "octo",
 	},
+	{
+		name: "metronome", url: "https://api.metronome.com/v1/customers/octo", response: tinyCustomer,
+		plain: into(func(v *tinyData) bool { return v.Data.ID == "octo" }),
+		client: func(_ testing.TB, hc *http.Client) func(context.Context) (int, string, error) {
+			c := metronomeOn(hc)
+			return func(ctx context.Context) (int, string, error) {
+				customer, err := c.V1.Customers.Get(ctx, metronome.V1CustomerGetParams{CustomerID: "octo"})
+				if err != nil {
+					return 0, "", err
+				}
+				return 1, customer.Data.ID, nil
+			}
+		},
+		count: 1, last: "octo",
+	},
 }
 
 // into decodes by encoding/json, and fails unless the response arrived.
@@ -212,6 +246,11 @@ func stripeOn(hc *http.Client) *stripe.Client {
 
 func githubOn(hc *http.Client) *github.Client {
 	return github.NewClient(hc).WithAuthToken(measure.Key)
+}
+
+func metronomeOn(hc *http.Client) *metronome.Client {
+	c := metronome.NewClient(option.WithHTTPClient(hc), option.WithBearerToken(measure.Key))
+	return &c
 }
 
 // BenchmarkList is a list of a hundred.
@@ -261,6 +300,7 @@ func TestPlainTypesHaveEveryField(t *testing.T) {
 	t.Parallel()
 	for response, plain := range map[string]any{
 		issuingCards(): new(plainCards), tinyIssuingCard: new(tinyCard), users(): new([]plainUser), tinyUser: new(tinyLogin),
+		customers(): new(plainCustomers), tinyCustomer: new(tinyData),
 	} {
 		d := json.NewDecoder(strings.NewReader(response))
 		d.DisallowUnknownFields()

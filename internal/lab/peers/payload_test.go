@@ -13,6 +13,7 @@ const listed = 100
 const (
 	tinyIssuingCard = `{"id":"ic_1","object":"issuing.card","status":"active"}`
 	tinyUser        = `{"login":"octo","id":1,"type":"User"}`
+	tinyCustomer    = `{"data":{"id":"octo","external_id":"octo","name":"Octo"}}`
 )
 
 type tinyCard struct {
@@ -25,6 +26,14 @@ type tinyLogin struct {
 	Login string `json:"login"`
 	ID    int64  `json:"id"`
 	Type  string `json:"type"`
+}
+
+type tinyData struct {
+	Data struct {
+		ID         string `json:"id"`
+		ExternalID string `json:"external_id"`
+		Name       string `json:"name"`
+	} `json:"data"`
 }
 
 func elements(one func(i int) string) string {
@@ -169,4 +178,37 @@ type plainUser struct {
 	ReceivedEventsURL string `json:"received_events_url"`
 	Type              string `json:"type"`
 	SiteAdmin         bool   `json:"site_admin"`
+}
+
+func customers() string { return `{"data":[` + elements(customer) + `],"next_page":null}` }
+
+func customer(i int) string {
+	return fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012[1]d","created_at":"2026-01-02T03:04:%02[2]d.000Z",`+
+		`"updated_at":"2026-02-03T04:05:%02[2]d.000Z","archived_at":null,"external_id":"customer-%04[1]d",`+
+		`"ingest_aliases":["customer-%04[1]d","team-%04[1]d@example.com"],"name":"Example Company %[1]d",`+
+		`"custom_fields":{"region":"eu","plan":"standard"},"customer_config":{"salesforce_account_id":"0015%012[1]d"},`+
+		`"current_billable_status":{"value":"billable","effective_at":"2026-01-02T03:00:00.000Z"}}`, i, i%60)
+}
+
+type plainCustomers struct {
+	Data     []plainCustomer `json:"data"`
+	NextPage string          `json:"next_page"`
+}
+
+type plainCustomer struct {
+	ID             string            `json:"id"`
+	CreatedAt      string            `json:"created_at"`
+	UpdatedAt      string            `json:"updated_at"`
+	ArchivedAt     string            `json:"archived_at"`
+	ExternalID     string            `json:"external_id"`
+	IngestAliases  []string          `json:"ingest_aliases"`
+	Name           string            `json:"name"`
+	CustomFields   map[string]string `json:"custom_fields"`
+	CustomerConfig struct {
+		SalesforceAccountID string `json:"salesforce_account_id"`
+	} `json:"customer_config"`
+	CurrentBillableStatus struct {
+		Value       string `json:"value"`
+		EffectiveAt string `json:"effective_at"`
+	} `json:"current_billable_status"`
 }
