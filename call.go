@@ -122,7 +122,7 @@ type call struct {
 	client   *core // nil: New did not make the client
 	op       *spec
 	result   result
-	claim    claim
+	claim    *claim // of a write with a reference; nil: none
 	start    time.Time
 	deadline time.Time // of the whole call; zero: the context's alone
 	ended    bool      // the end was reported
@@ -187,7 +187,7 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
-	k.claim = claim{core: k.client, op: k.op}
+	k.claim = &claim{core: k.client, op: k.op}
 	bounded, stop := k.bounded(ctx)
 	defer stop()
 	return ctx, k.claim.take(bounded, k.start, k.deadline)
@@ -229,8 +229,7 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 	if k.client == nil || !k.op.isClaimed() {
 		return k.op.failure(OutcomeNotSent, err)
 	}
-	k.claim = claim{core: k.client, op: k.op}
-	return k.claim.unready(ctx, err)
+	return (&claim{core: k.client, op: k.op}).unready(ctx, err)
 }
 
 // settle resolves a claimed call.

@@ -354,7 +354,7 @@ func (c *claim) close(ctx context.Context) error {
 // settle sets the final outcome of failure, records the result in memory and in the
 // journal, and releases the reference. The error is the journal's.
 func (c *claim) settle(ctx context.Context, failure *Error, r result) error {
-	if !c.held {
+	if c == nil || !c.held {
 		return nil
 	}
 	c.held = false
