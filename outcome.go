@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -70,7 +71,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	k.last.status = r.Status
 	k.last.retryAfter = r.RetryAfter
 	k.last.attempts = attempts(r.Attempts)
-	k.last.requestID = requestID(r.Header, k.key())
+	k.last.requestID = mask.RequestID(r.Header, k.key())
 	switch {
 	case r.NotSent:
 		return k.fail(OutcomeNotSent, &transportError{r.Err})
@@ -91,7 +92,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 		k.last.code, k.last.codeSent = e.code, e.hasCode
 		k.last.message = e.message
 		if e.message != messageSuccess {
-			k.last.message = sanitise(e.message, k.key())
+			k.last.message = mask.Message(e.message, k.key())
 		}
 	}
 	switch {

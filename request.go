@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -204,7 +205,7 @@ func readAny[T any](c *wire.Codec, v *T) {
 	case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
 		c.Fail("a value that can be decoded into the type parameter of Call")
 	case c.Masking:
-		masking{}.cards(reflect.ValueOf(v).Elem())
+		mask.Values(v, maskCard)
 	}
 }
 
@@ -216,86 +217,16 @@ func nillable[T any]() bool {
 	return false
 }
 
-// masking masks what encoding/json has put into a value, and remembers where it was: a
-// caller's type may contain itself.
-type masking map[visit]bool
-
-type visit struct {
-	at     uintptr
-	length int
-	kind   reflect.Type
-}
-
-// cards masks the numbers and CVVs in v, which can be set, and in what it contains or
-// points to. What a caller's own UnmarshalJSON keeps in unexported fields is out of
-// reach.
-func (m masking) cards(v reflect.Value) {
-	if v.CanSet() {
-		switch secret := v.Addr().Interface().(type) {
-		case *CardNumber:
-			*secret = secret.masked()
-			return
-		case *CVV:
-			*secret = secret.masked()
-			return
-		}
-	} else if v.Kind() != reflect.Struct { // one that is embedded may have exported fields
-		return
+func maskCard(pointer any) bool {
+	switch secret := pointer.(type) {
+	case *CardNumber:
+		*secret = secret.masked()
+	case *CVV:
+		*secret = secret.masked()
+	default:
+		return false
 	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() && m.first(v, 0) {
-			m.cards(v.Elem())
-		}
-	case reflect.Interface:
-		if !v.IsNil() {
-			v.Set(m.copy(v.Elem()))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			m.cards(v.Field(i))
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.Uint8 && m.first(v, v.Len()) { // not of json.RawMessage, or bytes
-			m.elements(v)
-		}
-	case reflect.Array:
-		m.elements(v)
-	case reflect.Map:
-		if !v.IsNil() && m.first(v, 0) {
-			m.entries(v)
-		}
-	}
-}
-
-// first reports whether what v points to is visited for the first time.
-func (m masking) first(v reflect.Value, length int) bool {
-	at := visit{v.Pointer(), length, v.Type()}
-	seen := m[at]
-	m[at] = true
-	return !seen
-}
-
-func (m masking) elements(v reflect.Value) {
-	for i := range v.Len() {
-		m.cards(v.Index(i))
-	}
-}
-
-// entries masks values and keys, neither of which can be set in place.
-func (m masking) entries(v reflect.Value) {
-	all := reflect.MakeMapWithSize(v.Type(), v.Len())
-	for entry := v.MapRange(); entry.Next(); {
-		all.SetMapIndex(m.copy(entry.Key()), m.copy(entry.Value()))
-	}
-	v.Set(all)
-}
-
-func (m masking) copy(v reflect.Value) reflect.Value {
-	fresh := reflect.New(v.Type()).Elem()
-	fresh.Set(v)
-	m.cards(fresh)
-	return fresh
+	return true
 }
 
 // CallOption configures one call.
@@ -401,7 +332,7 @@ func (k *call) capture(r *transport.Response) {
 		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
 	}
 	if r.Header != nil {
-		k.response.Header = loggable(r.Header, k.key())
+		k.response.Header = mask.Header(r.Header, k.key())
 	}
 	if r.Err == nil && !k.client.maskedCards {
 		body := bytes.Clone(r.Body)

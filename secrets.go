@@ -5,13 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
-	"net/http"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -43,7 +40,7 @@ func NewCardNumber(s string) (CardNumber, error) {
 func sealNumber(s []byte) (n CardNumber) {
 	if n.n = uint8(len(s)); n.n > 0 {
 		copy(n.b[:], s)
-		scramble(n.sealed())
+		mask.Scramble(n.sealed())
 	}
 	return n
 }
@@ -53,7 +50,7 @@ func (n *CardNumber) sealed() []byte { return n.b[:max(n.n, 16)] }
 
 // open returns the string in the first n bytes.
 func (n CardNumber) open() [31]byte {
-	unscramble(n.sealed())
+	mask.Unscramble(n.sealed())
 	return n.b
 }
 
@@ -173,7 +170,7 @@ func NewCVV(s string) (CVV, error) {
 func sealCVV(s []byte) (v CVV) {
 	if v.n = uint8(len(s)); v.n > 0 {
 		copy(v.b[:], s)
-		scramble(v.b[:])
+		mask.Scramble(v.b[:])
 	}
 	return v
 }
@@ -181,7 +178,7 @@ func sealCVV(s []byte) (v CVV) {
 // Reveal returns the value as the service sent it, digits or "***". It must not be stored
 // after an authorization.
 func (v CVV) Reveal() string {
-	unscramble(v.b[:])
+	mask.Unscramble(v.b[:])
 	return string(v.b[:v.n])
 }
 
@@ -225,7 +222,7 @@ func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
 
 func sealPAN(s []byte) EncryptedPAN {
 	b := bytes.Clone(s)
-	scramble(b)
+	mask.Scramble(b)
 	sealed := string(b)
 	return EncryptedPAN{&sealed}
 }
@@ -236,7 +233,7 @@ func (p EncryptedPAN) Reveal() string {
 		return ""
 	}
 	b := []byte(*p.p)
-	unscramble(b)
+	mask.Unscramble(b)
 	return string(b)
 }
 
@@ -320,167 +317,6 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 		return
 	}
 	*p = sealPAN(text)
-}
-
-// seeds are random for each process: sealed values must stay comparable in it. They
-// protect from logs, not from a reader of memory.
-var seeds = func() (s [3]maphash.Seed) {
-	for i := range s {
-		s[i] = maphash.MakeSeed()
-	}
-	return s
-}()
-
-// scramble encodes the digits of a CardNumber, CVV or EncryptedPAN in place, so that a
-// dump of its fields shows none. Digits that are known from the mask or from another
-// value must not reveal others: in this Feistel network every byte depends on all of
-// them. No byte of the result is ASCII.
-func scramble(b []byte) {
-	for round := range seeds {
-		mix(b, round)
-	}
-	flip(b)
-}
-
-func unscramble(b []byte) {
-	flip(b)
-	for round := len(seeds) - 1; round >= 0; round-- {
-		mix(b, round)
-	}
-}
-
-// mix is one round of a Feistel network, and its own inverse.
-func mix(b []byte, round int) {
-	from, to := b[:len(b)/2], b[len(b)/2:]
-	if round%2 == 1 {
-		from, to = to, from
-	}
-	for n := 0; n*8 < len(to); n++ {
-		sum := maphash.Bytes(seeds[round], from[n:])
-		for i := n * 8; i < min(n*8+8, len(to)); i++ {
-			to[i] ^= byte(sum) & 0x7f
-			sum >>= 8
-		}
-	}
-}
-
-func flip(b []byte) {
-	for i := range b {
-		b[i] ^= 0x80
-	}
-}
-
-// maxMessage bounds what is kept of a message of the service.
-const maxMessage = 256
-
-// sanitise makes a message of the service safe for logs: it masks the client's key and
-// digits that may be a card number, and replaces unprintable characters with spaces.
-func sanitise(msg, key string) string {
-	msg = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, msg)
-	// Both digits and key are searched for in the whole message: masking one of them
-	// first, or truncating, could leave a part of the other.
-	digits := maskDigits(msg)
-	var b []byte
-	keyEnd := 0
-	for i := 0; i < len(msg) && len(b) <= maxMessage; i++ {
-		if key != "" && strings.HasPrefix(msg[i:], key) {
-			if i >= keyEnd {
-				b = append(b, "***"...)
-			}
-			keyEnd = i + len(key)
-		}
-		if i >= keyEnd {
-			b = append(b, digits[i])
-		}
-	}
-	b = b[:min(len(b), maxMessage)]
-	for !utf8.Valid(b) {
-		b = b[:len(b)-1]
-	}
-	return string(b)
-}
-
-// The least number of digits in a card number, and in each of its groups but the last
-// if it is written in groups.
-const (
-	minCardDigits  = 12
-	minGroupDigits = 4
-)
-
-// maskDigits masks digits that may be a card number: in a row, or separated by single
-// spaces and hyphens as on a card.
-func maskDigits(s string) string {
-	b := []byte(s)
-	start, digits, group := 0, 0, 0
-	for i := range len(b) + 1 {
-		switch {
-		case digitAt(b, i):
-			digits++
-			group++
-			continue
-		case group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
-			group = 0
-			continue
-		case digits >= minCardDigits:
-			for j := start; j < i; j++ {
-				if digitAt(b, j) {
-					b[j] = '*'
-				}
-			}
-		}
-		start, digits, group = i+1, 0, 0
-	}
-	return string(b)
-}
-
-func digitAt(b []byte, i int) bool { return i < len(b) && b[i] >= '0' && b[i] <= '9' }
-
-// loggable returns a copy of a header that is safe for logs: some services echo the key,
-// or put what they log into a header.
-func loggable(h http.Header, key string) http.Header {
-	out := make(http.Header, len(h))
-	for name, values := range h {
-		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name) != name ||
-			key != "" && strings.Contains(strings.Join(values, "\n"), key) {
-			continue
-		}
-		out[name] = make([]string, len(values))
-		for i, v := range values {
-			out[name][i] = maskDigits(v)
-		}
-	}
-	return out
-}
-
-// maxRequestID bounds the service's request ID.
-const maxRequestID = 64
-
-func requestID(h http.Header, key string) string {
-	// Not by Get, which would canonicalize the names again.
-	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		values := h[name]
-		if len(values) == 0 {
-			continue
-		}
-		value := values[0]
-		if id := sanitise(strings.Map(visible, value), key); id != "" {
-			return id[:min(len(id), maxRequestID)]
-		}
-	}
-	return ""
-}
-
-// visible keeps visible ASCII.
-func visible(r rune) rune {
-	if r <= ' ' || r > '~' {
-		return -1
-	}
-	return r
 }
 
 // formatMasked writes s with the width and the flags of f, so that tables line up, and
