@@ -136,10 +136,10 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "physical", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.Physical) }},
 	{Name: "currency", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Currency) }},
 	{Name: "foreign_fee_config", Value: func(c *wire.Codec, v *BIN) { feeTiersValue(c, &v.ForeignFees) }},
-	{Name: "auth_fee_config", Value: func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.AuthFeeConfig) }},
-	{Name: "refund_fee_config", Value: func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.RefundFeeConfig) }},
-	{Name: "reversal_fee_config", Value: func(c *wire.Codec, v *BIN) { feeConfigValue(c, &v.ReversalFeeConfig) }},
-	{Name: "cashback_fee_config", Value: func(c *wire.Codec, v *BIN) { rawListValue(c, &v.CashbackFeeConfig) }},
+	{Name: "auth_fee_config", Value: func(c *wire.Codec, v *BIN) { c.RawObject(&v.AuthFeeConfig) }},
+	{Name: "refund_fee_config", Value: func(c *wire.Codec, v *BIN) { c.RawObject(&v.RefundFeeConfig) }},
+	{Name: "reversal_fee_config", Value: func(c *wire.Codec, v *BIN) { c.RawObject(&v.ReversalFeeConfig) }},
+	{Name: "cashback_fee_config", Value: func(c *wire.Codec, v *BIN) { c.RawList(&v.CashbackFeeConfig) }},
 	{Name: "apple_pay", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.ApplePay) }},
 	{Name: "google_wallet", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.GoogleWallet) }},
 	{Name: "card_nums", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.CardCount) }},
@@ -372,65 +372,8 @@ func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
 	c.Append('}')
 }
 
-// feeConfigValue is null or an object with undocumented fields.
-func feeConfigValue(c *wire.Codec, raw *json.RawMessage) {
-	if c.Writing() {
-		writeRaw(c, *raw)
-		return
-	}
-	*raw = nil
-	switch c.Kind() {
-	case '{':
-		*raw = bytes.Clone(c.Span())
-	case '[':
-		c.Drift("empty array for object")
-		c.EmptyArray("null or an object")
-	default:
-		if !c.Null() {
-			c.Fail("null or an object")
-		}
-	}
-}
-
-// rawListValue is an array of values of undocumented form.
-func rawListValue(c *wire.Codec, list *[]json.RawMessage) {
-	if c.Writing() {
-		c.Append('[')
-		for i, raw := range *list {
-			if i > 0 {
-				c.Append(',')
-			}
-			writeRaw(c, raw)
-		}
-		c.Append(']')
-		return
-	}
-	*list = nil
-	if c.Kind() == 'n' {
-		c.Drift("null for array")
-		c.Null()
-		return
-	}
-	*list = []json.RawMessage{}
-	c.Each(func() {
-		if c.Budget(sizeOfRaw) {
-			*list = append(*list, bytes.Clone(c.Span()))
-		}
-	})
-}
-
-// What an element takes in addition to its bytes.
-const (
-	sizeOfRaw  = 48
-	sizeOfTier = 160
-)
+// sizeOfTier is what a tier takes in addition to its bytes.
+const sizeOfTier = 160
 
 // usualTiers is how many tiers get room at first.
 const usualTiers = 4
-
-func writeRaw(c *wire.Codec, raw json.RawMessage) {
-	if raw == nil {
-		raw = json.RawMessage("null")
-	}
-	c.Append(raw...)
-}

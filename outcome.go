@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -158,7 +157,7 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
 		!e.success && (e.code == codeSuccess || e.code >= 500 && e.code <= 599):
 		return k.fail(OutcomeUnknown, nil)
-	case e.deferred && k.op.isClaimed() && (names(body, e.data, k.op.reference) || k.op.isProven(body, e.data)):
+	case e.deferred && k.op.isClaimed() && (body.Names(e.data, k.op.reference) || k.op.isProven(body, e.data)):
 		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery
 	}
 	return k.fail(OutcomeRefused, nil)
@@ -185,49 +184,6 @@ func isBare(body []byte) bool {
 		return r == '\ufeff' || r == utf8.RuneError || r == 0 || unicode.IsSpace(r)
 	})
 	return len(body) == 0 || body[0] != '{'
-}
-
-// mentions reports whether s contains the reference as a word, in any letter case.
-func mentions(s, reference string) bool {
-	s, reference = strings.ToLower(s), strings.ToLower(reference)
-	partOf := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	for {
-		before, after, found := strings.Cut(s, reference)
-		if !found {
-			return false
-		}
-		last, _ := utf8.DecodeLastRuneInString(before)
-		next, _ := utf8.DecodeRuneInString(after)
-		if !partOf(last) && !partOf(next) {
-			return true
-		}
-		s = after
-	}
-}
-
-// names reports whether a name, a string or a number in the data at m is the reference,
-// or a string mentions it.
-func names(c *wire.Codec, m wire.Mark, reference string) bool {
-	c.Rewind(m)
-	found := false
-	var look func()
-	look = func() {
-		switch c.Kind() {
-		case '{':
-			c.Map(func(name []byte) {
-				found = found || strings.EqualFold(string(name), reference)
-				look()
-			})
-		case '[':
-			c.Each(look)
-		case '"':
-			found = mentions(string(c.Bytes()), reference) || found
-		default:
-			found = string(c.Span()) == reference || found
-		}
-	}
-	look()
-	return found || c.Err() != nil
 }
 
 func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

@@ -329,7 +329,7 @@ func (p *TransferParams) fields() (wire.Fields, error) {
 // to its value, which reads and writes the form that is sent, and what is wrong with it.
 type transferField struct {
 	name, param string
-	value       textual
+	value       wire.Textual
 	check       func(param, sent string) error
 }
 

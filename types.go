@@ -3,7 +3,6 @@ package cardwire
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
@@ -214,41 +213,11 @@ func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, a
 func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
 
 func expiryValue(c *wire.Codec, e *Expiry) {
-	textValue(c, e, "a month like 09/2028 or **/****")
+	wire.Text(c, e, "a month like 09/2028 or **/****")
 }
 
 func dateTimeValue(c *wire.Codec, t *DateTime) {
-	textValue(c, t, "a date and time like 2026-02-28 23:59:59", "0000-00-00 00:00:00", "0000-00-00")
-}
-
-// textual is a value that reads and writes itself as a string.
-type textual interface {
-	String() string
-	UnmarshalText([]byte) error
-}
-
-// textValue reads a zero date, which is how some databases write an absent one, as an
-// absent value.
-func textValue[T textual](c *wire.Codec, v T, want string, zeros ...string) {
-	if c.Writing() {
-		c.AppendString(v.String())
-		return
-	}
-	text := c.Bytes()
-	switch {
-	case text == nil:
-		return
-	case len(text) == 0:
-		c.Drift("empty string")
-		return
-	}
-	switch {
-	case v.UnmarshalText(text) == nil:
-	case slices.Contains(zeros, string(text)):
-		c.Drift("zero date")
-	default:
-		c.Fail(want)
-	}
+	wire.Text(c, t, "a date and time like 2026-02-28 23:59:59", "0000-00-00 00:00:00", "0000-00-00")
 }
 
 // errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
