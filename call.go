@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -28,9 +29,9 @@ type operation[T any] struct {
 type spec struct {
 	name, method, path string
 	query              string
-	fields             wire.Fields // of the body
-	parts              []bodyPart  // of a multipart body; nil: the fields
-	contentType        string      // of the body, once it is encoded; "": there is none
+	fields             wire.Fields  // of the body
+	parts              upload.Parts // of a multipart body; nil: the fields
+	contentType        string       // of the body, once it is encoded; "": there is none
 	timeout            time.Duration
 	invalid            error // why it must not be sent
 
@@ -149,7 +150,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	if c.initialized() {
 		k.client = c.core()
 	}
-	defer k.op.endSources()
+	defer k.op.parts.End()
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
@@ -337,7 +338,7 @@ func (k *call) Header() http.Header {
 }
 
 // encode sets r's body.
-func (s *spec) encode(ctx context.Context, r *transport.Request) (err error) {
+func (s *spec) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
 	switch s.body {
 	case noBody:
@@ -349,8 +350,7 @@ func (s *spec) encode(ctx context.Context, r *transport.Request) (err error) {
 	case rawBody:
 		body, s.contentType = []byte(s.fields[0].Value), "application/json"
 	case multipartBody:
-		s.contentType, err = s.encodeMultipart(ctx, r)
-		return err
+		return s.encodeMultipart(ctx, r)
 	}
 	r.Body, r.BodySize = bytesBody(body), int64(len(body))
 	return nil

@@ -125,7 +125,7 @@ func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) 
 
 // check returns why a readable response does not belong to this request.
 func (k *call) check() error {
-	for file := range k.op.sources() {
+	for file := range k.op.parts.Files() {
 		if err := file.Check(); err != nil {
 			return err
 		}

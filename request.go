@@ -16,6 +16,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -136,7 +137,7 @@ func (r *Request) encode(s *spec) error {
 func (s *spec) addPart(p Part) {
 	if p.File == nil {
 		s.fields = append(s.fields, wire.Field{Name: p.Name, Value: p.Value})
-		s.parts = append(s.parts, bodyPart{name: p.Name, value: p.Value})
+		s.parts = append(s.parts, upload.Part{FormPart: wire.FormPart{Name: p.Name, Value: p.Value}})
 		return
 	}
 	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)

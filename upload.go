@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -82,7 +79,7 @@ func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...C
 	return do(ctx, c, operation[UploadedImage]{
 		spec: spec{
 			name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
-			body: multipartBody, parts: []bodyPart{p.part("file")},
+			body: multipartBody, parts: upload.Parts{p.part("file")},
 			timeout: defaultUploadTimeout, invalid: p.valid(),
 		},
 		read: object(uploadedImageFields, wire.Whole),
@@ -103,87 +100,32 @@ func (p *UploadImageParams) valid() error {
 	return checked(check.Filename("Filename", p.Filename), contentType)
 }
 
-// bodyPart is a field of a multipart body, or a file.
-type bodyPart struct {
-	name, value string
-	file        *UploadImageParams // nil: a field
-	source      *upload.Source     // of the file
-}
-
-func (p *UploadImageParams) part(name string) bodyPart {
-	return bodyPart{name: name, file: p, source: &upload.Source{Open: p.Open, Size: p.Size, Hide: hideCause, Invalid: invalid}}
-}
-
-// sources are those of the files in the body.
-func (s *spec) sources() iter.Seq[*upload.Source] {
-	return func(yield func(*upload.Source) bool) {
-		for _, p := range s.parts {
-			if p.source != nil && !yield(p.source) {
-				return
-			}
-		}
-	}
-}
-
-func (s *spec) endSources() {
-	for file := range s.sources() {
-		file.End()
+// part is the image as a part of a multipart body.
+func (p *UploadImageParams) part(name string) upload.Part {
+	return upload.Part{
+		FormPart: wire.FormPart{Name: name, Filename: p.Filename, ContentType: p.ContentType},
+		Source:   &upload.Source{Open: p.Open, Size: p.Size, Hide: hideCause, Invalid: invalid},
 	}
 }
 
 // encodeMultipart gives r a multipart body, which streams its files.
-func (s *spec) encodeMultipart(ctx context.Context, r *transport.Request) (string, error) {
+func (s *spec) encodeMultipart(ctx context.Context, r *transport.Request) error {
 	if s.parts == nil {
 		for _, f := range s.fields {
-			s.parts = append(s.parts, bodyPart{name: f.Name, value: f.Value})
+			s.parts = append(s.parts, upload.Part{FormPart: wire.FormPart{Name: f.Name, Value: f.Value}})
 		}
 	}
-	parts := make([]wire.FormPart, len(s.parts))
-	for i, p := range s.parts {
-		parts[i] = wire.FormPart{Name: p.name, Value: p.value}
-		if p.file == nil {
-			continue
-		}
-		contentType, err := p.begin(ctx, r.Deadline)
-		if err != nil {
-			return "", err
-		}
-		parts[i].Filename, parts[i].ContentType = p.file.Filename, contentType
-		r.BodySize += p.file.Size
+	body, err := s.parts.Begin(ctx, r.Deadline)
+	if err != nil {
+		return err
 	}
-	m, err := wire.NewMultipart(parts)
-	for _, piece := range m.Pieces {
-		r.BodySize += int64(len(piece))
-	}
-	r.Body = func() (io.ReadCloser, error) { return s.multipartBody(m.Pieces) }
-	return m.ContentType, err
-}
-
-// begin opens the file, and returns its media type.
-func (p *bodyPart) begin(ctx context.Context, deadline time.Time) (string, error) {
-	err := p.source.Begin(ctx, deadline)
-	if err != nil || p.file.ContentType != "" {
-		return p.file.ContentType, err
-	}
-	return p.source.MediaType()
-}
-
-// multipartBody returns the bytes of one attempt: the pieces, and the files between them.
-func (s *spec) multipartBody(pieces [][]byte) (io.ReadCloser, error) {
-	readers := []io.Reader{bytes.NewReader(pieces[0])}
-	for file := range s.sources() {
-		fresh, err := file.Fresh()
-		if err != nil {
-			return nil, err
-		}
-		readers = append(readers, fresh, bytes.NewReader(pieces[(len(readers)+1)/2]))
-	}
-	return &uploadBody{bytes: io.MultiReader(readers...)}, nil
+	s.contentType, r.BodySize, r.Body = body.ContentType, body.Size, body.Open
+	return nil
 }
 
 // explain adds the fault of a file to the error, which the transport does not report.
 func (s *spec) explain(failure *Error) {
-	for file := range s.sources() {
+	for file := range s.parts.Files() {
 		if failure.Err == nil {
 			return
 		}
@@ -194,23 +136,4 @@ func (s *spec) explain(failure *Error) {
 			failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
 		}
 	}
-}
-
-// uploadBody is the body for the transport. It does not close the source, which is still
-// to be checked after an early response.
-type uploadBody struct {
-	bytes  io.Reader
-	closed atomic.Bool
-}
-
-func (b *uploadBody) Read(p []byte) (int, error) {
-	if b.closed.Load() {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	return b.bytes.Read(p)
-}
-
-func (b *uploadBody) Close() error {
-	b.closed.Store(true)
-	return nil
 }
