@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/ahead"
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -137,23 +136,24 @@ func WithPrefetch(pages int) CallOption {
 	}
 }
 
-// pager reads the pages in order. Without prefetching it reads each on demand; with it,
-// goroutines read those after the current one.
+// pager reads the pages in order, some of them ahead.
 type pager struct {
 	client   *Client
 	params   ListCardsParams
 	opts     []CallOption
 	response *Response // the caller's; nil: none
 
-	next int      // the page to return next
-	ids  []string // of the page before
-	done bool
+	next  int      // the page to return next
+	ids   []string // of the page before
+	done  bool
+	ahead ahead.Pages[earlyPage]
+}
 
-	most   int          // how many pages are read ahead
-	ahead  []*earlyPage // from next on, without a gap
-	failed atomic.Bool  // one of them failed: no other is begun
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
+// earlyPage is a page that is read ahead.
+type earlyPage struct {
+	page     *CardPage
+	err      error
+	response Response // for the caller's WithResponse
 }
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
@@ -161,33 +161,26 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 		p.Status = new(*p.Status) // the caller may change its own
 	}
 	o := optionsOf(opts) // the call of each page refuses invalid ones
-	return &pager{
-		client: c, params: p, opts: opts, response: o.response,
-		next: cmp.Or(p.Page, 1), most: o.prefetch, cancel: func() {},
+	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
+	w.ahead.Most, w.ahead.Read = o.prefetch, w.readEarly
+	w.ahead.Failed = func(early earlyPage) bool { return early.err != nil }
+	w.ahead.Unfinished.err = &Error{
+		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
+		Err: errors.New("a callback called runtime.Goexit"),
 	}
+	return w
 }
 
 // all yields all pages, and an error that names the page to resume from.
 func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
-	if w.most > 0 && ctx != nil { // a nil context is an error of the call
-		ctx, w.cancel = context.WithCancel(ctx)
+	if w.ahead.Most > 0 && ctx != nil { // a nil context is an error of the call
+		ctx = w.ahead.Start(ctx)
 	}
-	defer w.stop()
+	defer w.ahead.Stop()
 	for !w.done {
 		page, err := w.step(ctx)
 		if !yield(page, err) || err != nil {
 			return
-		}
-	}
-}
-
-// stop cancels what is read ahead, and waits until it has ended.
-func (w *pager) stop() {
-	w.cancel()
-	w.ended.Wait()
-	for _, early := range w.ahead {
-		if early.panicked != nil {
-			panic(early.panicked) // a panic must not get lost because the page was not used
 		}
 	}
 }
@@ -210,7 +203,7 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	w.ids = ids
 	w.done = w.next >= page.LastPage
 	w.next++
-	w.readAhead(ctx, page.LastPage)
+	w.ahead.Begin(ctx, w.next, page.LastPage)
 	return page, nil
 }
 
@@ -229,23 +222,15 @@ func (w *pager) page(ctx context.Context) (*CardPage, []string, error) {
 }
 
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
-	if len(w.ahead) == 0 || w.ahead[0].number != w.next {
+	early, begun := w.ahead.Take(w.next)
+	if !begun {
 		return w.read(ctx, w.next, w.opts)
 	}
-	early := w.ahead[0]
-	w.ahead[0] = nil // its cards are the caller's now, and may be garbage soon
-	w.ahead = w.ahead[1:]
-	<-early.ready
 	if w.response != nil {
 		*w.response = early.response
 	}
-	if early.panicked != nil {
-		panic(early.panicked) // where the caller can recover from it
-	}
 	if early.waited() && ctx.Err() == nil {
-		for _, later := range w.ahead {
-			<-later.ready // else it waits behind pages that are needed after it
-		}
+		w.ahead.Wait() // else it waits behind pages that are needed after it
 		return w.read(ctx, w.next, w.opts)
 	}
 	return early.page, early.err
@@ -253,7 +238,7 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 
 // waited reports whether the call, begun early, may have spent its time waiting for the
 // limiter or for a connection.
-func (p *earlyPage) waited() bool {
+func (p earlyPage) waited() bool {
 	return errors.Is(p.err, ErrNotSent) || errors.Is(p.err, context.DeadlineExceeded)
 }
 
@@ -269,50 +254,13 @@ func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardP
 // samePage reports whether these are the cards of the previous page, if there was one.
 func (w *pager) samePage(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
 
-// earlyPage is a page that is read ahead.
-type earlyPage struct {
-	number   int
-	ready    chan struct{} // closed when the other fields are set
-	page     *CardPage
-	err      error
-	response Response // for the caller's WithResponse
-	panicked any      // by caller code
-}
-
-// readAhead begins to read the pages after the current one, up to last.
-func (w *pager) readAhead(ctx context.Context, last int) {
-	if len(w.ahead) == 0 {
-		w.failed.Store(false) // all that failed was read again, without new reads to wait for
-	}
-	for n := w.next + len(w.ahead); n <= last && len(w.ahead) < w.most && !w.failed.Load(); n++ {
-		early := &earlyPage{number: n, ready: make(chan struct{}), err: endedEarly()}
-		w.ahead = append(w.ahead, early)
-		w.ended.Go(func() { w.fetch(ctx, early) })
-	}
-}
-
-// endedEarly is the error of a page until its goroutine sets another: a callback may end
-// the goroutine.
-func endedEarly() error {
-	return &Error{
-		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
-		Err: errors.New("a callback called runtime.Goexit"),
-	}
-}
-
-func (w *pager) fetch(ctx context.Context, early *earlyPage) {
-	defer close(early.ready)
-	defer func() {
-		early.panicked = recover()
-		if early.err != nil || early.panicked != nil {
-			w.failed.Store(true)
-		}
-	}()
+func (w *pager) readEarly(ctx context.Context, number int) (early earlyPage) {
 	opts := w.opts
 	if w.response != nil {
 		opts = append(slices.Clone(opts), WithResponse(&early.response))
 	}
-	early.page, early.err = w.read(ctx, early.number, opts)
+	early.page, early.err = w.read(ctx, number, opts)
+	return early
 }
 
 // resumeAt puts the page into a copy of the error: observers have the original.

@@ -10,6 +10,7 @@ func defect(name string, places ...place) mutant { return mutant{name, places} }
 
 // dirs are the directories of the packages other than the root's.
 var dirs = map[string]string{
+	"ahead":      "internal/ahead",
 	"check":      "internal/check",
 	"export":     "examples/apps/export",
 	"inflight":   "internal/inflight",
@@ -260,9 +261,9 @@ var mutants = []mutant{
 	defect("endAfterLast off", in("Client.ListCards", drop("endAfterLast"))),
 	defect("pager loop check off", in("pager.step", never("TrustReplies"))),
 	defect("page to resume from not told", in("resumeAt", drop("Page"))),
-	defect("pages read ahead without end", in("pager.readAhead", drop("most"))),
-	defect("pages read ahead after a failure", in("pager.readAhead", drop("failed.Load"))),
-	defect("pages read ahead after the loop", in("pager.stop", drop("Wait"))),
+	defect("pages read ahead without end", in("ahead.Pages.Begin", drop("Most"))),
+	defect("pages read ahead after a failure", in("ahead.Pages.Begin", drop("failed.Load"))),
+	defect("pages read ahead after the loop", in("ahead.Pages.Stop", drop("Wait"))),
 	defect("another card taken", in("Client.GetCard", always("TrustReplies"))),
 	defect("another card's number decrypted", in("CardSecrets.DecryptPAN", never("covers"))),
 	defect("Cents rounding", in("wire.Cents", swap(`strings.Trim(_, "0")`, `strings.Trim(_, "0123456789")`))),
