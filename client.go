@@ -71,9 +71,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"runtime/debug"
-	"slices"
 
+	"github.com/cardwire/cardwire-go/internal/build"
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -121,7 +120,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
-		userAgent: userAgent(),
+		userAgent: build.UserAgent(),
 		maxBytes:  defaultMaxBytes,
 	}
 	for _, opt := range opts {
@@ -137,7 +136,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	engine := transport.New(transport.Config{
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
-		Limit: cfg.limit(),
+		Limit: cfg.limit,
 	})
 	built := &core{config: cfg, engine: engine}
 	return &Client{func() *core { return built }}, nil
@@ -198,13 +197,6 @@ func bearer(key string) (string, error) {
 	return bearerScheme + key, nil
 }
 
-func (c *config) limit() func(context.Context) error {
-	if c.limiter == nil {
-		return nil
-	}
-	return c.limiter.Wait
-}
-
 // CloseIdleConnections closes the client's idle connections. Those of a
 // caller-supplied HTTP client stay.
 func (c *Client) CloseIdleConnections() {
@@ -235,30 +227,3 @@ func (c Client) Format(f fmt.State, _ rune) {
 
 // LogValue returns the base URL.
 func (c Client) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
-
-// userAgent takes the version from the build information, which cannot go stale.
-func userAgent() string {
-	info, _ := debug.ReadBuildInfo()
-	return "cardwire-go/" + versionIn(info)
-}
-
-// versionIn returns the version of this module in a build, or "devel" if it has none.
-// info may be nil.
-func versionIn(info *debug.BuildInfo) string {
-	const module = "github.com/cardwire/cardwire-go"
-	if info == nil {
-		return "devel"
-	}
-	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
-		if m.Path != module {
-			continue
-		}
-		if m.Replace != nil {
-			m = m.Replace // what was built
-		}
-		if m.Version != "" && m.Version != "(devel)" {
-			return m.Version
-		}
-	}
-	return "devel"
-}

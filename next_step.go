@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 )
 
 // Step is what a caller does after a call. The zero value is the safe one.
@@ -32,19 +31,9 @@ const (
 
 // String returns "reconcile", "done", "retry", "fail" or "wait".
 func (s Step) String() string {
-	switch s {
-	case StepReconcile:
-		return "reconcile"
-	case StepDone:
-		return "done"
-	case StepRetry:
-		return "retry"
-	case StepFail:
-		return "fail"
-	case StepWait:
-		return "wait"
-	}
-	return "Step(" + strconv.Itoa(int(s)) + ")"
+	return named("Step", int(s), []string{
+		StepReconcile: "reconcile", StepDone: "done", StepRetry: "retry", StepFail: "fail", StepWait: "wait",
+	})
 }
 
 // NextStep returns what to do after a call that returned err. A program that follows it

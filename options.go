@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/build"
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
@@ -23,7 +24,7 @@ type config struct {
 	doer         Doer
 	transport    *http.Transport
 	retry        RetryPolicy
-	limiter      Limiter
+	limit        func(context.Context) error // nil: none
 	logger       *slog.Logger
 	observers    []Observer
 	journal      Journal
@@ -126,7 +127,7 @@ func WithLimiter(l Limiter) Option {
 		if check.Nil(l) {
 			return badSetup("WithLimiter: the limiter is nil")
 		}
-		c.limiter = l
+		c.limit = l.Wait
 		return nil
 	}
 }
@@ -194,7 +195,7 @@ func WithUserAgent(product string) Option {
 		if err := check.Product(product); err != nil {
 			return badSetup("WithUserAgent: " + err.Error())
 		}
-		c.userAgent = product + " " + userAgent()
+		c.userAgent = product + " " + build.UserAgent()
 		return nil
 	}
 }

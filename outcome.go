@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -35,17 +33,17 @@ const (
 
 // String returns "unknown", "not sent", "refused" or "executed".
 func (o Outcome) String() string {
-	switch o {
-	case OutcomeUnknown:
-		return "unknown"
-	case OutcomeNotSent:
-		return "not sent"
-	case OutcomeRefused:
-		return "refused"
-	case OutcomeExecuted:
-		return "executed"
+	return named("Outcome", int(o), []string{
+		OutcomeUnknown: "unknown", OutcomeNotSent: "not sent", OutcomeRefused: "refused", OutcomeExecuted: "executed",
+	})
+}
+
+// named returns the name of the constant n, or "Kind(n)" if it has none.
+func named(kind string, n int, names []string) string {
+	if n < 0 || n >= len(names) {
+		return kind + "(" + strconv.Itoa(n) + ")"
 	}
-	return "Outcome(" + strconv.Itoa(int(o)) + ")"
+	return names[n]
 }
 
 // response is what is known of the last response.
@@ -147,7 +145,7 @@ func verdict(err error) Outcome {
 func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 	p := &k.client.profile
 	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && isBare(raw) && !k.op.isNamedIn(raw):
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && wire.IsBare(raw) && !k.op.isNamedIn(raw):
 		return k.fail(OutcomeRefused, unreadable(body.Err()))
 	case body.Err() != nil && e.success:
 		return k.fail(OutcomeUnknown, unreadable(body.Err()))
@@ -175,15 +173,6 @@ func (s *spec) isProven(c *wire.Codec, m wire.Mark) bool {
 	}
 	c.Rewind(m)
 	return s.proves(c)
-}
-
-// isBare reports whether a body cannot be a damaged envelope: it is empty, or begins
-// with anything but "{" after byte order marks and white space.
-func isBare(body []byte) bool {
-	body = bytes.TrimLeftFunc(body, func(r rune) bool {
-		return r == '\ufeff' || r == utf8.RuneError || r == 0 || unicode.IsSpace(r)
-	})
-	return len(body) == 0 || body[0] != '{'
 }
 
 func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

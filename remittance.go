@@ -336,59 +336,32 @@ type transferField struct {
 // own returns all fields of TransferParams but Extra, also empty ones.
 func (p *TransferParams) own() []transferField {
 	return []transferField{
-		{"merchantOrderNo", "MerchantOrderNo", (*plain)(&p.MerchantOrderNo), check.Given},
-		{"payoutCurrency", "PayoutCurrency", (*plain)(&p.PayoutCurrency), check.Currency},
-		{"transferType", "TransferType", (*plain)(&p.TransferType), check.Digits},
-		{"payoutMethod", "PayoutMethod", (*plain)(&p.PayoutMethod), check.Digits},
-		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", (*plain)(&p.SenderBeneficiaryRelationship), check.Digits},
-		{"transferAmount", "TransferAmount", (*cents)(&p.TransferAmount), p.checkAmount},
-		{"senderSourceOfFund", "SenderSourceOfFund", (*plain)(&p.SenderSourceOfFund), check.Digits},
-		{"purposeOfRemittance", "PurposeOfRemittance", (*plain)(&p.PurposeOfRemittance), check.Digits},
-		{"senderFirstName", "SenderFirstName", (*plain)(&p.SenderFirstName), check.UTF8},
-		{"senderLastName", "SenderLastName", (*plain)(&p.SenderLastName), check.UTF8},
-		{"senderGender", "SenderGender", (*plain)(&p.SenderGender), check.UTF8},
-		{"senderMobileNumber", "SenderMobileNumber", (*plain)(&p.SenderMobileNumber), check.UTF8},
-		{"senderIdType", "SenderIDType", (*plain)(&p.SenderIDType), check.Digits},
-		{"senderIdNumber", "SenderIDNumber", (*plain)(&p.SenderIDNumber), check.UTF8},
+		{"merchantOrderNo", "MerchantOrderNo", (*wire.Plain)(&p.MerchantOrderNo), check.Given},
+		{"payoutCurrency", "PayoutCurrency", (*wire.Plain)(&p.PayoutCurrency), check.Currency},
+		{"transferType", "TransferType", (*wire.Plain)(&p.TransferType), check.Digits},
+		{"payoutMethod", "PayoutMethod", (*wire.Plain)(&p.PayoutMethod), check.Digits},
+		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", (*wire.Plain)(&p.SenderBeneficiaryRelationship), check.Digits},
+		{"transferAmount", "TransferAmount", (*wire.TwoPlaces)(&p.TransferAmount), p.checkAmount},
+		{"senderSourceOfFund", "SenderSourceOfFund", (*wire.Plain)(&p.SenderSourceOfFund), check.Digits},
+		{"purposeOfRemittance", "PurposeOfRemittance", (*wire.Plain)(&p.PurposeOfRemittance), check.Digits},
+		{"senderFirstName", "SenderFirstName", (*wire.Plain)(&p.SenderFirstName), check.UTF8},
+		{"senderLastName", "SenderLastName", (*wire.Plain)(&p.SenderLastName), check.UTF8},
+		{"senderGender", "SenderGender", (*wire.Plain)(&p.SenderGender), check.UTF8},
+		{"senderMobileNumber", "SenderMobileNumber", (*wire.Plain)(&p.SenderMobileNumber), check.UTF8},
+		{"senderIdType", "SenderIDType", (*wire.Plain)(&p.SenderIDType), check.Digits},
+		{"senderIdNumber", "SenderIDNumber", (*wire.Plain)(&p.SenderIDNumber), check.UTF8},
 		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, p.checkDateOfBirth},
-		{"senderNationality", "SenderNationality", (*plain)(&p.SenderNationality), check.Country},
-		{"senderIdIssueCountry", "SenderIDIssueCountry", (*plain)(&p.SenderIDIssueCountry), check.Digits},
-		{"senderCountry", "SenderCountry", (*plain)(&p.SenderCountry), check.Country},
-		{"senderAddress", "SenderAddress", (*plain)(&p.SenderAddress), check.UTF8},
-		{"receiverNativeFirstName", "ReceiverNativeFirstName", (*plain)(&p.ReceiverNativeFirstName), check.UTF8},
-		{"receiverNativeLastName", "ReceiverNativeLastName", (*plain)(&p.ReceiverNativeLastName), check.UTF8},
-		{"receiverIdType", "ReceiverIDType", (*plain)(&p.ReceiverIDType), check.Digits},
-		{"receiverIdNumber", "ReceiverIDNumber", (*plain)(&p.ReceiverIDNumber), check.UTF8},
-		{"receiverMobileNumber", "ReceiverMobileNumber", (*plain)(&p.ReceiverMobileNumber), check.UTF8},
-		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", (*plain)(&p.ReceiverBankAccountNumber), check.UTF8},
+		{"senderNationality", "SenderNationality", (*wire.Plain)(&p.SenderNationality), check.Country},
+		{"senderIdIssueCountry", "SenderIDIssueCountry", (*wire.Plain)(&p.SenderIDIssueCountry), check.Digits},
+		{"senderCountry", "SenderCountry", (*wire.Plain)(&p.SenderCountry), check.Country},
+		{"senderAddress", "SenderAddress", (*wire.Plain)(&p.SenderAddress), check.UTF8},
+		{"receiverNativeFirstName", "ReceiverNativeFirstName", (*wire.Plain)(&p.ReceiverNativeFirstName), check.UTF8},
+		{"receiverNativeLastName", "ReceiverNativeLastName", (*wire.Plain)(&p.ReceiverNativeLastName), check.UTF8},
+		{"receiverIdType", "ReceiverIDType", (*wire.Plain)(&p.ReceiverIDType), check.Digits},
+		{"receiverIdNumber", "ReceiverIDNumber", (*wire.Plain)(&p.ReceiverIDNumber), check.UTF8},
+		{"receiverMobileNumber", "ReceiverMobileNumber", (*wire.Plain)(&p.ReceiverMobileNumber), check.UTF8},
+		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", (*wire.Plain)(&p.ReceiverBankAccountNumber), check.UTF8},
 	}
-}
-
-// plain is a string that is sent as it is.
-type plain string
-
-func (s *plain) String() string { return string(*s) }
-
-func (s *plain) UnmarshalText(text []byte) error {
-	*s = plain(text)
-	return nil
-}
-
-// cents is an amount that is sent with two decimal places, or "" if it has more.
-type cents decimal.Decimal
-
-func (a *cents) String() string {
-	text, _ := wire.Cents(decimal.Decimal(*a))
-	return text
-}
-
-func (a *cents) UnmarshalText(text []byte) error {
-	amount, ok := wire.ParseDecimal(text, false)
-	if sent, exact := wire.Cents(amount); !ok || !exact || sent != string(text) {
-		return errors.New("must have two decimal places, as in 12.50")
-	}
-	*a = cents(amount)
-	return nil
 }
 
 // checkAmount refuses an amount that is not greater than zero, or cannot be sent exactly.

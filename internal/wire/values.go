@@ -43,36 +43,6 @@ func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	}
 }
 
-// Textual is a value that reads and writes itself as a string.
-type Textual interface {
-	String() string
-	UnmarshalText([]byte) error
-}
-
-// Text reads or writes v as a string. It reads a zero date, which is how some databases
-// write an absent one, as an absent value.
-func Text[T Textual](c *Codec, v T, want string, zeros ...string) {
-	if c.writing {
-		c.AppendString(v.String())
-		return
-	}
-	text := c.Bytes()
-	switch {
-	case text == nil:
-		return
-	case len(text) == 0:
-		c.Drift("empty string")
-		return
-	}
-	switch {
-	case v.UnmarshalText(text) == nil:
-	case slices.Contains(zeros, string(text)):
-		c.Drift("zero date")
-	default:
-		c.Fail(want)
-	}
-}
-
 type nullRule uint8
 
 const (

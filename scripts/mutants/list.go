@@ -122,7 +122,7 @@ var mutants = []mutant{
 	defect("refusal with a message of success", in("call.judgeFailure", drop("isSuccessMessage"))),
 	defect("refusal that names the order", in("call.judgeFailure", never("deferred"))),
 	defect("bare 403 as refused", in("DefaultProfile/BareRefusedStatuses", after("401", "403"))),
-	defect("spoiled envelope as bare", in("isBare", swap("len(_) == 0 || _", "true"))),
+	defect("spoiled envelope as bare", in("wire.IsBare", swap("len(_) == 0 || _", "true"))),
 	defect("duplicate code as refused", in("call.judge", never("DuplicateCodes"))),
 	defect("undecodable 200 as failure",
 		in("call.judgeFailure", swap("_.fail(OutcomeUnknown, unreadable(_))", "_.fail(OutcomeRefused, unreadable(_))"))),
@@ -272,7 +272,7 @@ var mutants = []mutant{
 	defect("field of a transfer shadowed", in("TransferParams.validExtra", swap("strings.EqualFold(_, _)", "_ == _"))),
 	defect("further fields of a kept transfer lost", in("TransferParams.read", drop("p.Extra[_] = _"))),
 	defect("kept transfer mixed with an earlier one", in("TransferParams.UnmarshalJSON", swap("var fresh TransferParams", "fresh := *p"))),
-	defect("kept amount of another form", in("cents.UnmarshalText", swap("sent != _", `sent == ""`))),
+	defect("kept amount of another form", in("wire.TwoPlaces.UnmarshalText", swap("sent != _", `sent == ""`))),
 
 	// What the journal in a table holds.
 	defect("sqljournal: open intents begun again", in("sqljournal.insertUnique", literal("'not_sent')", "'not_sent', 'open')"))),

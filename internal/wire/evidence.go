@@ -1,10 +1,20 @@
 package wire
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
+
+// IsBare reports whether a body cannot be a damaged envelope: it is empty, or begins
+// with anything but "{" after byte order marks and white space.
+func IsBare(body []byte) bool {
+	body = bytes.TrimLeftFunc(body, func(r rune) bool {
+		return r == '\ufeff' || r == utf8.RuneError || r == 0 || unicode.IsSpace(r)
+	})
+	return len(body) == 0 || body[0] != '{'
+}
 
 // Names reports whether a name, a string or a number in the value at m is the reference,
 // or a string mentions it.
