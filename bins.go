@@ -166,7 +166,7 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "refuse_rate", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.RefuseRate) }},
 	{Name: "scenes", Value: func(c *wire.Codec, v *BIN) { c.Strings(&v.Scenes) }},
 	{Name: "auth_requirement", Value: func(c *wire.Codec, v *BIN) {
-		wire.Object(c, &v.AuthRequirement, authRequirementFields, wire.Whole)
+		wire.Object(c, &v.AuthRequirement, requirementFields, wire.Whole)
 	}},
 }
 
@@ -238,19 +238,17 @@ type AuthRequirement struct {
 	Fields []AuthField
 }
 
-var authRequirementFields = []wire.FieldOf[AuthRequirement]{
+var requirementFields = []wire.FieldOf[AuthRequirement]{
 	{Name: "level", Value: func(c *wire.Codec, v *AuthRequirement) { c.String(&v.Level) }},
 	{Name: "fields", Value: func(c *wire.Codec, v *AuthRequirement) { wire.List(c, &v.Fields, authFieldFields) }},
 }
 
 // MarshalJSON returns the requirement under the wire's names.
-func (r AuthRequirement) MarshalJSON() ([]byte, error) {
-	return wire.Marshal(&r, authRequirementFields)
-}
+func (r AuthRequirement) MarshalJSON() ([]byte, error) { return wire.Marshal(&r, requirementFields) }
 
 // UnmarshalJSON reads a requirement, as strictly as a response.
 func (r *AuthRequirement) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, r, authRequirementFields)
+	return unmarshal(data, r, requirementFields)
 }
 
 // AuthField is one field that a cardholder provides.

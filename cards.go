@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -38,21 +37,12 @@ const (
 // String returns "active", "frozen" and so on, and "CardStatus(9)" for an undocumented
 // value.
 func (s CardStatus) String() string {
-	switch s {
-	case CardLocked:
+	if s == CardLocked {
 		return "locked"
-	case CardActive:
-		return "active"
-	case CardFrozen:
-		return "frozen"
-	case CardClosed:
-		return "closed"
-	case CardClosing:
-		return "closing"
-	case CardSuspended:
-		return "suspended"
 	}
-	return "CardStatus(" + strconv.Itoa(int(s)) + ")"
+	return named("CardStatus", int(s), []string{
+		CardActive: "active", CardFrozen: "frozen", CardClosed: "closed", CardClosing: "closing", CardSuspended: "suspended",
+	})
 }
 
 // Blocked reports whether the card is frozen or suspended. Which of the two FreezeCard
@@ -212,7 +202,7 @@ type CardSecrets struct {
 	PAN EncryptedPAN
 }
 
-var cardSecretsFields = []wire.FieldOf[CardSecrets]{
+var secretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
 	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
@@ -220,12 +210,10 @@ var cardSecretsFields = []wire.FieldOf[CardSecrets]{
 }
 
 // MarshalJSON returns the secrets under the wire's names, all of them masked.
-func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardSecretsFields) }
+func (v CardSecrets) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, secretsFields) }
 
 // UnmarshalJSON reads secrets, as strictly as a response.
-func (v *CardSecrets) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, v, cardSecretsFields)
-}
+func (v *CardSecrets) UnmarshalJSON(data []byte) error { return unmarshal(data, v, secretsFields) }
 
 // FreezeCardParams selects the card to freeze.
 type FreezeCardParams struct {
@@ -246,18 +234,16 @@ type CardOperation struct {
 	ClientTransactionID string
 }
 
-var cardOperationFields = []wire.FieldOf[CardOperation]{
+var operationFields = []wire.FieldOf[CardOperation]{
 	{Name: "id", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ID) }},
 	{Name: "clientTransactionId", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ClientTransactionID) }},
 }
 
 // MarshalJSON returns the record as id and clientTransactionId.
-func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardOperationFields) }
+func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, operationFields) }
 
 // UnmarshalJSON reads what MarshalJSON returns.
-func (v *CardOperation) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, v, cardOperationFields)
-}
+func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v, operationFields) }
 
 // GetCard returns a card, with number, CVV and expiry masked. It calls GET /cards/info.
 // If the service returns another card, that is returned together with
@@ -301,7 +287,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
 			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.ID("cardID", cardID)),
 		},
-		read: object(cardSecretsFields, wire.Whole),
+		read: object(secretsFields, wire.Whole),
 	}, opts)
 }
 

@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -37,17 +36,15 @@ type UploadedImage struct {
 	AttachmentKey string
 }
 
-var uploadedImageFields = []wire.FieldOf[UploadedImage]{
+var imageFields = []wire.FieldOf[UploadedImage]{
 	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }},
 }
 
 // MarshalJSON returns the image under the wire's names.
-func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, uploadedImageFields) }
+func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, imageFields) }
 
 // UnmarshalJSON reads an image, as strictly as a response.
-func (v *UploadedImage) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, v, uploadedImageFields)
-}
+func (v *UploadedImage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, imageFields) }
 
 // ImageFile describes the regular file at path. It is opened for each attempt, and must
 // then be the same file with the same size. The error of ImageFile is an *[fs.PathError],
@@ -63,10 +60,7 @@ func ImageFile(path string) (UploadImageParams, error) {
 
 // ImageBytes describes an image in memory. b must not change until UploadImage returns.
 func ImageBytes(filename string, b []byte) UploadImageParams {
-	return UploadImageParams{
-		Filename: filename, Size: int64(len(b)),
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil },
-	}
+	return UploadImageParams{Filename: filename, Size: int64(len(b)), Open: bytesBody(b)}
 }
 
 const opUploadImage = "UploadImage"
@@ -82,7 +76,7 @@ func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...C
 			body: multipartBody, parts: upload.Parts{p.part("file")},
 			timeout: defaultUploadTimeout, invalid: p.valid(),
 		},
-		read: object(uploadedImageFields, wire.Whole),
+		read: object(imageFields, wire.Whole),
 	}, opts)
 }
 
