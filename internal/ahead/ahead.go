@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Pages are pages of a P that are read ahead. Its methods are for one goroutine, and only
-// between Start and Stop.
+// Pages are pages that are read ahead, each of which is a P. The methods are for one
+// goroutine. Where Most is not 0, Start comes first.
 type Pages[P any] struct {
 	// Most is how many pages are read ahead; 0: none.
 	Most int
