@@ -87,16 +87,16 @@ func (s *service) routes(password string) http.Handler {
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
 		"GET /payouts":                  s.getPayouts,
-		"GET /payouts/{order}":          payout(s.getPayout),
-		"POST /payouts/{order}/resolve": payout(s.postResolution),
-		"POST /payouts/{order}/cancel":  payout(s.postCancellation),
-		"GET /healthz":                  getHealth,
-		"GET /readyz":                   s.getReadiness,
+		"GET /payouts/{order}":          result(s.getPayout),
+		"POST /payouts/{order}/resolve": result(s.postResolution),
+		"POST /payouts/{order}/cancel":  result(s.postCancellation),
+		"GET /healthz":                  result(getHealth),
+		"GET /readyz":                   result(s.getReadiness),
 		"GET /{$}":                      s.listPage,
 		"GET /orders/{order}":           s.orderPage,
 		"POST /orders/{order}/resolve":  form(s.resolveForm),
 		"POST /orders/{order}/cancel":   form(s.cancelForm),
-		"/":                             getNothing,
+		"/":                             result(getNothing),
 	}
 	if s.fake != nil {
 		handlers["POST /sample"] = form(s.sample)
@@ -119,34 +119,29 @@ func (s *service) routes(password string) http.Handler {
 	return secured(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
 }
 
-func getHealth(w http.ResponseWriter, _ *http.Request) error {
-	respond(w, "application/json", http.StatusOK, map[string]string{"status": "up"})
-	return nil
+// result responds with what do returns.
+func result[T any](do func(*http.Request) (T, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := do(r)
+		if err == nil {
+			respond(w, "application/json", http.StatusOK, v)
+		}
+		return err
+	}
+}
+
+func getNothing(*http.Request) (any, error) {
+	return nil, newProblem(http.StatusNotFound, "there is no such page or operation")
+}
+
+func getHealth(*http.Request) (map[string]string, error) {
+	return map[string]string{"status": "up"}, nil
 }
 
 // getReadiness reports why this replica could not send: there is no database, or it is
 // another one than at the start.
-func (s *service) getReadiness(w http.ResponseWriter, r *http.Request) error {
-	err := s.verify(r.Context())
-	if err == nil {
-		respond(w, "application/json", http.StatusOK, map[string]string{"status": "ready"})
-	}
-	return err
-}
-
-func getNothing(http.ResponseWriter, *http.Request) error {
-	return newProblem(http.StatusNotFound, "there is no such page or operation")
-}
-
-// payout responds with the order that do returns.
-func payout(do func(*http.Request) (order, error)) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		o, err := do(r)
-		if err == nil {
-			respond(w, "application/json", http.StatusOK, o)
-		}
-		return err
-	}
+func (s *service) getReadiness(r *http.Request) (map[string]string, error) {
+	return map[string]string{"status": "ready"}, s.verify(r.Context())
 }
 
 func (s *service) getPayout(r *http.Request) (order, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -25,7 +26,7 @@ import (
 func BenchmarkOrders(b *testing.B) {
 	const workers = 8
 	set := func(source string) settings {
-		return settings{source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter}
+		return settings{source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter, tracers: noop.NewTracerProvider()}
 	}
 	calls := func(b *testing.B, client *cardwire.Client) {
 		b.Helper()

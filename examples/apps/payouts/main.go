@@ -74,7 +74,7 @@ type options struct {
 }
 
 func parse(help io.Writer, args []string) (o options, err error) {
-	o.giveUpAfter, o.grace = giveUpAfter, 10*time.Minute
+	o.giveUpAfter, o.grace, o.tracers = giveUpAfter, 10*time.Minute, otel.GetTracerProvider()
 	if o.fake = os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == ""; o.fake {
 		o.grace = 0 // it executes nothing late
 	}

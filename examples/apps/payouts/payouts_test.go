@@ -28,6 +28,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go"
@@ -59,7 +60,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 }
 
 func settingsOf(source string) settings {
-	return settings{source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour}
+	return settings{source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour, tracers: noop.NewTracerProvider()}
 }
 
 // openShop opens a service whose queue does not run.

@@ -19,7 +19,6 @@ import (
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"github.com/riverqueue/river/rivermigrate"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 	_ "modernc.org/sqlite" // and that of SQLite
 
@@ -42,7 +41,7 @@ type settings struct {
 	migrate     bool // create or upgrade the tables first
 	giveUpAfter time.Duration
 
-	tracers trace.TracerProvider // nil: OpenTelemetry's global one
+	tracers trace.TracerProvider
 }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
@@ -59,7 +58,6 @@ type service struct {
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
 	log     *slog.Logger
-	tracer  trace.Tracer
 	fake    *cardwiretest.Service // nil: the service is a real one
 	closers []func() error
 }
@@ -67,10 +65,6 @@ type service struct {
 // open opens the databases, and connects what works on them. Nothing runs yet.
 func open(ctx context.Context, set settings, fake *cardwiretest.Service, log *slog.Logger) (s *service, err error) {
 	s = &service{settings: set, fake: fake, log: log}
-	if s.tracers == nil {
-		s.tracers = otel.GetTracerProvider()
-	}
-	s.tracer = s.tracers.Tracer(scope)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

@@ -27,7 +27,7 @@ var traceContext propagation.TraceContext
 // startRequest begins the span of a request, in the trace of whoever made it.
 func (s *service) startRequest(ctx context.Context, name string, r *http.Request) (context.Context, trace.Span) {
 	ctx = traceContext.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	return s.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+	return s.tracers.Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 }
 
 // traceOf is a job's metadata: the trace of the request that made it. The job's
@@ -44,7 +44,7 @@ func traceOf(ctx context.Context) []byte {
 func (s *service) startJob(ctx context.Context, job *rivertype.JobRow) (context.Context, trace.Span) {
 	carrier := propagation.MapCarrier{}
 	_ = json.Unmarshal(job.Metadata, &carrier) // what River adds may be no string, which is passed over
-	return s.tracer.Start(traceContext.Extract(ctx, carrier), "payout", trace.WithSpanKind(trace.SpanKindConsumer))
+	return s.tracers.Tracer(scope).Start(traceContext.Extract(ctx, carrier), "payout", trace.WithSpanKind(trace.SpanKindConsumer))
 }
 
 // watch reports the journal's numbers as gauges of OpenTelemetry.
