@@ -62,8 +62,10 @@ func (s *service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusServiceUnavailable {
 		s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
 	}
-	if strings.Contains(r.Header.Get("Accept"), "text/html") && s.render(w, r, p.Status, "problem.html", page{Problem: p}) == nil {
-		return
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		if s.render(w, r, p.Status, "problem.html", page{Problem: p, Order: order{Order: r.PathValue("order")}}) == nil {
+			return
+		}
 	}
 	respond(w, "application/problem+json", p.Status, p)
 }
