@@ -19,7 +19,7 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// problem is what every failed request gets: RFC 9457.
+// problem is an error, and the response to the request that met it: RFC 9457.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -27,138 +27,154 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// statusError is an error with the status of its response.
-type statusError struct {
-	status int
-	error
+func (p *problem) Error() string { return p.Detail }
+
+func newProblem(status int, format string, args ...any) *problem {
+	return &problem{"about:blank", http.StatusText(status), status, fmt.Sprintf(format, args...)}
 }
 
-func (e *statusError) Unwrap() error { return e.error }
+// conflict is the problem of a request that does not fit the order as it is.
+func conflict(detail string) error { return newProblem(http.StatusConflict, "%s", detail) }
 
-var errBody = &statusError{http.StatusBadRequest, errors.New("the body must be one JSON object in UTF-8, of at most 64 KiB")}
+// invalid is the problem of a request that fits no order.
+func invalid(format string, args ...any) error {
+	return newProblem(http.StatusUnprocessableEntity, format, args...)
+}
 
-// statusFor is the status of an error. What is not in it is this program's trouble.
-func statusFor(err error) int {
-	if e, ok := errors.AsType[*statusError](err); ok {
-		return e.status
+// problemOf returns what to tell of an error. Any other is this program's trouble, which
+// is logged, and not told.
+func problemOf(err error) *problem {
+	p, ok := errors.AsType[*problem](err)
+	switch {
+	case ok:
+		return p
+	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent), errors.Is(err, cardwire.ErrDuplicateIntent):
+		return newProblem(http.StatusConflict, "%v", err)
+	case errors.Is(err, cardwire.ErrInvalidParams):
+		return newProblem(http.StatusUnprocessableEntity, "%v", err)
 	}
-	for status, targets := range map[int][]error{
-		http.StatusNotFound: {errNoOrder},
-		http.StatusConflict: {
-			errOtherBody, errMoved, errTooEarly, errOtherTry, errOthers, errOtherID,
-			sqljournal.ErrDecided, sqljournal.ErrNoIntent, cardwire.ErrDuplicateIntent,
-		},
-		http.StatusUnprocessableEntity: {errText, errNumber, errOutcome, errHasID, errNotAgain, errTry, errWho, cardwire.ErrInvalidParams},
-	} {
-		if slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) }) {
-			return status
+	return newProblem(http.StatusServiceUnavailable, "the database or the journal is not available: try again")
+}
+
+// fail responds with an error: a browser gets a page, and a program the problem.
+func (s *service) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusServiceUnavailable {
+		s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
+	}
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		if s.render(w, r, p.Status, "problem.html", page{Problem: p, Order: order{Order: r.PathValue("order")}}) == nil {
+			return
 		}
 	}
-	return http.StatusInternalServerError
+	respond(w, "application/problem+json", p.Status, p)
 }
 
-// fail writes an error as a problem. What is this program's trouble is logged, and not
-// told.
-func (s *service) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := problem{Type: "about:blank", Status: statusFor(err), Detail: err.Error()}
-	if p.Status == http.StatusInternalServerError {
-		s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
-		p.Status, p.Detail = http.StatusServiceUnavailable, "the database or the journal is not available: try again"
-	}
-	p.Title = http.StatusText(p.Status)
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // who has gone asks again
-}
-
-func (s *service) respond(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
+func respond(w http.ResponseWriter, contentType string, status int, v any) {
+	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // as above
+	_ = json.NewEncoder(w).Encode(v) // who has gone asks again
 }
 
-// api adds the operations for programs.
-func (s *service) api(mux *http.ServeMux) {
-	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request) error) {
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+const (
+	requestTimeout = 15 * time.Second
+	maxBody        = 64 << 10 // more than any request needs
+	pageSize       = 100
+)
+
+// routes are the operations for programs, and the pages.
+func (s *service) routes(password string) http.Handler {
+	handlers := map[string]handler{
+		"POST /payouts":                 s.postPayout,
+		"GET /payouts":                  s.getPayouts,
+		"GET /payouts/{order}":          result(s.getPayout),
+		"POST /payouts/{order}/resolve": result(s.postResolution),
+		"POST /payouts/{order}/cancel":  result(s.postCancellation),
+		"GET /healthz":                  result(getHealth),
+		"GET /readyz":                   result(s.getReadiness),
+		"GET /{$}":                      s.listPage,
+		"GET /orders/{order}":           s.orderPage,
+		"POST /orders/{order}/resolve":  form(s.resolveForm),
+		"POST /orders/{order}/cancel":   form(s.cancelForm),
+		"/":                             result(getNothing),
+	}
+	if s.fake != nil {
+		handlers["POST /sample"] = form(s.sample)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/", http.FileServerFS(files))
+	for pattern, handle := range handlers {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			// A client that hangs up must not cut off what it began, in the middle.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), requestTimeout)
 			defer cancel()
-			ctx, end := startRequest(ctx, s.tracer, r, pattern)
-			defer end()
-			if err := h(w, r.WithContext(ctx)); err != nil {
+			ctx, span := s.startRequest(ctx, pattern, r)
+			defer span.End()
+			r = r.WithContext(ctx)
+			if err := handle(w, r); err != nil {
 				s.fail(w, r, err)
 			}
 		})
 	}
-	handle("POST /payouts", s.postPayout)
-	handle("GET /payouts", s.getPayouts)
-	handle("GET /payouts/{order}", func(w http.ResponseWriter, r *http.Request) error {
-		return s.show(w)(s.findTry(r.Context(), r.PathValue("order")))
-	})
-	handle("POST /payouts/{order}/resolve", func(w http.ResponseWriter, r *http.Request) error {
-		var found resolution
-		if err := decode(w, r, map[string]any{
-			"try": &found.Try, "outcome": &found.Outcome, "service_id": &found.ServiceID, "send_again": &found.SendAgain,
-			"by": &found.By, "why": &found.Why,
-		}); err != nil {
-			return err
-		}
-		found.By = signedIn(r, found.By)
-		return s.show(w)(s.resolve(r.Context(), r.PathValue("order"), found))
-	})
-	handle("POST /payouts/{order}/cancel", func(w http.ResponseWriter, r *http.Request) error {
-		var by, why string
-		if err := decode(w, r, map[string]any{"by": &by, "why": &why}); err != nil {
-			return err
-		}
-		return s.show(w)(s.cancel(r.Context(), r.PathValue("order"), signedIn(r, by), why))
-	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		s.respond(w, http.StatusOK, map[string]string{"status": "up"})
-	})
-	handle("GET /readyz", func(w http.ResponseWriter, r *http.Request) error {
-		if err := s.ready(r.Context()); err != nil {
-			s.log.ErrorContext(r.Context(), "not ready", "error", err)
-			return &statusError{http.StatusServiceUnavailable, errors.New("the database or the journal is not as it should be: see the log")}
-		}
-		s.respond(w, http.StatusOK, map[string]string{"status": "ready"})
-		return nil
-	})
+	return secured(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
 }
 
-// findTry returns an order and, if it is unresolved, which try is to be asked about.
-func (s *service) findTry(ctx context.Context, number string) (order, error) {
-	o, err := s.find(ctx, number)
-	if err == nil && o.State == unresolved {
-		var e sqljournal.Entry
-		e, err = s.journal.Lookup(ctx, operation, number)
-		o.Try = e.Try
-	}
-	return o, err
-}
-
-// ready reports why this replica could not send: there is no database, or it is
-// another one than at the start.
-func (s *service) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	return errors.Join(s.db.PingContext(ctx), s.journal.Verify(ctx))
-}
-
-func (s *service) show(w http.ResponseWriter) func(order, error) error {
-	return func(o order, err error) error {
+// result responds with what do returns.
+func result[T any](do func(*http.Request) (T, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := do(r)
 		if err == nil {
-			s.respond(w, http.StatusOK, o)
+			respond(w, "application/json", http.StatusOK, v)
 		}
 		return err
 	}
 }
 
+func getNothing(*http.Request) (any, error) {
+	return nil, newProblem(http.StatusNotFound, "there is no such page or operation")
+}
+
+func getHealth(*http.Request) (map[string]string, error) {
+	return map[string]string{"status": "up"}, nil
+}
+
+// getReadiness reports why this replica could not send: there is no database, or it is
+// another one than at the start.
+func (s *service) getReadiness(r *http.Request) (map[string]string, error) {
+	return map[string]string{"status": "ready"}, s.verify(r.Context())
+}
+
+func (s *service) getPayout(r *http.Request) (order, error) {
+	return s.findTry(r.Context(), r.PathValue("order"))
+}
+
+func (s *service) postResolution(r *http.Request) (order, error) {
+	var found resolution
+	err := decode(r, map[string]any{
+		"try": &found.Try, "outcome": &found.Outcome, "service_id": &found.ServiceID, "send_again": &found.SendAgain,
+		"by": &found.By, "why": &found.Why,
+	})
+	if err != nil {
+		return order{}, err
+	}
+	found.By = signedIn(r, found.By)
+	return s.resolve(r.Context(), r.PathValue("order"), found)
+}
+
+func (s *service) postCancellation(r *http.Request) (order, error) {
+	var by, why string
+	if err := decode(r, map[string]any{"by": &by, "why": &why}); err != nil {
+		return order{}, err
+	}
+	return s.cancel(r.Context(), r.PathValue("order"), signedIn(r, by), why)
+}
+
 // postPayout takes an order. The same again is the same payout.
 func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
 	var number, transfer json.RawMessage // the merchant's number, and the other fields by the service's names
-	if err := decode(w, r, map[string]any{"order": &number, "transfer": &transfer}); err != nil {
+	if err := decode(r, map[string]any{"order": &number, "transfer": &transfer}); err != nil {
 		return err
 	}
 	params, err := paramsOf(number, transfer)
@@ -174,7 +190,7 @@ func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
 	if created {
 		status = http.StatusAccepted
 	}
-	s.respond(w, status, o)
+	respond(w, "application/json", status, o)
 	return nil
 }
 
@@ -183,7 +199,7 @@ func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
 // What it does not know is in Extra. If your service requires such fields, allow them here.
 func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err error) {
 	if number == nil || !bytes.HasPrefix(transfer, []byte("{")) {
-		return p, &statusError{http.StatusUnprocessableEntity, errors.New("expected order, a string, and transfer, an object")}
+		return p, invalid("expected order, a string, and transfer, an object")
 	}
 	text := slices.Concat([]byte(`{"merchantOrderNo":`), number)
 	if fields := bytes.TrimSpace(transfer[1:]); fields[0] != '}' {
@@ -193,46 +209,47 @@ func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err 
 	switch {
 	case errors.Is(err, cardwire.ErrUnreadable): // that is not the service's response
 		_, reason, _ := strings.Cut(err.Error(), "TransferParams: ")
-		err = &statusError{http.StatusUnprocessableEntity, fmt.Errorf("order and transfer: %s: each field is a string that is not empty, "+
-			"and transferAmount has two decimals and is above zero, as in \"12.50\"", strings.TrimPrefix(reason, "*: "))}
+		err = invalid("order and transfer: %s: each field is a string that is not empty, "+
+			"and transferAmount has two decimals and is above zero, as in \"12.50\"", strings.TrimPrefix(reason, "*: "))
 	case err == nil && p.Extra != nil: // a typo must not be a payout without what was meant
-		err = &statusError{http.StatusUnprocessableEntity, fmt.Errorf("transfer has unknown fields: %q", slices.Sorted(maps.Keys(p.Extra)))}
+		err = invalid("transfer has unknown fields: %q", slices.Sorted(maps.Keys(p.Extra)))
 	}
 	return p, err
 }
 
 func (s *service) getPayouts(w http.ResponseWriter, r *http.Request) error {
-	state := r.URL.Query().Get("state")
-	if state != "" && !slices.Contains(states, state) {
-		return &statusError{http.StatusUnprocessableEntity, fmt.Errorf("state must be one of %s", strings.Join(states, ", "))}
-	}
-	list, err := s.list(r.Context(), state, r.URL.Query().Get("after"), pageSize)
+	p, err := s.listed(r)
 	if err != nil {
 		return err
 	}
-	if len(list) == pageSize {
-		w.Header().Set("Link", fmt.Sprintf("<%s>; rel=%q", nextPage(r.URL.Path, state, list), "next"))
+	if p.Next != "" {
+		w.Header().Set("Link", fmt.Sprintf("<%s>; rel=%q", p.Next, "next"))
 	}
-	s.respond(w, http.StatusOK, map[string]any{"payouts": list})
+	respond(w, "application/json", http.StatusOK, map[string]any{"payouts": p.Orders})
 	return nil
 }
 
-func nextPage(path, state string, list []order) string {
-	return path + "?" + url.Values{"state": {state}, "after": {list[len(list)-1].Order}}.Encode()
+// listed returns the orders that a request asks for, and where those are that come next.
+func (s *service) listed(r *http.Request) (p page, err error) {
+	query := r.URL.Query()
+	p.State = query.Get("state")
+	if p.State != "" && !slices.Contains(states, p.State) {
+		return p, invalid("state must be one of %s", strings.Join(states, ", "))
+	}
+	p.Orders, err = s.list(r.Context(), p.State, query.Get("after"))
+	if len(p.Orders) == pageSize {
+		query.Set("after", p.Orders[pageSize-1].Order)
+		p.Next = r.URL.Path + "?" + query.Encode()
+	}
+	return p, err
 }
-
-const (
-	requestTimeout = 15 * time.Second
-	maxBody        = 64 << 10 // more than any request needs
-	pageSize       = 100
-)
 
 // decode reads one JSON object with these fields, each at most once and by its exact name:
 // what was meant otherwise must not be a payout.
-func decode(w http.ResponseWriter, r *http.Request, fields map[string]any) error {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+func decode(r *http.Request, fields map[string]any) error {
+	text, err := io.ReadAll(r.Body)
 	if err != nil || !utf8.Valid(text) || !json.Valid(text) || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return errBody
+		return newProblem(http.StatusBadRequest, "the body must be one JSON object in UTF-8, of at most 64 KiB")
 	}
 	d := json.NewDecoder(bytes.NewReader(text)) // of which each token is valid
 	_, _ = d.Token()
@@ -241,7 +258,7 @@ func decode(w http.ResponseWriter, r *http.Request, fields map[string]any) error
 		key, _ := name.(string)
 		field := fields[key]
 		if field == nil || d.Decode(field) != nil {
-			return &statusError{http.StatusBadRequest, fmt.Errorf("the field %q is unknown, comes twice or is of another type", key)}
+			return newProblem(http.StatusBadRequest, "the field %q is unknown, comes twice or is of another type", key)
 		}
 		delete(fields, key)
 	}

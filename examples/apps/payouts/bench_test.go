@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -25,7 +26,7 @@ import (
 func BenchmarkOrders(b *testing.B) {
 	const workers = 8
 	set := func(source string) settings {
-		return settings{source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, giveUpAfter: giveUpAfter}
+		return settings{source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter, tracers: noop.NewTracerProvider()}
 	}
 	calls := func(b *testing.B, client *cardwire.Client) {
 		b.Helper()
@@ -55,7 +56,7 @@ func BenchmarkOrders(b *testing.B) {
 	} {
 		start := func(b *testing.B) *service {
 			b.Helper()
-			s, err := open(b.Context(), set(source(b)), cardwiretest.New(), true, slog.New(slog.NewTextHandler(io.Discard, nil)))
+			s, err := open(b.Context(), set(source(b)), cardwiretest.New(), slog.New(slog.NewTextHandler(io.Discard, nil)))
 			require.NoError(b, err)
 			b.Cleanup(func() { require.NoError(b, s.close()) })
 			b.ResetTimer()
@@ -72,7 +73,7 @@ func BenchmarkOrders(b *testing.B) {
 			b.StartTimer()
 			require.NoError(b, s.river.Start(context.Background()))
 			require.Eventually(b, func() bool {
-				left, err := s.list(b.Context(), queued, "", 1)
+				left, err := s.list(b.Context(), queued, "")
 				return err == nil && len(left) == 0
 			}, 10*time.Minute, 20*time.Millisecond)
 			b.StopTimer()

@@ -83,6 +83,13 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, 409, b.Press("Cancel this order"))
 		assert.Contains(t, b.Text(), "Nothing was changed\n\nthe order is in another state now")
 		b.Look("too-late")
+		b.Press("A-2")
+		assert.Contains(t, b.Text(), "The service took it.")
+	})
+	step("an order that is not there", func(t *testing.T) {
+		assert.Equal(t, 404, b.Open("/orders/A-9"))
+		assert.Contains(t, b.Text(), "Not found\n\nthere is no such order")
+		b.Look("not-found")
 	})
 	step("what became of the money", func(t *testing.T) {
 		b.Open("/orders/A-2")

@@ -17,7 +17,7 @@ import (
 // together, or none of them is. Where the payout exists, it is returned as it is, or
 // errOtherBody if the transfer is another, and nothing is written.
 func checkout(ctx context.Context, s *service, customer string, p cardwire.TransferParams) (o order, created bool, err error) {
-	return s.create(ctx, p, func(tx *sql.Tx, o order) error {
+	return s.create(ctx, p, func(ctx context.Context, tx *sql.Tx, o order) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO orders (number, customer) VALUES ($1, $2)`, o.Order, customer)
 		return err
 	})
@@ -41,7 +41,7 @@ func TestAShopsOwnTable(t *testing.T) {
 		_, created, err := checkout(t.Context(), s.service, "Ada", paramsFor("A-2"))
 		require.Error(t, err, "the shop's own row is refused")
 		assert.False(t, created)
-		_, created, err = s.create(t.Context(), paramsFor("A-3"), func(*sql.Tx, order) error { return sql.ErrNoRows })
+		_, created, err = s.create(t.Context(), paramsFor("A-3"), func(context.Context, *sql.Tx, order) error { return sql.ErrNoRows })
 		require.ErrorIs(t, err, sql.ErrNoRows, "an error of the shop's own, not an order that exists")
 		assert.False(t, created)
 		_, _, err = checkout(t.Context(), s.service, "Bob", cardwire.TransferParams{})

@@ -45,26 +45,23 @@ func sampleOrder() cardwire.TransferParams {
 }
 
 // sample sends an order of the page's form.
-func (s *service) sample(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+func (s *service) sample(r *http.Request) (order, error) {
 	i, err := strconv.Atoi(r.PostFormValue("fault"))
 	if err != nil || i < 0 || i >= len(fakeFaults) {
-		s.fail(w, r, &statusError{http.StatusBadRequest, errors.New("the form is not this page's")})
-		return
+		return order{}, newProblem(http.StatusBadRequest, "the form is not this page's")
 	}
 	if f := fakeFaults[i].fault; f != nil {
 		s.fake.Fail(operation, *f, 1)
 	}
 	o, _, err := s.create(r.Context(), sampleOrder())
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	http.Redirect(w, r, "/orders/"+o.Order, http.StatusSeeOther)
+	return o, err
 }
 
 // inLedger returns the number that the fake service has for an order; "": none.
 func (s *service) inLedger(number string) string {
+	if s.fake == nil {
+		return ""
+	}
 	for _, e := range s.fake.Ledger() {
 		if e.Reference == number {
 			return e.ID
@@ -89,20 +86,22 @@ var demoFaults = []cardwiretest.Fault{
 	{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true},
 }
 
+// useTemporaryFile has the orders of the fake service forgotten where remove is called.
+func (o *options) useTemporaryFile() (remove func(), err error) {
+	directory, err := os.MkdirTemp("", "payouts-")
+	o.source, o.migrate = filepath.Join(directory, "payouts.db"), true
+	return func() { _ = os.RemoveAll(directory) }, err // nobody needs what could not be removed
+}
+
+// prepareDemo has the demonstration wait for nobody, and its log be empty.
+func (o *options) prepareDemo() *slog.Logger {
+	o.fake, o.timeout, o.grace, o.brake = true, time.Second, 2*time.Second, 0
+	return slog.New(slog.DiscardHandler)
+}
+
 // demonstrate sends orders through the fake service, responds as its support, and
 // compares what became of them with its ledger.
-func demonstrate(ctx context.Context, out io.Writer, o options) (err error) {
-	fake := cardwiretest.New()
-	if o.source == "" {
-		o.source, o.migrate = filepath.Join(os.TempDir(), "payouts-"+rand.Text()+".db"), true
-		defer removeDatabase(o.source)
-	}
-	o.timeout, o.grace, o.brake = time.Second, 2*time.Second, 0 // it waits for nobody
-	s, err := open(ctx, o.settings, fake, o.migrate, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
+func (s *service) demonstrate(ctx context.Context, out io.Writer) (err error) {
 	if err := s.river.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -147,7 +146,7 @@ func (s *service) supportDemo(ctx context.Context, out io.Writer, numbers []stri
 	defer ticker.Stop()
 	for {
 		left := 0
-		list, err := rows(ctx, s.db, func(o *order, scan scanner) error { return o.scan(scan) },
+		list, err := rows(ctx, s.db, (*order).scan,
 			`SELECT `+columns+` FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`)
 		if err != nil {
 			return err
@@ -188,7 +187,7 @@ func (s *service) resolveDemo(ctx context.Context, o order, again bool) error {
 		found.Outcome, found.SendAgain = executed, false
 	}
 	_, err = s.resolve(ctx, o.Order, found)
-	if err != nil && statusFor(err) == http.StatusConflict { // too early: it is asked again
+	if err != nil && problemOf(err).Status == http.StatusConflict { // too early: it is asked again
 		return nil
 	}
 	return err

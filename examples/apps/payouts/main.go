@@ -12,7 +12,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +21,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -38,8 +36,7 @@ func main() {
 	os.Exit(status(run(ctx, os.Stdout, os.Stderr, os.Args[1:]), os.Stderr))
 }
 
-// usageError is an error of the command line.
-type usageError struct{ error }
+var errUsage = errors.New("-help lists the flags")
 
 // status reports an error, and returns the program's exit status.
 func status(err error, to io.Writer) int {
@@ -47,7 +44,7 @@ func status(err error, to io.Writer) int {
 		return 0
 	}
 	_, _ = fmt.Fprintln(to, "payouts:", err)
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if errors.Is(err, errUsage) {
 		return 2
 	}
 	return 1
@@ -70,42 +67,42 @@ Flags:
 // options are what the command line says.
 type options struct {
 	settings
-	listen  string
-	migrate bool
-	demo    bool
-	quiet   bool
-
-	graceSet bool
+	listen string
+	demo   bool
+	fake   bool // there is no service in the environment
+	level  slog.Level
 }
 
 func parse(help io.Writer, args []string) (o options, err error) {
-	o.giveUpAfter = giveUpAfter
+	o.giveUpAfter, o.grace, o.tracers = giveUpAfter, 10*time.Minute, otel.GetTracerProvider()
+	if o.fake = os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == ""; o.fake {
+		o.grace = 0 // it executes nothing late
+	}
 	flags := flag.NewFlagSet("payouts", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // an error is told once, by status
 	flags.StringVar(&o.source, "db", "", "the `database`: postgres://..., or a file of SQLite, for one machine; a temporary file with the fake service, payouts.db with a real one")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
-	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release; the fake service's file has them")
+	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release; a temporary file has them")
 	flags.BoolVar(&o.demo, "demo", false, "send 200 orders through faults, respond as support, compare with the service's ledger, and end")
 	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a call may take; a job may take half as long again, and runs again after twice as long")
-	flags.DurationVar(&o.grace, "grace", 10*time.Minute, "how long after a call \"not executed\" is not believed; 0 with the fake service")
+	flags.DurationVar(&o.grace, "grace", o.grace, "how long after a call \"not executed\" is not believed; 10m with a real service")
 	flags.DurationVar(&o.repairEvery, "repair", time.Minute, "how often to look for orders whose job sleeps, and compare with the journal")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved orders stop the sending; 0: any")
-	flags.BoolVar(&o.quiet, "quiet", false, "log warnings and errors only")
+	flags.BoolFunc("quiet", "log warnings and errors only", func(string) error { o.level = slog.LevelWarn; return nil })
 	err = flags.Parse(args)
-	flags.Visit(func(f *flag.Flag) { o.graceSet = o.graceSet || f.Name == "grace" })
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		_, _ = fmt.Fprint(help, usage)
 		flags.SetOutput(help)
 		flags.PrintDefaults()
 	case err != nil:
-		err = &usageError{fmt.Errorf("%w: -help lists the flags", err)}
+		err = fmt.Errorf("%w: %w", err, errUsage)
 	case flags.NArg() > 0:
-		err = &usageError{fmt.Errorf("unexpected argument %q: -help lists the flags", flags.Arg(0))}
+		err = fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
 	case o.workers < 1 || o.timeout < time.Millisecond || o.grace < 0 || o.repairEvery < time.Second || o.rate < 0 || o.brake < 0:
-		err = &usageError{errors.New("-workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero")}
+		err = fmt.Errorf("-workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero: %w", errUsage)
 	}
 	return o, err
 }
@@ -115,43 +112,33 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	level := slog.LevelInfo
-	if o.quiet {
-		level = slog.LevelWarn
-	}
-	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level}))
 	if o.demo {
-		return demonstrate(ctx, out, o)
+		log = o.prepareDemo()
 	}
 	var fake *cardwiretest.Service // nil: the service is a real one
-	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
+	if o.fake {
 		fake = cardwiretest.New()
-		if !o.graceSet {
-			o.grace = 0 // it executes nothing late
+	}
+	switch {
+	case o.source == "" && o.fake:
+		remove, err := o.useTemporaryFile()
+		if err != nil {
+			return err
 		}
-		if o.source == "" {
-			o.source, o.migrate = filepath.Join(os.TempDir(), "payouts-"+rand.Text()+".db"), true
-			defer removeDatabase(o.source)
-		}
-	} else if o.source == "" {
+		defer remove()
+	case o.source == "":
 		o.source = "payouts.db"
 	}
-	s, err := open(ctx, o.settings, fake, o.migrate, log)
+	s, err := open(ctx, o.settings, fake, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if fake != nil {
-		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
+	if o.demo {
+		return s.demonstrate(ctx, out)
 	}
 	return s.serve(ctx, out, o.listen, os.Getenv("PAYOUTS_PASSWORD"))
-}
-
-// removeDatabase removes a file of SQLite, and what it keeps beside it.
-func removeDatabase(file string) {
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		_ = os.Remove(file + suffix) // it may not be there
-	}
 }
 
 // serve serves until ctx is done. Calls in progress may then come to their end: one that
@@ -166,12 +153,9 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 	if at, ok := listener.Addr().(*net.TCPAddr); password == "" && (!ok || !at.IP.IsLoopback()) {
 		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front")
 	}
-	stopGauges, err := s.observe(otel.GetMeterProvider())
-	if err != nil {
-		return err
-	}
-	stopWatch, err := watch(s.journal)
-	if err != nil {
+	orders, err1 := s.observe(otel.GetMeterProvider())
+	intents, err2 := watch(s.journal)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if err := s.river.Start(context.WithoutCancel(ctx)); err != nil {
@@ -181,16 +165,18 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 		Handler: s.routes(password), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
-	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
 	ended := make(chan error, 1)
-	context.AfterFunc(ctx, func() {
-		_, _ = fmt.Fprintln(out, "Ending: calls in progress come to their end first.")
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rescueAfter())
-		defer cancel()
-		ended <- errors.Join(server.Shutdown(ending), s.river.Stop(ending), stopGauges(), stopWatch())
-	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return errors.Join(err, s.river.Stop(context.WithoutCancel(ctx)))
+	go func() { ended <- server.Serve(listener) }()
+	if s.fake != nil {
+		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
 	}
-	return <-ended
+	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(out, "Ending: calls in progress come to their end first.")
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rescueAfter())
+	defer cancel()
+	return errors.Join(err, server.Shutdown(ending), s.river.Stop(ending), orders.Unregister(), intents.Unregister())
 }

@@ -322,7 +322,7 @@ func TestSupportIsTold(t *testing.T) {
 func TestTheGaugesAreTheJournalsNumbers(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
-	stop, err := watch(journalOfTwo(t), cardwireotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	registration, err := watch(journalOfTwo(t), cardwireotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 	require.NoError(t, err)
 	var all metricdata.ResourceMetrics
 	require.NoError(t, reader.Collect(t.Context(), &all))
@@ -340,7 +340,7 @@ func TestTheGaugesAreTheJournalsNumbers(t *testing.T) {
 	assert.InDelta(t, 3, values[cardwireotel.JournalUnresolved], 0)
 	assert.InDelta(t, 0, values[cardwireotel.JournalInProgress], 0)
 	assert.InDelta(t, 7200, values[cardwireotel.JournalOldestAge], 600)
-	require.NoError(t, stop())
+	require.NoError(t, registration.Unregister())
 }
 
 func command(t *testing.T, db *sql.DB, statement string) {

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -34,45 +36,14 @@ var (
 	unended = []string{queued, sending, unresolved}
 )
 
-// schema creates the tables of the orders: put the columns of your own there. The
-// index serves the page, the gauges and the repair.
-const schema = `
-CREATE TABLE IF NOT EXISTS payouts (
-	order_no       TEXT PRIMARY KEY,
-	body           TEXT NOT NULL, -- what is sent, from RevealJSON: personal data
-	amount         TEXT NOT NULL,
-	currency       TEXT NOT NULL,
-	state          TEXT NOT NULL,
-	claim          BIGINT NOT NULL DEFAULT 0, -- how often a worker took it
-	job_id         BIGINT NOT NULL,
-	service_id     TEXT NOT NULL DEFAULT '',
-	service_status TEXT NOT NULL DEFAULT '',
-	other_body     BOOLEAN NOT NULL DEFAULT FALSE, -- in the journal the number is another request's
-	note           TEXT NOT NULL DEFAULT '', -- of the last change
-	created_at     TIMESTAMP NOT NULL,
-	queued_at      TIMESTAMP NOT NULL, -- by the merchant, or again by a person
-	changed_at     TIMESTAMP NOT NULL
-);
-CREATE INDEX IF NOT EXISTS payouts_state ON payouts (state, order_no);
-CREATE TABLE IF NOT EXISTS payouts_history (
-	order_no TEXT NOT NULL,
-	claim    BIGINT NOT NULL,
-	at       TIMESTAMP NOT NULL,
-	state    TEXT NOT NULL,
-	who      TEXT NOT NULL,
-	note     TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS payouts_history_order ON payouts_history (order_no);
-CREATE TABLE IF NOT EXISTS payouts_service ( -- whose orders these are
-	one      BIGINT PRIMARY KEY CHECK (one = 1),
-	base_url TEXT NOT NULL
-);`
+//go:embed schema.sql
+var schema string
 
-// schemaOf returns the statements in the database's dialect. SQLite's driver reads a
-// time from TIMESTAMP only.
+// schemaOf returns the statements in the database's dialect. The lock is for two that do
+// this at once, where IF NOT EXISTS fails.
 func schemaOf(d sqljournal.Dialect) string {
 	if d == sqljournal.PostgreSQL {
-		return strings.ReplaceAll(schema, " TIMESTAMP ", " TIMESTAMPTZ ")
+		return "SELECT pg_advisory_xact_lock(5821034417);" + strings.ReplaceAll(schema, " TIMESTAMP ", " TIMESTAMPTZ ")
 	}
 	return schema
 }
@@ -94,7 +65,8 @@ type order struct {
 	body      string
 	claim     int64
 	jobID     int64
-	OtherBody bool `json:"-"` // in the journal the number is another request's
+	OtherBody bool             `json:"-"` // in the journal the number is another request's
+	Entry     sqljournal.Entry `json:"-"` // of an unresolved one: what the journal knows
 }
 
 // NeedsALook reports that the service took the order in a state that is undocumented, or
@@ -115,13 +87,20 @@ func (o *order) scan(scan scanner) error {
 	return err
 }
 
+// read reads an order. The error none is returned where there is none.
+func read(row *sql.Row, none error) (o order, err error) {
+	if err = o.scan(row.Scan); errors.Is(err, sql.ErrNoRows) {
+		err = none
+	}
+	return o, err
+}
+
 var (
-	errNoOrder   = errors.New("there is no such order")
-	errText      = errors.New("a string must be UTF-8 without NUL")
-	errNumber    = errors.New("an order's number must not be . or .., which no URL can name")
-	errExists    = errors.New("this order exists")
-	errOtherBody = errors.New("this order exists with another body")
-	errMoved     = errors.New("the order is in another state now")
+	errNoOrder   = newProblem(http.StatusNotFound, "there is no such order")
+	errText      = invalid("a string must be UTF-8 without NUL")
+	errOtherBody = conflict("this order exists with another body")
+	errMoved     = conflict("the order is in another state now")
+	errExists    = errors.New("this order exists") // of create only
 )
 
 // isText reports whether every database keeps these: PostgreSQL has no NUL, and UTF-8 only.
@@ -133,15 +112,21 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 	if !isText(number) {
 		return o, errNoOrder
 	}
-	err = o.scan(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = errNoOrder
+	return read(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number), errNoOrder)
+}
+
+// findTry returns an order and, if it is unresolved, which try is to be asked about.
+func (s *service) findTry(ctx context.Context, number string) (order, error) {
+	o, err := s.find(ctx, number)
+	if err == nil && o.State == unresolved {
+		o.Entry, err = s.journal.Lookup(ctx, operation, number)
+		o.Try = o.Entry.Try
 	}
 	return o, err
 }
 
 // list returns orders in a state, or in all if it is "", that come after the given one.
-func (s *service) list(ctx context.Context, state, after string, limit int) ([]order, error) {
+func (s *service) list(ctx context.Context, state, after string) ([]order, error) {
 	if !isText(after) {
 		return nil, errText
 	}
@@ -149,40 +134,53 @@ func (s *service) list(ctx context.Context, state, after string, limit int) ([]o
 	if state == "" {
 		where = `$1 = ''`
 	}
-	return rows(ctx, s.db, func(o *order, scan scanner) error { return o.scan(scan) }, `SELECT `+columns+` FROM payouts
-WHERE `+where+` AND order_no > $2 ORDER BY order_no LIMIT $3`, state, after, limit)
-}
-
-// count is how many orders are in a state.
-type count struct {
-	State string
-	N     int64
+	return rows(ctx, s.db, (*order).scan, `SELECT `+columns+` FROM payouts
+WHERE `+where+` AND order_no > $2 ORDER BY order_no LIMIT $3`, state, after, pageSize)
 }
 
 // counts returns how many orders are in each of the states.
-func (s *service) counts(ctx context.Context, of []string) ([]count, error) {
-	found, err := rows(ctx, s.db, func(c *count, scan scanner) error { return scan(&c.State, &c.N) },
-		`SELECT state, count(*) FROM payouts WHERE state IN ('`+strings.Join(of, `', '`)+`') GROUP BY state`)
-	for _, state := range of {
-		if !slices.ContainsFunc(found, func(c count) bool { return c.State == state }) {
-			found = append(found, count{State: state})
-		}
-	}
-	slices.SortFunc(found, func(a, b count) int { return slices.Index(of, a.State) - slices.Index(of, b.State) })
-	return found, err
+func (s *service) counts(ctx context.Context, of []string) (map[string]int64, error) {
+	counts := map[string]int64{} // those that are not there are 0
+	_, err := rows(ctx, s.db, func(state *string, scan scanner) error {
+		var n int64
+		err := scan(state, &n)
+		counts[*state] = n
+		return err
+	}, `SELECT state, count(*) FROM payouts WHERE state IN ('`+strings.Join(of, `', '`)+`') GROUP BY state`)
+	return counts, err
 }
+
+// inTx is what else is done in the transaction of a change. Only tx may use the database
+// there: on SQLite the pool has one connection, and the journal waits for the same lock.
+type inTx func(ctx context.Context, tx *sql.Tx, o order) error
 
 // create puts an order and its job into the database, in one transaction with what is
 // also done: all is there, or nothing. An order that exists is returned as it is.
-func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...func(*sql.Tx, order) error) (o order, created bool, err error) {
+func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...inTx) (o order, created bool, err error) {
+	if p.MerchantOrderNo == "." || p.MerchantOrderNo == ".." {
+		return o, false, invalid("an order's number must not be . or .., which no URL can name")
+	}
+	body, err := p.RevealJSON()
+	if err != nil {
+		return o, false, err
+	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		o, err = s.createTx(ctx, tx, p, also...)
-		return err
+		job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
+		if err != nil {
+			return err
+		}
+		o, err = read(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
+VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
+			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, time.Now().UTC()), errExists)
+		if err != nil {
+			return err
+		}
+		return record(ctx, tx, o, "merchant", also...)
 	})
 	switch {
 	case errors.Is(err, errExists): // the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
-		if body, _ := p.RevealJSON(); err == nil && o.body != string(body) {
+		if err == nil && o.body != string(body) {
 			err = errOtherBody
 		}
 		return o, false, err
@@ -191,33 +189,6 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 	}
 	s.report(ctx, slog.LevelInfo, o, "merchant", "")
 	return o, true, nil
-}
-
-// createTx is create within a transaction, which is to be undone if there is an error,
-// also if that is errExists.
-func (s *service) createTx(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams, also ...func(*sql.Tx, order) error) (o order, err error) {
-	body, err := p.RevealJSON()
-	if n := p.MerchantOrderNo; err == nil && (n == "." || n == "..") {
-		err = errNumber
-	}
-	if err != nil {
-		return o, err
-	}
-	job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
-	if err != nil {
-		return o, err
-	}
-	now := time.Now().UTC()
-	err = o.scan(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
-VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
-		p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, now).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = errExists
-	}
-	if err != nil {
-		return o, err
-	}
-	return o, record(ctx, tx, o, "merchant", also...)
 }
 
 // change is a change of an order's state.
@@ -237,19 +208,15 @@ type change struct {
 
 // apply makes a change, with what is done in the same transaction, or returns
 // errMoved: then the order is no longer in one of the states, or another worker has it.
-func (s *service) apply(ctx context.Context, c change, also ...func(*sql.Tx, order) error) (o order, err error) {
+func (s *service) apply(ctx context.Context, c change, also ...inTx) (o order, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		err := o.scan(tx.QueryRowContext(ctx, `UPDATE payouts SET state = $2, note = $3, changed_at = $4,
+		o, err = read(tx.QueryRowContext(ctx, `UPDATE payouts SET state = $2, note = $3, changed_at = $4,
 	claim = claim + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
-	service_id = CASE WHEN $5 = '' THEN service_id ELSE $5 END,
-	service_status = CASE WHEN $6 = '' THEN service_status ELSE $6 END,
+	service_id = coalesce(nullif($5, ''), service_id), service_status = coalesce(nullif($6, ''), service_status),
 	queued_at = CASE WHEN $2 = 'queued' AND state = 'unresolved' THEN $4 ELSE queued_at END,
 	other_body = $8 OR other_body AND $2 <> 'sending'
 WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7) RETURNING `+columns,
-			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody).Scan)
-		if errors.Is(err, sql.ErrNoRows) {
-			return errMoved
-		}
+			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody), errMoved)
 		if err != nil {
 			return err
 		}
@@ -262,9 +229,9 @@ WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 
 }
 
 // record writes the order's state into its history, after what is also done.
-func record(ctx context.Context, tx *sql.Tx, o order, by string, also ...func(*sql.Tx, order) error) error {
+func record(ctx context.Context, tx *sql.Tx, o order, by string, also ...inTx) error {
 	for _, do := range also {
-		if err := do(tx, o); err != nil {
+		if err := do(ctx, tx, o); err != nil {
 			return err
 		}
 	}
@@ -305,8 +272,7 @@ func (s *service) history(ctx context.Context, number string) ([]event, error) {
 	return events, err
 }
 
-// transaction makes one transaction. Within it nothing but tx may use the database: on
-// SQLite the pool has one connection, and the journal waits for the same lock.
+// transaction makes one transaction.
 func (s *service) transaction(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go"
@@ -58,7 +60,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 }
 
 func settingsOf(source string) settings {
-	return settings{source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, giveUpAfter: time.Hour}
+	return settings{source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour, tracers: noop.NewTracerProvider()}
 }
 
 // openShop opens a service whose queue does not run.
@@ -66,7 +68,7 @@ func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 	t.Helper()
 	s := &shop{t: t, fake: cardwiretest.New(opts...), log: &apptest.Buffer{}}
 	var err error
-	s.service, err = open(t.Context(), set, s.fake, true, slog.New(slog.NewTextHandler(s.log, nil)))
+	s.service, err = open(t.Context(), set, s.fake, slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.close()) })
 	return s
@@ -296,7 +298,7 @@ func TestTheBrakeIsSeen(t *testing.T) {
 	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
 	set.brake = 2
 	s := openShop(t, set)
-	const stopped = "Sending is stopped until orders are resolved (unresolved: 2, -brake 2)."
+	const stopped = "Nothing is sent: too many orders are unresolved: resolve them first (unresolved: 2, -brake 2)."
 	s.lost("A-1", true)
 	s.order("A-3")
 	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "stopped")
@@ -696,7 +698,7 @@ func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
 		page := textOf(t, s.call("GET", "/orders/A-1", ""))
 		assert.Contains(t, page, "“Not executed” is accepted from 20")
 		assert.Contains(t, page, "Here support would say: it was executed, with the number <code>"+s.fake.Ledger()[0].ID)
-		between := regexp.MustCompile(`sent between \S+ (\S+) and (\S+) UTC`).FindStringSubmatch(page)
+		between := regexp.MustCompile(`sent between (\S+ \S+) and (\S+ \S+) UTC`).FindStringSubmatch(page)
 		require.Len(t, between, 3)
 		assert.NotEqual(t, between[1], between[2], "no empty interval")
 		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
@@ -958,7 +960,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		s.lost("A-2", true)
 		s.exec(`UPDATE payouts SET changed_at = $1 WHERE order_no = 'A-2'`, time.Now().UTC().Add(-time.Hour))
 		reader := sdkmetric.NewManualReader()
-		stop, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+		registration, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 		require.NoError(t, err)
 		var all metricdata.ResourceMetrics
 		require.NoError(t, reader.Collect(t.Context(), &all))
@@ -977,7 +979,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 			}
 		}
 		assert.Equal(t, map[string]int64{queued: 1, sending: 0, unresolved: 1}, counts)
-		require.NoError(t, stop())
+		require.NoError(t, registration.Unregister())
 	})
 }
 
@@ -1034,6 +1036,20 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	}
 }
 
+// What a browser asks for is a page, also where it is an error.
+func TestABrowserGetsAPage(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1/orders/A-9", nil)
+	r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	w := httptest.NewRecorder()
+	s.routes("").ServeHTTP(w, r)
+	assert.Equal(t, 404, w.Code)
+	assert.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+	assert.Contains(t, w.Body.String(), "there is no such order")
+	assert.Equal(t, "application/problem+json", s.call("GET", "/orders/A-9", "").Header.Get("Content-Type"))
+}
+
 // A body of which two programs could read different payouts is refused.
 func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 	t.Parallel()
@@ -1071,7 +1087,7 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 		assert.NotContains(t, text, "response", name)
 		assert.NotContains(t, text, `: "}`, name)
 	}
-	list, err := s.list(t.Context(), "", "", pageSize)
+	list, err := s.list(t.Context(), "", "")
 	require.NoError(t, err)
 	assert.Empty(t, list)
 	assert.Equal(t, 202, s.call("POST", "/payouts", ` { "transfer" : {`+fields+`} , "order" : "A-1" } `).StatusCode)
@@ -1187,8 +1203,20 @@ func TestTheUserIsWhoResolves(t *testing.T) {
 func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
-		_, err := open(t.Context(), settingsOf(source), cardwiretest.New(), false, slog.New(slog.DiscardHandler))
-		require.ErrorIs(t, err, sqljournal.ErrSchema, "an empty database would forget what was sent")
+		set := settingsOf(source)
+		set.migrate = false
+		refused := func(want error) {
+			t.Helper()
+			_, err := open(t.Context(), set, cardwiretest.New(), slog.New(slog.DiscardHandler))
+			require.ErrorIs(t, err, want, "an empty database would forget what was sent")
+			require.ErrorContains(t, err, "start once with -migrate")
+		}
+		if !strings.HasPrefix(source, "postgres") {
+			refused(fs.ErrNotExist)
+			require.NoFileExists(t, source, "nor is an empty one left")
+			require.NoError(t, os.WriteFile(source, nil, 0o600))
+		}
+		refused(sqljournal.ErrSchema)
 		s := openShop(t, settingsOf(source))
 		require.NoError(t, s.close())
 		s = openShop(t, settingsOf(source)) // once more is no harm
@@ -1207,7 +1235,7 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
 		t.Setenv("CARDWIRE_API_KEY", "key")
 		try := func(fake *cardwiretest.Service) error {
-			s, err := open(t.Context(), settingsOf(source), fake, true, slog.New(slog.DiscardHandler))
+			s, err := open(t.Context(), settingsOf(source), fake, slog.New(slog.DiscardHandler))
 			if err == nil {
 				require.NoError(t, s.close())
 			}

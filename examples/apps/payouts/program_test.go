@@ -151,9 +151,9 @@ func TestTheCommandLine(t *testing.T) {
 	}{
 		"an unknown flag": {[]string{"-x"}, 2, "payouts: flag provided but not defined: -x: -help lists the flags\n"},
 		"an argument":     {[]string{"now"}, 2, "payouts: unexpected argument \"now\": -help lists the flags\n"},
-		"no workers":      {[]string{"-workers", "0"}, 2, "payouts: -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero\n"},
+		"no workers":      {[]string{"-workers", "0"}, 2, "payouts: -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero: -help lists the flags\n"},
 		"other machines":  {[]string{"-listen", "0.0.0.0:0"}, 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front\n"},
-		"no tables":       {[]string{"-db", filepath.Join(t.TempDir(), "none.db")}, 1, "its tables are missing: check which database and schema this is; a new journal is created by Migrate: if the database is new, or the program is, start once with -migrate\n"},
+		"no tables":       {[]string{"-db", filepath.Join(t.TempDir(), "none.db")}, 1, "no such file or directory: if the database is new, or the program is, start once with -migrate\n"},
 		"no database":     {[]string{"-db", "postgres://u:secret@127.0.0.1:1/"}, 1, "reading the schema failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -18,9 +19,7 @@ import (
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"github.com/riverqueue/river/rivermigrate"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/time/rate"
 	_ "modernc.org/sqlite" // and that of SQLite
 
 	"github.com/cardwire/cardwire-go"
@@ -39,9 +38,10 @@ type settings struct {
 	brake       int64         // how many unresolved orders stop the sending; 0: any
 	workers     int           // of this replica
 
+	migrate     bool // create or upgrade the tables first
 	giveUpAfter time.Duration
 
-	tracers trace.TracerProvider // nil: OpenTelemetry's global one
+	tracers trace.TracerProvider
 }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
@@ -58,18 +58,13 @@ type service struct {
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
 	log     *slog.Logger
-	tracer  trace.Tracer
 	fake    *cardwiretest.Service // nil: the service is a real one
 	closers []func() error
 }
 
 // open opens the databases, and connects what works on them. Nothing runs yet.
-func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate bool, log *slog.Logger) (s *service, err error) {
+func open(ctx context.Context, set settings, fake *cardwiretest.Service, log *slog.Logger) (s *service, err error) {
 	s = &service{settings: set, fake: fake, log: log}
-	if s.tracers == nil {
-		s.tracers = otel.GetTracerProvider()
-	}
-	s.tracer = s.tracers.Tracer(scope)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -87,40 +82,33 @@ func open(ctx context.Context, set settings, fake *cardwiretest.Service, migrate
 	if s.journal, err = sqljournal.New(journalDB, s.dialect); err != nil {
 		return s, err
 	}
+	if s.client, err = s.connect(); err != nil { // before the database is claimed for this service
+		return s, err
+	}
 	var driver riverdriver.Driver[*sql.Tx] = riverdatabasesql.New(s.db)
 	if s.dialect == sqljournal.SQLite {
 		if driver, err = sqliteQueue(s.db); err != nil {
 			return s, err
 		}
 	}
-	if s.client, err = s.connect(); err != nil { // before the database is claimed for this service
-		return s, err
+	if s.migrate {
+		err = s.createTables(ctx, driver)
 	}
-	if migrate {
-		if err := s.migrate(ctx, driver); err != nil {
-			return s, err
-		}
+	if err == nil {
+		err = s.verify(ctx)
 	}
-	err = s.journal.Verify(ctx) // an empty database would forget what was sent
-	if errors.Is(err, sqljournal.ErrSchema) {
-		err = fmt.Errorf("%w: if the database is new, or the program is, start once with -migrate", err)
+	if err == nil {
+		s.river, err = river.NewClient(driver, s.queue())
 	}
-	if err != nil {
-		return s, err
-	}
-	if err := s.verifyService(ctx); err != nil {
-		return s, err
-	}
-	s.river, err = s.queue(driver)
 	return s, err
 }
 
 // pool opens the database.
 func (s *service) pool() (*sql.DB, sqljournal.Dialect, error) {
-	driver, source, dialect := "pgx", s.source, sqljournal.PostgreSQL
+	driver, source, dialect, connections := "pgx", s.source, sqljournal.PostgreSQL, 2*s.workers+10
 	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
 		path := url.URL{Path: filepath.ToSlash(source)}
-		driver, dialect = "sqlite", sqljournal.SQLite
+		driver, dialect, connections = "sqlite", sqljournal.SQLite, 1 // one at a time writes
 		// River's driver compares times as strings: all must be of one form, and in UTC.
 		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate" +
 			"&_time_format=sqlite&_timezone=UTC"
@@ -130,16 +118,13 @@ func (s *service) pool() (*sql.DB, sqljournal.Dialect, error) {
 		return nil, dialect, err
 	}
 	s.closers = append(s.closers, db.Close)
-	db.SetMaxOpenConns(2*s.workers + 10)
-	db.SetMaxIdleConns(2*s.workers + 10)
-	if dialect == sqljournal.SQLite {
-		db.SetMaxOpenConns(1) // one at a time writes
-	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	return db, dialect, nil
 }
 
-// migrate creates or upgrades all tables, as a step of the deployment.
-func (s *service) migrate(ctx context.Context, driver riverdriver.Driver[*sql.Tx]) error {
+// createTables creates or upgrades all tables, as a step of the deployment.
+func (s *service) createTables(ctx context.Context, driver riverdriver.Driver[*sql.Tx]) error {
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: s.log})
 	if err != nil {
 		return err
@@ -150,13 +135,33 @@ func (s *service) migrate(ctx context.Context, driver riverdriver.Driver[*sql.Tx
 	if _, err := s.db.ExecContext(ctx, schemaOf(s.dialect)); err != nil {
 		return err
 	}
-	if s.dialect == sqljournal.PostgreSQL {
-		if err := migrateTurns(ctx, s.db); err != nil {
-			return err
-		}
-	}
 	_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.serviceURL())
 	return errors.Join(err, s.journal.Migrate(ctx))
+}
+
+// verify reports that the database is not this program's, or has the orders of another
+// service: an empty one would forget what was sent, and the fake service would take real
+// orders.
+func (s *service) verify(ctx context.Context) (err error) {
+	if s.dialect == sqljournal.SQLite {
+		_, err = os.Stat(s.source) // the driver would create it
+	}
+	if err == nil {
+		err = s.journal.Verify(ctx)
+	}
+	if errors.Is(err, sqljournal.ErrSchema) || errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: if the database is new, or the program is, start once with -migrate", err)
+	}
+	if err != nil {
+		return err
+	}
+	var of string
+	err = s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
+	if err == nil && of != s.serviceURL() {
+		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
+			of, s.serviceURL())
+	}
+	return err
 }
 
 // serviceURL is the service's address, in one form.
@@ -167,31 +172,13 @@ func (s *service) serviceURL() string {
 	return strings.TrimRight(os.Getenv("CARDWIRE_BASE_URL"), "/")
 }
 
-// verifyService reports that the database has the orders of another service: the fake
-// one would submit real orders to nobody.
-func (s *service) verifyService(ctx context.Context) error {
-	var of string
-	err := s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
-	if err == nil && of != s.serviceURL() {
-		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
-			of, s.serviceURL())
-	}
-	return err
-}
-
-// queue is River.
-func (s *service) queue(driver riverdriver.Driver[*sql.Tx]) (*river.Client[*sql.Tx], error) {
-	config := s.config()
-	config.Workers = river.NewWorkers()
-	river.AddWorker(config.Workers, &submitter{service: s})
-	river.AddWorker(config.Workers, &repairer{service: s})
-	config.Logger = slog.New(atLeast{s.log.Handler(), slog.LevelWarn})
-	return river.NewClient(driver, config)
-}
-
-// config has River's settings, which docs/payouts.md explains.
-func (s settings) config() *river.Config {
+// queue has River's settings, which docs/payouts.md explains.
+func (s *service) queue() *river.Config {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &submitter{service: s})
+	river.AddWorker(workers, &repairer{service: s})
 	return &river.Config{
+		Workers:              workers,
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.workers}},
 		JobTimeout:           s.jobTimeout(),
 		RescueStuckJobsAfter: s.rescueAfter(),
@@ -199,6 +186,7 @@ func (s settings) config() *river.Config {
 		FetchPollInterval:    100 * time.Millisecond,
 		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(s.repairEvery),
 			func() (river.JobArgs, *river.InsertOpts) { return repairs{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})},
+		Logger: slog.New(warnings{s.log.Handler()}),
 	}
 }
 
@@ -226,22 +214,6 @@ func (s *service) connect() (*cardwire.Client, error) {
 	return cardwire.NewFromEnv(opts...)
 }
 
-// limiter is what a request waits for: the rate, which all replicas share, and the
-// brake, which stops them while too much is unresolved.
-func (s *service) limiter() (l cardwire.Limiter) {
-	l = rate.NewLimiter(rate.Inf, 0)
-	switch {
-	case s.rate > 0 && s.dialect == sqljournal.PostgreSQL:
-		l = newTurns(s.db, time.Duration(float64(time.Second)/s.rate))
-	case s.rate > 0:
-		l = share(s.rate, 1)
-	}
-	if s.brake > 0 {
-		l = &brake{s.journal, s.brake, l}
-	}
-	return l
-}
-
 // close closes the databases.
 func (s *service) close() (err error) {
 	if s.client != nil {
@@ -253,13 +225,10 @@ func (s *service) close() (err error) {
 	return err
 }
 
-// atLeast leaves out what is below a level.
-type atLeast struct {
-	slog.Handler
-	level slog.Level
-}
+// warnings leaves out what is less.
+type warnings struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
-func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= h.level && h.Handler.Enabled(ctx, level)
+func (h warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
 }

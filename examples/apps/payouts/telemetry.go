@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -13,6 +12,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 // scope is the name under which this program reports to OpenTelemetry. Set providers
@@ -23,10 +25,9 @@ const scope = "github.com/cardwire/cardwire-go/examples/apps/payouts"
 var traceContext propagation.TraceContext
 
 // startRequest begins the span of a request, in the trace of whoever made it.
-func startRequest(ctx context.Context, t trace.Tracer, r *http.Request, name string) (context.Context, func()) {
+func (s *service) startRequest(ctx context.Context, name string, r *http.Request) (context.Context, trace.Span) {
 	ctx = traceContext.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	ctx, span := t.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, func() { span.End() }
+	return s.tracers.Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 }
 
 // traceOf is a job's metadata: the trace of the request that made it. The job's
@@ -34,31 +35,29 @@ func startRequest(ctx context.Context, t trace.Tracer, r *http.Request, name str
 func traceOf(ctx context.Context) []byte {
 	carrier := propagation.MapCarrier{}
 	traceContext.Inject(ctx, carrier)
-	text, err := json.Marshal(carrier)
-	if err != nil { // a map of strings cannot fail
-		return nil
-	}
+	text, _ := json.Marshal(carrier) // a map of strings cannot fail
 	return text
 }
 
 // startJob begins the span of a job, in the trace of the request. The call's own span,
 // of cardwireotel, is its child.
-func startJob(ctx context.Context, t trace.Tracer, job *rivertype.JobRow) (context.Context, func()) {
-	var metadata map[string]any // River adds its own
-	_ = json.Unmarshal(job.Metadata, &metadata)
+func (s *service) startJob(ctx context.Context, job *rivertype.JobRow) (context.Context, trace.Span) {
 	carrier := propagation.MapCarrier{}
-	for name, value := range metadata {
-		if text, ok := value.(string); ok {
-			carrier[name] = text
-		}
-	}
-	ctx, span := t.Start(traceContext.Extract(ctx, carrier), "payout", trace.WithSpanKind(trace.SpanKindConsumer))
-	return ctx, func() { span.End() }
+	_ = json.Unmarshal(job.Metadata, &carrier) // what River adds may be no string, which is passed over
+	return s.tracers.Tracer(scope).Start(traceContext.Extract(ctx, carrier), "payout", trace.WithSpanKind(trace.SpanKindConsumer))
+}
+
+// watch reports the journal's numbers as gauges of OpenTelemetry.
+func watch(journal *sqljournal.Journal, opts ...cardwireotel.Option) (metric.Registration, error) {
+	return cardwireotel.ObserveJournal(func(ctx context.Context) (int64, int64, time.Time, error) {
+		stats, err := journal.Stats(ctx)
+		return stats.InProgress, stats.Unresolved, stats.OldestUnresolved, err
+	}, opts...)
 }
 
 // observe reports how many orders have not ended, by state, and for how long the one
 // that is unresolved for longest has been so. Replicas report the same numbers.
-func (s *service) observe(meters metric.MeterProvider) (stop func() error, err error) {
+func (s *service) observe(meters metric.MeterProvider) (metric.Registration, error) {
 	meter := meters.Meter(scope)
 	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
@@ -67,33 +66,18 @@ func (s *service) observe(meters metric.MeterProvider) (stop func() error, err e
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		counts, err1 := s.counts(ctx, unended)
-		oldest, err2 := s.oldest(ctx)
+		oldest, err2 := rows(ctx, s.db, func(t *time.Time, scan scanner) error { return scan(t) },
+			`SELECT changed_at FROM payouts WHERE state = 'unresolved' ORDER BY changed_at LIMIT 1`)
 		if err := errors.Join(err1, err2); err != nil {
 			return err // zeros would look as if all were well
 		}
-		for _, c := range counts {
-			o.ObserveInt64(orders, c.N, metric.WithAttributes(attribute.String("state", c.State)))
+		for _, state := range unended {
+			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
-		o.ObserveFloat64(age, oldest.Seconds())
+		now := time.Now()
+		o.ObserveFloat64(age, now.Sub(append(oldest, now)[0]).Seconds())
 		return nil
 	}, orders, age)
-	if err != nil {
-		return nil, err
-	}
-	return registration.Unregister, nil
-}
-
-// oldest returns for how long one order has been unresolved at most; 0: there is none.
-func (s *service) oldest(ctx context.Context) (time.Duration, error) {
-	var since time.Time
-	err := s.db.QueryRowContext(ctx, `SELECT changed_at FROM payouts WHERE state = 'unresolved' ORDER BY changed_at LIMIT 1`).Scan(&since)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	}
-	return max(0, time.Since(since)), nil
 }

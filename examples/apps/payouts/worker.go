@@ -49,10 +49,10 @@ const (
 func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.jobTimeout())
 	defer cancel()
-	ctx, end := startJob(ctx, w.tracer, job.JobRow)
-	defer end()
+	ctx, span := w.startJob(ctx, job.JobRow)
+	defer span.End()
 	o, err := w.apply(ctx, change{
-		order: job.Args.Order, from: []string{queued, sending, unresolved}, to: sending, by: "worker",
+		order: job.Args.Order, from: unended, to: sending, by: "worker",
 	})
 	switch {
 	case errors.Is(err, errMoved):
@@ -76,26 +76,30 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // follow does what the step says. The change is made only under the claim of this
 // worker: one that was paused and woke up late changes nothing.
 func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Transfer, err error) error {
-	c := change{order: o.Order, from: []string{sending}, claim: o.claim, by: "worker"}
-	c.note, c.log = noteOf(err)
+	e := failure(err)
+	c := change{order: o.Order, from: []string{sending}, claim: o.claim, by: "worker", level: slog.LevelWarn}
+	c.note, c.log = notesOf(err)
 	var snooze time.Duration
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
-		c.to, c.serviceID, c.status = submitted, serviceIDOf(transfer, err), statusOf(transfer)
-		if c.status != string(cardwire.TransferWaitProcess) {
-			c.level = slog.LevelWarn
+		c.to = submitted
+		c.serviceID, c.status = executedAs(transfer, err)
+		if c.status == string(cardwire.TransferWaitProcess) {
+			c.level = slog.LevelInfo
 		}
 	case cardwire.StepFail:
-		c.to, c.level = failed, slog.LevelWarn
+		c.to = failed
 	case cardwire.StepWait:
-		return river.JobSnooze(max(retryAfter(err), leastPause))
+		return river.JobSnooze(max(e.RetryAfter, leastPause))
 	case cardwire.StepRetry:
 		waited := time.Since(o.queuedAt)
 		if waited > w.giveUpAfter {
 			return w.giveUp(ctx, c)
 		}
-		c.to, c.level = queued, levelOf(err)
-		snooze = max(retryAfter(err), min(max(waited/4, leastPause), mostPause))
+		c.to, snooze = queued, max(e.RetryAfter, min(max(waited/4, leastPause), mostPause))
+		if errors.Is(err, cardwire.ErrSetup) || errors.Is(err, cardwire.ErrUnauthorized) {
+			c.level = slog.LevelError // a person has to do something before it goes on
+		}
 	default: // cardwire.StepReconcile
 		c.to, c.level, snooze = unresolved, slog.LevelError, longPause
 		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
@@ -106,14 +110,11 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 // giveUp fails an order that could not be sent for a day. Void closes it first, so
 // that nothing sends it later.
 func (w *submitter) giveUp(ctx context.Context, c change) error {
-	err := w.journal.Void(ctx, operation, c.order, c.by, "not sent for too long")
-	if errors.Is(err, cardwire.ErrDuplicateIntent) {
-		return river.JobSnooze(leastPause) // the next call tells what became of it
+	const why = "not sent for too long"
+	if err := w.journal.Void(ctx, operation, c.order, c.by, why); err != nil {
+		return err // the next call tells what became of it
 	}
-	if err != nil {
-		return err
-	}
-	c.to, c.level, c.note, c.log = failed, slog.LevelError, "not sent for too long: "+c.note, "not sent for too long: "+c.log
+	c.to, c.level, c.note, c.log = failed, slog.LevelError, why+": "+c.note, why+": "+c.log
 	return w.settle(ctx, c, 0)
 }
 
@@ -122,12 +123,10 @@ func (w *submitter) settle(ctx context.Context, c change, snooze time.Duration) 
 	switch {
 	case errors.Is(err, errMoved):
 		return river.JobSnooze(leastPause) // another worker has it, or it has ended
-	case err != nil:
-		return err // the journal knows how the call ended: the next one tells
-	case snooze > 0:
+	case err == nil && snooze > 0:
 		return river.JobSnooze(snooze)
 	}
-	return nil
+	return err // the journal knows how the call ended: the next one tells
 }
 
 // wake has the order's job run now, in the transaction of a change. A job that is
@@ -150,62 +149,44 @@ func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 
 func isJobOf(job *rivertype.JobRow, o order) bool {
 	var args submit
-	return json.Unmarshal(job.EncodedArgs, &args) == nil && args.Order == o.Order
+	return json.Unmarshal(job.EncodedArgs, &args) == nil && args == submit{o.Order}
 }
 
-// noteOf is what the history and the log say of a call: the log not in the service's own
+// failure is what is known of a call that failed.
+func failure(err error) cardwire.Error {
+	if e, ok := errors.AsType[*cardwire.Error](err); ok {
+		return *e
+	}
+	return cardwire.Error{Op: operation}
+}
+
+// notesOf is what the history and the log say of a call: the log not in the service's own
 // words, which may quote a name or an account.
-func noteOf(err error) (note, log string) {
-	e, ok := errors.AsType[*cardwire.Error](err)
+func notesOf(err error) (note, log string) {
 	switch {
 	case err == nil:
 		return "", ""
 	case errors.Is(err, errBraked):
-		note = errBraked.Error()
-	case !ok:
-		note = "the outcome is unknown"
-	default:
-		quiet := *e
-		quiet.Message = ""
-		return e.Error(), quiet.Error()
+		return errBraked.Error(), errBraked.Error()
 	}
-	return note, note
-}
-
-// levelOf is an error where a person has to do something before it goes on.
-func levelOf(err error) slog.Level {
-	if errors.Is(err, cardwire.ErrSetup) || errors.Is(err, cardwire.ErrUnauthorized) {
-		return slog.LevelError
-	}
-	return slog.LevelWarn
-}
-
-func retryAfter(err error) time.Duration {
-	if e, ok := errors.AsType[*cardwire.Error](err); ok {
-		return e.RetryAfter
-	}
-	return 0
-}
-
-// serviceIDOf returns the service's number; where an earlier call was executed, the
-// journal has it.
-func serviceIDOf(t *cardwire.Transfer, err error) string {
-	if t != nil {
-		return t.APIOrderNo
-	}
-	if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok {
-		return d.ServiceID
-	}
-	return ""
+	e := failure(err)
+	note = e.Error()
+	e.Message = ""
+	return note, e.Error()
 }
 
 // statusLost is the status of an order that was executed, where no response says it: the
 // journal keeps none.
 const statusLost = "unknown"
 
-func statusOf(t *cardwire.Transfer) string {
-	if t == nil {
-		return statusLost
+// executedAs returns the service's number and status of an order. Where an earlier call
+// was executed, the journal has the number.
+func executedAs(t *cardwire.Transfer, err error) (serviceID, status string) {
+	if t != nil {
+		return t.APIOrderNo, cmp.Or(string(t.Status), statusLost)
 	}
-	return cmp.Or(string(t.Status), statusLost)
+	if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok {
+		serviceID = d.ServiceID
+	}
+	return serviceID, statusLost
 }

@@ -4,12 +4,57 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
+
+// limiter is what a request waits for: the rate, which all replicas share, and the
+// brake, which stops them while too much is unresolved.
+func (s *service) limiter() cardwire.Limiter {
+	var next cardwire.Limiter = rate.NewLimiter(rate.Inf, 0)
+	switch {
+	case s.rate > 0 && s.dialect == sqljournal.PostgreSQL:
+		next = newTurns(s.db, time.Duration(float64(time.Second)/s.rate))
+	case s.rate > 0:
+		next = share(s.rate, 1)
+	}
+	return &brake{s.journal, s.brake, next}
+}
+
+// brake is a cardwire.Limiter that stops all replicas while most orders, or more,
+// are unresolved, and lets them go on as those are resolved.
+type brake struct {
+	journal *sqljournal.Journal
+	most    int64            // 0: any
+	next    cardwire.Limiter // for the rate
+}
+
+var errBraked = errors.New("too many orders are unresolved: resolve them first")
+
+// Wait implements cardwire.Limiter.
+func (b *brake) Wait(ctx context.Context) error {
+	if err := braked(ctx, b.journal, b.most); err != nil {
+		return err
+	}
+	return b.next.Wait(ctx)
+}
+
+// braked returns errBraked, with the numbers, while most orders or more are unresolved.
+func braked(ctx context.Context, journal *sqljournal.Journal, most int64) error {
+	if most == 0 {
+		return nil
+	}
+	stats, err := journal.Stats(ctx)
+	if err == nil && stats.Unresolved >= most {
+		err = fmt.Errorf("%w (unresolved: %d, -brake %d)", errBraked, stats.Unresolved, most)
+	}
+	return err
+}
 
 // share is one replica's part of a rate that is allowed to all of them together.
 func share(perSecond float64, replicas int) cardwire.Limiter {
@@ -22,17 +67,6 @@ type turns struct {
 	db       *sql.DB
 	interval time.Duration // between two requests, of whichever replicas
 	patience time.Duration // a turn that is further away is not taken
-}
-
-// createTurns takes a lock, because IF NOT EXISTS fails where two do it at once.
-const createTurns = `
-SELECT pg_advisory_xact_lock(5821034417);
-CREATE TABLE IF NOT EXISTS turns (name TEXT PRIMARY KEY, taken TIMESTAMPTZ NOT NULL)`
-
-// migrateTurns creates the table, as a step of the deployment.
-func migrateTurns(ctx context.Context, db *sql.DB) error {
-	_, err := db.ExecContext(ctx, createTurns)
-	return err
 }
 
 func newTurns(db *sql.DB, interval time.Duration) *turns {
