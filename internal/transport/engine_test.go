@@ -170,28 +170,31 @@ func TestConnectionsOfEachClass(t *testing.T) {
 
 func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 	// go-retryablehttp closes the whole idle pool after each failure.
-	var dialled, executed atomic.Int64
+	const burst = 4 // requests at once, each on a connection of its own
+	var dialled, requests atomic.Int64
 	var busy atomic.Bool
+	var arrived sync.WaitGroup
+	arrived.Add(burst)
 	at := loopback.Listen(t, func(conn net.Conn) {
 		defer loopback.HangUp(conn)
-		for in := bufio.NewReader(conn); loopback.ReadRequest(in); executed.Add(1) {
+		for in := bufio.NewReader(conn); loopback.ReadRequest(in); {
 			if busy.Load() {
 				say(conn, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
-			} else {
-				say(conn, ok)
+				continue
 			}
+			if requests.Add(1) <= burst {
+				arrived.Done()
+				arrived.Wait()
+			}
+			say(conn, ok)
 		}
 	})
 	e := own(t, Config{Transport: counted(&dialled), Policy: quick})
-	burst := func() {
-		var group sync.WaitGroup
-		for range 4 {
-			group.Go(func() { e.Do(t.Context(), get(t, at)) })
-		}
-		group.Wait()
+	var group sync.WaitGroup
+	for range burst {
+		group.Go(func() { e.Do(t.Context(), get(t, at)) })
 	}
-	burst()
-	opened := dialled.Load()
+	group.Wait()
 	busy.Store(true)
 	assert.Equal(t, 503, e.Do(t.Context(), get(t, at)).Status)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -201,7 +204,7 @@ func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 	e.Do(ctx, slow)
 	busy.Store(false)
 	e.Do(t.Context(), get(t, at))
-	assert.Equal(t, opened, dialled.Load(), "no connection had to be made anew")
+	assert.EqualValues(t, burst, dialled.Load(), "no connection had to be made anew")
 }
 
 func TestBrokenCallClosesNobodysIdleConnections(t *testing.T) {
