@@ -234,16 +234,16 @@ type CardOperation struct {
 	ClientTransactionID string
 }
 
-var operationFields = []wire.FieldOf[CardOperation]{
+var recordFields = []wire.FieldOf[CardOperation]{
 	{Name: "id", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ID) }},
 	{Name: "clientTransactionId", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ClientTransactionID) }},
 }
 
 // MarshalJSON returns the record as id and clientTransactionId.
-func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, operationFields) }
+func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, recordFields) }
 
 // UnmarshalJSON reads what MarshalJSON returns.
-func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v, operationFields) }
+func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v, recordFields) }
 
 // GetCard returns a card, with number, CVV and expiry masked. It calls GET /cards/info.
 // If the service returns another card, that is returned together with

@@ -40,7 +40,7 @@ func (o Outcome) String() string {
 
 // named returns the name of the constant n, or "Kind(n)" if it has none.
 func named(kind string, n int, names []string) string {
-	if n < 0 || n >= len(names) {
+	if n < 0 || n >= len(names) || names[n] == "" {
 		return kind + "(" + strconv.Itoa(n) + ")"
 	}
 	return names[n]
@@ -155,7 +155,7 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
 		!e.success && (e.code == codeSuccess || e.code >= 500 && e.code <= 599):
 		return k.fail(OutcomeUnknown, nil)
-	case e.deferred && k.op.isClaimed() && (body.Names(e.data, k.op.reference) || k.op.isProven(body, e.data)):
+	case e.deferred && k.op.isClaimed() && (body.Mentions(e.data, k.op.reference) || k.op.isProven(body, e.data)):
 		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery
 	}
 	return k.fail(OutcomeRefused, nil)

@@ -163,11 +163,7 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	o := optionsOf(opts) // the call of each page refuses invalid ones
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
 	w.ahead.Most, w.ahead.Read = o.prefetch, w.readEarly
-	w.ahead.Failed = func(early earlyPage) bool { return early.err != nil }
-	w.ahead.Unfinished.err = &Error{
-		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
-		Err: errors.New("a callback called runtime.Goexit"),
-	}
+	w.ahead.Failed = func(early *earlyPage) bool { return early.err != nil }
 	return w
 }
 
@@ -222,13 +218,15 @@ func (w *pager) page(ctx context.Context) (*CardPage, []string, error) {
 }
 
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
-	early, begun := w.ahead.Take(w.next)
-	if !begun {
+	begun := w.ahead.Take(w.next)
+	if begun == nil {
 		return w.read(ctx, w.next, w.opts)
 	}
+	early := &begun.Value
 	if w.response != nil {
 		*w.response = early.response
 	}
+	begun.Raise()
 	if early.waited() && ctx.Err() == nil {
 		w.ahead.Wait() // else it waits behind pages that are needed after it
 		return w.read(ctx, w.next, w.opts)
@@ -238,7 +236,7 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 
 // waited reports whether the call, begun early, may have spent its time waiting for the
 // limiter or for a connection.
-func (p earlyPage) waited() bool {
+func (p *earlyPage) waited() bool {
 	return errors.Is(p.err, ErrNotSent) || errors.Is(p.err, context.DeadlineExceeded)
 }
 
@@ -254,13 +252,16 @@ func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardP
 // samePage reports whether these are the cards of the previous page, if there was one.
 func (w *pager) samePage(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
 
-func (w *pager) readEarly(ctx context.Context, number int) (early earlyPage) {
+func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
+	early.err = &Error{ // until there is another one
+		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
+		Err: errors.New("a callback called runtime.Goexit"),
+	}
 	opts := w.opts
 	if w.response != nil {
 		opts = append(slices.Clone(opts), WithResponse(&early.response))
 	}
 	early.page, early.err = w.read(ctx, number, opts)
-	return early
 }
 
 // resumeAt puts the page into a copy of the error: observers have the original.

@@ -577,6 +577,7 @@ func TestPrefetchLeavesTheCurrentPageInTheResponse(t *testing.T) {
 // as well, as without prefetching, or it ends the iteration with an error.
 func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 	t.Parallel()
+	const secondPage = `"current_page":2`
 	fromSecondCall := func(do func()) cardwire.Option {
 		var calls atomic.Int32
 		return cardwire.WithObserver(cardwire.Observer{CallEnd: func(context.Context, cardwire.CallInfo, cardwire.CallResult) {
@@ -588,9 +589,11 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 	t.Run("a panic", func(t *testing.T) {
 		t.Parallel()
 		c := wiretest.NewClient(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
+		var r cardwire.Response
 		assert.PanicsWithValue(t, "of the observer", func() {
-			_, _ = wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4))
+			_, _ = wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4), cardwire.WithResponse(&r))
 		})
+		assert.Contains(t, string(r.RevealBody()), secondPage)
 	})
 	t.Run("a panic that nobody asked for", func(t *testing.T) {
 		t.Parallel()
@@ -608,8 +611,10 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 	t.Run("the end of the goroutine", func(t *testing.T) {
 		t.Parallel()
 		c := wiretest.NewClient(t, &shelf{last: 9}, fromSecondCall(runtime.Goexit))
-		ids, err := wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4))
+		var r cardwire.Response
+		ids, err := wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4), cardwire.WithResponse(&r))
 		assert.Equal(t, cardsOf(1, 1), ids)
+		assert.Contains(t, string(r.RevealBody()), secondPage)
 		require.ErrorContains(t, err, "a callback called runtime.Goexit")
 		assert.Equal(t, 2, wiretest.Failure(t, err).Page)
 	})

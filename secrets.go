@@ -285,8 +285,8 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 
 // masked returns the number without the digits that Masked hides.
 func (n CardNumber) masked() CardNumber {
-	mask := n.mask()
-	return sealNumber(mask[:n.n])
+	masked := n.mask()
+	return sealNumber(masked[:n.n])
 }
 
 func cvvValue(c *wire.Codec, v *CVV) {

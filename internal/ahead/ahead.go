@@ -7,29 +7,38 @@ import (
 	"sync/atomic"
 )
 
-// Pages are pages that are read ahead, each of which is a P. The methods are for one
-// goroutine. Where Most is not 0, Start comes first.
+// Pages reads numbered pages ahead. Its methods must be called from one goroutine; if
+// Most is not 0, call Start first.
 type Pages[P any] struct {
 	// Most is how many pages are read ahead; 0: none.
 	Most int
-	// Read reads a page. It is called on goroutines.
-	Read func(ctx context.Context, number int) P
-	// Failed reports whether a page failed: no other is then begun.
-	Failed func(P) bool
-	// Unfinished is the page where Read ended its goroutine and did not return.
-	Unfinished P
+	// Read reads a page into p. It is called on a goroutine of its own for each page,
+	// which it may end by a panic or by runtime.Goexit: p is then as it left it.
+	Read func(ctx context.Context, number int, p *P)
+	// Failed reports whether a page failed: no further page is begun then.
+	Failed func(*P) bool
 
-	queue  []*page[P] // without a gap
+	queue  []*Page[P] // without a gap
 	failed atomic.Bool
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
 
-type page[P any] struct {
+// Page is a page that was read ahead.
+type Page[P any] struct {
+	// Value is what Read made of it.
+	Value P
+
 	number   int
 	ready    chan struct{} // closed when the other fields are set
-	value    P
 	panicked any
+}
+
+// Raise panics as Read did, if it did.
+func (p *Page[P]) Raise() {
+	if p.panicked != nil {
+		panic(p.panicked)
+	}
 }
 
 // Start returns the context of all reads.
@@ -45,53 +54,48 @@ func (a *Pages[P]) Stop() {
 	}
 	a.ended.Wait()
 	for _, p := range a.queue {
-		if p.panicked != nil {
-			panic(p.panicked) // a panic must not get lost because the page was not used
-		}
+		p.Raise() // a panic must not get lost because the page was not used
 	}
 }
 
-// Begin begins to read the pages from next to last, as far as Most allows.
+// Begin begins to read the pages from next to last, as far as Most allows. If all pages
+// were taken, the caller has dealt with every failure.
 func (a *Pages[P]) Begin(ctx context.Context, next, last int) {
 	if len(a.queue) == 0 {
-		a.failed.Store(false) // all that failed was read again, without new reads to wait for
+		a.failed.Store(false)
 	}
 	for n := next + len(a.queue); n <= last && len(a.queue) < a.Most && !a.failed.Load(); n++ {
-		p := &page[P]{number: n, ready: make(chan struct{}), value: a.Unfinished}
+		p := &Page[P]{number: n, ready: make(chan struct{})}
 		a.queue = append(a.queue, p)
 		a.ended.Go(func() { a.read(ctx, p) })
 	}
 }
 
-func (a *Pages[P]) read(ctx context.Context, p *page[P]) {
+func (a *Pages[P]) read(ctx context.Context, p *Page[P]) {
 	defer close(p.ready)
 	defer func() {
 		p.panicked = recover()
-		if p.panicked != nil || a.Failed(p.value) {
+		if p.panicked != nil || a.Failed(&p.Value) {
 			a.failed.Store(true)
 		}
 	}()
-	p.value = a.Read(ctx, p.number)
+	a.Read(ctx, p.number, &p.Value)
 }
 
-// Take waits for a page that was begun, and panics as Read did. It reports false if the
-// page was not begun.
-func (a *Pages[P]) Take(number int) (P, bool) {
+// Take waits for a page that was begun; nil: it was not. The caller raises its panic, where
+// its own caller can recover from it.
+func (a *Pages[P]) Take(number int) *Page[P] {
 	if len(a.queue) == 0 || a.queue[0].number != number {
-		var none P
-		return none, false
+		return nil
 	}
 	p := a.queue[0]
 	a.queue[0] = nil // what it contains is the caller's now, and may be garbage soon
 	a.queue = a.queue[1:]
 	<-p.ready
-	if p.panicked != nil {
-		panic(p.panicked) // where the caller can recover from it
-	}
-	return p.value, true
+	return p
 }
 
-// Wait waits for all pages that were begun.
+// Wait waits for all pages that were begun and not taken.
 func (a *Pages[P]) Wait() {
 	for _, p := range a.queue {
 		<-p.ready

@@ -1,4 +1,4 @@
-// Package build reports of which version of the client a program is made.
+// Package build reports which version of the client a program was built with.
 package build
 
 import (

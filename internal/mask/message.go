@@ -1,5 +1,5 @@
-// Package mask keeps card data and keys out of what prints: it masks messages, headers and
-// decoded values, and scrambles what a sealed value holds.
+// Package mask keeps card data and keys out of printed text: it masks messages, headers
+// and decoded values, and scrambles what a sealed value contains.
 package mask
 
 import (

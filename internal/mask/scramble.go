@@ -11,7 +11,7 @@ var seeds = func() (s [3]maphash.Seed) {
 	return s
 }()
 
-// Scramble encodes digits in place, so that a dump of the field that holds them shows
+// Scramble encodes digits in place, so that a dump of the field that contains them shows
 // none. Digits that are known from the mask or from another value must not reveal others:
 // in this Feistel network every byte depends on all of them. No byte of the result is
 // ASCII.

@@ -2,9 +2,9 @@ package mask
 
 import "reflect"
 
-// Values calls secret with a pointer to v and to each value that v contains or points to.
-// secret masks what is card data, and returns whether it was. What a type keeps in
-// unexported fields is out of reach.
+// Values calls secret with v, which must be a pointer, and with a pointer to each exported
+// value that *v contains or points to. secret masks the value if it is card data, and
+// reports whether it is: Values does not look inside that one.
 func Values(v any, secret func(pointer any) bool) {
 	w := walk{secret: secret, seen: map[visit]bool{}}
 	w.mask(reflect.ValueOf(v).Elem())

@@ -71,11 +71,14 @@ func (p Parts) Begin(ctx context.Context, deadline time.Time) (*Body, error) {
 		b.Size += part.Source.Size
 	}
 	m, err := wire.NewMultipart(form)
+	if err != nil {
+		return nil, err
+	}
 	for _, piece := range m.Pieces {
 		b.Size += int64(len(piece))
 	}
 	b.ContentType, b.pieces = m.ContentType, m.Pieces
-	return b, err
+	return b, nil
 }
 
 // Open returns the bytes of one attempt.

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsBare reports whether a body cannot be a damaged envelope: it is empty, or begins
+// IsBare reports whether a body cannot be a damaged JSON object: it is empty, or begins
 // with anything but "{" after byte order marks and white space.
 func IsBare(body []byte) bool {
 	body = bytes.TrimLeftFunc(body, func(r rune) bool {
@@ -16,9 +16,9 @@ func IsBare(body []byte) bool {
 	return len(body) == 0 || body[0] != '{'
 }
 
-// Names reports whether a name, a string or a number in the value at m is the reference,
-// or a string mentions it.
-func (c *Codec) Names(m Mark, reference string) bool {
+// Mentions moves to the value at m, and reports whether a name, a string or a number in it
+// is the reference, a string contains it as a word, or the value cannot be read.
+func (c *Codec) Mentions(m Mark, reference string) bool {
 	c.Rewind(m)
 	found := false
 	var look func()
@@ -32,7 +32,7 @@ func (c *Codec) Names(m Mark, reference string) bool {
 		case '[':
 			c.Each(look)
 		case '"':
-			found = mentions(string(c.Bytes()), reference) || found
+			found = hasWord(string(c.Bytes()), reference) || found
 		default:
 			found = string(c.Span()) == reference || found
 		}
@@ -41,8 +41,8 @@ func (c *Codec) Names(m Mark, reference string) bool {
 	return found || c.Err() != nil
 }
 
-// mentions reports whether s contains the reference as a word, in any letter case.
-func mentions(s, reference string) bool {
+// hasWord reports whether s contains the reference as a word, in any letter case.
+func hasWord(s, reference string) bool {
 	s, reference = strings.ToLower(s), strings.ToLower(reference)
 	partOf := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	for {

@@ -13,8 +13,8 @@ type Textual interface {
 	UnmarshalText([]byte) error
 }
 
-// Text reads or writes v as a string. It reads a zero date, which is how some databases
-// write an absent one, as an absent value.
+// Text reads or writes v as a string. A string in zeros, as some databases write an absent
+// date, is drift, and leaves v as it was.
 func Text[T Textual](c *Codec, v T, want string, zeros ...string) {
 	if c.writing {
 		c.AppendString(v.String())
