@@ -72,10 +72,10 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/cardwire/cardwire-go/internal/build"
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
+	"github.com/cardwire/cardwire-go/internal/version"
 )
 
 // Doer carries requests. *http.Client is one.
@@ -120,7 +120,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
-		userAgent: build.UserAgent(),
+		userAgent: version.UserAgent(),
 		maxBytes:  defaultMaxBytes,
 	}
 	for _, opt := range opts {

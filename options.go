@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/build"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/version"
 )
 
 // Option configures a [Client] in [New].
@@ -195,7 +195,7 @@ func WithUserAgent(product string) Option {
 		if err := check.Product(product); err != nil {
 			return badSetup("WithUserAgent: " + err.Error())
 		}
-		c.userAgent = product + " " + build.UserAgent()
+		c.userAgent = product + " " + version.UserAgent()
 		return nil
 	}
 }

@@ -1,5 +1,5 @@
-// Package build reports which version of the client a program was built with.
-package build
+// Package version reports which version of the client a program was built with.
+package version
 
 import (
 	"runtime/debug"
