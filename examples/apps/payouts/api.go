@@ -42,7 +42,7 @@ func invalid(format string, args ...any) error {
 }
 
 // problemOf returns what to tell of an error. Any other is this program's trouble, which
-// is logged, and not told.
+// is not told.
 func problemOf(err error) *problem {
 	p, ok := errors.AsType[*problem](err)
 	switch {
@@ -56,18 +56,13 @@ func problemOf(err error) *problem {
 	return newProblem(http.StatusServiceUnavailable, "the database or the journal is not available: try again")
 }
 
-// fail responds with an error: a browser gets a page, and a program the problem.
-func (s *service) fail(w http.ResponseWriter, r *http.Request, err error) {
+// failed returns the problem of a request, and logs the program's own trouble.
+func (s *service) failed(r *http.Request, err error) *problem {
 	p := problemOf(err)
 	if p.Status == http.StatusServiceUnavailable {
 		s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
 	}
-	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		if s.render(w, r, p.Status, "problem.html", page{Problem: p, Order: order{Order: r.PathValue("order")}}) == nil {
-			return
-		}
-	}
-	respond(w, "application/problem+json", p.Status, p)
+	return p
 }
 
 func respond(w http.ResponseWriter, contentType string, status int, v any) {
@@ -94,17 +89,17 @@ func (s *service) routes(password string) http.Handler {
 		"POST /payouts/{order}/cancel":  result(s.postCancellation),
 		"GET /healthz":                  result(getHealth),
 		"GET /readyz":                   result(s.getReadiness),
-		"GET /{$}":                      s.listPage,
-		"GET /orders/{order}":           s.orderPage,
-		"POST /orders/{order}/resolve":  form(s.resolveForm),
-		"POST /orders/{order}/cancel":   form(s.cancelForm),
-		"/":                             result(getNothing),
+		"GET /{$}":                      s.paged(s.listPage),
+		"GET /orders/{order}":           s.paged(s.orderPage),
+		"POST /orders/{order}/resolve":  s.paged(form(s.resolveForm)),
+		"POST /orders/{order}/cancel":   s.paged(form(s.cancelForm)),
+		"/":                             s.paged(result(getNothing)),
 	}
 	if s.fake != nil {
-		handlers["POST /sample"] = form(s.sample)
+		handlers["POST /sample"] = s.paged(form(s.sample))
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /static/", http.FileServerFS(files))
+	mux.Handle("GET /static/", http.FileServerFS(static))
 	for pattern, handle := range handlers {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			// A client that hangs up must not cut off what it began, in the middle.
@@ -114,7 +109,8 @@ func (s *service) routes(password string) http.Handler {
 			defer span.End()
 			r = r.WithContext(ctx)
 			if err := handle(w, r); err != nil {
-				s.fail(w, r, err)
+				p := s.failed(r, err)
+				respond(w, "application/problem+json", p.Status, p)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func TestInABrowser(t *testing.T) {
 		b.Fill("why", "the customer asked")
 		assert.Zero(t, s.work("A-2"))
 		assert.Equal(t, 409, b.Press("Cancel this order"))
-		assert.Contains(t, b.Text(), "Nothing was changed\n\nthe order is in another state now")
+		assert.Contains(t, b.Text(), "This was not done\n\nthe order is in another state now")
 		b.Look("too-late")
 		b.Press("A-2")
 		assert.Contains(t, b.Text(), "The service took it.")

@@ -46,7 +46,7 @@ func sampleOrder() cardwire.TransferParams {
 
 // sample sends an order of the page's form.
 func (s *service) sample(r *http.Request) (order, error) {
-	i, err := strconv.Atoi(r.PostFormValue("fault"))
+	i, err := strconv.Atoi(r.PostForm.Get("fault"))
 	if err != nil || i < 0 || i >= len(fakeFaults) {
 		return order{}, newProblem(http.StatusBadRequest, "the form is not this page's")
 	}

@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -90,7 +91,13 @@ func parse(help io.Writer, args []string) (o options, err error) {
 	flags.DurationVar(&o.repairEvery, "repair", time.Minute, "how often to look for orders whose job sleeps, and compare with the journal")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved orders stop the sending; 0: any")
-	flags.BoolFunc("quiet", "log warnings and errors only", func(string) error { o.level = slog.LevelWarn; return nil })
+	flags.BoolFunc("quiet", "log warnings and errors only", func(v string) error {
+		quiet, err := strconv.ParseBool(v)
+		if quiet {
+			o.level = slog.LevelWarn
+		}
+		return err
+	})
 	err = flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -43,7 +43,7 @@ var schema string
 // this at once, where IF NOT EXISTS fails.
 func schemaOf(d sqljournal.Dialect) string {
 	if d == sqljournal.PostgreSQL {
-		return "SELECT pg_advisory_xact_lock(5821034417);" + strings.ReplaceAll(schema, " TIMESTAMP ", " TIMESTAMPTZ ")
+		return "SELECT pg_advisory_xact_lock(5821034417);" + strings.ReplaceAll(schema, "TIMESTAMP", "TIMESTAMPTZ")
 	}
 	return schema
 }

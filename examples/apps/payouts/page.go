@@ -13,8 +13,11 @@ import (
 	"time"
 )
 
-//go:embed static templates
-var files embed.FS
+//go:embed static
+var static embed.FS
+
+//go:embed templates
+var templates embed.FS
 
 const seconds = "2006-01-02 15:04:05"
 
@@ -27,7 +30,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"who": func(p page, id, hint string) map[string]string {
 		return map[string]string{"User": p.User, "ID": id, "Hint": hint}
 	},
-}).ParseFS(files, "templates/*.html"))
+}).ParseFS(templates, "templates/*.html"))
 
 // page is what a template is given.
 type page struct {
@@ -104,10 +107,26 @@ func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) 
 	return s.render(w, r, http.StatusOK, "order.html", p)
 }
 
+// paged gives a browser the errors of a page as a page.
+func (s *service) paged(do handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := do(w, r)
+		if err == nil || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+			return err
+		}
+		p := s.failed(r, err)
+		return s.render(w, r, p.Status, "problem.html", page{Problem: p, Order: order{Order: r.PathValue("order")}})
+	}
+}
+
 // form does what a form asks for, and shows the order at an address of its own: to load
-// that once more does nothing.
+// that once more does nothing. A form of which a part cannot be read is refused: what is
+// missing may be a number of the service, without which an order is paid twice.
 func form(do func(*http.Request) (order, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := r.ParseForm(); err != nil {
+			return newProblem(http.StatusBadRequest, "the form cannot be read")
+		}
 		o, err := do(r)
 		if err == nil {
 			http.Redirect(w, r, "/orders/"+url.PathEscape(o.Order), http.StatusSeeOther)
@@ -117,15 +136,15 @@ func form(do func(*http.Request) (order, error)) handler {
 }
 
 func (s *service) resolveForm(r *http.Request) (order, error) {
-	outcome, again := strings.CutSuffix(r.PostFormValue("outcome"), "+send_again")
+	outcome, again := strings.CutSuffix(r.PostForm.Get("outcome"), "+send_again")
 	return s.resolve(r.Context(), r.PathValue("order"), resolution{
-		Try: r.PostFormValue("try"), Outcome: outcome, SendAgain: again, ServiceID: r.PostFormValue("service_id"),
-		By: signedIn(r, r.PostFormValue("by")), Why: r.PostFormValue("why"),
+		Try: r.PostForm.Get("try"), Outcome: outcome, SendAgain: again, ServiceID: r.PostForm.Get("service_id"),
+		By: signedIn(r, r.PostForm.Get("by")), Why: r.PostForm.Get("why"),
 	})
 }
 
 func (s *service) cancelForm(r *http.Request) (order, error) {
-	return s.cancel(r.Context(), r.PathValue("order"), signedIn(r, r.PostFormValue("by")), r.PostFormValue("why"))
+	return s.cancel(r.Context(), r.PathValue("order"), signedIn(r, r.PostForm.Get("by")), r.PostForm.Get("why"))
 }
 
 // render writes a page when it is whole, and none if it cannot be.

@@ -1050,6 +1050,52 @@ func TestABrowserGetsAPage(t *testing.T) {
 	assert.Equal(t, "application/problem+json", s.call("GET", "/orders/A-9", "").Header.Get("Content-Type"))
 }
 
+// An API's client may accept anything, and its errors stay problems.
+func TestAProgramGetsAProblem(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	for _, path := range []string{"/payouts/A-9", "/payouts?state=lost"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1"+path, nil)
+		r.Header.Set("Accept", "text/html, image/gif, image/jpeg, */*; q=0.2")
+		w := httptest.NewRecorder()
+		s.routes("").ServeHTTP(w, r)
+		assert.Equal(t, "application/problem+json", w.Header().Get("Content-Type"), path)
+	}
+}
+
+// What a form leaves out may be what makes it safe: a number of the service, which says that
+// the order was executed.
+func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", true)
+		o, err := s.findTry(t.Context(), "A-1")
+		require.NoError(t, err)
+		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
+			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=not_executed%2Bsend_again&by=Ada&why=a+call&service_id="+id)
+			assert.Equal(t, 400, w.Code)
+			assert.Contains(t, w.Body.String(), "the form cannot be read")
+		}
+		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve", strings.NewReader(
+			"--b\r\nContent-Disposition: form-data; name=\"outcome\"\r\n\r\nnot_executed\r\n--b--\r\n"))
+		multipart.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		w := httptest.NewRecorder()
+		s.routes("").ServeHTTP(w, multipart)
+		assert.Equal(t, 422, w.Code)
+		assert.Contains(t, w.Body.String(), "the outcome must be")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Len(t, s.fake.Ledger(), 1)
+	})
+}
+
+func TestTheTemplatesAreNotServed(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	assert.Equal(t, 200, s.call("GET", "/static/style.css", "").StatusCode)
+	assert.Equal(t, 404, s.call("GET", "/static/..%2ftemplates/order.html", "").StatusCode)
+}
+
 // A body of which two programs could read different payouts is refused.
 func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 	t.Parallel()

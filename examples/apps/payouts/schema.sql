@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS payouts_service (
 	base_url TEXT NOT NULL
 );
 
--- The last request that -rate allowed; in PostgreSQL only.
+-- The last request that -rate allowed; used in PostgreSQL only.
 CREATE TABLE IF NOT EXISTS turns (
 	name  TEXT PRIMARY KEY,
 	taken TIMESTAMP NOT NULL

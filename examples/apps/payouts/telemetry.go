@@ -77,7 +77,7 @@ func (s *service) observe(meters metric.MeterProvider) (metric.Registration, err
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
 		now := time.Now()
-		o.ObserveFloat64(age, now.Sub(append(oldest, now)[0]).Seconds())
+		o.ObserveFloat64(age, max(0, now.Sub(append(oldest, now)[0]).Seconds())) // clocks of replicas differ
 		return nil
 	}, orders, age)
 }

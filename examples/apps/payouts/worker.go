@@ -26,8 +26,8 @@ type submit struct {
 // Kind implements river.JobArgs.
 func (submit) Kind() string { return "payout" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts. Only errors of the database and
-// crashes use up attempts: snoozes do not.
+// InsertOpts implements river.JobArgsWithInsertOpts. Only crashes and errors, of the
+// database mostly, use up attempts: snoozes do not.
 func (submit) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 1000} }
 
 // submitter does what cardwire.NextStep says, and nothing else.
