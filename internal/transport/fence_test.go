@@ -197,10 +197,14 @@ func TestDeadlineBetweenConnectionAndFirstByte(t *testing.T) {
 		}
 		assert.Zero(t, executed.Load())
 
+		silent := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
+			defer loopback.HangUp(conn)
+			_, _ = io.Copy(io.Discard, conn)
+		})}})
 		ctx, cancel := context.WithCancel(t.Context())
 		in := post(t, service, Write)
 		in.Deadline = time.Now().Add(time.Minute)
-		r := e.Do(onceConnected(ctx, cancel), in)
+		r := silent.Do(onceConnected(ctx, cancel), in)
 		require.ErrorIs(t, r.Err, context.Canceled)
 		assert.False(t, r.NotSent, "cancelled in time: it may have been sent")
 	})
