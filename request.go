@@ -137,7 +137,7 @@ func (r *Request) encode(s *spec) error {
 func (s *spec) addPart(p Part) {
 	if p.File == nil {
 		s.fields = append(s.fields, wire.Field{Name: p.Name, Value: p.Value})
-		s.parts = append(s.parts, upload.Part{FormPart: wire.FormPart{Name: p.Name, Value: p.Value}})
+		s.parts = append(s.parts, upload.Field(p.Name, p.Value))
 		return
 	}
 	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)

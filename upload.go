@@ -106,7 +106,7 @@ func (p *UploadImageParams) part(name string) upload.Part {
 func (s *spec) encodeMultipart(ctx context.Context, r *transport.Request) error {
 	if s.parts == nil {
 		for _, f := range s.fields {
-			s.parts = append(s.parts, upload.Part{FormPart: wire.FormPart{Name: f.Name, Value: f.Value}})
+			s.parts = append(s.parts, upload.Field(f.Name, f.Value))
 		}
 	}
 	body, err := s.parts.Begin(ctx, r.Deadline)

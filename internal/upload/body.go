@@ -20,6 +20,9 @@ type Part struct {
 	Source *Source
 }
 
+// Field returns the part that is a field.
+func Field(name, value string) Part { return Part{FormPart: wire.FormPart{Name: name, Value: value}} }
+
 // Parts are those of a multipart body, in their order.
 type Parts []Part
 
