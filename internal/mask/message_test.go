@@ -43,11 +43,11 @@ func TestMessage(t *testing.T) {
 		{"groups with hyphens", "(4917-3656-2440-1735)", "", "(****-****-****-****)"},
 		{"groups of an American card", "3714 496353 98431", "", "**** ****** *****"},
 		{"groups and an expiry", "4917 3656 2440 1735 09/28", "", "**** **** **** **** **/28"},
-		{"groups parted by what does not print", "4917\u00a03656\n2440\x001735", "", "**** **** **** ****"},
-		{"digits split by what does not print", "491736562\u200b4401735", "", "********* *******"},
+		{"groups separated by unprintable characters", "4917\u00a03656\n2440\x001735", "", "**** **** **** ****"},
+		{"digits split by an unprintable character", "491736562\u200b4401735", "", "********* *******"},
 		{"date and time", "2026-02-28 23:59:59, 20260228 100", "", "2026-02-28 23:59:59, 20260228 100"},
 		{"amounts", "1 000 000 000 000", "", "1 000 000 000 000"},
-		{"groups parted twice", "4917  3656  2440  1735", "", "4917  3656  2440  1735"},
+		{"groups separated by two spaces", "4917  3656  2440  1735", "", "4917  3656  2440  1735"},
 
 		{"key", "key k3y is wrong", "k3y", "key *** is wrong"},
 		{"key twice", "k3yk3y", "k3y", "******"},
@@ -109,7 +109,7 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("digits: %q", got)
 		}
 		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("it holds what does not print: %q", got)
+			t.Errorf("unprintable characters: %q", got)
 		}
 		// A mask may spell a key that has asterisks; keys are visible ASCII.
 		if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '*' }) && strings.Contains(got, key) {

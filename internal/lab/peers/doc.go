@@ -11,11 +11,10 @@
 // stripe-go lists issuing cards and retrieves one, go-github lists users and gets one,
 // metronome-go lists customers and gets one, all as their own documentation shows it and
 // with their defaults. metronome-go stands for the clients of payment APIs that Stainless
-// generates. Each has a payload of
-// its own service, made here after its public reference, and a baseline of its own, which
-// decodes that payload into a plain struct of the same fields. So a client is never
-// blamed for the size of its service's responses: what is compared is how much each adds
-// to its own baseline.
+// generates. Each has a payload of its own service, made here after its public reference,
+// and a baseline of its own, which decodes that payload into a plain struct of the same
+// fields. So a client is never blamed for the size of its service's responses: what is
+// compared is how much each adds to its own baseline.
 //
 // The smallest call is one object of three fields, which is less than any of the services
 // sends. It is compared in nanoseconds with the smallest call of cardwire.
