@@ -207,7 +207,8 @@ type change struct {
 }
 
 // apply makes a change, with what is done in the same transaction, or returns
-// errMoved: then the order is no longer in one of the states, or another worker has it.
+// errMoved: then the order is no longer in one of the states, another worker has it, or
+// another number of the service's is on record.
 func (s *service) apply(ctx context.Context, c change, also ...inTx) (o order, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		o, err = read(tx.QueryRowContext(ctx, `UPDATE payouts SET state = $2, note = $3, changed_at = $4,
@@ -215,7 +216,8 @@ func (s *service) apply(ctx context.Context, c change, also ...inTx) (o order, e
 	service_id = coalesce(nullif($5, ''), service_id), service_status = coalesce(nullif($6, ''), service_status),
 	queued_at = CASE WHEN $2 = 'queued' AND state = 'unresolved' THEN $4 ELSE queued_at END,
 	other_body = $8 OR other_body AND $2 <> 'sending'
-WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7) RETURNING `+columns,
+WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7)
+	AND ($5 = '' OR service_id IN ('', $5)) RETURNING `+columns,
 			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody), errMoved)
 		if err != nil {
 			return err

@@ -680,6 +680,11 @@ func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
 		o, err := s.find(t.Context(), "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{paid, "T-1"}, []string{o.State, o.ServiceID})
+		_, err = s.recordMoney(t.Context(), order{Order: "A-1", State: submitted}, resolution{Outcome: paid, ServiceID: "T-2", By: "Bob", Why: "at the same time"})
+		require.ErrorIs(t, err, errMoved, "the number was recorded since the order was read")
+		o, err = s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []string{paid, "T-1", "ticket 7"}, []string{o.State, o.ServiceID, o.Note})
 	})
 }
 
