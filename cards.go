@@ -275,7 +275,7 @@ func (c *Client) getCard(name, param, id string) spec {
 	q.add(c.profile().CardIDParam, "CardIDParam", id)
 	return spec{
 		name: name, method: http.MethodGet, path: "/cards/info",
-		query: q.fields.Form(), invalid: cmp.Or(checked(check.ID(param, id)), q.err),
+		query: q.fields.Form(), invalid: cmp.Or(checked(check.Given(param, id)), q.err),
 	}
 }
 
@@ -285,7 +285,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
 			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
-			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.ID("cardID", cardID)),
+			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.Given("cardID", cardID)),
 		},
 		read: object(secretsFields, wire.Whole),
 	}, opts)
@@ -308,7 +308,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		spec: spec{
 			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
 			body: multipartBody, fields: fields(p.ClientTransactionID),
-			invalid:   checked(check.ID("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
+			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
 			reference: reference, record: cardOperationRecord, unique: true, intent: fields(reference),
 		},
 		read: func(d *wire.Codec, o *CardOperation) {

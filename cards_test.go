@@ -346,10 +346,10 @@ func TestRetryOperationNeedsAnAction(t *testing.T) {
 	wiretest.RefusedBeforehand(t, err, "Profile.RetryAction")
 }
 
-// hostileIDs are no identifiers: they would be another place, or another string,
-// when they arrive.
+// hostileIDs are no identifiers: they would be another string when they arrive, or look
+// like one that they are not.
 var hostileIDs = map[string]string{
-	"empty": "", "dot": ".", "dots": "..", "slash": "a/b", "only a slash": "/", "backslash": `a\b`,
+	"empty": "", "white space": " a", "zero width": "a\u200bb",
 	"nul": "a\x00b", "newline": "a\nb", "tab": "a\tb", "delete": "a\x7fb", "C1 control": "a\u0085b",
 	"line separator": "a\u2028b", "direction override": "a\u202eb", "invalid UTF-8": "a\xffb",
 	"129 bytes": strings.Repeat("a", 129),
@@ -376,7 +376,7 @@ func TestHostileIdentifiersAreNotSent(t *testing.T) {
 		},
 		"SubAccountID": func(ctx context.Context, c *cardwire.Client, id string) error {
 			if id == "" {
-				id = "." // "" selects all
+				id = "a\nb" // "" selects all
 			}
 			_, err := c.ListCards(ctx, cardwire.ListCardsParams{SubAccountID: id})
 			return err
@@ -395,6 +395,17 @@ func TestHostileIdentifiersAreNotSent(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// No identifier is part of a path, so that slashes and dots harm nothing.
+func TestAnIdentifierIsSentAsGiven(t *testing.T) {
+	t.Parallel()
+	for id, query := range map[string]string{"2024/0001": "2024%2F0001", "..": "..", `a\b`: "a%5Cb", "a b&c": "a+b%26c"} {
+		c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id="+query, wiretest.Success(wiretest.SingleCard))
+		got, err := c.GetCardByOrder(t.Context(), id)
+		require.NoError(t, err, id)
+		assert.Equal(t, "card-1", got.ID)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,62 +14,67 @@ import (
 // The sentinels of this package are only for use with [errors.Is].
 var (
 	// ErrOutcomeUnknown matches an [Error] with OutcomeUnknown.
-	ErrOutcomeUnknown = errors.New("cardwire: the outcome is unknown")
+	ErrOutcomeUnknown = newSentinel("cardwire: the outcome is unknown")
 	// ErrNotSent matches an [Error] with OutcomeNotSent.
-	ErrNotSent = errors.New("cardwire: nothing was sent")
+	ErrNotSent = newSentinel("cardwire: nothing was sent")
 	// ErrRefused matches an [Error] with OutcomeRefused.
-	ErrRefused = errors.New("cardwire: the service refused")
+	ErrRefused = newSentinel("cardwire: the service refused")
 	// ErrExecuted matches an [Error] with OutcomeExecuted.
-	ErrExecuted = errors.New("cardwire: the operation was executed")
+	ErrExecuted = newSentinel("cardwire: the operation was executed")
 
 	// ErrUnauthorized matches an [Error] with the HTTP status or code 401.
-	ErrUnauthorized = errors.New("cardwire: the API key was not accepted")
+	ErrUnauthorized = newSentinel("cardwire: the API key was not accepted")
 	// ErrNotFound matches an [Error] with the HTTP status or code 404.
-	ErrNotFound = errors.New("cardwire: not found")
+	ErrNotFound = newSentinel("cardwire: not found")
 	// ErrRateLimited matches an [Error] with the HTTP status or code 429. Its
 	// RetryAfter is how long to wait, if the service gave a time.
-	ErrRateLimited = errors.New("cardwire: too many requests")
+	ErrRateLimited = newSentinel("cardwire: too many requests")
 
 	// ErrInvalidParams means that a parameter was refused before anything was
 	// sent. The error names it.
-	ErrInvalidParams = errors.New("cardwire: invalid parameters")
+	ErrInvalidParams = newSentinel("cardwire: invalid parameters")
 	// ErrSetup means that the client, the context, the options, the profile or the key
 	// is wrong, and never the request's own parameters: correct the program or its
 	// configuration. It is also an ErrInvalidParams.
-	ErrSetup error = setupError{}
+	ErrSetup = newSentinel("cardwire: invalid set-up", ErrInvalidParams)
 	// ErrUnreadable means that the response, or what an UnmarshalJSON was given, is not
 	// what the API promises.
-	ErrUnreadable = errors.New("cardwire: the response is unreadable")
+	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes, or
 	// 64 KiB as the response to a write.
-	ErrResponseTooLarge = errors.New("cardwire: the response is too large")
+	ErrResponseTooLarge = newSentinel("cardwire: the response is too large")
 	// ErrRedirect means that the response was a redirect, which is never followed, or
 	// that a caller-supplied Doer followed one.
-	ErrRedirect = errors.New("cardwire: the response is a redirect")
+	ErrRedirect = newSentinel("cardwire: the response is a redirect")
 	// ErrParameterIgnored means that the response contradicts a parameter that was
 	// sent: the service did not honor it, probably because the parameter has a
 	// different name. See [Profile].
-	ErrParameterIgnored = errors.New("cardwire: the service ignored a parameter")
+	ErrParameterIgnored = newSentinel("cardwire: the service ignored a parameter")
 	// ErrDuplicateIntent means that another call used the reference, or that it is
 	// closed, and that this call sent nothing. The Outcome is that of the reference;
 	// the [DuplicateIntent] that errors.As finds says more.
-	ErrDuplicateIntent = errors.New("cardwire: this reference was used before")
+	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that the reference was used for a different request, and
 	// that this call sent nothing. Send the new request under a new reference. If it
 	// replaces the first, first make sure that the first was not executed. Unless that
 	// is known, the error is also an ErrDuplicateIntent, and the Outcome is unknown
 	// even where the first was executed: this request was not.
-	ErrOtherBody = errors.New("cardwire: this reference was already used for a different request")
+	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
 	// ErrDrift means, under WithStrictDrift, that the response deviates from the
 	// API in a way that is otherwise tolerated.
-	ErrDrift = errors.New("cardwire: the response deviates from the API")
+	ErrDrift = newSentinel("cardwire: the response deviates from the API")
 )
 
-// setupError is the type of ErrSetup.
-type setupError struct{}
+// sentinel is the type of the sentinels of this package, and of nothing else.
+type sentinel struct {
+	message string
+	also    []error // others that it is
+}
 
-func (setupError) Error() string        { return "cardwire: invalid set-up" }
-func (setupError) Is(target error) bool { return target == ErrInvalidParams }
+func newSentinel(message string, also ...error) error { return &sentinel{message, also} }
+
+func (s *sentinel) Error() string   { return s.message }
+func (s *sentinel) Unwrap() []error { return s.also }
 
 // Error is the error of every failed call. Neither its message nor what it wraps
 // contains a body, a query, a key or a card number.
@@ -188,7 +192,7 @@ func (e *Error) known() string {
 
 // advice is the next step in words.
 func (e *Error) advice() string {
-	if e.ReadOnly || e.Op == opUploadImage {
+	if e.ReadOnly || e.isHarmlessUpload() {
 		return e.adviceOnRead()
 	}
 	switch NextStep(e) {
@@ -351,12 +355,7 @@ func (f *transportError) Is(target error) bool {
 }
 func (f *transportError) As(target any) bool { return errors.As(f.cause, target) }
 
-// isSentinel reports whether target is a sentinel of this package.
 func isSentinel(target error) bool {
-	return slices.Contains([]error{
-		ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrExecuted,
-		ErrUnauthorized, ErrNotFound, ErrRateLimited,
-		ErrInvalidParams, ErrSetup, ErrUnreadable, ErrResponseTooLarge, ErrRedirect,
-		ErrParameterIgnored, ErrDuplicateIntent, ErrOtherBody, ErrDrift,
-	}, target)
+	_, ok := target.(*sentinel) //nolint:errorlint // what it wraps is another error
+	return ok
 }

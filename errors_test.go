@@ -153,6 +153,14 @@ func TestErrorStrings(t *testing.T) {
 			"cardwire: CreateTransfer order-7: refused, HTTP 404: the response is unreadable: check the base URL, the key and its permissions, then call again",
 		},
 		{
+			"an image that was taken", cardwire.Error{Op: "UploadImage", Outcome: cardwire.OutcomeExecuted, Err: cardwire.ErrDrift},
+			"cardwire: UploadImage: executed: the response deviates from the API: do not send it again",
+		},
+		{
+			"an image that may be there", cardwire.Error{Op: "UploadImage", Err: cardwire.ErrUnreadable},
+			"cardwire: UploadImage: unknown outcome: the response is unreadable: it is safe to call again",
+		},
+		{
 			"set-up", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrSetup, "the context is nil")},
 			"cardwire: CreateTransfer: not sent: invalid set-up: the context is nil: correct it, then call again",
 		},
@@ -431,7 +439,6 @@ func TestNextStep(t *testing.T) {
 		"an Error beside a nil one":     {errors.Join(transferError(cardwire.OutcomeNotSent, nil), noneAsError), cardwire.StepReconcile},
 
 		"an image that was taken":      {upload(cardwire.OutcomeExecuted, cardwire.ErrDrift), cardwire.StepDone},
-		"an image without its key":     {upload(cardwire.OutcomeExecuted, cardwire.ErrUnreadable), cardwire.StepRetry},
 		"an image that may be there":   {upload(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
 		"an image that is refused":     {upload(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
 		"an image that cannot be sent": {upload(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepRetry},

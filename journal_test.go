@@ -849,9 +849,9 @@ func TestCallNeedsAReferenceWhereThereIsAJournal(t *testing.T) {
 	t.Parallel()
 	journal := new(wiretest.Journal)
 	_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t, cardwire.WithJournal(journal)), cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/close"})
-	require.ErrorIs(t, err, cardwire.ErrSetup)
-	require.ErrorIs(t, err, cardwire.ErrNotSent)
-	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+	wiretest.RefusedBeforehand(t, err, "Reference")
+	assert.NotErrorIs(t, err, cardwire.ErrSetup, "it is the request's own parameter")
+	assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
 	assert.Empty(t, journal.Begun)
 }
 

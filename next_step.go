@@ -61,10 +61,8 @@ func NextStep(err error) Step {
 	switch {
 	case e == nil:
 		return StepReconcile
-	case e.ReadOnly:
+	case e.ReadOnly, e.isHarmlessUpload():
 		return StepRetry
-	case e.Op == opUploadImage:
-		return e.stepOfUpload()
 	case errors.Is(e.Err, ErrOtherBody):
 		return StepReconcile
 	case errors.Is(e.Err, ErrDuplicateIntent):
@@ -101,13 +99,10 @@ func countErrors(err error) (n int) {
 	return n
 }
 
-// stepOfUpload may say Retry whatever happened: an image that is uploaded twice
-// harms nobody.
-func (e *Error) stepOfUpload() Step {
-	if e.Outcome == OutcomeExecuted && !errors.Is(e.Err, ErrUnreadable) {
-		return StepDone
-	}
-	return StepRetry
+// isHarmlessUpload reports whether the call was an upload that may be repeated: an image
+// that is uploaded twice harms nobody.
+func (e *Error) isHarmlessUpload() bool {
+	return e.Op == opUploadImage && e.Outcome != OutcomeExecuted
 }
 
 func (e *Error) stepOfDuplicate() Step {

@@ -239,7 +239,7 @@ func TestLogger(t *testing.T) {
 		},
 		"what was not sent": {
 			nil,
-			func(ctx context.Context, c *cardwire.Client) error { return wiretest.OnlyError(c.GetCard(ctx, "..")) },
+			func(ctx context.Context, c *cardwire.Client) error { return wiretest.OnlyError(c.GetCard(ctx, "")) },
 			"",
 		},
 	} {

@@ -328,12 +328,8 @@ func (p *ListCardsParams) valid() error {
 	case before(p.TransactedTo, p.TransactedFrom):
 		return invalid("TransactedTo is before TransactedFrom")
 	}
-	var sub error
-	if p.SubAccountID != "" {
-		sub = check.ID("SubAccountID", p.SubAccountID)
-	}
 	return checked(
-		sub, check.Digits("CardBIN", p.CardBIN),
+		check.Visible("SubAccountID", p.SubAccountID), check.Digits("CardBIN", p.CardBIN),
 		checkDate("CreatedFrom", p.CreatedFrom), checkDate("CreatedTo", p.CreatedTo),
 		checkDate("TransactedFrom", p.TransactedFrom), checkDate("TransactedTo", p.TransactedTo),
 	)

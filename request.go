@@ -95,7 +95,7 @@ func (r *Request) class() transport.Class {
 // unjournaled refuses a write that the client's journal could not record.
 func (r *Request) unjournaled(c *Client) error {
 	if r.Reference == "" && r.class() == transport.Write && c.initialized() && c.core().journal != nil {
-		return badSetup("a write needs a Reference if the client has a journal")
+		return invalid("Reference is empty: the journal records each write under one")
 	}
 	return nil
 }

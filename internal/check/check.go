@@ -19,19 +19,12 @@ import (
 // maxID bounds identifiers: anything longer is a mistake.
 const maxID = 128
 
-// ID refuses what cannot be an identifier, or would change the path of a URL.
-func ID(name, v string) error {
-	switch {
-	case v == "":
+// Given is [Visible] for an identifier that is required.
+func Given(name, v string) error {
+	if v == "" {
 		return errors.New(name + " is empty")
-	case v == "." || v == "..":
-		return errors.New(name + " is a path, not an identifier")
-	case len(v) > maxID:
-		return errors.New(name + " is longer than 128 bytes")
-	case strings.ContainsAny(v, `/\`):
-		return errors.New(name + " contains a slash or a backslash")
 	}
-	return unambiguous(name, v)
+	return Visible(name, v)
 }
 
 // UUID accepts the usual form of 36 characters, in any letter case.
@@ -112,14 +105,6 @@ func Values(name string, v url.Values) error {
 		}
 	}
 	return nil
-}
-
-// Given is [Visible] for an identifier that is required.
-func Given(name, v string) error {
-	if v == "" {
-		return errors.New(name + " is empty")
-	}
-	return Visible(name, v)
 }
 
 // Text refuses invalid UTF-8 and control characters.

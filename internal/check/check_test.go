@@ -36,25 +36,19 @@ func named(check func(name, v string) error) func(string) error {
 	return func(v string) error { return check("CardID", v) }
 }
 
-// What a caller's user may have typed into an identifier to be somewhere else,
-// to be two headers, or to look like another one.
+// What a caller's user may have typed into an identifier to be two headers, or to look
+// like another one.
 var hostileIDs = map[string]string{
 	"":                             "CardID is empty",
-	".":                            "CardID is a path, not an identifier",
-	"..":                           "CardID is a path, not an identifier",
-	"../..":                        "CardID contains a slash or a backslash",
-	"a/b" + canary:                 "CardID contains a slash or a backslash",
-	"/":                            "CardID contains a slash or a backslash",
-	`a\b` + canary:                 "CardID contains a slash or a backslash",
 	"a\x00b" + canary:              "CardID contains a control character",
 	"\x7f" + canary:                "CardID contains a control character",
-	"\r\n" + canary:                "CardID contains a control character",
+	"\r\n" + canary:                "CardID begins or ends with white space",
 	"a\n" + canary:                 "CardID contains a control character",
-	"\t" + canary:                  "CardID contains a control character",
-	"\u0085" + canary:              "CardID contains a control character",
+	"\t" + canary:                  "CardID begins or ends with white space",
+	"\u0085" + canary:              "CardID begins or ends with white space",
 	"\u009f" + canary:              "CardID contains a control character",
-	"\u2028" + canary:              "CardID contains a control character",
-	"\u2029" + canary:              "CardID contains a control character",
+	"\u2028" + canary:              "CardID begins or ends with white space",
+	"\u2029" + canary:              "CardID begins or ends with white space",
 	"\u202e" + canary:              "CardID contains a control character",
 	"\u202a" + canary:              "CardID contains a control character",
 	"\u2066" + canary:              "CardID contains a control character",
@@ -84,14 +78,13 @@ var hostileIDs = map[string]string{
 	"a b":                          "",
 	"a?b#c&d=e":                    "",
 	"é中😀":                          "",
-	"\u00a0":                       "",
-	"\u2027\u202f":                 "", // neighbours of what is refused
+	"\u00a0":                       "CardID begins or ends with white space",
+	" " + canary:                   "CardID begins or ends with white space",
+	"a\u2028b" + canary:            "CardID contains a control character",
+	"2024/0001":                    "",
+	"..":                           "", // no identifier is part of a path
+	"a\u2027\u202fb":               "", // neighbours of what is refused
 	"~":                            "",
-}
-
-func TestID(t *testing.T) {
-	t.Parallel()
-	checks(t, named(check.ID), hostileIDs)
 }
 
 func TestUUID(t *testing.T) {
@@ -145,16 +138,7 @@ func TestVisible(t *testing.T) {
 
 func TestGiven(t *testing.T) {
 	t.Parallel()
-	checks(t, named(check.Given), map[string]string{
-		"m-1":                    "",
-		"":                       "CardID is empty",
-		" ":                      "CardID begins or ends with white space",
-		canary + " ":             "CardID begins or ends with white space",
-		strings.Repeat("a", 129): "CardID is longer than 128 bytes",
-		canary + "\r":            "CardID begins or ends with white space",
-		"a\rb" + canary:          "CardID contains a control character",
-		"m\u200b-1" + canary:     "CardID contains an invisible character",
-	})
+	checks(t, named(check.Given), hostileIDs)
 }
 
 func TestText(t *testing.T) {

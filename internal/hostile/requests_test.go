@@ -166,12 +166,11 @@ type input struct {
 }
 
 const (
-	identifiers = control | invalid | dots | long | invisible
-	references  = control | invalid | spaced | long | invisible
-	names       = control | invalid | spaced // of parameters
-	texts       = invalid
-	paths       = control | invalid | dots | spaced | space | escape
-	fileNames   = control | invalid | dots | quote | long
+	references = control | invalid | spaced | long | invisible
+	names      = control | invalid | spaced // of parameters
+	texts      = invalid
+	paths      = control | invalid | dots | spaced | space | escape
+	fileNames  = control | invalid | dots | quote | long
 )
 
 const matrixKey = "sk-test-7f3a"
@@ -317,21 +316,21 @@ func clientInputs() []input {
 func cardInputs() []input {
 	return []input{
 		{
-			name: "GetCard cardID", refuses: identifiers, sent: endingIn(askCard + "\nquery \"id\""),
+			name: "GetCard cardID", refuses: references, sent: endingIn(askCard + "\nquery \"id\""),
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.GetCard(ctx, text)
 				return err
 			}),
 		},
 		{
-			name: "GetCardByOrder orderID", refuses: identifiers, sent: endingIn(askCard + "\nquery \"id\""),
+			name: "GetCardByOrder orderID", refuses: references, sent: endingIn(askCard + "\nquery \"id\""),
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.GetCardByOrder(ctx, text)
 				return err
 			}),
 		},
 		{
-			name: "GetCardSecrets cardID", refuses: identifiers,
+			name: "GetCardSecrets cardID", refuses: references,
 			sent: endingIn(post + "/cards/private\"" + usual + formBody + "\nform \"cardId\""),
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error {
 				_, err := c.GetCardSecrets(ctx, text)
@@ -339,7 +338,7 @@ func cardInputs() []input {
 			}),
 		},
 		{
-			name: "ListCardsParams.SubAccountID", refuses: identifiers, sent: endingIn(askCards + "\nquery \"sub\""), without: askCards,
+			name: "ListCardsParams.SubAccountID", refuses: references, sent: endingIn(askCards + "\nquery \"sub\""), without: askCards,
 			call: func(ctx context.Context, base, text string) error {
 				p := cardwire.DefaultProfile()
 				p.SubAccountParam = "sub"
@@ -373,7 +372,7 @@ func operationInputs() []input {
 			call: callOf(func(ctx context.Context, c *cardwire.Client, text string) error { return c.RetryOperation(ctx, text) }),
 		},
 		{
-			name: "FreezeCardParams.CardID", refuses: identifiers,
+			name: "FreezeCardParams.CardID", refuses: references,
 			sent: func(text string) string {
 				return post + "/cards/suspend\"" + usual + partBody + "\npart \"cardId\" = " + strconv.Quote(text) + "\npart \"clientTransactionId\" = \"5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01\""
 			},

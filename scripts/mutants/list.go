@@ -149,7 +149,7 @@ var mutants = []mutant{
 	defect("longer source of an upload cut", in("upload.exactReader.atEnd", swap("errTooMany", "io.EOF"))),
 	defect("another call's outcome by a doer", in("transportError.Is", drop("isSentinel"))),
 	defect("outcome of another call lent", in("hideCause", drop("isSentinel"))),
-	defect("unknown write advised as safe", in("Error.advice", swap("_.Op == opUploadImage", "_.Op == opUploadImage || _.Outcome == OutcomeUnknown"))),
+	defect("unknown write advised as safe", in("Error.advice", swap("_.isHarmlessUpload()", "_.isHarmlessUpload() || _.Outcome == OutcomeUnknown"))),
 	defect("unknown outcome as a retry", in("NextStep", before("stepOfOutcome", "if e.Outcome == OutcomeUnknown { return StepRetry }"))),
 	defect("several errors as one", in("theError", drop("countErrors"))),
 	defect("another body as done", in("NextStep", drop("ErrOtherBody"))),
