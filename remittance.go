@@ -112,13 +112,13 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 }
 
 // TransferParams describes a transfer. Empty fields are not sent; which of them the
-// service requires is undocumented. Numeric codes are strings of digits, from lists of
-// the service. fmt and slog show only the order number, the currency and the amount; JSON
-// is refused. To send a transfer later, keep what RevealJSON returns: UnmarshalJSON reads
-// it.
+// service requires is undocumented. Numeric codes are strings of at most 18 digits, from
+// lists of the service. fmt and slog print only the order number, the currency and the
+// amount; JSON is refused. To send a transfer later, keep what RevealJSON returns:
+// UnmarshalJSON reads it.
 type TransferParams struct {
-	// MerchantOrderNo is the caller-supplied order number, and is required. Use a new one
-	// for each transfer, and the same one for each retry.
+	// MerchantOrderNo is the caller-supplied order number, of at most 128 bytes, and is
+	// required. Use a new one for each transfer, and the same one for each retry.
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
