@@ -147,9 +147,9 @@ func outcomeOf(state string) cardwire.Outcome {
 // columns are those of @intents that a new row sets.
 const columns = `op, reference, exclusive, body_sha256, summary, state, closed, holder, attempts, service_id, created_at, begun_at, send_by, ended_at, event, who, note`
 
-// insertUnique is one statement on purpose: the unique index decides who is
-// first, the lock on the row who begins it again, and SQLite takes its lock for
-// writing at once, so that it never fails for having read before.
+// insertUnique is one statement on purpose: the unique index decides which call is
+// first, and the lock on the row which call begins it again. SQLite takes its write lock
+// at once, so that the statement never fails because it has read before.
 const insertUnique = `
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, TRUE, ?3, ?4, 'open', FALSE, ?5, 1, '', @now, @now, @sendby, NULL, 'begun', '', '' WHERE @this
