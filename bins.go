@@ -37,7 +37,7 @@ type BIN struct {
 	ThreeDS bool
 	// DayPurchaseLimit is the amount that can be spent in a day.
 	DayPurchaseLimit decimal.Decimal
-	// SinglePurchaseLimit is the amount of one purchase.
+	// SinglePurchaseLimit is the amount that can be spent in one purchase.
 	SinglePurchaseLimit decimal.Decimal
 	// LifetimePurchaseLimit is the amount that can be spent in total.
 	LifetimePurchaseLimit decimal.Decimal
@@ -77,7 +77,7 @@ type BIN struct {
 	// CreateAmount is the price of creating a card, or an amount put on it: which
 	// is undocumented.
 	CreateAmount decimal.Decimal
-	// CardDepositFee is the fee of a deposit; the API spells it card_depost_fee.
+	// CardDepositFee is the fee for a deposit; the API spells it card_depost_fee.
 	CardDepositFee decimal.Decimal
 	// AllowCreate reports whether cards can be created.
 	AllowCreate bool

@@ -280,7 +280,7 @@ func (c *Client) getCard(name, param, id string) spec {
 }
 
 // GetCardSecrets returns the masked values of a card and the ciphertext of its number.
-// It calls POST /cards/private. It is retried at most once.
+// It calls POST /cards/private. It is retried at most once: see [RetryPolicy].
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{

@@ -27,7 +27,8 @@
 //
 // Every failed call returns an [*Error], whose [Outcome] reports whether it happened.
 // [NextStep] turns the error into what to do with the order: a program that does only
-// that ends every order exactly once. The sentinels, for [errors.Is], report why.
+// that never has an order executed twice, and never fails one that was executed. The
+// sentinels, for [errors.Is], report why.
 //
 // This package never sends a write twice. It retries reads by [RetryPolicy]. A reference
 // that once ended unknown stays unknown, whatever a later response says; a [Journal]
@@ -49,8 +50,8 @@
 //
 // Card numbers, CVVs and keys are sealed values: printing, logging, marshaling and
 // diffing show a mask. Methods whose names begin with Reveal return the value, and
-// [EncryptedPAN.Ciphertext] returns the encrypted number. [WithMaskedCards] is for
-// programs that must never have them in memory.
+// [EncryptedPAN.Ciphertext] returns the encrypted number. [WithMaskedCards] masks card
+// numbers and CVVs as they are decoded, for programs that must not process them.
 //
 // # Testing
 //

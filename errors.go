@@ -40,8 +40,8 @@ var (
 	// ErrUnreadable means that the response, or what an UnmarshalJSON was given, is not
 	// what the API promises.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
-	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes, or
-	// 64 KiB as the response to a write.
+	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes or, for a
+	// write, 64 KiB.
 	ErrResponseTooLarge = newSentinel("cardwire: the response is too large")
 	// ErrRedirect means that the response was a redirect, which is never followed, or
 	// that a caller-supplied Doer followed one.
@@ -50,15 +50,16 @@ var (
 	// sent: the service did not honor it, probably because the parameter has a
 	// different name. See [Profile].
 	ErrParameterIgnored = newSentinel("cardwire: the service ignored a parameter")
-	// ErrDuplicateIntent means that another call used the reference, or that it is
-	// closed, and that this call sent nothing. The Outcome is that of the reference;
-	// the [DuplicateIntent] that errors.As finds says more.
+	// ErrDuplicateIntent means that this call sent nothing, because another call used
+	// the reference or is using it, or because the reference is closed. The Outcome is
+	// that of the reference; the [DuplicateIntent] that errors.As finds has the details.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that the reference was used for a different request, and
 	// that this call sent nothing. Send the new request under a new reference. If it
-	// replaces the first, first make sure that the first was not executed. Unless that
-	// is known, the error is also an ErrDuplicateIntent, and the Outcome is unknown
-	// even where the first was executed: this request was not.
+	// replaces the first, make sure that the first was not executed. If that is known,
+	// the Outcome is OutcomeNotSent. Otherwise the error is also an ErrDuplicateIntent,
+	// and the Outcome is OutcomeUnknown even if the first is known to be executed: this
+	// request was not.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
 	// ErrDrift means, under WithStrictDrift, that the response deviates from the
 	// API in a way that is otherwise tolerated.
@@ -95,8 +96,8 @@ type Error struct {
 	// RequestID is the service's identifier of the exchange, from X-Request-Id,
 	// Request-Id or X-Correlation-Id; "": none.
 	RequestID string
-	// Reference is the merchant order number or client transaction ID that the
-	// call was made with; "": the operation has none, or it is not valid as one.
+	// Reference is the merchant order number, the client transaction ID or the
+	// Request.Reference of the call; "": there is none, or it is invalid.
 	Reference string
 	// Page is where AllPages and AllCards resume: pass it as ListCardsParams.Page. It is
 	// 0 for every other operation.

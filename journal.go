@@ -22,19 +22,20 @@ type Journal interface {
 	//     DuplicateIntent unless the first is known not to have been executed;
 	//   - a *[DuplicateIntent] otherwise.
 	//
-	// Any error means that nothing is sent, with one exception: a *DuplicateIntent of an
-	// unknown outcome that nothing wraps, under [Profile].ServerDeduplicates. A journal
-	// wraps it if it did not record the retry.
+	// Any error means that nothing is sent, with one exception: under
+	// [Profile].ServerDeduplicates the call is sent after a *DuplicateIntent with
+	// OutcomeUnknown that no other error wraps. A journal that did not record the retry
+	// must wrap it.
 	Begin(ctx context.Context, i Intent) error
 	// End is called with the result, on a context that outlives the call. If it fails,
 	// the intent stays open, which is safe, and [Observer].JournalError is called.
 	End(ctx context.Context, i Intent, r IntentResult) error
 }
 
-// Looker is optional for a [Journal]. It is called for references whose call has invalid
-// parameters: an order that is paid must not be marked as failed because of a later call
-// with a broken request. A free reference is then closed, by a Begin and a Final End. If
-// the journal is not a Looker, the outcome of such a call is unknown.
+// Looker is an optional interface of a [Journal]. It is called for the reference of a call
+// with invalid parameters: an order that was executed must not be marked as failed because
+// of a later call with a broken request. A free reference is then closed, by a Begin and a
+// Final End. If the journal is not a Looker, the outcome of such a call is unknown.
 type Looker interface {
 	// Look returns nil if the reference is free, and what Begin would return if not.
 	Look(ctx context.Context, op, reference string) error
@@ -51,7 +52,7 @@ type Intent struct {
 	// of a reference with another body must always be refused.
 	BodySHA256 string
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
-	// It contains no personal data and no account number; "": nothing.
+	// It contains no personal data and no account number; "": there is none.
 	Summary string
 	// Time is when the call began.
 	Time time.Time
@@ -77,8 +78,9 @@ type IntentResult struct {
 	Final bool
 }
 
-// DuplicateIntent is why a reference cannot be sent: another call has it, or it is
-// closed. A [Journal] returns it, and a client without one where it remembers.
+// DuplicateIntent is why a call with a reference cannot be sent: another call used the
+// reference or is using it, or it is closed. A [Journal] returns it; a client without a
+// Journal makes it, as far as it remembers.
 type DuplicateIntent struct {
 	// Outcome is what is known of the reference: OutcomeUnknown where the earlier
 	// call is in progress or its outcome is unknown, OutcomeExecuted where it was
@@ -195,7 +197,7 @@ func (c *claim) recall() *Error {
 	case c.core.profile.ServerDeduplicates:
 		return nil
 	case known.State == inflight.Executed, c.core.memory.Waited(c.guard()):
-		return c.duplicate(d) // who was told to wait and call again has not decided to send again
+		return c.duplicate(d) // a caller that was told to wait did not decide to send again
 	}
 	return nil // whether to retry after an unknown outcome is the caller's decision
 }

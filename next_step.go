@@ -37,17 +37,22 @@ func (s Step) String() string {
 }
 
 // NextStep returns what to do after a call that returned err. A program that follows it
-// finishes every order exactly once:
+// never has an order executed twice, and never fails one that was executed. The first
+// line that applies determines the step:
 //
-//   - nil, or executed: StepDone.
-//   - any read, and UploadImage unless it was executed: StepRetry.
-//   - nothing happened, for reasons of the network, the set-up ([ErrSetup]), the key
-//     or the rate: StepRetry. A wrong set-up or key needs a person to fix it.
+//   - nil: StepDone.
+//   - an error that is not an [*Error], or contains several: StepReconcile, since it is
+//     not about one call.
+//   - a failed read, and an UploadImage that was not executed: StepRetry.
+//   - the reference was used for a different request ([ErrOtherBody]): StepReconcile.
+//   - another call with the reference is in progress: StepWait.
+//   - executed: StepDone.
+//   - nothing happened, because of the network, the setup ([ErrSetup]), the URL, the key,
+//     its permissions, the rate, or something in front of the service: StepRetry. A
+//     person must correct all of these but the network and the rate.
 //   - nothing happened, and the same request would end the same way, or the reference
 //     is closed: StepFail.
-//   - another call with the reference is in progress: StepWait.
-//   - everything else: StepReconcile, also an error that is not an [*Error] or contains
-//     several, since it is not about one call.
+//   - everything else: StepReconcile.
 //
 // StepFail is final where there is a journal. Without one, never call again for an order
 // that you marked as failed.

@@ -17,7 +17,7 @@ type Observer struct {
 	// CallStart is called before anything is sent or recorded. The call continues with
 	// the context that it returns; nil: with its own.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
-	// CallEnd is called last.
+	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
 	// Attempt is called after each request.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)

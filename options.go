@@ -132,10 +132,11 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs each failed write that began as a warning, and one whose outcome is
-// unknown as an error, with operation, reference, outcome, step, status, code, request
-// ID and cause. Drift, retries and results that a Journal did not record are warnings.
-// Each attempt is one line at debug level. Nothing of a payload is logged.
+// WithLogger logs failed writes, except those that are refused before they begin, with
+// operation, reference, outcome, step, status, code, request ID and cause: as an error if
+// the outcome is unknown, and otherwise as a warning. Drift, retries and results that a
+// Journal did not record are warnings. Each attempt is one line at debug level. Nothing
+// of a payload is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || check.Nil(l.Handler()) {
@@ -181,9 +182,10 @@ func WithProfile(set func(*Profile)) Option {
 }
 
 // WithMaskedCards masks the card numbers and CVVs of responses as they are decoded, for
-// programs that must never have them in memory. Response.RevealBody then returns nil.
-// Of what [Call] decodes it masks this package's types, also within others; strings of a
-// caller-supplied type stay as they were sent.
+// programs that must not process them: only the buffer of the response, which is cleared,
+// contains them. Response.RevealBody then returns nil. In what [Call] decodes, it masks
+// values of this package's types, also within others; strings of a caller-supplied type
+// stay as they were sent.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }
@@ -213,8 +215,8 @@ func WithMaxResponseBytes(n int64) Option {
 	}
 }
 
-// WithTimeout bounds a whole call, with retries and waits, whose context has no
-// deadline. A write with a reference ends after it even if its context allows more. The
+// WithTimeout bounds a call whose context has no deadline, its retries and waits
+// included. A write with a reference ends after d even if its context allows more. The
 // default is 30 seconds, and 5 minutes for uploads. It cannot end a Doer, Limiter,
 // Journal or key source that ignores its context, nor a Read of an upload that ignores
 // Close, and recording the result in a Journal may take 5 seconds more.
@@ -242,7 +244,9 @@ func WithStrictDrift() Option {
 
 // RetryPolicy is how reads are retried after connection failures and the statuses 408,
 // 425, 429, 500, 502, 503 and 504. Retries also share a budget of the client, so that
-// they do not multiply the traffic during an outage.
+// they do not multiply the traffic during an outage. GetCardSecrets, and a [Request] with
+// ReadOnly whose method is not GET, are retried at most once, and only if no connection
+// was obtained or after 429, 502, 503 and 504.
 type RetryPolicy struct {
 	// MaxRetries is the number of retries; 0: none.
 	MaxRetries int
@@ -252,7 +256,7 @@ type RetryPolicy struct {
 	// MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
 	MaxDelay time.Duration
 	// MaxRetryAfter bounds the wait that the service asks for; a longer one ends the
-	// call at once. 0: any does.
+	// call at once. 0: any Retry-After ends it.
 	MaxRetryAfter time.Duration
 	// Attempt is how long one attempt of a read may take; 0: as long as the call.
 	Attempt time.Duration

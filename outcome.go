@@ -26,8 +26,8 @@ const (
 	OutcomeNotSent
 	// OutcomeRefused means that the service refused: nothing was executed.
 	OutcomeRefused
-	// OutcomeExecuted means that the operation was executed; only its response could
-	// not be read, or is not what was asked for.
+	// OutcomeExecuted means that the operation was executed: by this call, whose response
+	// is unreadable or not what was asked for, or by an earlier one with the reference.
 	OutcomeExecuted
 )
 

@@ -123,7 +123,7 @@ const maxPrefetch = 100
 // most 100, while the current one is used. The order of cards does not change, and an
 // error still comes after all the cards before it. A limiter applies as usual.
 //
-// A page may be older than the moment it is returned. Reads in progress when the
+// A page may have been read long before it is returned. Reads in progress when the
 // iteration ends are canceled before it returns, and observers see them as failed calls.
 // 0 reads one page at a time. Other operations ignore it.
 func WithPrefetch(pages int) CallOption {

@@ -30,7 +30,7 @@ type Profile struct {
 	TransactedToParam string
 	// CardIDParam is the query parameter of GetCard. Assumed: "id".
 	CardIDParam string
-	// RetryAction is the value of type by which RetryOperation retries. Assumed: "retry".
+	// RetryAction is the value that RetryOperation sends as type. Assumed: "retry".
 	RetryAction string
 	// RefusedCodes are the envelope codes that mean that nothing was executed, where
 	// the HTTP status is that of a success. Assumed: 400 401 403 404 405 413 415 422
@@ -41,9 +41,10 @@ type Profile struct {
 	// 599, which contradict them. Assumed: the same numbers.
 	RefusedStatuses []int
 	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean that nothing
-	// was executed, where the body is bare: empty, or not beginning with "{" after a byte order mark
-	// and white space. Assumed: 401 404 405 413 429. 403 is not among them: a firewall
-	// may replace the response to a transfer that was executed with it.
+	// was executed, where the body is bare: empty, or not beginning with "{" after a byte
+	// order mark and white space. If it contains the reference, the outcome is
+	// OutcomeUnknown all the same. Assumed: 401 404 405 413 429. 403 is not among them: a
+	// firewall may send it in place of the response to a transfer that was executed.
 	BareRefusedStatuses []int
 	// DuplicateCodes are the envelope codes that mean that the reference exists:
 	// OutcomeUnknown whatever the HTTP status, never OutcomeRefused, since a gateway

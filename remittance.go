@@ -26,7 +26,7 @@ const (
 	PayoutMethodBankTransfer = "1"
 )
 
-// RemittanceState is a country, or a part of one: several share a country.
+// RemittanceState is a country, or one of the parts of a country.
 type RemittanceState struct {
 	// Code is the code of the state.
 	Code string
@@ -51,7 +51,7 @@ func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v,
 // UnmarshalJSON reads a state, as strictly as a response.
 func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(data, v, stateFields) }
 
-// RemittanceCurrency is a currency that can be paid out, with what that costs.
+// RemittanceCurrency is a currency that can be paid out, with its fees and quotas.
 // The units of the quotas are undocumented.
 type RemittanceCurrency struct {
 	// ID is the service's identifier of the entry.
@@ -112,13 +112,13 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 }
 
 // TransferParams describes a transfer. Empty fields are not sent; which of them the
-// service requires is undocumented. Numeric codes are strings of digits, from lists of
-// the service. fmt and slog show only the order number, the currency and the amount; JSON
-// is refused. To send a transfer later, keep what RevealJSON returns: UnmarshalJSON reads
-// it.
+// service requires is undocumented. Numeric codes are strings of at most 18 digits, from
+// lists of the service. fmt and slog print only the order number, the currency and the
+// amount; JSON is refused. To send a transfer later, keep what RevealJSON returns:
+// UnmarshalJSON reads it.
 type TransferParams struct {
-	// MerchantOrderNo is the caller-supplied order number, and is required. Use a new one
-	// for each transfer, and the same one for each retry.
+	// MerchantOrderNo is the caller-supplied order number, of at most 128 bytes, and is
+	// required. Use a new one for each transfer, and the same one for each retry.
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
@@ -232,18 +232,17 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
-// do with the order what [NextStep] says of the error. A success means that the
+// do with the order what [NextStep] returns for the error. A success means that the
 // service accepted the order: Transfer.Status is how far it is. No operation of the
 // API reads a transfer back: after [ErrOutcomeUnknown] ask the service about the
-// order number, and do not send the money with another.
+// order number, and do not send the payment again under another one.
 //
 // A call is refused with [ErrDuplicateIntent] while another with its order number is
-// in progress, and once one was executed, as far as the client remembers: the last
-// 65,536. One whose outcome is unknown is sent again, since only the caller can know
-// that it should be. With a [Journal] the journal alone decides.
+// in progress, and after one was executed, if the client remembers it: it remembers the
+// last 65,536. An order whose outcome is unknown is sent if you call again, since only
+// you can know that it should be. With a [Journal] the journal alone decides.
 //
-// The call ends after WithTimeout even if ctx allows more: that is Intent.SendBy,
-// after which nothing of it is sent.
+// The call ends after WithTimeout even if ctx allows more: see Intent.SendBy.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	return do(ctx, c, operation[Transfer]{

@@ -50,7 +50,8 @@ type Request struct {
 	// of Form, JSON and Multipart may be set.
 	Multipart []Part
 	// ReadOnly declares that a request with a method other than GET changes nothing. It
-	// may then be retried, as GetCardSecrets is. Any other is a write, which is sent once.
+	// may then be retried, as GetCardSecrets is. Without ReadOnly it is a write, which is
+	// sent once. A GET is always a read.
 	ReadOnly bool
 	// Reference is the caller-supplied identifier of a write, under which it is recorded
 	// in the journal, and executed once as far as the client remembers; "": none. It is
@@ -58,8 +59,8 @@ type Request struct {
 	Reference string
 }
 
-// Call sends r and decodes data with encoding/json into a T, which matches names in any
-// letter case, and decodes a number in an any into a float64. Everything else, errors
+// Call sends r and decodes data into a T. It uses encoding/json, which matches names in
+// any letter case and decodes a number in an any as a float64. Everything else, errors
 // too, is as for a named operation. Data that cannot be decoded into T is
 // [ErrUnreadable], and proves nothing about a write: OutcomeUnknown. Null needs a T that
 // can be nil: if an operation returns nothing, use any.
@@ -277,11 +278,11 @@ func WithResponse(r *Response) CallOption {
 	}
 }
 
-// WithHeader sets a header of the request. It refuses with [ErrInvalidParams] those that
-// carry a key or a cookie, describe the body, make net/http retry requests
-// (Idempotency-Key), override the method or the path (X-HTTP-Method-Override), ask for a
-// part of the response (Range), or concern one hop, also if they are spelled with "_" or
-// another character for "-".
+// WithHeader sets a header of the request. The call is refused with [ErrSetup] if the
+// header carries a key or a cookie, describes the body, makes net/http retry requests
+// (Idempotency-Key), overrides the method or the path (X-HTTP-Method-Override), asks for
+// a part of the response (Range), or concerns one hop, also if its name has "_" or
+// another character in place of "-".
 func WithHeader(name, value string) CallOption {
 	return func(o *callOptions) {
 		if err := check.Header(name, value); err != nil {

@@ -176,7 +176,7 @@ func sealCVV(s []byte) (v CVV) {
 }
 
 // Reveal returns the value as the service sent it, digits or "***". It must not be stored
-// after an authorization.
+// after authorization.
 func (v CVV) Reveal() string {
 	mask.Unscramble(v.b[:])
 	return string(v.b[:v.n])
@@ -210,8 +210,8 @@ func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
 // == compares pointers.
 type EncryptedPAN struct{ p *string } // scrambled
 
-// NewEncryptedPAN returns the ciphertext that is base64, standard or for URLs, with or
-// without padding. Its errors do not contain it.
+// NewEncryptedPAN returns the ciphertext that base64 encodes, in the standard or the URL
+// alphabet, padded or not. Its errors do not contain it.
 func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
 	p := sealPAN([]byte(base64))
 	if _, err := p.Ciphertext(); err != nil {

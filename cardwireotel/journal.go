@@ -15,20 +15,20 @@ const (
 	JournalInProgress = "cardwire.journal.in_progress"
 	// JournalUnresolved is the number of intents whose outcome must be resolved.
 	JournalUnresolved = "cardwire.journal.unresolved"
-	// JournalOldestAge is for how long the oldest of those has been unresolved, in
-	// seconds since it was begun; 0: there is none.
+	// JournalOldestAge is the age of the oldest of those, in seconds since it was begun;
+	// 0: there is none.
 	JournalOldestAge = "cardwire.journal.oldest_unresolved.age"
 )
 
 // ObserveJournal reports a journal's numbers as gauges: [JournalInProgress],
 // [JournalUnresolved] and [JournalOldestAge]. At each collection it calls stats once,
 // which returns them as sqljournal.Journal.Stats does; oldest is the zero time if
-// nothing is unresolved. Of the options it uses [WithMeterProvider].
+// nothing is unresolved. Of the options it uses only [WithMeterProvider].
 //
-// Where stats fails nothing is reported, so that an alert on missing values notices,
-// and OpenTelemetry has the error. Replicas that share a journal report the same
-// numbers: take their maximum, not their sum. Unregister ends it. The error is of the
-// meter provider, or that stats is nil.
+// If stats fails, nothing is reported, so that an alert on missing values fires, and
+// OpenTelemetry handles the error. Replicas that share a journal report the same
+// numbers: take their maximum, not their sum. Unregister of the Registration ends it.
+// ObserveJournal fails if stats is nil, or with the meter provider's error.
 func ObserveJournal(stats func(ctx context.Context) (inProgress, unresolved int64, oldest time.Time, err error), opts ...Option) (metric.Registration, error) {
 	if stats == nil {
 		return nil, errors.New("cardwireotel: ObserveJournal: the function is nil")

@@ -7,7 +7,7 @@
 //	}
 //	client, err := cardwire.NewFromEnv(cardwire.WithObserver(observer))
 //
-// The numbers of a journal that are to be watched are reported by [ObserveJournal].
+// [ObserveJournal] reports the numbers of a journal that need monitoring.
 //
 // A call is one span, a child of the caller's, however many requests it takes:
 // those are its events, and so is what deviates from the API. Nothing that
@@ -85,14 +85,14 @@ type settings struct {
 	meters  metric.MeterProvider
 }
 
-// WithTracerProvider has p make the spans; the default is OpenTelemetry's global
-// provider. nil: the default.
+// WithTracerProvider makes p the provider of the spans; nil, the default: OpenTelemetry's
+// global provider.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(s *settings) { s.tracers = p }
 }
 
-// WithMeterProvider has p make the histogram and the gauges; the default is
-// OpenTelemetry's global provider. nil: the default.
+// WithMeterProvider makes p the provider of the histogram and the gauges; nil, the
+// default: OpenTelemetry's global provider.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) { s.meters = p }
 }
@@ -104,10 +104,10 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // NewObserver returns an observer for [cardwire.WithObserver].
 //
 // A failed call's span has the status Error, and AttrErrorType is one of
-// unauthorized, not_found, rate_limited, invalid_params, unreadable, too_large,
-// redirect, parameter_ignored, duplicate_intent, drift, canceled and timeout, or
-// otherwise the outcome. It returns the meter provider's error, if that refuses
-// the histogram.
+// other_body, duplicate_intent, setup, invalid_params, unauthorized, not_found,
+// rate_limited, parameter_ignored, drift, unreadable, too_large, redirect, canceled
+// and timeout, or otherwise the outcome. The error of NewObserver is the meter
+// provider's, if that refuses the histogram.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	s := settingsOf(opts)
 	duration, err := s.meters.Meter(ScopeName).Float64Histogram(CallDuration,

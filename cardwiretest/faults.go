@@ -15,16 +15,14 @@ import (
 	"time"
 )
 
-// Fault is a way in which a request fails. Only Executed, Delay and the fields that
-// its Kind mentions are used.
+// Fault is a way in which a request fails.
 type Fault struct {
 	// Kind is how it fails. The zero value is FaultStatus.
 	Kind FaultKind
 	// Executed makes the service execute the operation before the fault, if it
 	// accepts the request. Kinds whose response reports success execute it in any
-	// case; their comments say so. It has no effect on reads. After an execution, a
-	// status or code that clients trust as a refusal, such as 422 or 429, is false,
-	// and no client can detect that.
+	// case; their comments say so. It has no effect on reads. A status or code that
+	// means refused, such as 422 or 429, is then wrong, and no client can detect that.
 	Executed bool
 	// Status is the HTTP status; 0: the kind's default.
 	Status int

@@ -12,7 +12,7 @@ type Execution struct {
 	// Op is the operation, as in cardwire.Error.Op: CreateTransfer, FreezeCard,
 	// CancelOperation, RetryOperation or UploadImage.
 	Op string
-	// Reference is the merchantOrderNo or client transaction id, as it was sent;
+	// Reference is the merchantOrderNo or client transaction ID, as it was sent;
 	// "": none was.
 	Reference string
 	// Time is when it happened, by the clock of this machine.
@@ -87,7 +87,7 @@ func (e *Execution) key() string {
 }
 
 // Executions returns how often op was executed under the reference, which is a
-// merchantOrderNo or a client transaction id in any letter case; "": under any or none.
+// merchantOrderNo or a client transaction ID in any letter case; "": under any or none.
 // For an operation that changes nothing it returns the number of successful responses,
 // and the reference must be "". It panics if no operation has the name op.
 func (s *Service) Executions(op, reference string) int {

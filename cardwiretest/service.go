@@ -42,9 +42,9 @@
 //
 // What CreateTransfer returns after each kind of fault, and which step
 // [cardwire.NextStep] then returns. It is the same whether the service has executed the
-// transfer or not: the client cannot tell. The three kinds that concern pages are of
-// ListCards, and succeed but for cardwire.ErrParameterIgnored. After any other failed
-// read the step is retry.
+// transfer or not: the client cannot tell. FaultSlowDrip succeeds. FaultRepeatedPage,
+// FaultIgnoredPage and FaultIgnoredFilter are for ListCards only, whose error is then
+// cardwire.ErrParameterIgnored. After any other failed read the step is retry.
 //
 //	fault                     outcome   step
 //	FaultStatus               unknown   reconcile

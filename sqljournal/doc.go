@@ -30,7 +30,7 @@
 // [Journal.Lookup] and [Journal.History] return all that is known of a reference, for
 // customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a
 // reference that must never be sent, or never again. Resolve also corrects an order that
-// was recorded as refused or not sent and turns out to be paid.
+// was recorded as refused or not sent and turns out to be executed.
 //
 // # The tables
 //
@@ -81,12 +81,12 @@
 // are not in it.
 //
 // The table _journal has one row: the version of the schema, and the journal's
-// identity, a random ID that Migrate writes once. Begin compares it with the one that
-// [WithIdentity] names, or that this Journal found first, in its own statement. So a
+// identity, a random ID that Migrate writes once. In its own statement, Begin compares it
+// with the one that [WithIdentity] names, or that this Journal found first. So a
 // second schema, another database, a restored copy of another journal, an empty
 // database or a deleted file stops the payment before it is sent, with [ErrSchema].
 // There is one exception: a connection to an SQLite file that was deleted while open
-// continues in the deleted file.
+// continues to use the deleted file.
 //
 // A client with cardwire.Profile.ServerDeduplicates retries what is open or unknown
 // only with [WithRepeats], which records the retry before it is sent. The intent is
@@ -109,8 +109,8 @@
 //
 // SQLite lets one connection write at a time. The journal waits for its turn as
 // long as the context allows, at most 10 seconds, whatever the driver's busy
-// timeout; one of a few seconds (PRAGMA busy_timeout) waits with fewer tries,
-// and journal_mode=WAL lets it be shorter. A private database (:memory:) is
+// timeout. A busy timeout of a few seconds (PRAGMA busy_timeout) saves tries; with
+// journal_mode=WAL a shorter one is enough. A private database (:memory:) is
 // a different one on each connection, and a network file system does not lock as
 // SQLite needs: use neither.
 //
@@ -118,18 +118,18 @@
 //
 // A Begin that fails means that nothing is sent. It is not retried: the caller
 // is still waiting for the call. If the caller's context ends during the statement, Begin
-// waits for it for another second. Because the intent may have been recorded anyway, the
-// journal tries for another second to mark it as not sent. If that fails, the next Begin
+// waits another second for the statement. Because the intent may have been recorded anyway,
+// the journal tries for a further second to mark it as not sent. If that fails, the next Begin
 // or Void of the same Journal releases the reference. A driver that loses a response and
 // executes Begin's statement again finds its own row.
 //
-// End comes after the order is paid, and an intent that it cannot record stays open
-// until a person resolves it. So End is retried, after pauses of up to 50 milliseconds,
-// until it succeeds or its context ends: the client allows 5 seconds, longer than a
-// server needs to restart; without a deadline it is 10. Recording a result twice changes
+// End comes after the order was sent, and an intent whose result it cannot record stays
+// open until a person resolves it. So End is retried, after pauses of up to 50
+// milliseconds, until it succeeds, its context ends, or 10 seconds have passed. The client
+// allows 5 seconds, longer than a server needs to restart. Recording a result twice changes
 // no outcome, with one exception: an unknown one, recorded again, overrides a resolution
-// made in between. End is not retried if the database was closed, has no such table or
-// permission, or refuses the string.
+// made in between. End is not retried if the sql.DB was closed, if the table or the
+// permission is missing, or if the database cannot store a string.
 //
 // # What the database forgets
 //

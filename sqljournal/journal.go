@@ -50,7 +50,7 @@ func parseTable(name string) (table, error) {
 }
 
 // WithTable names the table: at most 48 lower-case letters, digits and underscores,
-// after the name of a schema and a dot if need be, as in payments.cardwire_intents.
+// optionally after the name of a schema and a dot, as in payments.cardwire_intents.
 // The default is [DefaultTable]. Two more tables have its name with _history and
 // _journal at the end. Each account and each environment of the service needs a table
 // of its own: the same reference is a different order in each.
@@ -62,8 +62,8 @@ func WithTable(name string) Option {
 }
 
 // WithIdentity names the journal that must be in the database, as [Journal.Identity]
-// returns it; "": the one that [Journal.Verify] finds first, or the first Begin. With
-// any other Begin fails with [ErrSchema], and nothing is sent.
+// returns it; "": the one that [Journal.Verify] or Begin finds first. With any other
+// journal, Begin fails with [ErrSchema], and nothing is sent.
 func WithIdentity(id string) Option {
 	return func(j *Journal) error {
 		if id != "" {
@@ -78,8 +78,9 @@ func WithIdentity(id string) Option {
 // sent. From then on a refusal no longer resolves the intent, whichever call learns
 // of it: only an execution does, or [Journal.Resolve].
 //
-// Without it Begin refuses every retry, whatever the profile says. For clients
-// without that profile it would only leave refusals unresolved, so do not use it there.
+// Without WithRepeats, Begin refuses every such retry, whatever the profile says. For
+// clients without that profile WithRepeats would only leave refusals unresolved, so do not
+// use it there.
 func WithRepeats() Option {
 	return func(j *Journal) error {
 		j.repeats = true
@@ -146,9 +147,9 @@ func outcomeOf(state string) cardwire.Outcome {
 // columns are those of @intents that a new row sets.
 const columns = `op, reference, exclusive, body_sha256, summary, state, closed, holder, attempts, service_id, created_at, begun_at, send_by, ended_at, event, who, note`
 
-// insertUnique is one statement on purpose: the unique index decides who is
-// first, the lock on the row who begins it again, and SQLite takes its lock for
-// writing at once, so that it never fails for having read before.
+// insertUnique is one statement on purpose: the unique index decides which call is
+// first, and the lock on the row which call begins it again. SQLite takes its write lock
+// at once, so that the statement never fails because it has read before.
 const insertUnique = `
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, TRUE, ?3, ?4, 'open', FALSE, ?5, 1, '', @now, @now, @sendby, NULL, 'begun', '', '' WHERE @this
@@ -171,15 +172,16 @@ const beginTries = 3
 // Begin implements cardwire.Journal. It returns nil if the intent is on record,
 // a *cardwire.DuplicateIntent if the reference is taken or closed,
 // [cardwire.ErrOtherBody] if it is another request's, [ErrSchema] if the database is
-// not the journal's, and otherwise the failure of the database. With an ErrOtherBody
-// comes a *cardwire.DuplicateIntent, unless the other request was refused or not
-// sent. What must not be retried wraps one too; see [WithRepeats].
+// not the journal's, and otherwise the failure of the database. An ErrOtherBody also
+// wraps a *cardwire.DuplicateIntent, unless the other request was refused or not sent.
+// A *cardwire.DuplicateIntent with OutcomeUnknown is wrapped in another error, so that
+// nothing is sent, unless [WithRepeats] has recorded the retry.
 //
 // Begin waits for its statement for a second after ctx is done. Where the database
 // fails so that the intent may have been recorded after all, Begin takes another
-// second to mark it as not sent, even if ctx is done: else a call that sent nothing
-// would block its reference. What it could not mark, a later Begin of this Journal
-// takes back.
+// second to mark it as not sent, even if ctx is done: otherwise a call that sent nothing
+// would block its reference. If that fails too, a later Begin of this Journal releases
+// the reference.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" {
 		return errors.New("sqljournal: an intent needs an operation and a reference")
@@ -227,15 +229,16 @@ func outlasting(ctx context.Context, patience time.Duration) (context.Context, c
 	}
 }
 
-// holder is how the name begins by which a call holds an intent, as far as both
-// Begin and End know it: their intents are the same. Begin adds what tells two
-// calls of one clock's tick apart, so that one that fails releases no other's.
+// holder is the prefix of a call's entry in the column holder. Begin and End both
+// compute it from the intent, which is the same for both. Begin appends what
+// distinguishes two calls of one clock tick, so that a failed call releases no other's
+// reference.
 func (j *Journal) holder(i cardwire.Intent) string {
 	return j.instance + "-" + strconv.FormatInt(i.Time.UnixNano(), 36) + "-"
 }
 
-// ender is what an End adds to the name in a row that is not the only one of its
-// reference, so that it finds it again.
+// ender is what an End appends to holder in a row that is not the only one of its
+// reference, so that a retry of that End finds the same row.
 func (j *Journal) ender() string { return "/" + j.call() + "/" }
 
 // call returns what tells a call from all others of this Journal.
@@ -270,7 +273,7 @@ func (j *Journal) taken(ctx context.Context, i cardwire.Intent, holder string) (
 	return false, mustNotSend(r.duplicate())
 }
 
-// mustNotSend wraps, so that the client sends nothing whatever its profile says.
+// mustNotSend wraps d, so that the client sends nothing whatever its profile says.
 func mustNotSend(d *cardwire.DuplicateIntent) error {
 	return fmt.Errorf("sqljournal: no retry is on record: %w", d)
 }
@@ -360,10 +363,9 @@ func inProgress(state string, begun, sendBy, now time.Time) bool {
 	return (state == stateOpen || state == stateUnknown) && now.Before(sendBy) && !begun.After(now)
 }
 
-// record is what every result does. That it was executed is final. That it is
-// unknown stays until then, whoever says so. That it did not happen counts only
-// from the call that began the intent, and while no other result is known: if it
-// alone has the intent, nothing is sent once it has ended.
+// record is what every result does. Executed is final. Unknown, from any call, stays
+// until a result is executed. Refused and not sent count only if they come from the call
+// that began the intent, while no other result is known: nobody else can have sent it.
 const record = `
 UPDATE @intents SET
 	service_id = CASE WHEN service_id = '' THEN ?6 ELSE service_id END,
@@ -383,8 +385,8 @@ const byReference = `op = ?1 AND reference = ?2 AND body_sha256 = ?3 AND `
 
 const recordUnique = record + byReference + `exclusive`
 
-// recordOther takes one of several rows that one clock's tick began for each End:
-// its own, if it has taken it and was not told.
+// recordOther takes one row for each End, of those that were begun in one clock tick. An
+// End that is retried, because the response was lost, takes the row that it took before.
 const recordOther = record + `id = (
 SELECT id FROM @intents WHERE ` + byReference + `NOT exclusive AND holder LIKE ?4
 AND (holder LIKE '%' || ?7 || '%' OR holder NOT LIKE '%/%')

@@ -223,9 +223,9 @@ type Event struct {
 	Outcome cardwire.Outcome
 	// Try is the try that the event belongs to, as in [Entry].
 	Try string
-	// By is who decided it; "": a call.
+	// By is who resolved or voided it; "": a call.
 	By string
-	// Note is why.
+	// Note is the reason, as in [Resolution]; "": none.
 	Note string
 }
 
@@ -263,9 +263,9 @@ type Resolution struct {
 	Outcome cardwire.Outcome
 	// ServiceID is the service's identifier; "": what is on record stays.
 	ServiceID string
-	// By is who decided. The history keeps it.
+	// By is who resolves it. The history keeps it.
 	By string
-	// Note is why. The history keeps it.
+	// Note is the reason. The history keeps it.
 	Note string
 	// Close also closes the reference, as [Journal.Void] does, in the same statement, so
 	// that it is never sent again. It has no effect with cardwire.OutcomeExecuted, or on
@@ -282,8 +282,8 @@ type Resolution struct {
 // An entry proves nothing about a later try. So Resolve returns [ErrDecided], and
 // changes nothing, if the intent was resolved or begun again since, and [ErrNoIntent]
 // if none was begun. If a call may still send and the outcome is not executed, it
-// returns an error that wraps a *cardwire.DuplicateIntent and names the time until
-// which. It needs only Op, Reference and Try of e.
+// returns an error that wraps a *cardwire.DuplicateIntent and contains the time after
+// which it can be resolved. Of e, it needs only Op, Reference and Try.
 func (j *Journal) Resolve(ctx context.Context, e Entry, r Resolution) error {
 	state := stateOf(r.Outcome)
 	if state == stateUnknown {

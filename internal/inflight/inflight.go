@@ -93,8 +93,8 @@ func (m *Memory) Leave(k Key) {
 	delete(m.inProgress, k)
 }
 
-// Waited reports whether a call may be that of one who was told to wait for the last
-// call with the key. It is true once for each of them.
+// Waited reports whether a call may be from a caller that was told to wait for the last
+// call with the key. It is true once for each such caller.
 func (m *Memory) Waited(k Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

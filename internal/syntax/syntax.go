@@ -31,7 +31,7 @@ func Files(t testing.TB, dir string) []*ast.File {
 	return files
 }
 
-// BaseName returns the name of the type that an expression stands for: of a
+// BaseName returns the name of the type that an expression denotes: of a
 // receiver, or of an embedded field.
 func BaseName(e ast.Expr) string {
 	switch x := e.(type) {

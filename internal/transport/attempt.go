@@ -246,7 +246,7 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 	return nil
 }
 
-// answersOther reports whether a doer, which may follow redirects of its own accord,
+// answersOther reports whether a doer, which may follow redirects by itself,
 // returned the response to another request than the one it was given.
 func (c *call) answersOther(r *http.Request) bool {
 	if c.engine.doer == nil || r == nil {

@@ -1,6 +1,6 @@
 // Package upload reads a caller-supplied file of a declared size, never a byte more or
-// fewer, and never longer than the call if the file heeds Close. It builds the multipart
-// body that streams such files.
+// fewer, and never longer than the call if Close ends the file's reads. It builds the
+// multipart body that streams such files.
 package upload
 
 import (

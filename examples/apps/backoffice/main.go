@@ -11,7 +11,7 @@
 //
 // What has a number is recorded before it is sent, so that neither a second click
 // nor a crash sends a transfer or a freeze twice. A failed operation, which may fail
-// again, may be retried or cancelled again, but not while the last time is unresolved.
+// again, may be retried or canceled again, but not while the last time is unresolved.
 // An image has no number: two clicks are two uploads. What a page offers after a write
 // follows cardwire.NextStep alone.
 package main

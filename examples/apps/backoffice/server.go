@@ -175,9 +175,9 @@ func notice(kind string, status int) page {
 // SDK refused of the page's form: the page itself says what came of a write.
 type handler func(r *http.Request) (page, error)
 
-// respond lets nobody through who is not signed in. It shows what came of a write on
-// a page with an address of its own: to load that again sends nothing. A browser that
-// leaves ends a read, but not a write, whose outcome would then be unknown.
+// respond refuses anyone who is not signed in. It shows the result of a write on a page
+// with an address of its own: loading that again sends nothing. A browser that
+// disconnects ends a read, but not a write, whose outcome would then be unknown.
 func (o *office) respond(limit time.Duration, size int64, handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.signedIn(r) {

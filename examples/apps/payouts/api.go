@@ -68,7 +68,7 @@ func (s *service) failed(r *http.Request, err error) *problem {
 func respond(w http.ResponseWriter, contentType string, status int, v any) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who has gone asks again
+	_ = json.NewEncoder(w).Encode(v) // a client that has disconnected asks again
 }
 
 type handler func(w http.ResponseWriter, r *http.Request) error

@@ -48,9 +48,9 @@ type page struct {
 	Fake      bool
 }
 
-// secured keeps browsers from doing what no page here needs, and lets in who has the
-// password. Without one, only browsers of this machine come: another site may give its
-// own name this address, so other hosts are refused.
+// secured keeps browsers from doing what no page here needs, and requires the password.
+// Without a password, only browsers on this machine can connect; since another site may
+// give its own name this address, other hosts are refused.
 func secured(next http.Handler, password string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
