@@ -40,10 +40,10 @@ func TestNewRefuses(t *testing.T) {
 		opts      []cardwire.Option
 		want      string // after "cardwire: invalid parameters: "
 	}{
-		"no base URL":        {"", wiretest.Key, nil, "the base URL is not like https://host/api/v1"},
-		"no host":            {"https:///api/v1", wiretest.Key, nil, "the base URL is not like https://host/api/v1"},
-		"no scheme":          {"api.example.com/api/v1", wiretest.Key, nil, "the base URL is not like https://host/api/v1"},
-		"another scheme":     {"ftp://api.example.com", wiretest.Key, nil, "the base URL is not https"},
+		"no base URL":        {"", wiretest.Key, nil, "the base URL must be like https://host/api/v1"},
+		"no host":            {"https:///api/v1", wiretest.Key, nil, "the base URL must be like https://host/api/v1"},
+		"no scheme":          {"api.example.com/api/v1", wiretest.Key, nil, "the base URL must be like https://host/api/v1"},
+		"another scheme":     {"ftp://api.example.com", wiretest.Key, nil, "the base URL must use https"},
 		"plain http":         {"http://api.example.com/api/v1", wiretest.Key, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
 		"nearly this host":   {"http://localhost.example.com", wiretest.Key, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
 		"a user":             {"https://me:secret@api.example.com", wiretest.Key, nil, "the base URL contains a user name: pass the API key to New"},
@@ -82,7 +82,7 @@ func TestNewRefuses(t *testing.T) {
 		"less than no time":           {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithTimeout(-1)}, "WithTimeout: the duration must be greater than zero"},
 		"no bytes":                    {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound must be greater than zero"},
 		"no product":                  {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithUserAgent("")}, "WithUserAgent: the product name is empty"},
-		"a product's line":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product name is not visible ASCII"},
+		"a product's line":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product name contains a character that is not visible ASCII"},
 		"one name for two": {
 			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.SubAccountParam = "page" })},
 			"WithProfile: PageParam and SubAccountParam must be different names",
@@ -125,7 +125,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Parallel()
 			c, err := cardwire.New(tc.base, tc.key, tc.opts...)
 			assert.Nil(t, c)
-			require.EqualError(t, err, "cardwire: invalid set-up: "+tc.want)
+			require.EqualError(t, err, "cardwire: invalid setup: "+tc.want)
 			require.ErrorIs(t, err, cardwire.ErrSetup)
 			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 			assert.NotContains(t, err.Error(), "secret@")
@@ -169,7 +169,7 @@ func TestNewFromEnv(t *testing.T) {
 
 	t.Setenv("CARDWIRE_API_KEY", "")
 	_, err = cardwire.NewFromEnv()
-	require.EqualError(t, err, "cardwire: invalid set-up: the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+	require.EqualError(t, err, "cardwire: invalid setup: the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 }
 
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {

@@ -36,7 +36,7 @@ var (
 	// ErrSetup means that the client, the context, the options, the profile or the key
 	// is wrong, and never the request's own parameters: correct the program or its
 	// configuration. It is also an ErrInvalidParams.
-	ErrSetup = newSentinel("cardwire: invalid set-up", ErrInvalidParams)
+	ErrSetup = newSentinel("cardwire: invalid setup", ErrInvalidParams)
 	// ErrUnreadable means that the response, or what an UnmarshalJSON was given, is not
 	// what the API promises.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")

@@ -161,8 +161,8 @@ func TestErrorStrings(t *testing.T) {
 			"cardwire: UploadImage: unknown outcome: the response is unreadable: it is safe to call again",
 		},
 		{
-			"set-up", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrSetup, "the context is nil")},
-			"cardwire: CreateTransfer: not sent: invalid set-up: the context is nil: correct it, then call again",
+			"setup", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrSetup, "the context is nil")},
+			"cardwire: CreateTransfer: not sent: invalid setup: the context is nil: correct it, then call again",
 		},
 	} {
 		assert.Equal(t, tc.want, tc.err.Error(), tc.name)
@@ -384,11 +384,11 @@ func TestNextStep(t *testing.T) {
 		"a read that was not sent": {read(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepRetry},
 		"a read that was executed": {read(cardwire.OutcomeExecuted, cardwire.ErrParameterIgnored), cardwire.StepRetry},
 
-		"not sent":            {transferError(cardwire.OutcomeNotSent, nil), cardwire.StepRetry},
-		"no connection":       {transferError(cardwire.OutcomeNotSent, io.EOF), cardwire.StepRetry},
-		"the context ended":   {transferError(cardwire.OutcomeNotSent, context.Canceled), cardwire.StepRetry},
-		"the set-up is wrong": {transferError(cardwire.OutcomeNotSent, cardwire.ErrSetup), cardwire.StepRetry},
-		"a detail of it":      {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrSetup, "the context is nil")), cardwire.StepRetry},
+		"not sent":           {transferError(cardwire.OutcomeNotSent, nil), cardwire.StepRetry},
+		"no connection":      {transferError(cardwire.OutcomeNotSent, io.EOF), cardwire.StepRetry},
+		"the context ended":  {transferError(cardwire.OutcomeNotSent, context.Canceled), cardwire.StepRetry},
+		"the setup is wrong": {transferError(cardwire.OutcomeNotSent, cardwire.ErrSetup), cardwire.StepRetry},
+		"a detail of it":     {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrSetup, "the context is nil")), cardwire.StepRetry},
 
 		"an invalid parameter": {transferError(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
 		"a detail of that":     {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrInvalidParams, "Limit must not be negative")), cardwire.StepFail},
@@ -430,7 +430,7 @@ func TestNextStep(t *testing.T) {
 		"another body, not sent":        {transferError(cardwire.OutcomeNotSent, cardwire.ErrOtherBody), cardwire.StepReconcile},
 		"another body of one executed":  {transferError(cardwire.OutcomeExecuted, errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})), cardwire.StepReconcile},
 		"invalid, and perhaps executed": {transferError(cardwire.OutcomeUnknown, cardwire.ErrInvalidParams), cardwire.StepReconcile},
-		"unknown with the set-up wrong": {transferError(cardwire.OutcomeUnknown, cardwire.ErrSetup), cardwire.StepReconcile},
+		"unknown with the setup wrong":  {transferError(cardwire.OutcomeUnknown, cardwire.ErrSetup), cardwire.StepReconcile},
 		"no Error":                      {io.EOF, cardwire.StepReconcile},
 		"what New returns":              {detail(cardwire.ErrSetup, "the API key is empty"), cardwire.StepReconcile},
 		"a nil Error":                   {noneAsError, cardwire.StepReconcile},

@@ -61,7 +61,7 @@ func TestWithHeaderRefuses(t *testing.T) {
 	}
 	for _, value := range []string{"a\r\nX-Other: b", "a\x00", "\u00e4"} {
 		_, err := c.ListBINs(t.Context(), cardwire.WithHeader("X-Trace", value))
-		wiretest.RefusedBeforehand(t, err, "WithHeader: the header value is not visible ASCII")
+		wiretest.RefusedBeforehand(t, err, "WithHeader: the header value contains a character that is not visible ASCII")
 	}
 	_, err := c.ListBINs(t.Context(), cardwire.WithHeader("", ""), cardwire.WithHeader("Host", "x"))
 	wiretest.RefusedBeforehand(t, err, "not a token")
@@ -113,9 +113,9 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		want string
 	}{
 		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: it is safe to call again"},
-		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key is empty: correct it before calling again"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid set-up: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
+		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key is empty: correct it before calling again"},
+		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
+		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

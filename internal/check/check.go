@@ -34,7 +34,7 @@ func UUID(name, v string) error {
 	}
 	// Parse also accepts braces, a URN prefix and bare digits; services do not.
 	if id, err := uuid.Parse(v); err != nil || len(v) != 36 || id == uuid.Nil {
-		return errors.New(name + " is not a UUID like xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx")
+		return errors.New(name + " must be a UUID of 36 characters that is not all zeros")
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func Country(name, v string) error {
 // Currency accepts three to ten letters or digits, as currency codes have, and "".
 func Currency(name, v string) error {
 	if v != "" && (len(v) < 3 || len(v) > 10 || strings.ContainsFunc(v, func(r rune) bool { return !letterOrDigit(r) })) {
-		return errors.New(name + " is not a currency code")
+		return errors.New(name + " must be a currency code of 3 to 10 letters or digits, as in EUR")
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func Product(v string) error {
 		return errors.New("the product name is empty")
 	}
 	if !visible(v, " ") {
-		return errors.New("the product name is not visible ASCII")
+		return errors.New("the product name contains a character that is not visible ASCII")
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func Header(name, value string) error {
 		return errors.New("header " + seen + " is reserved by the client")
 	}
 	if !visible(value, " \t") {
-		return errors.New("the header value is not visible ASCII")
+		return errors.New("the header value contains a character that is not visible ASCII")
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func Path(v string) error {
 	case !strings.HasPrefix(v, "/") || strings.HasPrefix(v, "//"):
 		return errors.New(`Path must begin with one "/"`)
 	case strings.ContainsAny(v, `?#\%`):
-		return errors.New("Path contains a query, a fragment, a backslash or an escape")
+		return errors.New("Path contains a query, a fragment, a backslash or a percent escape")
 	case hasDotSegment(v):
 		return errors.New(`Path must not contain "." or ".." segments`)
 	case strings.ContainsAny(v, " \u00a0"):
@@ -283,13 +283,15 @@ func hasDotSegment(path string) bool {
 	return false
 }
 
+var errBasePath = errors.New(`the base URL's path must begin with one "/" and contain no percent escapes, spaces, backslashes or dot segments, as in /api/v1`)
+
 // BaseURL accepts the URL that all paths are relative to: https, or http if the host
 // is this machine or insecure is true.
 func BaseURL(v string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
-		return nil, errors.New("the base URL is not like https://host/api/v1")
+		return nil, errors.New("the base URL must be like https://host/api/v1")
 	case u.User != nil:
 		return nil, errors.New("the base URL contains a user name: pass the API key to New")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(v, "#"):
@@ -299,13 +301,13 @@ func BaseURL(v string, insecure bool) (*url.URL, error) {
 		// invisible characters.
 		return nil, errors.New("the base URL's host is not ASCII: write a name in another script as xn--")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("the base URL is not https")
+		return nil, errors.New("the base URL must use https")
 	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
 		return nil, errors.New("the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust")
 	}
 	// An unnecessary escape, as in %2f, would change the path.
 	if strings.Contains(u.RawPath, "%") {
-		return nil, errors.New("the base URL's path must be plain, as in /api/v1")
+		return nil, errBasePath
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = ""
@@ -313,7 +315,7 @@ func BaseURL(v string, insecure bool) (*url.URL, error) {
 		return u, nil
 	}
 	if err := Path(u.Path); err != nil {
-		return nil, errors.New("the base URL's path must be plain, as in /api/v1")
+		return nil, errBasePath
 	}
 	return u, nil
 }

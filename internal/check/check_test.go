@@ -89,7 +89,7 @@ var hostileIDs = map[string]string{
 
 func TestUUID(t *testing.T) {
 	t.Parallel()
-	const problem = "CardID is not a UUID like xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx"
+	const problem = "CardID must be a UUID of 36 characters that is not all zeros"
 	checks(t, named(check.UUID), map[string]string{
 		"7d444840-9dc0-11d1-b245-5ffdce74fad2":          "",
 		"7D444840-9DC0-11D1-B245-5FFDCE74FAD2":          "",
@@ -221,7 +221,7 @@ func TestCountry(t *testing.T) {
 
 func TestCurrency(t *testing.T) {
 	t.Parallel()
-	const problem = "CardID is not a currency code"
+	const problem = "CardID must be a currency code of 3 to 10 letters or digits, as in EUR"
 	checks(t, named(check.Currency), map[string]string{
 		"": "", "USD": "", "usd": "", "USDT": "", "1INCH": "", "ABCDEFGHIJ": "",
 		"US": problem, "ABCDEFGHIJK": problem, "US ": problem, "U-D": problem, "US\n": problem, "é1": problem, "US\u212a": problem,
@@ -328,7 +328,7 @@ func TestKey(t *testing.T) {
 
 func TestProduct(t *testing.T) {
 	t.Parallel()
-	const problem = "the product name is not visible ASCII"
+	const problem = "the product name contains a character that is not visible ASCII"
 	checks(t, check.Product, map[string]string{
 		"shop/1.0":            "",
 		"shop/1.0 (linux)":    "",
@@ -397,7 +397,7 @@ func TestHeaderNames(t *testing.T) {
 
 func TestHeaderValues(t *testing.T) {
 	t.Parallel()
-	const problem = "the header value is not visible ASCII"
+	const problem = "the header value contains a character that is not visible ASCII"
 	checks(t, func(v string) error { return check.Header("X-Tenant", v) }, map[string]string{
 		"":                             "",
 		"a b\tc":                       "",
@@ -417,7 +417,7 @@ func TestPath(t *testing.T) {
 	t.Parallel()
 	const (
 		begin  = `Path must begin with one "/"`
-		other  = "Path contains a query, a fragment, a backslash or an escape"
+		other  = "Path contains a query, a fragment, a backslash or a percent escape"
 		dots   = `Path must not contain "." or ".." segments`
 		space  = "Path contains a space"
 		hidden = "Path contains a control character"
@@ -467,13 +467,13 @@ func TestPath(t *testing.T) {
 }
 
 const (
-	notAddress = "the base URL is not like https://host/api/v1"
+	notAddress = "the base URL must be like https://host/api/v1"
 	hasUser    = "the base URL contains a user name: pass the API key to New"
 	hasQuery   = "the base URL contains a query or a fragment"
 	notASCII   = "the base URL's host is not ASCII: write a name in another script as xn--"
-	notHTTPS   = "the base URL is not https"
+	notHTTPS   = "the base URL must use https"
 	inClear    = "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
-	notPlain   = "the base URL's path must be plain, as in /api/v1"
+	notPlain   = `the base URL's path must begin with one "/" and contain no percent escapes, spaces, backslashes or dot segments, as in /api/v1`
 )
 
 func TestBaseURL(t *testing.T) {

@@ -285,7 +285,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	} {
 		c, err := cardwire.New(base, wiretest.Key, blind(change))
 		assert.Nil(t, c, name)
-		require.EqualError(t, err, "cardwire: invalid set-up: WithTransport: InsecureSkipVerify accepts any certificate: add the service's CA to RootCAs, or set VerifyConnection", name)
+		require.EqualError(t, err, "cardwire: invalid setup: WithTransport: InsecureSkipVerify accepts any certificate: add the service's CA to RootCAs, or set VerifyConnection", name)
 		require.ErrorIs(t, err, cardwire.ErrSetup, name)
 	}
 
@@ -512,7 +512,7 @@ func TestAProxyThatOpensNoTunnel(t *testing.T) {
 			c := wiretest.ClientOver(t, "https://api.example.com/api/v1", through(t, nil, "http://"+address), cardwire.WithRetry(cardwire.RetryPolicy{}))
 			for method, call := range wiretest.AllMethods() {
 				err := call(t.Context(), c)
-				require.ErrorContains(t, err, "proxy refused", method)
+				require.ErrorContains(t, err, "the proxy refused the connection", method)
 				assert.Equal(t, claimsNotSent(method), errors.Is(err, cardwire.ErrNotSent), method)
 				assert.Equal(t, "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\nUser-Agent: Go-http-client/1.1\r\n\r\n", <-told, method)
 			}

@@ -76,7 +76,7 @@ func words(err error) string {
 	case is[*net.DNSError](err):
 		return "name lookup failed"
 	case errors.Is(err, errProxyRefused), operation(err) == "proxyconnect":
-		return "proxy refused"
+		return "the proxy refused the connection"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

@@ -43,7 +43,7 @@ func TestCauseHasFixedWords(t *testing.T) {
 		},
 		"connection closed before the response was complete": {io.EOF, io.ErrUnexpectedEOF},
 		"name lookup failed":                         {&net.OpError{Op: "dial", Err: &net.DNSError{Name: canary}}},
-		"proxy refused":                              {errProxyRefused, &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED}},
+		"the proxy refused the connection":           {errProxyRefused, &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED}},
 		"certificate not trusted: not valid":         {x509.CertificateInvalidError{Reason: x509.NameMismatch}},
 		"TLS handshake failed":                       {&net.OpError{Op: "remote error", Err: errors.New("tls: " + canary)}, tls.RecordHeaderError{Msg: canary}},
 		"not an HTTP response":                       {fmt.Errorf("malformed HTTP response %q", canary), errNoResponse},

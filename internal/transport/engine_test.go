@@ -358,8 +358,8 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 		"expired":          {&http.Transport{TLSClientConfig: tomorrow(trusted)}, srv.URL, 1, "certificate not trusted: expired or not yet valid", false},
 		"no common cipher": {&http.Transport{TLSClientConfig: modern}, srv.URL, 1, "TLS handshake failed", false},
 		"not TLS":          {nil, strings.Replace(plain, "http:", "https:", 1), 1, "TLS handshake failed", false},
-		"proxy refuses":    {&http.Transport{Proxy: through, TLSClientConfig: trusted}, srv.URL, 3, "proxy refused", false},
-		"proxy is down":    {&http.Transport{Proxy: nowhere}, srv.URL, 3, "proxy refused", true},
+		"proxy refuses":    {&http.Transport{Proxy: through, TLSClientConfig: trusted}, srv.URL, 3, "the proxy refused the connection", false},
+		"proxy is down":    {&http.Transport{Proxy: nowhere}, srv.URL, 3, "the proxy refused the connection", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, class := range []Class{Secret, Write} {

@@ -89,7 +89,7 @@ var Sentinels = []struct {
 	{"RateLimited", cardwire.ErrRateLimited, "cardwire: too many requests"},
 	{"InvalidParams", cardwire.ErrInvalidParams, "cardwire: invalid parameters"},
 	{"Unreadable", cardwire.ErrUnreadable, "cardwire: the response is unreadable"},
-	{"Setup", cardwire.ErrSetup, "cardwire: invalid set-up"},
+	{"Setup", cardwire.ErrSetup, "cardwire: invalid setup"},
 	{"TooLarge", cardwire.ErrResponseTooLarge, "cardwire: the response is too large"},
 	{"Redirect", cardwire.ErrRedirect, "cardwire: the response is a redirect"},
 	{"ParameterIgnored", cardwire.ErrParameterIgnored, "cardwire: the service ignored a parameter"},
