@@ -361,7 +361,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 			if *done {
 				return nil
 			}
-			return &detailError{ErrUnreadable, "the service did not confirm it: it may have been canceled or retried before"}
+			return &detailError{ErrUnreadable, "the service did not confirm the change: the operation may have been canceled or retried before"}
 		},
 	}, opts)
 	return err
@@ -372,7 +372,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 // bytes that decrypt returns. No error contains a digit.
 func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
 	if decrypt == nil {
-		return CardNumber{}, errors.New("cardwire: DecryptPAN needs a function")
+		return CardNumber{}, errors.New("cardwire: DecryptPAN: the function is nil")
 	}
 	ciphertext, err := s.PAN.Ciphertext()
 	if err != nil {

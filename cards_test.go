@@ -329,6 +329,9 @@ func TestAdjustmentResponses(t *testing.T) {
 					return
 				}
 				require.ErrorIs(t, err, tc.cause)
+				if tc.data == "false" {
+					assert.ErrorContains(t, err, "the service did not confirm the change: the operation may have been canceled or retried before")
+				}
 				e := wiretest.Failure(t, err)
 				assert.Equal(t, tc.outcome, e.Outcome)
 				assert.Equal(t, name, e.Op)
@@ -903,7 +906,7 @@ func TestDecryptPAN(t *testing.T) {
 func TestDecryptPANNeedsAFunction(t *testing.T) {
 	t.Parallel()
 	got, err := secretsWanted(t).DecryptPAN(nil)
-	require.ErrorContains(t, err, "needs a function")
+	require.EqualError(t, err, "cardwire: DecryptPAN: the function is nil")
 	assert.Zero(t, got)
 }
 

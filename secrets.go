@@ -32,7 +32,7 @@ type CVV struct {
 // Its errors do not contain s.
 func NewCardNumber(s string) (CardNumber, error) {
 	if n := len(s); n < 12 || n > 19 || !digitsOrAsterisks(s) {
-		return CardNumber{}, errors.New("cardwire: a card number has 12 to 19 digits or asterisks")
+		return CardNumber{}, errors.New("cardwire: a card number must have 12 to 19 digits or asterisks")
 	}
 	return sealNumber([]byte(s)), nil
 }
@@ -162,7 +162,7 @@ func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) 
 // contain s.
 func NewCVV(s string) (CVV, error) {
 	if n := len(s); n < 3 || n > 4 || !digitsOrAsterisks(s) {
-		return CVV{}, errors.New("cardwire: a CVV has 3 or 4 digits or asterisks")
+		return CVV{}, errors.New("cardwire: a CVV must have 3 or 4 digits or asterisks")
 	}
 	return sealCVV([]byte(s)), nil
 }

@@ -135,7 +135,7 @@ func TestNewCardNumber(t *testing.T) {
 		" 735197351973519", "７３５１９７３５１９７３", "735197351973XXXX", "735197351973••••",
 	} {
 		n, err := NewCardNumber(s)
-		assert.EqualError(t, err, "cardwire: a card number has 12 to 19 digits or asterisks", "%q", s)
+		assert.EqualError(t, err, "cardwire: a card number must have 12 to 19 digits or asterisks", "%q", s)
 		assert.Zero(t, n, "%q", s)
 	}
 }
@@ -149,7 +149,7 @@ func TestNewCVV(t *testing.T) {
 	}
 	for _, s := range []string{"", "7", "73", "73519", strings.Repeat("7", 300), "73x", "7 3", "-73", "735\n", "７３５", "73\x00", "•••"} {
 		v, err := NewCVV(s)
-		assert.EqualError(t, err, "cardwire: a CVV has 3 or 4 digits or asterisks", "%q", s)
+		assert.EqualError(t, err, "cardwire: a CVV must have 3 or 4 digits or asterisks", "%q", s)
 		assert.Zero(t, v, "%q", s)
 	}
 }
