@@ -275,7 +275,7 @@ func (j *Journal) taken(ctx context.Context, i cardwire.Intent, holder string) (
 
 // mustNotSend wraps d, so that the client sends nothing whatever its profile says.
 func mustNotSend(d *cardwire.DuplicateIntent) error {
-	return fmt.Errorf("sqljournal: no retry is on record: %w", d)
+	return fmt.Errorf("sqljournal: the retry was not recorded: %w", d)
 }
 
 // retry records that an open or unknown intent is about to be sent again. It counts
@@ -461,7 +461,7 @@ func (j *Journal) tryRelease(ctx context.Context, i cardwire.Intent, holder stri
 UPDATE @intents SET state = 'not_sent', ended_at = @now, send_by = @now, event = 'ended', who = '', note = 'nothing was sent: Begin failed'
 WHERE `+byReference+which+` AND holder = ?4 AND state = 'open' AND @this`, i.Op, i.Reference, i.BodySHA256, holder)
 	if err != nil {
-		return j.failed("taking the reference back", err)
+		return j.failed("releasing the reference", err)
 	}
 	if released > 0 {
 		j.abandoned.remove(holder)

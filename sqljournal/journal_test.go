@@ -188,9 +188,9 @@ func TestTheLifeOfAUniqueIntent(t *testing.T) {
 			steps{{"A begins", "ok"}, {"A ends refused", "ok"}, {"B begins", "ok"}, {"B ends unknown", "ok"}, {"B lists", "ok"},
 				{"answer refused", "ok"}, {"A begins", "ok"}}, "open 3 false"},
 		"unknown is no answer": {steps{{"A begins", "ok"}, {"B lists", "ok"},
-			{"answer unknown", "sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known"}}, "open 1 false"},
+			{"answer unknown", "sqljournal: the outcome must be executed, refused or not sent: leave the intent unresolved until one is known"}}, "open 1 false"},
 		"unknown is no resolution": {steps{{"A begins", "ok"},
-			{"resolve unknown", "sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known"}}, "open 1 false"},
+			{"resolve unknown", "sqljournal: the outcome must be executed, refused or not sent: leave the intent unresolved until one is known"}}, "open 1 false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -233,7 +233,7 @@ func (j *Journal) accept(f findings) error {
 	pinned := j.pinned()
 	switch {
 	case !f.journal && f.intents:
-		return problem("its tables are of version 1: upgrade them by Migrate")
+		return problem("its tables are of version 1: upgrade them with Migrate")
 	case !f.journal:
 		return errMissing
 	case f.version > schemaVersion:
@@ -248,7 +248,7 @@ func (j *Journal) accept(f findings) error {
 	return nil
 }
 
-var errOtherJournal = problem("it is another journal's: check which database and schema this is")
+var errOtherJournal = problem("it belongs to another journal: check which database and schema this is")
 
 func (j *Journal) found(ctx context.Context) (f findings, err error) {
 	err = repeated(ctx, j.busy, func() (err error) {

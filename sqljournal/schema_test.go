@@ -39,9 +39,9 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 		"no history":         {[]string{"DROP TABLE @_history"}, "a table or a trigger is missing", false},
 		"an empty journal":   {[]string{"DELETE FROM @_journal"}, "has no valid row", false},
 		"an older version":   {[]string{"UPDATE @_journal SET version = 1"}, "has no valid row", true},
-		"version 1":          {[]string{"DROP TABLE @_journal"}, "version 1", false},
+		"version 1":          {[]string{"DROP TABLE @_journal"}, "its tables are of version 1: upgrade them with Migrate", false},
 		"a newer version":    {[]string{"UPDATE @_journal SET version = 3"}, "update this program", true},
-		"another journal":    {[]string{"UPDATE @_journal SET identity = 'another'"}, "it is another journal's", false},
+		"another journal":    {[]string{"UPDATE @_journal SET identity = 'another'"}, "it belongs to another journal", false},
 		"no identity at all": {[]string{"UPDATE @_journal SET identity = ''"}, "has no valid row", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestASecondSchemaStopsThePayment(t *testing.T) {
 	execute(t, both, "SET search_path = "+schema)
 	err = moving.Begin(t.Context(), intent("M-1"))
 	require.ErrorIs(t, err, sqljournal.ErrSchema)
-	assert.ErrorContains(t, err, "another journal's")
+	assert.ErrorContains(t, err, "it belongs to another journal")
 	require.ErrorIs(t, moving.End(t.Context(), intent("M-1"), cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}), sqljournal.ErrSchema)
 	_, err = moving.Stats(t.Context())
 	require.ErrorIs(t, err, sqljournal.ErrSchema, "nothing unresolved would be no good news")
@@ -316,7 +316,7 @@ func TestACancellingCannotBeVoided(t *testing.T) {
 	t.Parallel()
 	_, journal := openNew(t, onSQLite(t, ""))
 	for _, op := range []string{"CancelOperation", "RetryOperation"} {
-		require.ErrorContains(t, journal.Void(t.Context(), op, "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "ops", "gone"), "nothing to void")
+		require.ErrorContains(t, journal.Void(t.Context(), op, "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "ops", "gone"), "sqljournal: CancelOperation and RetryOperation may be begun again and cannot be voided")
 	}
 }
 

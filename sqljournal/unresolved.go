@@ -287,7 +287,7 @@ type Resolution struct {
 func (j *Journal) Resolve(ctx context.Context, e Entry, r Resolution) error {
 	state := stateOf(r.Outcome)
 	if state == stateUnknown {
-		return errors.New("sqljournal: an intent is resolved to executed, refused or not sent; leave it until it is known")
+		return errors.New("sqljournal: the outcome must be executed, refused or not sent: leave the intent unresolved until one is known")
 	}
 	id, attempts := parseTry(e.Try)
 	resolved, err := j.change(ctx, times{now: time.Now()}, `
@@ -340,7 +340,7 @@ func (j *Journal) Void(ctx context.Context, op, reference string, by, note strin
 		return errors.New("sqljournal: an intent needs an operation and a reference")
 	}
 	if op == "CancelOperation" || op == "RetryOperation" {
-		return errors.New("sqljournal: canceling and retrying may be begun again, so there is nothing to void")
+		return errors.New("sqljournal: CancelOperation and RetryOperation may be begun again and cannot be voided")
 	}
 	if err := j.pin(ctx); err != nil {
 		return err
