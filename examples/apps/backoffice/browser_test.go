@@ -77,7 +77,7 @@ func TestInABrowser(t *testing.T) {
 		b.Press("page 3")
 		assert.Contains(t, b.Text(), "Page 3 of 3")
 		b.Open("/cards?CardBIN=999999")
-		assert.Contains(t, b.Text(), "No card fits.")
+		assert.Contains(t, b.Text(), "No card matches.")
 	})
 	b.Step("freeze", func(t *testing.T) {
 		b.Open("/cards?Status=0")

@@ -161,7 +161,7 @@ func TestWhatItDoesNotStartWith(t *testing.T) {
 		want       string
 	}{
 		"no user":          {"", good, nil, "BACKOFFICE_USER is not set"},
-		"a password":       {"amelia", testPassword, nil, "BACKOFFICE_PASSWORD_HASH is not a hash"},
+		"a password":       {"amelia", testPassword, nil, "BACKOFFICE_PASSWORD_HASH must be a bcrypt hash of cost 10 or more"},
 		"a cheap hash":     {"amelia", strings.Replace(good, "$10$", "$04$", 1), nil, "cost 10 or more"},
 		"an argument":      {"amelia", good, []string{"now"}, `unexpected argument "now"`},
 		"other machines":   {"amelia", good, []string{"-listen", "0.0.0.0:0", "-migrate"}, "put a proxy that speaks https in front"},

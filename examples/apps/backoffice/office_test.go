@@ -241,8 +241,8 @@ func TestWhatBecameOfATransfer(t *testing.T) {
 		unresolved int
 	}{
 		"accepted":               {nil, 200, "The transfer was accepted Accepted by the service: status wait_process .", 1, 0},
-		"refused":                {fault(cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422, Message: "no <b>money</b>"}), 422, "The transfer was refused The service said no. Nothing happened. The service says: “no <b>money</b>”", 0, 0},
-		"too many requests":      {fault(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}), 503, "The transfer was refused for now The service said no, and nothing happened. Send the same form again later.", 0, 0},
+		"refused":                {fault(cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 422, Message: "no <b>money</b>"}), 422, "The transfer was refused The service refused it. Nothing happened. The service says: “no <b>money</b>”", 0, 0},
+		"too many requests":      {fault(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}), 503, "The transfer was refused for now The service refused it, and nothing happened. Send the same form again later.", 0, 0},
 		"a key that ran out":     {fault(cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 401}), 502, "The API key was not accepted Nothing happened", 0, 0},
 		"executed and dropped":   {fault(*lost), 502, "The transfer is unresolved It may have happened", 1, 1},
 		"dropped":                {fault(cardwiretest.Fault{Kind: cardwiretest.FaultClosed}), 502, "The transfer is unresolved It may have happened", 0, 1},
@@ -315,11 +315,11 @@ func TestTheWordsOfWrites(t *testing.T) {
 		return &cardwire.Error{Op: op, Outcome: o, Err: err}
 	}
 	for want, err := range map[string]error{
-		"The transfer was accepted The service said yes, but the rest of its response could not be read. Do not do it again.": failure("CreateTransfer", cardwire.OutcomeExecuted, cardwire.ErrUnreadable),
-		"The transfer is under way Another call with this number has not ended. Send the same form again in a minute.":        failure("CreateTransfer", cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{InProgress: true}),
-		"This cannot be asked A value has a form that the service never uses. Nothing was sent.":                              failure("CreateTransfer", cardwire.OutcomeNotSent, cardwire.ErrInvalidParams),
-		"The transfer did not succeed Send it again: to send it twice does no harm.":                                          failure("UploadImage", cardwire.OutcomeUnknown, nil),
-		"The transfer is unresolved It may have happened":                                                                     errors.New("of something else"),
+		"The transfer was accepted The service accepted it, but the rest of its response could not be read. Do not do it again.": failure("CreateTransfer", cardwire.OutcomeExecuted, cardwire.ErrUnreadable),
+		"The transfer is in progress Another call with this number has not ended. Send the same form again in a minute.":         failure("CreateTransfer", cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{InProgress: true}),
+		"This request is not valid A value has a form that the service never uses. Nothing was sent.":                            failure("CreateTransfer", cardwire.OutcomeNotSent, cardwire.ErrInvalidParams),
+		"The transfer did not succeed Send it again: sending it twice does no harm.":                                             failure("UploadImage", cardwire.OutcomeUnknown, nil),
+		"The transfer is unresolved It may have happened":                                                                        errors.New("of something else"),
 	} {
 		var b strings.Builder
 		require.NoError(t, pages.ExecuteTemplate(&b, "said", judgeWrite("The transfer", err)))
@@ -607,10 +607,10 @@ func TestResolve(t *testing.T) {
 		"refused":     {"", "", "refused", 200, "Recorded as refused", 0, "The transfer was accepted"},
 		"no outcome":  {"", "", "", 422, "Nothing was recorded Say whether it was executed.", 1, "The transfer is still unresolved"},
 		"unknown":     {"", "", "unknown", 422, "Nothing was recorded", 1, "The transfer is still unresolved"},
-		"no such":     {"order-1", "order-2", "refused", 409, "Nothing was recorded It was resolved meanwhile, or tried again: look again.", 1, "The transfer is still unresolved"},
-		"another op":  {"CreateTransfer", "FreezeCard", "refused", 409, "tried again: look again.", 1, "The transfer is still unresolved"},
-		"another try": {"try=", "try=7", "refused", 409, "tried again: look again.", 1, "The transfer is still unresolved"},
-		"no try":      {"try=", "it=", "refused", 409, "tried again: look again.", 1, "The transfer is still unresolved"},
+		"no such":     {"order-1", "order-2", "refused", 409, "Nothing was recorded It was resolved or sent again in the meantime: reload the page.", 1, "The transfer is still unresolved"},
+		"another op":  {"CreateTransfer", "FreezeCard", "refused", 409, "resolved or sent again in the meantime: reload the page.", 1, "The transfer is still unresolved"},
+		"another try": {"try=", "try=7", "refused", 409, "resolved or sent again in the meantime: reload the page.", 1, "The transfer is still unresolved"},
+		"no try":      {"try=", "it=", "refused", 409, "resolved or sent again in the meantime: reload the page.", 1, "The transfer is still unresolved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -643,7 +643,7 @@ func TestAnOutcomeIsOfTheTryThatItIsAbout(t *testing.T) {
 
 	got := o.post("/unresolved", recorded)
 	assert.Equal(t, 409, got.status)
-	assert.Contains(t, got.page, "Nothing was recorded It was resolved meanwhile, or tried again: look again.")
+	assert.Contains(t, got.page, "Nothing was recorded It was resolved or sent again in the meantime: reload the page.")
 	assert.Contains(t, got.page, "Transfer order-1 100.00 EUR unresolved")
 	assert.Contains(t, o.post("/transfers", order).page, "The transfer is still unresolved")
 	assert.Equal(t, 1, o.fake.Executions("CreateTransfer", "order-1"))
@@ -661,7 +661,7 @@ func TestWhatIsUnderWay(t *testing.T) {
 		require.NoError(t, o.journal.Begin(t.Context(), i))
 	}
 	page := o.get("/unresolved").page
-	assert.Contains(t, page, "1 under way: a call may still be waiting")
+	assert.Contains(t, page, "1 in progress: a call may still be waiting")
 	assert.NotContains(t, page, "Freeze young")
 	assert.Contains(t, page, "Freeze old unresolved")
 	assert.Contains(t, page, "Look at the card")
@@ -851,7 +851,7 @@ func TestCards(t *testing.T) {
 	assert.Equal(t, "limit=***&page=***&status=***", requests[len(requests)-1].Query)
 	assert.Contains(t, o.get("/cards?page=99").page, "There is no page 99: the last one is page 3 .")
 	assert.Contains(t, o.get("/cards?page=99&Status=-1").source, `<a href="?Status=-1&amp;page=1">page 1</a>`)
-	assert.Contains(t, o.get("/cards?CardBIN=999999").page, "No card fits.")
+	assert.Contains(t, o.get("/cards?CardBIN=999999").page, "No card matches.")
 	for _, number := range []string{"-1", "0", "x", "2147483648", "99999999999999999999"} {
 		assert.Contains(t, o.get("/cards?page="+number).page, "30 cards, page 1 of 3", number)
 	}
@@ -968,7 +968,7 @@ func TestImages(t *testing.T) {
 	}
 	assert.Contains(t, o.post("/images", "File=x").page, "Image did not arrive")
 	o.fake.Fail("UploadImage", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
-	assert.Contains(t, upload("File", "front.png", 10).page, "The upload did not succeed Send it again: to send it twice does no harm.")
+	assert.Contains(t, upload("File", "front.png", 10).page, "The upload did not succeed Send it again: sending it twice does no harm.")
 	assert.Len(t, o.fake.Ledger(), 1)
 }
 
@@ -1035,7 +1035,7 @@ func TestAResultThatIsNotRecorded(t *testing.T) {
 	assert.Contains(t, o.log.String(), "the journal did not record a result")
 	got := o.post("/transfers", order)
 	assert.Equal(t, 409, got.status)
-	assert.Contains(t, got.page, "The transfer is under way")
+	assert.Contains(t, got.page, "The transfer is in progress")
 	assert.Equal(t, []string{"order-1"}, orderNo.FindStringSubmatch(got.source)[1:])
 	for _, statement := range []string{"DROP TRIGGER full", "UPDATE cardwire_intents SET send_by = begun_at"} { // once the call may send no more
 		_, err := o.db.ExecContext(t.Context(), statement)
@@ -1104,7 +1104,7 @@ func TestTheClockOfTheJournal(t *testing.T) {
 			}
 			page := o.get("/unresolved").page
 			assert.Contains(t, page, "Freeze old unresolved")
-			assert.Contains(t, page, "1 under way")
+			assert.Contains(t, page, "1 in progress")
 			young, err := o.journal.Lookup(t.Context(), "FreezeCard", "young")
 			require.NoError(t, err)
 			got := o.post("/unresolved", "op=FreezeCard&reference=young&outcome=refused&try="+young.Try)

@@ -312,7 +312,7 @@ func accountFromEnv() (account, error) {
 		return a, errors.New("BACKOFFICE_USER is not set: name who may sign in")
 	}
 	if cost, err := bcrypt.Cost(a.hash); err != nil || cost < bcrypt.DefaultCost {
-		return a, errors.New("BACKOFFICE_PASSWORD_HASH is not a hash by bcrypt, of cost 10 or more")
+		return a, errors.New("BACKOFFICE_PASSWORD_HASH must be a bcrypt hash of cost 10 or more")
 	}
 	return a, nil
 }
