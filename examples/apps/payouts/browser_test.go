@@ -50,7 +50,7 @@ func TestInABrowser(t *testing.T) {
 		b.Open("/?state=unresolved")
 		b.Look("list-unresolved")
 		b.Press(number)
-		assert.Contains(t, b.Text(), "Do you have a transfer with the merchant order number "+number+" over 12.50 EUR, sent between 20")
+		assert.Contains(t, b.Text(), "Do you have a transfer with the merchant order number "+number+" of 12.50 EUR, sent between 20")
 		assert.Contains(t, b.Text(), "Here support would say: it was not executed, and cannot be any more.")
 		assert.Contains(t, b.Text(), "If the service does not know yet, leave it")
 		assert.NotContains(t, b.Text(), "is accepted from", "it is accepted now")
@@ -84,7 +84,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.Text(), "This was not done\n\nthe order is in another state now")
 		b.Look("too-late")
 		b.Press("A-2")
-		assert.Contains(t, b.Text(), "The service took it.")
+		assert.Contains(t, b.Text(), "The service accepted it.")
 	})
 	step("an order that is not there", func(t *testing.T) {
 		assert.Equal(t, 404, b.Open("/orders/A-9"))

@@ -181,7 +181,7 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		_, _ = fmt.Fprintln(out, "Ending: calls in progress come to their end first.")
+		_, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.")
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rescueAfter())
 	defer cancel()

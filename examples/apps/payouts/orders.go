@@ -23,7 +23,7 @@ import (
 const (
 	queued     = "queued"     // waits for a worker, for the first time or again
 	sending    = "sending"    // a worker has it
-	submitted  = "submitted"  // the service took it; whether it arrives is not known yet
+	submitted  = "submitted"  // the service accepted it; whether it arrives is not known yet
 	failed     = "failed"     // not executed, and never will be
 	unresolved = "unresolved" // nobody knows: a person asks the service
 	cancelled  = "cancelled"  // by a person, before anything was executed
@@ -55,7 +55,7 @@ type order struct {
 	Amount        string    `json:"amount"`
 	Currency      string    `json:"currency"`
 	ServiceID     string    `json:"service_id,omitempty"`     // the service's number
-	ServiceStatus string    `json:"service_status,omitempty"` // as the service took it
+	ServiceStatus string    `json:"service_status,omitempty"` // as the service accepted it
 	Note          string    `json:"note,omitempty"`           // why it is in this state
 	Try           string    `json:"try,omitempty"`            // of an unresolved one, for resolve
 	CreatedAt     time.Time `json:"created_at"`

@@ -578,7 +578,9 @@ func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
 	assert.Contains(t, r.Body.String(), "means that it was executed")
 	assert.Equal(t, []string{unresolved, submitted}, []string{s.state("A-1"), s.state("A-2")})
 
-	assert.Equal(t, 422, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":" "}`).StatusCode)
+	blank := s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":" "}`)
+	assert.Equal(t, 422, blank.StatusCode)
+	assert.Contains(t, textOf(t, blank), "by and why are required: the history records who made the change, and why")
 	text := textOf(t, s.resolveTry("A-1", `{"outcome":"executed","service_id":"  ","by":"Ada","why":" ticket 7 "}`))
 	assert.NotContains(t, text, "service_id")
 	assert.Contains(t, text, `"note":"ticket 7"`)

@@ -82,7 +82,7 @@ func TestTheProgram(t *testing.T) {
 			end()
 			line, err = out.ReadString('\n')
 			require.NoError(t, err)
-			assert.Equal(t, "Ending: calls in progress come to their end first.\n", line)
+			assert.Equal(t, "Stopping: waiting for calls in progress.\n", line)
 			require.NoError(t, <-ended)
 			entries, err := os.ReadDir(temp)
 			require.NoError(t, err)

@@ -18,7 +18,7 @@ const (
 	notExecuted = "not_executed" // it does not, and will not
 )
 
-// resolution is what a person found out, and on what grounds.
+// resolution is what a person found out, and why.
 type resolution struct {
 	Try       string // of an unresolved one: what GET returned when the service was asked
 	Outcome   string
@@ -63,7 +63,7 @@ func (r resolution) check() error {
 func checkReason(by, why string) error {
 	switch {
 	case by == "" || why == "":
-		return invalid("by and why are required: the history keeps who decided, and on what grounds")
+		return invalid("by and why are required: the history records who made the change, and why")
 	case !isText(by, why):
 		return errText
 	}
