@@ -221,7 +221,7 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 		seen, err := p.honors(ctx, d, profile)
 		switch {
 		case err != nil:
-			return fmt.Errorf("the examination cannot go on: %w", err)
+			return fmt.Errorf("the check cannot continue: %w", err)
 		case seen == unknown:
 			d.find(p.field, quoted(assumed), unchecked, "there are too few cards, or they are too much alike, to tell")
 			return nil
