@@ -90,8 +90,8 @@ type Error struct {
 	// Code is the code of the envelope; 0: none was readable.
 	Code int
 	// Message is the service's msg, of at most 256 bytes; "": none. The client's key,
-	// unprintable characters, and runs of 12 and more digits, also in groups as on a
-	// card, are masked.
+	// unprintable characters, and runs of 12 and more digits, also in groups of four and
+	// more with anything but letters between them, are masked.
 	Message string
 	// RequestID is the service's identifier of the exchange, from X-Request-Id,
 	// Request-Id or X-Correlation-Id; "": none.

@@ -98,7 +98,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	case e.success && body.Err() == nil && e.code == codeSuccess:
 		return k.judgeSuccess(ctx, e, body)
 	}
-	return k.judgeFailure(e, body, r.Body)
+	return k.judgeFailure(e, body, r)
 }
 
 // judgeSuccess judges a response with a status from 200 to 299 and the code 200.
@@ -142,10 +142,10 @@ func verdict(err error) Outcome {
 
 // judgeFailure judges every other response. It is a refusal only if both the HTTP status
 // and the envelope say so, and nothing in it contradicts that.
-func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
+func (k *call) judgeFailure(e *envelope, body *wire.Codec, r *transport.Response) *Error {
 	p := &k.client.profile
 	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && wire.IsBare(raw) && !k.op.isNamedIn(raw):
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, r.Status) && isBare(r) && !k.op.isNamedIn(r.Body):
 		return k.fail(OutcomeRefused, unreadable(body.Err()))
 	case body.Err() != nil && e.success:
 		return k.fail(OutcomeUnknown, unreadable(body.Err()))
@@ -159,6 +159,12 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, raw []byte) *Error {
 		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery
 	}
 	return k.fail(OutcomeRefused, nil)
+}
+
+// isBare reports whether a response has no envelope, and not one that is compressed, which
+// was not asked for, or cut off.
+func isBare(r *transport.Response) bool {
+	return wire.IsBare(r.Body, !r.MayBeCut) && len(r.Header["Content-Encoding"]) == 0
 }
 
 // isNamedIn reports whether a body that is no envelope contains the reference.

@@ -219,6 +219,17 @@ func statusResponses() []responseCase {
 			})
 		}
 	}
+	limited := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown RateLimited", HTTPStatus: 429}
+	bare := limited
+	bare.Outcome, bare.Is = cardwire.OutcomeRefused, "Refused RateLimited Unreadable"
+	const open = "HTTP/1.1 429 Slow\r\nConnection: close\r\n\r\n" // its body ends with the connection
+	cases = append(cases,
+		responseCase{name: "429 that may be cut before its body", raw: open, want: limited},
+		responseCase{name: "429 that may be cut before the envelope", raw: open + " \n", want: limited},
+		responseCase{name: "429 with a page that may be cut", raw: open + "<h1>Slow", want: bare},
+		responseCase{name: "429 with a chunked body that is empty", raw: "HTTP/1.1 429 Slow\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", want: bare},
+		responseCase{name: "429 with bytes said to be gzip", status: "429 Slow", header: "Content-Encoding: gzip\r\n", body: "\x1f\x8b\x08\x00", want: limited},
+	)
 	cases = append(cases, responseCase{
 		name: "429 that says when to come again", status: "429 Too Many Requests", header: "Retry-After: 40\r\n",
 		body: `{"code":429,"msg":"slow down","data":null}`,
@@ -294,7 +305,10 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 			`{"merchant_order_no":"M-10","api_order_no":"A-1","status":"wait_process"}`:   unknown,
 			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_proce"}`: unknown,
 		},
-		"FreezeCard": {`{}`: unknown, `[]`: unknown, `""`: unknown, `" \t"`: unknown, `null`: unknown, `true`: unknown, `1.5`: unknown},
+		"FreezeCard": {
+			`{}`: unknown, `[]`: unknown, `""`: unknown, `" \t"`: unknown, `null`: unknown, `true`: unknown, `1.5`: unknown,
+			`"failed"`: unknown, `"Card not found"`: unknown, `"null"`: unknown, `0`: unknown, `"00000000-0000-0000-0000-000000000000"`: unknown,
+		},
 		"CancelOperation": {
 			`{}`: unknown, `[]`: unknown, `"yes"`: unknown, `""`: unknown, `2`: unknown, `null`: unknown,
 			`false`: unknown, `0`: unknown, `"0"`: unknown,

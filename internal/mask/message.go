@@ -45,25 +45,29 @@ func Message(msg, key string) string {
 }
 
 // The least number of digits in a card number, and in each of its groups but the last
-// if it is written in groups.
+// if it is written in groups, with at most so many bytes between them.
 const (
 	minCardDigits  = 12
 	minGroupDigits = 4
+	maxGap         = 5 // as of a dash in UTF-8 between spaces
 )
 
-// maskDigits masks digits that may be a card number: in a row, or separated by single
-// spaces and hyphens as on a card.
+// maskDigits masks digits that may be a card number: in a row, or in groups with
+// anything but letters between them.
 func maskDigits(s string) string {
 	b := []byte(s)
-	start, digits, group := 0, 0, 0
+	start, digits, group, gap := 0, 0, 0, 0
 	for i := range len(b) + 1 {
 		switch {
 		case digitAt(b, i):
+			if gap > 0 {
+				group, gap = 0, 0
+			}
 			digits++
 			group++
 			continue
-		case group >= minGroupDigits && digitAt(b, i+1) && (b[i] == ' ' || b[i] == '-'):
-			group = 0
+		case group >= minGroupDigits && gap < maxGap && i < len(b) && !letterAt(b, i):
+			gap++
 			continue
 		case digits >= minCardDigits:
 			for j := start; j < i; j++ {
@@ -72,12 +76,14 @@ func maskDigits(s string) string {
 				}
 			}
 		}
-		start, digits, group = i+1, 0, 0
+		start, digits, group, gap = i+1, 0, 0, 0
 	}
 	return string(b)
 }
 
 func digitAt(b []byte, i int) bool { return i < len(b) && b[i] >= '0' && b[i] <= '9' }
+
+func letterAt(b []byte, i int) bool { return b[i]|0x20 >= 'a' && b[i]|0x20 <= 'z' }
 
 // Header returns a copy of a header that is safe for logs: some services echo the key,
 // or put what they log into a header.

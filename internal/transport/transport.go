@@ -196,6 +196,8 @@ type Response struct {
 	// Redirected reports that the response is a redirect, or belongs to another
 	// request than the one sent.
 	Redirected bool
+	// MayBeCut reports that nothing but the end of the connection ended the body.
+	MayBeCut bool
 	// RetryAfter is how long the last response asks to wait, at most ten years; 0: it
 	// does not.
 	RetryAfter time.Duration

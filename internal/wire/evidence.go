@@ -7,13 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// IsBare reports whether a body cannot be a damaged JSON object: it is empty, or begins
-// with anything but "{" after byte order marks and white space.
-func IsBare(body []byte) bool {
+// IsBare reports whether a body cannot be a damaged JSON object: it is empty, and whole, or
+// begins with anything but "{" after byte order marks and white space.
+func IsBare(body []byte, whole bool) bool {
 	body = bytes.TrimLeftFunc(body, func(r rune) bool {
 		return r == '\ufeff' || r == utf8.RuneError || r == 0 || unicode.IsSpace(r)
 	})
-	return len(body) == 0 || body[0] != '{'
+	if len(body) == 0 {
+		return whole
+	}
+	return body[0] != '{'
 }
 
 // Mentions moves to the value at m, and reports whether a name, a string or a number in it

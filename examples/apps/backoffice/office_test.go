@@ -870,7 +870,7 @@ func TestCards(t *testing.T) {
 	o.fake.Fail("ListCards", cardwiretest.Fault{Status: 401}, 1)
 	assert.Contains(t, o.get("/cards").page, "The API key was not accepted")
 	assert.Equal(t, 404, o.get("/cards/nobody").status)
-	assert.Equal(t, 400, o.get("/cards/..%2Fbins").status)
+	assert.Equal(t, 404, o.get("/cards/..%2Fbins").status)
 }
 
 // allNames is a profile that has a name for every parameter.
