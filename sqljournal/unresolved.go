@@ -53,7 +53,9 @@ type Entry struct {
 	// EndedAt is when a result was last recorded; zero: none since BegunAt.
 	EndedAt time.Time
 	// Try identifies this try of the intent, for [Journal.Resolve]. It may be stored and
-	// passed on; its format may change.
+	// passed on; its format may change. After a restore, or a failover that lost tries, a
+	// new try may have the Try of a forgotten one: discard what was read before, and read
+	// the entries again.
 	Try string
 }
 
