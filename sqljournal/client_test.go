@@ -2,6 +2,7 @@ package sqljournal_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -156,5 +157,48 @@ func TestAnOrderThatTheDatabaseForgotIsNotSentAgain(t *testing.T) {
 		after, _ := clientAfterRestart(t, at, server)
 		assert.Equal(t, "taken-executed", sent(t, after, "M-1"))
 		assert.Equal(t, 1, server.Executions("CreateTransfer", "M-1"))
+	})
+}
+
+// A reference is either refused by Void or never sent again: one that no call can have,
+// as with a space that was pasted, would leave the real one free.
+func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		journal, database := during(t, at, nil)
+		server := cardwiretest.NewServer(t)
+		client := server.Client(cardwire.WithJournal(journal))
+
+		database.before = func() { assert.Fail(t, "the database was asked") }
+		for what, reference := range map[string]string{
+			"":                       "",
+			"white space":            canaryReference + " ",
+			"\t":                     "\t" + canaryReference,
+			"\n":                     canaryReference + "\n",
+			"no-break space":         canaryReference + "\u00a0",
+			"an invisible character": canaryReference + "\u200b",
+			"a control character":    canaryReference + "\x00" + canaryReference,
+			"UTF-8":                  canaryReference + "\xff",
+			"128 bytes":              strings.Repeat(canaryReference, 10),
+		} {
+			_, err := client.CreateTransfer(t.Context(), order(reference))
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams, what)
+			err = journal.Void(t.Context(), transfer, reference, "Ada", "cancelled")
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams, what)
+			assert.NotContains(t, err.Error(), canaryReference, what)
+			require.ErrorIs(t, journal.Void(t.Context(), reference, "M-1", "Ada", "cancelled"), cardwire.ErrInvalidParams, what)
+		}
+		assert.EqualError(t, journal.Void(t.Context(), transfer, "M-1 ", "", ""), "cardwire: invalid parameters: reference begins or ends with white space")
+		assert.EqualError(t, journal.Void(t.Context(), "", "M-1", "", ""), "cardwire: invalid parameters: op is empty")
+		assert.Zero(t, database.asked.Load())
+		assert.Empty(t, rowsOf(t, db, at.Table))
+
+		database.before = nil
+		for _, reference := range []string{"M-1", "M 1/a", strings.Repeat("M", 128)} {
+			require.NoError(t, journal.Void(t.Context(), transfer, reference, "Ada", "cancelled"))
+			assert.Equal(t, "taken-not sent", sent(t, client, reference))
+		}
+		assert.Empty(t, server.Requests())
 	})
 }

@@ -1,8 +1,10 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
 )
 
 // Entry is what is known of an intent. All times are in UTC, by the clock of the
@@ -50,7 +53,9 @@ type Entry struct {
 	// EndedAt is when a result was last recorded; zero: none since BegunAt.
 	EndedAt time.Time
 	// Try identifies this try of the intent, for [Journal.Resolve]. It may be stored and
-	// passed on; its format may change.
+	// passed on; its format may change. After a restore, or a failover that lost tries, a
+	// new try may have the Try of a forgotten one: discard what was read before, and read
+	// the entries again.
 	Try string
 }
 
@@ -335,9 +340,15 @@ func (j *Journal) unresolvable(ctx context.Context, e Entry, id int64) error {
 // If the reference is open, unknown or executed, Void changes nothing and returns its
 // *cardwire.DuplicateIntent. Canceling and retrying a card operation may be begun again,
 // so they cannot be voided.
+//
+// If the client would refuse op or reference, for example because it is empty, or begins
+// or ends with white space, Void changes nothing and returns a cardwire.ErrInvalidParams.
+// Void cannot detect any other mistake, which leaves the intended reference free. Both
+// must be exactly those of cardwire.Intent: "CreateTransfer", and a client transaction
+// ID in lower case.
 func (j *Journal) Void(ctx context.Context, op, reference string, by, note string) error {
-	if op == "" || reference == "" {
-		return errors.New("sqljournal: an intent needs an operation and a reference")
+	if err := cmp.Or(check.Given("op", op), check.Given("reference", reference)); err != nil {
+		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
 	if op == "CancelOperation" || op == "RetryOperation" {
 		return errors.New("sqljournal: CancelOperation and RetryOperation may be begun again and cannot be voided")

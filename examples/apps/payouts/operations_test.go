@@ -187,6 +187,11 @@ func TestRecordPaid(t *testing.T) {
 		_, journal := siteInFile(t).open(t)
 		require.ErrorIs(t, recordPaid(t.Context(), journal, "M-1", "T-1", "Ada", ""), sqljournal.ErrSchema)
 	})
+	t.Run("a space was pasted", func(t *testing.T) {
+		t.Parallel()
+		_, journal := siteInFile(t).openPinned(t)
+		require.ErrorIs(t, recordPaid(t.Context(), journal, "M-1 ", "T-1", "Ada", ""), cardwire.ErrInvalidParams)
+	})
 }
 
 func ended(outcome cardwire.Outcome) func(*testing.T, *sqljournal.Journal, cardwire.Intent) error {
@@ -247,6 +252,42 @@ func TestTheProcedureAfterALossyFailover(t *testing.T) {
 // A backup that is restored is the same journal, which has forgotten what came after it.
 func TestARestoreForgets(t *testing.T) {
 	t.Parallel()
+	journal, restore := backedUp(t)
+	service := cardwiretest.New()
+	require.NoError(t, payBy(t, clientOf(t, service, cardwire.WithJournal(journal)), "M-1"))
+
+	restored := restore()
+	require.NoError(t, restored.Verify(t.Context()), "the identity cannot tell")
+	require.NoError(t, restored.Look(t.Context(), "CreateTransfer", "M-1"), "it would be sent again")
+	require.NoError(t, recordPaid(t.Context(), restored, "M-1", "T-1", "Grace", "in the service's records"))
+	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(restored)), "M-1"), cardwire.ErrExecuted)
+	assert.Equal(t, 1, service.Executions("CreateTransfer", "M-1"))
+}
+
+// A restore forgets tries as well, and numbers the next ones as it did those.
+func TestAnEntryFromBeforeARestoreResolvesALaterTry(t *testing.T) {
+	t.Parallel()
+	journal, restore := backedUp(t)
+	i := cardwire.Intent{Op: "CreateTransfer", Reference: "M-1", BodySHA256: "00", Time: time.Now().Add(-time.Hour), Unique: true}
+	require.NoError(t, ended(cardwire.OutcomeUnknown)(t, journal, i))
+	stale, err := journal.Lookup(t.Context(), i.Op, i.Reference)
+	require.NoError(t, err)
+
+	restored := restore()
+	require.ErrorIs(t, restored.Resolve(t.Context(), stale, sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}), sqljournal.ErrNoIntent)
+	i.Time = time.Now()
+	require.NoError(t, ended(cardwire.OutcomeUnknown)(t, restored, i))
+	later, err := restored.Lookup(t.Context(), i.Op, i.Reference)
+	require.NoError(t, err)
+	assert.Equal(t, stale.Try, later.Try)
+	assert.True(t, later.BegunAt.After(stale.BegunAt))
+	require.NoError(t, restored.Resolve(t.Context(), stale, sqljournal.Resolution{Outcome: cardwire.OutcomeNotSent}))
+	require.NoError(t, restored.Begin(t.Context(), i), "the later try is taken for not sent")
+}
+
+// backedUp returns a journal of which there is a backup, and what restores the backup.
+func backedUp(t *testing.T) (journal *sqljournal.Journal, restore func() *sqljournal.Journal) {
+	t.Helper()
 	s := siteInFile(t)
 	file := strings.TrimPrefix(s.source, "file:")
 	db, journal := s.openPinned(t)
@@ -254,17 +295,12 @@ func TestARestoreForgets(t *testing.T) {
 	require.NoError(t, err)
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	command(t, db, strings.ReplaceAll(operations(t, "VACUUM INTO"), "/backup/journal.db", backup))
-	service := cardwiretest.New()
-	require.NoError(t, payBy(t, clientOf(t, service, cardwire.WithJournal(journal)), "M-1"))
-	require.NoError(t, db.Close())
-
-	require.NoError(t, os.Rename(backup, file))
-	_, restored := s.open(t, sqljournal.WithIdentity(identity))
-	require.NoError(t, restored.Verify(t.Context()), "the identity cannot tell")
-	require.NoError(t, restored.Look(t.Context(), "CreateTransfer", "M-1"), "it would be sent again")
-	require.NoError(t, recordPaid(t.Context(), restored, "M-1", "T-1", "Grace", "in the service's records"))
-	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(restored)), "M-1"), cardwire.ErrExecuted)
-	assert.Equal(t, 1, service.Executions("CreateTransfer", "M-1"))
+	return journal, func() *sqljournal.Journal {
+		require.NoError(t, db.Close())
+		require.NoError(t, os.Rename(backup, file))
+		_, restored := s.open(t, sqljournal.WithIdentity(identity))
+		return restored
+	}
 }
 
 // What the page grants is enough for a program, and for no more.
