@@ -898,6 +898,76 @@ func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
 	})
 }
 
+// A restored backup of the journal has no intent of an order, and would grant it again.
+func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		numbers := []string{"A-1", "A-2", "A-3"}
+		for _, number := range numbers {
+			s.lost(number, number != "A-3")
+		}
+		s.exec(`DELETE FROM cardwire_intents_history`)
+		s.exec(`DELETE FROM cardwire_intents`)
+		var err error
+		s.client, err = s.connect() // as after a restart: it knows what the journal knows
+		require.NoError(t, err)
+		require.NoError(t, s.repair(t.Context()))
+		for _, number := range numbers {
+			assert.Equal(t, longPause, s.work(number), "a day later")
+			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=`+number+` journal=missing`)
+			r := s.call("GET", "/payouts/"+number, "")
+			assert.Equal(t, 200, r.StatusCode)
+			text := textOf(t, r)
+			assert.Contains(t, text, `"state":"unresolved"`)
+			assert.NotContains(t, text, `"try"`)
+			page := textOf(t, s.call("GET", "/orders/"+number, ""))
+			assert.Contains(t, page, "The journal has no record of this order")
+			assert.NotContains(t, page, "0001-01-01")
+			for _, outcome := range []string{executed, notExecuted} {
+				r = s.call("POST", "/payouts/"+number+"/resolve", `{"try":"1-1","outcome":"`+outcome+`","by":"Ada","why":"ticket 7"}`)
+				assert.Equal(t, 409, r.StatusCode)
+				assert.Contains(t, textOf(t, r), "the journal has no record of this order: see docs/operations.md")
+			}
+		}
+		assert.Len(t, s.fake.Ledger(), 2)
+
+		// The procedure of docs/operations.md. Then a person or the repair ends the order.
+		for _, number := range numbers[:2] {
+			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "in the service's records"))
+		}
+		require.NoError(t, s.journal.Void(t.Context(), operation, "A-3", "Ada", "not in the service's records"))
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		require.NoError(t, s.repair(t.Context()))
+		assert.Equal(t, []string{"available", "available", "available"}, s.jobs())
+		for number, want := range map[string][]string{"A-1": {submitted, "T-A-1"}, "A-2": {submitted, "T-A-2"}, "A-3": {failed, ""}} {
+			assert.Zero(t, s.work(number))
+			o, err := s.find(t.Context(), number)
+			require.NoError(t, err)
+			assert.Equal(t, want, []string{o.State, o.ServiceID}, number)
+		}
+		assert.Len(t, s.fake.Ledger(), 2)
+	})
+}
+
+// A backup may know an earlier try, which was not sent, and not the one whose response
+// was lost.
+func TestAnOrderOfWhichTheJournalForgotATryIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", true)
+		s.exec(`UPDATE cardwire_intents SET state = 'not_sent', ended_at = begun_at`)
+		assert.Equal(t, longPause, s.work("A-1"), "a day later")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
+	})
+}
+
 // River itself runs the repair.
 func TestTheRepairIsPeriodic(t *testing.T) {
 	t.Parallel()
