@@ -335,6 +335,13 @@ func TestAWorkerWaitsForAnother(t *testing.T) {
 		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
 		assert.Positive(t, s.work("A-1"))
 		assert.Equal(t, sending, s.state("A-1"))
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		var snooze *rivertype.JobSnoozeError
+		require.ErrorAs(t, (&submitter{service: s.service}).follow(t.Context(), o, nil, &cardwire.Error{
+			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 9 * longPause,
+		}), &snooze)
+		assert.Equal(t, mostPause, snooze.Duration, "a clock may be wrong")
 	})
 }
 
@@ -402,6 +409,22 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
 		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
 		assert.Empty(t, s.fake.Ledger())
+	})
+}
+
+// However long the service asks to wait, the order is looked at when its day is over.
+func TestNoPauseOutlastsTheOrdersDay(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "99999999999"}, 2)
+		snooze := s.work("A-1")
+		assert.Equal(t, queued, s.state("A-1"))
+		assert.LessOrEqual(t, snooze, s.giveUpAfter+leastPause)
+		s.exec(`UPDATE payouts SET queued_at = $1`, time.Now().UTC().Add(-s.giveUpAfter-leastPause)) // it has slept
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, failed, s.state("A-1"))
 	})
 }
 
@@ -852,9 +875,10 @@ func TestRepairWakesOrders(t *testing.T) {
 		}, []string{"scheduled"}, submitted},
 		"nor those that the service told to wait": {func(s *shop) {
 			s.order("A-1")
-			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "86400"}, 1)
+			s.giveUpAfter = giveUpAfter
+			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "80000"}, 1)
 			snooze := s.work("A-1")
-			assert.Equal(s.t, 24*time.Hour, snooze)
+			assert.Equal(s.t, 80000*time.Second, snooze)
 			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(snooze))
 		}, []string{"scheduled"}, submitted},
 		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"scheduled"}, unresolved},

@@ -96,13 +96,14 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 	case cardwire.StepFail:
 		c.to = failed
 	case cardwire.StepWait:
-		return river.JobSnooze(max(e.RetryAfter, leastPause))
+		return river.JobSnooze(min(max(e.RetryAfter, leastPause), mostPause))
 	case cardwire.StepRetry:
 		waited := time.Since(o.queuedAt)
 		if waited > w.giveUpAfter {
 			return w.giveUp(ctx, c)
 		}
-		c.to, snooze = queued, max(e.RetryAfter, min(max(waited/4, leastPause), mostPause))
+		pause := max(e.RetryAfter, min(max(waited/4, leastPause), mostPause))
+		c.to, snooze = queued, min(pause, w.giveUpAfter-waited+leastPause) // it is looked at when its day is over
 		if errors.Is(err, cardwire.ErrSetup) || errors.Is(err, cardwire.ErrUnauthorized) {
 			c.level = slog.LevelError // a person has to do something before it goes on
 		}
