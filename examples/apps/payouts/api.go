@@ -93,12 +93,12 @@ func (s *service) routes(password string) http.Handler {
 		"GET /readyz":                   result(s.getReadiness),
 		"GET /{$}":                      s.paged(s.listPage),
 		"GET /orders/{order}":           s.paged(s.orderPage),
-		"POST /orders/{order}/resolve":  s.paged(form(s.resolveForm)),
-		"POST /orders/{order}/cancel":   s.paged(form(s.cancelForm)),
+		"POST /orders/{order}/resolve":  s.paged(form(s.resolveForm, "try", "outcome", "service_id", "by", "why")),
+		"POST /orders/{order}/cancel":   s.paged(form(s.cancelForm, "by", "why")),
 		"/":                             s.paged(result(getNothing)),
 	}
 	if s.fake != nil {
-		handlers["POST /sample"] = s.paged(form(s.sample))
+		handlers["POST /sample"] = s.paged(form(s.sample, "fault"))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))

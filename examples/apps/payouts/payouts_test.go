@@ -1169,11 +1169,23 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", true)
+		s.order("A-2")
 		o, err := s.findTry(t.Context(), "A-1")
 		require.NoError(t, err)
 		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
 			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=not_executed%2Bsend_again&by=Ada&why=a+call&service_id="+id)
 			assert.Equal(t, 400, w.Code)
+			assert.Contains(t, w.Body.String(), "the form cannot be read")
+		}
+		for path, form := range map[string]string{
+			"/orders/A-1/resolve":   "&outcome=not_executed%2Bsend_again&service_id=&service_id=TX1",
+			"/orders/A-1/resolve?":  "&outcome=not_executed%2Bsend_again&outcome=executed",
+			"/orders/A-1/resolve?a": "&outcome=not_executed%2Bsend_again&serviceid=TX1",
+			"/orders/A-2/cancel":    "", // it has no try
+			"/sample":               "&fault=0",
+		} {
+			w := s.post(path, "try="+o.Try+"&by=Ada&why=a+call"+form)
+			assert.Equal(t, 400, w.Code, path)
 			assert.Contains(t, w.Body.String(), "the form cannot be read")
 		}
 		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve", strings.NewReader(
@@ -1183,7 +1195,7 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		s.routes("").ServeHTTP(w, multipart)
 		assert.Equal(t, 422, w.Code)
 		assert.Contains(t, w.Body.String(), "the outcome must be")
-		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
 		assert.Len(t, s.fake.Ledger(), 1)
 	})
 }
