@@ -741,6 +741,7 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 		for number, found := range map[string]sqljournal.Resolution{
 			"A-1": {Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 7"},
 			"A-2": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-2", By: "Ada", Note: "ticket 7"},
+			"A-3": {Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "ticket 7"},
 		} {
 			s.lost(number, found.Outcome == cardwire.OutcomeExecuted)
 			e, err := s.journal.Lookup(t.Context(), operation, number)
@@ -757,6 +758,13 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 		o, err := s.find(t.Context(), "A-2")
 		require.NoError(t, err)
 		assert.Equal(t, []string{submitted, "T-2"}, []string{o.State, o.ServiceID})
+
+		r := s.resolveTry("A-3", `{"outcome":"executed","service_id":"T-3","by":"Ada","why":"ticket 7"}`)
+		assert.Equal(t, 409, r.StatusCode, "the journal would not get the number")
+		assert.Contains(t, textOf(t, r), "leave it out")
+		assert.Equal(t, unresolved, s.state("A-3"))
+		assert.Equal(t, 200, s.resolveTry("A-3", executed).StatusCode)
+		assert.Equal(t, 200, s.resolveTry("A-3", `{"outcome":"paid","service_id":"T-3","by":"Ada","why":"statement"}`).StatusCode)
 	})
 }
 
