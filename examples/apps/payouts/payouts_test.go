@@ -525,6 +525,13 @@ func TestCancel(t *testing.T) {
 		assert.Equal(t, failed, s.state("A-4"))
 		assert.Equal(t, 200, s.call("POST", "/payouts/A-5/cancel", who).StatusCode)
 		assert.Equal(t, cancelled, s.state("A-5"))
+		// The number is closed for another program too.
+		i := cardwire.Intent{Op: operation, Reference: "A-6", BodySHA256: "00", Time: time.Now(), SendBy: time.Now(), Unique: true}
+		require.NoError(t, s.journal.Begin(t.Context(), i))
+		require.NoError(t, s.journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}))
+		s.order("A-6")
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-6/cancel", who).StatusCode)
+		require.ErrorIs(t, s.journal.Begin(t.Context(), i), cardwire.ErrDuplicateIntent)
 		assert.Len(t, s.fake.Ledger(), 1)
 		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
 	})
@@ -1225,8 +1232,8 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 		status int
 	}{
 		"not UTF-8":              {"{\"order\":\"A-\xff\",\"transfer\":{" + fields + "}}", 400},
-		"not UTF-8, in a field":  {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"receiverAddress\":\"\xff\"}}", 400},
-		"half a character":       {`{"order":"A-1","transfer":{` + fields + `,"receiverAddress":"\ud800"}}`, 422},
+		"not UTF-8, in a field":  {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"senderAddress\":\"\xff\"}}", 400},
+		"half a character":       {`{"order":"A-1","transfer":{` + fields + `,"senderAddress":"\ud800"}}`, 422},
 		"half of the number":     {`{"order":"A-\ud800","transfer":{` + fields + `}}`, 422},
 		"order twice":            {`{"order":"A-1","order":"A-2","transfer":{` + fields + `}}`, 400},
 		"transfer twice":         {`{"order":"A-1","transfer":{},"transfer":{` + fields + `}}`, 400},
@@ -1286,6 +1293,8 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 		}
 		check(422, "POST", "/payouts", `{"order":"A-\u0000","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50"}}`)
 		check(422, "POST", "/payouts", `{"order":"A-3","transfer":{"payoutCurrency":"E\u0000","transferAmount":"12.50"}}`)
+		kept := s.call("POST", "/payouts", `{"order":"A-4","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50","senderAddress":"a\u0000"}}`)
+		assert.Equal(t, 202, kept.StatusCode, "JSON has an escape for it")
 		for _, who := range []string{`"by":"A\u0000","why":"ticket 7"`, `"by":"Ada","why":"\u0000"`} {
 			check(422, "POST", "/payouts/A-2/cancel", `{`+who+`}`)
 			check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed",`+who+`}`)
