@@ -48,7 +48,9 @@ func problemOf(err error) *problem {
 	switch {
 	case ok:
 		return p
-	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent), errors.Is(err, cardwire.ErrDuplicateIntent):
+	case errors.Is(err, sqljournal.ErrNoIntent):
+		return newProblem(http.StatusConflict, `the journal has no record of this order: see docs/operations.md, "Backups, and what a restore forgets"`)
+	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, cardwire.ErrDuplicateIntent):
 		return newProblem(http.StatusConflict, "%v", err)
 	case errors.Is(err, cardwire.ErrInvalidParams):
 		return newProblem(http.StatusUnprocessableEntity, "%v", err)
@@ -91,12 +93,12 @@ func (s *service) routes(password string) http.Handler {
 		"GET /readyz":                   result(s.getReadiness),
 		"GET /{$}":                      s.paged(s.listPage),
 		"GET /orders/{order}":           s.paged(s.orderPage),
-		"POST /orders/{order}/resolve":  s.paged(form(s.resolveForm)),
-		"POST /orders/{order}/cancel":   s.paged(form(s.cancelForm)),
+		"POST /orders/{order}/resolve":  s.paged(form(s.resolveForm, "try", "outcome", "service_id", "by", "why")),
+		"POST /orders/{order}/cancel":   s.paged(form(s.cancelForm, "by", "why")),
 		"/":                             s.paged(result(getNothing)),
 	}
 	if s.fake != nil {
-		handlers["POST /sample"] = s.paged(form(s.sample))
+		handlers["POST /sample"] = s.paged(form(s.sample, "fault"))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))

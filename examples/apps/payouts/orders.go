@@ -115,12 +115,16 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 	return read(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number), errNoOrder)
 }
 
-// findTry returns an order and, if it is unresolved, which try is to be asked about.
+// findTry returns an order and, if it is unresolved, which try is to be asked about: none
+// if the journal has forgotten the order.
 func (s *service) findTry(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
 	if err == nil && o.State == unresolved {
 		o.Entry, err = s.journal.Lookup(ctx, operation, number)
 		o.Try = o.Entry.Try
+	}
+	if errors.Is(err, sqljournal.ErrNoIntent) {
+		err = nil
 	}
 	return o, err
 }

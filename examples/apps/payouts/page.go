@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -120,11 +121,15 @@ func (s *service) paged(do handler) handler {
 }
 
 // form does what a form asks for, and shows the order at an address of its own: to load
-// that once more does nothing. A form of which a part cannot be read is refused: what is
-// missing may be a number of the service, without which an order is paid twice.
-func form(do func(*http.Request) (order, error)) handler {
+// that once more does nothing. A form with a field that is unknown, comes twice or cannot be
+// read is refused: it may be the service's number, without which an order is paid twice.
+func form(do func(*http.Request) (order, error), fields ...string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := r.ParseForm(); err != nil {
+		readable := r.ParseForm() == nil
+		for field, values := range r.PostForm {
+			readable = readable && len(values) == 1 && slices.Contains(fields, field)
+		}
+		if !readable {
 			return newProblem(http.StatusBadRequest, "the form cannot be read")
 		}
 		o, err := do(r)

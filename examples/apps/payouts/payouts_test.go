@@ -335,6 +335,13 @@ func TestAWorkerWaitsForAnother(t *testing.T) {
 		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
 		assert.Positive(t, s.work("A-1"))
 		assert.Equal(t, sending, s.state("A-1"))
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		var snooze *rivertype.JobSnoozeError
+		require.ErrorAs(t, (&submitter{service: s.service}).follow(t.Context(), o, nil, &cardwire.Error{
+			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 9 * longPause,
+		}), &snooze)
+		assert.Equal(t, mostPause, snooze.Duration, "a clock may be wrong")
 	})
 }
 
@@ -402,6 +409,22 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
 		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
 		assert.Empty(t, s.fake.Ledger())
+	})
+}
+
+// However long the service asks to wait, the order is looked at when its day is over.
+func TestNoPauseOutlastsTheOrdersDay(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.order("A-1")
+		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "99999999999"}, 2)
+		snooze := s.work("A-1")
+		assert.Equal(t, queued, s.state("A-1"))
+		assert.LessOrEqual(t, snooze, s.giveUpAfter+leastPause)
+		s.exec(`UPDATE payouts SET queued_at = $1`, time.Now().UTC().Add(-s.giveUpAfter-leastPause)) // it has slept
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, failed, s.state("A-1"))
 	})
 }
 
@@ -502,6 +525,13 @@ func TestCancel(t *testing.T) {
 		assert.Equal(t, failed, s.state("A-4"))
 		assert.Equal(t, 200, s.call("POST", "/payouts/A-5/cancel", who).StatusCode)
 		assert.Equal(t, cancelled, s.state("A-5"))
+		// The number is closed for another program too.
+		i := cardwire.Intent{Op: operation, Reference: "A-6", BodySHA256: "00", Time: time.Now(), SendBy: time.Now(), Unique: true}
+		require.NoError(t, s.journal.Begin(t.Context(), i))
+		require.NoError(t, s.journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}))
+		s.order("A-6")
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-6/cancel", who).StatusCode)
+		require.ErrorIs(t, s.journal.Begin(t.Context(), i), cardwire.ErrDuplicateIntent)
 		assert.Len(t, s.fake.Ledger(), 1)
 		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
 	})
@@ -720,6 +750,7 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 		for number, found := range map[string]sqljournal.Resolution{
 			"A-1": {Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 7"},
 			"A-2": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-2", By: "Ada", Note: "ticket 7"},
+			"A-3": {Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "ticket 7"},
 		} {
 			s.lost(number, found.Outcome == cardwire.OutcomeExecuted)
 			e, err := s.journal.Lookup(t.Context(), operation, number)
@@ -736,6 +767,13 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 		o, err := s.find(t.Context(), "A-2")
 		require.NoError(t, err)
 		assert.Equal(t, []string{submitted, "T-2"}, []string{o.State, o.ServiceID})
+
+		r := s.resolveTry("A-3", `{"outcome":"executed","service_id":"T-3","by":"Ada","why":"ticket 7"}`)
+		assert.Equal(t, 409, r.StatusCode, "the journal would not get the number")
+		assert.Contains(t, textOf(t, r), "leave it out")
+		assert.Equal(t, unresolved, s.state("A-3"))
+		assert.Equal(t, 200, s.resolveTry("A-3", executed).StatusCode)
+		assert.Equal(t, 200, s.resolveTry("A-3", `{"outcome":"paid","service_id":"T-3","by":"Ada","why":"statement"}`).StatusCode)
 	})
 }
 
@@ -854,9 +892,10 @@ func TestRepairWakesOrders(t *testing.T) {
 		}, []string{"scheduled"}, submitted},
 		"nor those that the service told to wait": {func(s *shop) {
 			s.order("A-1")
-			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "86400"}, 1)
+			s.giveUpAfter = giveUpAfter
+			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "80000"}, 1)
 			snooze := s.work("A-1")
-			assert.Equal(s.t, 24*time.Hour, snooze)
+			assert.Equal(s.t, 80000*time.Second, snooze)
 			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(snooze))
 		}, []string{"scheduled"}, submitted},
 		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"scheduled"}, unresolved},
@@ -897,6 +936,76 @@ func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
 		assert.Equal(t, submitted, s.state("A-2"), "a person decides")
+	})
+}
+
+// A restored backup of the journal has no intent of an order, and would grant it again.
+func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		numbers := []string{"A-1", "A-2", "A-3"}
+		for _, number := range numbers {
+			s.lost(number, number != "A-3")
+		}
+		s.exec(`DELETE FROM cardwire_intents_history`)
+		s.exec(`DELETE FROM cardwire_intents`)
+		var err error
+		s.client, err = s.connect() // as after a restart: it knows what the journal knows
+		require.NoError(t, err)
+		require.NoError(t, s.repair(t.Context()))
+		for _, number := range numbers {
+			assert.Equal(t, longPause, s.work(number), "a day later")
+			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=`+number+` journal=missing`)
+			r := s.call("GET", "/payouts/"+number, "")
+			assert.Equal(t, 200, r.StatusCode)
+			text := textOf(t, r)
+			assert.Contains(t, text, `"state":"unresolved"`)
+			assert.NotContains(t, text, `"try"`)
+			page := textOf(t, s.call("GET", "/orders/"+number, ""))
+			assert.Contains(t, page, "The journal has no record of this order")
+			assert.NotContains(t, page, "0001-01-01")
+			for _, outcome := range []string{executed, notExecuted} {
+				r = s.call("POST", "/payouts/"+number+"/resolve", `{"try":"1-1","outcome":"`+outcome+`","by":"Ada","why":"ticket 7"}`)
+				assert.Equal(t, 409, r.StatusCode)
+				assert.Contains(t, textOf(t, r), "the journal has no record of this order: see docs/operations.md")
+			}
+		}
+		assert.Len(t, s.fake.Ledger(), 2)
+
+		// The procedure of docs/operations.md. Then a person or the repair ends the order.
+		for _, number := range numbers[:2] {
+			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "in the service's records"))
+		}
+		require.NoError(t, s.journal.Void(t.Context(), operation, "A-3", "Ada", "not in the service's records"))
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		require.NoError(t, s.repair(t.Context()))
+		assert.Equal(t, []string{"available", "available", "available"}, s.jobs())
+		for number, want := range map[string][]string{"A-1": {submitted, "T-A-1"}, "A-2": {submitted, "T-A-2"}, "A-3": {failed, ""}} {
+			assert.Zero(t, s.work(number))
+			o, err := s.find(t.Context(), number)
+			require.NoError(t, err)
+			assert.Equal(t, want, []string{o.State, o.ServiceID}, number)
+		}
+		assert.Len(t, s.fake.Ledger(), 2)
+	})
+}
+
+// A backup may know an earlier try, which was not sent, and not the one whose response
+// was lost.
+func TestAnOrderOfWhichTheJournalForgotATryIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", true)
+		s.exec(`UPDATE cardwire_intents SET state = 'not_sent', ended_at = begun_at`)
+		assert.Equal(t, longPause, s.work("A-1"), "a day later")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
 	})
 }
 
@@ -1077,11 +1186,23 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", true)
+		s.order("A-2")
 		o, err := s.findTry(t.Context(), "A-1")
 		require.NoError(t, err)
 		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
 			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=not_executed%2Bsend_again&by=Ada&why=a+call&service_id="+id)
 			assert.Equal(t, 400, w.Code)
+			assert.Contains(t, w.Body.String(), "the form cannot be read")
+		}
+		for path, form := range map[string]string{
+			"/orders/A-1/resolve":   "&outcome=not_executed%2Bsend_again&service_id=&service_id=TX1",
+			"/orders/A-1/resolve?":  "&outcome=not_executed%2Bsend_again&outcome=executed",
+			"/orders/A-1/resolve?a": "&outcome=not_executed%2Bsend_again&serviceid=TX1",
+			"/orders/A-2/cancel":    "", // it has no try
+			"/sample":               "&fault=0",
+		} {
+			w := s.post(path, "try="+o.Try+"&by=Ada&why=a+call"+form)
+			assert.Equal(t, 400, w.Code, path)
 			assert.Contains(t, w.Body.String(), "the form cannot be read")
 		}
 		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve", strings.NewReader(
@@ -1091,7 +1212,7 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		s.routes("").ServeHTTP(w, multipart)
 		assert.Equal(t, 422, w.Code)
 		assert.Contains(t, w.Body.String(), "the outcome must be")
-		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
 		assert.Len(t, s.fake.Ledger(), 1)
 	})
 }
@@ -1113,8 +1234,8 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 		status int
 	}{
 		"not UTF-8":              {"{\"order\":\"A-\xff\",\"transfer\":{" + fields + "}}", 400},
-		"not UTF-8, in a field":  {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"receiverAddress\":\"\xff\"}}", 400},
-		"half a character":       {`{"order":"A-1","transfer":{` + fields + `,"receiverAddress":"\ud800"}}`, 422},
+		"not UTF-8, in a field":  {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"senderAddress\":\"\xff\"}}", 400},
+		"half a character":       {`{"order":"A-1","transfer":{` + fields + `,"senderAddress":"\ud800"}}`, 422},
 		"half of the number":     {`{"order":"A-\ud800","transfer":{` + fields + `}}`, 422},
 		"order twice":            {`{"order":"A-1","order":"A-2","transfer":{` + fields + `}}`, 400},
 		"transfer twice":         {`{"order":"A-1","transfer":{},"transfer":{` + fields + `}}`, 400},
@@ -1174,6 +1295,8 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 		}
 		check(422, "POST", "/payouts", `{"order":"A-\u0000","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50"}}`)
 		check(422, "POST", "/payouts", `{"order":"A-3","transfer":{"payoutCurrency":"E\u0000","transferAmount":"12.50"}}`)
+		kept := s.call("POST", "/payouts", `{"order":"A-4","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50","senderAddress":"a\u0000"}}`)
+		assert.Equal(t, 202, kept.StatusCode, "JSON has an escape for it")
 		for _, who := range []string{`"by":"A\u0000","why":"ticket 7"`, `"by":"Ada","why":"\u0000"`} {
 			check(422, "POST", "/payouts/A-2/cancel", `{`+who+`}`)
 			check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed",`+who+`}`)

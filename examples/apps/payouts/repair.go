@@ -41,11 +41,13 @@ WHERE p.state IN ('queued', 'sending', 'unresolved') AND (
 	OR p.state = 'queued' AND p.changed_at = p.queued_at AND j.state = 'scheduled' AND j.scheduled_at > $1
 	OR p.state = 'unresolved' AND NOT p.other_body AND j.state = 'scheduled' AND i.event IN ('resolved', 'corrected', 'voided'))`
 
-// disagreeing are orders that have ended otherwise than the journal says.
+// disagreeing are orders that have ended otherwise than the journal says, and those that
+// it has forgotten.
 const disagreeing = `SELECT p.order_no, coalesce(i.state, 'missing'), coalesce(i.service_id, '') FROM payouts p
 LEFT JOIN ` + sqljournal.DefaultTable + ` i ON i.op = 'CreateTransfer' AND i.reference = p.order_no AND i.exclusive
 WHERE p.state IN ('failed', 'cancelled') AND i.state IN ('executed', 'open', 'unknown')
-OR p.state IN ('submitted', 'paid', 'returned') AND NOT p.other_body AND coalesce(i.state, '') <> 'executed'`
+OR p.state IN ('submitted', 'paid', 'returned') AND NOT p.other_body AND coalesce(i.state, '') <> 'executed'
+OR p.state = 'unresolved' AND i.state IS NULL`
 
 // repair wakes orders whose job sleeps, and reports those on which the tables disagree.
 // What turned out to be executed is corrected; anything else needs a person.

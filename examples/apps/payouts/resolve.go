@@ -76,15 +76,13 @@ func (r resolution) isIn(o order, state string) bool {
 	return o.State == state && o.Note == r.Why && (r.ServiceID == "" || r.ServiceID == o.ServiceID)
 }
 
-func differ(a, b string) bool { return a != "" && b != "" && a != b }
-
 // recordMoney records what became of the money of a submitted order, also where the first
 // was a mistake. Of this the journal knows nothing.
 func (s *service) recordMoney(ctx context.Context, o order, r resolution) (order, error) {
 	switch {
 	case r.isIn(o, r.Outcome):
 		return o, nil
-	case differ(r.ServiceID, o.ServiceID):
+	case r.ServiceID != "" && o.ServiceID != "" && r.ServiceID != o.ServiceID:
 		return o, errOtherID
 	}
 	return s.apply(ctx, change{
@@ -119,6 +117,7 @@ func (s *service) recordOutcome(ctx context.Context, o order, r resolution) (ord
 // It returns the service's number, which the journal may know.
 func (s *service) tellJournal(ctx context.Context, o order, r resolution) (serviceID string, err error) {
 	e, err := s.journal.Lookup(ctx, operation, o.Order)
+	happened := e.Outcome == cardwire.OutcomeExecuted
 	switch {
 	case err != nil:
 		return "", err
@@ -131,8 +130,9 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) (servi
 	case o.OtherBody:
 		return "", conflict("in the journal this number belongs to another request: this order was not sent, " +
 			"and \"not executed\" would free the other one; use a new number")
-	case differ(r.ServiceID, e.ServiceID):
-		return "", errOtherID
+	case happened && r.ServiceID != "" && r.ServiceID != e.ServiceID:
+		return "", conflict("the journal has this order as executed, with another service_id or none: leave it out, " +
+			"and record it later, with paid or returned")
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
 	if r.Outcome == notExecuted {
@@ -142,7 +142,6 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) (servi
 		}
 	}
 	err = s.journal.Resolve(ctx, e, found)
-	happened := e.Outcome == cardwire.OutcomeExecuted
 	if errors.Is(err, sqljournal.ErrDecided) && e.Outcome != cardwire.OutcomeUnknown && happened == (r.Outcome == executed) {
 		err = nil // it says so already
 		if found.Close {

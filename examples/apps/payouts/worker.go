@@ -51,14 +51,20 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	defer cancel()
 	ctx, span := w.startJob(ctx, job.JobRow)
 	defer span.End()
-	o, err := w.apply(ctx, change{
-		order: job.Args.Order, from: unended, to: sending, by: "worker",
-	})
+	o, err := w.findTry(ctx, job.Args.Order)
 	switch {
-	case errors.Is(err, errMoved):
-		return nil // it has ended
+	case errors.Is(err, errNoOrder), err == nil && o.Ended():
+		return nil
 	case err != nil:
 		return err
+	case o.State == unresolved && !o.Entry.EndedAt.After(o.ChangedAt):
+		// Nothing was recorded since. A journal that was restored from an older backup may
+		// have forgotten the order, and would let it be sent again.
+		return river.JobSnooze(longPause)
+	}
+	o, err = w.apply(ctx, change{order: o.Order, from: []string{o.State}, to: sending, by: "worker"})
+	if err != nil {
+		return err // also where it has changed since it was read
 	}
 	var params cardwire.TransferParams
 	if err := params.UnmarshalJSON([]byte(o.body)); err != nil {
@@ -90,13 +96,14 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 	case cardwire.StepFail:
 		c.to = failed
 	case cardwire.StepWait:
-		return river.JobSnooze(max(e.RetryAfter, leastPause))
+		return river.JobSnooze(min(max(e.RetryAfter, leastPause), mostPause))
 	case cardwire.StepRetry:
 		waited := time.Since(o.queuedAt)
 		if waited > w.giveUpAfter {
 			return w.giveUp(ctx, c)
 		}
-		c.to, snooze = queued, max(e.RetryAfter, min(max(waited/4, leastPause), mostPause))
+		pause := max(e.RetryAfter, min(max(waited/4, leastPause), mostPause))
+		c.to, snooze = queued, min(pause, w.giveUpAfter-waited+leastPause) // it is looked at when its day is over
 		if errors.Is(err, cardwire.ErrSetup) || errors.Is(err, cardwire.ErrUnauthorized) {
 			c.level = slog.LevelError // a person has to do something before it goes on
 		}
