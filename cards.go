@@ -317,7 +317,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			serviceIDValue(d, &o.ID)
 			d.Flush()
 			switch {
-			case !strings.ContainsAny(o.ID, "123456789"): // "failed", "null", 0
+			case !strings.ContainsAny(o.ID, "123456789") || strings.ContainsAny(o.ID, " :"): // "failed", 0, "error: 404"
 				d.Fail("a UUID")
 			case check.UUID("", o.ID) != nil:
 				d.Drift("identifier that is not a UUID")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,13 +70,13 @@ var (
 // sentinel is the type of the sentinels of this package, and of nothing else.
 type sentinel struct {
 	message string
-	also    []error // others that it is
+	also    []error // other sentinels that it is
 }
 
 func newSentinel(message string, also ...error) error { return &sentinel{message, also} }
 
-func (s *sentinel) Error() string   { return s.message }
-func (s *sentinel) Unwrap() []error { return s.also }
+func (s *sentinel) Error() string        { return s.message }
+func (s *sentinel) Is(target error) bool { return slices.Contains(s.also, target) }
 
 // Error is the error of every failed call. Neither its message nor what it wraps
 // contains a body, a query, a key or a card number.
@@ -90,11 +91,11 @@ type Error struct {
 	// Code is the code of the envelope; 0: none was readable.
 	Code int
 	// Message is the service's msg, of at most 256 bytes; "": none. The client's key,
-	// unprintable characters, and runs of 12 and more digits, also in groups of four and
-	// more with anything but letters between them, are masked.
+	// unprintable characters, and 12 and more digits in a row are masked, and so are as
+	// many in groups of four and more, with up to five bytes other than A to Z in between.
 	Message string
 	// RequestID is the service's identifier of the exchange, from X-Request-Id,
-	// Request-Id or X-Correlation-Id; "": none.
+	// Request-Id or X-Correlation-Id, masked like Message; "": none.
 	RequestID string
 	// Reference is the merchant order number, the client transaction ID or the
 	// Request.Reference of the call; "": there is none, or it is invalid.

@@ -43,15 +43,16 @@ func (s Step) String() string {
 //   - nil: StepDone.
 //   - an error that is not an [*Error], or contains several: StepReconcile, since it is
 //     not about one call.
-//   - a failed read, and an UploadImage that was not executed: StepRetry.
+//   - a failed read, and an UploadImage unless it was executed: StepRetry.
 //   - the reference was used for a different request ([ErrOtherBody]): StepReconcile.
 //   - another call with the reference is in progress: StepWait.
 //   - executed: StepDone.
-//   - nothing happened, because of the network, the setup ([ErrSetup]), the URL, the key,
-//     its permissions, the rate, or something in front of the service: StepRetry. A
-//     person must correct all of these but the network and the rate.
-//   - nothing happened, and the same request would end the same way, or the reference
-//     is closed: StepFail.
+//   - nothing happened, because a parameter is invalid, the reference is closed, or the
+//     service refused this request: StepFail.
+//   - nothing happened for another reason: StepRetry. It may be the network, the context,
+//     the limiter, the journal, or a status or code of 429. Others a person must correct:
+//     the setup ([ErrSetup]); the statuses or codes 401, 403, 405, 413 and 415; and any
+//     refusal without an envelope, which is not from the service itself.
 //   - everything else: StepReconcile.
 //
 // StepFail is final where there is a journal. Without one, never call again for an order

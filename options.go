@@ -182,10 +182,10 @@ func WithProfile(set func(*Profile)) Option {
 }
 
 // WithMaskedCards masks the card numbers and CVVs of responses as they are decoded, for
-// programs that must not process them: only the buffer of the response, which is cleared,
-// contains them. Response.RevealBody then returns nil. In what [Call] decodes, it masks
-// values of this package's types, also within others; strings of a caller-supplied type
-// stay as they were sent.
+// programs that must not process them: only the buffers of the connection contain them,
+// and that of the response, which is cleared. Response.RevealBody then returns nil. In
+// what [Call] decodes, it masks values of this package's types, also within others;
+// strings of a caller-supplied type stay as they were sent.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }

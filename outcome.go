@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/mask"
@@ -145,7 +147,7 @@ func verdict(err error) Outcome {
 func (k *call) judgeFailure(e *envelope, body *wire.Codec, r *transport.Response) *Error {
 	p := &k.client.profile
 	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, r.Status) && isBare(r) && !k.op.isNamedIn(r.Body):
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, r.Status) && k.op.isBare(r):
 		return k.fail(OutcomeRefused, unreadable(body.Err()))
 	case body.Err() != nil && e.success:
 		return k.fail(OutcomeUnknown, unreadable(body.Err()))
@@ -161,15 +163,25 @@ func (k *call) judgeFailure(e *envelope, body *wire.Codec, r *transport.Response
 	return k.fail(OutcomeRefused, nil)
 }
 
-// isBare reports whether a response has no envelope, and not one that is compressed, which
-// was not asked for, or cut off.
-func isBare(r *transport.Response) bool {
-	return wire.IsBare(r.Body, !r.MayBeCut) && len(r.Header["Content-Encoding"]) == 0
+// isBare reports whether a response certainly has no envelope. That to a write may have
+// had one if it is compressed, which no write asks for, or was cut off before its first
+// byte; and if it contains the reference, it may mean anything.
+func (s *spec) isBare(r *transport.Response) bool {
+	if s.class != transport.Write {
+		return wire.IsBare(r.Body, true)
+	}
+	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !s.isNamedIn(r.Body)
 }
 
-// isNamedIn reports whether a body that is no envelope contains the reference.
+func isEncoded(h http.Header) bool {
+	encoding := h.Get("Content-Encoding")
+	return encoding != "" && !strings.EqualFold(encoding, "identity")
+}
+
+// isNamedIn reports whether a body that is no envelope contains the reference, in any
+// letter case.
 func (s *spec) isNamedIn(body []byte) bool {
-	return s.isClaimed() && bytes.Contains(body, []byte(s.reference))
+	return s.isClaimed() && bytes.Contains(bytes.ToLower(body), bytes.ToLower([]byte(s.reference)))
 }
 
 // isProven reports whether the data at m would prove execution under another code.

@@ -228,6 +228,7 @@ func statusResponses() []responseCase {
 		responseCase{name: "429 that may be cut before the envelope", raw: open + " \n", want: limited},
 		responseCase{name: "429 with a page that may be cut", raw: open + "<h1>Slow", want: bare},
 		responseCase{name: "429 with a chunked body that is empty", raw: "HTTP/1.1 429 Slow\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", want: bare},
+		responseCase{name: "429 with a page said to be as it is", status: "429 Slow", header: "Content-Encoding: identity\r\n", body: "<h1>Slow", want: bare},
 		responseCase{name: "429 with bytes said to be gzip", status: "429 Slow", header: "Content-Encoding: gzip\r\n", body: "\x1f\x8b\x08\x00", want: limited},
 	)
 	cases = append(cases, responseCase{
@@ -307,7 +308,7 @@ func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
 		},
 		"FreezeCard": {
 			`{}`: unknown, `[]`: unknown, `""`: unknown, `" \t"`: unknown, `null`: unknown, `true`: unknown, `1.5`: unknown,
-			`"failed"`: unknown, `"Card not found"`: unknown, `"null"`: unknown, `0`: unknown, `"00000000-0000-0000-0000-000000000000"`: unknown,
+			`"failed"`: unknown, `"Card not found"`: unknown, `"null"`: unknown, `0`: unknown, `"not found (404)"`: unknown, `"code:-1"`: unknown, `"00000000-0000-0000-0000-000000000000"`: unknown,
 		},
 		"CancelOperation": {
 			`{}`: unknown, `[]`: unknown, `"yes"`: unknown, `""`: unknown, `2`: unknown, `null`: unknown,

@@ -42,8 +42,8 @@ type Profile struct {
 	RefusedStatuses []int
 	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean that nothing
 	// was executed, where the body is bare: empty, or not beginning with "{" after a byte
-	// order mark and white space. If it contains the reference, is compressed, or is empty
-	// and was ended by the connection alone, the outcome is OutcomeUnknown all the same.
+	// order mark and white space. If it contains the reference, has a Content-Encoding, or is
+	// empty and ended only by the end of the connection, a write is OutcomeUnknown.
 	// Assumed: 401 404 405 413 429. 403 is not among them: a firewall may send it in place
 	// of the response to a transfer that was executed.
 	BareRefusedStatuses []int

@@ -99,10 +99,9 @@ func (m *Memory) Leave(k Key) {
 func (m *Memory) Waited(k Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, _ := m.waiting.get(k.digest())
-	if n > 0 {
-		m.waiting.put(k.digest(), n-1, referencesEach)
-	}
+	key := k.digest()
+	n, _ := m.waiting.get(key)
+	m.waiting.replace(key, n-1)
 	return n > 0
 }
 
@@ -180,6 +179,16 @@ func (r *recent[V]) get(key uint64) (v V, ok bool) {
 		}
 	}
 	return v, false
+}
+
+// replace changes an entry where it is, so that others are remembered as long as before.
+func (r *recent[V]) replace(key uint64, v V) {
+	for _, g := range r.generations {
+		if _, ok := g[key]; ok {
+			g[key] = v
+			return
+		}
+	}
 }
 
 func (r *recent[V]) forget(key uint64) {

@@ -89,8 +89,12 @@ func TestTheLastThatWaitedAreRemembered(t *testing.T) {
 		_, ok = m.Enter(key(i), time.Time{})
 		require.False(t, ok)
 		m.Leave(key(i))
+		if i%2 == 1 {
+			require.True(t, m.Waited(key(i)), "it is told apart from those that still wait")
+			require.False(t, m.Waited(key(i)))
+		}
 	}
-	for i := remembered; i < 2*remembered; i++ {
+	for i := remembered; i < 2*remembered; i += 2 {
 		if !m.Waited(key(i)) {
 			t.Fatal(i)
 		}

@@ -52,8 +52,8 @@ const (
 	maxGap         = 5 // as of a dash in UTF-8 between spaces
 )
 
-// maskDigits masks digits that may be a card number: in a row, or in groups with
-// anything but letters between them.
+// maskDigits masks digits that may be a card number: in a row, or in groups with a few
+// bytes other than letters from A to Z in between.
 func maskDigits(s string) string {
 	b := []byte(s)
 	start, digits, group, gap := 0, 0, 0, 0

@@ -230,7 +230,7 @@ func (c *call) receive(ctx context.Context, resp *http.Response, err error) erro
 	}
 	c.response.Status, c.response.Header = resp.StatusCode, resp.Header
 	c.response.Redirected = resp.StatusCode/100 == 3 || c.answersOther(resp.Request)
-	// net/http says of such a response that it closes; stubs leave out the length only.
+	// net/http sets Close for such a response; stubs leave out only the length.
 	c.response.MayBeCut = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && resp.Close
 	if after := resp.Header["Retry-After"]; len(after) > 0 {
 		c.response.RetryAfter = parseRetryAfter(after[0], time.Now())

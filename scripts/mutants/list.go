@@ -124,7 +124,7 @@ var mutants = []mutant{
 	defect("bare 403 as refused", in("DefaultProfile/BareRefusedStatuses", after("401", "403"))),
 	defect("spoiled envelope as bare", in("wire.IsBare", swap("_[0] != '{'", "true"))),
 	defect("body that is cut off as bare", in("wire.IsBare", swap("whole", "true"))),
-	defect("compressed envelope as bare", in("isBare", drop(`_["Content-Encoding"]`))),
+	defect("compressed envelope as bare", in("spec.isBare", drop("isEncoded"))),
 	defect("duplicate code as refused", in("call.judge", never("DuplicateCodes"))),
 	defect("undecodable 200 as failure",
 		in("call.judgeFailure", swap("_.fail(OutcomeUnknown, unreadable(_))", "_.fail(OutcomeRefused, unreadable(_))"))),
