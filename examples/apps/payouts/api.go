@@ -48,9 +48,7 @@ func problemOf(err error) *problem {
 	switch {
 	case ok:
 		return p
-	case errors.Is(err, sqljournal.ErrNoIntent):
-		return newProblem(http.StatusConflict, `the journal has no record of this order: see docs/operations.md, "Backups, and what a restore forgets"`)
-	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, cardwire.ErrDuplicateIntent):
+	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent), errors.Is(err, cardwire.ErrDuplicateIntent):
 		return newProblem(http.StatusConflict, "%v", err)
 	case errors.Is(err, cardwire.ErrInvalidParams):
 		return newProblem(http.StatusUnprocessableEntity, "%v", err)
@@ -145,7 +143,7 @@ func (s *service) getReadiness(r *http.Request) (map[string]string, error) {
 }
 
 func (s *service) getPayout(r *http.Request) (order, error) {
-	return s.findTry(r.Context(), r.PathValue("order"))
+	return s.find(r.Context(), r.PathValue("order"))
 }
 
 func (s *service) postResolution(r *http.Request) (order, error) {

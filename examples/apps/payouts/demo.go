@@ -178,7 +178,7 @@ func (s *service) resolveDemo(ctx context.Context, o order, again bool) error {
 	if o.State != unresolved {
 		return nil
 	}
-	o, err := s.findTry(ctx, o.Order)
+	o, err := s.find(ctx, o.Order)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ type order struct {
 	ServiceID     string    `json:"service_id,omitempty"`     // the service's number
 	ServiceStatus string    `json:"service_status,omitempty"` // as the service accepted it
 	Note          string    `json:"note,omitempty"`           // why it is in this state
-	Try           string    `json:"try,omitempty"`            // of an unresolved one, for resolve
+	Try           string    `json:"try,omitempty"`            // of one that was unresolved: which try of the journal's
 	CreatedAt     time.Time `json:"created_at"`
 	ChangedAt     time.Time `json:"changed_at"`
 
@@ -78,11 +78,11 @@ func (o order) NeedsALook() bool {
 // Ended reports that no worker takes the order any more.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
-const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, claim, job_id, other_body, queued_at`
+const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, try, claim, job_id, other_body, queued_at`
 
 func (o *order) scan(scan scanner) error {
 	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
-		&o.CreatedAt, &o.ChangedAt, &o.body, &o.claim, &o.jobID, &o.OtherBody, &o.queuedAt)
+		&o.CreatedAt, &o.ChangedAt, &o.body, &o.Try, &o.claim, &o.jobID, &o.OtherBody, &o.queuedAt)
 	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
 	return err
 }
@@ -115,18 +115,28 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 	return read(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number), errNoOrder)
 }
 
-// findTry returns an order and, if it is unresolved, which try is to be asked about: none
-// if the journal has forgotten the order.
-func (s *service) findTry(ctx context.Context, number string) (order, error) {
+// findEntry returns an order and, if it is unresolved, what the journal knows of it.
+func (s *service) findEntry(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
 	if err == nil && o.State == unresolved {
-		o.Entry, err = s.journal.Lookup(ctx, operation, number)
-		o.Try = o.Entry.Try
+		o.Entry, err = s.lookup(ctx, number)
 	}
+	return o, err
+}
+
+// lookup returns what the journal knows of an order: the zero Entry if that is nothing.
+func (s *service) lookup(ctx context.Context, number string) (sqljournal.Entry, error) {
+	e, err := s.journal.Lookup(ctx, operation, number)
 	if errors.Is(err, sqljournal.ErrNoIntent) {
 		err = nil
 	}
-	return o, err
+	return e, err
+}
+
+// IsForgotten reports that the journal does not know the try about which the order became
+// unresolved, as after a restore: it would let the order be sent again.
+func (o order) IsForgotten() bool {
+	return o.Entry.Try != o.Try && o.Entry.Outcome != cardwire.OutcomeExecuted && !o.Entry.Closed
 }
 
 // list returns orders in a state, or in all if it is "", that come after the given one.
@@ -206,6 +216,7 @@ type change struct {
 	log   string // why, without the words of a person or the service, which may be personal data
 
 	serviceID, status string // what the service said; "": what is on record stays
+	try               string // of one that becomes unresolved
 	otherBody         bool   // in the journal the number is another request's
 	level             slog.Level
 }
@@ -219,10 +230,10 @@ func (s *service) apply(ctx context.Context, c change, also ...inTx) (o order, e
 	claim = claim + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
 	service_id = coalesce(nullif($5, ''), service_id), service_status = coalesce(nullif($6, ''), service_status),
 	queued_at = CASE WHEN $2 = 'queued' AND state = 'unresolved' THEN $4 ELSE queued_at END,
-	other_body = $8 OR other_body AND $2 <> 'sending'
+	other_body = $8 OR other_body AND $2 <> 'sending', try = coalesce(nullif($9, ''), try)
 WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7)
 	AND ($5 = '' OR service_id IN ('', $5)) RETURNING `+columns,
-			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody), errMoved)
+			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody, c.try), errMoved)
 		if err != nil {
 			return err
 		}

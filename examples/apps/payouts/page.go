@@ -98,7 +98,7 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
 // orderPage shows one order, with what both tables know of it.
 func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) {
 	var p page
-	if p.Order, err = s.findTry(r.Context(), r.PathValue("order")); err != nil {
+	if p.Order, err = s.findEntry(r.Context(), r.PathValue("order")); err != nil {
 		return err
 	}
 	if p.History, err = s.history(r.Context(), p.Order.Order); err != nil {

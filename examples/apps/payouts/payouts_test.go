@@ -561,7 +561,7 @@ func TestAnOldResolutionFreesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", false)
-		first, err := s.findTry(t.Context(), "A-1")
+		first, err := s.find(t.Context(), "A-1")
 		require.NoError(t, err)
 		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"try":"`+first.Try+`"`)
 		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="try" value="`+first.Try+`"`)
@@ -600,7 +600,7 @@ func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
 		assert.Equal(t, 422, r.StatusCode, tc.body)
 		assert.Contains(t, textOf(t, r), tc.want, tc.body)
 	}
-	try, err := s.findTry(t.Context(), "A-1")
+	try, err := s.find(t.Context(), "A-1")
 	require.NoError(t, err)
 	form := url.Values{"try": {try.Try}, "outcome": {"not_executed+send_again"}, "service_id": {"AO1234"}, "by": {"Ada"}, "why": {"ticket 7"}}
 	r := s.post("/orders/A-1/resolve", form.Encode())
@@ -748,7 +748,7 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		for number, found := range map[string]sqljournal.Resolution{
-			"A-1": {Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 7"},
+			"A-1": {Outcome: cardwire.OutcomeNotSent, ServiceID: "X-1", By: "Ada", Note: "ticket 7"},
 			"A-2": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-2", By: "Ada", Note: "ticket 7"},
 			"A-3": {Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "ticket 7"},
 		} {
@@ -770,7 +770,7 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 
 		r := s.resolveTry("A-3", `{"outcome":"executed","service_id":"T-3","by":"Ada","why":"ticket 7"}`)
 		assert.Equal(t, 409, r.StatusCode, "the journal would not get the number")
-		assert.Contains(t, textOf(t, r), "leave it out")
+		assert.Contains(t, textOf(t, r), "leave service_id out")
 		assert.Equal(t, unresolved, s.state("A-3"))
 		assert.Equal(t, 200, s.resolveTry("A-3", executed).StatusCode)
 		assert.Equal(t, 200, s.resolveTry("A-3", `{"outcome":"paid","service_id":"T-3","by":"Ada","why":"statement"}`).StatusCode)
@@ -957,28 +957,30 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 		for _, number := range numbers {
 			assert.Equal(t, longPause, s.work(number), "a day later")
 			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=`+number+` journal=missing`)
+			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal has forgotten the order, which is not sent" order=`+number)
 			r := s.call("GET", "/payouts/"+number, "")
 			assert.Equal(t, 200, r.StatusCode)
 			text := textOf(t, r)
 			assert.Contains(t, text, `"state":"unresolved"`)
-			assert.NotContains(t, text, `"try"`)
 			page := textOf(t, s.call("GET", "/orders/"+number, ""))
-			assert.Contains(t, page, "The journal has no record of this order")
+			assert.Contains(t, page, "The journal has no record of this try")
 			assert.NotContains(t, page, "0001-01-01")
 			for _, outcome := range []string{executed, notExecuted} {
-				r = s.call("POST", "/payouts/"+number+"/resolve", `{"try":"1-1","outcome":"`+outcome+`","by":"Ada","why":"ticket 7"}`)
+				o, err := s.find(t.Context(), number)
+				require.NoError(t, err)
+				assert.Contains(t, text, `"try":"`+o.Try+`"`)
+				r = s.call("POST", "/payouts/"+number+"/resolve", `{"try":"`+o.Try+`","outcome":"`+outcome+`","by":"Ada","why":"ticket 7"}`)
 				assert.Equal(t, 409, r.StatusCode)
-				assert.Contains(t, textOf(t, r), "the journal has no record of this order: see docs/operations.md")
+				assert.Contains(t, textOf(t, r), "the journal has no record of this try: see docs/operations.md")
 			}
 		}
 		assert.Len(t, s.fake.Ledger(), 2)
 
-		// The procedure of docs/operations.md. Then a person or the repair ends the order.
+		// The procedure of docs/operations.md. Then the repair ends the order.
 		for _, number := range numbers[:2] {
 			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "in the service's records"))
 		}
 		require.NoError(t, s.journal.Void(t.Context(), operation, "A-3", "Ada", "not in the service's records"))
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
 		require.NoError(t, s.repair(t.Context()))
 		assert.Equal(t, []string{"available", "available", "available"}, s.jobs())
 		for number, want := range map[string][]string{"A-1": {submitted, "T-A-1"}, "A-2": {submitted, "T-A-2"}, "A-3": {failed, ""}} {
@@ -999,13 +1001,55 @@ func TestAnOrderOfWhichTheJournalForgotATryIsNotSent(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", true)
 		s.exec(`UPDATE cardwire_intents SET state = 'not_sent', ended_at = begun_at`)
+		s.exec(`UPDATE payouts SET try = '1-2'`) // a second try, which a restore took from the journal
 		assert.Equal(t, longPause, s.work("A-1"), "a day later")
 		assert.Equal(t, unresolved, s.state("A-1"))
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
-		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
+		r := s.call("POST", "/payouts/A-1/resolve", `{"try":"1-2","outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`)
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "the journal has no record of this try")
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
+		require.NoError(t, s.repair(t.Context()))
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, submitted, s.state("A-1"))
+	})
+}
+
+// The journal may learn how a call ended before the order's row says that it is unresolved:
+// by whoever resolved it, or by a clock that is behind.
+func TestAnOrderThatWasResolvedAtOnceEnds(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		for number, found := range map[string]sqljournal.Resolution{
+			"A-1": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", By: "Ada", Note: "ticket 7"},
+			"A-2": {Outcome: cardwire.OutcomeNotSent, Close: true, By: "Ada", Note: "ticket 8"},
+			"A-3": {Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 9"},
+		} {
+			s.lost(number, number == "A-1")
+			e, err := s.journal.Lookup(t.Context(), operation, number)
+			require.NoError(t, err)
+			require.NoError(t, s.journal.Resolve(t.Context(), e, found))
+		}
+		s.exec(`UPDATE payouts SET changed_at = $1`, time.Now().UTC().Add(time.Hour))
+		require.NoError(t, s.repair(t.Context()))
+		for number, want := range map[string]string{"A-1": submitted, "A-2": failed, "A-3": submitted} {
+			assert.Zero(t, s.work(number))
+			assert.Equal(t, want, s.state(number), number)
+			assert.LessOrEqual(t, s.fake.Executions(operation, number), 1)
+		}
+	})
+}
+
+// A journal that was stopped by hand stops this program also after a restart.
+func TestAStoppedJournalStopsTheProgram(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
+		require.NoError(t, s.close())
+		_, err := open(t.Context(), settingsOf(source), cardwiretest.New(), slog.New(slog.DiscardHandler))
+		require.ErrorContains(t, err, "sending was stopped by hand")
 	})
 }
 
@@ -1187,7 +1231,7 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", true)
 		s.order("A-2")
-		o, err := s.findTry(t.Context(), "A-1")
+		o, err := s.find(t.Context(), "A-1")
 		require.NoError(t, err)
 		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
 			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=not_executed%2Bsend_again&by=Ada&why=a+call&service_id="+id)
@@ -1336,7 +1380,7 @@ func TestWhoMayComeIn(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
 	s.lost("A-1", true)
-	try, err := s.findTry(t.Context(), "A-1")
+	try, err := s.find(t.Context(), "A-1")
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		password string

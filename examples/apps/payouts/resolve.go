@@ -116,23 +116,27 @@ func (s *service) recordOutcome(ctx context.Context, o order, r resolution) (ord
 // executed" only when nothing of the call can be sent, and the service has had its time.
 // It returns the service's number, which the journal may know.
 func (s *service) tellJournal(ctx context.Context, o order, r resolution) (serviceID string, err error) {
-	e, err := s.journal.Lookup(ctx, operation, o.Order)
+	e, err := s.lookup(ctx, o.Order)
 	happened := e.Outcome == cardwire.OutcomeExecuted
 	switch {
 	case err != nil:
 		return "", err
 	case r.Try == "":
 		return "", invalid("try is required: get the order, and ask the service about this try")
-	case e.Try != r.Try: // what was found out about one try proves nothing about a later one
+	case r.Try != o.Try, o.State != unresolved && e.Try != o.Try: // what was found out about one try proves nothing about a later one
 		return "", conflict("this is about another try: the order was sent again since; get it, and ask the service about this try")
 	case o.OtherBody && r.Outcome == executed:
 		return r.ServiceID, nil // the intent belongs to another request
 	case o.OtherBody:
 		return "", conflict("in the journal this number belongs to another request: this order was not sent, " +
 			"and \"not executed\" would free the other one; use a new number")
-	case happened && r.ServiceID != "" && r.ServiceID != e.ServiceID:
-		return "", conflict("the journal has this order as executed, with another service_id or none: leave it out, " +
+	case e.Try != o.Try:
+		return "", conflict(`the journal has no record of this try: see docs/operations.md, "Backups, and what a restore forgets"`)
+	case happened && r.ServiceID != "" && e.ServiceID == "":
+		return "", conflict("the journal has this order as executed, without the service's number: leave service_id out, " +
 			"and record it later, with paid or returned")
+	case happened && r.ServiceID != "" && r.ServiceID != e.ServiceID:
+		return "", errOtherID
 	}
 	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
 	if r.Outcome == notExecuted {
@@ -148,7 +152,10 @@ func (s *service) tellJournal(ctx context.Context, o order, r resolution) (servi
 			err = s.journal.Void(ctx, operation, o.Order, r.By, r.Why)
 		}
 	}
-	return cmp.Or(r.ServiceID, e.ServiceID), err
+	if r.Outcome == executed {
+		serviceID = cmp.Or(r.ServiceID, e.ServiceID)
+	}
+	return serviceID, err
 }
 
 // notBefore is when "not executed" is believed of a try; zero: now.

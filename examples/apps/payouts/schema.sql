@@ -10,6 +10,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	job_id         BIGINT NOT NULL,
 	service_id     TEXT NOT NULL DEFAULT '',
 	service_status TEXT NOT NULL DEFAULT '',
+	try            TEXT NOT NULL DEFAULT '', -- in the journal, when it last became unresolved
 	other_body     BOOLEAN NOT NULL DEFAULT FALSE, -- in the journal the number is another request's
 	note           TEXT NOT NULL DEFAULT '', -- of the last change
 	created_at     TIMESTAMP NOT NULL,

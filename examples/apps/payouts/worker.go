@@ -30,7 +30,7 @@ func (submit) Kind() string { return "payout" }
 // database mostly, use up attempts: snoozes do not.
 func (submit) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 1000} }
 
-// submitter does what cardwire.NextStep says, and nothing else.
+// submitter does what cardwire.NextStep says, with orders that the journal has not forgotten.
 type submitter struct {
 	river.WorkerDefaults[submit]
 	*service
@@ -51,20 +51,22 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	defer cancel()
 	ctx, span := w.startJob(ctx, job.JobRow)
 	defer span.End()
-	o, err := w.findTry(ctx, job.Args.Order)
+	o, err := w.findEntry(ctx, job.Args.Order)
 	switch {
 	case errors.Is(err, errNoOrder), err == nil && o.Ended():
 		return nil
 	case err != nil:
 		return err
-	case o.State == unresolved && !o.Entry.EndedAt.After(o.ChangedAt):
-		// Nothing was recorded since. A journal that was restored from an older backup may
-		// have forgotten the order, and would let it be sent again.
+	case o.State == unresolved && o.IsForgotten():
+		w.log.ErrorContext(ctx, "the journal has forgotten the order, which is not sent", "order", o.Order)
 		return river.JobSnooze(longPause)
 	}
 	o, err = w.apply(ctx, change{order: o.Order, from: []string{o.State}, to: sending, by: "worker"})
-	if err != nil {
-		return err // also where it has changed since it was read
+	switch {
+	case errors.Is(err, errMoved):
+		return river.JobSnooze(leastPause) // it has changed since it was read
+	case err != nil:
+		return err
 	}
 	var params cardwire.TransferParams
 	if err := params.UnmarshalJSON([]byte(o.body)); err != nil {
@@ -108,7 +110,11 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 			c.level = slog.LevelError // a person has to do something before it goes on
 		}
 	default: // cardwire.StepReconcile
-		c.to, c.level, snooze = unresolved, slog.LevelError, longPause
+		entry, failed := w.lookup(ctx, o.Order)
+		if failed != nil {
+			return failed // the next call tells
+		}
+		c.to, c.level, snooze, c.try = unresolved, slog.LevelError, longPause, entry.Try
 		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
 	}
 	return w.settle(ctx, c, snooze)
