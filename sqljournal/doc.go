@@ -142,22 +142,18 @@
 //
 // # Speed and size
 //
-// Microseconds that a caller waits, the best of five runs on two cores of 2.8 GHz that
-// had other work to do; PostgreSQL 15 on the same machine and without fsync, SQLite with
-// WAL and synchronous=FULL. "both" is the time from one intent to the next, of all
-// writers together:
+// Microseconds that a caller waits, the best of three runs of BenchmarkBeginAndEnd on two
+// cores; PostgreSQL 15 on the same machine and without fsync, SQLite with WAL and
+// synchronous=FULL. "both" is the time from one intent to the next, of all writers
+// together:
 //
 //	writers               1       16       64
-//	PostgreSQL  Begin   288    3,167   20,605
-//	            End     313    3,113   16,148
-//	            both    604      399      622
-//	SQLite      Begin 1,167   28,727   89,598
-//	            End   1,116    7,762   44,711
-//	            both  2,307    3,285    2,921
-//
-// Of this the history and the check of the identity are about half with one writer,
-// and a fifth to a quarter with many in PostgreSQL: without them "both" was 327, 299
-// and 514 there, and 1,335, 2,289 and 3,317 in SQLite.
+//	PostgreSQL  Begin   179    1,583    7,805
+//	            End     175    1,605    7,164
+//	            both    354      200      236
+//	SQLite      Begin   414    7,797   30,581
+//	            End     377    4,571   20,981
+//	            both    794      800      858
 //
 // A transfer takes 577 bytes in PostgreSQL: its row 289, the row's indexes 82, two
 // events of the history 161 and their index 45. With 3,000,000 intents every statement
