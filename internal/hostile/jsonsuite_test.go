@@ -116,8 +116,11 @@ var suiteFits = map[string]func(data any) bool{
 		list, ok := data.([]any)
 		return ok && !slices.ContainsFunc(list, func(e any) bool { return !suiteCode(e) })
 	},
-	"CardCapacity":    func(data any) bool { return data == json.Number("42") },
-	"FreezeCard":      func(data any) bool { return suiteCode(data) && strings.TrimSpace(fmt.Sprint(data)) != "" },
+	"CardCapacity": func(data any) bool { return data == json.Number("42") },
+	"FreezeCard": func(data any) bool {
+		id := fmt.Sprint(data)
+		return suiteCode(data) && strings.ContainsAny(id, "123456789") && !strings.ContainsAny(id, " :")
+	},
 	"CancelOperation": func(data any) bool { return data == true },
 	"RetryOperation":  func(data any) bool { return data == true },
 	"Call": func(data any) bool {
