@@ -147,7 +147,7 @@ func verdict(err error) Outcome {
 func (k *call) judgeFailure(e *envelope, body *wire.Codec, r *transport.Response) *Error {
 	p := &k.client.profile
 	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, r.Status) && k.op.isBare(r):
+	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && k.op.isBare(r):
 		return k.fail(OutcomeRefused, unreadable(body.Err()))
 	case body.Err() != nil && e.success:
 		return k.fail(OutcomeUnknown, unreadable(body.Err()))

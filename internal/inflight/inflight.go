@@ -101,7 +101,9 @@ func (m *Memory) Waited(k Key) bool {
 	defer m.mu.Unlock()
 	key := k.digest()
 	n, _ := m.waiting.get(key)
-	m.waiting.replace(key, n-1)
+	if n > 0 {
+		m.waiting.replace(key, n-1)
+	}
 	return n > 0
 }
 
