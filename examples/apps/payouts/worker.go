@@ -110,9 +110,9 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 			c.level = slog.LevelError // a person has to do something before it goes on
 		}
 	default: // cardwire.StepReconcile
-		entry, failed := w.lookup(ctx, o.Order)
-		if failed != nil {
-			return failed // the next call tells
+		entry, lookupErr := w.lookup(ctx, o.Order)
+		if lookupErr != nil {
+			return lookupErr // the next call tells
 		}
 		c.to, c.level, snooze, c.try = unresolved, slog.LevelError, longPause, entry.Try
 		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
