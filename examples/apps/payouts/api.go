@@ -41,9 +41,9 @@ func invalid(format string, args ...any) error {
 	return newProblem(http.StatusUnprocessableEntity, format, args...)
 }
 
-// problemOf returns what to tell of an error. Any other is this program's trouble, which
-// is not told.
-func problemOf(err error) *problem {
+// problemOf returns what to respond to a request that failed. An error that no client
+// causes is this program's own: the log has it, and the response does not.
+func (s *service) problemOf(r *http.Request, err error) *problem {
 	p, ok := errors.AsType[*problem](err)
 	switch {
 	case ok:
@@ -53,16 +53,8 @@ func problemOf(err error) *problem {
 	case errors.Is(err, cardwire.ErrInvalidParams):
 		return newProblem(http.StatusUnprocessableEntity, "%v", err)
 	}
+	s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
 	return newProblem(http.StatusServiceUnavailable, "the database or the journal is not available: try again")
-}
-
-// failed returns the problem of a request, and logs the program's own trouble.
-func (s *service) failed(r *http.Request, err error) *problem {
-	p := problemOf(err)
-	if p.Status == http.StatusServiceUnavailable {
-		s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
-	}
-	return p
 }
 
 func respond(w http.ResponseWriter, contentType string, status int, v any) {
@@ -81,22 +73,23 @@ const (
 
 // routes are the operations for programs, and the pages.
 func (s *service) routes(password string) http.Handler {
+	up := map[string]string{"status": "up"}
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
 		"GET /payouts":                  s.getPayouts,
 		"GET /payouts/{order}":          result(s.getPayout),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
 		"POST /payouts/{order}/cancel":  result(s.postCancellation),
-		"GET /healthz":                  result(getHealth),
-		"GET /readyz":                   result(s.getReadiness),
+		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
+		"GET /readyz":                   result(func(r *http.Request) (any, error) { return up, s.verify(r.Context()) }),
 		"GET /{$}":                      s.paged(s.listPage),
 		"GET /orders/{order}":           s.paged(s.orderPage),
-		"POST /orders/{order}/resolve":  s.paged(form(s.resolveForm, "try", "outcome", "service_id", "by", "why")),
-		"POST /orders/{order}/cancel":   s.paged(form(s.cancelForm, "by", "why")),
+		"POST /orders/{order}/resolve":  s.paged(redirected(s.postResolution)),
+		"POST /orders/{order}/cancel":   s.paged(redirected(s.postCancellation)),
 		"/":                             s.paged(result(getNothing)),
 	}
 	if s.fake != nil {
-		handlers["POST /sample"] = s.paged(form(s.sample, "fault"))
+		handlers["POST /sample"] = s.paged(redirected(s.sample))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))
@@ -109,7 +102,7 @@ func (s *service) routes(password string) http.Handler {
 			defer span.End()
 			r = r.WithContext(ctx)
 			if err := handle(w, r); err != nil {
-				p := s.failed(r, err)
+				p := s.problemOf(r, err)
 				respond(w, "application/problem+json", p.Status, p)
 			}
 		})
@@ -132,16 +125,6 @@ func getNothing(*http.Request) (any, error) {
 	return nil, newProblem(http.StatusNotFound, "there is no such page or operation")
 }
 
-func getHealth(*http.Request) (map[string]string, error) {
-	return map[string]string{"status": "up"}, nil
-}
-
-// getReadiness reports why this replica could not send: there is no database, or it is
-// another one than at the start.
-func (s *service) getReadiness(r *http.Request) (map[string]string, error) {
-	return map[string]string{"status": "ready"}, s.verify(r.Context())
-}
-
 func (s *service) getPayout(r *http.Request) (order, error) {
 	return s.find(r.Context(), r.PathValue("order"))
 }
@@ -149,8 +132,7 @@ func (s *service) getPayout(r *http.Request) (order, error) {
 func (s *service) postResolution(r *http.Request) (order, error) {
 	var found resolution
 	err := decode(r, map[string]any{
-		"try": &found.Try, "outcome": &found.Outcome, "service_id": &found.ServiceID, "send_again": &found.SendAgain,
-		"by": &found.By, "why": &found.Why,
+		"try": &found.Try, "outcome": &found.Outcome, "service_id": &found.ServiceID, "by": &found.By, "why": &found.Why,
 	})
 	if err != nil {
 		return order{}, err
@@ -240,12 +222,17 @@ func (s *service) listed(r *http.Request) (p page, err error) {
 	return p, err
 }
 
-// decode reads one JSON object with these fields, each at most once and by its exact name:
-// what was meant otherwise must not be a payout.
+// decode reads the fields of one JSON object, or of a form, each at most once and by its
+// exact name: what was meant otherwise must not be a payout. A field that is left out may
+// be the service's number, without which an order is paid twice.
 func decode(r *http.Request, fields map[string]any) error {
 	text, err := io.ReadAll(r.Body)
-	if err != nil || !utf8.Valid(text) || !json.Valid(text) || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return newProblem(http.StatusBadRequest, "the body must be one JSON object in UTF-8, of at most 64 KiB")
+	text = bytes.TrimSpace(text)
+	switch {
+	case err == nil && !bytes.HasPrefix(text, []byte("{")):
+		return decodeForm(string(text), fields)
+	case err != nil || !utf8.Valid(text) || !json.Valid(text):
+		return errBody
 	}
 	d := json.NewDecoder(bytes.NewReader(text)) // of which each token is valid
 	_, _ = d.Token()
@@ -260,6 +247,23 @@ func decode(r *http.Request, fields map[string]any) error {
 	}
 	return nil
 }
+
+func decodeForm(text string, fields map[string]any) error {
+	form, err := url.ParseQuery(text)
+	if err != nil {
+		return errBody
+	}
+	for key, values := range form {
+		field, ok := fields[key].(*string)
+		if !ok || len(values) != 1 {
+			return errBody
+		}
+		*field = values[0]
+	}
+	return nil
+}
+
+var errBody = newProblem(http.StatusBadRequest, "the body must be one JSON object in UTF-8, or a form whose fields are known and come once, of at most 64 KiB")
 
 // signedIn is who makes a request: the user, where there is a password, or whoever the
 // request names.

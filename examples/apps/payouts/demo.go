@@ -46,7 +46,11 @@ func sampleOrder() cardwire.TransferParams {
 
 // sample sends an order of the page's form.
 func (s *service) sample(r *http.Request) (order, error) {
-	i, err := strconv.Atoi(r.PostForm.Get("fault"))
+	var fault string
+	if err := decode(r, map[string]any{"fault": &fault}); err != nil {
+		return order{}, err
+	}
+	i, err := strconv.Atoi(fault)
 	if err != nil || i < 0 || i >= len(fakeFaults) {
 		return order{}, newProblem(http.StatusBadRequest, "the form is not this page's")
 	}
@@ -182,12 +186,15 @@ func (s *service) resolveDemo(ctx context.Context, o order, again bool) error {
 	if err != nil {
 		return err
 	}
-	found := resolution{Try: o.Try, Outcome: notExecuted, SendAgain: again, By: "support", Why: "looked into the ledger"}
-	if s.fake.Executions(operation, o.Order) > 0 {
-		found.Outcome, found.SendAgain = executed, false
+	found := resolution{Try: o.Try, Outcome: "not_executed", By: "support", Why: "looked into the ledger"}
+	switch {
+	case s.fake.Executions(operation, o.Order) > 0:
+		found.Outcome = executed
+	case again:
+		found.Outcome = "send_again"
 	}
 	_, err = s.resolve(ctx, o.Order, found)
-	if err != nil && problemOf(err).Status == http.StatusConflict { // too early: it is asked again
+	if p, ok := errors.AsType[*problem](err); ok && p.Status == http.StatusConflict { // too early: it is asked again
 		return nil
 	}
 	return err

@@ -99,7 +99,7 @@ var (
 	errNoOrder   = newProblem(http.StatusNotFound, "there is no such order")
 	errText      = invalid("a string must be UTF-8 without NUL")
 	errOtherBody = conflict("this order exists with another body")
-	errMoved     = conflict("the order is in another state now")
+	errMoved     = conflict("the order is in another state now, or has another number of the service's")
 	errExists    = errors.New("this order exists") // of create only
 )
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -115,41 +114,21 @@ func (s *service) paged(do handler) handler {
 		if err == nil || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 			return err
 		}
-		p := s.failed(r, err)
+		p := s.problemOf(r, err)
 		return s.render(w, r, p.Status, "problem.html", page{Problem: p, Order: order{Order: r.PathValue("order")}})
 	}
 }
 
-// form does what a form asks for, and shows the order at an address of its own: to load
-// that once more does nothing. A form with a field that is unknown, comes twice or cannot be
-// read is refused: it may be the service's number, without which an order is paid twice.
-func form(do func(*http.Request) (order, error), fields ...string) handler {
+// redirected shows the order that do returns at an address of its own: to load that once
+// more does nothing.
+func redirected(do func(*http.Request) (order, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		readable := r.ParseForm() == nil
-		for field, values := range r.PostForm {
-			readable = readable && len(values) == 1 && slices.Contains(fields, field)
-		}
-		if !readable {
-			return newProblem(http.StatusBadRequest, "the form cannot be read")
-		}
 		o, err := do(r)
 		if err == nil {
 			http.Redirect(w, r, "/orders/"+url.PathEscape(o.Order), http.StatusSeeOther)
 		}
 		return err
 	}
-}
-
-func (s *service) resolveForm(r *http.Request) (order, error) {
-	outcome, again := strings.CutSuffix(r.PostForm.Get("outcome"), "+send_again")
-	return s.resolve(r.Context(), r.PathValue("order"), resolution{
-		Try: r.PostForm.Get("try"), Outcome: outcome, SendAgain: again, ServiceID: r.PostForm.Get("service_id"),
-		By: signedIn(r, r.PostForm.Get("by")), Why: r.PostForm.Get("why"),
-	})
-}
-
-func (s *service) cancelForm(r *http.Request) (order, error) {
-	return s.cancel(r.Context(), r.PathValue("order"), signedIn(r, r.PostForm.Get("by")), r.PostForm.Get("why"))
 }
 
 // render writes a page when it is whole, and none if it cannot be.

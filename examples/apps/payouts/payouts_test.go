@@ -435,7 +435,7 @@ func TestAnOrderThatIsSentAgainHasItsDay(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", false)
 		s.exec(`UPDATE payouts SET created_at = $1, queued_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`).StatusCode)
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"send_again","by":"Ada","why":"ticket 7"}`).StatusCode)
 		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
 		snooze := s.work("A-1")
 		assert.Equal(t, queued, s.state("A-1"))
@@ -565,7 +565,7 @@ func TestAnOldResolutionFreesNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"try":"`+first.Try+`"`)
 		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="try" value="`+first.Try+`"`)
-		again := `{"try":"` + first.Try + `","outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`
+		again := `{"try":"` + first.Try + `","outcome":"send_again","by":"Ada","why":"ticket 7"}`
 		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", again).StatusCode)
 		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 		assert.Equal(t, longPause, s.work("A-1"))
@@ -590,11 +590,9 @@ func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
 	const who = `"by":"Ada","why":"ticket 7"}`
 	for _, tc := range []struct{ order, body, want string }{
 		{"A-1", `{"outcome":"not_executed","service_id":"AO1234",`, "means that it was executed"},
-		{"A-1", `{"outcome":"not_executed","service_id":"AO1234","send_again":true,`, "means that it was executed"},
-		{"A-1", `{"outcome":"executed","send_again":true,`, "only what was not executed is sent again"},
-		{"A-2", `{"outcome":"paid","send_again":true,`, "only what was not executed is sent again"},
-		{"A-2", `{"outcome":"returned","send_again":true,`, "only what was not executed is sent again"},
-		{"A-1", `{"outcome":"not-executed","send_again":true,`, "the outcome must be"},
+		{"A-1", `{"outcome":"send_again","service_id":"AO1234",`, "means that it was executed"},
+		{"A-1", `{"outcome":"not-executed",`, "the outcome must be"},
+		{"A-1", `{"outcome":"",`, "the outcome must be"},
 	} {
 		r := s.resolveTry(tc.order, tc.body+who)
 		assert.Equal(t, 422, r.StatusCode, tc.body)
@@ -602,7 +600,7 @@ func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
 	}
 	try, err := s.find(t.Context(), "A-1")
 	require.NoError(t, err)
-	form := url.Values{"try": {try.Try}, "outcome": {"not_executed+send_again"}, "service_id": {"AO1234"}, "by": {"Ada"}, "why": {"ticket 7"}}
+	form := url.Values{"try": {try.Try}, "outcome": {"send_again"}, "service_id": {"AO1234"}, "by": {"Ada"}, "why": {"ticket 7"}}
 	r := s.post("/orders/A-1/resolve", form.Encode())
 	assert.Equal(t, 422, r.Code)
 	assert.Contains(t, r.Body.String(), "means that it was executed")
@@ -634,7 +632,7 @@ func TestResolve(t *testing.T) {
 			assert.Contains(t, text, `"state":"submitted"`)
 			assert.Contains(t, text, `"service_id":"T-1"`)
 		}
-		status, text := resolve("A-2", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 8"}`)
+		status, text := resolve("A-2", `{"outcome":"send_again","by":"Ada","why":"ticket 8"}`)
 		assert.Equal(t, 200, status, text)
 		s.awaitState("A-2", submitted)
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
@@ -654,7 +652,7 @@ func TestResolve(t *testing.T) {
 			`{"outcome":"executed","why":"ticket 7"}`:                                  422,
 			`{"outcome":"executed","by":"Ada","why":"ticket 7","order":"A-1"}`:         400,
 			`{"outcome":"paid","by":"Ada","why":"statement"}`:                          200,
-			`{"outcome":"not_executed","send_again":true,"by":"Ada","why":"a slip"}`:   409,
+			`{"outcome":"send_again","by":"Ada","why":"a slip"}`:   409,
 			`{"outcome":"executed","by":"Ada","why":"ticket 7"} {"outcome":"another"}`: 400,
 		} {
 			status, text := resolve("A-2", body)
@@ -712,7 +710,7 @@ func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
 		o, err := s.find(t.Context(), "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{paid, "T-1"}, []string{o.State, o.ServiceID})
-		_, err = s.recordMoney(t.Context(), order{Order: "A-1", State: submitted}, resolution{Outcome: paid, ServiceID: "T-2", By: "Bob", Why: "at the same time"})
+		_, err = s.apply(t.Context(), change{order: "A-1", from: []string{submitted, paid, returned}, to: paid, by: "Bob", note: "at the same time", serviceID: "T-2"})
 		require.ErrorIs(t, err, errMoved, "the number was recorded since the order was read")
 		o, err = s.find(t.Context(), "A-1")
 		require.NoError(t, err)
@@ -728,7 +726,7 @@ func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
 		set.grace = 10 * time.Minute
 		s := openShop(t, set)
 		s.lost("A-1", true)
-		r := s.resolveTry("A-1", `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`)
+		r := s.resolveTry("A-1", `{"outcome":"send_again","by":"Ada","why":"ticket 7"}`)
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "it is too early: the service may still execute it; ask again after 20")
 		assert.Equal(t, unresolved, s.state("A-1"))
@@ -757,7 +755,7 @@ func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, s.journal.Resolve(t.Context(), e, found))
 		}
-		const again, executed = `{"outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`, `{"outcome":"executed","by":"Ada","why":"ticket 7"}`
+		const again, executed = `{"outcome":"send_again","by":"Ada","why":"ticket 7"}`, `{"outcome":"executed","by":"Ada","why":"ticket 7"}`
 		assert.Equal(t, 200, s.resolveTry("A-1", again).StatusCode)
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
@@ -794,8 +792,8 @@ func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
 		assert.Equal(t, longPause, s.work("A-1"))
 		before, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
-		for _, again := range []string{"true", "false"} {
-			r := s.resolveTry("A-1", `{"outcome":"not_executed","send_again":`+again+`,"by":"Ada","why":"there is no A-1 over 12.50"}`)
+		for _, outcome := range []string{"send_again", "not_executed"} {
+			r := s.resolveTry("A-1", `{"outcome":"`+outcome+`","by":"Ada","why":"there is no A-1 over 12.50"}`)
 			assert.Equal(t, 409, r.StatusCode)
 			assert.Contains(t, textOf(t, r), "belongs to another request")
 			assert.Equal(t, unresolved, s.state("A-1"))
@@ -965,7 +963,7 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 			page := textOf(t, s.call("GET", "/orders/"+number, ""))
 			assert.Contains(t, page, "The journal has no record of this try")
 			assert.NotContains(t, page, "0001-01-01")
-			for _, outcome := range []string{executed, notExecuted} {
+			for _, outcome := range []string{executed, "not_executed"} {
 				o, err := s.find(t.Context(), number)
 				require.NoError(t, err)
 				assert.Contains(t, text, `"try":"`+o.Try+`"`)
@@ -1005,7 +1003,7 @@ func TestAnOrderOfWhichTheJournalForgotATryIsNotSent(t *testing.T) {
 		assert.Equal(t, longPause, s.work("A-1"), "a day later")
 		assert.Equal(t, unresolved, s.state("A-1"))
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-		r := s.call("POST", "/payouts/A-1/resolve", `{"try":"1-2","outcome":"not_executed","send_again":true,"by":"Ada","why":"ticket 7"}`)
+		r := s.call("POST", "/payouts/A-1/resolve", `{"try":"1-2","outcome":"send_again","by":"Ada","why":"ticket 7"}`)
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "the journal has no record of this try")
 		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
@@ -1234,28 +1232,28 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		o, err := s.find(t.Context(), "A-1")
 		require.NoError(t, err)
 		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
-			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=not_executed%2Bsend_again&by=Ada&why=a+call&service_id="+id)
+			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=send_again&by=Ada&why=a+call&service_id="+id)
 			assert.Equal(t, 400, w.Code)
-			assert.Contains(t, w.Body.String(), "the form cannot be read")
+			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
 		for path, form := range map[string]string{
-			"/orders/A-1/resolve":   "&outcome=not_executed%2Bsend_again&service_id=&service_id=TX1",
-			"/orders/A-1/resolve?":  "&outcome=not_executed%2Bsend_again&outcome=executed",
-			"/orders/A-1/resolve?a": "&outcome=not_executed%2Bsend_again&serviceid=TX1",
+			"/orders/A-1/resolve":   "&outcome=send_again&service_id=&service_id=TX1",
+			"/orders/A-1/resolve?":  "&outcome=send_again&outcome=executed",
+			"/orders/A-1/resolve?a": "&outcome=send_again&serviceid=TX1",
 			"/orders/A-2/cancel":    "", // it has no try
 			"/sample":               "&fault=0",
 		} {
 			w := s.post(path, "try="+o.Try+"&by=Ada&why=a+call"+form)
 			assert.Equal(t, 400, w.Code, path)
-			assert.Contains(t, w.Body.String(), "the form cannot be read")
+			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
 		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve", strings.NewReader(
 			"--b\r\nContent-Disposition: form-data; name=\"outcome\"\r\n\r\nnot_executed\r\n--b--\r\n"))
 		multipart.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 		w := httptest.NewRecorder()
 		s.routes("").ServeHTTP(w, multipart)
-		assert.Equal(t, 422, w.Code)
-		assert.Contains(t, w.Body.String(), "the outcome must be")
+		assert.Equal(t, 400, w.Code)
+		assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
 		assert.Len(t, s.fake.Ledger(), 1)
 	})
@@ -1296,7 +1294,8 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 		"an array":               {`[{"order":"A-1","transfer":{` + fields + `}}]`, 400},
 		"more that follows":      {`{"order":"A-1","transfer":{` + fields + `}}{}`, 400},
 		"an object that is open": {`{"order":"A-1","transfer":{` + fields + `}`, 400},
-		"nothing":                {``, 400},
+		"nothing":                {``, 422},
+		"a form":                 {"order=A-1&transfer=%7B%7D", 400},
 	} {
 		r := s.call("POST", "/payouts", tc.body)
 		assert.Equal(t, tc.status, r.StatusCode, name)

@@ -282,7 +282,7 @@ func (w *world) resolve(ctx context.Context, o listed) {
 		if w.service.Ledger().Pending(order) && time.Since(o.ChangedAt) > grace/2 {
 			return
 		}
-		body = fmt.Sprintf(`{"try":%q,"outcome":"not_executed","send_again":%t,"by":"support","why":"the ledger"}`, asked.Try, dice(o.Order, 2) == 0)
+		body = fmt.Sprintf(`{"try":%q,"outcome":%q,"by":"support","why":"the ledger"}`, asked.Try, []string{"send_again", "not_executed"}[dice(o.Order, 2)])
 	}
 	switch status, _ := w.request(ctx, "POST", "/payouts/"+o.Order+"/resolve", body); status {
 	case http.StatusOK:
