@@ -66,7 +66,7 @@ type order struct {
 	claim     int64
 	jobID     int64
 	OtherBody bool             `json:"-"` // in the journal the number is another request's
-	Entry     sqljournal.Entry `json:"-"` // of an unresolved one: what the journal knows
+	Entry     sqljournal.Entry `json:"-"` // from findEntry; zero: the journal has none
 }
 
 // NeedsALook reports that the service took the order in a state that is undocumented, or
@@ -115,28 +115,22 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 	return read(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number), errNoOrder)
 }
 
-// findEntry returns an order and, if it is unresolved, what the journal knows of it.
+// findEntry returns an order, with what the journal knows of it.
 func (s *service) findEntry(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
-	if err == nil && o.State == unresolved {
-		o.Entry, err = s.lookup(ctx, number)
+	if err == nil {
+		o.Entry, err = s.journal.Lookup(ctx, operation, number)
 	}
-	return o, err
-}
-
-// lookup returns what the journal knows of an order: the zero Entry if that is nothing.
-func (s *service) lookup(ctx context.Context, number string) (sqljournal.Entry, error) {
-	e, err := s.journal.Lookup(ctx, operation, number)
 	if errors.Is(err, sqljournal.ErrNoIntent) {
 		err = nil
 	}
-	return e, err
+	return o, err
 }
 
 // IsForgotten reports that the journal does not know the try about which the order became
 // unresolved, as after a restore: it would let the order be sent again.
 func (o order) IsForgotten() bool {
-	return o.Entry.Try != o.Try && o.Entry.Outcome != cardwire.OutcomeExecuted && !o.Entry.Closed
+	return (o.Try == "" || o.Try != o.Entry.Try) && o.Entry.Outcome != cardwire.OutcomeExecuted && !o.Entry.Closed
 }
 
 // list returns orders in a state, or in all if it is "", that come after the given one.

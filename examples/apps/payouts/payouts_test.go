@@ -652,7 +652,7 @@ func TestResolve(t *testing.T) {
 			`{"outcome":"executed","why":"ticket 7"}`:                                  422,
 			`{"outcome":"executed","by":"Ada","why":"ticket 7","order":"A-1"}`:         400,
 			`{"outcome":"paid","by":"Ada","why":"statement"}`:                          200,
-			`{"outcome":"send_again","by":"Ada","why":"a slip"}`:   409,
+			`{"outcome":"send_again","by":"Ada","why":"a slip"}`:                       409,
 			`{"outcome":"executed","by":"Ada","why":"ticket 7"} {"outcome":"another"}`: 400,
 		} {
 			status, text := resolve("A-2", body)
@@ -928,8 +928,8 @@ func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
 		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records")) // what was refused turns out to be paid
 		s.exec(`DELETE FROM cardwire_intents WHERE reference = 'A-2'`)                                          // a lossy failover
 		require.NoError(t, s.repair(t.Context()))
-		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-1 journal=executed`)
-		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-2 journal=missing`)
+		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-1 state=failed journal=executed`)
+		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-2 state=submitted journal=missing`)
 		o, err := s.find(t.Context(), "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
@@ -954,8 +954,7 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 		require.NoError(t, s.repair(t.Context()))
 		for _, number := range numbers {
 			assert.Equal(t, longPause, s.work(number), "a day later")
-			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=`+number+` journal=missing`)
-			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal has forgotten the order, which is not sent" order=`+number)
+			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=`+number+` state=unresolved journal=missing`)
 			r := s.call("GET", "/payouts/"+number, "")
 			assert.Equal(t, 200, r.StatusCode)
 			text := textOf(t, r)

@@ -29,28 +29,21 @@ type repairer struct {
 // Work implements river.Worker.
 func (w *repairer) Work(ctx context.Context, _ *river.Job[repairs]) error { return w.repair(ctx) }
 
-// asleep are orders that have not ended and whose job does not run by itself, or not
-// soon: it is gone, it has ended, it slept through being resolved, or the journal was
-// resolved past this program. A queued order that a worker changed since it was queued
-// sleeps for as long as the service asked for. They need nothing but a call, which tells
-// what is known.
+// asleep are orders whose job does not run by itself, or not soon: it is gone, it has
+// ended, or it slept through being resolved. An order that a worker changed since it was
+// queued sleeps for as long as the service asked for.
 const asleep = `SELECT p.order_no, p.job_id FROM payouts p LEFT JOIN river_job j ON j.id = p.job_id AND j.args ->> 'order' = p.order_no
-LEFT JOIN ` + sqljournal.DefaultTable + ` i ON i.op = 'CreateTransfer' AND i.reference = p.order_no AND i.exclusive
-WHERE p.state IN ('queued', 'sending', 'unresolved') AND (
-	j.id IS NULL OR j.state IN ('completed', 'cancelled', 'discarded')
-	OR p.state = 'queued' AND p.changed_at = p.queued_at AND j.state = 'scheduled' AND j.scheduled_at > $1
-	OR p.state = 'unresolved' AND NOT p.other_body AND j.state = 'scheduled' AND i.event IN ('resolved', 'corrected', 'voided'))`
+WHERE p.state IN ('queued', 'sending') AND (j.id IS NULL OR j.state IN ('completed', 'cancelled', 'discarded')
+	OR p.state = 'queued' AND p.changed_at = p.queued_at AND j.state = 'scheduled' AND j.scheduled_at > $1)`
 
-// disagreeing are orders that have ended otherwise than the journal says, and those that
-// it has forgotten.
-const disagreeing = `SELECT p.order_no, coalesce(i.state, 'missing'), coalesce(i.service_id, '') FROM payouts p
+// disagreeing are orders of which the journal knows something else, or nothing.
+const disagreeing = `SELECT p.order_no, coalesce(i.state, 'missing') FROM payouts p
 LEFT JOIN ` + sqljournal.DefaultTable + ` i ON i.op = 'CreateTransfer' AND i.reference = p.order_no AND i.exclusive
 WHERE p.state IN ('failed', 'cancelled') AND i.state IN ('executed', 'open', 'unknown')
 OR p.state IN ('submitted', 'paid', 'returned') AND NOT p.other_body AND coalesce(i.state, '') <> 'executed'
-OR p.state = 'unresolved' AND i.state IS NULL`
+OR p.state = 'unresolved' AND NOT p.other_body AND coalesce(i.state, '') NOT IN ('open', 'unknown')`
 
-// repair wakes orders whose job sleeps, and reports those on which the tables disagree.
-// What turned out to be executed is corrected; anything else needs a person.
+// repair wakes orders whose job sleeps, and looks at those on which the tables disagree.
 func (s *service) repair(ctx context.Context) error {
 	sleeping, err := rows(ctx, s.db, func(o *order, scan scanner) error { return scan(&o.Order, &o.jobID) },
 		asleep, time.Now().UTC().Add(longPause/2))
@@ -59,19 +52,34 @@ func (s *service) repair(ctx context.Context) error {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
 	}
-	wrong, err := rows(ctx, s.db, func(o *order, scan scanner) error { return scan(&o.Order, &o.Note, &o.ServiceID) }, disagreeing)
+	disputed, err := rows(ctx, s.db, func(o *order, scan scanner) error { return scan(&o.Order, &o.Note) }, disagreeing)
 	errs = append(errs, err)
-	for _, o := range wrong {
-		s.log.ErrorContext(ctx, "the journal and the order disagree", "order", o.Order, "journal", o.Note)
-		if o.Note == "executed" {
-			_, err := s.apply(ctx, change{
-				order: o.Order, from: []string{failed, cancelled}, to: submitted, by: "repair", serviceID: o.ServiceID, status: statusLost,
-				note: "the journal says that it was executed", level: slog.LevelError,
-			})
-			if !errors.Is(err, errMoved) {
-				errs = append(errs, err)
-			}
+	for _, o := range disputed {
+		if err := s.reconcile(ctx, o.Order, o.Note); !errors.Is(err, errMoved) {
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// reconcile has a worker take an unresolved order that was resolved in the journal only,
+// which tells the worker how it ended. An order that has ended, and turned out to be
+// executed, is corrected. Anything else needs a person.
+func (s *service) reconcile(ctx context.Context, number, journal string) error {
+	o, err := s.findEntry(ctx, number)
+	if err != nil {
+		return err
+	}
+	c := change{order: number, by: "repair", note: "in the journal it is " + journal, level: slog.LevelWarn}
+	if o.State == unresolved && !o.IsForgotten() {
+		c.from, c.to = []string{unresolved}, queued
+		_, err = s.apply(ctx, c, s.wake)
+		return err
+	}
+	s.log.ErrorContext(ctx, "the journal and the order disagree", "order", number, "state", o.State, "journal", journal)
+	if journal == "executed" {
+		c.from, c.to, c.level, c.serviceID, c.status = []string{failed, cancelled}, submitted, slog.LevelError, o.Entry.ServiceID, statusLost
+		_, err = s.apply(ctx, c)
+	}
+	return err
 }

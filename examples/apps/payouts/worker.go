@@ -30,7 +30,7 @@ func (submit) Kind() string { return "payout" }
 // database mostly, use up attempts: snoozes do not.
 func (submit) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 1000} }
 
-// submitter does what cardwire.NextStep says, with orders that the journal has not forgotten.
+// submitter does what cardwire.NextStep says. It takes no order that is unresolved.
 type submitter struct {
 	river.WorkerDefaults[submit]
 	*service
@@ -51,22 +51,9 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	defer cancel()
 	ctx, span := w.startJob(ctx, job.JobRow)
 	defer span.End()
-	o, err := w.findEntry(ctx, job.Args.Order)
-	switch {
-	case errors.Is(err, errNoOrder), err == nil && o.Ended():
-		return nil
-	case err != nil:
-		return err
-	case o.State == unresolved && o.IsForgotten():
-		w.log.ErrorContext(ctx, "the journal has forgotten the order, which is not sent", "order", o.Order)
-		return river.JobSnooze(longPause)
-	}
-	o, err = w.apply(ctx, change{order: o.Order, from: []string{o.State}, to: sending, by: "worker"})
-	switch {
-	case errors.Is(err, errMoved):
-		return river.JobSnooze(leastPause) // it has changed since it was read
-	case err != nil:
-		return err
+	o, err := w.apply(ctx, change{order: job.Args.Order, from: []string{queued, sending}, to: sending, by: "worker"})
+	if err != nil {
+		return w.leave(ctx, job.Args.Order, err)
 	}
 	var params cardwire.TransferParams
 	if err := params.UnmarshalJSON([]byte(o.body)); err != nil {
@@ -84,9 +71,16 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // follow does what the step says. The change is made only under the claim of this
 // worker: one that was paused and woke up late changes nothing.
 func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Transfer, err error) error {
-	e := failure(err)
 	c := change{order: o.Order, from: []string{sending}, claim: o.claim, by: "worker", level: slog.LevelWarn}
-	c.note, c.log = notesOf(err)
+	var e cardwire.Error
+	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
+		e, c.note = *failure, failure.Error()
+		e.Message = "" // the service's own words, which may quote a name or an account
+		c.log = e.Error()
+	}
+	if errors.Is(err, errBraked) { // which the client's error does not quote
+		c.note, c.log = errBraked.Error(), errBraked.Error()
+	}
 	var snooze time.Duration
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
@@ -110,11 +104,11 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 			c.level = slog.LevelError // a person has to do something before it goes on
 		}
 	default: // cardwire.StepReconcile
-		entry, lookupErr := w.lookup(ctx, o.Order)
-		if lookupErr != nil {
-			return lookupErr // the next call tells
+		known, err2 := w.findEntry(ctx, o.Order)
+		if err2 != nil {
+			return err2 // the next call tells
 		}
-		c.to, c.level, snooze, c.try = unresolved, slog.LevelError, longPause, entry.Try
+		c.to, c.level, snooze, c.try = unresolved, slog.LevelError, longPause, known.Entry.Try
 		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
 	}
 	return w.settle(ctx, c, snooze)
@@ -131,15 +125,32 @@ func (w *submitter) giveUp(ctx context.Context, c change) error {
 	return w.settle(ctx, c, 0)
 }
 
+// settle makes a change. If that fails, the journal knows how the call ended, and the next
+// call tells.
 func (w *submitter) settle(ctx context.Context, c change, snooze time.Duration) error {
 	_, err := w.apply(ctx, c)
-	switch {
-	case errors.Is(err, errMoved):
-		return river.JobSnooze(leastPause) // another worker has it, or it has ended
-	case err == nil && snooze > 0:
+	if err == nil && snooze > 0 {
 		return river.JobSnooze(snooze)
 	}
-	return err // the journal knows how the call ended: the next one tells
+	return w.leave(ctx, c.order, err)
+}
+
+// leave leaves an order alone that has moved: it ended, or became unresolved, or another
+// worker has it.
+func (w *submitter) leave(ctx context.Context, number string, err error) error {
+	if !errors.Is(err, errMoved) {
+		return err
+	}
+	o, err := w.find(ctx, number)
+	switch {
+	case errors.Is(err, errNoOrder), err == nil && o.Ended():
+		return nil
+	case err != nil:
+		return err
+	case o.State == unresolved:
+		return river.JobSnooze(longPause)
+	}
+	return river.JobSnooze(leastPause)
 }
 
 // wake has the order's job run now, in the transaction of a change. A job that is
@@ -163,29 +174,6 @@ func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 func isJobOf(job *rivertype.JobRow, o order) bool {
 	var args submit
 	return json.Unmarshal(job.EncodedArgs, &args) == nil && args == submit{o.Order}
-}
-
-// failure is what is known of a call that failed.
-func failure(err error) cardwire.Error {
-	if e, ok := errors.AsType[*cardwire.Error](err); ok {
-		return *e
-	}
-	return cardwire.Error{Op: operation}
-}
-
-// notesOf is what the history and the log say of a call: the log not in the service's own
-// words, which may quote a name or an account.
-func notesOf(err error) (note, log string) {
-	switch {
-	case err == nil:
-		return "", ""
-	case errors.Is(err, errBraked):
-		return errBraked.Error(), errBraked.Error()
-	}
-	e := failure(err)
-	note = e.Error()
-	e.Message = ""
-	return note, e.Error()
 }
 
 // statusLost is the status of an order that was executed, where no response says it: the
