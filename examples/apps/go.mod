@@ -8,6 +8,7 @@ require (
 	github.com/cardwire/cardwire-go/sqljournal v0.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
+	github.com/georgysavva/scany/v2 v2.1.4
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	// River's modules are of one release, since they share internals. v0.31.0 is the

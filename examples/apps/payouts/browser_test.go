@@ -45,7 +45,7 @@ func TestInABrowser(t *testing.T) {
 		o, err := s.find(t.Context(), number)
 		require.NoError(t, err)
 		assert.Equal(t, longPause, s.work(number))
-		s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.jobID)
+		s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.JobID)
 
 		b.Open("/?state=unresolved")
 		b.Look("list-unresolved")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/georgysavva/scany/v2/sqlscan"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -50,9 +51,9 @@ func TestAShopsOwnTable(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(s.log.String(), "msg=payout order="), "one line for the one order")
 		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
 		assert.Zero(t, s.work("A-1"))
-		found, err := rows(t.Context(), s.db, func(row *[3]string, scan scanner) error { return scan(&row[0], &row[1], &row[2]) },
-			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts p ON p.order_no = o.number`)
-		require.NoError(t, err)
-		assert.Equal(t, [][3]string{{"A-1", "Ada", failed}}, found, "what the service refuses stays")
+		var found []struct{ Number, Customer, State string }
+		require.NoError(t, sqlscan.Select(t.Context(), s.db, &found,
+			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts p ON p.order_no = o.number`))
+		assert.Equal(t, []struct{ Number, Customer, State string }{{"A-1", "Ada", failed}}, found, "what the service refuses stays")
 	})
 }

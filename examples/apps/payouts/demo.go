@@ -150,8 +150,7 @@ func (s *service) supportDemo(ctx context.Context, out io.Writer, numbers []stri
 	defer ticker.Stop()
 	for {
 		left := 0
-		list, err := rows(ctx, s.db, (*order).scan,
-			`SELECT `+columns+` FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`)
+		list, err := read(ctx, s.db, `SELECT `+columns+` FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`)
 		if err != nil {
 			return err
 		}

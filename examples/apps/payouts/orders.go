@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/georgysavva/scany/v2/sqlscan"
 	"github.com/riverqueue/river"
 
 	"github.com/cardwire/cardwire-go"
@@ -48,9 +49,9 @@ func schemaOf(d sqljournal.Dialect) string {
 	return schema
 }
 
-// order is a row of the table, without the body where it is shown.
+// order is a row of the table, without what is not shown.
 type order struct {
-	Order         string    `json:"order"`
+	Order         string    `json:"order" db:"order_no"`
 	State         string    `json:"state"`
 	Amount        string    `json:"amount"`
 	Currency      string    `json:"currency"`
@@ -61,12 +62,12 @@ type order struct {
 	CreatedAt     time.Time `json:"created_at"`
 	ChangedAt     time.Time `json:"changed_at"`
 
-	queuedAt  time.Time
-	body      string
-	claim     int64
-	jobID     int64
-	OtherBody bool             `json:"-"` // in the journal the number is another request's
-	Entry     sqljournal.Entry `json:"-"` // from findEntry; zero: the journal has none
+	QueuedAt  time.Time        `json:"-"`
+	Body      string           `json:"-"`
+	Claim     int64            `json:"-"`
+	JobID     int64            `json:"-"`
+	OtherBody bool             `json:"-"`        // in the journal the number is another request's
+	Entry     sqljournal.Entry `json:"-" db:"-"` // from findEntry; zero: the journal has none
 }
 
 // NeedsALook reports that the service took the order in a state that is undocumented, or
@@ -80,19 +81,23 @@ func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, note, created_at, changed_at, body, try, claim, job_id, other_body, queued_at`
 
-func (o *order) scan(scan scanner) error {
-	err := scan(&o.Order, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Note,
-		&o.CreatedAt, &o.ChangedAt, &o.body, &o.Try, &o.claim, &o.jobID, &o.OtherBody, &o.queuedAt)
-	o.CreatedAt, o.ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
-	return err
+// read reads orders.
+func read(ctx context.Context, db sqlscan.Querier, query string, args ...any) ([]order, error) {
+	list := []order{} // an empty one is [] in JSON
+	err := sqlscan.Select(ctx, db, &list, query, args...)
+	for i, o := range list {
+		list[i].CreatedAt, list[i].ChangedAt = o.CreatedAt.UTC(), o.ChangedAt.UTC()
+	}
+	return list, err
 }
 
-// read reads an order. The error none is returned where there is none.
-func read(row *sql.Row, none error) (o order, err error) {
-	if err = o.scan(row.Scan); errors.Is(err, sql.ErrNoRows) {
+// readOne reads an order. The error none is returned where there is none.
+func readOne(ctx context.Context, db sqlscan.Querier, none error, query string, args ...any) (order, error) {
+	list, err := read(ctx, db, query, args...)
+	if err == nil && len(list) == 0 {
 		err = none
 	}
-	return o, err
+	return append(list, order{})[0], err
 }
 
 var (
@@ -112,7 +117,7 @@ func (s *service) find(ctx context.Context, number string) (o order, err error) 
 	if !isText(number) {
 		return o, errNoOrder
 	}
-	return read(s.db.QueryRowContext(ctx, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number), errNoOrder)
+	return readOne(ctx, s.db, errNoOrder, `SELECT `+columns+` FROM payouts WHERE order_no = $1`, number)
 }
 
 // findEntry returns an order, with what the journal knows of it.
@@ -142,19 +147,21 @@ func (s *service) list(ctx context.Context, state, after string) ([]order, error
 	if state == "" {
 		where = `$1 = ''`
 	}
-	return rows(ctx, s.db, (*order).scan, `SELECT `+columns+` FROM payouts
+	return read(ctx, s.db, `SELECT `+columns+` FROM payouts
 WHERE `+where+` AND order_no > $2 ORDER BY order_no LIMIT $3`, state, after, pageSize)
 }
 
 // counts returns how many orders are in each of the states.
 func (s *service) counts(ctx context.Context, of []string) (map[string]int64, error) {
+	var found []struct {
+		State string
+		N     int64
+	}
+	err := sqlscan.Select(ctx, s.db, &found, `SELECT state, count(*) AS n FROM payouts WHERE state IN ('`+strings.Join(of, `', '`)+`') GROUP BY state`)
 	counts := map[string]int64{} // those that are not there are 0
-	_, err := rows(ctx, s.db, func(state *string, scan scanner) error {
-		var n int64
-		err := scan(state, &n)
-		counts[*state] = n
-		return err
-	}, `SELECT state, count(*) FROM payouts WHERE state IN ('`+strings.Join(of, `', '`)+`') GROUP BY state`)
+	for _, f := range found {
+		counts[f.State] = f.N
+	}
 	return counts, err
 }
 
@@ -177,9 +184,9 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 		if err != nil {
 			return err
 		}
-		o, err = read(tx.QueryRowContext(ctx, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
+		o, err = readOne(ctx, tx, errExists, `INSERT INTO payouts (order_no, body, amount, currency, state, job_id, created_at, queued_at, changed_at)
 VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTHING RETURNING `+columns,
-			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, time.Now().UTC()), errExists)
+			p.MerchantOrderNo, string(body), p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, time.Now().UTC())
 		if err != nil {
 			return err
 		}
@@ -188,7 +195,7 @@ VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTH
 	switch {
 	case errors.Is(err, errExists): // the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
-		if err == nil && o.body != string(body) {
+		if err == nil && o.Body != string(body) {
 			err = errOtherBody
 		}
 		return o, false, err
@@ -220,14 +227,14 @@ type change struct {
 // another number of the service's is on record.
 func (s *service) apply(ctx context.Context, c change, also ...inTx) (o order, err error) {
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		o, err = read(tx.QueryRowContext(ctx, `UPDATE payouts SET state = $2, note = $3, changed_at = $4,
+		o, err = readOne(ctx, tx, errMoved, `UPDATE payouts SET state = $2, note = $3, changed_at = $4,
 	claim = claim + CASE WHEN $2 = 'sending' THEN 1 ELSE 0 END,
 	service_id = coalesce(nullif($5, ''), service_id), service_status = coalesce(nullif($6, ''), service_status),
 	queued_at = CASE WHEN $2 = 'queued' AND state = 'unresolved' THEN $4 ELSE queued_at END,
 	other_body = $8 OR other_body AND $2 <> 'sending', try = coalesce(nullif($9, ''), try)
 WHERE order_no = $1 AND state IN ('`+strings.Join(c.from, `', '`)+`') AND ($7 = 0 OR claim = $7)
 	AND ($5 = '' OR service_id IN ('', $5)) RETURNING `+columns,
-			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody, c.try), errMoved)
+			c.order, c.to, c.note, time.Now().UTC(), c.serviceID, c.status, c.claim, c.otherBody, c.try)
 		if err != nil {
 			return err
 		}
@@ -247,7 +254,7 @@ func record(ctx context.Context, tx *sql.Tx, o order, by string, also ...inTx) e
 		}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO payouts_history (order_no, claim, at, state, who, note) VALUES ($1, $2, $3, $4, $5, $6)`,
-		o.Order, o.claim, o.ChangedAt, o.State, by, o.Note)
+		o.Order, o.Claim, o.ChangedAt, o.State, by, o.Note)
 	return err
 }
 
@@ -265,10 +272,9 @@ type event struct {
 
 // history returns what both tables know of an order, the oldest first.
 func (s *service) history(ctx context.Context, number string) ([]event, error) {
-	events, err := rows(ctx, s.db, func(e *event, scan scanner) error {
-		e.Where = "order"
-		return scan(&e.Time, &e.What, &e.By, &e.Why)
-	}, `SELECT at, state, who, note FROM payouts_history WHERE order_no = $1 ORDER BY at, claim`, number)
+	var events []event
+	err := sqlscan.Select(ctx, s.db, &events, `SELECT at AS time, 'order' AS "where", state AS what, who AS by, note AS why
+FROM payouts_history WHERE order_no = $1 ORDER BY at, claim`, number)
 	if err != nil {
 		return nil, err
 	}
@@ -293,25 +299,4 @@ func (s *service) transaction(ctx context.Context, do func(*sql.Tx) error) error
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
-}
-
-// scanner is the Scan of a row.
-type scanner func(...any) error
-
-// rows reads all rows of a query, before anything else uses the connection.
-func rows[T any](ctx context.Context, db *sql.DB, read func(*T, scanner) error, query string, args ...any) (list []T, err error) {
-	found, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	list = []T{} // an empty one is [] in JSON
-	for found.Next() {
-		var row T
-		if err := read(&row, found.Scan); err != nil {
-			return nil, err
-		}
-		list = append(list, row)
-	}
-	return list, found.Err()
 }

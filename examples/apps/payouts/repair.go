@@ -37,7 +37,7 @@ WHERE p.state IN ('queued', 'sending') AND (j.id IS NULL OR j.state IN ('complet
 	OR p.state = 'queued' AND p.changed_at = p.queued_at AND j.state = 'scheduled' AND j.scheduled_at > $1)`
 
 // disagreeing are orders of which the journal knows something else, or nothing.
-const disagreeing = `SELECT p.order_no, coalesce(i.state, 'missing') FROM payouts p
+const disagreeing = `SELECT p.order_no, coalesce(i.state, 'missing') AS note FROM payouts p
 LEFT JOIN ` + sqljournal.DefaultTable + ` i ON i.op = 'CreateTransfer' AND i.reference = p.order_no AND i.exclusive
 WHERE p.state IN ('failed', 'cancelled') AND i.state IN ('executed', 'open', 'unknown')
 OR p.state IN ('submitted', 'paid', 'returned') AND NOT p.other_body AND coalesce(i.state, '') <> 'executed'
@@ -45,14 +45,13 @@ OR p.state = 'unresolved' AND NOT p.other_body AND coalesce(i.state, '') NOT IN 
 
 // repair wakes orders whose job sleeps, and looks at those on which the tables disagree.
 func (s *service) repair(ctx context.Context) error {
-	sleeping, err := rows(ctx, s.db, func(o *order, scan scanner) error { return scan(&o.Order, &o.jobID) },
-		asleep, time.Now().UTC().Add(longPause/2))
+	sleeping, err := read(ctx, s.db, asleep, time.Now().UTC().Add(longPause/2))
 	errs := []error{err}
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
 	}
-	disputed, err := rows(ctx, s.db, func(o *order, scan scanner) error { return scan(&o.Order, &o.Note) }, disagreeing)
+	disputed, err := read(ctx, s.db, disagreeing)
 	errs = append(errs, err)
 	for _, o := range disputed {
 		if err := s.reconcile(ctx, o.Order, o.Note); !errors.Is(err, errMoved) {

@@ -56,7 +56,7 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 		return w.leave(ctx, job.Args.Order, err)
 	}
 	var params cardwire.TransferParams
-	if err := params.UnmarshalJSON([]byte(o.body)); err != nil {
+	if err := params.UnmarshalJSON([]byte(o.Body)); err != nil {
 		return err
 	}
 	transfer, err := w.client.CreateTransfer(ctx, params)
@@ -71,7 +71,7 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // follow does what the step says. The change is made only under the claim of this
 // worker: one that was paused and woke up late changes nothing.
 func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Transfer, err error) error {
-	c := change{order: o.Order, from: []string{sending}, claim: o.claim, by: "worker", level: slog.LevelWarn}
+	c := change{order: o.Order, from: []string{sending}, claim: o.Claim, by: "worker", level: slog.LevelWarn}
 	var e cardwire.Error
 	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		e, c.note = *failure, failure.Error()
@@ -94,7 +94,7 @@ func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Tran
 	case cardwire.StepWait:
 		return river.JobSnooze(min(max(e.RetryAfter, leastPause), mostPause))
 	case cardwire.StepRetry:
-		waited := time.Since(o.queuedAt)
+		waited := time.Since(o.QueuedAt)
 		if waited > w.giveUpAfter {
 			return w.giveUp(ctx, c)
 		}
@@ -156,7 +156,7 @@ func (w *submitter) leave(ctx context.Context, number string, err error) error {
 // wake has the order's job run now, in the transaction of a change. A job that is
 // running is left alone; if it then sleeps for long, the repair wakes it.
 func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
-	woken, err := s.river.JobRetryTx(ctx, tx, o.jobID)
+	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
 	switch {
 	case err == nil && isJobOf(woken, o): // SQLite gives a deleted job's ID to another one
 		return nil
