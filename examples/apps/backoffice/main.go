@@ -41,6 +41,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -217,7 +218,7 @@ func (o *office) serve(ctx context.Context, out io.Writer, address string) error
 	if o.host == "" {
 		open = "http://" + listener.Addr().String()
 	}
-	if at, ok := listener.Addr().(*net.TCPAddr); o.host == "" && (!ok || !at.IP.IsLoopback()) {
+	if o.host == "" && !web.IsLoopback(listener.Addr().String()) {
 		return errors.New("to listen for other machines put a proxy that speaks https in front, and give its host by -https")
 	}
 	_, _ = fmt.Fprintf(out, "Open %s/ in a browser.\n", open)
@@ -225,14 +226,5 @@ func (o *office) serve(ctx context.Context, out io.Writer, address string) error
 		Handler: o.routes(), ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: bodyTimeout, WriteTimeout: uploadTimeout + 10*time.Second, IdleTimeout: time.Minute,
 	}
-	ended := make(chan error, 1)
-	context.AfterFunc(ctx, func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout+10*time.Second)
-		defer cancel()
-		ended <- errors.Join(server.Shutdown(ending), server.Close())
-	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return <-ended
+	return web.Serve(ctx, server, listener, writeTimeout+10*time.Second)
 }

@@ -1120,7 +1120,7 @@ func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/", "/cards", "/login", "/nowhere", "/static/style.css"} {
 		h := o.get(path).header
 		assert.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", h.Get("Content-Security-Policy"), path)
-		assert.Equal(t, "no-referrer", h.Get("Referrer-Policy"), path)
+		assert.Equal(t, "same-origin", h.Get("Referrer-Policy"), path)
 		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
 		assert.Equal(t, "no-store", h.Get("Cache-Control"), path)
 	}

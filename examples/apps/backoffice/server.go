@@ -30,6 +30,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -95,36 +96,14 @@ func (o *office) routes() http.Handler {
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.show(w, r, notice("foreign", http.StatusForbidden))
 	}))
-	return o.secured(sameOrigin.Handler(mux))
-}
-
-// secured keeps browsers from doing what no page here needs. It refuses other hosts:
-// another site may give its own name this address, and read the pages as its own.
-func (o *office) secured(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; "+
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
-		if !o.serves(r.Host) {
-			http.Error(w, "This host is not served here: open the address that the program printed, and let a proxy pass on the Host header.", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return web.Secured(sameOrigin.Handler(mux), o.serves)
 }
 
 func (o *office) serves(host string) bool {
 	if o.host != "" {
 		return strings.EqualFold(host, o.host)
 	}
-	name := (&url.URL{Host: host}).Hostname()
-	address, _ := netip.ParseAddr(name) // the zero Addr is no loopback
-	return strings.EqualFold(name, "localhost") || address.IsLoopback()
+	return web.IsLoopback(host)
 }
 
 // page is what a template is given.

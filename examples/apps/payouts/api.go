@@ -63,6 +63,8 @@ func respond(w http.ResponseWriter, contentType string, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // a client that has disconnected asks again
 }
 
+var errNoPage = newProblem(http.StatusNotFound, "there is no such page or operation")
+
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 const (
@@ -77,7 +79,7 @@ func (s *service) routes(password string) http.Handler {
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
 		"GET /payouts":                  s.getPayouts,
-		"GET /payouts/{order}":          result(s.getPayout),
+		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.find(r.Context(), r.PathValue("order")) }),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
 		"POST /payouts/{order}/cancel":  result(s.postCancellation),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
@@ -86,7 +88,7 @@ func (s *service) routes(password string) http.Handler {
 		"GET /orders/{order}":           s.paged(s.orderPage),
 		"POST /orders/{order}/resolve":  s.paged(redirected(s.postResolution)),
 		"POST /orders/{order}/cancel":   s.paged(redirected(s.postCancellation)),
-		"/":                             s.paged(result(getNothing)),
+		"/":                             s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
 	}
 	if s.fake != nil {
 		handlers["POST /sample"] = s.paged(redirected(s.sample))
@@ -107,7 +109,7 @@ func (s *service) routes(password string) http.Handler {
 			}
 		})
 	}
-	return secured(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
+	return signIn(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
 }
 
 // result responds with what do returns.
@@ -119,14 +121,6 @@ func result[T any](do func(*http.Request) (T, error)) handler {
 		}
 		return err
 	}
-}
-
-func getNothing(*http.Request) (any, error) {
-	return nil, newProblem(http.StatusNotFound, "there is no such page or operation")
-}
-
-func (s *service) getPayout(r *http.Request) (order, error) {
-	return s.find(r.Context(), r.PathValue("order"))
 }
 
 func (s *service) postResolution(r *http.Request) (order, error) {
@@ -159,17 +153,12 @@ func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, created, err := s.create(r.Context(), params)
-	if err != nil {
-		return err
+	o, err := s.create(r.Context(), params)
+	if err == nil {
+		w.Header().Set("Location", "/payouts/"+url.PathEscape(o.Order))
+		respond(w, "application/json", http.StatusAccepted, o)
 	}
-	w.Header().Set("Location", "/payouts/"+url.PathEscape(o.Order))
-	status := http.StatusOK
-	if created {
-		status = http.StatusAccepted
-	}
-	respond(w, "application/json", status, o)
-	return nil
+	return err
 }
 
 // paramsOf has the fields read and checked as they will be when they are sent. That

@@ -57,8 +57,7 @@ func (s *service) sample(r *http.Request) (order, error) {
 	if f := fakeFaults[i].fault; f != nil {
 		s.fake.Fail(operation, *f, 1)
 	}
-	o, _, err := s.create(r.Context(), sampleOrder())
-	return o, err
+	return s.create(r.Context(), sampleOrder())
 }
 
 // inLedger returns the number that the fake service has for an order; "": none.
@@ -90,17 +89,23 @@ var demoFaults = []cardwiretest.Fault{
 	{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true},
 }
 
-// useTemporaryFile has the orders of the fake service forgotten where remove is called.
-func (o *options) useTemporaryFile() (remove func(), err error) {
-	directory, err := os.MkdirTemp("", "payouts-")
-	o.source, o.migrate = filepath.Join(directory, "payouts.db"), true
-	return func() { _ = os.RemoveAll(directory) }, err // nobody needs what could not be removed
-}
-
-// prepareDemo has the demonstration wait for nobody, and its log be empty.
-func (o *options) prepareDemo() *slog.Logger {
-	o.fake, o.timeout, o.grace, o.brake = true, time.Second, 2*time.Second, 0
-	return slog.New(slog.DiscardHandler)
+// useFake makes the fake service, if that is used, and a file for its orders, if none is
+// named, which forget removes. The demonstration waits for nobody, and logs nothing.
+func (o *options) useFake() (fake *cardwiretest.Service, forget func(), err error) {
+	if o.demo {
+		o.fake, o.timeout, o.grace, o.brake, o.level = true, time.Second, 2*time.Second, 0, slog.LevelError+1
+	}
+	forget = func() {}
+	if o.fake {
+		fake = cardwiretest.New()
+	}
+	if o.fake && o.source == "" {
+		var directory string
+		directory, err = os.MkdirTemp("", "payouts-")
+		o.source, o.migrate = filepath.Join(directory, "payouts.db"), true
+		forget = func() { _ = os.RemoveAll(directory) } // nobody needs what could not be removed
+	}
+	return fake, forget, err
 }
 
 // demonstrate sends orders through the fake service, responds as its support, and
@@ -133,7 +138,7 @@ func (s *service) sendDemo(ctx context.Context, batch string) (numbers []string,
 			s.fake.Fail(operation, demoFaults[i/2%len(demoFaults)], 1)
 		}
 		for range 1 + (i%10)/9 {
-			if _, _, err := s.create(ctx, p); err != nil {
+			if _, err := s.create(ctx, p); err != nil {
 				return nil, err
 			}
 		}

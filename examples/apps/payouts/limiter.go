@@ -19,9 +19,9 @@ func (s *service) limiter() cardwire.Limiter {
 	var next cardwire.Limiter = rate.NewLimiter(rate.Inf, 0)
 	switch {
 	case s.rate > 0 && s.dialect == sqljournal.PostgreSQL:
-		next = newTurns(s.db, time.Duration(float64(time.Second)/s.rate))
+		next = &turns{s.db, s.rate}
 	case s.rate > 0:
-		next = share(s.rate, 1)
+		next = rate.NewLimiter(rate.Limit(s.rate), 1)
 	}
 	return &brake{s.journal, s.brake, next}
 }
@@ -56,22 +56,14 @@ func braked(ctx context.Context, journal *sqljournal.Journal, most int64) error 
 	return err
 }
 
-// share is one replica's part of a rate that is allowed to all of them together.
-func share(perSecond float64, replicas int) cardwire.Limiter {
-	return rate.NewLimiter(rate.Limit(perSecond/float64(replicas)), 1)
-}
-
 // turns is a cardwire.Limiter that all replicas share: a row in PostgreSQL has the
 // moment of the last request that was allowed, by the server's clock.
 type turns struct {
-	db       *sql.DB
-	interval time.Duration // between two requests, of whichever replicas
-	patience time.Duration // a turn that is further away is not taken
+	db        *sql.DB
+	perSecond float64 // of all replicas together
 }
 
-func newTurns(db *sql.DB, interval time.Duration) *turns {
-	return &turns{db: db, interval: interval, patience: 10 * time.Second}
-}
+const patience = 10 * time.Second // a turn that is further away is not taken
 
 var errNoTurn = errors.New("too many requests are waiting for their turn")
 
@@ -82,29 +74,22 @@ INSERT INTO turns AS t (name, taken) VALUES ('cardwire', clock_timestamp())
 ON CONFLICT (name) DO UPDATE
 SET taken = greatest(t.taken + make_interval(secs => $1), clock_timestamp())
 WHERE t.taken + make_interval(secs => $1) < clock_timestamp() + make_interval(secs => $2)
-RETURNING taken, extract(epoch FROM taken - clock_timestamp())`
+RETURNING extract(epoch FROM taken - clock_timestamp())`
 
 // Wait implements cardwire.Limiter. Where it fails, nothing is sent.
 func (l *turns) Wait(ctx context.Context) error {
-	_, wait, err := l.take(ctx)
-	if err != nil {
+	var seconds float64
+	err := l.db.QueryRowContext(ctx, takeTurn, 1/l.perSecond, patience.Seconds()).Scan(&seconds)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return errNoTurn
+	case err != nil:
 		return err
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(time.Duration(seconds * float64(time.Second))):
 		return nil
 	}
-}
-
-func (l *turns) take(ctx context.Context) (turn time.Time, wait time.Duration, err error) {
-	var seconds float64
-	err = l.db.QueryRowContext(ctx, takeTurn, l.interval.Seconds(), l.patience.Seconds()).Scan(&turn, &seconds)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = errNoTurn
-	}
-	return turn, time.Duration(seconds * float64(time.Second)), err
 }

@@ -78,17 +78,18 @@ func unresolvedIn(t *testing.T, journal *sqljournal.Journal) (references []strin
 	return references
 }
 
-func TestAShareIsWhatAllMayDoByTheNumberOfReplicas(t *testing.T) {
+// On SQLite there is one replica, and -rate is its own.
+func TestTheRateOfOneReplica(t *testing.T) {
 	t.Parallel()
-	assert.InDelta(t, 2.5, limitOf(t, share(10, 4)), 1e-9)
-}
-
-func limitOf(t *testing.T, limiter cardwire.Limiter) float64 {
-	t.Helper()
-	of, ok := limiter.(*rate.Limiter)
-	require.True(t, ok)
-	assert.Equal(t, 1, of.Burst())
-	return float64(of.Limit())
+	for perSecond, want := range map[float64]rate.Limit{0: rate.Inf, 2.5: 2.5} {
+		s := &service{settings: settings{rate: perSecond}, dialect: sqljournal.SQLite}
+		braking, ok := s.limiter().(*brake)
+		require.True(t, ok)
+		limiter, ok := braking.next.(*rate.Limiter)
+		require.True(t, ok)
+		assert.Equal(t, want, limiter.Limit())
+		assert.LessOrEqual(t, limiter.Burst(), 1)
+	}
 }
 
 // createTurns may be called by several at once.
@@ -111,9 +112,8 @@ func TestTurnsAreApart(t *testing.T) {
 		defer db.Close()
 		group.Go(func() {
 			createTurns(t, db)
-			limiter := newTurns(db, interval)
 			for range each {
-				turn, wait, err := limiter.take(t.Context())
+				turn, wait, err := take(t, db, interval, patience)
 				assert.NoError(t, err)
 				assert.LessOrEqual(t, wait, each*pools*interval)
 				mu.Lock()
@@ -134,24 +134,30 @@ func TestATurnThatIsTooFarAwayIsNotTaken(t *testing.T) {
 	db := openPool(t, postgresURL(t))
 	defer db.Close()
 	createTurns(t, db)
-	limiter := newTurns(db, time.Hour)
+	limiter := &turns{db, 1. / 3600}
 	require.NoError(t, limiter.Wait(t.Context()), "the first turn is at once")
 	for range 2 {
 		require.ErrorIs(t, limiter.Wait(t.Context()), errNoTurn)
 	}
-
-	limiter.patience = 61 * time.Minute
-	_, wait, err := limiter.take(t.Context())
+	_, wait, err := take(t, db, time.Hour, 61*time.Minute)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, wait, time.Hour, "those that were not taken hold up nobody")
+	assert.Greater(t, wait, 59*time.Minute)
+}
+
+// take takes a turn, and returns when it is.
+func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
+	t.Helper()
+	var seconds float64
+	err = db.QueryRowContext(t.Context(), takeTurn+", taken", interval.Seconds(), patience.Seconds()).Scan(&seconds, &turn)
+	return turn, time.Duration(seconds * float64(time.Second)), err
 }
 
 func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
 	db := openPool(t, postgresURL(t))
 	defer db.Close()
 	createTurns(t, db)
-	limiter := newTurns(db, time.Hour)
-	limiter.patience = 2 * time.Hour
+	limiter := &turns{db, 1 / (patience - time.Second).Seconds()}
 	require.NoError(t, limiter.Wait(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -165,7 +171,7 @@ func TestWithoutItsDatabaseNothingIsSent(t *testing.T) {
 	defer db.Close()
 	service := cardwiretest.New()
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithHTTPClient(&http.Client{Transport: service}), cardwire.WithLimiter(&turns{db: db}))
+		cardwire.WithHTTPClient(&http.Client{Transport: service}), cardwire.WithLimiter(&turns{db, 1}))
 	require.NoError(t, err)
 	_, err = client.CreateTransfer(t.Context(), cardwire.TransferParams{
 		MerchantOrderNo: "M-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),

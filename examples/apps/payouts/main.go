@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -21,48 +22,30 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel"
 
-	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 )
 
 func main() {
 	// The first interrupt ends the program in order; a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(status(run(ctx, os.Stdout, os.Stderr, os.Args[1:]), os.Stderr))
-}
-
-var errUsage = errors.New("-help lists the flags")
-
-// status reports an error, and returns the program's exit status.
-func status(err error, to io.Writer) int {
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return 0
+	if err := run(ctx, os.Stdout, os.Stderr, os.Args[1:]); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "payouts:", err)
+		os.Exit(1)
 	}
-	_, _ = fmt.Fprintln(to, "payouts:", err)
-	if errors.Is(err, errUsage) {
-		return 2
-	}
-	return 1
 }
 
 const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
 
-  payouts                        the fake service, SQLite in a temporary file
-  payouts -demo                  200 orders through a service that fails, and what became of each
-  payouts -db postgres://u@h/db  one of any number of replicas; -migrate creates the tables
+It uses the service of CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or
+without both the fake one. PAYOUTS_PASSWORD, the password of everybody, is needed to listen
+for other machines.
 
-Environment:
-  CARDWIRE_BASE_URL   the service, which ends in /api/v1; without both, the fake one
-  CARDWIRE_API_KEY    its key
-  PAYOUTS_PASSWORD    needed to listen for other machines: the password of everybody
-
-Flags:
 `
 
 // options are what the command line says.
@@ -74,13 +57,12 @@ type options struct {
 	level  slog.Level
 }
 
-func parse(help io.Writer, args []string) (o options, err error) {
+func parse(args []string) (o options, err error) {
 	o.giveUpAfter, o.grace, o.tracers = giveUpAfter, 10*time.Minute, otel.GetTracerProvider()
 	if o.fake = os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == ""; o.fake {
 		o.grace = 0 // it executes nothing late
 	}
-	flags := flag.NewFlagSet("payouts", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is told once, by status
+	flags := flag.NewFlagSet("payouts", flag.ExitOnError)
 	flags.StringVar(&o.source, "db", "", "the `database`: postgres://..., or a file of SQLite, for one machine; a temporary file with the fake service, payouts.db with a real one")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
 	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release; a temporary file has them")
@@ -91,53 +73,32 @@ func parse(help io.Writer, args []string) (o options, err error) {
 	flags.DurationVar(&o.repairEvery, "repair", time.Minute, "how often to look for orders whose job sleeps, and compare with the journal")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved orders stop the sending; 0: any")
-	flags.BoolFunc("quiet", "log warnings and errors only", func(v string) error {
-		quiet, err := strconv.ParseBool(v)
-		if quiet {
-			o.level = slog.LevelWarn
-		}
-		return err
-	})
-	err = flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		_, _ = fmt.Fprint(help, usage)
-		flags.SetOutput(help)
+	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
+	flags.Usage = func() {
+		_, _ = fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
-	case err != nil:
-		err = fmt.Errorf("%w: %w", err, errUsage)
-	case flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
-	case o.workers < 1 || o.timeout < time.Millisecond || o.grace < 0 || o.repairEvery < time.Second || o.rate < 0 || o.brake < 0:
-		err = fmt.Errorf("-workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero: %w", errUsage)
+	}
+	_ = flags.Parse(args) // it exits
+	if flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.grace < 0 || o.repairEvery < time.Second || o.rate < 0 || o.brake < 0 {
+		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero: -help lists them")
 	}
 	return o, err
 }
 
 func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
-	o, err := parse(out, args)
+	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level}))
-	if o.demo {
-		log = o.prepareDemo()
+	fake, forget, err := o.useFake()
+	if err != nil {
+		return err
 	}
-	var fake *cardwiretest.Service // nil: the service is a real one
-	if o.fake {
-		fake = cardwiretest.New()
+	defer forget()
+	if fake == nil {
+		o.source = cmp.Or(o.source, "payouts.db")
 	}
-	switch {
-	case o.source == "" && o.fake:
-		remove, err := o.useTemporaryFile()
-		if err != nil {
-			return err
-		}
-		defer remove()
-	case o.source == "":
-		o.source = "payouts.db"
-	}
-	s, err := open(ctx, o.settings, fake, log)
+	s, err := open(ctx, o.settings, fake, slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level})))
 	if err != nil {
 		return err
 	}
@@ -151,13 +112,12 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
 // serve serves until ctx is done. Calls in progress may then come to their end: one that
 // is cut off is one more to ask about.
 func (s *service) serve(ctx context.Context, out io.Writer, address, password string) error {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
-	if at, ok := listener.Addr().(*net.TCPAddr); password == "" && (!ok || !at.IP.IsLoopback()) {
+	if password == "" && !web.IsLoopback(listener.Addr().String()) {
 		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front")
 	}
 	orders, err1 := s.observe(otel.GetMeterProvider())
@@ -165,25 +125,21 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	if err := s.river.Start(context.WithoutCancel(ctx)); err != nil {
+	detached := context.WithoutCancel(ctx)
+	if err := s.river.Start(detached); err != nil {
 		return err
 	}
 	server := &http.Server{
 		Handler: s.routes(password), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
 	if s.fake != nil {
 		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
 	}
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		_, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.")
-	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rescueAfter())
+	err = web.Serve(ctx, server, listener, requestTimeout)
+	_, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.")
+	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
-	return errors.Join(err, server.Shutdown(ending), s.river.Stop(ending), orders.Unregister(), intents.Unregister())
+	return errors.Join(err, s.river.Stop(ending), orders.Unregister(), intents.Unregister())
 }

@@ -171,13 +171,13 @@ type inTx func(ctx context.Context, tx *sql.Tx, o order) error
 
 // create puts an order and its job into the database, in one transaction with what is
 // also done: all is there, or nothing. An order that exists is returned as it is.
-func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...inTx) (o order, created bool, err error) {
+func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...inTx) (o order, err error) {
 	if p.MerchantOrderNo == "." || p.MerchantOrderNo == ".." {
-		return o, false, invalid("an order's number must not be . or .., which no URL can name")
+		return o, invalid("an order's number must not be . or .., which no URL can name")
 	}
 	body, err := p.RevealJSON()
 	if err != nil {
-		return o, false, err
+		return o, err
 	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
@@ -193,17 +193,15 @@ VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6, $6) ON CONFLICT (order_no) DO NOTH
 		return record(ctx, tx, o, "merchant", also...)
 	})
 	switch {
+	case err == nil:
+		s.report(ctx, slog.LevelInfo, o, "merchant", "")
 	case errors.Is(err, errExists): // the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
 		if err == nil && o.Body != string(body) {
 			err = errOtherBody
 		}
-		return o, false, err
-	case err != nil:
-		return order{}, false, err
 	}
-	s.report(ctx, slog.LevelInfo, o, "merchant", "")
-	return o, true, nil
+	return o, err
 }
 
 // change is a change of an order's state.

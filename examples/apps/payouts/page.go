@@ -7,10 +7,11 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 )
 
 //go:embed static
@@ -27,9 +28,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"path":       url.PathEscape,
 	"states":     func() []string { return states },
 	"fakeFaults": func() []fakeFault { return fakeFaults },
-	"who": func(p page, id, hint string) map[string]string {
-		return map[string]string{"User": p.User, "ID": id, "Hint": hint}
-	},
 }).ParseFS(templates, "templates/*.html"))
 
 // page is what a template is given.
@@ -48,35 +46,21 @@ type page struct {
 	Fake      bool
 }
 
-// secured keeps browsers from doing what no page here needs, and requires the password.
-// Without a password, only browsers on this machine can connect; since another site may
-// give its own name this address, other hosts are refused.
-func secured(next http.Handler, password string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
-		if password == "" && !isLoopback(r.Host) {
-			http.Error(w, "This host is not served here: open the address that the program printed.", http.StatusMisdirectedRequest)
-			return
-		}
+// signIn requires the password, if there is one. Without it only this machine is served.
+func signIn(next http.Handler, password string) http.Handler {
+	if password == "" {
+		return web.Secured(next, web.IsLoopback)
+	}
+	return web.Secured(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, given, _ := r.BasicAuth()
-		if password != "" && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" &&
-			(user == "" || subtle.ConstantTimeCompare([]byte(given), []byte(password)) != 1) {
-			h.Set("WWW-Authenticate", `Basic realm="payouts"`)
+		admitted := user != "" && subtle.ConstantTimeCompare([]byte(given), []byte(password)) == 1
+		if !admitted && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)
 			http.Error(w, "Sign in with your name and the password.", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
-}
-
-func isLoopback(host string) bool {
-	name := (&url.URL{Host: host}).Hostname()
-	address, _ := netip.ParseAddr(name) // the zero Addr is no loopback
-	return strings.EqualFold(name, "localhost") || address.IsLoopback()
+	}), func(string) bool { return true })
 }
 
 // listPage shows the orders of a state.

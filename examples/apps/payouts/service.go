@@ -59,7 +59,7 @@ type service struct {
 	client  *cardwire.Client
 	log     *slog.Logger
 	fake    *cardwiretest.Service // nil: the service is a real one
-	closers []func() error
+	pools   []*sql.DB
 }
 
 // open opens the databases, and connects what works on them. Nothing runs yet.
@@ -117,7 +117,7 @@ func (s *service) pool() (*sql.DB, sqljournal.Dialect, error) {
 	if err != nil {
 		return nil, dialect, err
 	}
-	s.closers = append(s.closers, db.Close)
+	s.pools = append(s.pools, db)
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return db, dialect, nil
@@ -223,8 +223,8 @@ func (s *service) close() (err error) {
 	if s.client != nil {
 		s.client.CloseIdleConnections()
 	}
-	for _, c := range s.closers {
-		err = errors.Join(err, c())
+	for _, db := range s.pools {
+		err = errors.Join(err, db.Close())
 	}
 	return err
 }

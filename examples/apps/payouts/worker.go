@@ -143,14 +143,14 @@ func (w *submitter) leave(ctx context.Context, number string, err error) error {
 	}
 	o, err := w.find(ctx, number)
 	switch {
-	case errors.Is(err, errNoOrder), err == nil && o.Ended():
-		return nil
-	case err != nil:
-		return err
 	case o.State == unresolved:
 		return river.JobSnooze(longPause)
+	case !o.Ended():
+		return river.JobSnooze(leastPause)
+	case errors.Is(err, errNoOrder):
+		return nil
 	}
-	return river.JobSnooze(leastPause)
+	return err
 }
 
 // wake has the order's job run now, in the transaction of a change. A job that is

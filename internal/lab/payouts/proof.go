@@ -114,7 +114,7 @@ func (w *world) open(ctx context.Context) (err error) {
 	for range 3 {
 		r := &replica{program: program, service: w.gateway.base(), args: []string{
 			"-db", w.database.source, "-listen", "127.0.0.1:0", "-timeout", timeout.String(), "-grace", grace.String(),
-			"-repair", "5s", "-brake", "0", "-workers", "16", "-quiet",
+			"-repair", "5s", "-brake", "0", "-workers", "16", "-log", "WARN",
 		}}
 		if len(w.replicas) == 0 { // the step of the deployment
 			r.args = append(r.args, "-migrate")
