@@ -785,8 +785,7 @@ func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
 		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 		_, err := s.client.CreateTransfer(t.Context(), other)
 		require.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-		s.client, err = s.connect() // as after a restart: it knows what the journal knows
-		require.NoError(t, err)
+		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
 		s.order("A-1")
 		assert.Equal(t, longPause, s.work("A-1"))
 		before, err := s.journal.Lookup(t.Context(), operation, "A-1")
@@ -947,9 +946,7 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 		}
 		s.exec(`DELETE FROM cardwire_intents_history`)
 		s.exec(`DELETE FROM cardwire_intents`)
-		var err error
-		s.client, err = s.connect() // as after a restart: it knows what the journal knows
-		require.NoError(t, err)
+		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
 		require.NoError(t, s.repair(t.Context()))
 		for _, number := range numbers {
 			assert.Equal(t, longPause, s.work(number), "a day later")
@@ -1463,7 +1460,7 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 		t.Setenv("CARDWIRE_BASE_URL", "https://sandbox.cards.example/api/v1")
 		require.ErrorContains(t, try(nil), "and not for https://sandbox.cards.example/api/v1")
 
-		db, _, err := (&service{settings: settingsOf(source)}).pool()
+		db, err := (&service{settings: settingsOf(source)}).pool()
 		require.NoError(t, err)
 		defer db.Close()
 		_, err = db.ExecContext(t.Context(), strings.Replace(serviceMoved, "https://.../", "https://sandbox.cards.example/", 1))

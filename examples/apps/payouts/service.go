@@ -54,6 +54,7 @@ type service struct {
 	settings
 	db      *sql.DB // orders and jobs
 	dialect sqljournal.Dialect
+	driver  riverdriver.Driver[*sql.Tx]
 	journal *sqljournal.Journal
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
@@ -62,81 +63,75 @@ type service struct {
 	pools   []*sql.DB
 }
 
-// open opens the databases, and connects what works on them. Nothing runs yet.
-func open(ctx context.Context, set settings, fake *cardwiretest.Service, log *slog.Logger) (s *service, err error) {
-	s = &service{settings: set, fake: fake, log: log}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	if s.db, s.dialect, err = s.pool(); err != nil {
-		return s, err
-	}
-	// The journal has a pool of its own. With the orders' it would wait for a connection
-	// that the worker which calls it may have.
-	journalDB, _, err := s.pool()
-	if err != nil {
-		return s, err
-	}
-	if s.journal, err = sqljournal.New(journalDB, s.dialect); err != nil {
-		return s, err
-	}
-	if s.client, err = s.connect(); err != nil { // before the database is claimed for this service
-		return s, err
-	}
-	var driver riverdriver.Driver[*sql.Tx] = riverdatabasesql.New(s.db)
-	if s.dialect == sqljournal.SQLite {
-		if driver, err = sqliteQueue(s.db); err != nil {
-			return s, err
+// open opens the database, and connects what works on it. Nothing runs yet.
+func open(ctx context.Context, set settings, fake *cardwiretest.Service, log *slog.Logger) (*service, error) {
+	s := &service{settings: set, fake: fake, log: log}
+	// The client is made before the database is claimed for its service.
+	for _, step := range []func(context.Context) error{s.openDatabase, s.connect, s.createTables, s.verify, s.openQueue} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.close())
 		}
 	}
-	if s.migrate {
-		err = s.createTables(ctx, driver)
-	}
-	if err == nil {
-		err = s.verify(ctx)
-	}
-	if err == nil {
-		s.river, err = river.NewClient(driver, s.queue())
-	}
-	return s, err
+	return s, nil
 }
 
-// pool opens the database.
-func (s *service) pool() (*sql.DB, sqljournal.Dialect, error) {
-	driver, source, dialect, connections := "pgx", s.source, sqljournal.PostgreSQL, 2*s.workers+10
+// openDatabase opens two pools. With the orders' the journal would wait for a connection
+// that the worker which calls it may have.
+func (s *service) openDatabase(context.Context) (err error) {
+	if s.db, err = s.pool(); err != nil {
+		return err
+	}
+	s.driver = riverdatabasesql.New(s.db)
+	if s.dialect == sqljournal.SQLite {
+		if s.driver, err = sqliteQueue(s.db); err != nil {
+			return err
+		}
+	}
+	journalDB, err := s.pool()
+	if err == nil {
+		s.journal, err = sqljournal.New(journalDB, s.dialect)
+	}
+	return err
+}
+
+func (s *service) pool() (*sql.DB, error) {
+	driver, source, connections := "pgx", s.source, 2*s.workers+10
+	s.dialect = sqljournal.PostgreSQL
 	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
 		path := url.URL{Path: filepath.ToSlash(source)}
-		driver, dialect, connections = "sqlite", sqljournal.SQLite, 1 // one at a time writes
+		driver, s.dialect, connections = "sqlite", sqljournal.SQLite, 1 // one at a time writes
 		// River's driver compares times as strings: all must be of one form, and in UTC.
 		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate" +
 			"&_time_format=sqlite&_timezone=UTC"
 	}
 	db, err := sql.Open(driver, source)
-	if err != nil {
-		return nil, dialect, err
+	if err == nil {
+		s.pools = append(s.pools, db)
+		db.SetMaxOpenConns(connections)
+		db.SetMaxIdleConns(connections)
 	}
-	s.pools = append(s.pools, db)
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	return db, dialect, nil
+	return db, err
 }
 
-// createTables creates or upgrades all tables, as a step of the deployment.
-func (s *service) createTables(ctx context.Context, driver riverdriver.Driver[*sql.Tx]) error {
-	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: s.log})
-	if err != nil {
-		return err
+// createTables creates or upgrades all tables, where that is a step of the deployment.
+func (s *service) createTables(ctx context.Context) error {
+	if !s.migrate {
+		return nil
 	}
-	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return err
+	migrator, err := rivermigrate.New(s.driver, &rivermigrate.Config{Logger: s.log})
+	if err == nil {
+		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	}
-	if _, err := s.db.ExecContext(ctx, schemaOf(s.dialect)); err != nil {
-		return err
+	if err == nil {
+		_, err = s.db.ExecContext(ctx, schemaOf(s.dialect))
 	}
-	_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.serviceURL())
-	return errors.Join(err, s.journal.Migrate(ctx))
+	if err == nil {
+		_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.serviceURL())
+	}
+	if err == nil {
+		err = s.journal.Migrate(ctx)
+	}
+	return err
 }
 
 // verify reports that the database is not this program's, or has the orders of another
@@ -176,7 +171,12 @@ func (s *service) serviceURL() string {
 	return strings.TrimRight(os.Getenv("CARDWIRE_BASE_URL"), "/")
 }
 
-// queue has River's settings, which docs/payouts.md explains.
+// openQueue gives River its settings, which docs/payouts.md explains.
+func (s *service) openQueue(context.Context) (err error) {
+	s.river, err = river.NewClient(s.driver, s.queue())
+	return err
+}
+
 func (s *service) queue() *river.Config {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &submitter{service: s})
@@ -195,10 +195,10 @@ func (s *service) queue() *river.Config {
 }
 
 // connect makes the client. Every write is in the journal before it is sent.
-func (s *service) connect() (*cardwire.Client, error) {
+func (s *service) connect(context.Context) error {
 	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	opts := []cardwire.Option{
 		cardwire.WithUserAgent("cardwire-payouts/1"),
@@ -213,9 +213,11 @@ func (s *service) connect() (*cardwire.Client, error) {
 	}
 	if s.fake != nil {
 		opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
-		return cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
+		s.client, err = cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
+	} else {
+		s.client, err = cardwire.NewFromEnv(opts...)
 	}
-	return cardwire.NewFromEnv(opts...)
+	return err
 }
 
 // close closes the databases.
