@@ -234,6 +234,7 @@ func TestAnOrderWithoutAJobIsNoOrder(t *testing.T) {
 		assert.Empty(t, s.jobs())
 		_, err := s.find(t.Context(), "A-1")
 		require.ErrorIs(t, err, errNoOrder)
+		assert.Zero(t, s.work("A-1"), "nor is a job without an order tried for ever")
 	})
 }
 
@@ -882,7 +883,20 @@ func TestRepairWakesOrders(t *testing.T) {
 			s.lost("A-1", true)
 			require.NoError(s.t, recordPaid(s.t.Context(), s.journal, "A-1", "T-1", "Ada", "in the back office"))
 		}, []string{"available"}, submitted},
-		"but not those that wait": {func(s *shop) {
+		"whose call ended late": {func(s *shop) {
+			s.lost("A-1", true)
+			s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-1', event = 'ended'`)
+		}, []string{"available"}, submitted},
+		"that were not sent, as a late call says": {func(s *shop) {
+			s.lost("A-1", false)
+			s.exec(`UPDATE cardwire_intents SET state = 'not_sent', event = 'ended'`)
+		}, []string{"available"}, submitted},
+		"but not those of which the journal never had a try": {func(s *shop) {
+			s.lost("A-1", true)
+			s.exec(`UPDATE payouts SET try = ''`)
+			s.exec(`DELETE FROM cardwire_intents`)
+		}, []string{"scheduled"}, unresolved},
+		"nor those that wait": {func(s *shop) {
 			s.order("A-1")
 			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(mostPause))
 		}, []string{"scheduled"}, submitted},
@@ -983,6 +997,39 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 			assert.Equal(t, want, []string{o.State, o.ServiceID}, number)
 		}
 		assert.Len(t, s.fake.Ledger(), 2)
+	})
+}
+
+// What the journal was told of a forgotten try can be recorded before the repair comes by:
+// the page that offers it and the journal have one rule.
+func TestAForgottenOrderIsResolvedByHand(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		for _, number := range []string{"A-1", "A-2"} {
+			s.lost(number, number == "A-1")
+		}
+		s.exec(`DELETE FROM cardwire_intents_history`)
+		s.exec(`DELETE FROM cardwire_intents`)
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
+		require.NoError(t, s.journal.Void(t.Context(), operation, "A-2", "Ada", "not in the service's records"))
+		resolve := func(number, outcome string) *httptest.ResponseRecorder {
+			o, err := s.find(t.Context(), number)
+			require.NoError(t, err)
+			assert.Contains(t, textOf(t, s.call("GET", "/orders/"+number, "")), `value="`+outcome+`"`)
+			return s.post("/orders/"+number+"/resolve", "try="+o.Try+"&outcome="+outcome+"&service_id=&by=Ada&why=ticket+7")
+		}
+		assert.Equal(t, 409, resolve("A-1", "send_again").Code, "the journal has it as executed")
+		assert.Equal(t, 409, resolve("A-1", "not_executed").Code)
+		assert.Equal(t, 303, resolve("A-1", "executed").Code)
+		assert.Equal(t, 303, resolve("A-2", "not_executed").Code)
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []string{submitted, "T-1", failed}, []string{o.State, o.ServiceID, s.state("A-2")})
+		for _, number := range []string{"A-1", "A-2"} {
+			assert.Zero(t, s.work(number))
+		}
+		assert.Len(t, s.fake.Ledger(), 1)
 	})
 }
 
