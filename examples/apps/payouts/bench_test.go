@@ -26,7 +26,7 @@ import (
 func BenchmarkOrders(b *testing.B) {
 	const workers = 8
 	set := func(source string) settings {
-		return settings{source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter, tracers: noop.NewTracerProvider()}
+		return settings{fake: cardwiretest.New(), source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter, tracers: noop.NewTracerProvider()}
 	}
 	calls := func(b *testing.B, client *cardwire.Client) {
 		b.Helper()
@@ -56,7 +56,7 @@ func BenchmarkOrders(b *testing.B) {
 	} {
 		start := func(b *testing.B) *service {
 			b.Helper()
-			s, err := open(b.Context(), set(source(b)), cardwiretest.New(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+			s, err := open(b.Context(), set(source(b)), slog.New(slog.NewTextHandler(io.Discard, nil)))
 			require.NoError(b, err)
 			b.Cleanup(func() { require.NoError(b, s.close()) })
 			b.ResetTimer()

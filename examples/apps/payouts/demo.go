@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -89,23 +90,22 @@ var demoFaults = []cardwiretest.Fault{
 	{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true},
 }
 
-// useFake makes the fake service, if that is used, and a file for its orders, if none is
-// named, which forget removes. The demonstration waits for nobody, and logs nothing.
-func (o *options) useFake() (fake *cardwiretest.Service, forget func(), err error) {
+// useFake gives the fake service, if that is used, a file for its orders, unless one is
+// named, and returns what removes the file. The demonstration waits for nobody, and logs
+// nothing.
+func (o *settings) useFake() (forget func(), err error) {
 	if o.demo {
-		o.fake, o.timeout, o.grace, o.brake, o.level = true, time.Second, 2*time.Second, 0, slog.LevelError+1
+		o.fake = cmp.Or(o.fake, cardwiretest.New())
+		o.timeout, o.grace, o.brake, o.level = time.Second, 2*time.Second, 0, slog.LevelError+1
 	}
 	forget = func() {}
-	if o.fake {
-		fake = cardwiretest.New()
-	}
-	if o.fake && o.source == "" {
+	if o.fake != nil && o.source == "" {
 		var directory string
 		directory, err = os.MkdirTemp("", "payouts-")
 		o.source, o.migrate = filepath.Join(directory, "payouts.db"), true
 		forget = func() { _ = os.RemoveAll(directory) } // nobody needs what could not be removed
 	}
-	return fake, forget, err
+	return forget, err
 }
 
 // demonstrate sends orders through the fake service, responds as its support, and

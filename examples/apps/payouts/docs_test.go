@@ -50,7 +50,7 @@ func TestTheSettingsOfRiver(t *testing.T) {
 	assert.Equal(t, []time.Duration{30 * time.Second, 10 * time.Minute, time.Minute, 24 * time.Hour},
 		[]time.Duration{o.timeout, o.grace, o.repairEvery, o.giveUpAfter})
 	assert.Equal(t, []int64{8, 20}, []int64{int64(o.workers), o.brake})
-	config := (&service{settings: o.settings, log: slog.New(slog.DiscardHandler)}).queue()
+	config := (&service{settings: o, log: slog.New(slog.DiscardHandler)}).queue()
 	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute, 5 * time.Millisecond, 100 * time.Millisecond},
 		[]time.Duration{config.JobTimeout, config.RescueStuckJobsAfter, config.FetchCooldown, config.FetchPollInterval})
 	assert.Equal(t, river.InsertOpts{MaxAttempts: 1000}, submit{}.InsertOpts())

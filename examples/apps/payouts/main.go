@@ -27,6 +27,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 
+	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 )
 
@@ -48,19 +49,10 @@ for other machines.
 
 `
 
-// options are what the command line says.
-type options struct {
-	settings
-	listen string
-	demo   bool
-	fake   bool // there is no service in the environment
-	level  slog.Level
-}
-
-func parse(args []string) (o options, err error) {
+func parse(args []string) (o settings, err error) {
 	o.giveUpAfter, o.grace, o.tracers = giveUpAfter, 10*time.Minute, otel.GetTracerProvider()
-	if o.fake = os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == ""; o.fake {
-		o.grace = 0 // it executes nothing late
+	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
+		o.fake, o.grace = cardwiretest.New(), 0 // it executes nothing late
 	}
 	flags := flag.NewFlagSet("payouts", flag.ExitOnError)
 	flags.StringVar(&o.source, "db", "", "the `database`: postgres://..., or a file of SQLite, for one machine; a temporary file with the fake service, payouts.db with a real one")
@@ -90,15 +82,13 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	fake, forget, err := o.useFake()
+	forget, err := o.useFake()
 	if err != nil {
 		return err
 	}
 	defer forget()
-	if fake == nil {
-		o.source = cmp.Or(o.source, "payouts.db")
-	}
-	s, err := open(ctx, o.settings, fake, slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level})))
+	o.source = cmp.Or(o.source, "payouts.db")
+	s, err := open(ctx, o, slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level})))
 	if err != nil {
 		return err
 	}

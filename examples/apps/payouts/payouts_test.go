@@ -51,9 +51,8 @@ func TestMain(m *testing.M) {
 // shop is a service of the program with its database and the fake service.
 type shop struct {
 	*service
-	t    *testing.T
-	fake *cardwiretest.Service
-	log  *apptest.Buffer
+	t   *testing.T
+	log *apptest.Buffer
 }
 
 func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
@@ -63,15 +62,16 @@ func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 }
 
 func settingsOf(source string) settings {
-	return settings{source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour, tracers: noop.NewTracerProvider()}
+	return settings{fake: cardwiretest.New(), source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour, tracers: noop.NewTracerProvider()}
 }
 
 // openShop opens a service whose queue does not run.
 func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 	t.Helper()
-	s := &shop{t: t, fake: cardwiretest.New(opts...), log: &apptest.Buffer{}}
+	set.fake = cardwiretest.New(opts...)
+	s := &shop{t: t, log: &apptest.Buffer{}}
 	var err error
-	s.service, err = open(t.Context(), set, s.fake, slog.New(slog.NewTextHandler(s.log, nil)))
+	s.service, err = open(t.Context(), set, slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.close()) })
 	return s
@@ -1088,7 +1088,7 @@ func TestAStoppedJournalStopsTheProgram(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
 		require.NoError(t, s.close())
-		_, err := open(t.Context(), settingsOf(source), cardwiretest.New(), slog.New(slog.DiscardHandler))
+		_, err := open(t.Context(), settingsOf(source), slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, "sending was stopped by hand")
 	})
 }
@@ -1463,7 +1463,7 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 		set.migrate = false
 		refused := func(want error) {
 			t.Helper()
-			_, err := open(t.Context(), set, cardwiretest.New(), slog.New(slog.DiscardHandler))
+			_, err := open(t.Context(), set, slog.New(slog.DiscardHandler))
 			require.ErrorIs(t, err, want, "an empty database would forget what was sent")
 			require.ErrorContains(t, err, "start once with -migrate")
 		}
@@ -1491,7 +1491,9 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
 		t.Setenv("CARDWIRE_API_KEY", "key")
 		try := func(fake *cardwiretest.Service) error {
-			s, err := open(t.Context(), settingsOf(source), fake, slog.New(slog.DiscardHandler))
+			set := settingsOf(source)
+			set.fake = fake
+			s, err := open(t.Context(), set, slog.New(slog.DiscardHandler))
 			if err == nil {
 				require.NoError(t, s.close())
 			}

@@ -28,20 +28,22 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// settings are what the flags choose.
+// settings are what the flags and the environment choose.
 type settings struct {
 	source      string        // of the database: a file of SQLite, or the URL of PostgreSQL
+	listen      string        // the address
 	timeout     time.Duration // of a call
 	grace       time.Duration // after SendBy, until "not executed" is believed
+	giveUpAfter time.Duration // of an order that cannot be sent
 	repairEvery time.Duration // between two repairs
 	rate        float64       // requests a second, of all replicas together; 0: any
 	brake       int64         // how many unresolved orders stop the sending; 0: any
 	workers     int           // of this replica
-
-	migrate     bool // create or upgrade the tables first
-	giveUpAfter time.Duration
-
-	tracers trace.TracerProvider
+	migrate     bool          // create or upgrade the tables first
+	demo        bool
+	level       slog.Level // the least that is logged
+	tracers     trace.TracerProvider
+	fake        *cardwiretest.Service // nil: the service is a real one
 }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
@@ -59,13 +61,12 @@ type service struct {
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
 	log     *slog.Logger
-	fake    *cardwiretest.Service // nil: the service is a real one
 	pools   []*sql.DB
 }
 
 // open opens the database, and connects what works on it. Nothing runs yet.
-func open(ctx context.Context, set settings, fake *cardwiretest.Service, log *slog.Logger) (*service, error) {
-	s := &service{settings: set, fake: fake, log: log}
+func open(ctx context.Context, set settings, log *slog.Logger) (*service, error) {
+	s := &service{settings: set, log: log}
 	// The client is made before the database is claimed for its service.
 	for _, step := range []func(context.Context) error{s.openDatabase, s.connect, s.createTables, s.verify, s.openQueue} {
 		if err := step(ctx); err != nil {

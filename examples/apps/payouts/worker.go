@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -157,8 +156,9 @@ func (w *submitter) leave(ctx context.Context, number string, err error) error {
 // running is left alone; if it then sleeps for long, the repair wakes it.
 func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
+	var args submit
 	switch {
-	case err == nil && isJobOf(woken, o): // SQLite gives a deleted job's ID to another one
+	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Order: // SQLite gives a deleted job's ID to another one
 		return nil
 	case err != nil && !errors.Is(err, river.ErrNotFound):
 		return err
@@ -169,11 +169,6 @@ func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE payouts SET job_id = $2 WHERE order_no = $1`, o.Order, job.Job.ID)
 	return err
-}
-
-func isJobOf(job *rivertype.JobRow, o order) bool {
-	var args submit
-	return json.Unmarshal(job.EncodedArgs, &args) == nil && args == submit{o.Order}
 }
 
 // statusLost is the status of an order that was executed, where no response says it: the
