@@ -78,7 +78,7 @@ func (s *service) routes(password string) http.Handler {
 	up := map[string]string{"status": "up"}
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
-		"GET /payouts":                  s.getPayouts,
+		"GET /payouts":                  result(s.listed),
 		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.find(r.Context(), r.PathValue("order")) }),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
 		"POST /payouts/{order}/cancel":  result(s.postCancellation),
@@ -184,31 +184,25 @@ func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err 
 	return p, err
 }
 
-func (s *service) getPayouts(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.listed(r)
-	if err != nil {
-		return err
-	}
-	if p.Next != "" {
-		w.Header().Set("Link", fmt.Sprintf("<%s>; rel=%q", p.Next, "next"))
-	}
-	respond(w, "application/json", http.StatusOK, map[string]any{"payouts": p.Orders})
-	return nil
+// listing are the orders that a request asks for, and the address of those that come next.
+type listing struct {
+	State  string  `json:"-"` // "": all
+	Orders []order `json:"payouts"`
+	Next   string  `json:"next,omitempty"`
 }
 
-// listed returns the orders that a request asks for, and where those are that come next.
-func (s *service) listed(r *http.Request) (p page, err error) {
+func (s *service) listed(r *http.Request) (l listing, err error) {
 	query := r.URL.Query()
-	p.State = query.Get("state")
-	if p.State != "" && !slices.Contains(states, p.State) {
-		return p, invalid("state must be one of %s", strings.Join(states, ", "))
+	l.State = query.Get("state")
+	if l.State != "" && !slices.Contains(states, l.State) {
+		return l, invalid("state must be one of %s", strings.Join(states, ", "))
 	}
-	p.Orders, err = s.list(r.Context(), p.State, query.Get("after"))
-	if len(p.Orders) == pageSize {
-		query.Set("after", p.Orders[pageSize-1].Order)
-		p.Next = r.URL.Path + "?" + query.Encode()
+	l.Orders, err = s.list(r.Context(), l.State, query.Get("after"))
+	if len(l.Orders) == pageSize {
+		query.Set("after", l.Orders[pageSize-1].Order)
+		l.Next = r.URL.Path + "?" + query.Encode()
 	}
-	return p, err
+	return l, err
 }
 
 // decode reads the fields of one JSON object, or of a form, each at most once and by its

@@ -32,12 +32,10 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 
 // page is what a template is given.
 type page struct {
+	listing
 	Problem   *problem // of problem.html
-	State     string   // that is listed; "": all
 	Braked    error    // why nothing is sent; nil: it is
 	Counts    map[string]int64
-	Orders    []order
-	Next      string // the address of the next page; "": there is none
 	Order     order
 	NotBefore time.Time // when "not executed" is believed; zero: now
 	Ledger    string    // the number that the fake service has for the order; "": none
@@ -65,10 +63,11 @@ func signIn(next http.Handler, password string) http.Handler {
 
 // listPage shows the orders of a state.
 func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.listed(r)
+	l, err := s.listed(r)
 	if err != nil {
 		return err
 	}
+	p := page{listing: l}
 	if p.Counts, err = s.counts(r.Context(), states); err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ type service struct {
 	journal *sqljournal.Journal
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
+	of      string // the address of the service, in one form
 	log     *slog.Logger
 	pools   []*sql.DB
 }
@@ -127,7 +128,7 @@ func (s *service) createTables(ctx context.Context) error {
 		_, err = s.db.ExecContext(ctx, schemaOf(s.dialect))
 	}
 	if err == nil {
-		_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.serviceURL())
+		_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
 	}
 	if err == nil {
 		err = s.journal.Migrate(ctx)
@@ -157,19 +158,11 @@ func (s *service) verify(ctx context.Context) (err error) {
 	case err != nil:
 	case strings.HasPrefix(identity, "stopped-"):
 		err = errors.New("sending was stopped by hand: see docs/operations.md")
-	case of != s.serviceURL():
+	case of != s.of:
 		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
-			of, s.serviceURL())
+			of, s.of)
 	}
 	return err
-}
-
-// serviceURL is the service's address, in one form.
-func (s *service) serviceURL() string {
-	if s.fake != nil {
-		return "the fake service"
-	}
-	return strings.TrimRight(os.Getenv("CARDWIRE_BASE_URL"), "/")
 }
 
 // openQueue gives River its settings, which docs/payouts.md explains.
@@ -214,8 +207,10 @@ func (s *service) connect(context.Context) error {
 	}
 	if s.fake != nil {
 		opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
+		s.of = "the fake service"
 		s.client, err = cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
 	} else {
+		s.of = strings.TrimRight(os.Getenv("CARDWIRE_BASE_URL"), "/")
 		s.client, err = cardwire.NewFromEnv(opts...)
 	}
 	return err
