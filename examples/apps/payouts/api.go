@@ -210,9 +210,8 @@ func (s *service) listed(r *http.Request) (l listing, err error) {
 // be the service's number, without which an order is paid twice.
 func decode(r *http.Request, fields map[string]any) error {
 	text, err := io.ReadAll(r.Body)
-	text = bytes.TrimSpace(text)
 	switch {
-	case err == nil && !bytes.HasPrefix(text, []byte("{")):
+	case err == nil && !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")):
 		return decodeForm(string(text), fields)
 	case err != nil || !utf8.Valid(text) || !json.Valid(text):
 		return errBody

@@ -127,8 +127,8 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
 	}
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
-	err = web.Serve(ctx, server, listener, requestTimeout)
-	_, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.")
+	defer context.AfterFunc(ctx, func() { _, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.") })()
+	err = web.Serve(ctx, server, listener, requestTimeout+10*time.Second)
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
 	return errors.Join(err, s.river.Stop(ending), orders.Unregister(), intents.Unregister())

@@ -231,6 +231,7 @@ func TestAnOrderWithoutAJobIsNoOrder(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.exec(`ALTER TABLE payouts_history RENAME TO gone`)
 		assert.Equal(t, 503, s.call("POST", "/payouts", a1).StatusCode)
+		assert.Regexp(t, `level=ERROR msg="a request failed" path=/payouts error=.*payouts_history`, s.log.String(), "why is logged")
 		assert.Empty(t, s.jobs())
 		_, err := s.find(t.Context(), "A-1")
 		require.ErrorIs(t, err, errNoOrder)
@@ -301,7 +302,7 @@ func TestTheBrakeIsSeen(t *testing.T) {
 	const stopped = "Nothing is sent: too many orders are unresolved: resolve them first (unresolved: 2, -brake 2)."
 	s.lost("A-1", true)
 	s.order("A-3")
-	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "stopped")
+	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "Nothing is sent")
 	s.lost("A-2", true)
 	assert.Equal(t, time.Second, s.work("A-3"))
 	assert.Equal(t, queued, s.state("A-3"))
@@ -314,7 +315,7 @@ func TestTheBrakeIsSeen(t *testing.T) {
 	}
 	assert.NotContains(t, s.log.String(), "rate limiter")
 	assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
-	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "stopped")
+	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "Nothing is sent")
 	assert.Zero(t, s.work("A-3"))
 	assert.Equal(t, submitted, s.state("A-3"))
 }
@@ -718,6 +719,52 @@ func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
 	})
 }
 
+// Of what became of the money the journal knows nothing, and is not needed. The same again
+// is recorded once.
+func TestWhatBecameOfTheMoneyIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", true)
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
+		for range 2 {
+			r := s.call("POST", "/payouts/A-1/resolve", `{"outcome":"paid","service_id":"T-1","by":"Ada","why":"statement"}`)
+			assert.Equal(t, 200, r.StatusCode)
+			assert.Contains(t, textOf(t, r), `"state":"paid"`)
+		}
+		assert.Equal(t, 1, strings.Count(s.log.String(), "order=A-1 state=paid"))
+	})
+}
+
+// What is recorded as failed is closed, also where the journal learned by itself that it was
+// not sent. What the journal learned since the order was read is not overruled.
+func TestWhatFailsIsClosed(t *testing.T) {
+	t.Parallel()
+	const who = `"by":"Ada","why":"ticket 7"}`
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-1", false)
+		s.lost("A-2", false)
+		stale, err := s.findEntry(t.Context(), "A-2")
+		require.NoError(t, err)
+		s.exec(`UPDATE cardwire_intents SET state = 'not_sent', event = 'ended', ended_at = begun_at`) // a late call
+		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"not_executed",`+who).StatusCode)
+		_, err = s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nobody sends it any more")
+		assert.Empty(t, s.fake.Ledger())
+		_, err = s.tellJournal(t.Context(), stale, resolution{Try: stale.Try, Outcome: "send_again", By: "Ada", Why: "ticket 7"})
+		require.ErrorIs(t, err, sqljournal.ErrDecided)
+
+		s.lost("A-3", true) // recorded as executed, but not closed, in a journal that forgot the last try
+		s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-3', closed = FALSE WHERE reference = 'A-3'`)
+		s.exec(`UPDATE payouts SET try = '3-2' WHERE order_no = 'A-3'`)
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-3/resolve", `{"try":"3-2","outcome":"executed",`+who).StatusCode)
+		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/cancel", `{`+who).StatusCode, "it has failed")
+		assert.Equal(t, failed, s.state("A-1"))
+	})
+}
+
 // "Not executed" is believed when nothing can be sent and the service has had its time.
 func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
 	t.Parallel()
@@ -791,6 +838,11 @@ func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
 		assert.Equal(t, longPause, s.work("A-1"))
 		before, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
+		for _, state := range []string{"executed", "not_sent", "unknown"} { // as the other program may learn
+			s.exec(`UPDATE cardwire_intents SET state = $1`, state)
+			require.NoError(t, s.repair(t.Context()))
+			assert.Equal(t, unresolved, s.state("A-1"), state)
+		}
 		for _, outcome := range []string{"send_again", "not_executed"} {
 			r := s.resolveTry("A-1", `{"outcome":"`+outcome+`","by":"Ada","why":"there is no A-1 over 12.50"}`)
 			assert.Equal(t, 409, r.StatusCode)
@@ -879,14 +931,6 @@ func TestRepairWakesOrders(t *testing.T) {
 			s.order("A-1")
 			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(longPause-time.Minute))
 		}, []string{"available"}, submitted},
-		"that the journal has resolved": {func(s *shop) {
-			s.lost("A-1", true)
-			require.NoError(s.t, recordPaid(s.t.Context(), s.journal, "A-1", "T-1", "Ada", "in the back office"))
-		}, []string{"available"}, submitted},
-		"whose call ended late": {func(s *shop) {
-			s.lost("A-1", true)
-			s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-1', event = 'ended'`)
-		}, []string{"available"}, submitted},
 		"that were not sent, as a late call says": {func(s *shop) {
 			s.lost("A-1", false)
 			s.exec(`UPDATE cardwire_intents SET state = 'not_sent', event = 'ended'`)
@@ -939,6 +983,9 @@ func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
 
 		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records")) // what was refused turns out to be paid
 		s.exec(`DELETE FROM cardwire_intents WHERE reference = 'A-2'`)                                          // a lossy failover
+		s.order("A-3")
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-3/cancel", `{"by":"Ada","why":"the customer asked"}`).StatusCode)
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-3", "T-3", "Ada", "in the service's records"))
 		require.NoError(t, s.repair(t.Context()))
 		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-1 state=failed journal=executed`)
 		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-2 state=submitted journal=missing`)
@@ -946,6 +993,34 @@ func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
 		assert.Equal(t, submitted, s.state("A-2"), "a person decides")
+		assert.Equal(t, submitted, s.state("A-3"), "what was canceled turns out to be paid")
+	})
+}
+
+// What the journal has as executed is submitted at once: while it waited in the queue, a
+// restore could have the journal forget it, and it would be sent.
+func TestRepairSubmitsWhatWasExecuted(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		for _, number := range []string{"A-1", "A-2"} {
+			s.lost(number, true)
+		}
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the back office"))
+		s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-2', event = 'ended' WHERE reference = 'A-2'`) // a late call
+		require.NoError(t, s.repair(t.Context()))
+		for number, id := range map[string]string{"A-1": "T-1", "A-2": "T-2"} {
+			o, err := s.find(t.Context(), number)
+			require.NoError(t, err)
+			assert.Equal(t, []string{submitted, id, statusLost}, []string{o.State, o.ServiceID, o.ServiceStatus})
+		}
+		assert.NotContains(t, s.log.String(), "disagree")
+		s.exec(`DELETE FROM cardwire_intents`)
+		require.NoError(t, s.repair(t.Context()))
+		for _, number := range []string{"A-1", "A-2"} {
+			assert.Zero(t, s.work(number))
+			assert.Equal(t, 1, s.fake.Executions(operation, number))
+		}
 	})
 }
 
@@ -1158,6 +1233,8 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.order("A-1")
 		s.lost("A-2", true)
+		s.exec(`DELETE FROM cardwire_intents`) // it is unresolved also where the journal forgot it
+		s.exec(`UPDATE payouts SET changed_at = $1 WHERE order_no = 'A-2'`, time.Now().UTC().Add(-time.Hour))
 		reader := sdkmetric.NewManualReader()
 		registration, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 		require.NoError(t, err)
@@ -1165,12 +1242,16 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		require.NoError(t, reader.Collect(t.Context(), &all))
 		counts := map[string]int64{}
 		for _, m := range all.ScopeMetrics[0].Metrics {
-			assert.Equal(t, "payouts.orders", m.Name)
-			data, ok := m.Data.(metricdata.Gauge[int64])
-			require.True(t, ok)
-			for _, p := range data.DataPoints {
-				state, _ := p.Attributes.Value("state")
-				counts[state.AsString()] = p.Value
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				assert.Equal(t, "payouts.orders", m.Name)
+				for _, p := range data.DataPoints {
+					state, _ := p.Attributes.Value("state")
+					counts[state.AsString()] = p.Value
+				}
+			case metricdata.Gauge[float64]:
+				assert.Equal(t, "payouts.oldest_unresolved.age", m.Name)
+				assert.InDelta(t, 3600, data.DataPoints[0].Value, 300)
 			}
 		}
 		assert.Equal(t, map[string]int64{queued: 1, sending: 0, unresolved: 1}, counts)
@@ -1312,27 +1393,29 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 		body   string
 		status int
 	}{
-		"not UTF-8":              {"{\"order\":\"A-\xff\",\"transfer\":{" + fields + "}}", 400},
-		"not UTF-8, in a field":  {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"senderAddress\":\"\xff\"}}", 400},
-		"half a character":       {`{"order":"A-1","transfer":{` + fields + `,"senderAddress":"\ud800"}}`, 422},
-		"half of the number":     {`{"order":"A-\ud800","transfer":{` + fields + `}}`, 422},
-		"order twice":            {`{"order":"A-1","order":"A-2","transfer":{` + fields + `}}`, 400},
-		"transfer twice":         {`{"order":"A-1","transfer":{},"transfer":{` + fields + `}}`, 400},
-		"Order":                  {`{"Order":"A-1","transfer":{` + fields + `}}`, 400},
-		"order and ORDER":        {`{"order":"A-1","ORDER":"A-2","transfer":{` + fields + `}}`, 400},
-		"an amount twice":        {`{"order":"A-1","transfer":{` + fields + `,"transferAmount":"99.00"}}`, 422},
-		"another letter case":    {`{"order":"A-1","transfer":{` + fields + `,"PayoutCurrency":"USD"}}`, 422},
-		"two numbers":            {`{"order":"A-1","transfer":{` + fields + `,"merchantOrderNo":"A-2"}}`, 422},
-		"a number as well":       {`{"order":"A-1","transfer":{` + fields + `,"merchantOrderNo":"A-1"}}`, 422},
-		"no transfer":            {`{"order":"A-1"}`, 422},
-		"null":                   {`{"order":"A-1","transfer":null}`, 422},
-		"order null":             {`{"order":null,"transfer":{` + fields + `}}`, 422},
-		"order is a number":      {`{"order":1,"transfer":{` + fields + `}}`, 422},
-		"an array":               {`[{"order":"A-1","transfer":{` + fields + `}}]`, 400},
-		"more that follows":      {`{"order":"A-1","transfer":{` + fields + `}}{}`, 400},
-		"an object that is open": {`{"order":"A-1","transfer":{` + fields + `}`, 400},
-		"nothing":                {``, 422},
-		"a form":                 {"order=A-1&transfer=%7B%7D", 400},
+		"not UTF-8":               {"{\"order\":\"A-\xff\",\"transfer\":{" + fields + "}}", 400},
+		"not UTF-8, in a field":   {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"senderAddress\":\"\xff\"}}", 400},
+		"half a character":        {`{"order":"A-1","transfer":{` + fields + `,"senderAddress":"\ud800"}}`, 422},
+		"half of the number":      {`{"order":"A-\ud800","transfer":{` + fields + `}}`, 422},
+		"order twice":             {`{"order":"A-1","order":"A-2","transfer":{` + fields + `}}`, 400},
+		"transfer twice":          {`{"order":"A-1","transfer":{},"transfer":{` + fields + `}}`, 400},
+		"Order":                   {`{"Order":"A-1","transfer":{` + fields + `}}`, 400},
+		"order and ORDER":         {`{"order":"A-1","ORDER":"A-2","transfer":{` + fields + `}}`, 400},
+		"an amount twice":         {`{"order":"A-1","transfer":{` + fields + `,"transferAmount":"99.00"}}`, 422},
+		"another letter case":     {`{"order":"A-1","transfer":{` + fields + `,"PayoutCurrency":"USD"}}`, 422},
+		"two numbers":             {`{"order":"A-1","transfer":{` + fields + `,"merchantOrderNo":"A-2"}}`, 422},
+		"a number as well":        {`{"order":"A-1","transfer":{` + fields + `,"merchantOrderNo":"A-1"}}`, 422},
+		"no transfer":             {`{"order":"A-1"}`, 422},
+		"null":                    {`{"order":"A-1","transfer":null}`, 422},
+		"order null":              {`{"order":null,"transfer":{` + fields + `}}`, 422},
+		"order is a number":       {`{"order":1,"transfer":{` + fields + `}}`, 422},
+		"an array":                {`[{"order":"A-1","transfer":{` + fields + `}}]`, 400},
+		"more that follows":       {`{"order":"A-1","transfer":{` + fields + `}}{}`, 400},
+		"an object that is open":  {`{"order":"A-1","transfer":{` + fields + `}`, 400},
+		"nothing":                 {``, 422},
+		"a form":                  {"order=A-1&transfer=%7B%7D", 400},
+		"a space that is none":    {"\u00a0{\"order\":\"A-1\",\"transfer\":{" + fields + "}}", 400},
+		"such a space at the end": {"{\"order\":\"A-1\",\"transfer\":{" + fields + "}}\v", 400},
 	} {
 		r := s.call("POST", "/payouts", tc.body)
 		assert.Equal(t, tc.status, r.StatusCode, name)
@@ -1381,7 +1464,9 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 			check(422, "POST", "/payouts/A-2/cancel", `{`+who+`}`)
 			check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed",`+who+`}`)
 		}
-		check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed","service_id":"T\u0000",`+who+`}`)
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		check(422, "POST", "/payouts/A-1/resolve", `{"try":"`+o.Try+`","outcome":"executed","service_id":"T\u0000",`+who+`}`)
 		for path, form := range map[string]string{
 			"/orders/%ff/cancel": page, "/orders/A%00/resolve": page + "&outcome=executed",
 			"/orders/A-2/cancel": "by=%ff&why=ticket+7", "/orders/A-1/resolve": page + "&outcome=executed&service_id=%00",

@@ -37,7 +37,7 @@ WHERE p.state IN ('queued', 'sending') AND (j.id IS NULL OR j.state IN ('complet
 	OR p.state = 'queued' AND p.changed_at = p.queued_at AND j.state = 'scheduled' AND j.scheduled_at > $1)`
 
 // disagreeing are orders of which the journal knows something else, or nothing.
-const disagreeing = `SELECT p.order_no, coalesce(i.state, 'missing') AS note FROM payouts p
+const disagreeing = `SELECT p.order_no, p.state, coalesce(i.state, 'missing') AS note FROM payouts p
 LEFT JOIN ` + sqljournal.DefaultTable + ` i ON i.op = 'CreateTransfer' AND i.reference = p.order_no AND i.exclusive
 WHERE p.state IN ('failed', 'cancelled') AND i.state IN ('executed', 'open', 'unknown')
 OR p.state IN ('submitted', 'paid', 'returned') AND NOT p.other_body AND coalesce(i.state, '') <> 'executed'
@@ -54,31 +54,35 @@ func (s *service) repair(ctx context.Context) error {
 	disputed, err := read(ctx, s.db, disagreeing)
 	errs = append(errs, err)
 	for _, o := range disputed {
-		if err := s.reconcile(ctx, o.Order, o.Note); !errors.Is(err, errMoved) {
+		if err := s.reconcile(ctx, o, o.Note); !errors.Is(err, errMoved) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// reconcile has a worker take an unresolved order that was resolved in the journal only,
-// which tells the worker how it ended. An order that has ended, and turned out to be
-// executed, is corrected. Anything else needs a person.
-func (s *service) reconcile(ctx context.Context, number, journal string) error {
-	o, err := s.findEntry(ctx, number)
-	if err != nil {
-		return err
+// reconcile corrects an order that the journal has as executed, and queues one that is
+// unresolved and was not executed, as the journal learned late or from a person. Anything
+// else needs a person.
+func (s *service) reconcile(ctx context.Context, o order, journal string) (err error) {
+	if state := o.State; state == unresolved || journal == executed {
+		if o, err = s.findEntry(ctx, o.Order); err != nil || o.State != state {
+			return err // it has moved
+		}
 	}
-	c := change{order: number, by: "repair", note: "in the journal it is " + journal, level: slog.LevelWarn}
-	if o.State == unresolved && !o.IsForgotten() {
+	c := change{order: o.Order, by: "repair", note: "in the journal it is " + journal, level: slog.LevelWarn}
+	switch {
+	case journal == executed:
+		c.from, c.to, c.serviceID, c.status = []string{unresolved, failed, cancelled}, submitted, o.Entry.ServiceID, statusLost
+	case o.State == unresolved && !o.IsForgotten():
 		c.from, c.to = []string{unresolved}, queued
-		_, err = s.apply(ctx, c, s.wake)
-		return err
 	}
-	s.log.ErrorContext(ctx, "the journal and the order disagree", "order", number, "state", o.State, "journal", journal)
-	if journal == "executed" {
-		c.from, c.to, c.level, c.serviceID, c.status = []string{failed, cancelled}, submitted, slog.LevelError, o.Entry.ServiceID, statusLost
-		_, err = s.apply(ctx, c)
+	if o.State != unresolved || o.IsForgotten() {
+		s.log.ErrorContext(ctx, "the journal and the order disagree", "order", o.Order, "state", o.State, "journal", journal)
+		c.level = slog.LevelError
+	}
+	if c.to != "" {
+		_, err = s.apply(ctx, c, s.wake)
 	}
 	return err
 }

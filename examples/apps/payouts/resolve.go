@@ -46,19 +46,23 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 	if err := check(r.By, r.Why, r.ServiceID); err != nil {
 		return order{}, err
 	}
-	o, err := s.findEntry(ctx, number)
+	o, err := s.find(ctx, number)
 	c := change{order: number, from: []string{unresolved}, to: to, by: r.By, note: r.Why, serviceID: r.ServiceID}
-	same := o.State == to && o.Try == r.Try && o.Note == r.Why && (r.ServiceID == "" || r.ServiceID == o.ServiceID)
+	ofMoney := to == paid || to == returned // which the journal knows nothing of
+	same := o.State == to && o.Note == r.Why && (ofMoney || o.Try == r.Try) && (r.ServiceID == "" || r.ServiceID == o.ServiceID)
 	switch {
 	case err != nil, same: // as where the response was lost
 		return o, err
-	case to == paid || to == returned: // also where the first was a mistake; the journal knows nothing of it
+	case ofMoney: // also where the first was a mistake
 		c.from = []string{submitted, paid, returned}
 		return s.apply(ctx, c)
 	case o.State != unresolved:
 		return o, errMoved
 	}
-	if c.serviceID, err = s.tellJournal(ctx, o, r); err != nil {
+	if o, err = s.findEntry(ctx, number); err == nil {
+		c.serviceID, err = s.tellJournal(ctx, o, r)
+	}
+	if err != nil {
 		return o, err
 	}
 	return s.apply(ctx, c, s.wake)
@@ -142,5 +146,5 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		return o, err
 	}
 	// A worker that took the order meanwhile finds the number closed, and fails it.
-	return s.apply(ctx, change{order: number, from: []string{queued, sending, failed}, to: cancelled, by: by, note: why}, s.wake)
+	return s.apply(ctx, change{order: number, from: []string{queued, sending}, to: cancelled, by: by, note: why})
 }

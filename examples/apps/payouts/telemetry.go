@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -54,23 +55,28 @@ func watch(journal *sqljournal.Journal, opts ...cardwireotel.Option) (metric.Reg
 	}, opts...)
 }
 
-// observe reports how many orders have not ended, by state; the journal reports for how
-// long. Replicas report the same numbers.
+// observe reports how many orders have not ended, by state, and for how long the one
+// that is unresolved for longest has been so. Replicas report the same numbers.
 func (s *service) observe(meters metric.MeterProvider) (metric.Registration, error) {
 	meter := meters.Meter(scope)
-	orders, err := meter.Int64ObservableGauge("payouts.orders",
+	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
-	if err != nil {
+	age, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
+		metric.WithUnit("s"), metric.WithDescription("Time since the order that is unresolved for longest became so; 0: there is none."))
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		counts, err := s.counts(ctx, unended)
-		if err != nil {
+		counts, err1 := s.counts(ctx, unended)
+		oldest, err2 := read(ctx, s.db, `SELECT changed_at FROM payouts WHERE state = 'unresolved' ORDER BY changed_at LIMIT 1`)
+		if err := errors.Join(err1, err2); err != nil {
 			return err // zeros would look as if all were well
 		}
 		for _, state := range unended {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
+		since := append(oldest, order{ChangedAt: time.Now()})[0].ChangedAt
+		o.ObserveFloat64(age, max(0, time.Since(since).Seconds())) // clocks of replicas differ
 		return nil
-	}, orders)
+	}, orders, age)
 }

@@ -4,6 +4,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -19,7 +20,11 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, pati
 	defer context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		ended <- errors.Join(server.Shutdown(ending), server.Close())
+		err := server.Shutdown(ending)
+		if err != nil {
+			err = fmt.Errorf("requests in progress were cut off: %w", errors.Join(err, server.Close()))
+		}
+		ended <- err
 	})()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
