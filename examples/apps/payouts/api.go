@@ -211,7 +211,7 @@ func (s *service) listed(r *http.Request) (l listing, err error) {
 func decode(r *http.Request, fields map[string]any) error {
 	text, err := io.ReadAll(r.Body)
 	switch {
-	case err == nil && !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")):
+	case err == nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
 		return decodeForm(string(text), fields)
 	case err != nil || !utf8.Valid(text) || !json.Valid(text):
 		return errBody

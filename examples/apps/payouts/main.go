@@ -64,7 +64,7 @@ func parse(args []string) (o settings, err error) {
 	flags.DurationVar(&o.grace, "grace", o.grace, "how long after a call \"not executed\" is not believed; 10m with a real service")
 	flags.DurationVar(&o.repairEvery, "repair", time.Minute, "how often to look for orders whose job sleeps, and compare with the journal")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
-	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved orders stop the sending; 0: any")
+	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved transfers of the journal stop the sending; 0: any")
 	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
 	flags.Usage = func() {
 		_, _ = fmt.Fprint(flags.Output(), usage)
@@ -119,17 +119,24 @@ func (s *service) serve(ctx context.Context, out io.Writer, address, password st
 	if err := s.river.Start(detached); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stopped := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		_, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.")
+		ending, cancel := context.WithTimeout(detached, s.rescueAfter())
+		defer cancel()
+		stopped <- s.river.Stop(ending)
+	})
 	server := &http.Server{
 		Handler: s.routes(password), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	if s.fake != nil {
 		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
 	}
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
-	defer context.AfterFunc(ctx, func() { _, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.") })()
-	err = web.Serve(ctx, server, listener, requestTimeout+10*time.Second)
-	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
-	defer cancel()
-	return errors.Join(err, s.river.Stop(ending), orders.Unregister(), intents.Unregister())
+	err = web.Serve(ctx, server, listener, requestTimeout+server.ReadTimeout)
+	stop() // where the server failed
+	return errors.Join(err, <-stopped, orders.Unregister(), intents.Unregister())
 }

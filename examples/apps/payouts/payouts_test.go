@@ -726,7 +726,9 @@ func TestWhatBecameOfTheMoneyIsRecordedOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-1", true)
+		assert.Equal(t, 409, s.resolveTry("A-1", `{"outcome":"paid","by":"Ada","why":"statement"}`).StatusCode, "it is unresolved")
 		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
+		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="service_id"`, "it can be recorded later")
 		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
 		for range 2 {
 			r := s.call("POST", "/payouts/A-1/resolve", `{"outcome":"paid","service_id":"T-1","by":"Ada","why":"statement"}`)
@@ -734,6 +736,8 @@ func TestWhatBecameOfTheMoneyIsRecordedOnce(t *testing.T) {
 			assert.Contains(t, textOf(t, r), `"state":"paid"`)
 		}
 		assert.Equal(t, 1, strings.Count(s.log.String(), "order=A-1 state=paid"))
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"paid","by":"Bob","why":"another statement"}`).StatusCode)
+		assert.Equal(t, 2, strings.Count(s.log.String(), "order=A-1 state=paid"))
 	})
 }
 
@@ -760,7 +764,11 @@ func TestWhatFailsIsClosed(t *testing.T) {
 		s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-3', closed = FALSE WHERE reference = 'A-3'`)
 		s.exec(`UPDATE payouts SET try = '3-2' WHERE order_no = 'A-3'`)
 		assert.Equal(t, 200, s.call("POST", "/payouts/A-3/resolve", `{"try":"3-2","outcome":"executed",`+who).StatusCode)
-		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/cancel", `{`+who).StatusCode, "it has failed")
+		assert.Equal(t, 409, s.resolveTry("A-1", `{"outcome":"executed",`+who).StatusCode, "it has failed")
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, cardwire.OutcomeNotSent, e.Outcome, "what is refused has no effect")
+		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/cancel", `{`+who).StatusCode)
 		assert.Equal(t, failed, s.state("A-1"))
 	})
 }
@@ -994,6 +1002,7 @@ func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
 		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
 		assert.Equal(t, submitted, s.state("A-2"), "a person decides")
 		assert.Equal(t, submitted, s.state("A-3"), "what was canceled turns out to be paid")
+		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-3 state=submitted")
 	})
 }
 
@@ -1014,6 +1023,7 @@ func TestRepairSubmitsWhatWasExecuted(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, []string{submitted, id, statusLost}, []string{o.State, o.ServiceID, o.ServiceStatus})
 		}
+		require.NoError(t, s.reconcile(t.Context(), order{Order: "A-1", State: unresolved}, executed), "it has moved since it was read")
 		assert.NotContains(t, s.log.String(), "disagree")
 		s.exec(`DELETE FROM cardwire_intents`)
 		require.NoError(t, s.repair(t.Context()))
@@ -1021,6 +1031,32 @@ func TestRepairSubmitsWhatWasExecuted(t *testing.T) {
 			assert.Zero(t, s.work(number))
 			assert.Equal(t, 1, s.fake.Executions(operation, number))
 		}
+	})
+}
+
+// After a restore another program may have used the number: its execution is not the order's.
+func TestRepairSubmitsNothingForAnotherRequest(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source))
+		s.lost("A-0", false)
+		s.lost("A-1", false)
+		s.exec(`DELETE FROM cardwire_intents_history`)
+		s.exec(`DELETE FROM cardwire_intents`)
+		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
+		other := paramsFor("A-0")
+		other.TransferAmount = decimal.New(9900, -2)
+		for _, number := range []string{"B-1", "B-2", "A-1"} { // its try is none of the order's
+			other.MerchantOrderNo = number
+			_, err := s.client.CreateTransfer(t.Context(), other)
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.repair(t.Context()))
+		assert.Equal(t, longPause, s.work("A-1"))
+		o, err := s.find(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []any{unresolved, "", true}, []any{o.State, o.ServiceID, o.OtherBody})
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"), "the other request's")
 	})
 }
 
@@ -1064,6 +1100,7 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 		}
 		require.NoError(t, s.journal.Void(t.Context(), operation, "A-3", "Ada", "not in the service's records"))
 		require.NoError(t, s.repair(t.Context()))
+		assert.Equal(t, []string{submitted, submitted, queued}, []string{s.state("A-1"), s.state("A-2"), s.state("A-3")})
 		assert.Equal(t, []string{"available", "available", "available"}, s.jobs())
 		for number, want := range map[string][]string{"A-1": {submitted, "T-A-1"}, "A-2": {submitted, "T-A-2"}, "A-3": {failed, ""}} {
 			assert.Zero(t, s.work(number))
@@ -1232,6 +1269,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.order("A-1")
+		s.lost("A-3", true) // younger than A-2
 		s.lost("A-2", true)
 		s.exec(`DELETE FROM cardwire_intents`) // it is unresolved also where the journal forgot it
 		s.exec(`UPDATE payouts SET changed_at = $1 WHERE order_no = 'A-2'`, time.Now().UTC().Add(-time.Hour))
@@ -1241,6 +1279,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		var all metricdata.ResourceMetrics
 		require.NoError(t, reader.Collect(t.Context(), &all))
 		counts := map[string]int64{}
+		require.Len(t, all.ScopeMetrics[0].Metrics, 2)
 		for _, m := range all.ScopeMetrics[0].Metrics {
 			switch data := m.Data.(type) {
 			case metricdata.Gauge[int64]:
@@ -1254,7 +1293,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 				assert.InDelta(t, 3600, data.DataPoints[0].Value, 300)
 			}
 		}
-		assert.Equal(t, map[string]int64{queued: 1, sending: 0, unresolved: 1}, counts)
+		assert.Equal(t, map[string]int64{queued: 1, sending: 0, unresolved: 2}, counts)
 		require.NoError(t, registration.Unregister())
 	})
 }

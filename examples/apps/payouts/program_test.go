@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -90,6 +91,39 @@ func TestTheProgram(t *testing.T) {
 			assert.NotContains(t, log.String(), server.Key)
 		})
 	}
+}
+
+// While a slow client keeps the server, no call begins.
+func TestAReplicaThatStopsBeginsNoCall(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := s.serve(ctx, w, "127.0.0.1:0", "")
+		ended <- errors.Join(err, w.Close())
+	}()
+	out := bufio.NewScanner(r)
+	require.True(t, out.Scan() && out.Scan())
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(out.Text())
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	require.NoError(t, err)
+	defer slow.Close()
+	_, err = io.WriteString(slow, "POST /payouts HTTP/1.1\r\nHost: "+address+"\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+	require.NoError(t, err)
+	_, err = bufio.NewReader(slow).ReadString('\n') // its handler reads the body
+	require.NoError(t, err)
+
+	stop()
+	<-s.river.Stopped()
+	s.order("A-1")
+	require.NoError(t, slow.Close())
+	require.NoError(t, <-ended)
+	assert.Equal(t, queued, s.state("A-1"))
+	assert.Empty(t, s.fake.Ledger())
 }
 
 // On SQLite, in a zone east of Greenwich. It starts a process, because the zone is the

@@ -62,8 +62,9 @@ func (s *service) repair(ctx context.Context) error {
 }
 
 // reconcile corrects an order that the journal has as executed, and queues one that is
-// unresolved and was not executed, as the journal learned late or from a person. Anything
-// else needs a person.
+// unresolved and was not, as the journal learned late or from a person. In a journal that
+// forgot the order's try the execution may be another request's: a call tells. Anything else
+// needs a person.
 func (s *service) reconcile(ctx context.Context, o order, journal string) (err error) {
 	if state := o.State; state == unresolved || journal == executed {
 		if o, err = s.findEntry(ctx, o.Order); err != nil || o.State != state {
@@ -71,8 +72,9 @@ func (s *service) reconcile(ctx context.Context, o order, journal string) (err e
 		}
 	}
 	c := change{order: o.Order, by: "repair", note: "in the journal it is " + journal, level: slog.LevelWarn}
+	ours := o.State != unresolved || o.Try == o.Entry.Try || o.Entry.BodySHA256 == "" // a person recorded that
 	switch {
-	case journal == executed:
+	case journal == executed && ours:
 		c.from, c.to, c.serviceID, c.status = []string{unresolved, failed, cancelled}, submitted, o.Entry.ServiceID, statusLost
 	case o.State == unresolved && !o.IsForgotten():
 		c.from, c.to = []string{unresolved}, queued

@@ -56,10 +56,11 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (ord
 	case ofMoney: // also where the first was a mistake
 		c.from = []string{submitted, paid, returned}
 		return s.apply(ctx, c)
-	case o.State != unresolved:
-		return o, errMoved
 	}
-	if o, err = s.findEntry(ctx, number); err == nil {
+	if o, err = s.findEntry(ctx, number); err == nil && o.State != unresolved {
+		err = errMoved
+	}
+	if err == nil {
 		c.serviceID, err = s.tellJournal(ctx, o, r)
 	}
 	if err != nil {
@@ -146,5 +147,5 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		return o, err
 	}
 	// A worker that took the order meanwhile finds the number closed, and fails it.
-	return s.apply(ctx, change{order: number, from: []string{queued, sending}, to: cancelled, by: by, note: why})
+	return s.apply(ctx, change{order: number, from: []string{queued}, to: cancelled, by: by, note: why})
 }

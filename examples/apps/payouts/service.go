@@ -37,7 +37,7 @@ type settings struct {
 	giveUpAfter time.Duration // of an order that cannot be sent
 	repairEvery time.Duration // between two repairs
 	rate        float64       // requests a second, of all replicas together; 0: any
-	brake       int64         // how many unresolved orders stop the sending; 0: any
+	brake       int64         // how many unresolved transfers of the journal stop the sending; 0: any
 	workers     int           // of this replica
 	migrate     bool          // create or upgrade the tables first
 	demo        bool
