@@ -96,13 +96,13 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
 	if o.demo {
 		return s.demonstrate(ctx, out)
 	}
-	return s.serve(ctx, out, o.listen, os.Getenv("PAYOUTS_PASSWORD"))
+	return s.serve(ctx, out, os.Getenv("PAYOUTS_PASSWORD"))
 }
 
 // serve serves until ctx is done. Calls in progress may then come to their end: one that
 // is cut off is one more to ask about.
-func (s *service) serve(ctx context.Context, out io.Writer, address, password string) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+func (s *service) serve(ctx context.Context, out io.Writer, password string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func schemaOf(d sqljournal.Dialect) string {
 	return schema
 }
 
-// order is a row of the table, without what is not shown.
+// order is a row of the table. JSON has the fields that a program may see.
 type order struct {
 	Order         string    `json:"order" db:"order_no"`
 	State         string    `json:"state"`

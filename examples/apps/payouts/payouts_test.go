@@ -548,6 +548,13 @@ func (s *shop) lost(number string, executed bool) {
 	s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.JobID)
 }
 
+// forget has the journal forget everything, as after a restore.
+func (s *shop) forget() {
+	s.t.Helper()
+	s.exec(`DELETE FROM cardwire_intents_history`)
+	s.exec(`DELETE FROM cardwire_intents`)
+}
+
 // resolveTry resolves the try that the journal knows.
 func (s *shop) resolveTry(number, body string) *http.Response {
 	s.t.Helper()
@@ -1041,8 +1048,7 @@ func TestRepairSubmitsNothingForAnotherRequest(t *testing.T) {
 		s := openShop(t, settingsOf(source))
 		s.lost("A-0", false)
 		s.lost("A-1", false)
-		s.exec(`DELETE FROM cardwire_intents_history`)
-		s.exec(`DELETE FROM cardwire_intents`)
+		s.forget()
 		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
 		other := paramsFor("A-0")
 		other.TransferAmount = decimal.New(9900, -2)
@@ -1069,8 +1075,7 @@ func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
 		for _, number := range numbers {
 			s.lost(number, number != "A-3")
 		}
-		s.exec(`DELETE FROM cardwire_intents_history`)
-		s.exec(`DELETE FROM cardwire_intents`)
+		s.forget()
 		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
 		require.NoError(t, s.repair(t.Context()))
 		for _, number := range numbers {
@@ -1121,8 +1126,7 @@ func TestAForgottenOrderIsResolvedByHand(t *testing.T) {
 		for _, number := range []string{"A-1", "A-2"} {
 			s.lost(number, number == "A-1")
 		}
-		s.exec(`DELETE FROM cardwire_intents_history`)
-		s.exec(`DELETE FROM cardwire_intents`)
+		s.forget()
 		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
 		require.NoError(t, s.journal.Void(t.Context(), operation, "A-2", "Ada", "not in the service's records"))
 		resolve := func(number, outcome string) *httptest.ResponseRecorder {

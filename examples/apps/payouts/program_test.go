@@ -96,13 +96,15 @@ func TestTheProgram(t *testing.T) {
 // While a slow client keeps the server, no call begins.
 func TestAReplicaThatStopsBeginsNoCall(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
+	set.listen = "127.0.0.1:0"
+	s := openShop(t, set)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := s.serve(ctx, w, "127.0.0.1:0", "")
+		err := s.serve(ctx, w, "")
 		ended <- errors.Join(err, w.Close())
 	}()
 	out := bufio.NewScanner(r)
