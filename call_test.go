@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
-	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // A request goes through the functions that the comment of do names, and no more.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 // commonCard is what both forms of a card say.

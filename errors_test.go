@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/syntax"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 func TestTheListOfSentinelsIsComplete(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 var ctx = context.Background()

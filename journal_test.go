@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {

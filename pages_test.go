@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 func TestAllCards(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
-	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // unmarshallable has no JSON.

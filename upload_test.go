@@ -29,7 +29,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/upload"
-	"github.com/cardwire/cardwire-go/internal/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 const (

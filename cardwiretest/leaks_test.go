@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	spelling "github.com/cardwire/cardwire-go/internal/canary"
+	spelling "github.com/cardwire/cardwire-go/internal/test/canary"
 )
 
 // tester is a testing.TB that keeps what happens to itself.

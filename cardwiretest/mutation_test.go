@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/contract"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 )
 
 // The names and values that the service writes are literals of its own. These

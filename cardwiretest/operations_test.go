@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/internal/contract"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/internal/contract"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 )
 
 // suite calls every operation and returns the first difference from what the

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/measure"
-	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // What the engine costs by itself, beside a bare http.Client; neither decodes what

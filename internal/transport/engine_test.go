@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 var classes = []Class{Read, Secret, Write}

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 type dialer = func(context.Context, string, string) (net.Conn, error)

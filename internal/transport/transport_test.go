@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go/internal/measure"
-	"github.com/cardwire/cardwire-go/internal/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -32,7 +32,7 @@ var groups = []group{
 		return r.benchmarks(ctx, ".", ".", "^BenchmarkParallel$", pick(r, 15, 51), pick(r, "5000x", "20000x"))
 	}},
 	{"peers", func(ctx context.Context, r *runner) error {
-		return r.benchmarks(ctx, "internal/lab", "./peers", "^Benchmark(List|Tiny)$", pick(r, 15, 51), pick(r, "50ms", "150ms"), next)
+		return r.benchmarks(ctx, "internal/test/lab", "./peers", "^Benchmark(List|Tiny)$", pick(r, 15, 51), pick(r, "50ms", "150ms"), next)
 	}},
 	{"upload", measureUpload},
 	{"cards", measureCards},

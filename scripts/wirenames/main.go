@@ -1,6 +1,6 @@
 // Wirenames reports whether the tests know the wire: it misspells one name of the
 // conversation with the service at a time and runs the tests of the package, and those
-// of internal/hostile if none fails. One must fail.
+// of internal/test/hostile if none fails. One must fail.
 //
 //	go run ./scripts/wirenames [-v] [-list] [-run regexp] [-jobs n]
 //
@@ -304,7 +304,7 @@ func (n name) mutant() mutation.Mutant {
 	return mutation.Mutant{
 		Name:     n.String(),
 		Edits:    []mutation.Edit{{File: n.file, Start: n.start, End: n.end, Text: strconv.Quote(n.wrong)}},
-		Packages: []string{".", "./internal/hostile"},
+		Packages: []string{".", "./internal/test/hostile"},
 	}
 }
 

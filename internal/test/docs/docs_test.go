@@ -1,0 +1,138 @@
+// Package docs_test holds the rules of what is written about this module: its README, its
+// documents and its comments.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	pathpkg "path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// root is the root of the repository. The paths in these tests are relative to it.
+const root = "../../.."
+
+func document(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Documents name what checks their claims: tests that are there.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, name := range declared.FindAllStringSubmatch(document(t, path), -1) {
+			there[name[1]] = true
+		}
+		return nil
+	}))
+	for path, least := range map[string]int{".github/SECURITY.md": 25, "docs/operations.md": 20, "docs/outcomes.md": 5, "docs/payouts.md": 30, "README.md": 3} {
+		named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(document(t, path), -1)
+		assert.GreaterOrEqual(t, len(named), least, path)
+		for _, name := range named {
+			assert.True(t, there[name[1]], "%s: there is no %s", path, name[1])
+		}
+	}
+}
+
+// otherNames are the names in the prose that are not part of the public API.
+var otherNames = map[string]bool{"DialContext": true, "DialTLSContext": true, "DisableKeepAlives": true, "GOTRACEBACK": true, "CARDWIRE_BASE_URL": true, "CARDWIRE_API_KEY": true, "THIRD_PARTY_LICENSES": true,
+	"PAYOUTS_PASSWORD": true, "Location": true, "Link": true,
+	// River's
+	"InsertTx": true, "JobRetryTx": true, "JobTimeout": true, "RescueStuckJobsAfter": true, "FetchCooldown": true,
+	"FetchPollInterval": true, "MaxAttempts": true, "NextRetry": true, "UniqueOpts": true, "Start": true, "Stop": true,
+}
+
+func TestDocumentsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	lists, err := fs.Glob(os.DirFS(root), "api/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, lists)
+	var api strings.Builder
+	for _, list := range lists {
+		api.WriteString(document(t, list))
+	}
+	quoted := regexp.MustCompile("`(?:([A-Z]\\w+)\\.)?([A-Z]\\w+)`")
+	for _, path := range documents(t) {
+		for _, name := range quoted.FindAllStringSubmatch(document(t, path), -1) {
+			typeName, ident := name[1], name[2]
+			if otherNames[ident] || strings.HasPrefix(ident, "Test") || strings.HasPrefix(ident, "Fuzz") {
+				continue
+			}
+			pattern := `(?m)\b` + ident + `\b`
+			if typeName != "" {
+				pattern = `(?m)^type ` + typeName + `, (field|method|method of a pointer) ` + ident + `\b`
+			}
+			assert.True(t, regexp.MustCompile(pattern).MatchString(api.String()), "%s names %s, which does not exist", path, name[0])
+		}
+	}
+}
+
+// documents are the paths of all documents.
+func documents(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", ".github/*.md", "docs/*.md", "examples/*.md"} {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		require.NoError(t, err)
+		paths = append(paths, found...)
+	}
+	require.Greater(t, len(paths), 8)
+	return paths
+}
+
+// Every link within the repository leads to a file.
+func TestEveryLinkExists(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	code := regexp.MustCompile("(?ms)^ *```.*?^ *```$") // where f[T](x) is a call
+	for _, path := range documents(t) {
+		links := 0
+		for _, target := range link.FindAllStringSubmatch(code.ReplaceAllString(document(t, path), ""), -1) {
+			if strings.Contains(target[1], "://") {
+				continue
+			}
+			links++
+			_, err := fs.Stat(os.DirFS(root), pathpkg.Join(pathpkg.Dir(path), target[1]))
+			assert.NoError(t, err, "%s links to %s", path, target[1])
+		}
+		if path == "README.md" {
+			assert.Greater(t, links, 10)
+		}
+	}
+}
+
+// Whoever changes a nested module has to learn that it has tests of its own.
+func TestCONTRIBUTINGNamesEveryNestedModule(t *testing.T) {
+	t.Parallel()
+	text := document(t, ".github/CONTRIBUTING.md")
+	nested := 0
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != "go.mod" || path == "go.mod" {
+			return err
+		}
+		nested++
+		dir := filepath.ToSlash(filepath.Dir(path))
+		assert.True(t, strings.Contains(text, "`"+dir+"`"), "the module %s is not named", dir)
+		return nil
+	}))
+	assert.Positive(t, nested)
+}
+
+// The command that looks for known vulnerabilities is given with its version.
+func TestSECURITYPinsGovulncheck(t *testing.T) {
+	t.Parallel()
+	assert.Regexp(t, `go run golang\.org/x/vuln/cmd/govulncheck@v\d+\.\d+\.\d+ \./\.\.\.`, document(t, ".github/SECURITY.md"))
+}

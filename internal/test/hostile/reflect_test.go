@@ -1,0 +1,684 @@
+// Package hostile_test calls every exported function and method with what no
+// caller should give them.
+package hostile_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/ast"
+	"io"
+	"iter"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
+)
+
+// functions are all that are exported; of Call, some instances.
+var functions = map[string]any{
+	"cardwire.Call[any]":             cardwire.Call[any],
+	"cardwire.Call[int]":             cardwire.Call[int],
+	"cardwire.Call[*cardwire.Card]":  cardwire.Call[*cardwire.Card],
+	"cardwire.DateOf":                cardwire.DateOf,
+	"cardwire.DefaultProfile":        cardwire.DefaultProfile,
+	"cardwire.DefaultRetryPolicy":    cardwire.DefaultRetryPolicy,
+	"cardwire.ImageBytes":            cardwire.ImageBytes,
+	"cardwire.ImageFile":             cardwire.ImageFile,
+	"cardwire.New":                   cardwire.New,
+	"cardwire.NewEncryptedPAN":       cardwire.NewEncryptedPAN,
+	"cardwire.NextStep":              cardwire.NextStep,
+	"cardwire.NewCVV":                cardwire.NewCVV,
+	"cardwire.NewCardNumber":         cardwire.NewCardNumber,
+	"cardwire.NewFromEnv":            cardwire.NewFromEnv,
+	"cardwire.ParseDate":             cardwire.ParseDate,
+	"cardwire.WithHTTPClient":        cardwire.WithHTTPClient,
+	"cardwire.WithHeader":            cardwire.WithHeader,
+	"cardwire.WithInsecureHTTP":      cardwire.WithInsecureHTTP,
+	"cardwire.WithJournal":           cardwire.WithJournal,
+	"cardwire.WithKeySource":         cardwire.WithKeySource,
+	"cardwire.WithLimiter":           cardwire.WithLimiter,
+	"cardwire.WithLogger":            cardwire.WithLogger,
+	"cardwire.WithMaskedCards":       cardwire.WithMaskedCards,
+	"cardwire.WithMaxResponseBytes":  cardwire.WithMaxResponseBytes,
+	"cardwire.WithObserver":          cardwire.WithObserver,
+	"cardwire.WithPrefetch":          cardwire.WithPrefetch,
+	"cardwire.WithProfile":           cardwire.WithProfile,
+	"cardwire.WithResponse":          cardwire.WithResponse,
+	"cardwire.WithRetry":             cardwire.WithRetry,
+	"cardwire.WithStrictDrift":       cardwire.WithStrictDrift,
+	"cardwire.WithTimeout":           cardwire.WithTimeout,
+	"cardwire.WithTransport":         cardwire.WithTransport,
+	"cardwire.WithUserAgent":         cardwire.WithUserAgent,
+	"cardwire.WithoutRetry":          cardwire.WithoutRetry,
+	"cardwiretest.New":               cardwiretest.New,
+	"cardwiretest.NewClient":         cardwiretest.NewClient,
+	"cardwiretest.NewServer":         cardwiretest.NewServer,
+	"cardwiretest.NoLeaks":           cardwiretest.NoLeaks,
+	"cardwiretest.WithCards":         cardwiretest.WithCards,
+	"cardwiretest.WithDeduplication": cardwiretest.WithDeduplication,
+	"cardwiretest.WithKey":           cardwiretest.WithKey,
+	"cardwiretest.WithLatency":       cardwiretest.WithLatency,
+	"cardwiretest.WithMaxPageSize":   cardwiretest.WithMaxPageSize,
+	"cardwiretest.WithProfile":       cardwiretest.WithProfile,
+	"cardwiretest.WithQuirks":        cardwiretest.WithQuirks,
+	"cardwiretest.WithSeed":          cardwiretest.WithSeed,
+}
+
+// receivers are all exported types but interfaces.
+var receivers = typesOf(
+	new(cardwire.Address), new(cardwire.Attempt), new(cardwire.AuthField), new(cardwire.AuthRequirement), new(cardwire.BIN),
+	new(cardwire.CVV), new(cardwire.CallInfo), new(cardwire.CallOption), new(cardwire.CallResult), new(cardwire.Card),
+	new(cardwire.CardNumber), new(cardwire.CardOperation), new(cardwire.CardPage), new(cardwire.CardSecrets),
+	new(cardwire.CardStatus), new(cardwire.Client), new(cardwire.ConsumptionScene), new(cardwire.Date), new(cardwire.DateTime),
+	new(cardwire.Drift), new(cardwire.DuplicateIntent), new(cardwire.EncryptedPAN), new(cardwire.Error), new(cardwire.Expiry),
+	new(cardwire.FeeTier), new(cardwire.FreezeCardParams), new(cardwire.Intent), new(cardwire.IntentResult),
+	new(cardwire.ListCardsParams), new(cardwire.Observer), new(cardwire.Option), new(cardwire.Outcome), new(cardwire.Part), new(cardwire.Profile), new(cardwire.Step),
+	new(cardwire.RemittanceCurrency), new(cardwire.RemittanceState), new(cardwire.Request), new(cardwire.Response),
+	new(cardwire.RetryPolicy), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.TransferStatus),
+	new(cardwire.UploadImageParams), new(cardwire.UploadedImage),
+	new(cardwiretest.Address), new(cardwiretest.AuthField), new(cardwiretest.AuthRequirement), new(cardwiretest.BIN),
+	new(cardwiretest.Card), new(cardwiretest.Execution), new(cardwiretest.Fault), new(cardwiretest.FaultKind),
+	new(cardwiretest.FeeTier), new(cardwiretest.Option), new(cardwiretest.RequestRecord), new(cardwiretest.Scene),
+	new(cardwiretest.Server), new(cardwiretest.Service),
+)
+
+func typesOf(pointers ...any) (types []reflect.Type) {
+	for _, p := range pointers {
+		types = append(types, reflect.TypeOf(p).Elem())
+	}
+	return types
+}
+
+func TestTheListsAreComplete(t *testing.T) {
+	t.Parallel()
+	var declared, declaredTypes []string
+	for pkg, dir := range map[string]string{"cardwire": "../../..", "cardwiretest": "../../../cardwiretest"} {
+		for _, file := range syntax.Files(t, dir) {
+			for _, d := range file.Decls {
+				switch d := d.(type) {
+				case *ast.FuncDecl:
+					if d.Recv == nil && d.Name.IsExported() && d.Name.Name != "TestJournal" { // which is a test
+						declared = append(declared, pkg+"."+d.Name.Name)
+					}
+				case *ast.GenDecl:
+					for _, s := range d.Specs {
+						spec, isType := s.(*ast.TypeSpec)
+						if !isType || !spec.Name.IsExported() {
+							continue
+						}
+						if _, isInterface := spec.Type.(*ast.InterfaceType); !isInterface {
+							declaredTypes = append(declaredTypes, pkg+"."+spec.Name.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+	var listed, listedTypes []string
+	for name := range functions {
+		name, _, _ = strings.Cut(name, "[")
+		listed = append(listed, name)
+	}
+	for _, typ := range receivers {
+		listedTypes = append(listedTypes, typ.String())
+	}
+	slices.Sort(listed)
+	assert.ElementsMatch(t, declared, slices.Compact(listed))
+	assert.ElementsMatch(t, declaredTypes, listedTypes)
+}
+
+// worker says, in the environment, what a process of this test is to do.
+const worker = "CARDWIRE_HOSTILE_WORKER"
+
+// patience is what a worker may take; it needs a few seconds.
+const patience = 2 * time.Minute
+
+// A panic on a goroutine of the package's own, or a call that never ends, is the end
+// of the process: so it is another one, and says what it is about to call.
+func TestNothingPanicsHangsOrGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	for job, elsewhere := range map[string]int32{"cardwire": 0, "cardwiretest": 0, "elsewhere": 1} {
+		t.Run(job, func(t *testing.T) {
+			t.Parallel()
+			proxy, connections := tripwire(t)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			program, err := os.Executable()
+			require.NoError(t, err)
+			run := exec.CommandContext(ctx, program, "-test.run=^TestWorker$", "-test.count=1")
+			run.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+				name, _, _ := strings.Cut(strings.ToUpper(v), "=")
+				return strings.HasSuffix(name, "_PROXY") || name == "REQUEST_METHOD"
+			}), worker+"="+job, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
+			out, err := run.CombinedOutput()
+			require.NoError(t, err, "the last lines:\n%s", out[max(0, len(out)-4000):])
+			require.Contains(t, string(out), "PASS", "the worker ran")
+			assert.Equal(t, elsewhere, connections.Load(), "requests to hosts other than loopback")
+		})
+	}
+}
+
+// tripwire is a proxy, which the environment has for all hosts but this one.
+func tripwire(t *testing.T) (proxy string, connections *atomic.Int32) {
+	t.Helper()
+	connections = new(atomic.Int32)
+	return loopback.Listen(t, func(conn net.Conn) {
+		connections.Add(1)
+		loopback.HangUp(conn)
+	}), connections
+}
+
+func TestWorker(t *testing.T) {
+	job := os.Getenv(worker)
+	switch job {
+	case "":
+		t.Skip("it is run by TestNothingPanicsHangsOrGoesElsewhere")
+	case "elsewhere":
+		client, err := cardwire.New("https://cards.example/api/v1", "key")
+		require.NoError(t, err)
+		_, err = client.CardCapacity(t.Context(), cardwire.WithoutRetry())
+		require.Error(t, err, "the tripwire works")
+	default:
+		v := newValues(t)
+		v.callAll(t, job)
+	}
+}
+
+// values makes arguments, the same ones each time.
+type values struct {
+	t      *testing.T
+	out    *os.File // of the process, whatever NoLeaks makes of os.Stdout
+	server *cardwiretest.Server
+	random *rand.Rand
+	made   map[reflect.Type][]reflect.Value
+	usual  map[reflect.Type]reflect.Value // comes first, so that others meet a call that succeeds
+	calls  int
+	failed map[string]bool
+	tb     *paper
+}
+
+func newValues(t *testing.T) *values {
+	t.Helper()
+	server := new(paper) // which the server's own methods fail, and not t
+	v := &values{
+		t: t, out: os.Stdout, server: cardwiretest.NewServer(server), random: rand.New(rand.NewPCG(1, 2)),
+		made: map[reflect.Type][]reflect.Value{}, usual: map[reflect.Type]reflect.Value{}, failed: map[string]bool{}, tb: new(paper),
+	}
+	t.Cleanup(server.end)
+	v.given()
+	return v
+}
+
+// texts are strings that are odd in one way each. Those that are hosts are of this machine.
+func (v *values) texts() []string {
+	return []string{
+		"f47ac10b-58cc-4372-a567-0e02b2c3d479", "", "card-1", " ", "..", "/", "/cards", "\x00", "\xff", "a\r\nX: y", "%s%n", "-1", "1e999999999", "null", "{}", `"`,
+		"4111111111111111", "2026-02-30", "09/2028", "\u202e", strings.Repeat("a", 70_000), "GET", "POST", "CreateTransfer", "X-Trace",
+		v.server.URL, v.server.Key, "http://[::1]:0", "https://127.0.0.1:1",
+	}
+}
+
+func set[T any](v *values, list ...T) {
+	typ := reflect.TypeFor[T]()
+	for i := range list {
+		v.made[typ] = append(v.made[typ], reflect.ValueOf(&list[i]).Elem())
+	}
+}
+
+// given are the values of types that do not follow from their kind.
+func (v *values) given() {
+	done, cancel := context.WithCancelCause(v.t.Context())
+	cancel(io.ErrNoProgress)
+	late, cancelLate := context.WithDeadline(v.t.Context(), time.Unix(0, 0))
+	v.t.Cleanup(cancelLate)
+	set[context.Context](v, v.t.Context(), nil, done, late)
+	set(v, v.texts()...)
+	set[[]byte](v, nil, []byte{}, []byte("\x00"), []byte(`null`), []byte(`{"id":"c1"}`), []byte(`{"merchantOrderNo":"o","transferAmount":"1.00"}`), []byte(`[[`), []byte("2026-01-02 03:04:05"), bytes.Repeat([]byte("["), 10_000))
+	set(v, time.Time{}, time.Unix(0, 0), time.Unix(math.MaxInt64, 0), time.Unix(math.MinInt64, 0))
+	set[time.Duration](v, 0, 1, -1, math.MaxInt64, math.MinInt64)
+	set(v, decimal.Decimal{}, decimal.New(1, -2), decimal.New(-1, 0), decimal.New(1, math.MaxInt32), decimal.New(1, math.MinInt32), decimal.New(math.MaxInt64, 400))
+	set(v, nil, time.UTC, new(time.Location))
+	set[error](v, nil, io.EOF, (*cardwire.Error)(nil), new(cardwire.Error), (*cardwire.DuplicateIntent)(nil), cardwire.ErrDrift, cardwire.ErrOutcomeUnknown, cardwire.ErrNotFound)
+
+	for _, usual := range []any{
+		cardwire.TransferParams{MerchantOrderNo: "o-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0)},
+		cardwire.FreezeCardParams{CardID: "card-1"}, cardwire.ImageBytes("a.png", []byte("a")),
+		cardwire.Request{Op: "Capacity", Method: http.MethodGet, Path: "/account/capacity"},
+	} {
+		v.usual[reflect.TypeOf(usual)] = reflect.ValueOf(usual)
+	}
+	v.t.Setenv("CARDWIRE_BASE_URL", v.server.URL) // for NewFromEnv, which makes clients of all options
+	v.t.Setenv("CARDWIRE_API_KEY", v.server.Key)
+	client := v.server.Client()
+	set(v, client, nil, new(cardwire.Client))
+	set[cardwire.Doer](v, &http.Client{Transport: v.server.Service}, nil, (*http.Client)(nil), (*odd)(nil), odd{}, oddFunc(nil), new(http.Client),
+		miscounted{odd{}}, miscounted{negative{}})
+	set[cardwire.Limiter](v, odd{}, nil, (*odd)(nil), oddFunc(nil), oddMap(nil), oddChan(nil))
+	set[cardwire.Journal](v, odd{}, nil, (*odd)(nil), oddFunc(nil), oddMap(nil), oddChan(nil))
+	set(v, nil, new(slog.Logger), slog.New(slog.DiscardHandler))
+	set(v, nil, &http.Transport{DialContext: v.dial}, new(http.Transport))
+	set[fmt.State](v, state{}, state{width: 7, precision: 2, flags: "-+# 0"}, state{width: -1, precision: -1})
+	set[testing.TB](v, v.tb)
+	set[http.ResponseWriter](v, httptest.NewRecorder())
+	set(v, httptest.NewRequestWithContext(v.t.Context(), http.MethodGet, "/api/v1/account/capacity", nil), &http.Request{URL: new(url.URL)}, &http.Request{Method: "\x00", URL: &url.URL{Path: "\xff"}})
+
+	set(v, nil, cardwire.WithoutRetry(), cardwire.WithResponse(nil), cardwire.WithResponse(new(cardwire.Response)),
+		cardwire.WithHeader("", ""), cardwire.WithHeader("X-Trace", "\x00"), cardwire.WithPrefetch(-1), cardwire.WithPrefetch(math.MaxInt))
+	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""), cardwiretest.WithMaxPageSize(math.MinInt),
+		cardwiretest.WithSeed(math.MinInt64), cardwiretest.WithLatency(-1), cardwiretest.WithProfile(cardwire.Profile{}))
+	set(v, v.options()...)
+	set(v, cardwiretest.New())
+	set(v, v.server)
+	set(v, nil, func() (io.ReadCloser, error) { return nil, nil }, func() (io.ReadCloser, error) { return (*os.File)(nil), nil },
+		func() (io.ReadCloser, error) { return io.NopCloser(odd{}), nil }, func() (io.ReadCloser, error) { return io.NopCloser(negative{}), nil })
+}
+
+// options are those that take something odd.
+func (v *values) options() []cardwire.Option {
+	options := []cardwire.Option{nil}
+	for _, d := range listOf[cardwire.Doer](v) {
+		options = append(options, cardwire.WithHTTPClient(d))
+	}
+	for _, l := range listOf[cardwire.Limiter](v) {
+		options = append(options, cardwire.WithLimiter(l))
+	}
+	for _, j := range listOf[cardwire.Journal](v) {
+		options = append(options, cardwire.WithJournal(j))
+	}
+	for _, l := range listOf[*slog.Logger](v) {
+		options = append(options, cardwire.WithLogger(l))
+	}
+	for _, t := range listOf[*http.Transport](v) {
+		options = append(options, cardwire.WithTransport(t))
+	}
+	for _, p := range v.of(reflect.TypeFor[cardwire.RetryPolicy]()) {
+		options = append(options, cardwire.WithRetry(p.Interface().(cardwire.RetryPolicy)))
+	}
+	return append(options, cardwire.WithProfile(nil), cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }), cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
+		cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithMaskedCards())
+}
+
+func listOf[T any](v *values) (list []T) {
+	for _, value := range v.of(reflect.TypeFor[T]()) {
+		item, _ := value.Interface().(T)
+		list = append(list, item)
+	}
+	return list
+}
+
+// dial goes nowhere but to this machine.
+func (v *values) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, _, _ := net.SplitHostPort(address); !net.ParseIP(host).IsLoopback() {
+		v.t.Errorf("something dialled %s", address)
+		return nil, net.ErrClosed
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// of returns the values of a type, the most usual one first.
+func (v *values) of(t reflect.Type) []reflect.Value {
+	if list, ok := v.made[t]; ok {
+		return list
+	}
+	v.made[t] = []reflect.Value{reflect.Zero(t)} // of a type within itself
+	list := v.byKind(t)
+	if usual, ok := v.usual[t]; ok {
+		list = slices.Insert(list, 0, usual)
+	}
+	v.made[t] = list
+	return list
+}
+
+func (v *values) byKind(t reflect.Type) []reflect.Value {
+	list := []reflect.Value{reflect.Zero(t)}
+	add := func(values ...reflect.Value) { list = append(list, values...) }
+	switch t.Kind() {
+	case reflect.Bool:
+		add(reflect.ValueOf(true).Convert(t))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		for _, n := range []int64{1, -1, 7, math.MaxInt64 >> (64 - t.Bits()), math.MinInt64 >> (64 - t.Bits())} {
+			add(reflect.ValueOf(n).Convert(t))
+		}
+	case reflect.String:
+		list = nil
+		for _, text := range v.texts() {
+			add(reflect.ValueOf(text).Convert(t))
+		}
+	case reflect.Pointer:
+		for _, value := range v.of(t.Elem()) {
+			p := reflect.New(t.Elem())
+			p.Elem().Set(value)
+			add(p)
+		}
+	case reflect.Slice:
+		add(reflect.MakeSlice(t, 0, 0))
+		for _, value := range v.of(t.Elem()) {
+			add(reflect.Append(reflect.Zero(t), value))
+		}
+	case reflect.Map:
+		add(reflect.MakeMap(t))
+		for i, key := range v.of(t.Key()) {
+			m := reflect.MakeMap(t)
+			m.SetMapIndex(key, at(v.of(t.Elem()), i))
+			add(m)
+		}
+	case reflect.Func:
+		add(reflect.MakeFunc(t, func([]reflect.Value) (results []reflect.Value) {
+			for out := range t.Outs() {
+				results = append(results, reflect.Zero(out))
+			}
+			return results
+		}))
+	case reflect.Struct:
+		add(v.structs(t)...)
+	}
+	return list
+}
+
+// structs has each value of each field in the usual one, and then some of all fields
+// together.
+func (v *values) structs(t reflect.Type) (list []reflect.Value) {
+	base, ok := v.usual[t]
+	if !ok {
+		base = reflect.Zero(t)
+	}
+	var fields []int
+	most := 0
+	for i := range t.NumField() {
+		if !t.Field(i).IsExported() {
+			continue
+		}
+		fields = append(fields, i)
+		most = max(most, len(v.of(t.Field(i).Type)))
+		for _, value := range v.of(t.Field(i).Type) {
+			s := reflect.New(t).Elem()
+			s.Set(base)
+			s.Field(i).Set(value)
+			list = append(list, s)
+		}
+	}
+	for variant := range most {
+		s := reflect.New(t).Elem()
+		for _, i := range fields {
+			s.Field(i).Set(at(v.of(t.Field(i).Type), variant+i*7))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func at(list []reflect.Value, i int) reflect.Value { return list[i%len(list)] }
+
+// callAll calls what is in a package: its functions, and the methods of its types.
+func (v *values) callAll(t *testing.T, pkg string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		if strings.HasPrefix(name, pkg+".") {
+			v.callWithAll(t, name, reflect.ValueOf(functions[name]), nil)
+		}
+	}
+	for _, typ := range receivers {
+		if !strings.HasPrefix(typ.String(), pkg+".") {
+			continue
+		}
+		for method := range reflect.PointerTo(typ).Methods() {
+			_, ofValue := typ.MethodByName(method.Name)
+			name := typ.String() + "." + method.Name
+			var on []reflect.Value
+			for _, receiver := range v.of(reflect.PointerTo(typ)) {
+				if receiver.IsNil() && (ofValue || !usableAsNil(typ)) {
+					continue // Go itself panics
+				}
+				on = append(on, receiver)
+			}
+			require.NotEmpty(t, on, name)
+			v.callWithAll(t, name, method.Func, on)
+		}
+	}
+	require.Greater(t, v.calls, 300)
+	t.Log(v.calls, "calls")
+}
+
+// usableAsNil excepts what its documentation says is made by a function alone.
+func usableAsNil(t reflect.Type) bool {
+	return t.PkgPath() != reflect.TypeFor[cardwiretest.Service]().PkgPath()
+}
+
+// perFunction is how many calls have arguments that were drawn.
+const perFunction = 40
+
+// callWithAll gives each argument each of its values, beside the usual ones and
+// beside zeros, and then some of all together.
+func (v *values) callWithAll(t *testing.T, name string, f reflect.Value, receivers []reflect.Value) {
+	t.Helper()
+	var choices [][]reflect.Value
+	for in := range f.Type().Ins() {
+		choices = append(choices, v.of(in))
+	}
+	if receivers != nil {
+		choices[0] = receivers
+	}
+	args := make([]reflect.Value, len(choices))
+	call := func(choose func(argument int) reflect.Value) {
+		for i := range args {
+			args[i] = choose(i)
+		}
+		v.call(t, name, f, args)
+	}
+	first := func(i int) reflect.Value { return choices[i][0] }
+	last := func(i int) reflect.Value { return choices[i][len(choices[i])-1] }
+	if len(choices) == 0 {
+		call(first)
+		return
+	}
+	for varied := range choices {
+		for _, value := range choices[varied] {
+			for _, others := range []func(int) reflect.Value{first, last} {
+				call(func(i int) reflect.Value {
+					if i == varied {
+						return value
+					}
+					return others(i)
+				})
+			}
+		}
+	}
+	for range perFunction {
+		call(func(i int) reflect.Value { return choices[i][v.random.IntN(len(choices[i]))] })
+	}
+}
+
+func (v *values) call(t *testing.T, name string, f reflect.Value, args []reflect.Value) {
+	t.Helper()
+	v.calls++
+	fmt.Fprintln(v.out, v.calls, name) // the last line names what never returns
+	defer func() {
+		if problem := recover(); problem != nil && !documented(name, problem) && !v.failed[name] {
+			v.failed[name] = true // once is enough
+			t.Errorf("%s panics: %.200v\nwith %s", name, problem, described(args))
+		}
+	}()
+	defer v.tb.end()
+	// Methods may change what they are called on: not for the calls that follow.
+	for i, arg := range args {
+		if arg.Kind() == reflect.Pointer && !arg.IsNil() && copied(arg.Type().Elem()) {
+			args[i] = reflect.New(arg.Type().Elem())
+			args[i].Elem().Set(arg.Elem())
+		}
+	}
+	var results []reflect.Value
+	if f.Type().IsVariadic() {
+		results = f.CallSlice(args)
+	} else {
+		results = f.Call(args)
+	}
+	for _, result := range results {
+		v.use(result)
+	}
+}
+
+// copied excepts what has a lock.
+func copied(t reflect.Type) bool {
+	return t.Kind() != reflect.Struct || strings.HasPrefix(t.PkgPath(), "github.com/cardwire/cardwire-go") &&
+		t != reflect.TypeFor[cardwiretest.Service]() && t != reflect.TypeFor[cardwiretest.Server]()
+}
+
+// use does with a result what callers do.
+func (v *values) use(result reflect.Value) {
+	switch r := result.Interface().(type) {
+	case *cardwire.Client:
+		_, _ = r.CardCapacity(v.t.Context(), cardwire.WithoutRetry())
+		_, _ = r.CreateTransfer(v.t.Context(), cardwire.TransferParams{MerchantOrderNo: "o", TransferAmount: decimal.New(1, 0)}, cardwire.WithoutRetry())
+		r.CloseIdleConnections()
+	case iter.Seq2[cardwire.Card, error]:
+		for _, err := range r {
+			_ = err
+			break
+		}
+		for _, err := range r {
+			_ = err
+		}
+	case iter.Seq2[*cardwire.CardPage, error]:
+		for _, err := range r {
+			_ = err
+			break
+		}
+		for _, err := range r {
+			_ = err
+		}
+	case error:
+		_ = r.Error()
+	case *http.Response:
+		if r != nil {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+	default:
+		if result.Kind() == reflect.Func && strings.HasPrefix(result.Type().PkgPath(), "iter") {
+			v.t.Errorf("a result of type %s is not used", result.Type())
+		}
+	}
+}
+
+// documented reports whether the method says that it panics so.
+func documented(name string, problem any) bool {
+	_, method, _ := strings.Cut(strings.TrimPrefix(name, "cardwiretest."), ".")
+	switch method {
+	case "ServeHTTP":
+		return problem == http.ErrAbortHandler
+	case "Fail", "Executions", "SetCardStatus", "AddFailedOperation":
+		text, _ := problem.(string)
+		return strings.HasPrefix(text, "cardwiretest: ")
+	}
+	return false
+}
+
+func described(args []reflect.Value) string {
+	var b strings.Builder
+	for _, arg := range args {
+		text := fmt.Sprintf("%+v", arg)
+		fmt.Fprintf(&b, "%s(%.100s) ", arg.Type(), text)
+	}
+	return b.String()
+}
+
+// odd does nothing of what its methods are for.
+type odd struct{}
+
+func (odd) Do(*http.Request) (*http.Response, error)     { return nil, nil }
+func (odd) Wait(context.Context) error                   { return nil }
+func (odd) Begin(context.Context, cardwire.Intent) error { return (*cardwire.DuplicateIntent)(nil) }
+func (odd) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
+	return (*cardwire.Error)(nil)
+}
+func (odd) Read(p []byte) (int, error) { return len(p) + 1, nil }
+
+// miscounted responds with a body that counts what it reads otherwise.
+type miscounted struct{ io.Reader }
+
+func (m miscounted) Do(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(m.Reader)}, nil
+}
+
+// negative reads less than nothing.
+type negative struct{}
+
+func (negative) Read([]byte) (int, error) { return -1, nil }
+
+// The kinds that an interface holds as nil.
+type (
+	oddFunc func()
+	oddMap  map[string]int
+	oddChan chan int
+)
+
+func (f oddFunc) Do(*http.Request) (*http.Response, error)                          { f(); return nil, nil }
+func (f oddFunc) Wait(context.Context) error                                        { f(); return nil }
+func (f oddFunc) Begin(context.Context, cardwire.Intent) error                      { f(); return nil }
+func (f oddFunc) End(context.Context, cardwire.Intent, cardwire.IntentResult) error { f(); return nil }
+
+func (m oddMap) Wait(context.Context) error                   { m[""]++; return nil }
+func (m oddMap) Begin(context.Context, cardwire.Intent) error { m[""]++; return nil }
+func (m oddMap) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
+	m[""]++
+	return nil
+}
+
+func (c oddChan) Wait(context.Context) error                   { close(c); return nil }
+func (c oddChan) Begin(context.Context, cardwire.Intent) error { close(c); return nil }
+func (c oddChan) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
+	close(c)
+	return nil
+}
+
+// state is what fmt gives a Formatter.
+type state struct {
+	width, precision int
+	flags            string
+}
+
+func (state) Write(p []byte) (int, error) { return len(p), nil }
+func (s state) Width() (int, bool)        { return s.width, s.width != 0 }
+func (s state) Precision() (int, bool)    { return s.precision, s.precision != 0 }
+func (s state) Flag(c int) bool           { return strings.ContainsRune(s.flags, rune(c)) }
+
+// paper is a test that goes on when it has failed, and ends after each call.
+type paper struct {
+	testing.TB
+
+	cleanups []func()
+}
+
+func (*paper) Helper()               {}
+func (*paper) Fatalf(string, ...any) {}
+func (*paper) Errorf(string, ...any) {}
+func (*paper) Setenv(string, string) {}
+func (p *paper) Cleanup(f func())    { p.cleanups = append(p.cleanups, f) }
+
+func (p *paper) end() {
+	for _, f := range slices.Backward(p.cleanups) {
+		f()
+	}
+	p.cleanups = nil
+}

@@ -1,0 +1,17 @@
+// Package payouts is the proof of examples/apps/payouts: its program, as it is, in three
+// replicas on PostgreSQL, each of them a process.
+//
+// Customers send orders to any replica, and click twice. The service is that of package
+// chaos: every second call meets one of its faults, before or after executing. Support
+// looks into the ledger, late. Meanwhile, every second, a replica is killed (SIGKILL) or
+// stopped for longer than a call may take (SIGSTOP), and PostgreSQL is restarted.
+//
+// Two minutes after the last blow at most, ledger, journal and order table must agree on
+// every order: submitted and executed once, or failed and not executed.
+//
+// The short form is part of the tests. The long one is
+//
+//	../../../sqljournal/scripts/postgres go test ./payouts -run TestProof -timeout 60m -v -args -orders 5000
+//
+// All traffic stays on loopback.
+package payouts

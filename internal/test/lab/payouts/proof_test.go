@@ -1,0 +1,37 @@
+//go:build unix
+
+package payouts
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var flagOrders = flag.Int("orders", 0, "how many orders there are, at 30 a second; 0: 200")
+
+// Whatever happens to replicas and database, each order ends once.
+func TestProof(t *testing.T) {
+	if os.Getenv("CARDWIRE_TEST_POSTGRES") == "" && os.Getenv("CI") != "true" { // it would install PostgreSQL
+		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../../../sqljournal/scripts/postgres go test ./payouts")
+	}
+	p := Proof{Dir: t.TempDir(), Orders: 200, Rate: 20, Restarts: 1}
+	if *flagOrders > 0 {
+		p.Orders, p.Rate, p.Restarts = *flagOrders, 30, 2
+	}
+	r, err := p.Run(t.Context())
+	require.NoError(t, err)
+	t.Log(r)
+	assert.Zero(t, r.Flaws())
+	assert.Equal(t, p.Orders, r.Submitted+r.Failed)
+	assert.Equal(t, p.Restarts, r.Restarts)
+	assert.Positive(t, r.Kills+r.Stops)
+	assert.Greater(t, r.Clicks, p.Orders)
+	if *flagOrders > 0 { // a figure of the documentation; how fast CI is, nobody knows
+		assert.LessOrEqual(t, r.Settling, 2*time.Minute)
+	}
+}
