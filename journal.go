@@ -43,7 +43,10 @@ type Looker interface {
 
 // Intent is a write that is about to be sent.
 type Intent struct {
-	// Op is the operation, as in Error.Op.
+	// Call is random, and of this call alone: what End and Resolve match by.
+	Call string
+	// Op is the operation, as in Error.Op; "CardOperation" for canceling and retrying,
+	// which share their references.
 	Op string
 	// Reference is the caller's identifier: the merchant order number, the
 	// client transaction ID or Request.Reference.
@@ -54,12 +57,20 @@ type Intent struct {
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
 	// It contains no personal data and no account number; "": there is none.
 	Summary string
+	// Service is the base URL: a journal belongs to one service.
+	Service string
 	// Time is when the call began.
 	Time time.Time
 	// SendBy is the deadline after which no write of this call begins: the client's own
 	// connections refuse it. Bytes that were handed over before may arrive later. It does
 	// not bind a caller-supplied Doer.
 	SendBy time.Time
+	// SettledBy is SendBy plus [Profile].LateExecution: by then the service has executed
+	// the call, if ever. Before it, no journal accepts that nothing happened.
+	SettledBy time.Time
+	// Repeatable reports that the reference may be sent again after it was executed or
+	// refused, as that of canceling and retrying: a record may fail again.
+	Repeatable bool
 	// Unique reports that a reference may be executed only once: while an intent of it is
 	// open, unknown or executed, another must not begin. It is false for canceling and
 	// retrying, since a record may fail again.
@@ -73,9 +84,30 @@ type IntentResult struct {
 	// ServiceID is the service's identifier of what it did, api_order_no or the
 	// operation's ID, of at most 128 visible bytes; "": none was returned.
 	ServiceID string
+	// Status is the service's own, as in "wait_process", of at most 128 visible bytes;
+	// "": none was returned.
+	Status string
 	// Final reports that NextStep of the call's error is StepFail: the reference
 	// must never be granted again.
 	Final bool
+}
+
+// Resolution is what a person found out about a call.
+type Resolution struct {
+	// Outcome is OutcomeExecuted; OutcomeRefused, which closes the reference; or
+	// OutcomeNotSent, which frees it to be sent again.
+	Outcome Outcome
+	// ServiceID is the service's identifier of what it executed, of at most 128 visible
+	// bytes; "": not known. It belongs to one reference.
+	ServiceID string
+	// By is who found it out. It must not be empty.
+	By string
+	// Note is why, in words; "": none.
+	Note string
+	// AsOf is when the service was asked. For OutcomeRefused and OutcomeNotSent it must
+	// be at or after Intent.SettledBy, and not in the future: what the service said
+	// earlier proves nothing.
+	AsOf time.Time
 }
 
 // DuplicateIntent is why a call with a reference cannot be sent: another call used the

@@ -3,6 +3,7 @@ package cardwire
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 )
@@ -51,6 +52,15 @@ type Profile struct {
 	// OutcomeUnknown whatever the HTTP status, never OutcomeRefused, since a gateway
 	// may have sent the request twice. Default: none. Ask the provider for them.
 	DuplicateCodes []int
+	// DuplicateMessages are phrases of a message that mean that the reference exists, in
+	// any letter case: a refusal of a write with a reference that has one of them is
+	// OutcomeUnknown, for the same reason.
+	// Assumed: "already exist", "duplicate", "重复", "已存在".
+	DuplicateMessages []string
+	// LateExecution is how long after its SendBy the service may still execute a call
+	// that it received in time. Until then nobody can know that it did not happen: see
+	// Intent.SettledBy. Assumed: 10 minutes. 0: it never executes late.
+	LateExecution time.Duration
 	// TrustReplies switches off the checks behind ErrParameterIgnored.
 	TrustReplies bool
 	// ServerDeduplicates declares that the service executes a reference once, however
@@ -69,6 +79,8 @@ func DefaultProfile() Profile {
 		RefusedStatuses: []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
 
 		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
+		DuplicateMessages:   []string{"already exist", "duplicate", "重复", "已存在"},
+		LateExecution:       10 * time.Minute,
 	}
 }
 
@@ -78,6 +90,7 @@ func (p *Profile) clone() Profile {
 	for _, list := range []*[]int{&c.RefusedCodes, &c.RefusedStatuses, &c.BareRefusedStatuses, &c.DuplicateCodes} {
 		*list = slices.Clone(*list)
 	}
+	c.DuplicateMessages = slices.Clone(p.DuplicateMessages)
 	return c
 }
 
