@@ -16,8 +16,6 @@ import (
 // the program ends. It remembers every unresolved reference, of which it takes 65,536,
 // and the last 65,536 that were executed or closed. It is safe for concurrent use.
 type MemoryJournal struct {
-	now func() time.Time
-
 	mu         sync.Mutex
 	service    string // "": none has been recorded
 	rows       map[rowKey]*row
@@ -36,10 +34,7 @@ const (
 // NewMemoryJournal returns an empty journal. Clients that share it must be of one
 // service.
 func NewMemoryJournal() *MemoryJournal {
-	return &MemoryJournal{
-		now: time.Now, rows: map[rowKey]*row{},
-		ended: ring{most: maxEnded}, free: ring{most: maxFree},
-	}
+	return &MemoryJournal{rows: map[rowKey]*row{}, ended: ring{most: maxEnded}, free: ring{most: maxFree}}
 }
 
 // Begin records that the call is about to be sent, as [Journal] says. It also fails when
@@ -47,13 +42,13 @@ func NewMemoryJournal() *MemoryJournal {
 func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	return j.change(ctx, i, func(r *row) error {
 		full := j.unresolved >= maxUnresolved && !r.isUnresolved()
-		return r.begin(i, j.now(), full)
+		return r.begin(i, time.Now(), full)
 	})
 }
 
 // End records how the call ended, as [Journal] says.
 func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
-	return j.change(ctx, i, func(r *row) error { return r.end(i, result, j.now()) })
+	return j.change(ctx, i, func(r *row) error { return r.end(i, result, time.Now()) })
 }
 
 // Void closes a reference of which nothing happened, as [Journal] says. By must not be
@@ -62,7 +57,7 @@ func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error 
 	if err := checked(check.Given("Reference", i.Reference), check.Given("by", by)); err != nil {
 		return err
 	}
-	return j.change(ctx, i, func(r *row) error { return r.void(i, j.now()) })
+	return j.change(ctx, i, func(r *row) error { return r.void(i, time.Now()) })
 }
 
 // Unresolved returns the calls to ask the service about, oldest first: those that ended
@@ -72,7 +67,7 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	defer j.mu.Unlock()
 	var list []Intent
 	for _, r := range j.rows {
-		if r.isUnresolved() && !r.inProgress(j.now()) {
+		if r.isUnresolved() && !r.inProgress(time.Now()) {
 			list = append(list, r.intent)
 		}
 	}
@@ -90,7 +85,7 @@ func (j *MemoryJournal) Unresolved() []Intent {
 // What is closed can only be corrected to executed. A ServiceID that is already that of
 // another reference is refused. To say what is on record is no error.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
-	if err := found.valid(j.now()); err != nil {
+	if err := found.valid(time.Now()); err != nil {
 		return err
 	}
 	return j.change(ctx, i, func(r *row) error {
