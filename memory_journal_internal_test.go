@@ -1,9 +1,12 @@
 package cardwire
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -273,7 +276,7 @@ func TestNoOrderIsPaidTwiceWhateverHappens(t *testing.T) {
 	flaw, states := search("")
 	require.Empty(t, flaw)
 	t.Log("states:", states)
-	assert.Greater(t, states, 1_000_000)
+	assert.Greater(t, states, 2_000_000)
 }
 
 func TestTheSearchFindsLooserRules(t *testing.T) {
@@ -284,4 +287,60 @@ func TestTheSearchFindsLooserRules(t *testing.T) {
 		flaw, _ := search(rule)
 		assert.NotEmpty(t, flaw, rule)
 	}
+}
+
+// fill sends n references, which end as r; nil: they do not end.
+func fill(t *testing.T, j *MemoryJournal, name string, n int, r *IntentResult) {
+	t.Helper()
+	for k := range n {
+		i := Intent{
+			Call: rand.Text(), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
+			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Summary: fmt.Sprintf("%d.00 EUR", k),
+			Service: "https://api.example.com/api/v1", Time: time.Now(),
+		}
+		i.SendBy = i.Time.Add(time.Hour)
+		i.SettledBy = i.SendBy
+		require.NoError(t, j.Begin(t.Context(), i))
+		if r != nil {
+			r.ServiceID = "T-" + strings.Clone(rand.Text()[:20])
+			require.NoError(t, j.End(t.Context(), i, *r))
+		}
+	}
+}
+
+// begin returns what the journal knows of a reference of fill.
+func begin(t *testing.T, j *MemoryJournal, name string, k int) error {
+	t.Helper()
+	return j.Begin(t.Context(), Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k)})
+}
+
+func TestAFullMemoryJournal(t *testing.T) {
+	before := heap()
+	j := NewMemoryJournal()
+	fill(t, j, "first", 10, &IntentResult{Outcome: OutcomeExecuted})
+	fill(t, j, "executed", maxEnded/2, &IntentResult{Outcome: OutcomeExecuted})
+	fill(t, j, "closed", maxEnded/2, &IntentResult{Outcome: OutcomeRefused, Final: true})
+	fill(t, j, "outage", 2*maxFree, &IntentResult{Outcome: OutcomeNotSent})
+	fill(t, j, "unresolved", maxUnresolved-1, nil)
+	require.NoError(t, begin(t, j, "first", 0), "what is older than the last 65,536 is forgotten")
+	for _, name := range []string{"executed", "closed", "unresolved"} {
+		require.ErrorIs(t, begin(t, j, name, 0), ErrDuplicateIntent, name)
+	}
+	assert.Less(t, (heap()-before)>>20, uint64(64), "MiB")
+
+	err := begin(t, j, "next", 0)
+	require.ErrorContains(t, err, "65,536 references are unresolved")
+	assert.NotErrorIs(t, err, ErrDuplicateIntent)
+	require.ErrorIs(t, begin(t, j, "executed", 0), ErrDuplicateIntent, "what is known is said all the same")
+	i := Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("first-%026d", 0)}
+	require.NoError(t, j.End(t.Context(), i, IntentResult{Outcome: OutcomeNotSent}))
+	require.NoError(t, begin(t, j, "next", 0), "one was resolved")
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
