@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -34,10 +36,18 @@ func (k *call) newClaim(start, sendBy time.Time) *claim {
 		fields = op.fields
 	}
 	return &claim{core: k.client, op: op, intent: Intent{
-		Call: rand.Text(), Op: cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
+		Call: newCall(), Op: cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
 		Summary: op.summary, Service: k.client.service, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
 	}}
+}
+
+// newCall returns an identifier of 64 random bits: it distinguishes the calls with one
+// reference.
+func newCall() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return strconv.FormatUint(binary.LittleEndian.Uint64(b[:]), 36)
 }
 
 // digest distinguishes the request from others with the same reference. An invalid one

@@ -294,7 +294,7 @@ func fill(t *testing.T, j *MemoryJournal, name string, n int, r *IntentResult) {
 	t.Helper()
 	for k := range n {
 		i := Intent{
-			Call: rand.Text(), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
+			Call: newCall(), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
 			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Summary: fmt.Sprintf("%d.00 EUR", k),
 			Service: "https://api.example.com/api/v1", Time: time.Now(),
 		}
