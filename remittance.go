@@ -231,6 +231,9 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
+// opCreateTransfer is the operation of CreateTransfer.
+const opCreateTransfer = "CreateTransfer"
+
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
 // do with the order what [NextStep] returns for the error. A success means that the
 // service accepted the order: Transfer.Status is how far it is. No operation of the
@@ -246,7 +249,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	fields, err := p.fields()
 	return do(ctx, c, operation[Transfer]{
 		spec: spec{
-			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 			body: jsonBody, fields: fields, invalid: err,
 			reference: accepted(check.Given, p.MerchantOrderNo), summary: p.summary(),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
