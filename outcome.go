@@ -110,6 +110,9 @@ func (k *call) read(r *transport.Response, f *facts) []wire.Drift {
 	e.decode(body)
 	if err := body.Err(); err != nil {
 		f.unreadable, f.bare = unreadable(err), k.op.isBare(r)
+		if r.Status >= 500 && wire.IsBare(r.Body, true) {
+			f.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
+		}
 		return nil
 	}
 	f.read, f.code, f.hasMessage, f.message = true, e.code, e.hasMessage, e.message
