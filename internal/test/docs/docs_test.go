@@ -77,7 +77,8 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			}
 			pattern := `(?m)\b` + ident + `\b`
 			if typeName != "" {
-				pattern = `(?m)^type ` + typeName + `, (field|method|method of a pointer) ` + ident + `\b`
+				field, method := `type `+typeName+` .*\{\n(\t.*\n)*\t`, `func \(\w+ \*?`+typeName+`\) `
+				pattern = `(?m)^(` + field + `|` + method + `)` + ident + `\b`
 			}
 			assert.True(t, regexp.MustCompile(pattern).MatchString(api.String()), "%s names %s, which does not exist", path, name[0])
 		}
