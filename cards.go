@@ -310,26 +310,38 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
 			body: multipartBody, fields: fields(p.ClientTransactionID),
 			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
-			reference: reference, record: cardOperationRecord, unique: true, intent: fields(reference),
+			reference: reference, intent: fields(reference),
+			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
 			d.Flush()
 			switch {
-			case !strings.ContainsAny(o.ID, "123456789") || strings.ContainsAny(o.ID, " :"): // "failed", 0, "error: 404"
+			case !isRecordID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")
 			case check.UUID("", o.ID) != nil:
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		id: func(o *CardOperation) string { return o.ID },
+		record: func(o *CardOperation) (string, string) { return o.ID, "" },
 	}, opts)
 }
 
-// cardOperationRecord is the record of freezing, canceling and retrying with the same
-// client transaction ID: of two calls at once, one is sent.
-const cardOperationRecord = "card operation"
+// isRecordID reports whether data can be the identifier of an operation record: one word
+// of at most 64 letters, digits, "-" and "_", with a digit, that is no negative number and
+// not zero.
+func isRecordID(id string) bool {
+	other := func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	return len(id) <= 64 && !strings.ContainsFunc(id, other) && strings.ContainsAny(id, "0123456789") &&
+		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
+}
+
+// opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about
+// one record, one is sent.
+const opCardOperation = "CardOperation"
 
 // cancelAction is the value of the field type that cancels.
 const cancelAction = "cancel"
@@ -358,7 +370,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
 			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}, invalid: err,
-			reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,
+			reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {
