@@ -315,32 +315,12 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// CardCapacity Get card capacity
-	//
-	// Corresponds with GET /account/capacity (the `CardCapacity` operationId).
-	CardCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// ListCards List cards
 	//
 	// The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
 	//
 	// Corresponds with GET /cards (the `ListCards` operationId).
 	ListCards(ctx context.Context, params *ListCardsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-}
-
-// CardCapacity Get card capacity
-//
-// Corresponds with GET /account/capacity (the `CardCapacity` operationId).
-func (c *Client) CardCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCardCapacityRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
 }
 
 // ListCards List cards
@@ -358,33 +338,6 @@ func (c *Client) ListCards(ctx context.Context, params *ListCardsParams, reqEdit
 		return nil, err
 	}
 	return c.Client.Do(req)
-}
-
-// NewCardCapacityRequest constructs an http.Request for the CardCapacity method
-func NewCardCapacityRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/account/capacity")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
 }
 
 // NewListCardsRequest constructs an http.Request for the ListCards method
@@ -581,13 +534,6 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// CardCapacityWithResponse Get card capacity
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /account/capacity (the `CardCapacity` operationId).
-	CardCapacityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CardCapacityResponse, error)
-
 	// ListCardsWithResponse List cards
 	//
 	// The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
@@ -596,69 +542,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /cards (the `ListCards` operationId).
 	ListCardsWithResponse(ctx context.Context, params *ListCardsParams, reqEditors ...RequestEditorFn) (*ListCardsResponse, error)
-}
-
-type CardCapacityResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *struct {
-		Code int    `json:"code"`
-		Data int    `json:"data"`
-		Msg  string `json:"msg"`
-	}
-	// JSON4XX the response for an HTTP 4XX `application/json` response
-	JSON4XX *Failure
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Failure
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CardCapacityResponse) GetJSON200() *struct {
-	Code int    `json:"code"`
-	Data int    `json:"data"`
-	Msg  string `json:"msg"`
-} {
-	return r.JSON200
-}
-
-// GetJSON4XX returns the response for an HTTP 4XX `application/json` response
-func (r CardCapacityResponse) GetJSON4XX() *Failure {
-	return r.JSON4XX
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CardCapacityResponse) GetJSONDefault() *Failure {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r CardCapacityResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r CardCapacityResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r CardCapacityResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r CardCapacityResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
 }
 
 type ListCardsResponse struct {
@@ -724,19 +607,6 @@ func (r ListCardsResponse) ContentType() string {
 	return ""
 }
 
-// CardCapacityWithResponse Get card capacity
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /account/capacity (the `CardCapacity` operationId).
-func (c *ClientWithResponses) CardCapacityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CardCapacityResponse, error) {
-	rsp, err := c.CardCapacity(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCardCapacityResponse(rsp)
-}
-
 // ListCardsWithResponse List cards
 //
 // The names of the query parameters, the ordering of the result and the greatest page size: undocumented. The names below are assumed; what they mean and the form of their values are shown.
@@ -750,50 +620,6 @@ func (c *ClientWithResponses) ListCardsWithResponse(ctx context.Context, params 
 		return nil, err
 	}
 	return ParseListCardsResponse(rsp)
-}
-
-// ParseCardCapacityResponse parses an HTTP response from a CardCapacityWithResponse call
-func ParseCardCapacityResponse(rsp *http.Response) (*CardCapacityResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CardCapacityResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest struct {
-			Code int    `json:"code"`
-			Data int    `json:"data"`
-			Msg  string `json:"msg"`
-		}
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Failure
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Failure
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	return response, nil
 }
 
 // ParseListCardsResponse parses an HTTP response from a ListCardsWithResponse call

@@ -1,15 +1,15 @@
 //go:build unix
 
-package measure
+package bench
 
 import (
 	"syscall"
 	"time"
 )
 
-// CPU is the time that this process has spent on all processors, the collector
-// included. Other processes disturb it far less than the time on the clock.
-func CPU() time.Duration {
+// cpu is the time that this process has spent on all processors, the collector included.
+// Other processes disturb it far less than the time on the clock.
+func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
