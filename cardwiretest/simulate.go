@@ -104,10 +104,7 @@ const patience = time.Minute
 // has no randomness of its own and its goroutines meet at calls only.
 func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationOption) {
 	t.Helper()
-	s := simulation{first: 1, seeds: 100, open: func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() }}
-	for _, option := range options {
-		option(&s)
-	}
+	s := newSimulation(options)
 	for seed := s.first; seed < s.first+s.seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			if flaw := s.run(t, seed, start).flaw; flaw != "" {
@@ -115,6 +112,16 @@ func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationO
 			}
 		})
 	}
+}
+
+func newSimulation(options []SimulationOption) *simulation {
+	s := &simulation{
+		first: 1, seeds: 100, open: func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() },
+	}
+	for _, option := range options {
+		option(s)
+	}
+	return s
 }
 
 // run simulates one seed.

@@ -55,7 +55,7 @@ func (p *provider) serve(conn net.Conn) {
 			}
 			continue
 		}
-		number := orderIn(string(body))
+		number := p.orderIn(string(body))
 		if p.w.wait("serve "+number) != nil {
 			return
 		}
@@ -70,17 +70,22 @@ func write(conn net.Conn, response string) error {
 	return err
 }
 
-// orderIn returns the number of the order that a request is about.
-func orderIn(body string) string {
+// orderIn returns the order that a request is about: the one whose number it has, or
+// begins with, as "order-1-again" does.
+func (p *provider) orderIn(body string) string {
 	_, rest, _ := strings.Cut(body, `"merchantOrderNo":"`)
-	number, _, _ := strings.Cut(rest, `"`)
-	return number
+	for _, o := range p.w.orders {
+		if number := o.params.MerchantOrderNo; strings.HasPrefix(rest, number) {
+			return number
+		}
+	}
+	return "an order that nobody placed"
 }
 
 // transfer executes an order, or not, and returns the response; "": the connection ends.
 func (p *provider) transfer(number string) string {
 	luck := p.w.luck("service " + number)
-	fate := luck.IntN(16)
+	fate := luck.IntN(20)
 	if p.w.calm {
 		fate = 0
 	}
@@ -122,6 +127,8 @@ func (p *provider) transfer(number string) string {
 		time.Sleep(2 * callTimeout)
 		return ""
 	case 12:
+		return say("200 OK", "reports that it is busy", `{"code":1500,"msg":"busy","data":null}`)
+	case 13:
 		p.execute(number)
 		return say("200 OK", "reports a success without the order", `{"code":200,"msg":"success","data":{}}`)
 	}
