@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,6 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -52,7 +52,25 @@ func TestMain(m *testing.M) {
 type shop struct {
 	*service
 	t   *testing.T
-	log *apptest.Buffer
+	log *buffer
+}
+
+// buffer is a bytes.Buffer that may be read while the program still writes to it.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
@@ -69,7 +87,7 @@ func settingsOf(source string) settings {
 func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 	t.Helper()
 	set.fake = cardwiretest.New(opts...)
-	s := &shop{t: t, log: &apptest.Buffer{}}
+	s := &shop{t: t, log: &buffer{}}
 	var err error
 	s.service, err = open(t.Context(), set, slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)
@@ -82,6 +100,26 @@ func (s *shop) start() {
 	s.t.Helper()
 	require.NoError(s.t, s.river.Start(context.Background()))
 	s.t.Cleanup(func() { assert.NoError(s.t, s.river.Stop(context.Background())) })
+}
+
+// claim has a worker take the order.
+func (s *shop) claim(number string) order {
+	s.t.Helper()
+	o, err := s.apply(s.t.Context(), change{order: number, from: unended, to: sending, by: "worker"})
+	require.NoError(s.t, err)
+	return o
+}
+
+// accepted has a worker take the order, and the service accept it with this response.
+func (s *shop) accepted(number string, transfer cardwire.Transfer) {
+	s.t.Helper()
+	require.NoError(s.t, (&submitter{service: s.service}).follow(s.t.Context(), s.claim(number), &transfer, nil))
+}
+
+// schedule has the order's job sleep.
+func (s *shop) schedule(o order, pause time.Duration) {
+	s.t.Helper()
+	s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(pause), o.JobID)
 }
 
 func paramsFor(number string) cardwire.TransferParams {
@@ -381,12 +419,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.order("A-1")
-		claim := func() order {
-			o, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
-			require.NoError(t, err)
-			return o
-		}
-		late, now := claim(), claim()
+		late, now := s.claim("A-1"), s.claim("A-1")
 		w := &submitter{service: s.service}
 		err := w.follow(t.Context(), late, nil, errors.New("no cardwire error"))
 		require.ErrorAs(t, err, new(*rivertype.JobSnoozeError))
@@ -454,9 +487,7 @@ func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source))
 		s.order("A-1")
-		o, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
-		require.NoError(t, err)
-		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-1", Status: "reviewing"}, nil))
+		s.accepted("A-1", cardwire.Transfer{APIOrderNo: "T-1", Status: "reviewing"})
 		assert.Contains(t, textOf(t, s.call("GET", "/", "")), "status reviewing: look")
 		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), "This needs a look")
 		assert.Contains(t, s.log.String(), "level=WARN msg=payout order=A-1 state=submitted")
@@ -479,9 +510,7 @@ func TestAStatusThatIsLostNeedsALook(t *testing.T) {
 		require.NoError(t, recordPaid(t.Context(), s.journal, "A-2", "T-2", "Ada", "in the service's records"))
 		require.NoError(t, s.repair(t.Context()))
 		s.order("A-3")
-		o, err := s.apply(t.Context(), change{order: "A-3", from: unended, to: sending, by: "worker"})
-		require.NoError(t, err)
-		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-3"}, nil)) // a response without it
+		s.accepted("A-3", cardwire.Transfer{APIOrderNo: "T-3"}) // a response without it
 		for _, number := range []string{"A-1", "A-2", "A-3"} {
 			o, err := s.find(t.Context(), number)
 			require.NoError(t, err)
@@ -545,7 +574,7 @@ func (s *shop) lost(number string, executed bool) {
 	s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed}, 1)
 	require.Equal(s.t, longPause, s.work(number))
 	require.Equal(s.t, unresolved, s.state(number))
-	s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.JobID)
+	s.schedule(o, longPause)
 }
 
 // forget has the journal forget everything, as after a restore.
@@ -943,8 +972,7 @@ func TestRepairWakesOrders(t *testing.T) {
 			s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at` + ofA1)
 		}, []string{"available"}, submitted},
 		"that were resolved while their job ran": {func(s *shop) {
-			s.order("A-1")
-			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(longPause-time.Minute))
+			s.schedule(s.order("A-1"), longPause-time.Minute)
 		}, []string{"available"}, submitted},
 		"that were not sent, as a late call says": {func(s *shop) {
 			s.lost("A-1", false)
@@ -956,16 +984,15 @@ func TestRepairWakesOrders(t *testing.T) {
 			s.exec(`DELETE FROM cardwire_intents`)
 		}, []string{"scheduled"}, unresolved},
 		"nor those that wait": {func(s *shop) {
-			s.order("A-1")
-			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(mostPause))
+			s.schedule(s.order("A-1"), mostPause)
 		}, []string{"scheduled"}, submitted},
 		"nor those that the service told to wait": {func(s *shop) {
-			s.order("A-1")
+			o := s.order("A-1")
 			s.giveUpAfter = giveUpAfter
 			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "80000"}, 1)
 			snooze := s.work("A-1")
 			assert.Equal(s.t, 80000*time.Second, snooze)
-			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(snooze))
+			s.schedule(o, snooze)
 		}, []string{"scheduled"}, submitted},
 		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"scheduled"}, unresolved},
 	} {
@@ -1022,7 +1049,7 @@ func TestRepairSubmitsWhatWasExecuted(t *testing.T) {
 		for _, number := range []string{"A-1", "A-2"} {
 			s.lost(number, true)
 		}
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the back office"))
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
 		s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-2', event = 'ended' WHERE reference = 'A-2'`) // a late call
 		require.NoError(t, s.repair(t.Context()))
 		for number, id := range map[string]string{"A-1": "T-1", "A-2": "T-2"} {
@@ -1231,8 +1258,7 @@ func TestADeadWorkersOrderIsRescued(t *testing.T) {
 		set.timeout = 100 * time.Millisecond
 		s := openShop(t, set)
 		s.order("A-1")
-		_, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
-		require.NoError(t, err)
+		s.claim("A-1")
 		s.exec(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
 		s.start()
 		s.awaitState("A-1", submitted)

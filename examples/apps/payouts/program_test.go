@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 )
 
 // The program as a whole: it says where to look, serves, and ends in order.
@@ -46,7 +45,7 @@ func TestTheProgram(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			r, w := io.Pipe()
-			log, ended := &apptest.Buffer{}, make(chan error, 1)
+			log, ended := &buffer{}, make(chan error, 1)
 			go func() {
 				err := run(ctx, w, log, append(tc.args, "-listen", "127.0.0.1:0"))
 				ended <- errors.Join(err, w.Close())
