@@ -338,6 +338,41 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 	}
 }
 
+// Whether a call may still be in progress is for PostgreSQL's clock to say, not for this machine's.
+func TestTheClockOfTheJournal(t *testing.T) {
+	t.Parallel()
+	for name, offset := range map[string]string{"behind": "-1 hour", "ahead": "1 hour"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := postgresURL(t)
+			for _, clock := range []string{"statement_timestamp", "clock_timestamp"} {
+				execute(t, source, "CREATE FUNCTION "+clock+"() RETURNS timestamptz LANGUAGE sql AS "+
+					"$$SELECT pg_catalog."+clock+"() + interval '"+offset+"'$$")
+			}
+			_, journal := site{"pgx", source + ",pg_catalog", sqljournal.PostgreSQL}.openPinned(t)
+			var found []sqljournal.Entry
+			for reference, left := range map[string]time.Duration{"young": time.Minute, "old": 0} {
+				i := cardwire.Intent{
+					Op: operation, Reference: reference, BodySHA256: "00", Unique: true,
+					Time: time.Now(), SendBy: time.Now().Add(left),
+				}
+				require.NoError(t, journal.Begin(t.Context(), i))
+				e, err := journal.Lookup(t.Context(), operation, reference)
+				require.NoError(t, err)
+				assert.Equal(t, left > 0, e.InProgress, reference)
+				found = append(found, e)
+			}
+			stats, err := journal.Stats(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []int64{1, 1}, []int64{stats.InProgress, stats.Unresolved})
+			for _, e := range found {
+				err := journal.Resolve(t.Context(), e, sqljournal.Resolution{Outcome: cardwire.OutcomeRefused})
+				assert.Equal(t, e.InProgress, errors.Is(err, cardwire.ErrDuplicateIntent), "%s: %v", e.Reference, err)
+			}
+		})
+	}
+}
+
 func TestSupportIsTold(t *testing.T) {
 	t.Parallel()
 	_, journal := siteInFile(t).openPinned(t)
