@@ -2,12 +2,10 @@ package main
 
 import (
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -26,7 +24,7 @@ const brokenNames = `[...document.querySelectorAll('td[data-label="By"]')].filte
 
 // A day with the page, in the order of the subtests.
 func TestInABrowser(t *testing.T) {
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
 	server := httptest.NewServer(s.routes(""))
 	t.Cleanup(server.Close)
 	b := newBrowser(t, server.URL)
@@ -37,7 +35,8 @@ func TestInABrowser(t *testing.T) {
 	step("no orders", func(t *testing.T) {
 		b.open("/")
 		assert.Contains(t, b.text(), "No orders here.")
-		assert.Contains(t, script[string](b, `document.querySelector('header').innerText`), "fake service: no money moves")
+		header := script[string](b, `document.querySelector('header').innerText`)
+		assert.Contains(t, header, "fake service: no money moves")
 		assert.Contains(t, b.text(), "What the fake service does with the next call")
 		b.look("empty")
 	})
@@ -48,8 +47,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "queued")
 		b.look("queued")
 		number := script[string](b, `location.pathname.split('/').pop()`)
-		o, err := s.find(t.Context(), number)
-		require.NoError(t, err)
+		o := s.found(number)
 		assert.Equal(t, longPause, s.work(number))
 		s.schedule(o, longPause)
 
@@ -114,7 +112,7 @@ func TestInABrowser(t *testing.T) {
 	})
 	step("a narrow phone", func(t *testing.T) {
 		s.order("A-4")
-		s.fake.Fail(operation, cardwiretest.Fault{Status: 422, Message: "the account of the receiver has been closed"}, 1)
+		s.fails(cardwiretest.Fault{Status: 422, Message: "the account of the receiver has been closed"})
 		assert.Zero(t, s.work("A-4"))
 		for _, path := range []string{"/", "/orders/A-4"} {
 			b.open(path)

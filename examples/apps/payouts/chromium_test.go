@@ -42,7 +42,7 @@ func chromium(t *testing.T) string {
 			return found
 		}
 	}
-	require.NotEqual(t, "true", os.Getenv("CI"), "there is no Chromium, which this test needs: install one of %v", names)
+	require.NotEqual(t, "true", os.Getenv("CI"), "this test needs a Chromium: install one of %v", names)
 	t.Skipf("no Chromium is installed: none of %v", names)
 	return ""
 }

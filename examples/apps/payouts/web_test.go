@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -41,7 +40,8 @@ func TestServingEndsInOrder(t *testing.T) {
 			got := make(chan string, 1)
 			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 			go func() {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+				url := "http://" + listener.Addr().String()
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 				assert.NoError(t, err)
 				response, err := client.Do(r)
 				if err != nil {
@@ -90,7 +90,7 @@ func TestIsLoopback(t *testing.T) {
 // Every response has them, also that to a host which is not served, and no page needs more.
 func TestTheHeadersOfEveryResponse(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
 	s.lost("A-1", true)
 	for _, address := range []string{
 		"http://127.0.0.1/", "http://127.0.0.1/orders/A-1", "http://127.0.0.1/payouts", "http://127.0.0.1/nowhere",
