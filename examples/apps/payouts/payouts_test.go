@@ -561,7 +561,6 @@ func TestAStatusThatIsLostNeedsALook(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	const who = `{"by":"Ada","why":"the customer asked"}`
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada"}`).StatusCode, "without a reason")
