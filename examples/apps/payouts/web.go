@@ -1,5 +1,4 @@
-// Package web contains how the programs that have pages serve them.
-package web
+package main
 
 import (
 	"context"
@@ -13,9 +12,9 @@ import (
 	"time"
 )
 
-// Serve serves until ctx is done. What is in progress then has patience to come to its
+// serveUntil serves until ctx is done. What is in progress then has patience to come to its
 // end, and is cut off after that.
-func Serve(ctx context.Context, server *http.Server, listener net.Listener, patience time.Duration) error {
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, patience time.Duration) error {
 	ended := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -32,9 +31,9 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, pati
 	return <-ended
 }
 
-// Secured keeps browsers from doing what no page here needs. It refuses hosts that are not
+// secured keeps browsers from doing what no page here needs. It refuses hosts that are not
 // served: another site may give its own name this address, and read the pages as its own.
-func Secured(next http.Handler, served func(host string) bool) http.Handler {
+func secured(next http.Handler, served func(host string) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; "+
@@ -45,15 +44,16 @@ func Secured(next http.Handler, served func(host string) bool) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !served(r.Host) {
-			http.Error(w, "This host is not served here: open the address that the program printed, and let a proxy pass on the Host header.", http.StatusMisdirectedRequest)
+			http.Error(w, "This host is not served here: open the address that the program printed, "+
+				"and let a proxy pass on the Host header.", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// IsLoopback reports whether a host, with or without a port, is this machine by any network.
-func IsLoopback(host string) bool {
+// isLoopback reports whether a host, with or without a port, is this machine by any network.
+func isLoopback(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	address, _ := netip.ParseAddr(name) // the zero Addr is no loopback
 	return strings.EqualFold(name, "localhost") || address.IsLoopback()
