@@ -21,9 +21,6 @@ import (
 
 // A test that needs other processes starts this program again as a worker.
 func TestMain(m *testing.M) {
-	if os.Getenv(workerVariable) != "" {
-		os.Exit(work())
-	}
 	goleak.VerifyTestMain(m)
 }
 
