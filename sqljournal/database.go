@@ -6,15 +6,20 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
 // Tx is a [Journal] in a transaction of its caller, from [Journal.In].
 type Tx struct {
 	journal *Journal
-	tx      *sql.Tx          // nil: each statement is a transaction of its own
-	retried func(error) bool // the failures after which a statement is tried again
+	on      executor
+	retried func(error) bool // the failures after which a statement is executed again
+}
+
+// executor executes statements: a pool, or a transaction.
+type executor interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
 // In returns the journal in tx, a transaction of its database: what it records is
@@ -26,11 +31,11 @@ func (j *Journal) In(tx *sql.Tx) *Tx {
 }
 
 // waiting is the journal outside a transaction, waiting for locks.
-func (j *Journal) waiting() *Tx { return &Tx{j, nil, j.busy} }
+func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
 
 // persistent is the journal outside a transaction, for idempotent statements: it also
-// tries again after failures after which a statement may have been executed.
-func (j *Journal) persistent() *Tx { return &Tx{j, nil, j.passes} }
+// retries failures after which a statement may have been executed.
+func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.passes} }
 
 // statement returns the template in the journal's dialect, translated once.
 func (j *Journal) statement(template string) *statement {
@@ -41,23 +46,23 @@ func (j *Journal) statement(template string) *statement {
 	return s.(*statement)
 }
 
-// arguments returns the parameters of a statement, with those that it adds.
-func (t *Tx) arguments(s *statement, args []any) []any {
-	if s.now {
+// prepare returns a template's text, and its parameters with those that it adds.
+func (t *Tx) prepare(template string, args []any) (string, []any) {
+	s := t.journal.statement(template)
+	if s.isTimed {
 		args = append(args, textOf(time.Now()))
 	}
-	if s.identified {
+	if s.isPinned {
 		args = append(args, t.journal.pinned())
 	}
-	return args
+	return s.text, args
 }
 
 // exec executes a statement, and returns how many rows it changed.
 func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed int64, err error) {
-	s := t.journal.statement(template)
-	args = t.arguments(s, args)
+	text, args := t.prepare(template, args)
 	err = t.repeated(ctx, func() error {
-		result, err := t.execute(ctx, s, args)
+		result, err := t.on.ExecContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}
@@ -67,67 +72,35 @@ func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed in
 	return changed, err
 }
 
-// execute prepares statements for SQLite, which would spend a third of its time on
-// parsing them. Drivers of PostgreSQL prepare by themselves, unless they are told that
-// the pool in front of the server has no sessions.
-func (t *Tx) execute(ctx context.Context, s *statement, args []any) (sql.Result, error) {
-	switch {
-	case t.tx != nil:
-		return t.tx.ExecContext(ctx, s.text, args...)
-	case t.journal.dialect == PostgreSQL:
-		return t.journal.db.ExecContext(ctx, s.text, args...)
-	}
-	prepared, err := s.prepared.in(ctx, t.journal.db, s.text)
-	if err != nil {
-		return nil, err
-	}
-	return prepared.ExecContext(ctx, args...)
-}
+// scan reads the columns of a row.
+type scan func(into ...any) error
 
-// preparation is a statement that is prepared once. It is closed with its database.
-type preparation struct{ atomic.Pointer[sql.Stmt] }
-
-func (p *preparation) in(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
-	if prepared := p.Load(); prepared != nil {
-		return prepared, nil
-	}
-	prepared, err := db.PrepareContext(ctx, text)
-	if err != nil || p.CompareAndSwap(nil, prepared) {
-		return prepared, err
-	}
-	return p.Load(), prepared.Close()
-}
-
-// query reads all rows of a query, each by row; start is called before each try.
-func (t *Tx) query(ctx context.Context, template string, args []any, start func(), row func(scan func(...any) error) error) error {
-	s := t.journal.statement(template)
-	args = t.arguments(s, args)
-	return t.repeated(ctx, func() (err error) {
-		start()
-		rows, err := t.rows(ctx, s.text, args)
+// query reads all rows of a query, each by read.
+func query[T any](ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any) (all []T, err error) {
+	text, args := t.prepare(template, args)
+	err = t.repeated(ctx, func() (err error) {
+		all = nil
+		rows, err := t.on.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, rows.Close()) }()
 		for rows.Next() {
-			if err := row(rows.Scan); err != nil {
+			one, err := read(rows.Scan)
+			if err != nil {
 				return err
 			}
+			all = append(all, one)
 		}
 		return rows.Err()
 	})
+	return all, err
 }
 
-// queryRow reads the last row of a query. If there is none, into stays as it is.
-func (t *Tx) queryRow(ctx context.Context, template string, into ...any) error {
-	return t.query(ctx, template, nil, func() {}, func(scan func(...any) error) error { return scan(into...) })
-}
-
-func (t *Tx) rows(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	if t.tx != nil {
-		return t.tx.QueryContext(ctx, text, args...)
-	}
-	return t.journal.db.QueryContext(ctx, text, args...)
+// queryRow reads the one row of a query. If there is none, into stays as it is.
+func (t *Tx) queryRow(ctx context.Context, into []any, template string, args ...any) error {
+	_, err := query(ctx, t, func(s scan) (any, error) { return nil, s(into...) }, template, args...)
+	return err
 }
 
 // How long the journal retries unless the caller's context ends earlier, and how long it
@@ -138,7 +111,7 @@ const (
 	repeatMaxWait = 50 * time.Millisecond
 )
 
-// repeated calls try, and again after failures that pass.
+// repeated calls try, and again after the failures that are retried.
 func (t *Tx) repeated(ctx context.Context, try func() error) error {
 	err := try()
 	if !t.retried(err) {
@@ -166,7 +139,7 @@ func (t *Tx) repeated(ctx context.Context, try func() error) error {
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
-	return j.dialect == SQLite && says(err, "database is locked", "database table is locked")
+	return j.dialect == SQLite && (errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
 
 // passes reports whether a failure may be temporary, as during a restart of the

@@ -47,7 +47,7 @@ var words = [...][3]string{
 	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
-	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Journal.time
+	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
 	{"@clock", "NULL", "clock_timestamp()"},                        // read with the row, so that no visible row is later
 	{"@this", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)"},
 	{"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'", "SELECT count(to_regclass('@journal'))"},
@@ -56,10 +56,9 @@ var words = [...][3]string{
 
 // statement is a template of this package in the dialect and for the tables of a Journal.
 type statement struct {
-	text       string
-	now        bool // the time is its next parameter after those of the template
-	identified bool // the identity of the journal is the one after that
-	prepared   preparation
+	text     string
+	isTimed  bool // the time is its next parameter after those of the template
+	isPinned bool // the identity of the journal is the one after that
 }
 
 var parameter = regexp.MustCompile(`\?(\d+)`)
@@ -74,21 +73,18 @@ func (d Dialect) translate(template string, t table) *statement {
 	for _, w := range words {
 		text = strings.ReplaceAll(text, w[0], w[d])
 	}
-	s := &statement{}
-	next := 1
+	last := 0
 	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(found[1])
-		next = max(next, n+1)
+		last = max(last, n)
 	}
+	s := &statement{isTimed: d == SQLite && strings.Contains(text, "@now"), isPinned: strings.Contains(text, "@pinned")}
 	now := "statement_timestamp()"
-	if d == SQLite {
-		now, s.now = "?"+strconv.Itoa(next), strings.Contains(text, "@now")
+	if s.isTimed {
+		last++
+		now = "?" + strconv.Itoa(last)
 	}
-	if s.now {
-		next++
-	}
-	s.identified = strings.Contains(text, "@pinned")
-	pinned := "?" + strconv.Itoa(next) + " IN ('', j.identity)"
+	pinned := "?" + strconv.Itoa(last+1) + " IN ('', j.identity)"
 	s.text = t.names(d).Replace(strings.NewReplacer("@now", now, "@pinned", pinned).Replace(text))
 	if d == PostgreSQL {
 		s.text = strings.ReplaceAll(s.text, "?", "$")
@@ -100,9 +96,9 @@ func (d Dialect) translate(template string, t table) *statement {
 // same statement, which counts the intents that changed. In SQLite triggers do the same.
 func withEvent(text string) string {
 	return `WITH changed AS (` + text + `
-RETURNING id, coalesce(ended_at, time) AS time, event, call, state, service_id, by, note)
+RETURNING id, coalesce(ended_at, time) AS time, kind, call, state, service_id, by, note)
 INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
-SELECT id, time, event, call, state, service_id, by, note FROM changed`
+SELECT id, time, kind, call, state, service_id, by, note FROM changed`
 }
 
 // table is the name of the table of intents, from which the other names derive.
@@ -122,9 +118,9 @@ func (t table) names(d Dialect) *strings.Replacer {
 		"@name", t.name, "@schema", t.schema, "@index", index, "@on", on)
 }
 
-// time returns a time of the client as a parameter for "@in": seconds from now in
-// PostgreSQL, whose clock may differ. The zero time is now.
-func (d Dialect) time(t time.Time) any {
+// in returns a time of the client as a parameter for "@in": seconds from now in
+// PostgreSQL. The zero time is now.
+func (d Dialect) in(t time.Time) any {
 	if t.IsZero() {
 		t = time.Now()
 	}
@@ -149,29 +145,21 @@ const textTime = "2006-01-02T15:04:05.000000Z"
 func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(textTime) }
 
 // moment reads a time of either dialect; null is the zero time.
-type moment struct{ time.Time }
+type moment struct{ *time.Time }
 
 // Scan implements sql.Scanner.
-func (m *moment) Scan(v any) (err error) {
+func (m moment) Scan(v any) (err error) {
 	switch v := v.(type) {
 	case nil:
-		m.Time = time.Time{}
+		*m.Time = time.Time{}
 	case time.Time:
-		m.Time = v.UTC()
+		*m.Time = v.UTC()
 	case string:
-		m.Time, err = time.Parse(textTime, v)
+		*m.Time, err = time.Parse(textTime, v)
 	case []byte:
-		m.Time, err = time.Parse(textTime, string(v))
+		*m.Time, err = time.Parse(textTime, string(v))
 	default:
 		err = fmt.Errorf("a time is stored as %T", v)
 	}
 	return err
-}
-
-// now returns m, or the time of this machine if the database has no clock of its own.
-func (m moment) now() time.Time {
-	if m.IsZero() {
-		return time.Now()
-	}
-	return m.Time
 }

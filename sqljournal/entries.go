@@ -46,9 +46,8 @@ type Entry struct {
 // known is an Entry as it was read.
 type known struct {
 	Entry
-	id    int64
-	event string    // the last
-	now   time.Time // when it was read
+	id  int64
+	now time.Time // when it was read
 }
 
 // duplicate returns why the reference is not free; nil: nothing happened, and it is not
@@ -75,28 +74,29 @@ func (k known) isOther(body string) bool { return k.BodySHA256 != "" && k.BodySH
 
 const selectEntries = `
 SELECT i.id, i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.call, i.calls, i.service_id,
-	i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, i.event, j.service, @clock
+	i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, j.service, @clock
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
 
 // entries reads entries, and none from another journal.
-func (t *Tx) entries(ctx context.Context, condition string, args ...any) (entries []known, err error) {
-	err = t.query(ctx, selectEntries+condition, args, func() { entries = nil }, func(scan func(...any) error) error {
-		var k known
-		var state string
-		var created, begun, sendBy, settledBy, ended, now moment
-		err := scan(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call, &k.Calls,
-			&k.ServiceID, &k.Status, &created, &begun, &sendBy, &settledBy, &ended, &k.event, &k.Service, &now)
-		k.Time, k.SendBy, k.SettledBy = begun.Time, sendBy.Time, settledBy.Time
-		k.CreatedAt, k.EndedAt, k.now = created.Time, ended.Time, now.now()
-		k.Outcome, k.Open = outcomeOf(state), state == stateOpen
-		k.InProgress = k.Open && k.now.Before(k.SendBy) && !k.Time.After(k.now)
-		entries = append(entries, k)
-		return err
-	})
+func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]known, error) {
+	entries, err := query(ctx, t, readEntry, selectEntries+condition, args...)
 	if err != nil {
 		return nil, t.journal.failed("reading the intents", err)
 	}
 	return entries, nil
+}
+
+func readEntry(s scan) (k known, err error) {
+	var state string
+	err = s(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call, &k.Calls,
+		&k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy}, moment{&k.SettledBy}, moment{&k.EndedAt},
+		&k.Service, moment{&k.now})
+	if k.now.IsZero() { // SQLite has no clock of its own
+		k.now = time.Now()
+	}
+	k.Outcome, k.Open = outcomeOf(state), state == "open"
+	k.InProgress = k.Open && k.now.Before(k.SendBy) && !k.Time.After(k.now)
+	return k, err
 }
 
 // find returns what is known of a reference. With ErrNoIntent it returns the journal's
@@ -190,9 +190,9 @@ ORDER BY i.time, i.id LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time
 type Event struct {
 	// Time is when, in UTC; see [Entry].
 	Time time.Time
-	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided";
-	// "contradicted", a call reported a result that is not what was on record, see
-	// [ErrContradiction]; or "recorded again", see [ErrRecordedAgain].
+	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided"; or
+	// "contradicted", a call reported a result that is not what was on record: see
+	// [ErrContradiction].
 	Kind string
 	// Call is the call that the event is about, as in cardwire.Intent.
 	Call string
@@ -221,20 +221,19 @@ func (t *Tx) History(ctx context.Context, op, reference string) (events []Event,
 	if err != nil {
 		return nil, err
 	}
-	err = t.query(ctx, `SELECT time, kind, call, state, service_id, by, note FROM @history WHERE intent = ?1 ORDER BY number`,
-		[]any{k.id}, func() { events = nil }, func(scan func(...any) error) error {
-			var e Event
-			var at moment
-			var state string
-			err := scan(&at, &e.Kind, &e.Call, &state, &e.ServiceID, &e.By, &e.Note)
-			e.Time, e.Outcome = at.Time, outcomeOf(state)
-			events = append(events, e)
-			return err
-		})
+	events, err = query(ctx, t, readEvent, `
+SELECT time, kind, call, state, service_id, by, note FROM @history WHERE intent = ?1 ORDER BY number`, k.id)
 	if err != nil {
 		return nil, t.journal.failed("reading the history", err)
 	}
 	return events, nil
+}
+
+func readEvent(s scan) (e Event, err error) {
+	var state string
+	err = s(moment{&e.Time}, &e.Kind, &e.Call, &state, &e.ServiceID, &e.By, &e.Note)
+	e.Outcome = outcomeOf(state)
+	return e, err
 }
 
 // Stats are numbers to monitor.
@@ -257,15 +256,12 @@ func (j *Journal) Stats(ctx context.Context) (s Stats, err error) {
 	if err := t.verify(ctx); err != nil {
 		return s, err // an empty result from another journal would be misleading
 	}
-	var oldest moment
-	err = t.queryRow(ctx, `
+	err = t.queryRow(ctx, []any{&s.InProgress, &s.Unresolved, moment{&s.OldestUnresolved}}, `
 SELECT count(*) - count(CASE WHEN `+isUnresolved+` THEN 1 END), count(CASE WHEN `+isUnresolved+` THEN 1 END),
 	min(CASE WHEN `+isUnresolved+` THEN i.time END)
-FROM @intents AS i WHERE i.state IN ('open', 'unknown')`,
-		&s.InProgress, &s.Unresolved, &oldest)
+FROM @intents AS i WHERE i.state IN ('open', 'unknown')`)
 	if err != nil {
 		return Stats{}, j.failed("counting the intents", err)
 	}
-	s.OldestUnresolved = oldest.Time
 	return s, nil
 }

@@ -3,8 +3,6 @@ package sqljournal
 import (
 	"errors"
 	"fmt"
-
-	"github.com/cardwire/cardwire-go"
 )
 
 // The errors of the journal.
@@ -40,24 +38,18 @@ func decided(text string) error { return fmt.Errorf("%w: %s", ErrDecided, text) 
 // failure is a failure of the database. Its message omits the cause, because a database
 // may quote values; errors.As finds it.
 type failure struct {
-	text   string
-	causes []error
+	text  string
+	cause error
 }
 
 // failed returns the failure of an action. If tables or columns are missing it is also
 // an ErrSchema.
 func (j *Journal) failed(what string, cause error) error {
-	f := &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", []error{cause}}
 	if j.missing(cause) {
-		f.causes = append(f.causes, ErrSchema)
+		cause = errors.Join(ErrSchema, cause)
 	}
-	return f
+	return &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", cause}
 }
 
-func (f *failure) Error() string   { return f.text }
-func (f *failure) Unwrap() []error { return f.causes }
-
-// otherBody returns the refusal of a reference that another request has used.
-func otherBody(d *cardwire.DuplicateIntent) error {
-	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
-}
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }

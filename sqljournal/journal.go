@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,10 +18,11 @@ import (
 // by several clients. It does not close its database.
 type Journal struct {
 	db         *sql.DB
+	pool       executor
 	dialect    Dialect
 	table      table
 	identity   atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
-	statements sync.Map               // by their templates
+	statements sync.Map               // *statement by template
 	abandoned  calls
 }
 
@@ -75,7 +77,10 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 	if err := dialect.check(); err != nil {
 		return nil, err
 	}
-	j := &Journal{db: db, dialect: dialect, table: table{name: DefaultTable}}
+	j := &Journal{db: db, pool: db, dialect: dialect, table: table{name: DefaultTable}}
+	if dialect == SQLite {
+		j.pool = &writes{DB: db, turn: make(chan struct{}, 1)}
+	}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("sqljournal: an option is nil")
@@ -87,44 +92,25 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// The states of an intent; the package comment explains them.
-const (
-	stateOpen     = "open"
-	stateUnknown  = "unknown"
-	stateExecuted = "executed"
-	stateRefused  = "refused"
-	stateNotSent  = "not_sent"
-)
-
-func stateOf(o cardwire.Outcome) string {
-	switch o {
-	case cardwire.OutcomeExecuted:
-		return stateExecuted
-	case cardwire.OutcomeRefused:
-		return stateRefused
-	case cardwire.OutcomeNotSent:
-		return stateNotSent
-	default: // an outcome that is not known is unknown
-		return stateUnknown
-	}
+// states are the states of an ended intent; the package comment explains them.
+var states = map[cardwire.Outcome]string{
+	cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeExecuted: "executed",
+	cardwire.OutcomeRefused: "refused", cardwire.OutcomeNotSent: "not_sent",
 }
 
+// outcomeOf returns the outcome of a state; that of "open" is unknown.
 func outcomeOf(state string) cardwire.Outcome {
-	switch state {
-	case stateExecuted:
-		return cardwire.OutcomeExecuted
-	case stateRefused:
-		return cardwire.OutcomeRefused
-	case stateNotSent:
-		return cardwire.OutcomeNotSent
-	default:
-		return cardwire.OutcomeUnknown
+	for outcome, s := range states {
+		if s == state {
+			return outcome
+		}
 	}
+	return cardwire.OutcomeUnknown
 }
 
 // columns are those of @intents that a new row sets.
 const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls, service_id, status,
-	created_at, time, send_by, settled_by, ended_at, event, by, note`
+	created_at, time, send_by, settled_by, ended_at, kind, by, note`
 
 // begin is one statement on purpose: the unique index decides which call is first, and
 // the lock on the row which call begins it again. SQLite takes its write lock at once, so
@@ -138,22 +124,22 @@ ON CONFLICT (op, reference) DO UPDATE
 SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable = excluded.repeatable,
 	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1, service_id = '', status = '',
 	time = excluded.time, send_by = excluded.send_by, settled_by = excluded.settled_by, ended_at = NULL,
-	event = 'begun', by = '', note = ''
+	kind = 'begun', by = '', note = ''
 WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown') OR i.settled_by <= @now
 	ELSE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256) END`
 
-// tries bounds how often Begin, Void and Resolve try again after they lost a race.
-const tries = 3
+// begins returns the parameters of begin.
+func (j *Journal) begins(i cardwire.Intent, service string) []any {
+	return []any{
+		i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
+		j.dialect.in(i.Time), j.dialect.in(i.SendBy), j.dialect.in(i.SettledBy), service,
+	}
+}
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not
 // the journal's, an error that names both services if the journal is another service's,
-// and otherwise the failure of the database.
-//
-// Begin waits for its statement for a second after ctx is done. Where the database
-// fails so that the intent may have been recorded after all, Begin takes another
-// second to mark it as not sent, even if ctx is done: otherwise a call that sent nothing
-// would block its reference. If that fails too, a later Begin or Void of this Journal
-// releases the reference.
+// and otherwise the failure of the database. The package comment says what becomes of an
+// intent that may have been recorded all the same.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return errors.New("sqljournal: an intent needs an operation, a reference and a call")
@@ -165,58 +151,54 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	patient, cancel := outlasting(ctx, beginPatience)
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	for range tries {
-		begun, err := t.exec(patient, begin, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
-			j.dialect.time(i.Time), j.dialect.time(i.SendBy), j.dialect.time(i.SettledBy), i.Service)
-		if err == nil && begun > 0 {
-			return nil
-		}
-		if err != nil {
-			err = j.failed("recording the intent", errors.Join(ctx.Err(), err))
-		} else {
-			var again bool
-			if again, err = t.refusal(ctx, i); again {
-				continue
-			}
-		}
-		var failed *failure
-		if errors.As(err, &failed) {
-			j.release(ctx, i)
-		}
-		return err
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
+	defer stop()
+	err := t.attempt(patient, "recording the intent", func() (bool, error) { return t.refusal(ctx, i) }, begin, j.begins(i, i.Service)...)
+	if f, ok := errors.AsType[*failure](err); ok {
+		f.cause = errors.Join(ctx.Err(), f.cause)
+		j.release(ctx, i)
 	}
-	return &cardwire.DuplicateIntent{}
+	return err
 }
 
-// beginPatience is for how long Begin waits for its statement after its caller's
-// context is done. A server that is told to cancel a statement may execute it
-// anyway, after the reference was released.
-const beginPatience = time.Second
+// patience is for how long Begin waits for its statement after its caller's context is
+// done, and again for marking the intent as not sent. A server that is told to cancel a
+// statement may execute it anyway, after the reference was released.
+const patience = time.Second
 
-// outlasting returns a context that ends later than ctx, by patience.
-func outlasting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
-	return longer, func() {
-		stop()
-		cancel()
+// attempt executes a statement until it changes a row, or until refusal returns why it
+// does not, and not that it may by now.
+func (t *Tx) attempt(ctx context.Context, what string, refusal func() (again bool, err error), template string, args ...any) error {
+	for range 3 {
+		changed, err := t.exec(ctx, template, args...)
+		if err != nil {
+			return t.journal.failed(what, err)
+		}
+		if changed > 0 {
+			return nil
+		}
+		if again, err := refusal(); !again {
+			return err
+		}
 	}
+	return errors.New("sqljournal: the reference was changed by others at the same time: try again")
 }
 
 // refusal returns why the intent could not be begun, or reports that it can be by now.
 func (t *Tx) refusal(ctx context.Context, i cardwire.Intent) (again bool, err error) {
 	k, again, err := t.known(ctx, i)
-	if again || errors.Is(err, ErrNoIntent) || err != nil {
-		return again || errors.Is(err, ErrNoIntent), err
-	}
 	d := k.duplicate()
 	switch {
+	case again, errors.Is(err, ErrNoIntent):
+		return true, nil
+	case err != nil:
+		return false, err
 	case k.Open && k.Call == i.Call:
 		return false, nil // it is this one: the driver executed the statement twice
 	case k.Open && t.journal.abandoned.has(k.Call):
-		return true, t.releaseCall(ctx, i, k.Call)
+		return true, t.release(ctx, k.Intent)
 	case d == nil && k.isOther(i.BodySHA256) && !i.Repeatable:
 		return false, cardwire.ErrOtherBody
 	case d == nil, i.Repeatable && k.mayRepeat():
@@ -224,38 +206,44 @@ func (t *Tx) refusal(ctx context.Context, i cardwire.Intent) (again bool, err er
 	case i.Repeatable, k.Closed, !k.isOther(i.BodySHA256):
 		return false, d
 	}
-	return false, otherBody(d)
+	return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 }
 
 // end is the result of the call that has the row open.
 const end = `@event
 UPDATE @intents
-SET state = ?4, closed = CAST(?5 AS @bool) AND NOT repeatable, proved = (?4 = 'executed'), service_id = ?6, status = ?7,
-	ended_at = @now, event = 'ended', by = '', note = ?8
+SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_id = ?6, status = ?7,
+	ended_at = @now, kind = 'ended', by = '', note = ?8
 WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
 
 // End implements cardwire.Journal. Where the record contradicts the result it returns
 // [ErrContradiction]; where the intent is no longer on record, it records it again with
-// its result and returns [ErrRecordedAgain].
-//
-// Where the database fails, End tries again until ctx is done, for at most 10
-// seconds: an intent that stays open must be resolved by a person. It gives up at once
-// if the database is closed or refuses the statement itself.
+// its result and returns [ErrRecordedAgain]. Where the database fails, it tries again
+// until ctx is done, for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	t, state := j.persistent(), stateOf(r.Outcome)
-	r.Outcome = outcomeOf(state)
-	if r.Outcome != cardwire.OutcomeExecuted {
-		r.ServiceID = ""
+	switch r.Outcome {
+	case cardwire.OutcomeExecuted:
+		r.Final = false
+	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
+		r.ServiceID, r.Final = "", r.Final && !i.Repeatable
+	default: // an outcome that does not exist is unknown
+		r = cardwire.IntentResult{Status: r.Status}
 	}
-	r.Final = r.Final && !i.Repeatable && (state == stateRefused || state == stateNotSent)
-	ended, err := t.exec(ctx, end, i.Op, i.Reference, i.Call, state, r.Final, r.ServiceID, r.Status, "")
+	t := j.persistent()
+	ended, err := t.end(ctx, i, r, "")
 	if err == nil && ended == 0 {
-		return t.endLate(ctx, i, r)
+		err = t.endLate(ctx, i, r)
 	}
+	return err
+}
+
+// end executes the statement of that name.
+func (t *Tx) end(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult, note string) (ended int64, err error) {
+	ended, err = t.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, note)
 	if err != nil {
-		return j.failed("recording the result", err)
+		return 0, t.journal.failed("recording the result", err)
 	}
-	return nil
+	return ended, nil
 }
 
 // executedLate is what a success does to a row that says something else. Nothing undoes it.
@@ -284,17 +272,6 @@ INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
 SELECT id, @now, ?3, ?4, ?5, ?6, '', '' FROM @intents WHERE op = ?1 AND reference = ?2 AND @this AND NOT EXISTS (
 	SELECT 1 FROM @history AS h WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 
-// recordedAgain is the event of a row that had vanished.
-const recordedAgain = "recorded again"
-
-// insertAgain inserts a row that has vanished, with its result.
-const insertAgain = `@event
-INSERT INTO @intents (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), ?6, CAST(?7 AS @bool), ?6 = 'executed', ?8, 1, ?9, ?10,
-	@in ?11, @in ?11, @in ?12, @later(@in ?12, @in ?13), @now, 'recorded again', '', ''
-WHERE @this
-ON CONFLICT (op, reference) DO NOTHING`
-
 // endLate records the result of a call that does not have its row open: it is late, was
 // recorded before, or the row has vanished.
 func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
@@ -303,40 +280,36 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 		if again, err := t.recordAgain(ctx, i, r); again || err != nil {
 			return err
 		}
-		k, err = t.find(ctx, i.Op, i.Reference) // another has begun it meanwhile, or the response was lost
+		k, err = t.find(ctx, i.Op, i.Reference) // another call has begun it meanwhile
 	}
 	if err != nil {
 		return err
 	}
 	agrees, err := t.apply(ctx, k, i, r)
-	event := "ended"
+	kind := "ended"
 	if !agrees {
-		event = "contradicted"
+		kind = "contradicted"
 	}
 	if err == nil {
-		_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, event, i.Call, stateOf(r.Outcome), r.ServiceID)
+		_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID)
 	}
 	switch {
 	case err != nil:
 		return t.journal.failed("recording the result", err)
-	case !agrees:
-		return t.onRecord(ctx, i, ErrContradiction)
-	case k.event == recordedAgain && k.Call == i.Call:
-		return t.onRecord(ctx, i, ErrRecordedAgain)
+	case agrees:
+		return nil
 	}
-	return nil
+	return t.onRecord(ctx, i, ErrContradiction)
 }
 
-// recordAgain records an intent that has vanished, and returns whether it had.
+// recordAgain records an intent that has vanished, and reports whether it had.
 func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) (again bool, err error) {
-	at := t.journal.dialect.time
-	inserted, err := t.exec(ctx, insertAgain, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, stateOf(r.Outcome),
-		r.Final, i.Call, r.ServiceID, r.Status, at(i.Time), at(i.SendBy), at(i.SettledBy))
-	switch {
-	case err != nil:
+	if _, err := t.exec(ctx, begin, t.journal.begins(i, "")...); err != nil {
 		return false, t.journal.failed("recording the result", err)
-	case inserted == 0:
-		return false, nil
+	}
+	ended, err := t.end(ctx, i, r, "the database had forgotten it")
+	if err != nil || ended == 0 {
+		return false, err
 	}
 	return true, t.onRecord(ctx, i, ErrRecordedAgain)
 }
@@ -344,19 +317,19 @@ func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.Inte
 // apply changes the row as a late result demands, and reports whether the row agreed with
 // it before.
 func (t *Tx) apply(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (agrees bool, err error) {
-	own, at := k.Call == i.Call, t.journal.dialect.time
+	own, in := k.Call == i.Call, t.journal.dialect.in
 	switch {
 	case i.Repeatable && !own:
 		return true, nil // each call is granted by itself: this one is history
 	case r.Outcome == cardwire.OutcomeExecuted:
-		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary, at(i.Time))
+		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary, in(i.Time))
 		if err == nil {
 			_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
 		}
-		same := k.ServiceID == r.ServiceID || own && (k.ServiceID == "" || r.ServiceID == "")
-		return same && (k.ServiceID != "" || own) && k.Outcome == r.Outcome || own && k.Outcome == cardwire.OutcomeUnknown, err
+		same := k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
+		return k.Outcome == r.Outcome && same || k.Outcome == cardwire.OutcomeUnknown && own, err
 	case r.Outcome == cardwire.OutcomeUnknown:
-		changed, err := t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, at(i.SettledBy))
+		changed, err := t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy))
 		return changed > 0 && k.Outcome == r.Outcome, err
 	}
 	return k.Outcome == r.Outcome && k.Closed == r.Final, nil
@@ -375,58 +348,41 @@ func (t *Tx) onRecord(ctx context.Context, i cardwire.Intent, err error) error {
 	return err
 }
 
-// releaseTimeout bounds what a failed Begin adds to its caller's deadline.
-const releaseTimeout = time.Second
-
-// release marks an intent that may have been recorded as not sent, and retries until it
-// succeeds or time is up. If it fails, the intent stays open, which is safe, and a later
-// Begin or Void releases it.
+// release marks an intent that may have been recorded as not sent. If it fails, the
+// intent stays open, which is safe, and a later Begin or Void releases it.
 func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
 	j.abandoned.add(i.Call)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	_ = j.persistent().releaseCall(ctx, i, i.Call)
+	_ = j.persistent().release(ctx, i)
 }
 
-// releaseCall is the End of a call that sent nothing.
-func (t *Tx) releaseCall(ctx context.Context, i cardwire.Intent, call string) error {
-	released, err := t.exec(ctx, end, i.Op, i.Reference, call, stateNotSent, false, "", "", "nothing was sent: Begin failed")
-	if err != nil {
-		return t.journal.failed("releasing the reference", err)
-	}
-	if released > 0 {
-		t.journal.abandoned.remove(call)
-	}
-	return nil
+// release is the End of a call that sent nothing.
+func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
+	_, err := t.end(ctx, i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, "nothing was sent: Begin failed")
+	return err
 }
 
-// maxAbandoned bounds how many failed Begins a Journal remembers.
-const maxAbandoned = 1 << 14
-
-// calls is the set of calls whose Begin failed, and that have sent nothing.
+// calls are the last calls whose Begin failed, and that have sent nothing. What it forgets
+// must be resolved by a person.
 type calls struct {
-	mu  sync.Mutex
-	set map[string]struct{}
+	mu   sync.Mutex
+	last []string
 }
+
+const maxAbandoned = 4 << 10
 
 func (c *calls) add(call string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.set == nil || len(c.set) >= maxAbandoned { // a forgotten one must be resolved by a person
-		c.set = map[string]struct{}{}
+	if len(c.last) == maxAbandoned {
+		c.last = c.last[1:]
 	}
-	c.set[call] = struct{}{}
-}
-
-func (c *calls) remove(call string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.set, call)
+	c.last = append(c.last, call)
 }
 
 func (c *calls) has(call string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.set[call]
-	return ok
+	return slices.Contains(c.last, call)
 }

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -40,9 +42,9 @@ type place struct {
 // wait for the disk, since no test cuts the power.
 func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 	t.Helper()
-	for name, at := range map[string]func(*testing.T) place{
-		"SQLite":     func(t *testing.T) place { return onSQLite(t, "") },
-		"SQLite WAL": func(t *testing.T) place { return onSQLite(t, "&_pragma=journal_mode(WAL)") },
+	for name, at := range map[string]func(testing.TB) place{
+		"SQLite":     func(t testing.TB) place { return onSQLite(t, "") },
+		"SQLite WAL": func(t testing.TB) place { return onSQLite(t, "&_pragma=journal_mode(WAL)") },
 		"PostgreSQL": onPostgreSQL,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, at(t)) })
@@ -58,14 +60,14 @@ func unhurried(test func(t *testing.T, at place)) func(*testing.T, place) {
 	}
 }
 
-func onSQLite(t *testing.T, options string) place {
+func onSQLite(t testing.TB, options string) place {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.db")
 	return place{"sqlite", "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=synchronous(OFF)" + options, sqljournal.SQLite, sqljournal.DefaultTable}
 }
 
 // onPostgreSQL gives the test a table of its own.
-func onPostgreSQL(t *testing.T) place {
+func onPostgreSQL(t testing.TB) place {
 	t.Helper()
 	source := os.Getenv(postgresVariable)
 	if source == "" {
@@ -98,7 +100,7 @@ func (p place) another(t *testing.T) place {
 }
 
 // drop drops a journal's tables.
-func drop(t *testing.T, db *sql.DB, table string) {
+func drop(t testing.TB, db *sql.DB, table string) {
 	t.Helper()
 	for _, name := range []string{table, table + "_history", table + "_journal"} {
 		_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
@@ -107,7 +109,7 @@ func drop(t *testing.T, db *sql.DB, table string) {
 }
 
 // open returns the database and a journal in it. Each stands for a process.
-func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
+func open(t testing.TB, at place, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, err := sql.Open(at.Driver, at.Source)
 	require.NoError(t, err)
@@ -118,27 +120,20 @@ func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljourn
 }
 
 // openNew is open, with the schema in place.
-func openNew(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
+func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, journal := open(t, at)
 	require.NoError(t, journal.Migrate(t.Context()))
 	return db, journal
 }
 
-// openFor is openNew for a benchmark.
-func openFor(b *testing.B, at place) (*sql.DB, *sqljournal.Journal) {
-	b.Helper()
-	db, err := sql.Open(at.Driver, at.Source)
-	require.NoError(b, err)
-	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
-	require.NoError(b, err)
-	require.NoError(b, journal.Migrate(b.Context()))
-	b.Cleanup(func() {
-		for _, name := range []string{at.Table, at.Table + "_history", at.Table + "_journal"} {
-			_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
-			require.NoError(b, err)
-		}
-		require.NoError(b, db.Close())
-	})
-	return db, journal
+
+// intent returns one as the client creates it.
+func intent(reference string) cardwire.Intent {
+	now := time.Now()
+	return cardwire.Intent{
+		Call: rand.Text(), Op: "CreateTransfer", Reference: reference, Summary: "100.00 EUR", Service: "https://api.example.com/api/v1",
+		BodySHA256: "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a",
+		Time: now, SendBy: now.Add(30 * time.Second), SettledBy: now.Add(11 * time.Minute),
+	}
 }

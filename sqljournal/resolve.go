@@ -30,7 +30,7 @@ INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, FALSE, 'not_sent', TRUE, FALSE, ?5, 0, '', '', @now, @now, @now, @now, @now, 'voided', ?6, ?7
 WHERE @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service)) AND NOT CAST(?9 AS @bool)
 ON CONFLICT (op, reference) DO UPDATE
-SET closed = TRUE, ended_at = excluded.ended_at, event = 'voided', by = excluded.by, note = excluded.note
+SET closed = TRUE, ended_at = excluded.ended_at, kind = 'voided', by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND NOT i.repeatable AND NOT CAST(?9 AS @bool)`
 
 // Void is [Journal.Void] in the transaction.
@@ -41,19 +41,8 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	for range tries {
-		voided, err := t.exec(ctx, void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
-		if err != nil {
-			return t.journal.failed("voiding the reference", err)
-		}
-		if voided > 0 {
-			return nil
-		}
-		if again, err := t.unvoided(ctx, i); !again {
-			return err
-		}
-	}
-	return &cardwire.DuplicateIntent{}
+	return t.attempt(ctx, "voiding the reference", func() (bool, error) { return t.unvoided(ctx, i) },
+		void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
 }
 
 // unvoided returns why Void changed nothing, or reports that it can by now.
@@ -73,9 +62,9 @@ func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err e
 	case d == nil:
 		return true, nil
 	case k.Open && t.journal.abandoned.has(k.Call):
-		return true, t.releaseCall(ctx, i, k.Call)
+		return true, t.release(ctx, k.Intent)
 	case k.Outcome == cardwire.OutcomeExecuted && i.BodySHA256 != "" && k.isOther(i.BodySHA256):
-		return false, otherBody(d)
+		return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 	}
 	return false, d
 }
@@ -112,7 +101,7 @@ const resolve = `@event
 UPDATE @intents
 SET state = ?3, closed = (?3 = 'refused' AND NOT repeatable),
 	service_id = CASE WHEN ?3 <> 'executed' THEN '' WHEN ?5 = '' THEN service_id ELSE ?5 END,
-	ended_at = @now, event = 'resolved', by = ?6, note = ?7
+	ended_at = @now, kind = 'resolved', by = ?6, note = ?7
 WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service))
 AND CASE WHEN ?3 = 'executed'
 	THEN (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
@@ -134,20 +123,8 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 			return t.journal.failed("resolving the intent", err)
 		}
 	}
-	for range tries {
-		resolved, err := t.exec(ctx, resolve, i.Op, i.Reference, stateOf(r.Outcome), i.Call, r.ServiceID, r.By, r.Note, i.Service,
-			t.journal.dialect.moment(r.AsOf))
-		if err != nil {
-			return t.journal.failed("resolving the intent", err)
-		}
-		if resolved > 0 {
-			return nil
-		}
-		if again, err := t.unresolved(ctx, i, r); !again {
-			return err
-		}
-	}
-	return decided("it changes at the moment: try again")
+	return t.attempt(ctx, "resolving the intent", func() (bool, error) { return t.unresolved(ctx, i, r) },
+		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service, t.journal.dialect.moment(r.AsOf))
 }
 
 func valid(r cardwire.Resolution) error {
@@ -203,9 +180,9 @@ func (t *Tx) unconfirmed(ctx context.Context, k known, r cardwire.Resolution) (a
 		return false, decided("a response proved that it was executed as " + k.ServiceID)
 	}
 	var other string
-	err = t.query(ctx, `
+	err = t.queryRow(ctx, []any{&other}, `
 SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3 AND state = 'executed'`,
-		[]any{r.ServiceID, k.Op, k.Reference}, func() {}, func(scan func(...any) error) error { return scan(&other) })
+		r.ServiceID, k.Op, k.Reference)
 	switch {
 	case err != nil:
 		return false, t.journal.failed("reading the intents", err)

@@ -30,7 +30,7 @@ CREATE TABLE @intents (
 	send_by     @time  NOT NULL,
 	settled_by  @time  NOT NULL,
 	ended_at    @time,
-	event       TEXT   NOT NULL,
+	kind        TEXT   NOT NULL,
 	by          TEXT   NOT NULL,
 	note        TEXT   NOT NULL,
 	@key (op, reference)
@@ -61,13 +61,13 @@ CREATE TABLE @journal (
 }
 
 // triggers write SQLite's history, within the statement that changes the intent.
-var triggers = []string{trigger("begun", "INSERT"), trigger("changed", "UPDATE OF event")}
+var triggers = []string{trigger("begun", "INSERT"), trigger("changed", "UPDATE OF kind")}
 
 func trigger(name, on string) string {
 	return `
 CREATE TRIGGER @index_` + name + ` AFTER ` + on + ` ON @on BEGIN
 	INSERT INTO @name_history (intent, time, kind, call, state, service_id, by, note)
-	VALUES (NEW.id, coalesce(NEW.ended_at, NEW.time), NEW.event, NEW.call, NEW.state, NEW.service_id, NEW.by, NEW.note);
+	VALUES (NEW.id, coalesce(NEW.ended_at, NEW.time), NEW.kind, NEW.call, NEW.state, NEW.service_id, NEW.by, NEW.note);
 END`
 }
 
@@ -117,7 +117,7 @@ func (t *Tx) migrate(ctx context.Context) error {
 		}
 	}
 	var there bool
-	err := t.queryRow(ctx, `@there`, &there)
+	err := t.queryRow(ctx, []any{&there}, `@there`)
 	switch {
 	case err != nil:
 		return err
@@ -208,7 +208,7 @@ type identification struct{ identity, service string }
 // version.
 func (t *Tx) identify(ctx context.Context) (found identification, err error) {
 	var version, triggers int
-	err = t.queryRow(ctx, `SELECT version, identity FROM @journal`, &version, &found.identity)
+	err = t.queryRow(ctx, []any{&version, &found.identity}, `SELECT version, identity FROM @journal`)
 	pinned := t.journal.pinned()
 	switch {
 	case t.journal.missing(err):
@@ -222,8 +222,8 @@ func (t *Tx) identify(ctx context.Context) (found identification, err error) {
 	case pinned != "" && pinned != found.identity:
 		return found, problem("it belongs to another journal: check which database and schema this is")
 	}
-	err = t.queryRow(ctx, `SELECT service, @triggers + (SELECT count(*) FROM @intents, @history WHERE FALSE) FROM @journal`,
-		&found.service, &triggers)
+	err = t.queryRow(ctx, []any{&found.service, &triggers},
+		`SELECT service, @triggers + (SELECT count(*) FROM @intents, @history WHERE FALSE) FROM @journal`)
 	switch {
 	case t.journal.missing(err), err == nil && triggers != 2:
 		return found, problem("a table or a trigger is missing: restore it from a backup")
