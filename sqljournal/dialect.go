@@ -51,7 +51,7 @@ var words = [...][3]string{
 	{"@clock", "NULL", "clock_timestamp()"},                        // read with the row, so that no visible row is later
 	{"@this", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)"},
 	{"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'", "SELECT count(to_regclass('@journal'))"},
-	{"@triggers", "(SELECT count(*) FROM @schemasqlite_master WHERE type = 'trigger' AND tbl_name = '@name')", "2"},
+	{"@triggers", "(SELECT count(*) FROM @schemasqlite_master WHERE name IN ('@name_begun', '@name_changed'))", "2"},
 }
 
 // statement is a template of this package in the dialect and for the tables of a Journal.

@@ -276,11 +276,11 @@ SELECT id, @now, ?3, ?4, ?5, ?6, '', '' FROM @intents WHERE op = ?1 AND referenc
 // recorded before, or the row has vanished.
 func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	k, err := t.find(ctx, i.Op, i.Reference)
-	if errors.Is(err, ErrNoIntent) {
-		if again, err := t.recordAgain(ctx, i, r); again || err != nil {
-			return err
+	vanished := errors.Is(err, ErrNoIntent)
+	if vanished {
+		if err = t.recordAgain(ctx, i, r); err == nil {
+			k, err = t.find(ctx, i.Op, i.Reference)
 		}
-		k, err = t.find(ctx, i.Op, i.Reference) // another call has begun it meanwhile
 	}
 	if err != nil {
 		return err
@@ -296,22 +296,21 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 	switch {
 	case err != nil:
 		return t.journal.failed("recording the result", err)
-	case agrees:
-		return nil
+	case vanished:
+		return t.onRecord(ctx, i, ErrRecordedAgain)
+	case !agrees:
+		return t.onRecord(ctx, i, ErrContradiction)
 	}
-	return t.onRecord(ctx, i, ErrContradiction)
+	return nil
 }
 
-// recordAgain records an intent that has vanished, and reports whether it had.
-func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) (again bool, err error) {
+// recordAgain records an intent that has vanished, unless another call has begun since.
+func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	if _, err := t.exec(ctx, begin, t.journal.begins(i, "")...); err != nil {
-		return false, t.journal.failed("recording the result", err)
+		return t.journal.failed("recording the result", err)
 	}
-	ended, err := t.end(ctx, i, r, "the database had forgotten it")
-	if err != nil || ended == 0 {
-		return false, err
-	}
-	return true, t.onRecord(ctx, i, ErrRecordedAgain)
+	_, err := t.end(ctx, i, r, "the database had forgotten it")
+	return err
 }
 
 // apply changes the row as a late result demands, and reports whether the row agreed with

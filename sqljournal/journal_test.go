@@ -1,0 +1,442 @@
+package sqljournal_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func TestTheRulesOfEveryJournal(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		cardwiretest.TestJournal(t, func(t *testing.T) cardwire.Journal {
+			db, journal := openNew(t, at.another(t))
+			db.SetMaxOpenConns(8) // a server for tests takes only so many
+			return journal
+		})
+	})
+}
+
+// As behind a pool of transactions: each statement has a session of its own, and none
+// finds what another has prepared.
+func TestNoStatementNeedsASession(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	at.Source += "&default_query_exec_mode=exec"
+	cardwiretest.TestJournal(t, func(t *testing.T) cardwire.Journal {
+		db, journal := open(t, at.another(t))
+		db.SetMaxIdleConns(-1)
+		db.SetMaxOpenConns(8)
+		require.NoError(t, journal.Migrate(t.Context()))
+		ended(t, journal, settled("M-0"), unknown)
+		assert.Equal(t, []string{"M-0"}, unresolved(t, journal))
+		stats, err := journal.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, int64(1), stats.Unresolved)
+		assert.Equal(t, []string{"begun: unknown", "ended: unknown"}, events(t, journal, "M-0"))
+		return journal
+	})
+}
+
+// Of everything that a reference can go through, Lookup and History say what is known.
+func TestWhatIsKnownOfAReference(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		for _, find := range []func() error{
+			func() error { _, err := journal.Lookup(t.Context(), transfer, "M-1"); return err },
+			func() error { _, err := journal.History(t.Context(), transfer, "M-1"); return err },
+			func() error {
+				return journal.Resolve(t.Context(), intent("M-1"), found(cardwire.OutcomeExecuted, "T-1"))
+			},
+		} {
+			assert.Same(t, sqljournal.ErrNoIntent, find())
+		}
+		first := settled("M-1")
+		ended(t, journal, first, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), first, found(cardwire.OutcomeNotSent, "")))
+		e := lookup(t, journal, "M-1")
+		assert.WithinDuration(t, time.Now(), e.EndedAt, time.Minute)
+		assert.WithinDuration(t, first.Time, e.CreatedAt, time.Second)
+		want := sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeNotSent, Calls: 1, CreatedAt: e.CreatedAt, EndedAt: e.EndedAt}
+		assert.Equal(t, want, e)
+
+		second := intent("M-1")
+		begun(t, journal, second)
+		e = lookup(t, journal, "M-1")
+		assertSame(t, second, e.Intent)
+		want = sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: want.CreatedAt}
+		assert.Equal(t, want, e)
+
+		require.NoError(t, journal.End(t.Context(), second, executed))
+		e = lookup(t, journal, "M-1")
+		want = sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeExecuted, Proved: true, Calls: 2, ServiceID: "T-1",
+			Status: "wait_process", CreatedAt: want.CreatedAt, EndedAt: e.EndedAt}
+		assert.Equal(t, want, e)
+		assert.Equal(t, []string{"begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7", "begun: unknown",
+			"ended: executed T-1"}, events(t, journal, "M-1"))
+		history, err := journal.History(t.Context(), transfer, "M-1")
+		require.NoError(t, err)
+		assert.Equal(t, []string{first.Call, first.Call, first.Call, second.Call, second.Call}, callsOf(history))
+		assert.WithinDuration(t, time.Now(), history[4].Time, time.Minute)
+		assert.Equal(t, time.UTC, history[4].Time.Location())
+	})
+}
+
+// assertSame compares intents whose times went through a database.
+func assertSame(t *testing.T, want, got cardwire.Intent) {
+	t.Helper()
+	for what, times := range map[string][2]time.Time{
+		"Time": {want.Time, got.Time}, "SendBy": {want.SendBy, got.SendBy}, "SettledBy": {want.SettledBy, got.SettledBy},
+	} {
+		assert.WithinDuration(t, times[0], times[1], time.Second, what)
+		assert.Equal(t, time.UTC, times[1].Location(), what)
+	}
+	got.Time, got.SendBy, got.SettledBy = want.Time, want.SendBy, want.SettledBy
+	assert.Equal(t, want, got)
+}
+
+func callsOf(history []sqljournal.Event) (calls []string) {
+	for _, e := range history {
+		calls = append(calls, e.Call)
+	}
+	return calls
+}
+
+// Somebody was paid twice: both results are on record, and both callers' journals say so.
+func TestTheProofOfADoublePayment(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		_, other := open(t, at)
+		first, second := intent("M-1"), intent("M-1")
+		begun(t, journal, first)
+		execute(t, db, "DELETE FROM "+at.Table) // as a failover that forgets what was in flight
+		begun(t, other, second)
+		require.ErrorIs(t, journal.End(t.Context(), first, executed), sqljournal.ErrContradiction)
+		late := executed
+		late.ServiceID = "T-2"
+		err := other.End(t.Context(), second, late)
+		require.ErrorIs(t, err, sqljournal.ErrContradiction)
+		assert.Equal(t, "executed T-1", word(err))
+		assert.Equal(t, []string{"begun: unknown", "contradicted: executed T-1", "contradicted: executed T-2"}, events(t, other, "M-1"))
+		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
+		require.ErrorIs(t, other.End(t.Context(), second, late), sqljournal.ErrContradiction)
+		assert.Len(t, events(t, other, "M-1"), 3, "the same result is one event")
+	})
+}
+
+// What may still be executed is denied no earlier than the later of both calls allows.
+func TestALateUnknownKeepsTheLaterSettledBy(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		first, second := intent("M-1"), settled("M-1")
+		ended(t, journal, first, refused)
+		begun(t, journal, second)
+		require.NoError(t, journal.End(t.Context(), first, unknown))
+		e := lookup(t, journal, "M-1")
+		assert.Equal(t, second.Call, e.Call)
+		assert.WithinDuration(t, first.SettledBy, e.SettledBy, time.Second)
+		require.ErrorIs(t, journal.Resolve(t.Context(), second, found(cardwire.OutcomeNotSent, "")), sqljournal.ErrDecided)
+	})
+}
+
+// Resolve says why it refuses, so that a person knows what to do.
+func TestWhyAResolutionIsRefused(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		proved, closed, early, again, taken := settled("proved"), settled("closed"), intent("early"), settled("again"), settled("taken")
+		ended(t, journal, proved, executed)
+		ended(t, journal, closed, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
+		ended(t, journal, early, unknown)
+		ended(t, journal, again, refused)
+		begun(t, journal, taken)
+		for _, tc := range []struct {
+			i    cardwire.Intent
+			r    cardwire.Resolution
+			want string
+		}{
+			{proved, found(cardwire.OutcomeNotSent, ""), "a response proved that it was executed"},
+			{proved, found(cardwire.OutcomeExecuted, "X"), "a response proved that it was executed as T-1"},
+			{closed, found(cardwire.OutcomeNotSent, ""), "the reference is closed, which can only be corrected to executed"},
+			{early, found(cardwire.OutcomeRefused, ""), "the service may still execute it until " +
+				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
+			{again, found(cardwire.OutcomeNotSent, ""), "the service refused it: void the reference to close it"},
+			{settled("again"), found(cardwire.OutcomeNotSent, ""), "another call is on record under this reference: read its entry again"},
+			{taken, found(cardwire.OutcomeExecuted, "T-1"), "the service ID is that of reference proved: correct the one that is wrong"},
+		} {
+			err := journal.Resolve(t.Context(), tc.i, tc.r)
+			require.ErrorIs(t, err, sqljournal.ErrDecided, tc.want)
+			assert.EqualError(t, err, "sqljournal: this cannot be recorded: "+tc.want)
+		}
+		for want, r := range map[string]cardwire.Resolution{
+			"By is empty": {Outcome: cardwire.OutcomeExecuted},
+			"Outcome must be executed, refused or not sent: leave the intent unresolved until one is known": {By: "Ada"},
+			"ServiceID begins or ends with white space":                                                     {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: "T-1 "},
+			"ServiceID is longer than 128 bytes":                                                            {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: strings.Repeat("T", 129)},
+			"ServiceID is only for what was executed":                                                       {Outcome: cardwire.OutcomeRefused, By: "Ada", ServiceID: "T-1"},
+			"AsOf is missing: when was the service asked?":                                                  {Outcome: cardwire.OutcomeRefused, By: "Ada"},
+			"AsOf is in the future":                                                                         {Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: time.Now().Add(time.Hour)},
+		} {
+			err := journal.Resolve(t.Context(), taken, r)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+			assert.EqualError(t, err, "cardwire: invalid parameters: "+want)
+		}
+		assert.Equal(t, []string{"begun: unknown"}, events(t, journal, "taken"))
+	})
+}
+
+// Of people who say at once that each of several orders is the one transfer, one is
+// believed, and the others are told whose it is.
+func TestOneServiceIDIsOfOneReference(t *testing.T) {
+	t.Parallel()
+	const people = 8
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		db.SetMaxOpenConns(people)
+		for round := range 5 {
+			id := fmt.Sprint("T-", round)
+			var intents []cardwire.Intent
+			for n := range people {
+				intents = append(intents, intent(fmt.Sprint("M-", round, "-", n)))
+			}
+			begun(t, journal, intents...)
+			errs := make([]error, people)
+			var group sync.WaitGroup
+			for n, i := range intents {
+				group.Go(func() { errs[n] = journal.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, id)) })
+			}
+			group.Wait()
+			first := slices.Index(errs, nil)
+			require.NotEqual(t, -1, first)
+			for n, err := range errs {
+				if n != first {
+					require.ErrorContains(t, err, "is that of reference "+intents[first].Reference+":")
+				}
+			}
+		}
+	})
+}
+
+// A number that a person recorded as paid is sent by nobody, whatever its body: nobody
+// knows that of the transfer.
+func TestAPaidOrderIsRecorded(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		require.NoError(t, journal.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "M-1"}, "Ada", "restore"))
+		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, found(cardwire.OutcomeExecuted, "T-1")))
+		for _, i := range []cardwire.Intent{intent("M-1"), {Call: "c", Op: transfer, Reference: "M-1", BodySHA256: "00"}} {
+			assert.Equal(t, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}, journal.Begin(t.Context(), i))
+		}
+		assert.Equal(t, []string{"voided: not sent, Ada, restore", "resolved: executed T-1, Ada, ticket 7"}, events(t, journal, "M-1"))
+	})
+}
+
+// An order's change and the journal's are one.
+func TestInATransaction(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		i := settled("M-1")
+		ended(t, journal, i, unknown)
+		for _, commit := range []bool{false, true} {
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			_, fresh := open(t, at)
+			in := fresh.In(tx)
+			require.NoError(t, in.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "T-1")))
+			require.NoError(t, in.Void(t.Context(), intent("M-2"), "Ada", "canceled"))
+			e, err := in.Lookup(t.Context(), transfer, "M-1")
+			require.NoError(t, err)
+			assert.Equal(t, "T-1", e.ServiceID)
+			history, err := in.History(t.Context(), transfer, "M-2")
+			require.NoError(t, err)
+			assert.Equal(t, "voided", history[0].Kind)
+			if commit {
+				require.NoError(t, tx.Commit())
+				break
+			}
+			require.NoError(t, tx.Rollback())
+			assert.Equal(t, []string{"M-1 unknown 1"}, rows(t, db, at))
+			assert.Equal(t, []string{"begun: unknown", "ended: unknown"}, events(t, journal, "M-1"))
+		}
+		assert.Equal(t, []string{"M-1 executed 1 T-1", "M-2 not_sent 0"}, rows(t, db, at))
+	})
+}
+
+// What belongs to one service says nothing of another, and moves with it.
+func TestTheServiceOfAJournal(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		i := intent("M-1")
+		begun(t, journal, i)
+		_, other := open(t, at)
+		elsewhere := i
+		elsewhere.Service = "https://new.example.com/api/v1"
+		for what, err := range map[string]error{
+			"Begin":   other.Begin(t.Context(), elsewhere),
+			"Void":    other.Void(t.Context(), elsewhere, "Ada", ""),
+			"Resolve": other.Resolve(t.Context(), elsewhere, found(cardwire.OutcomeExecuted, "T-1")),
+		} {
+			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+", and the call is for "+
+				elsewhere.Service+": use a journal of its own for each, or SetService if the service has moved", what)
+		}
+		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
+		require.NoError(t, other.SetService(t.Context(), elsewhere.Service))
+		require.NoError(t, other.Resolve(t.Context(), elsewhere, found(cardwire.OutcomeExecuted, "T-1")))
+		require.Error(t, journal.Begin(t.Context(), intent("M-2")))
+		require.NoError(t, journal.End(t.Context(), i, executed), "what happened is recorded all the same")
+		assert.Equal(t, elsewhere.Service, lookup(t, journal, "M-1").Service)
+	})
+}
+
+// The clocks of several machines differ: PostgreSQL's alone counts there. One that was set
+// back hides nothing, and keeps nobody waiting.
+func TestWhoseClockCounts(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		begun(t, journal, intent("M-1"))
+		assert.Empty(t, unresolved(t, journal))
+		execute(t, db, "UPDATE "+at.Table+" SET time = '2999-01-01T00:00:00.000000Z', send_by = '2999-01-01T00:01:00.000000Z'")
+		assert.Equal(t, []string{"M-1"}, unresolved(t, journal))
+		assert.Equal(t, &cardwire.DuplicateIntent{}, journal.Begin(t.Context(), intent("M-1")))
+		stats, err := journal.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, stats.InProgress)
+		assert.EqualValues(t, 1, stats.Unresolved)
+
+		begun(t, journal, cardwire.Intent{Call: "c", Op: transfer, Reference: "M-2"})
+		e := lookup(t, journal, "M-2")
+		assert.WithinDuration(t, time.Now(), e.SettledBy, time.Minute, "without times, its time is now")
+	})
+}
+
+func TestStats(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		stats, err := journal.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, sqljournal.Stats{}, stats)
+		begun(t, journal, intent("sending"), since("crashed", 2*time.Hour))
+		ended(t, journal, since("oldest", 3*time.Hour), unknown)
+		ended(t, journal, intent("youngest"), unknown)
+		ended(t, journal, since("executed", 4*time.Hour), executed)
+		ended(t, journal, since("refused", 4*time.Hour), refused)
+		oldest := lookup(t, journal, "oldest").Time
+		stats, err = journal.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, sqljournal.Stats{InProgress: 1, Unresolved: 3, OldestUnresolved: oldest}, stats)
+		assert.Equal(t, []string{"oldest", "crashed", "youngest"}, unresolved(t, journal))
+	})
+}
+
+// Several pages, some of one time, each of which is resolved as it is read.
+func TestUnresolvedYieldsAnyNumber(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		const count = 1203
+		db, journal := openNew(t, at)
+		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
+		begun(t, journal, settled("M-0000"))
+		others := strings.ReplaceAll(`repeatable, body_sha256, summary, state, closed, proved, call, calls, service_id, status,
+created_at, time, send_by, settled_by, ended_at, kind, by, note`, "\n", " ")
+		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
+INSERT INTO `+at.Table+` (op, reference, `+others+`) SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)
+
+		var all []string
+		for e, err := range journal.Unresolved(t.Context()) {
+			require.NoError(t, err)
+			all = append(all, e.Reference)
+			if len(all)%3 == 0 {
+				require.NoError(t, journal.Resolve(t.Context(), e.Intent, found(cardwire.OutcomeNotSent, "")))
+			}
+		}
+		assert.Equal(t, numbered("M", count), all)
+		assert.Len(t, unresolved(t, journal), count-count/3)
+		for range journal.Unresolved(t.Context()) {
+			break
+		}
+	})
+}
+
+func TestADoneContextIsHonoredAndLeavesNoRow(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		i := intent("M-1")
+		begun(t, journal, i)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, lookup := journal.Lookup(ctx, transfer, "M-1")
+		_, history := journal.History(ctx, transfer, "M-1")
+		_, stats := journal.Stats(ctx)
+		_, identity := journal.Identity(ctx)
+		for _, err := range []error{
+			journal.Begin(ctx, intent("M-2")), journal.End(ctx, i, executed), journal.Void(ctx, intent("M-3"), "Ada", ""),
+			journal.Resolve(ctx, i, found(cardwire.OutcomeExecuted, "T-1")), lookup, history, stats, identity,
+			journal.Migrate(ctx), journal.Verify(ctx), journal.SetService(ctx, service),
+		} {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		for _, err := range journal.Unresolved(ctx) {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
+	})
+}
+
+// No error quotes a reference that the database has, or a hash.
+func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		const canary = "CANARY-REF-77"
+		i := intent(canary)
+		begun(t, journal, i)
+		other, broken, nameless := intent(canary), intent(canary+"\xff\x00"), intent(canary)
+		other.BodySHA256, nameless.Call = "00", ""
+		_, missing := open(t, place{at.Driver, at.Source, at.Dialect, "there_is_none"})
+		_, noTable := missing.Lookup(t.Context(), transfer, canary)
+		errs := map[string]error{
+			"in progress": journal.Begin(t.Context(), intent(canary)),
+			"other body":  journal.Begin(t.Context(), other),
+			"no call":     journal.Begin(t.Context(), nameless),
+			"late":        journal.End(t.Context(), other, refused),
+			"early":       journal.Resolve(t.Context(), i, found(cardwire.OutcomeNotSent, "")),
+			"another":     journal.Resolve(t.Context(), other, found(cardwire.OutcomeNotSent, "")),
+			"void":        journal.Void(t.Context(), i, "Ada", canary),
+			"no table":    missing.Begin(t.Context(), i), "no table, end": missing.End(t.Context(), i, executed), "none": noTable,
+		}
+		if at.Dialect == sqljournal.PostgreSQL { // SQLite takes any bytes
+			errs["not UTF-8"] = journal.Begin(t.Context(), broken)
+		}
+		require.NoError(t, db.Close())
+		errs["closed"] = journal.Begin(t.Context(), i)
+		for name, err := range errs {
+			require.Error(t, err, name)
+			for _, verb := range []string{"%v", "%+v", "%s", "%q"} {
+				text := fmt.Sprintf(verb, err)
+				assert.NotContains(t, text, canary, name)
+				assert.NotContains(t, text, body, name)
+				assert.Regexp(t, "^\"?(sqljournal|cardwire): ", text, name)
+			}
+		}
+	})
+}

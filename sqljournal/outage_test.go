@@ -1,0 +1,458 @@
+package sqljournal_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// outage is a way to a database on which writes fail while it lasts: statements in
+// PostgreSQL, and transactions in SQLite.
+type outage struct {
+	driver  driver.Driver
+	at      place
+	cause   error        // of the failures
+	lost    atomic.Int64 // writes to come that are executed, and fail all the same
+	failed  atomic.Int64 // writes to come after those that fail
+	asked   atomic.Int64 // writes so far
+	writing func()       // called before each write; nil: nothing is
+	reading func()       // called before each query; nil: nothing is
+
+	mu    sync.Mutex
+	texts map[string]bool // of all statements and queries
+}
+
+// during returns a journal at a place that has its schema, and the outage on the
+// way there, which is over as yet.
+func during(t *testing.T, at place, cause error) (*sqljournal.Journal, *outage) {
+	t.Helper()
+	direct, _ := open(t, at)
+	o := &outage{driver: direct.Driver(), at: at, cause: cause, texts: map[string]bool{}}
+	db := sql.OpenDB(o)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
+	require.NoError(t, err)
+	return journal, o
+}
+
+func (o *outage) Driver() driver.Driver { return o.driver }
+
+func (o *outage) Connect(context.Context) (driver.Conn, error) {
+	conn, err := o.driver.Open(o.at.Source)
+	return &unsteady{conn, o}, err
+}
+
+func (o *outage) saw(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.texts[text] = true
+}
+
+// write writes during the outage; fail is called instead where nothing is written.
+func (o *outage) write(write, fail func() error) error {
+	o.asked.Add(1)
+	if o.writing != nil {
+		o.writing()
+	}
+	switch {
+	case o.lost.Add(-1) >= 0:
+		return errors.Join(o.cause, write())
+	case o.failed.Add(-1) >= 0:
+		return errors.Join(o.cause, fail())
+	}
+	return write()
+}
+
+// unsteady is a connection during an outage.
+type unsteady struct {
+	driver.Conn
+	outage *outage
+}
+
+func (u *unsteady) Prepare(query string) (driver.Stmt, error) {
+	u.outage.saw(query)
+	return u.Conn.Prepare(query)
+}
+
+func (u *unsteady) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	tx, err := u.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
+	return &unsteadyTx{tx, u.outage}, err
+}
+
+type unsteadyTx struct {
+	driver.Tx
+	outage *outage
+}
+
+func (u *unsteadyTx) Commit() error { return u.outage.write(u.Tx.Commit, u.Rollback) }
+
+func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	err = u.outage.write(func() (err error) {
+		result, err = u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+		return err
+	}, func() error { return nil })
+	return result, err
+}
+
+func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	u.outage.saw(query)
+	if u.outage.reading != nil {
+		u.outage.reading()
+	}
+	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+func (u *unsteady) CheckNamedValue(v *driver.NamedValue) error {
+	if own, ok := u.Conn.(driver.NamedValueChecker); ok {
+		return own.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// sqlState is an error as drivers of PostgreSQL have it.
+type sqlState string
+
+func (s sqlState) Error() string    { return "the server said no" }
+func (s sqlState) SQLState() string { return string(s) }
+
+func TestEndOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{
+		"a connection that is cut":  io.ErrUnexpectedEOF,
+		"a server that shuts down":  sqlState("57P01"),
+		"transactions that collide": sqlState("40001"),
+		"a standby":                 sqlState("25006"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				db, _ := openNew(t, at)
+				journal, outage := during(t, at, cause)
+				i := intent("M-1")
+				begun(t, journal, i)
+				asked := outage.asked.Load()
+				outage.failed.Store(4)
+				require.NoError(t, journal.End(t.Context(), i, executed))
+				assert.Equal(t, []string{"M-1 executed 1 T-1"}, rows(t, db, at))
+				assert.Equal(t, asked+4+1, outage.asked.Load())
+			})
+		})
+	}
+}
+
+// An End whose acknowledgement is lost is told again, and that changes nothing.
+func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	for want, result := range map[string]cardwire.IntentResult{
+		"ended: executed T-1": executed, "ended: refused": {Outcome: cardwire.OutcomeRefused, Final: true}, "ended: unknown": unknown,
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				openNew(t, at)
+				journal, outage := during(t, at, io.ErrUnexpectedEOF)
+				i := intent("M-1")
+				begun(t, journal, i)
+				outage.lost.Store(3)
+				require.NoError(t, journal.End(t.Context(), i, result))
+				assert.Equal(t, []string{"begun: unknown", want}, events(t, journal, "M-1"))
+				assert.Equal(t, result.Final, lookup(t, journal, "M-1").Closed)
+			})
+		})
+	}
+}
+
+// A Begin that was recorded and not acknowledged sent nothing: that is put right
+// as soon as the database is back.
+func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		synctest.Test(t, func(t *testing.T) { // no deadline passes because the machine is slow
+			openNew(t, at)
+			journal, outage := during(t, at, io.ErrUnexpectedEOF)
+			begun(t, journal, intent("M-0"))
+			outage.lost.Store(1)
+			outage.failed.Store(3)
+			require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), io.ErrUnexpectedEOF)
+			assert.Equal(t, []string{"begun: unknown", "ended: not sent, , nothing was sent: Begin failed"}, events(t, journal, "M-1"))
+		})
+	})
+}
+
+// What a failed Begin left open sent nothing, so the next Begin or Void of its journal
+// takes it back.
+func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
+	t.Parallel()
+	denied := sqlState("42501") // which is not waited for
+	eachPlace(t, func(t *testing.T, at place) {
+		_, other := openNew(t, at)
+		journal, outage := during(t, at, denied)
+		begun(t, journal, intent("M-0"))
+		for _, reference := range []string{"M-1", "M-2", "M-3"} {
+			outage.lost.Store(1)
+			outage.failed.Store(1)
+			require.ErrorIs(t, journal.Begin(t.Context(), intent(reference)), denied)
+			require.Equal(t, "in progress", word(other.Begin(t.Context(), intent(reference))), "another process cannot know")
+		}
+		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
+		assert.Equal(t, []string{"begun: unknown", "ended: not sent, , nothing was sent: Begin failed", "begun: unknown"},
+			events(t, journal, "M-1"))
+		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-1"))), "now it is begun")
+		require.NoError(t, journal.Void(t.Context(), intent("M-2"), "Ada", "canceled"))
+		another := intent("M-3")
+		another.BodySHA256 = "00"
+		assert.Same(t, cardwire.ErrOtherBody, journal.Begin(t.Context(), another))
+	})
+}
+
+// Where Begin fails, nothing is sent: the reference must then be free, although
+// the row came to be. A statement that was begun is waited for even if its context
+// is done, since a server may execute what nobody waits for after it was released.
+func TestWhenBeginFailsTheReferenceIsFree(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		synctest.Test(t, func(t *testing.T) {
+			openNew(t, at)
+			journal, outage := during(t, at, context.Canceled)
+			begun(t, journal, intent("M"))
+			var failed int
+			for n := range 60 {
+				i := intent(fmt.Sprint("M-", n))
+				ctx, cancel := context.WithCancel(t.Context())
+				outage.writing = cancel
+				if n > 0 { // not before its statement, but at some moment of it
+					outage.writing = func() { go cancelLater(cancel, n) }
+				}
+				outage.lost.Store(int64(n % 2))
+				err := journal.Begin(ctx, i)
+				cancel()
+				if err != nil {
+					failed++
+					require.ErrorIs(t, err, context.Canceled)
+					require.NoError(t, journal.Begin(t.Context(), intent(i.Reference)))
+				}
+			}
+			assert.Equal(t, 30, failed)
+		})
+	})
+}
+
+// cancelLater lets others run n times before it cancels.
+func cancelLater(cancel context.CancelFunc, n int) {
+	for range n {
+		runtime.Gosched()
+	}
+	cancel()
+}
+
+// A Begin that waits in vain ends two seconds after its context: one for its
+// statement, one to release what it may have recorded. What waits with it goes on.
+func TestABeginThatWaitsInVainEnds(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	synctest.Test(t, func(t *testing.T) {
+		db, journal := openNew(t, at)
+		begun(t, journal, intent("M-0"))
+		lock, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = lock.ExecContext(t.Context(), "DELETE FROM "+at.Table+"_history")
+		require.NoError(t, err)
+		patient := make(chan error)
+		go func() { patient <- journal.Begin(context.WithoutCancel(t.Context()), intent("M-2")) }()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		require.ErrorIs(t, journal.Begin(ctx, intent("M-1")), context.DeadlineExceeded)
+		assert.Equal(t, 30*time.Millisecond+2*time.Second, time.Since(start))
+		require.NoError(t, lock.Rollback())
+		require.NoError(t, <-patient)
+		assert.Equal(t, []string{"M-0 open 1", "M-2 open 1"}, rows(t, db, at))
+	})
+}
+
+// Callers whose statements are executed in one transaction are told of their own: one
+// that fails fails alone, and what was abandoned with it is executed again.
+func TestAStatementFailsAlone(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "&_pragma=journal_mode(WAL)")
+	db, journal := openNew(t, at)
+	execute(t, db, "CREATE TRIGGER unlucky BEFORE INSERT ON "+at.Table+" WHEN NEW.reference LIKE '%13' BEGIN SELECT RAISE(ABORT, 'no'); END")
+	var group sync.WaitGroup
+	for n := range 128 {
+		i := intent(fmt.Sprintf("M-%02d", n))
+		group.Go(func() {
+			err := journal.Begin(t.Context(), i)
+			if n%100 == 13 {
+				assert.ErrorContains(t, err, "recording the intent failed")
+				return
+			}
+			assert.NoError(t, err)
+			assert.NoError(t, journal.End(t.Context(), i, executed))
+		})
+	}
+	group.Wait()
+	assert.Len(t, rows(t, db, at), 126)
+	assert.Empty(t, unresolved(t, journal))
+}
+
+// The database forgot the intent while its call was in progress, whatever else failed.
+func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
+	t.Parallel()
+	for want, tc := range map[string]struct {
+		result cardwire.IntentResult
+		begin  string
+	}{
+		"executed T-1": {executed, "executed T-1"},
+		"unknown":      {unknown, "unknown"},
+		"refused":      {refused, "ok"},
+		"final":        {cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}, "refused"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			for lost := range int64(5) { // writes whose response is lost
+				eachPlace(t, func(t *testing.T, at place) {
+					db, _ := openNew(t, at)
+					journal, outage := during(t, at, io.ErrUnexpectedEOF)
+					i := intent("M-1")
+					begun(t, journal, i)
+					execute(t, db, "DELETE FROM "+at.Table)
+					outage.lost.Store(lost)
+					require.ErrorIs(t, journal.End(t.Context(), i, tc.result), sqljournal.ErrRecordedAgain)
+					history := events(t, journal, "M-1")
+					assert.Len(t, history, 2)
+					assert.Contains(t, history[1], "the database had forgotten it")
+					_, other := open(t, at)
+					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
+				})
+			}
+		})
+	}
+}
+
+func TestEndDoesNotRetryWhatLasts(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{
+		sqlState("42501"), sqlState("22021"), // no permission, a NUL
+		errors.New("attempt to write a readonly database (8)"), errors.New("no such column: call (1)"),
+		errors.New("file is not a database (26)"),
+	} {
+		t.Run(fmt.Sprint(cause), func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				openNew(t, at)
+				journal, outage := during(t, at, cause)
+				if _, ok := cause.(sqlState); at.Dialect == sqljournal.PostgreSQL && !ok {
+					t.Skip("SQLite's message")
+				}
+				i := intent("M-1")
+				begun(t, journal, i)
+				asked := outage.asked.Load()
+				outage.failed.Store(1)
+				require.ErrorIs(t, journal.End(t.Context(), i, executed), cause)
+				assert.Equal(t, asked+1, outage.asked.Load())
+			})
+		})
+	}
+	t.Run("no table", func(t *testing.T) {
+		t.Parallel()
+		eachPlace(t, func(t *testing.T, at place) {
+			synctest.Test(t, func(t *testing.T) {
+				_, journal := open(t, at)
+				start := time.Now()
+				require.ErrorContains(t, journal.End(t.Context(), intent("M-1"), executed), "recording the result failed")
+				assert.Equal(t, start, time.Now(), "nothing was waited for")
+			})
+		})
+	})
+	t.Run("a closed database", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			db := sql.OpenDB(nowhere{})
+			require.NoError(t, db.Close())
+			start := time.Now()
+			require.Error(t, journalIn(t, db).End(t.Context(), intent("M-1"), executed))
+			assert.Equal(t, start, time.Now(), "nothing was waited for")
+		})
+	})
+}
+
+var errNowhere = errors.New("no server at that address")
+
+// nowhere is where no database can be reached.
+type nowhere struct{}
+
+func (nowhere) Connect(context.Context) (driver.Conn, error) { return nil, errNowhere }
+func (nowhere) Driver() driver.Driver                        { return nil }
+
+func journalIn(t *testing.T, db *sql.DB) *sqljournal.Journal {
+	t.Helper()
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	require.NoError(t, err)
+	return journal
+}
+
+// Without a deadline an End ends by itself; with one it uses it.
+func TestEndGivesUpInTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		deadline, want time.Duration
+		is             []error
+	}{
+		"no deadline":    {0, 10 * time.Second, []error{errNowhere}},
+		"the client's":   {5 * time.Second, 5 * time.Second, []error{errNowhere, context.DeadlineExceeded}},
+		"a distant one":  {time.Hour, 10 * time.Second, []error{errNowhere}},
+		"one that is up": {-1, 0, []error{context.DeadlineExceeded}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db := sql.OpenDB(nowhere{})
+				defer db.Close()
+				ctx := t.Context()
+				if tc.deadline != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tc.deadline)
+					defer cancel()
+				}
+				start := time.Now()
+				err := journalIn(t, db).End(ctx, intent("M-1"), unknown)
+				assert.Equal(t, tc.want, time.Since(start))
+				for _, cause := range tc.is {
+					require.ErrorIs(t, err, cause)
+				}
+			})
+		})
+	}
+}
+
+// A query that is held up finds what was begun meanwhile, which is in progress
+// although it is later than the query's time.
+func TestUnresolvedLeavesOutWhatIsBegunMeanwhile(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, other := openNew(t, at)
+		journal, outage := during(t, at, nil)
+		require.NoError(t, journal.Verify(t.Context()))
+		outage.reading = func() {
+			outage.reading = nil
+			begun(t, other, intent("M-1"))
+		}
+		assert.Empty(t, unresolved(t, journal))
+		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-1"))))
+	})
+}
