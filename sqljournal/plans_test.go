@@ -1,0 +1,104 @@
+package sqljournal_test
+
+import (
+	"database/sql"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// However many intents there are, every statement finds its own by an index.
+func TestNoTableIsReadToItsEnd(t *testing.T) {
+	t.Run("PostgreSQL", func(t *testing.T) {
+		at := onPostgreSQL(t)
+		db, journal := openNew(t, at)
+		db.SetMaxOpenConns(1) // its counts of scans are told by this connection
+		execute(t, db, `
+INSERT INTO `+at.Table+` (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls, service_id, status,
+	created_at, time, send_by, settled_by, ended_at, kind, by, note)
+SELECT 'CreateTransfer', 'order-2026-11-' || lpad(n::text, 9, '0'), encode(sha256(n::text::bytea), 'hex'), '100.00 EUR', FALSE,
+	CASE WHEN n % 1000 = 1 THEN 'unknown' WHEN n % 50 = 2 THEN 'refused' ELSE 'executed' END, n % 50 = 2, TRUE,
+	'ABCDEFGHIJKLMNOPQRSTUVWXYZ-' || n, 1, 'T20261121' || n, 'wait_process', t, t, t, t, t, 'ended', '', ''
+FROM (SELECT n, now() - n * interval '1 second' AS t FROM generate_series(1, 20000) AS n) AS made`, `
+INSERT INTO `+at.Table+`_history (intent, time, kind, call, state, service_id, by, note)
+SELECT id, time, k, call, CASE k WHEN 'begun' THEN 'open' ELSE state END, '', '', ''
+FROM `+at.Table+`, (VALUES ('begun'), ('ended')) AS kinds (k)`, "VACUUM ANALYZE "+at.Table, "VACUUM ANALYZE "+at.Table+"_history")
+		before := scans(t, db, at)
+		for n := range 10 { // of which the last five have plans for any parameters
+			exercise(t, journal, "new-"+strconv.Itoa(n))
+		}
+		assert.Equal(t, before, scans(t, db, at))
+	})
+	t.Run("SQLite", func(t *testing.T) {
+		at := onSQLite(t, "")
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, nil)
+		exercise(t, journal, "new")
+		assert.Greater(t, len(outage.texts), 12)
+		for text := range outage.texts {
+			for _, step := range plan(t, db, text) {
+				if strings.HasPrefix(step, "SCAN") && !strings.Contains(text, "WHERE FALSE") {
+					assert.Regexp(t, `^SCAN (j|\w+_journal|sqlite_master|CONSTANT ROW)\b|_unresolved$`, step, text)
+				}
+			}
+		}
+	})
+}
+
+// exercise carries out everything that a journal can.
+func exercise(t *testing.T, journal *sqljournal.Journal, reference string) {
+	t.Helper()
+	first, second := settled(reference), settled(reference)
+	ended(t, journal, first, refused)
+	begun(t, journal, second)
+	assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent(reference))))
+	require.NoError(t, journal.End(t.Context(), first, unknown))
+	require.NoError(t, journal.Resolve(t.Context(), second, found(cardwire.OutcomeNotSent, "")))
+	require.NoError(t, journal.Resolve(t.Context(), second, found(cardwire.OutcomeExecuted, "X-"+reference)))
+	late := executed
+	late.ServiceID = "Y-" + reference
+	require.ErrorIs(t, journal.End(t.Context(), second, late), sqljournal.ErrContradiction)
+	assert.NotEmpty(t, events(t, journal, reference))
+	require.NoError(t, journal.Void(t.Context(), intent(reference+"-void"), "Ada", ""))
+	again := found(cardwire.OutcomeExecuted, "X-"+reference)
+	require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, reference+"-void").Intent, again), sqljournal.ErrDecided)
+	forgotten := intent(reference + "-forgotten")
+	require.ErrorIs(t, journal.End(t.Context(), forgotten, late), sqljournal.ErrRecordedAgain)
+	_, err := journal.Stats(t.Context())
+	require.NoError(t, err)
+	_ = unresolved(t, journal)
+}
+
+// scans are how often the tables were read to their end.
+func scans(t *testing.T, db *sql.DB, at place) (n int) {
+	t.Helper()
+	execute(t, db, "SELECT pg_stat_force_next_flush()", "SELECT pg_stat_clear_snapshot()")
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname IN ($1, $2)",
+		at.Table, at.Table+"_history").Scan(&n))
+	return n
+}
+
+var parameters = regexp.MustCompile(`\?\d+`)
+
+// plan returns the steps of SQLite's plan for a statement.
+func plan(t *testing.T, db *sql.DB, text string) (steps []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+parameters.ReplaceAllString(text, "'1'"))
+	require.NoError(t, err, text)
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &step))
+		steps = append(steps, step)
+	}
+	require.NoError(t, rows.Err())
+	return steps
+}

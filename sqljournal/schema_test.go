@@ -1,0 +1,273 @@
+package sqljournal_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// Verify and Begin refuse what is not the journal, and say what it is.
+func TestWhatIsNotTheJournal(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change []string // @ is the table
+		want   string   // from Verify
+		sent   bool     // Begin does not look
+	}{
+		"nothing":            {[]string{"DROP TABLE @", "DROP TABLE @_history", "DROP TABLE @_journal"}, "its tables are missing", false},
+		"no intents":         {[]string{"DROP TABLE @"}, "a table or a trigger is missing", false},
+		"no history":         {[]string{"DROP TABLE @_history"}, "a table or a trigger is missing", false},
+		"an empty journal":   {[]string{"DELETE FROM @_journal"}, "has no valid row", false},
+		"no journal":         {[]string{"DROP TABLE @_journal"}, "its tables are missing", false},
+		"an older version":   {[]string{"UPDATE @_journal SET version = 0"}, "has no valid row", true},
+		"a newer version":    {[]string{"UPDATE @_journal SET version = 2"}, "update this program", true},
+		"another journal":    {[]string{"UPDATE @_journal SET identity = 'another'"}, "it belongs to another journal", false},
+		"no identity at all": {[]string{"UPDATE @_journal SET identity = ''"}, "has no valid row", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				db, _ := openNew(t, at)
+				_, journal := open(t, at)
+				begun(t, journal, intent("M-0"))
+				for _, statement := range tc.change {
+					execute(t, db, strings.ReplaceAll(statement, "@", at.Table))
+				}
+				err := journal.Verify(t.Context())
+				require.ErrorIs(t, err, sqljournal.ErrSchema)
+				assert.ErrorContains(t, err, tc.want)
+				err = journal.Begin(t.Context(), intent("M-1"))
+				if tc.sent {
+					assert.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, sqljournal.ErrSchema)
+				require.NotErrorIs(t, err, cardwire.ErrDuplicateIntent)
+				require.ErrorIs(t, journal.Migrate(t.Context()), sqljournal.ErrSchema, "what is gone is not made anew")
+			})
+		})
+	}
+}
+
+// The journal in a second schema is not the one that was found first, nor is an
+// older backup's the one that is pinned.
+func TestASecondSchemaStopsThePayment(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	db, first := openNew(t, at)
+	inSecond := at
+	schema := newSchema(t, db)
+	inSecond.Source += "&search_path=" + schema
+	_, second := openNew(t, inSecond)
+	firstID, err := first.Identity(t.Context())
+	require.NoError(t, err)
+	secondID, err := second.Identity(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, firstID, secondID)
+
+	// As after a change of the connection's settings: the same program, the other schema.
+	both, moving := open(t, at)
+	both.SetMaxOpenConns(1)
+	i := intent("M-1")
+	begun(t, moving, i)
+	execute(t, both, "SET search_path = "+schema)
+	_, stats := moving.Stats(t.Context())
+	_, lookup := moving.Lookup(t.Context(), transfer, "M-1")
+	_, history := moving.History(t.Context(), transfer, "M-1")
+	for what, err := range map[string]error{
+		"Begin": moving.Begin(t.Context(), intent("M-1")), "End": moving.End(t.Context(), i, executed),
+		"Void":    moving.Void(t.Context(), intent("M-2"), "Ada", ""),
+		"Resolve": moving.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "T-1")),
+		"Stats":   stats, "Lookup": lookup, "History": history, "SetService": moving.SetService(t.Context(), "x"),
+	} {
+		require.ErrorIs(t, err, sqljournal.ErrSchema, what)
+		assert.ErrorContains(t, err, "it belongs to another journal", what)
+	}
+	for _, err := range moving.Unresolved(t.Context()) {
+		require.ErrorIs(t, err, sqljournal.ErrSchema, "nothing unresolved would be no good news")
+	}
+	elsewhere := at
+	elsewhere.Table = schema + "." + at.Table
+	assert.Empty(t, rows(t, both, elsewhere), "nothing is recorded in the wrong place")
+
+	_, pinned := open(t, at, sqljournal.WithIdentity(secondID))
+	require.ErrorIs(t, pinned.Verify(t.Context()), sqljournal.ErrSchema)
+	require.ErrorIs(t, pinned.Begin(t.Context(), intent("M-2")), sqljournal.ErrSchema)
+	_, qualified := open(t, elsewhere, sqljournal.WithIdentity(secondID))
+	require.NoError(t, qualified.Verify(t.Context()))
+	begun(t, qualified, settled("M-2"))
+	assert.Equal(t, []string{"M-2"}, unresolved(t, second))
+}
+
+// newSchema creates a schema for the test.
+func newSchema(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	schema := "s_" + strings.ToLower(rand.Text())
+	execute(t, db, "CREATE SCHEMA "+schema)
+	t.Cleanup(func() {
+		_, err := db.ExecContext(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		require.NoError(t, err)
+	})
+	return schema
+}
+
+// A file that was deleted is another database, also for a program that runs on.
+func TestADeletedFileStopsThePayment(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	_, before := openNew(t, at)
+	identity, err := before.Identity(t.Context())
+	require.NoError(t, err)
+	db, journal := open(t, at)
+	db.SetMaxIdleConns(0) // an open connection to a deleted file cannot notice
+	begun(t, journal, intent("M-1"))
+	path := strings.TrimPrefix(strings.Split(at.Source, "?")[0], "file:")
+	require.NoError(t, os.Remove(filepath.FromSlash(path)))
+	require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), sqljournal.ErrSchema)
+	require.ErrorIs(t, journal.Verify(t.Context()), sqljournal.ErrSchema)
+	require.ErrorIs(t, journal.Migrate(t.Context()), sqljournal.ErrSchema)
+	_, pinned := open(t, at, sqljournal.WithIdentity(identity))
+	require.ErrorIs(t, pinned.Migrate(t.Context()), sqljournal.ErrSchema, "a new journal is not the one that is pinned")
+}
+
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := open(t, at)
+		_, err := journal.Identity(t.Context())
+		require.ErrorIs(t, err, sqljournal.ErrSchema)
+		require.NoError(t, journal.Migrate(t.Context()))
+		id, err := journal.Identity(t.Context())
+		require.NoError(t, err)
+		assert.Regexp(t, "^[0-9a-f]{32}$", id)
+		_, same := openNew(t, at)
+		again, err := same.Identity(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, id, again, "it was drawn once")
+		_, pinned := open(t, at, sqljournal.WithIdentity(id))
+		begun(t, pinned, intent("M-1"))
+	})
+}
+
+// What Schema prints is what Migrate does.
+func TestTheStatementsOfTheSchema(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := open(t, at)
+		statements, err := sqljournal.Schema(at.Dialect, at.Table)
+		require.NoError(t, err)
+		execute(t, db, statements)
+		require.NoError(t, journal.Verify(t.Context()))
+		require.NoError(t, journal.Migrate(t.Context()), "there is nothing to do")
+		begun(t, journal, intent("M-1"))
+		assert.Equal(t, []string{"begun: unknown"}, events(t, journal, "M-1"))
+	})
+	_, err := sqljournal.Schema(0, "t")
+	require.Error(t, err)
+	_, err = sqljournal.Schema(sqljournal.SQLite, "t;")
+	require.Error(t, err)
+}
+
+func TestTheTablesAreCreatedOnceHoweverOften(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		var group sync.WaitGroup
+		for range 8 {
+			_, journal := open(t, at)
+			group.Go(func() { assert.NoError(t, journal.Migrate(t.Context())) })
+		}
+		group.Wait()
+		db, journal := open(t, at)
+		begun(t, journal, intent("M-1"))
+		require.NoError(t, journal.Migrate(t.Context()))
+		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
+	})
+}
+
+// A table in a schema of its own: in SQLite the file's own name for itself. It has nothing
+// to do with one of another name.
+func TestAQualifiedTable(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, usual := openNew(t, at)
+		begun(t, usual, intent("M-1"))
+		schema := "main"
+		if at.Dialect == sqljournal.PostgreSQL {
+			schema = newSchema(t, db)
+		}
+		at.Table = schema + ".other"
+		_, journal := openNew(t, at)
+		i := settled("M-1")
+		ended(t, journal, i, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "T-1")))
+		assert.Equal(t, []string{"begun: unknown", "ended: unknown", "resolved: executed T-1, Ada, ticket 7"}, events(t, journal, "M-1"))
+		require.NoError(t, journal.Migrate(t.Context()))
+	})
+}
+
+// What the package documentation says that a program may do is enough.
+func TestThePermissionsOfAProgram(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	db, _ := openNew(t, at)
+	role := "r_" + strings.ToLower(rand.Text())
+	execute(t, db, "CREATE ROLE "+role, "GRANT SELECT, INSERT, UPDATE ON "+at.Table+" TO "+role,
+		"GRANT SELECT, INSERT ON "+at.Table+"_history TO "+role,
+		"GRANT SELECT, UPDATE (service) ON "+at.Table+"_journal TO "+role)
+	t.Cleanup(func() {
+		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
+			_, err := db.ExecContext(context.Background(), statement)
+			require.NoError(t, err)
+		}
+	})
+	limited := at
+	limited.Source += "&role=" + role
+	program, journal := open(t, limited)
+	require.NoError(t, journal.Verify(t.Context()))
+	first, second := settled("M-1"), settled("M-1")
+	ended(t, journal, first, unknown)
+	require.NoError(t, journal.Resolve(t.Context(), first, found(cardwire.OutcomeNotSent, "")))
+	begun(t, journal, second)
+	require.ErrorIs(t, journal.End(t.Context(), first, executed), sqljournal.ErrContradiction)
+	require.NoError(t, journal.Void(t.Context(), intent("M-2"), "Ada", ""))
+	require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-2").Intent, found(cardwire.OutcomeExecuted, "T-2")))
+	_, err := journal.Stats(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, unresolved(t, journal))
+	_, err = program.ExecContext(t.Context(), "DELETE FROM "+at.Table)
+	assert.Error(t, err, "it has no more permissions than those")
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t, onSQLite(t, ""))
+	refusal := func(db *sql.DB, dialect sqljournal.Dialect, opts ...sqljournal.Option) error {
+		_, err := sqljournal.New(db, dialect, opts...)
+		return err
+	}
+	for want, err := range map[string]error{
+		"sqljournal: the database is nil":                      refusal(nil, sqljournal.SQLite),
+		"sqljournal: the dialect must be SQLite or PostgreSQL": refusal(db, 0),
+		"sqljournal: an option is nil":                         refusal(db, sqljournal.SQLite, nil),
+	} {
+		assert.EqualError(t, err, want)
+	}
+	for _, name := range []string{"", "1a", "a-b", "a b", "a;b", `a"b`, "A", "a.b.c", ".a", "s.", strings.Repeat("a", 49)} {
+		assert.EqualError(t, refusal(db, sqljournal.SQLite, sqljournal.WithTable(name)), "sqljournal: the name of a table must be "+
+			"at most 48 of a-z, 0-9 and _, and not begin with a digit; a schema may precede it, as in payments.cardwire_intents", name)
+	}
+	assert.NoError(t, refusal(db, sqljournal.PostgreSQL, sqljournal.WithTable("_"+strings.Repeat("z", 47))))
+	assert.Equal(t, "SQLite PostgreSQL Dialect(0)", fmt.Sprint(sqljournal.SQLite, sqljournal.PostgreSQL, sqljournal.Dialect(0)))
+}
