@@ -240,7 +240,7 @@ func judge(records []record, kinds []Kind, ledger *Ledger) *Report {
 				r.kind.Name, r.order.Op, r.patient, r.verdict, row.Counts[executions], complaint))
 		}
 	}
-	report.Stray = ledger.total() - report.Total().Counts[executions]
+	report.Stray = ledger.Total() - report.Total().Counts[executions]
 	return report
 }
 

@@ -66,8 +66,8 @@ func (l *Ledger) Pending(o Order) bool {
 // Executions returns how often the order has been executed until now.
 func (l *Ledger) Executions(o Order) int { return l.entry(o).executions }
 
-// total returns how many executions there were, of whatever order.
-func (l *Ledger) total() (n int) {
+// Total returns how many executions there were, of whatever order.
+func (l *Ledger) Total() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.entries {
