@@ -43,9 +43,11 @@ func (s Step) String() string {
 //   - nil: StepDone.
 //   - an error that is not an [*Error], or contains several: StepReconcile, since it is
 //     not about one call.
-//   - a failed read, and an UploadImage unless it was executed: StepRetry.
-//   - the reference was used for a different request ([ErrOtherBody]): StepReconcile.
+//   - a failed read, and an UploadImage unless it was executed: StepRetry, or StepFail if
+//     a parameter is invalid.
 //   - another call with the reference is in progress: StepWait.
+//   - the reference was used for a different request ([ErrOtherBody]): StepFail if nothing
+//     happened under it, and otherwise StepReconcile.
 //   - executed: StepDone.
 //   - nothing happened, because a parameter is invalid, the reference is closed, or the
 //     service refused this request: StepFail.
@@ -55,8 +57,8 @@ func (s Step) String() string {
 //     refusal without an envelope, which is not from the service itself.
 //   - everything else: StepReconcile.
 //
-// StepFail is final where there is a journal. Without one, never call again for an order
-// that you marked as failed.
+// StepFail is final: the journal has closed the reference, and refuses it from then on.
+// Only the record of a card operation may be canceled or retried again.
 //
 // It looks at exported fields and at the sentinels of this package only.
 func NextStep(err error) Step {
@@ -67,12 +69,14 @@ func NextStep(err error) Step {
 	switch {
 	case e == nil:
 		return StepReconcile
+	case (e.ReadOnly || e.isHarmlessUpload()) && e.Outcome == OutcomeNotSent && e.isInvalid():
+		return StepFail
 	case e.ReadOnly, e.isHarmlessUpload():
 		return StepRetry
-	case errors.Is(e.Err, ErrOtherBody):
-		return StepReconcile
 	case errors.Is(e.Err, ErrDuplicateIntent):
 		return e.stepOfDuplicate()
+	case errors.Is(e.Err, ErrOtherBody) && e.Outcome != OutcomeNotSent:
+		return StepReconcile
 	}
 	return e.stepOfOutcome()
 }
@@ -117,6 +121,8 @@ func (e *Error) stepOfDuplicate() Step {
 	switch {
 	case known && d.InProgress:
 		return StepWait
+	case errors.Is(e.Err, ErrOtherBody):
+		return StepReconcile
 	case known && d.Outcome != e.Outcome:
 		return StepReconcile // the two contradict each other
 	case e.Outcome == OutcomeExecuted:
@@ -132,7 +138,7 @@ func (e *Error) stepOfOutcome() Step {
 	case OutcomeExecuted:
 		return StepDone
 	case OutcomeNotSent:
-		if errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup) {
+		if e.isInvalid() || errors.Is(e.Err, ErrOtherBody) {
 			return StepFail
 		}
 		return StepRetry
@@ -143,6 +149,11 @@ func (e *Error) stepOfOutcome() Step {
 		return StepFail
 	}
 	return StepReconcile
+}
+
+// isInvalid reports whether a parameter of the request itself was refused.
+func (e *Error) isInvalid() bool {
+	return errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup)
 }
 
 // notOfTheRequest are the statuses and codes of refusals that are due to the URL, the

@@ -19,8 +19,8 @@ import (
 	"github.com/stripe/stripe-go/v85"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/lab/peers/generated"
 	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/internal/test/lab/peers/generated"
 )
 
 // subject is one call of one client. The client's returns how many elements
