@@ -311,13 +311,14 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			body: multipartBody, fields: fields(p.ClientTransactionID),
 			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
 			reference: reference, intent: fields(reference),
+			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
 			d.Flush()
 			switch {
-			case !strings.ContainsAny(o.ID, "123456789") || strings.ContainsAny(o.ID, " :"): // "failed", 0, "error: 404"
+			case !isRecordID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")
 			case check.UUID("", o.ID) != nil:
 				d.Drift("identifier that is not a UUID")
@@ -325,6 +326,17 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		},
 		record: func(o *CardOperation) (string, string) { return o.ID, "" },
 	}, opts)
+}
+
+// isRecordID reports whether data can be the identifier of an operation record: one word
+// of at most 64 letters, digits, "-" and "_", with a digit, that is no negative number and
+// not zero.
+func isRecordID(id string) bool {
+	other := func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	return len(id) <= 64 && !strings.ContainsFunc(id, other) && strings.ContainsAny(id, "0123456789") &&
+		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
 }
 
 // opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about

@@ -3,7 +3,6 @@ module github.com/cardwire/cardwire-go/internal/test/lab
 go 1.26.0
 
 require (
-	github.com/Metronome-Industries/metronome-go v1.0.0
 	github.com/cardwire/cardwire-go v0.0.0
 	github.com/cardwire/cardwire-go/sqljournal v0.0.0
 	github.com/google/go-github/v84 v84.0.0
@@ -30,10 +29,6 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/tidwall/gjson v1.14.4 // indirect
-	github.com/tidwall/match v1.1.1 // indirect
-	github.com/tidwall/pretty v1.2.1 // indirect
-	github.com/tidwall/sjson v1.2.5 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
