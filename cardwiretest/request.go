@@ -2,6 +2,7 @@ package cardwiretest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -29,9 +31,9 @@ const maxBody = 1 << 20
 // request is a request as received.
 type request struct {
 	http          *http.Request
-	op            string                // the operation's name; "": none
-	methods       map[string]*operation // of the path; nil: the path does not exist
-	operation     *operation            // nil: another method
+	method        string
+	operation     *operation // nil: the path does not exist
+	op            string     // the operation's name; "": none with this method
 	authorization []string
 	media         string // content type without parameters
 	size          int64  // bytes of the body
@@ -40,10 +42,8 @@ type request struct {
 	body          []field
 	bodyProblem   *result
 
-	values    map[string]string // what was checked, by name
-	file      *file
-	rehearsal bool  // only the response is wanted, not the execution
-	twist     twist // how the response is wrong
+	values map[string]string // what was checked, by name
+	file   *file
 }
 
 // field is a parameter, a form field, a part or a JSON field.
@@ -61,47 +61,25 @@ type file struct {
 
 // receive reads the request to its end. The error is that of the reading.
 func (s *Service) receive(r *http.Request) (*request, error) {
-	in := &request{http: r, authorization: r.Header["Authorization"]}
+	in := &request{http: r, method: cmp.Or(r.Method, http.MethodGet), authorization: r.Header["Authorization"]}
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath); ok {
-		in.methods = routes[path]
-		in.operation = in.methods[in.method()]
+		in.operation = routes[path]
 	}
 	in.query, in.queryProblem = pairs(r.URL.RawQuery)
 	if err := in.readBody(); err != nil {
 		return nil, err
 	}
-	if in.operation != nil {
+	if in.operation != nil && in.operation.method == in.method {
 		in.op = in.operation.name
-		if in.operation.name == "CancelOperation" && s.names.retry != "" && in.bodyValue("type") == s.names.retry {
-			in.op = opRetry
-		}
+	}
+	retry := s.profile.RetryAction
+	if in.op == "CancelOperation" && retry != "" && slices.ContainsFunc(in.body, func(f field) bool {
+		return f.name == "type" && f.value == retry
+	}) {
+		in.op = opRetry
 	}
 	s.record(in)
 	return in, nil
-}
-
-// method returns the request's method; a client's request may leave it out.
-func (r *request) method() string {
-	if r.http.Method == "" {
-		return http.MethodGet
-	}
-	return r.http.Method
-}
-
-func (r *request) allow() string {
-	for method := range r.methods {
-		return method // each path has one
-	}
-	return ""
-}
-
-func (r *request) bodyValue(name string) string {
-	for _, f := range r.body {
-		if f.name == name {
-			return f.value
-		}
-	}
-	return ""
 }
 
 // source remembers how reading failed: the body itself is then not to blame.
@@ -396,7 +374,7 @@ func country(v string) string {
 }
 
 func date(v string) string {
-	if _, err := parseDate(v); err != nil {
+	if _, err := time.Parse(dateLayout, v); err != nil {
 		return "must be a date like 2006-01-02"
 	}
 	return ""

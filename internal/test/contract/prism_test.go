@@ -142,24 +142,24 @@ func wrongResponses(t *testing.T, program string) {
 		want    string
 	}{
 		"data of the wrong kind": {"GET /account/capacity", func() {
-			s.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}, 1)
+			s.Handle("GET", "/account/capacity", func(*http.Request) (int, string, any) { return 200, "success", []int{} })
 		}, "Response body property data must be integer"},
 		"another media type": {"GET /account/capacity", func() {
+			s.Handle("GET", "/account/capacity", nil)
 			s.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Status: 200}, 1)
 		}, "does not match the one"},
-		"a BIN of letters": {"GET /bins", func() { s.AddBIN(cardwiretest.BIN{ID: 102, BIN: "44010x"}) },
+		"a BIN of letters": {"GET /bins", func() { s.SetBIN(`{"id":102,"bin":"44010x"}`) },
 			"Response body property data.1.bin must match pattern"},
-		"a flag of 2": {"GET /bins", func() { s.AddBIN(cardwiretest.BIN{ID: 102, AVS: 2}) },
+		"a flag of 2": {"GET /bins", func() { s.SetBIN(`{"id":102,"bin":"440102","avs":2}`) },
 			"Response body property data.1.avs must be equal to one of the allowed values: 0, 1"},
 		"levels that differ": {"GET /bins", func() {
-			s.AddBIN(cardwiretest.BIN{ID: 102, AuthLevel: 2, AuthRequirement: cardwiretest.AuthRequirement{Level: "base"}})
+			s.SetBIN(`{"id":102,"bin":"440102","avs":0,"auth_level":2,"auth_requirement":{"level":"base","fields":[]}}`)
 		}, "data.1.auth_requirement.level must be equal to constant"},
 		"a selfie that may be left": {"GET /bins", func() {
-			s.AddBIN(cardwiretest.BIN{ID: 102, AuthLevel: 2, AuthRequirement: cardwiretest.AuthRequirement{
-				Level: "advanced", Fields: []cardwiretest.AuthField{{Field: "selfieAttachmentKey", Desc: "Selfie"}},
-			}})
+			s.SetBIN(`{"id":102,"bin":"440102","avs":0,"auth_level":2,"auth_requirement":{"level":"advanced",
+				"fields":[{"field":"selfieAttachmentKey","required":false,"desc":"Selfie"}]}}`)
 		}, "data.1.auth_requirement.fields.0.required must be equal to constant"},
-		"a seventh status": {"GET /cards/info?id=card-2", func() { s.SetCardStatus("card-2", 5) },
+		"a seventh status": {"GET /cards/info?id=card-2", func() { s.SetCard(`{"id":"card-2","status":5}`) },
 			"data.status must be equal to one of the allowed values"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package contract_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"testing"
 
@@ -58,33 +60,35 @@ func TestRealFinds(t *testing.T) {
 		want    string
 	}{
 		"a masked number in the list": {func(s *cardwiretest.Service) {
-			s.AddCard(cardwiretest.Card{CardNo: "428837******0003"})
+			s.SetCard(`{"card_no":"428837******0003"}`)
 		}, "ListCards: a number of the list is masked"},
 		"a masked CVV in the list": {func(s *cardwiretest.Service) {
-			s.AddCard(cardwiretest.Card{CVV: "***"})
+			s.SetCard(`{"cvv":"***"}`)
 		}, "ListCards: a CVV of the list is masked"},
 		"letters in card_bin": {func(s *cardwiretest.Service) {
-			s.AddCard(cardwiretest.Card{BINID: 101, CardBIN: "42883x", CardNo: "4288379977000003"})
+			s.SetCard(`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`)
 		}, "ListCards: card_bin is not made of digits"},
 		"a seventh status": {func(s *cardwiretest.Service) {
-			s.AddCard(cardwiretest.Card{Status: 5})
+			s.SetCard(`{"status":5}`)
 		}, "ListCards: a status is none of the six"},
 		"the secrets of another card": {func(s *cardwiretest.Service) {
-			s.AddCard(cardwiretest.Card{CardNo: "4288379977000003"})
-			s.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, 9)
-			s.AddCard(cardwiretest.Card{CardNo: "4288379977000019"})
+			s.SetCard(`{"card_no":"4288379977000003"}`)
+			s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) {
+				return 200, "success", json.RawMessage(
+					`{"card_no":"428837******0019","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
+			})
 		}, "GetCardSecrets: the number is another than in the list"},
 		"letters in a BIN": {func(s *cardwiretest.Service) {
-			s.AddBIN(cardwiretest.BIN{BIN: "42883x"})
+			s.SetBIN(`{"bin":"42883x"}`)
 		}, "ListBINs: a BIN is not made of digits"},
 		"a country of three letters": {func(s *cardwiretest.Service) {
-			s.AddBIN(cardwiretest.BIN{Country: "USA"})
+			s.SetBIN(`{"country":"USA"}`)
 		}, "ListBINs: a country has not two letters"},
 		"levels that do not correspond": {func(s *cardwiretest.Service) {
-			s.AddBIN(cardwiretest.BIN{AuthLevel: 1, AuthRequirement: cardwiretest.AuthRequirement{Level: "advanced"}})
+			s.SetBIN(`{"auth_level":1,"auth_requirement":{"level":"advanced","fields":[]}}`)
 		}, "ListBINs: auth_level and level do not correspond"},
 		"a refusal": {func(s *cardwiretest.Service) {
-			s.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403, Message: "no"}, 9)
+			s.Fail("CardCapacity", cardwiretest.Fault{Status: 200, Code: 403, Message: "no"}, 9)
 		}, "CardCapacity: "},
 	} {
 		t.Run(name, func(t *testing.T) {

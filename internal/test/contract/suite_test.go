@@ -87,7 +87,7 @@ func TestSeededWorld(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := contract.NewService()
-	s.SetCardStatus("card-2", 2)
+	s.SetCard(`{"id":"card-2","status":2}`)
 	c := inProcess(t, contract.NewRecorder(t, s))
 	for name, tt := range map[string]struct {
 		call func() error
@@ -164,16 +164,19 @@ func (f *failures) Errorf(string, ...any) { f.n++ }
 func TestSuiteStops(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		fault cardwiretest.Fault
-		want  string
+		code int
+		want string
 	}{
-		"at an error":         {cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403}, "GetCardSecrets: "},
-		"at another response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, "GetCardSecrets: got"},
+		"at an error":         {403, "GetCardSecrets: "},
+		"at another response": {200, "GetCardSecrets: got"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := contract.NewService()
-			s.Fail("GetCardSecrets", tt.fault, 9)
+			s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) {
+				return tt.code, "success", json.RawMessage(
+					`{"card_no":"493875******0013","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
+			})
 			made, err := contract.Run(t.Context(), inProcess(t, s), contract.Fake)
 			require.ErrorContains(t, err, tt.want)
 			assert.Len(t, made, 6)

@@ -1,9 +1,9 @@
 package contract
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -46,29 +46,24 @@ func NewService() *cardwiretest.Service {
 // are sent as numbers are written as ECMAScript writes them, because a proxy
 // between client and service may do so.
 func Prepare(s *cardwiretest.Service) {
-	s.AddBIN(fullBIN())
-	s.AddBIN(cardwiretest.BIN{ID: 102}) // in place of a seeded one: all of it empty
-	for _, change := range []func(*cardwiretest.Card){
-		// The only card that the filters of the suite admit as well.
-		func(c *cardwiretest.Card) { c.ID, c.TradeID, c.OrderID = "card-0", "trade-0", "order-0" },
-		func(*cardwiretest.Card) {},
-		func(c *cardwiretest.Card) { *c = EmptyCard() },
-		// Each of the others is kept out by one filter alone, which therefore cannot
-		// be left out unnoticed.
-		func(c *cardwiretest.Card) { c.ID, c.SubAccountID = "other-account", "sub-2" },
-		func(c *cardwiretest.Card) { c.ID, c.Status = "other-status", 0 },
-		func(c *cardwiretest.Card) { c.ID, c.BINID, c.CardBIN = "other-bin", 102, "440102" },
-		func(c *cardwiretest.Card) { c.ID, c.CreateTime = "made-before", "2025-01-01 23:59:59" },
-		func(c *cardwiretest.Card) { c.ID, c.CreateTime = "made-after", "2025-01-03 00:00:00" },
-		func(c *cardwiretest.Card) { c.ID, c.TransactionTimes = "used-before", []string{"2025-01-31 23:59:59"} },
-		func(c *cardwiretest.Card) { c.ID, c.TransactionTimes = "used-after", []string{"2025-02-02 00:00:00"} },
-	} {
-		c := FullCard()
-		if change(&c); c.ID != "card-1" && c.OrderID == "order-1" {
-			c.OrderID = c.ID
-		}
-		s.AddCard(c)
+	s.SetBIN(fullBIN)
+	s.SetBIN(emptyBIN)
+	another := func(id, change string) {
+		s.SetCard(strings.Replace(FullCard, "card-1", id, 1))
+		s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,%s}`, id, change))
 	}
+	another("card-0", `"trade_id":"trade-0"`) // the only other card that the filters of the suite admit
+	s.SetCard(FullCard)
+	s.SetCard(EmptyCard)
+	// Each of the others is kept out by one filter alone, which therefore cannot
+	// be left out unnoticed.
+	another("other-account", `"sub_account_id":"sub-2"`)
+	another("other-status", `"status":0`)
+	another("other-bin", `"bin_id":102,"card_bin":"440102"`)
+	another("made-before", `"create_time":"2025-01-01 23:59:59"`)
+	another("made-after", `"create_time":"2025-01-03 00:00:00"`)
+	another("used-before", `"transaction_times":["2025-01-31 23:59:59"]`)
+	another("used-after", `"transaction_times":["2025-02-02 00:00:00"]`)
 	s.AddFailedOperation(cancelledID, "close")
 	s.AddFailedOperation(retriedID, "transfer in")
 	for _, o := range otherKinds {
@@ -78,58 +73,61 @@ func Prepare(s *cardwiretest.Service) {
 
 // FullCard has a value of its own in every field. Its status is not active, which
 // would be 0.
-func FullCard() cardwiretest.Card {
-	return cardwiretest.Card{
-		ID: "card-1", TradeID: "trade-1", Label: new("marketing/1"), BINID: 101, CardBIN: "428837",
-		CardNo: canary, CVV: "907", Currency: "USD", Available: "1250.500", Pending: "12.5", Frozen: "0.25",
-		ExpireDate: "09/2028", HolderUsername: "Zoë \"Z\" Ødegård",
-		HolderAddress: &cardwiretest.Address{
-			City: "Oslo", State: "OS", Country: "NO", PostalCode: "0150", AddressLine1: "Karl Johans gate 1", AddressLine2: "H0201",
-		},
-		CreateTime: "2025-01-02 03:04:05", UpdateTime: "2025-02-03 04:05:06", Status: 4, Remark: new("checked"),
-		HolderPhone: "40012345", HolderPhoneCode: "+47", HolderEmail: "zoe@example.no", Fee: "1.50",
-		DestoryReason: new("lost"), Nickname: "travel", Physical: 1, PhysicalStatus: 2, DeliverStatus: 3,
-		PlatformWaybillNumber: new("WB1"), PlatformWaybillCompany: new("DHL"),
-		AccountStatus: 4, ConsumptionSceneType: 5,
-		ConsumptionSceneConfig: []cardwiretest.Scene{{Name: "Ads", ChannelID: 7}},
-		OrderID:                "order-1", SubAccountID: "sub-1", TransactionTimes: []string{"2025-02-01 10:00:00"},
-	}
-}
+const FullCard = `{
+	"id":"card-1","trade_id":"trade-1","label":"marketing/1","bin_id":101,"card_bin":"428837",
+	"card_no":"4288379977000003","cvv":"907","currency":"USD","available":"1250.500","pending":12.5,"frozen":0.25,
+	"expire_date":"09/2028","holder_username":"Zoë \"Z\" Ødegård",
+	"holder_address":{"city":"Oslo","state":"OS","country":"NO","postalCode":"0150",
+		"addressLine1":"Karl Johans gate 1","addressLine2":"H0201"},
+	"create_time":"2025-01-02 03:04:05","update_time":"2025-02-03 04:05:06","status":4,"remark":"checked",
+	"holder_phone":"40012345","holder_phone_code":"+47","holder_email":"zoe@example.no","fee":"1.50",
+	"destory_reason":"lost","nickname":"travel","physical":1,"physical_status":2,"deliver_status":3,
+	"platform_waybill_number":"WB1","platform_waybill_company":"DHL",
+	"account_status":4,"consumption_scene_type":5,"consumption_scene_config":[{"name":"Ads","channel_id":7}],
+	"order_id":"order-1","sub_account_id":"sub-1","transaction_times":["2025-02-01 10:00:00"]
+}`
 
 // EmptyCard leaves everything that may be empty so.
-func EmptyCard() cardwiretest.Card {
-	return cardwiretest.Card{
-		ID: "card-2", TradeID: "trade-2", BINID: 102, CardBIN: "49387519", CardNo: "4938751977000013", CVV: "917",
-		CreateTime: "2025-03-01 00:00:00", Status: 4,
-	}
-}
+const EmptyCard = `{
+	"id":"card-2","trade_id":"trade-2","bin_id":102,"card_bin":"49387519","card_no":"4938751977000013","cvv":"917",
+	"create_time":"2025-03-01 00:00:00","status":4
+}`
 
 // fullBIN has a value of its own in every field that can have one.
-func fullBIN() cardwiretest.BIN {
-	return cardwiretest.BIN{
-		ID: 101, BIN: "428837", Type: "share", Name: "Business/US", Network: "VISA", Country: "US",
-		AVS: 1, ThreeDS: 1, DayPurchaseLimit: "10000.5", SinglePurchaseLimit: "2500.5", LifetimePurchaseLimit: "3000000",
-		Maintain: true, Weigh: 98, Status: true, API: true, Physical: 1, Currency: "USD",
-		ForeignFeeConfig: []cardwiretest.FeeTier{
-			{Range: "0-100", Fee: "0.5", FeeRate: "0.015", ExtraFee: "0.2", ExtraFeeRate: "0.003"},
-			{Range: "100-1000", Fee: "1", FeeRate: "0.0125", ExtraFee: "0.25", ExtraFeeRate: "0.001"},
-			{Range: "1000-999999999", Fee: "2.5", FeeRate: "0.01", ExtraFee: "0.75", ExtraFeeRate: "0.0005"},
-		},
-		AuthFeeConfig: json.RawMessage(`{"fee":0.3,"fee_rate":0.02}`), RefundFeeConfig: json.RawMessage(`{"fee":0.4}`),
-		ReversalFeeConfig: json.RawMessage(`{"fee":0.1}`),
-		CashbackFeeConfig: []json.RawMessage{json.RawMessage(`{"rate":0.05}`)},
-		ApplePay:          1, GoogleWallet: 1, CardNums: 5, IsCardCountLimited: 1,
-		BusinessMode: []string{"B2B", "B2C"}, AuthLevel: 2, CreateAmount: "1.5", CardDepostFee: "0.01",
-		AllowCreate: true, AllowIn: true, AllowOut: true, AllowSuspend: true,
-		AllowEnable: true, AllowFrozen: true, AllowUnfrozen: true, AllowDestory: true,
-		CreateMinAmount: "10", CreateMaxAmount: "5000", RechargeMinAmount: "5", RechargeMaxAmount: "20000",
-		WithdrawMinAmount: "12", WithdrawMaxAmount: "13", RefuseTimes: "3", RefuseRate: "0.15",
-		Scenes: []string{"Advertising"},
-		AuthRequirement: cardwiretest.AuthRequirement{Level: "advanced", Fields: []cardwiretest.AuthField{
-			{Field: "idType", Required: true, Desc: "Type of the document"},
-		}},
-	}
-}
+const fullBIN = `{
+	"id":101,"bin":"428837","type":"share","name":"Business/US","network":"VISA","country":"US","avs":1,"3ds":1,
+	"day_purchase_limit":10000.5,"single_purchase_limit":2500.5,"lifetime_purchase_limit":3000000,
+	"maintain":true,"weigh":98,"status":true,"api":true,"physical":1,"currency":"USD",
+	"foreign_fee_config":{
+		"0-100":{"fee":0.5,"fee_rate":0.015,"extra_fee":0.2,"extra_fee_rate":0.003},
+		"100-1000":{"fee":1,"fee_rate":0.0125,"extra_fee":0.25,"extra_fee_rate":0.001},
+		"1000-999999999":{"fee":2.5,"fee_rate":0.01,"extra_fee":0.75,"extra_fee_rate":0.0005}
+	},
+	"auth_fee_config":{"fee":0.3,"fee_rate":0.02},"refund_fee_config":{"fee":0.4},"reversal_fee_config":{"fee":0.1},
+	"cashback_fee_config":[{"rate":0.05}],"apple_pay":1,"google_wallet":1,"card_nums":5,"is_card_count_limited":1,
+	"business_mode":["B2B","B2C"],"auth_level":2,"create_amount":1.5,"card_depost_fee":0.01,
+	"allow_create":true,"allow_in":true,"allow_out":true,"allow_suspend":true,
+	"allow_enable":true,"allow_frozen":true,"allow_unfrozen":true,"allow_destory":true,
+	"create_min_amount":10,"create_max_amount":5000,"recharge_min_amount":5,"recharge_max_amount":20000,
+	"withdraw_min_amount":12,"withdraw_max_amount":13,"refuse_times":3,"refuse_rate":0.15,"scenes":["Advertising"],
+	"auth_requirement":{"level":"advanced","fields":[
+		{"field":"idType","required":true,"desc":"Type of the document"}
+	]}
+}`
+
+// emptyBIN is as empty as a BIN can be.
+const emptyBIN = `{
+	"id":102,"bin":"440102","type":"","name":"","network":"","country":"US","avs":0,"3ds":0,
+	"day_purchase_limit":0,"single_purchase_limit":0,"lifetime_purchase_limit":0,
+	"maintain":false,"weigh":0,"status":false,"api":false,"physical":0,"currency":"USD","foreign_fee_config":{},
+	"auth_fee_config":null,"refund_fee_config":null,"reversal_fee_config":null,"cashback_fee_config":[],
+	"apple_pay":0,"google_wallet":0,"card_nums":0,"is_card_count_limited":0,"business_mode":[],"auth_level":1,
+	"create_amount":0,"card_depost_fee":0,"allow_create":false,"allow_in":false,"allow_out":false,
+	"allow_suspend":false,"allow_enable":false,"allow_frozen":false,"allow_unfrozen":false,"allow_destory":false,
+	"create_min_amount":0,"create_max_amount":0,"recharge_min_amount":0,"recharge_max_amount":0,
+	"withdraw_min_amount":0,"withdraw_max_amount":0,"refuse_times":0,"refuse_rate":0,"scenes":[],
+	"auth_requirement":{"level":"base","fields":[]}
+}`
 
 // Executed returns the first difference between what a prepared service did and
 // what it must have understood in the course of the suite.

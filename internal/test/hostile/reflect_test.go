@@ -77,12 +77,11 @@ var functions = map[string]any{
 	"cardwiretest.NewServer":         cardwiretest.NewServer,
 	"cardwiretest.NoLeaks":           cardwiretest.NoLeaks,
 	"cardwiretest.WithCards":         cardwiretest.WithCards,
+	"cardwiretest.WithClientOptions": cardwiretest.WithClientOptions,
 	"cardwiretest.WithDeduplication": cardwiretest.WithDeduplication,
 	"cardwiretest.WithKey":           cardwiretest.WithKey,
 	"cardwiretest.WithLatency":       cardwiretest.WithLatency,
-	"cardwiretest.WithMaxPageSize":   cardwiretest.WithMaxPageSize,
 	"cardwiretest.WithProfile":       cardwiretest.WithProfile,
-	"cardwiretest.WithQuirks":        cardwiretest.WithQuirks,
 	"cardwiretest.WithSeed":          cardwiretest.WithSeed,
 }
 
@@ -98,10 +97,8 @@ var receivers = typesOf(
 	new(cardwire.RemittanceCurrency), new(cardwire.RemittanceState), new(cardwire.Request), new(cardwire.Response),
 	new(cardwire.RetryPolicy), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.TransferStatus),
 	new(cardwire.UploadImageParams), new(cardwire.UploadedImage),
-	new(cardwiretest.Address), new(cardwiretest.AuthField), new(cardwiretest.AuthRequirement), new(cardwiretest.BIN),
-	new(cardwiretest.Card), new(cardwiretest.Execution), new(cardwiretest.Fault), new(cardwiretest.FaultKind),
-	new(cardwiretest.FeeTier), new(cardwiretest.Option), new(cardwiretest.RequestRecord), new(cardwiretest.Scene),
-	new(cardwiretest.Server), new(cardwiretest.Service),
+	new(cardwiretest.Execution), new(cardwiretest.Fault), new(cardwiretest.FaultKind), new(cardwiretest.Option),
+	new(cardwiretest.RequestRecord), new(cardwiretest.Server), new(cardwiretest.Service),
 )
 
 func typesOf(pointers ...any) (types []reflect.Type) {
@@ -286,7 +283,7 @@ func (v *values) given() {
 
 	set(v, nil, cardwire.WithoutRetry(), cardwire.WithResponse(nil), cardwire.WithResponse(new(cardwire.Response)),
 		cardwire.WithHeader("", ""), cardwire.WithHeader("X-Trace", "\x00"), cardwire.WithPrefetch(-1), cardwire.WithPrefetch(math.MaxInt))
-	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""), cardwiretest.WithMaxPageSize(math.MinInt),
+	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""),
 		cardwiretest.WithSeed(math.MinInt64), cardwiretest.WithLatency(-1), cardwiretest.WithProfile(cardwire.Profile{}))
 	set(v, v.options()...)
 	set(v, cardwiretest.New())
@@ -587,7 +584,7 @@ func documented(name string, problem any) bool {
 	switch method {
 	case "ServeHTTP":
 		return problem == http.ErrAbortHandler
-	case "Fail", "Executions", "SetCardStatus", "AddFailedOperation":
+	case "Fail", "Executions", "SetCard", "SetBIN", "AddFailedOperation":
 		text, _ := problem.(string)
 		return strings.HasPrefix(text, "cardwiretest: ")
 	}
