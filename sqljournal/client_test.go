@@ -53,7 +53,7 @@ func TestAnOrderThatWasNotExecutedIsSentAfterItIsResolved(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, _ := openNew(t, at)
 		server := cardwiretest.NewServer(t)
-		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, 1)
+		server.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 		first, journal := clientAfterRestart(t, at, server)
 		require.Equal(t, "unknown", sent(t, first, "M-1"))
 		require.NoError(t, resolved(t, journal, "M-1", cardwire.OutcomeNotSent))

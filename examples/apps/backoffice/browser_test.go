@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path"
@@ -23,7 +24,7 @@ const hostile = `<script>document.title='owned'</script><img src="http://127.0.0
 // A day in the office, in the order of the subtests.
 func TestInABrowser(t *testing.T) {
 	fake := cardwiretest.New(cardwiretest.WithCards(30), cardwiretest.WithProfile(allNames()))
-	fake.AddCard(cardwiretest.Card{ID: "hostile-1", CardBIN: "428837", CardNo: "4288379977000992", HolderUsername: hostile, Label: new(hostile)})
+	fake.SetCard(fmt.Sprintf(`{"id":"hostile-1","card_no":"4288379977000992","holder_username":%q,"label":%[1]q}`, hostile))
 	office := newTestOffice(t, fake)
 	office.rename(allNames())
 	server := httptest.NewServer(office.handler)
