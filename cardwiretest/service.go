@@ -306,10 +306,11 @@ func (s *Service) execute(r *request) result {
 	if refused := s.refuse(r); refused != nil {
 		return *refused
 	}
-	if r.operation.reads {
+	done := r.operation.run(s, r)
+	if r.operation.reads && done.code == 200 {
 		s.served[r.op]++
 	}
-	return r.operation.run(s, r)
+	return done
 }
 
 // refuse returns the refusal of an invalid request, or nil.

@@ -932,7 +932,7 @@ func TestBINs(t *testing.T) {
 	o.fake.SetBIN(`{"id":900,"bin":"400012","name":"Fees & <b>more</b>","network":"","country":"","currency":"EUR","create_amount":1.50,
 		"foreign_fee_config":{"0-100":{"fee":0.50,"fee_rate":0.015,"extra_fee":0.10,"extra_fee_rate":0}}}`)
 	page := o.get("/bins").page
-	assert.Contains(t, page, "Fees & <b>more</b> open 400012 · · US · Creation 1.50 EUR")
+	assert.Contains(t, page, "Fees & <b>more</b> open 400012 · · · share Creation 1.50 EUR")
 	assert.Contains(t, page, "0-100 0.50 0.015 0.10 0")
 	assert.Contains(t, page, "Reisekarte Größe M under maintenance")
 }
