@@ -188,7 +188,13 @@ func (s *Service) strike(ctx context.Context, in *request, f Fault) (response, e
 	switch f.Kind {
 	case FaultLate:
 		err := s.await(ctx, nil)
-		s.later(in, f.Delay)
+		time.AfterFunc(f.Delay, func() {
+			select {
+			case <-s.done: // the server has closed
+			default:
+				s.execute(in)
+			}
+		})
 		return response{}, err
 	case FaultHang:
 		if f.Executed {
@@ -201,33 +207,6 @@ func (s *Service) strike(ctx context.Context, in *request, f Fault) (response, e
 	}
 	a := s.faulty(in, f) // executes first
 	return a, s.wait(ctx, f.Delay)
-}
-
-// later executes the request after d, without a waiting goroutine.
-func (s *Service) later(in *request, d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
-		s.mu.Lock()
-		_, ok := s.pending[t] // not after the server has closed
-		delete(s.pending, t)
-		s.mu.Unlock()
-		if ok {
-			s.execute(in)
-		}
-	})
-	s.pending[t] = struct{}{}
-}
-
-// cancelPending cancels the pending executions.
-func (s *Service) cancelPending() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for t := range s.pending {
-		t.Stop()
-		delete(s.pending, t)
-	}
 }
 
 // faulty returns the response of the kinds that do not hang.

@@ -44,7 +44,9 @@ func TestHandle(t *testing.T) {
 	stranger, err := cardwire.New("https://api.example.com/api/v1", "another-key",
 		cardwire.WithHTTPClient(&http.Client{Transport: service}))
 	require.NoError(t, err)
-	_, err = cardwire.Call[any](t.Context(), stranger, cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/cards/close"})
+	_, err = cardwire.Call[any](t.Context(), stranger, cardwire.Request{
+		Op: "CloseCard", Method: "POST", Path: "/cards/close", Reference: "card-1",
+	})
 	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
 
 	// An operation that the fake has can be replaced, and comes back.

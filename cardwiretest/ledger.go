@@ -118,9 +118,9 @@ func (s *Service) Requests() []RequestRecord {
 
 func (s *Service) record(r *request) {
 	rec := RequestRecord{
-		Method:      unlessUsual(r.method, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
+		Method:      maskUnless(r.method, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
 		Path:        basePath + "/***",
-		ContentType: unlessUsual(r.media, "", mediaJSON, mediaForm, mediaMultipart, "text/plain"),
+		ContentType: maskUnless(r.media, "", mediaJSON, mediaForm, mediaMultipart, "text/plain"),
 		Authorized:  len(r.authorization) > 0,
 	}
 	if r.operation != nil {
@@ -139,8 +139,8 @@ func (s *Service) record(r *request) {
 	s.requests = append(s.requests, rec)
 }
 
-// unlessUsual masks what is not one of the usual values.
-func unlessUsual(v string, usual ...string) string {
+// maskUnless masks what is not one of the usual values.
+func maskUnless(v string, usual ...string) string {
 	if slices.Contains(usual, v) {
 		return v
 	}

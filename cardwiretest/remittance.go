@@ -81,7 +81,7 @@ var uploadFields = []param{{name: "file", required: true}}
 // check that it was the right image.
 func uploadImage(s *Service, r *request) result {
 	n := int(binary.BigEndian.Uint32(r.file.sum[:])) + s.world.executed
-	e := Execution{Op: r.op, Action: "upload", Size: r.file.size}
+	e := Execution{Op: r.op, Action: "upload", Size: int64(r.file.size)}
 	e.ID = "att/" + s.world.token("attachment", n, 24)
 	done := success(fmt.Appendf(nil, `{"attachment_key":"%s"}`, e.ID))
 	done.msg = "Uploaded"

@@ -3,7 +3,6 @@ package cardwiretest
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -25,7 +24,7 @@ const (
 	mediaMultipart = "multipart/form-data"
 )
 
-// maxBody bounds a body in memory; files are not kept in memory.
+// maxBody bounds a form and a JSON body.
 const maxBody = 1 << 20
 
 // request is a request as received.
@@ -36,7 +35,7 @@ type request struct {
 	op            string     // the operation's name; "": none with this method
 	authorization []string
 	media         string // content type without parameters
-	size          int64  // bytes of the body
+	hasBody       bool
 	query         []field
 	queryProblem  string
 	body          []field
@@ -53,9 +52,9 @@ type field struct {
 	problem     string
 }
 
-// file is an uploaded file: its size and hash, not its bytes.
+// file is an uploaded file.
 type file struct {
-	size int64
+	size int
 	sum  [sha256.Size]byte
 }
 
@@ -82,65 +81,41 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 	return in, nil
 }
 
-// source remembers how reading failed: the body itself is then not to blame.
-type source struct {
-	ctx context.Context
-	r   io.Reader
-	n   int64
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.err = s.ctx.Err(); s.err != nil {
-		return 0, s.err
-	}
-	n, err := s.r.Read(p)
-	s.n += int64(n)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
-}
-
 // readBody reads the whole body, whatever it is: a connection whose request was not
 // read is reset, and the client would never see the response.
 func (r *request) readBody() error {
 	if r.http.Body == nil {
 		return nil
 	}
-	src := &source{ctx: r.http.Context(), r: r.http.Body}
+	body, err := io.ReadAll(r.http.Body)
+	switch length := r.http.ContentLength; {
+	case r.http.Context().Err() != nil:
+		return r.http.Context().Err()
+	case err != nil:
+		return err
+	case length > 0 && length != int64(len(body)):
+		return errors.New("cardwiretest: the length of the body is not its Content-Length")
+	}
+	r.hasBody = len(body) > 0
 	media, params, err := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
 	if err == nil {
 		r.media = media
 	}
-	switch r.media {
-	case mediaMultipart:
-		r.readParts(src, params["boundary"])
-	case mediaForm, mediaJSON:
-		r.readBytes(src)
-	}
-	_, _ = io.Copy(io.Discard, src) // its error is the source's
-	r.size = src.n
-	if src.err == nil && r.http.ContentLength > 0 && src.n != r.http.ContentLength {
-		return errors.New("cardwiretest: the length of the body is not its Content-Length")
-	}
-	return src.err
-}
-
-func (r *request) readBytes(src io.Reader) {
-	text, err := io.ReadAll(io.LimitReader(src, maxBody+1))
+	var problem string
 	switch {
-	case err != nil: // src knows
-	case len(text) > maxBody:
+	case r.media == mediaMultipart:
+		problem = r.readParts(body, params["boundary"])
+	case len(body) > maxBody:
 		r.bodyProblem = refusal(http.StatusRequestEntityTooLarge, "the body is too large")
 	case r.media == mediaJSON:
-		r.readJSON(text)
-	default:
-		var problem string
-		if r.body, problem = pairs(string(text)); problem != "" {
-			r.bodyProblem = refusal(http.StatusBadRequest, "the body "+problem)
-		}
+		problem = r.readJSON(body)
+	case r.media == mediaForm:
+		r.body, problem = pairs(string(body))
 	}
+	if problem != "" {
+		r.bodyProblem = refusal(http.StatusBadRequest, "the body "+problem)
+	}
+	return nil
 }
 
 // pairs reads name=value&name=value, keeping the order and duplicates.
@@ -162,10 +137,11 @@ func pairs(text string) (list []field, problem string) {
 }
 
 // readJSON reads an object, keeping the order and duplicates of its fields.
-func (r *request) readJSON(text []byte) {
+func (r *request) readJSON(text []byte) (problem string) {
 	if err := r.readObject(json.NewDecoder(bytes.NewReader(text))); err != nil || !utf8.Valid(text) {
-		r.bodyProblem = refusal(http.StatusBadRequest, "the body is not a JSON object")
+		return "is not a JSON object"
 	}
+	return ""
 }
 
 func (r *request) readObject(d *json.Decoder) error {
@@ -196,19 +172,18 @@ func (r *request) readObject(d *json.Decoder) error {
 	return nil
 }
 
-func (r *request) readParts(src io.Reader, boundary string) {
-	parts := multipart.NewReader(src, boundary)
+func (r *request) readParts(body []byte, boundary string) (problem string) {
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
 		p, err := parts.NextRawPart()
 		if errors.Is(err, io.EOF) {
-			return
+			return ""
 		}
 		if err == nil {
 			err = r.readPart(p)
 		}
 		if err != nil {
-			r.bodyProblem = refusal(http.StatusBadRequest, "the body is not multipart/form-data")
-			return
+			return "is not multipart/form-data"
 		}
 	}
 }
@@ -218,17 +193,14 @@ const maxField = 64 << 10
 
 func (r *request) readPart(p *multipart.Part) error {
 	f := field{name: p.FormName()}
-	if p.FileName() != "" {
-		f.file = &file{}
-		sum := sha256.New()
-		n, err := io.Copy(sum, p)
-		f.file.size, f.file.sum = n, [sha256.Size]byte(sum.Sum(nil))
-		r.body = append(r.body, f)
-		return err
-	}
-	text, err := io.ReadAll(io.LimitReader(p, maxField+1))
-	if f.value = string(text); len(text) > maxField || !utf8.Valid(text) {
-		f.value, f.problem = "", "must be a string of at most 64 KiB"
+	value, err := io.ReadAll(p)
+	switch {
+	case p.FileName() != "":
+		f.file = &file{size: len(value), sum: sha256.Sum256(value)}
+	case len(value) > maxField || !utf8.Valid(value):
+		f.problem = "must be a string of at most 64 KiB"
+	default:
+		f.value = string(value)
 	}
 	r.body = append(r.body, f)
 	return err
@@ -251,7 +223,7 @@ func (r *request) checkQuery(params []param) *result {
 func (r *request) checkBody() *result {
 	want := r.operation.media
 	switch {
-	case want == "" && r.size > 0:
+	case want == "" && r.hasBody:
 		return refusal(http.StatusUnprocessableEntity, "the body must be empty")
 	case want == "":
 		return nil

@@ -69,8 +69,7 @@ func (s *Service) serve(l net.Listener) (stop func()) {
 		_ = server.Close()
 		<-served
 		running.Lock() // the last request has ended
-		defer running.Unlock()
-		s.cancelPending()
+		running.Unlock()
 	}
 }
 

@@ -15,10 +15,10 @@
 //	service := cardwiretest.New()
 //	httpClient := &http.Client{Transport: service}
 //
-// The service starts with BINs, cards of every status, remittance currencies
-// and states, all derived from a seed: the same seed gives the same bytes.
-// One card in twelve has a negative balance. [Service.SetCard], [Service.SetBIN] and
-// [Service.AddFailedOperation] change them and add more.
+// The service starts with BINs, cards of every status, one in twelve with a negative
+// balance, remittance currencies and states; the same seed gives the same bytes.
+// [Service.SetCard], [Service.SetBIN] and [Service.AddFailedOperation] change them and
+// add more.
 //
 // [Service.Fail] makes an operation fail in a chosen way, before or after it was
 // executed. [Service.Executions] and [Service.Ledger] then report what really
@@ -110,7 +110,6 @@ type Service struct {
 	mu       sync.Mutex
 	world    world
 	planned  map[string][]*plan
-	pending  map[*time.Timer]struct{} // pending executions
 	ledger   []Execution
 	served   map[string]int // successful reads, by operation
 	requests []RequestRecord
@@ -161,12 +160,12 @@ func New(opts ...Option) *Service {
 		done:     make(chan struct{}),
 		world:    newWorld(set.seed, set.cards),
 		planned:  map[string][]*plan{},
-		pending:  map[*time.Timer]struct{}{},
 		served:   map[string]int{},
 	}
 }
 
-// WithSeed chooses the data: the same seed gives the same bytes. The default is 1.
+// WithSeed chooses identifiers and balances: the same seed gives the same bytes. The
+// default is 1.
 func WithSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
 // WithCards sets the number of cards to begin with. The default is 25. With 6 or
