@@ -156,3 +156,10 @@ func TestRequestID(t *testing.T) {
 		assert.Equal(t, tc.want, RequestID(tc.header, "k3y"), tc.name)
 	}
 }
+
+func TestHeaderLeavesOutTheKey(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"X-Bank": {"bank", "k9"}, "X-Echo": {"a", "Bearer k"}, "X-Long": {"xsk-k3y-9x"}}
+	assert.Equal(t, http.Header{"X-Bank": {"bank", "k9"}, "X-Long": {"xsk-k3y-9x"}}, Header(header, "k"))
+	assert.Equal(t, http.Header{"X-Bank": {"bank", "k9"}, "X-Echo": {"a", "Bearer k"}}, Header(header, "sk-k3y-9"))
+}
