@@ -138,18 +138,20 @@ func find(objects []*node, field, v string) *node {
 	return objects[i]
 }
 
-// SetCard changes the card that has the given id, or adds one. fields is a JSON object of the
-// fields to set, under their names in the API and with the values that are to be sent,
-// even if the API has no such values:
+// SetCard changes the card that has the given id, or adds one. fields is a JSON object:
+// names of the API, and the values to send, even values that the API does not have.
 //
 //	service.SetCard(`{"id":"card-1","status":1,"available":"-12.500"}`)
 //
-// Three further fields are not sent: order_id, by which Get card also finds the card, and
-// which is trade_id by default; sub_account_id; and transaction_times, a list of times like
-// create_time. The last two are for the filters of List cards. A new card is active and empty;
-// without an id it gets one, and also a trade_id, a BIN, a canary as card_no and cvv, and times. Do
-// not use a real card_no: NoLeaks searches for it. SetCard panics if fields is not an
-// object, or has a field that no card has.
+// Fields that are not given keep their value. Those of a new card are empty or 0, except
+// that it gets an id, a trade_id, a BIN, a canary as card_no, a cvv and times. Do not use
+// a real card_no; NoLeaks searches for the one given.
+//
+// Three fields are never sent: order_id, by which Get card also finds the card, trade_id by
+// default; and for the filters of List cards sub_account_id and transaction_times, a list
+// of times like create_time.
+//
+// SetCard panics if fields is not an object or has a field that no card has.
 func (s *Service) SetCard(fields string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +172,9 @@ func (w *world) setCard(fields *node) *node {
 	known.AddCVV(fields.str("cvv"))
 	c := find(w.cards, "id", fields.str("id"))
 	if c == nil {
-		c = w.newCard(fields)
+		c = w.newCard(fields).with(fields)
 		w.cards = append(w.cards, c)
+		return c
 	}
 	*c = *c.with(fields)
 	return c
@@ -205,13 +208,13 @@ func (s *Service) SetBIN(fields string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &s.world
-	b := find(w.bins, "id", given.str("id"))
-	if b == nil {
-		n := 1001 + len(w.bins)
-		b = w.bins[0].with(object(fmt.Sprintf(`{"id":%d,"bin":"%d"}`, n, 440_000+n)))
-		w.bins = append(w.bins, b)
+	if b := find(w.bins, "id", given.str("id")); b != nil {
+		*b = *b.with(given)
+		return
 	}
-	*b = *b.with(given)
+	n := 1001 + len(w.bins)
+	added := w.bins[0].with(object(fmt.Sprintf(`{"id":%d,"bin":"%d"}`, n, 440_000+n)))
+	w.bins = append(w.bins, added.with(given))
 }
 
 // AddFailedOperation adds the record of a failed card operation. If its kind is
