@@ -69,7 +69,7 @@ func (s *Service) serve(l net.Listener) (stop func()) {
 		_ = server.Close()
 		<-served
 		running.Lock() // the last request has ended
-		running.Unlock()
+		defer running.Unlock()
 	}
 }
 

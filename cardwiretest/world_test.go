@@ -124,7 +124,7 @@ func TestSetCard(t *testing.T) {
 func TestSetPanics(t *testing.T) {
 	s := cardwiretest.New()
 	for fields, want := range map[string]string{
-		`{"adress":1}`:     `cardwiretest: there is no field "adress"`,
+		`{"labels":1}`:     `cardwiretest: there is no field "labels"`,
 		`["id"]`:           "cardwiretest: the fields are not a JSON object",
 		`{"id":"card-1"`:   "cardwiretest: the fields are not a JSON object",
 		`{"Label":"vip"}`:  `cardwiretest: there is no field "Label"`,
