@@ -62,10 +62,11 @@ func listParams(s *Service) []param {
 func (s *Service) admits(r *request, c *node) bool {
 	p, v := &s.profile, r.values
 	is := func(param, field string) bool { return v[param] == "" || v[param] == c.str(field) }
-	used := func(t *node) bool { return within(t.text, v[p.TransactedFromParam], v[p.TransactedToParam]) }
+	usedFrom, usedTo := v[p.TransactedFromParam], v[p.TransactedToParam]
+	used := func(t *node) bool { return within(t.text, usedFrom, usedTo) }
 	return is(p.SubAccountParam, "sub_account_id") && is(p.StatusParam, "status") && is(p.CardBINParam, "card_bin") &&
 		within(c.str("create_time"), v[p.CreatedFromParam], v[p.CreatedToParam]) &&
-		(v[p.TransactedFromParam]+v[p.TransactedToParam] == "" || slices.ContainsFunc(c.get("transaction_times").items, used))
+		(usedFrom+usedTo == "" || slices.ContainsFunc(c.get("transaction_times").items, used))
 }
 
 // within compares dates as strings, which sort like the dates.

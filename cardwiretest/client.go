@@ -54,7 +54,8 @@ func (s *Server) Client(opts ...cardwire.Option) *cardwire.Client {
 func (s *Service) newClient(tb testing.TB, baseURL string, opts ...cardwire.Option) *cardwire.Client {
 	tb.Helper()
 	neverLate := cardwire.WithProfile(func(own *cardwire.Profile) { own.LateExecution = 0 })
-	client, err := cardwire.New(baseURL, s.key, slices.Concat(s.client, []cardwire.Option{neverLate}, s.clientOptions, opts)...)
+	opts = slices.Concat(s.client, []cardwire.Option{neverLate}, s.clientOptions, opts)
+	client, err := cardwire.New(baseURL, s.key, opts...)
 	if err != nil {
 		tb.Fatalf("cardwiretest: the client could not be created: %v", err)
 	}

@@ -29,6 +29,9 @@ func (v seen) isSuccess() bool { return v.status == 200 && strings.HasPrefix(v.b
 // says reports whether the response has the status and the body.
 func (v seen) says(status int, body string) bool { return v.status == status && v.body == body }
 
+// after is the header Retry-After.
+func (v seen) after() string { return v.header.Get("Retry-After") }
+
 func TestFaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault  cardwiretest.Fault
@@ -41,7 +44,7 @@ func TestFaults(t *testing.T) {
 		"status of one's own": {
 			cardwiretest.Fault{Status: 409, Code: 4099, Message: "order exists", RetryAfter: "3"},
 			func(v seen) bool {
-				return v.says(409, `{"code":4099,"msg":"order exists","data":null}`) && v.header.Get("Retry-After") == "3"
+				return v.says(409, `{"code":4099,"msg":"order exists","data":null}`) && v.after() == "3"
 			}, false,
 		},
 		"code": {cardwiretest.Fault{Status: 200, Code: 1001, Message: "balance"}, func(v seen) bool {
@@ -52,12 +55,12 @@ func TestFaults(t *testing.T) {
 				v.header.Get("Content-Type") == "text/html"
 		}, false},
 		"rate limited": {cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, func(v seen) bool {
-			return v.says(429, `{"code":429,"msg":"too many requests","data":null}`) && v.header.Get("Retry-After") == "1"
+			return v.says(429, `{"code":429,"msg":"too many requests","data":null}`) && v.after() == "1"
 		}, false},
 		"rate limited until": {
 			cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "Wed, 21 Oct 2026 07:28:00 GMT"},
 			func(v seen) bool {
-				return v.status == 429 && v.header.Get("Retry-After") == "Wed, 21 Oct 2026 07:28:00 GMT"
+				return v.status == 429 && v.after() == "Wed, 21 Oct 2026 07:28:00 GMT"
 			}, false,
 		},
 		"reset": {cardwiretest.Fault{Kind: cardwiretest.FaultReset}, func(v seen) bool {
@@ -88,7 +91,8 @@ func TestFaults(t *testing.T) {
 					w.Fail("CreateTransfer", tc.fault, 1)
 					v := w.ask(t, transfer)
 					assert.True(t, tc.right(v), "%+v", v)
-					assert.Equal(t, map[bool]int{true: 1}[executed || tc.always], w.Executions("CreateTransfer", "order-1"))
+					want := map[bool]int{true: 1}[executed || tc.always]
+					assert.Equal(t, want, w.Executions("CreateTransfer", "order-1"))
 					assert.True(t, w.ask(t, transfer).isSuccess(), "it happened once")
 				})
 			})

@@ -71,7 +71,9 @@ func TestNoLeaksFinds(t *testing.T) {
 	s := cardwiretest.New(cardwiretest.WithKey("another-key"), cardwiretest.WithCards(0))
 	s.SetCard(`{"card_no":"400000000000","cvv":"5555"}`)
 	twoCards(s) // numbers and keys are looked for from when a service first holds them
-	standard, raw, commas := base64.StdEncoding, base64.RawURLEncoding, strings.NewReplacer(" ", ", ")
+	standard := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	raw := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	literal := func(s string) string { return strings.ReplaceAll(fmt.Sprint([]byte(s)), " ", ", ") }
 	for name, tc := range map[string]struct {
 		leak func()
 		want string
@@ -84,10 +86,10 @@ func TestNoLeaksFinds(t *testing.T) {
 		"among digits":     {func() { fmt.Print("17" + canary + "99") }, "a card number reached os.Stdout"},
 		"hex":              {func() { fmt.Printf("%x", "pan:"+canary) }, "a card number reached os.Stdout"},
 		"dump":             {func() { fmt.Print(hex.Dump([]byte(key))) }, "an API key reached os.Stdout"},
-		"base64":           {func() { fmt.Print("x:" + standard.EncodeToString([]byte("x"+canary))) }, "a card number reached os.Stdout"},
-		"base64 in a path": {func() { fmt.Print("ab" + raw.EncodeToString([]byte("Bearer "+key))) }, "an API key reached os.Stdout"},
+		"base64":           {func() { fmt.Print("x:" + standard("x"+canary)) }, "a card number reached os.Stdout"},
+		"base64 in a path": {func() { fmt.Print("ab" + raw("Bearer "+key)) }, "an API key reached os.Stdout"},
 		"bytes":            {func() { fmt.Print([]byte(key)) }, "an API key reached os.Stdout"},
-		"Go bytes":         {func() { fmt.Print(commas.Replace(fmt.Sprint([]byte(canary)))) }, "a card number reached os.Stdout"},
+		"Go bytes":         {func() { fmt.Print(literal(canary)) }, "a card number reached os.Stdout"},
 		"JSON":             {func() { fmt.Print(`{"cvv": "987"}`) }, "a CVV reached os.Stdout"},
 		"security code":    {func() { fmt.Print(`security_code is: 947`) }, ""}, // a word in between
 		"own key":          {func() { fmt.Print("another-key") }, "an API key reached os.Stdout"},

@@ -32,7 +32,10 @@ func TestRefusals(t *testing.T) {
 		notPairs     = " must consist of names and values"
 		notMultipart = "the body is not multipart/form-data"
 		notForm      = "Content-Type must be application/x-www-form-urlencoded"
-		noUUID       = "the field client_transaction_id must be a UUID"
+		freeze       = "the field clientTransactionId "
+		operation    = "the field client_transaction_id "
+		tooLong      = "the field cardId must be a string of at most 64 KiB"
+		notAnAction  = "the field type is neither cancel nor the value that retries"
 	)
 	card := part("cardId", "card-1")
 	for status, cases := range map[int]map[string]string{
@@ -79,18 +82,18 @@ func TestRefusals(t *testing.T) {
 			toSecrets + "cardId=1&cardId=1":            "the field cardId appears twice",
 			toSecrets + cardwiretest.DefaultKey + "=1": "the field *** is unknown",
 
-			toAdjust + "type=cancel":                                                   "the field client_transaction_id is missing",
+			toAdjust + "type=cancel":                                                   operation + "is missing",
 			toAdjust + "client_transaction_id=" + failedID:                             "the field type is missing",
-			toAdjust + "client_transaction_id=" + secret + "&type=cancel":              noUUID,
-			toAdjust + "client_transaction_id=%7B" + failedID[:34] + "%7D&type=cancel": noUUID,
-			toAdjust + "client_transaction_id=" + failedID[:35] + "g&type=cancel":      noUUID,
-			adjusting(failedID, secret):                                                "the field type is neither cancel nor the value that retries",
+			toAdjust + "client_transaction_id=" + secret + "&type=cancel":              operation + "must be a UUID",
+			toAdjust + "client_transaction_id=%7B" + failedID[:34] + "%7D&type=cancel": operation + "must be a UUID",
+			toAdjust + "client_transaction_id=" + failedID[:35] + "g&type=cancel":      operation + "must be a UUID",
+			adjusting(failedID, secret):                                                notAnAction,
 
 			toFreeze + part("clientTransactionId", freezeID) + end:       "the field cardId is missing",
-			toFreeze + card + part("clientTransactionId", secret) + end:  "the field clientTransactionId must be a UUID",
+			toFreeze + card + part("clientTransactionId", secret) + end:  freeze + "must be a UUID",
 			toFreeze + card + card + end:                                 "the field cardId appears twice",
 			toFreeze + strings.Replace(image, `"file"`, `"cardId"`, 1):   "the field cardId must not be a file",
-			toFreeze + part("cardId", strings.Repeat("1", 65<<10)) + end: "the field cardId must be a string of at most 64 KiB",
+			toFreeze + part("cardId", strings.Repeat("1", 65<<10)) + end: tooLong,
 
 			toUpload + end:                                            "the field file is missing",
 			toUpload + part("file", "text") + end:                     "the field file must be a file",
@@ -180,7 +183,8 @@ func TestUnnamed(t *testing.T) {
 	w.AddFailedOperation(failedID, "close")
 	refused(t, w.ask(t, "GET /cards/info?id=1"), 422, "the parameter id is unknown")
 	refused(t, w.ask(t, "GET /cards/info"), 422, "the parameter *** is missing")
-	refused(t, w.ask(t, adjusting(failedID, "retry")), 422, "the field type is neither cancel nor the value that retries")
+	got := w.ask(t, adjusting(failedID, "retry"))
+	refused(t, got, 422, "the field type is neither cancel nor the value that retries")
 	assert.Equal(t, 200, w.ask(t, "GET /cards").status)
 }
 
@@ -198,10 +202,11 @@ func TestRequests(t *testing.T) {
 		{Method: "GET", Path: "/api/v1/***"},
 		{
 			Method: "POST", Path: "/api/v1/remittance/transfer", ContentType: "application/json", Authorized: true,
-			Fields: strings.Fields(`merchantOrderNo payoutCurrency transferType payoutMethod senderBeneficiaryRelationship
-				transferAmount senderSourceOfFund purposeOfRemittance senderFirstName senderLastName senderGender
-				senderMobileNumber senderIdType senderIdNumber senderDateOfBirth senderNationality senderIdIssueCountry
-				senderCountry senderAddress receiverNativeFirstName receiverNativeLastName receiverIdType receiverIdNumber
+			Fields: strings.Fields(`merchantOrderNo payoutCurrency transferType payoutMethod
+				senderBeneficiaryRelationship transferAmount senderSourceOfFund purposeOfRemittance
+				senderFirstName senderLastName senderGender senderMobileNumber senderIdType senderIdNumber
+				senderDateOfBirth senderNationality senderIdIssueCountry senderCountry senderAddress
+				receiverNativeFirstName receiverNativeLastName receiverIdType receiverIdNumber
 				receiverMobileNumber receiverBankAccountNumber`),
 		},
 		{

@@ -55,7 +55,9 @@ func createTransfer(s *Service, r *request) result {
 // transferProblem compares a transfer with List currencies.
 func (w *world) transferProblem(values map[string]string) string {
 	for _, code := range []struct{ field, of string }{
-		{"transferType", "transfer_type_id"}, {"payoutMethod", "payout_method_id"}, {"payoutCurrency", "payout_currency"},
+		{"transferType", "transfer_type_id"},
+		{"payoutMethod", "payout_method_id"},
+		{"payoutCurrency", "payout_currency"},
 	} {
 		if v, ok := values[code.field]; ok && find(w.currencies, code.of, v) == nil {
 			return code.field + " is none of List currencies"
