@@ -161,6 +161,7 @@ func New(opts ...Option) *Service {
 		world:    newWorld(set.seed, set.cards),
 		planned:  map[string][]*plan{},
 		served:   map[string]int{},
+		handlers: map[string]handler{},
 	}
 }
 
@@ -194,9 +195,6 @@ func WithDeduplication() Option { return func(s *settings) { s.deduplicate = tru
 func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.handlers == nil {
-		s.handlers = map[string]handler{}
-	}
 	if f == nil {
 		delete(s.handlers, method+" "+path)
 		return
