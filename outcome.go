@@ -75,7 +75,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	case r.NotSent:
 		return k.fail(OutcomeNotSent, &transportError{r.Err})
 	case r.Redirected:
-		return k.fail(OutcomeUnknown, ErrRedirect)
+		return k.fail(OutcomeUnknown, redirected(mask.Message(r.RedirectHost, k.key())))
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		return k.fail(OutcomeUnknown, ErrResponseTooLarge)
 	case r.Err != nil:
@@ -191,6 +191,27 @@ func (s *spec) isProven(c *wire.Codec, m wire.Mark) bool {
 	}
 	c.Rewind(m)
 	return s.proves(c)
+}
+
+// doubt makes a failure unknown if its request was sent more than once: what the last
+// response says proves nothing about the others.
+func (e *Error) doubt(r *transport.Response) {
+	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
+	switch {
+	case !r.Resent, e.Outcome == OutcomeExecuted:
+	case e.Err == nil:
+		e.Outcome, e.Err = OutcomeUnknown, errors.New(detail)
+	default:
+		e.Outcome, e.Err = OutcomeUnknown, &detailError{e.Err, detail}
+	}
+}
+
+// redirected returns the error of a redirect that leads to a host; "": it is unknown.
+func redirected(host string) error {
+	if host == "" {
+		return &detailError{ErrRedirect, "check the base URL"}
+	}
+	return &detailError{ErrRedirect, "it leads to " + host + ": check the base URL"}
 }
 
 func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

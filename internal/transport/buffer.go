@@ -49,7 +49,10 @@ var errMiscounted = errors.New("transport: a body's Read returned an impossible 
 func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error {
 	// One byte more than promised, to see the end without growing.
 	b.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)
-	for empty := 0; ; {
+	for empty := 0; empty < maxEmptyReads; empty++ {
+		if len(b.b) == cap(b.b) {
+			b.grow(b.next(size, limit))
+		}
 		n, err := r.Read(b.b[len(b.b):cap(b.b)])
 		if n < 0 || n > cap(b.b)-len(b.b) {
 			return errMiscounted
@@ -64,17 +67,11 @@ func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error
 			return err
 		case int64(len(b.b)) != size && ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if empty++; n > 0 {
-			empty = 0
-		}
-		if empty == maxEmptyReads {
-			return io.ErrNoProgress
-		}
-		if len(b.b) == cap(b.b) {
-			b.grow(b.next(size, limit))
+		case n > 0:
+			empty = -1
 		}
 	}
+	return io.ErrNoProgress
 }
 
 // next returns the next capacity of a full buffer: much more, so that little is
