@@ -97,7 +97,7 @@ func (x *exchange) wordsOfNetwork(err error) string {
 		return "the response is too large"
 	case errors.Is(err, errMiscounted):
 		return "the response body's Read returned an impossible count"
-	case untrusted(err):
+	case distrust(err) != "":
 		return "certificate not trusted: " + distrust(err)
 	case speaksNoTLS(err):
 		return "TLS handshake failed: " + x.peer(err) + " does not speak TLS: check the scheme and the port"
@@ -150,21 +150,20 @@ func hostPort(u *url.URL) string {
 
 // permanent reports whether the same request would fail in the same way.
 func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || distrust(err) != "" ||
+		handshakeFailed(err) || flooded(err)
 }
 
 // connecting reports whether an error is about getting a connection. It proves
 // nothing, since it may be about a redirect: use it for reports only.
 func connecting(err error) bool {
-	return dialFailed(err) || errors.Is(err, errProxyRefused) || is[*net.DNSError](err) || untrusted(err)
+	return dialFailed(err) || errors.Is(err, errProxyRefused) || is[*net.DNSError](err) || distrust(err) != ""
 }
 
 func dialFailed(err error) bool {
 	op := operation(err)
 	return op == "dial" || op == proxyConnect
 }
-
-func untrusted(err error) bool { return distrust(err) != "" }
 
 // distrust returns why a certificate is not trusted; "": the error is about something else.
 func distrust(err error) string {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -79,7 +80,7 @@ func TestErrorsHaveFixedWords(t *testing.T) {
 		assert.NoError(t, errors.Unwrap(got))
 		ne, ok := errors.AsType[net.Error](got)
 		assert.True(t, ok && ne == got && !ne.Temporary()) //nolint:staticcheck // part of the interface
-		assert.Equal(t, errors.Is(tc.err, os.ErrDeadlineExceeded) || errors.Is(tc.err, context.DeadlineExceeded), ne.Timeout())
+		assert.Equal(t, strings.HasPrefix(tc.words, "timeout") || strings.HasPrefix(tc.words, "deadline"), ne.Timeout())
 	}
 }
 

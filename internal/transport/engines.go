@@ -24,7 +24,8 @@ var errProxyRefused = errors.New("transport: the proxy refused to connect")
 // proxy, dialer, certificates and timeouts.
 func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 	if base == nil {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: maxIdle, IdleConnTimeout: 90 * time.Second}
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: maxIdle}
+		base.IdleConnTimeout = 90 * time.Second
 	}
 	pooled = base.Clone()
 	harden(pooled)
@@ -103,7 +104,7 @@ func (e *Engine) carrier(in *Request) http.RoundTripper {
 	case e.doer == nil:
 		return e.pooled
 	case !isClient:
-		return doerTripper{e.doer}
+		return e.custom
 	case hc.Jar != nil || hc.Timeout != 0:
 		single := *hc
 		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -43,8 +43,7 @@ type Policy struct {
 type Config struct {
 	// Doer carries every class of call; nil: the engines of this package.
 	Doer Doer
-	// Transport is cloned into both engines; nil: a transport with sensible limits.
-	// It is ignored if there is a Doer.
+	// Transport is cloned into both engines, unless there is a Doer; nil: one with limits.
 	Transport *http.Transport
 	// Policy governs retries.
 	Policy Policy
@@ -54,9 +53,10 @@ type Config struct {
 
 // Engine carries calls. It is safe for concurrent use.
 type Engine struct {
-	doer     Doer            // caller-supplied; nil: pooled and fresh
-	pooled   *http.Transport // for reads
-	fresh    *http.Transport // a connection for each attempt
+	doer     Doer              // caller-supplied; nil: pooled and fresh
+	custom   http.RoundTripper // the doer, unless it is an *http.Client
+	pooled   *http.Transport   // for reads
+	fresh    *http.Transport   // a connection for each attempt
 	policy   Policy
 	limit    func(context.Context) error
 	budget   budget
@@ -67,8 +67,8 @@ type Engine struct {
 
 // New makes an Engine. It does not touch the network.
 func New(cfg Config) *Engine {
-	e := &Engine{doer: cfg.Doer, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
-	e.wall = func(t time.Time) time.Time { return t.Round(0) }
+	e := &Engine{doer: cfg.Doer, custom: doerTripper{cfg.Doer}, policy: cfg.Policy, limit: cfg.Limit}
+	e.noHeader, e.wall = http.Header{}, func(t time.Time) time.Time { return t.Round(0) }
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
 	}

@@ -116,7 +116,7 @@ func TestTheTestsOfAMutant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
 		"claim.take":               {"", ".", "./..."},
-		"transport.call.pause":     {"", "./internal/transport", ".", "./..."},
+		"transport.exchange.pause": {"", "./internal/transport", ".", "./..."},
 		"sqljournal.Journal.End":   {"sqljournal", "./..."},
 		"export.part.begin/Remove": {"examples/apps", "./..."},
 	} {
