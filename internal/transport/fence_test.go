@@ -29,6 +29,8 @@ type route struct {
 
 // routes are all of them, to a service in memory. serve is given connections
 // after the TLS handshake.
+//
+//nolint:staticcheck // a caller may still use Dial and DialTLS
 func routes(t *testing.T, serve func(net.Conn)) map[string]route {
 	t.Helper()
 	srv, client := secure(t, func(http.ResponseWriter, *http.Request) {})
