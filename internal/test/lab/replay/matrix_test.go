@@ -27,7 +27,6 @@ type action struct {
 	reused   *want          // of a write on one that was used before, by a caller's client; nil: as write
 	outcome  string         // of a read: some of "success" and "unknown"
 	reads    int            // requests that a read makes
-	secrets  span           // requests that a secret makes, whose outcome is that of a write
 	// silent says that a request gets no byte of a response. A read that met this
 	// on an idle connection net/http itself sends on another one, and so once more
 	// for each.
@@ -80,18 +79,18 @@ func executed(then func(*exchange)) func(*exchange) {
 var actions = []action{
 	{
 		name: "response", do: (*exchange).serve,
-		write: done, outcome: "success", reads: 1, secrets: exactly(1),
+		write: done, outcome: "success", reads: 1,
 	},
 	{
 		name: "reset at once", atAccept: true, do: (*exchange).reset,
 		// It is a race whether the client sees the reset in place of a connection.
 		write:   want{"not sent, unknown", 0, exactly(0), exactly(0), span{1, maxWrites}},
 		reused:  &want{"unknown", 0, exactly(0), exactly(0), exactly(1)},
-		outcome: "not sent, unknown", reads: maxReads, secrets: span{1, 2}, silent: true,
+		outcome: "not sent, unknown", reads: maxReads, silent: true,
 	},
 	{
 		name: "reset before reading", do: (*exchange).reset,
-		write: once(0, 0), outcome: "unknown", reads: maxReads, secrets: exactly(1), silent: true,
+		write: once(0, 0), outcome: "unknown", reads: maxReads, silent: true,
 	},
 	{
 		name: "reset after reading the head",
@@ -100,7 +99,7 @@ var actions = []action{
 				x.reset()
 			}
 		},
-		write: once(0, 0), outcome: "unknown", reads: maxReads, secrets: exactly(1), silent: true,
+		write: once(0, 0), outcome: "unknown", reads: maxReads, silent: true,
 	},
 	{
 		name: "reset after reading all, before executing",
@@ -109,15 +108,15 @@ var actions = []action{
 				x.reset()
 			}
 		},
-		write: once(1, 0), outcome: "unknown", reads: maxReads, secrets: exactly(1), silent: true,
+		write: once(1, 0), outcome: "unknown", reads: maxReads, silent: true,
 	},
 	{
 		name: "executed, then reset", do: executed((*exchange).reset),
-		write: once(1, 1), outcome: "unknown", reads: maxReads, secrets: exactly(1), silent: true,
+		write: once(1, 1), outcome: "unknown", reads: maxReads, silent: true,
 	},
 	{
 		name: "executed, then closed", do: executed((*exchange).hangUp),
-		write: once(1, 1), outcome: "unknown", reads: maxReads, secrets: exactly(1), silent: true,
+		write: once(1, 1), outcome: "unknown", reads: maxReads, silent: true,
 	},
 	{
 		name: "executed, then half a head",
@@ -125,7 +124,7 @@ var actions = []action{
 			x.say("HTTP/1.1 200 OK\r\nContent-Le")
 			x.hangUp()
 		}),
-		write: once(1, 1), outcome: "unknown", reads: maxReads, secrets: exactly(1),
+		write: once(1, 1), outcome: "unknown", reads: maxReads,
 	},
 	{
 		name: "executed, then a response but for its last byte",
@@ -134,7 +133,7 @@ var actions = []action{
 			x.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:len(body)-1]))
 			x.hangUp()
 		}),
-		write: told(200), outcome: "unknown", reads: maxReads, secrets: exactly(1),
+		write: told(200), outcome: "unknown", reads: maxReads,
 	},
 	{
 		name: "executed, then half a response and a reset",
@@ -144,24 +143,24 @@ var actions = []action{
 		}),
 		// A reset may overtake what was sent before it.
 		write:   want{"unknown", anyStatus, exactly(1), exactly(1), exactly(1)},
-		outcome: "unknown", reads: maxReads, secrets: exactly(1), racy: true,
+		outcome: "unknown", reads: maxReads, racy: true,
 	},
 	{
 		name: "executed, then 408", do: executed(func(x *exchange) { x.respond("408 Request Timeout") }),
-		write: told(408), outcome: "unknown", reads: maxReads, secrets: exactly(1),
+		write: told(408), outcome: "unknown", reads: maxReads,
 	},
 	{
 		name:  "executed, then 408 and closed",
 		do:    executed(func(x *exchange) { x.respond("408 Request Timeout", "Connection: close") }),
-		write: told(408), outcome: "unknown", reads: maxReads, secrets: exactly(1),
+		write: told(408), outcome: "unknown", reads: maxReads,
 	},
 	{
 		name: "executed, then 425", do: executed(func(x *exchange) { x.respond("425 Too Early") }),
-		write: told(425), outcome: "unknown", reads: maxReads, secrets: exactly(1),
+		write: told(425), outcome: "unknown", reads: maxReads,
 	},
 	{
 		name: "executed, then 502", do: executed(func(x *exchange) { x.respond("502 Bad Gateway") }),
-		write: told(502), outcome: "unknown", reads: maxReads, secrets: exactly(2),
+		write: told(502), outcome: "unknown", reads: maxReads,
 	},
 	{
 		// A deploy: every connection that was used before is closed, the one that
@@ -182,7 +181,7 @@ var actions = []action{
 			_, _ = io.Copy(io.Discard, x.in)
 		},
 		write: done, reused: &want{"unknown", 0, exactly(0), exactly(0), exactly(1)},
-		outcome: "success", reads: 1, secrets: exactly(1), silent: true, racy: true,
+		outcome: "success", reads: 1, silent: true, racy: true,
 	},
 	{
 		// Which net/http takes for the end of an idle connection. It must not take
@@ -195,11 +194,11 @@ var actions = []action{
 			})
 		},
 		write: done, reused: &want{"success, unknown", anyStatus, span{0, 1}, span{0, 1}, span{0, 1}},
-		outcome: "success, unknown", reads: 1, secrets: exactly(1), racy: true,
+		outcome: "success, unknown", reads: 1, racy: true,
 	},
 	{
 		name: "a response that closes the connection", do: executed(func(x *exchange) { x.respond("200 OK", "Connection: close") }),
-		write: done, outcome: "success", reads: 1, secrets: exactly(1),
+		write: done, outcome: "success", reads: 1,
 	},
 	{
 		name: "a response before the request is read",
@@ -208,7 +207,7 @@ var actions = []action{
 			x.respond("200 OK", "Connection: close")
 			x.receive()
 		},
-		write: early, outcome: "success", reads: 1, secrets: exactly(1),
+		write: early, outcome: "success", reads: 1,
 	},
 	{
 		name: "a response before the request is sent", atAccept: true,
@@ -219,7 +218,7 @@ var actions = []action{
 		},
 		write:   want{"success, unknown", 0, span{0, 1}, exactly(1), exactly(1)},
 		reused:  &early,
-		outcome: "success, unknown", reads: 1, secrets: exactly(1), racy: true,
+		outcome: "success, unknown", reads: 1, racy: true,
 	},
 }
 
@@ -335,15 +334,17 @@ func (c *cell) want() want {
 	switch {
 	case c.op.class == write && !c.carrier.own && c.state.idle > 0 && a.reused != nil:
 		w = *a.reused
-	case c.op.class == secret:
-		w.requests = a.secrets
-	case c.op.class == read:
+	case c.op.class != write:
+		idle := c.state.idle
+		if c.op.class == fresh {
+			idle = 0
+		}
 		w.outcomes, w.requests = a.outcome, exactly(a.reads)
 		switch {
 		case a.racy:
-			w.requests = span{1, maxReads + c.state.idle}
+			w.requests = span{1, maxReads + idle}
 		case a.silent:
-			w.requests = exactly(a.reads + c.state.idle)
+			w.requests = exactly(a.reads + idle)
 		}
 	}
 	return w

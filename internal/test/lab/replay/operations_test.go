@@ -16,9 +16,9 @@ import (
 type class int
 
 const (
-	read   class = iota // by the policy
-	secret              // a read by POST: once, and never after it was sent and got no response
-	write               // only if nothing was sent
+	read  class = iota // by the policy
+	fresh              // a read over a connection of its own
+	write              // only if nothing was sent
 )
 
 // operation is one operation of the client.
@@ -139,7 +139,7 @@ var operations = []operation{
 		},
 	},
 	{
-		"Call by POST", secret, "/wallet/search", `{"ticket":"T-1"}`,
+		"Call by POST", fresh, "/wallet/search", `{"ticket":"T-1"}`,
 		func(ctx context.Context, c *cardwire.Client, _ string, opts ...cardwire.CallOption) error {
 			_, err := cardwire.Call[ticket](ctx, c, cardwire.Request{
 				Op: "SearchWallet", Method: http.MethodPost, Path: "/wallet/search", ReadOnly: true,
@@ -149,7 +149,7 @@ var operations = []operation{
 		},
 	},
 	{
-		"GetCardSecrets", secret, "/cards/private",
+		"GetCardSecrets", fresh, "/cards/private",
 		`{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"q83vAQ=="}`,
 		func(ctx context.Context, c *cardwire.Client, _ string, opts ...cardwire.CallOption) error {
 			_, err := c.GetCardSecrets(ctx, "c1", opts...)

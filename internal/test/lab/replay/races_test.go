@@ -187,7 +187,7 @@ func TestRaces(t *testing.T) {
 			if fault := r.fault(got); fault != "" {
 				wrong = append(wrong, fmt.Sprintf("%s, %s, %s, %+v: %s", r.op.name, r.with.name, r.outcome, got, fault))
 			}
-			kind := map[class]string{read: "reads", secret: "reads by POST", write: "writes"}[r.op.class]
+			kind := map[class]string{read: "reads", fresh: "reads by POST", write: "writes"}[r.op.class]
 			counts[fmt.Sprintf("%-13s %-8s executed %d times", kind, r.outcome, got.executions)]++
 		}
 	}
