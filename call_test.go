@@ -34,7 +34,7 @@ func TestThePathOfARequest(t *testing.T) {
 		"cardwire-go.(*call).exchange",
 		"transport.(*Engine).Do",
 		"go-retryablehttp",
-		"transport.attempts.RoundTrip",
+		"transport.(*exchange).RoundTrip",
 	}, frames)
 }
 

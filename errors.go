@@ -102,8 +102,8 @@ type Error struct {
 	// Page is where AllPages and AllCards resume: pass it as ListCardsParams.Page. It is
 	// 0 for every other operation.
 	Page int
-	// RetryAfter is how long to wait before calling again: what the service asked for,
-	// or until the SendBy of the call that is in progress; 0: unknown.
+	// RetryAfter is how long to wait before calling again: what the service asked for, at
+	// most an hour, or until the SendBy of the call that is in progress; 0: unknown.
 	RetryAfter time.Duration
 	// Attempts are the requests that were made; nil if the first was the only one and
 	// got a response.
@@ -131,6 +131,9 @@ type Attempt struct {
 	HTTPStatus int
 	// Wait is the pause before the next attempt; 0: there was none.
 	Wait time.Duration
+	// Resent reports that the client of WithHTTPClient sent the request of a write more
+	// than once, which it must not.
+	Resent bool
 }
 
 func attempts(list []transport.Attempt) []Attempt {

@@ -22,7 +22,7 @@ var judgeTable = []struct {
 	{"nothing was sent", OutcomeNotSent, errUnsent, []facts{
 		{unsent: errUnsent}, {unsent: errUnsent, status: 200, read: true, code: 200, data: readable},
 	}},
-	{"more than one request was written for one attempt, and the last is no success", OutcomeUnknown, errResent, []facts{
+	{"more than one request was written for one attempt, and the last is no success", OutcomeUnknown, nil, []facts{
 		{resent: true, lost: errLost}, refused(422, 422, func(f *facts) { f.resent = true }),
 		succeeded(otherOrder, func(f *facts) { f.resent = true }),
 	}},
@@ -30,7 +30,7 @@ var judgeTable = []struct {
 		{lost: errLost}, {lost: errLost, status: 200}, {lost: errLost, status: 404, bare: true},
 	}},
 	{"a redirect, which is never followed, or a response to another request", OutcomeUnknown, ErrRedirect, []facts{
-		{elsewhere: true, status: 302}, {elsewhere: true, status: 200},
+		{elsewhere: ErrRedirect, status: 302}, {elsewhere: ErrRedirect, status: 200},
 	}},
 	{"2xx, code 200, data that is readable and of this operation", OutcomeExecuted, nil, []facts{
 		succeeded(readable, nil), succeeded(readable, func(f *facts) { f.status, f.message = 299, "duplicate" }),
@@ -104,6 +104,10 @@ func TestJudge(t *testing.T) {
 		for _, f := range r.about {
 			outcome, cause := judge(&p, &f)
 			assert.Equal(t, r.outcome, outcome, "%s: %+v", r.row, f)
+			if f.resent && outcome == OutcomeUnknown {
+				assert.ErrorContains(t, cause, "more than once", "%+v", f)
+				continue
+			}
 			assert.Equal(t, r.cause, cause, "%s: %+v", r.row, f)
 		}
 	}

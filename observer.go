@@ -137,6 +137,9 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 				o.Attempt(ctx, k.op.info(), Attempt(a))
 			}
 		}
+		if a.Resent {
+			k.logAttempt(ctx, slog.LevelError, "cardwire: the HTTP client sent a write more than once: see WithHTTPClient", a, nil)
+		}
 		if a.Wait == 0 {
 			k.last.attempt = &a // to be logged when its outcome and code are known
 			return

@@ -1,11 +1,13 @@
 package cardwire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -640,10 +642,10 @@ func TestOutcomeOfARead(t *testing.T) {
 	}
 }
 
-// Card secrets are read by a POST on a connection of its own: one retry at most.
-func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
+// Card secrets are retried as every read is.
+func TestCardSecretsAreARead(t *testing.T) {
 	t.Parallel()
-	for status, requests := range map[int]int{429: 2, 502: 2, 503: 2, 504: 2, 500: 1, 408: 1, 425: 1, 501: 1} {
+	for status, requests := range map[int]int{429: 3, 502: 3, 503: 3, 504: 3, 500: 3, 408: 3, 425: 3, 501: 1} {
 		s := loopback.Serve(t, loopback.Say(loopback.Response(fmt.Sprint(status, " No"), "", "")))
 		_, err := wiretest.ClientOver(t, s.Base).GetCardSecrets(t.Context(), "c1")
 		assert.Equal(t, status, wiretest.Failure(t, err).HTTPStatus)
@@ -651,11 +653,14 @@ func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
 	}
 	lost := loopback.Serve(t, func(net.Conn) {})
 	_, err := wiretest.ClientOver(t, lost.Base).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}, wiretest.FactsOf(t, err))
-	assert.EqualValues(t, 1, lost.Requests.Load(), "a POST whose response was lost is not retried")
+	assert.Equal(t, wiretest.Facts{
+		Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent sent sent",
+	}, wiretest.FactsOf(t, err))
 
 	_, err = wiretest.ClientOver(t, loopback.ClosedPort(t)).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, wiretest.FactsOf(t, err))
+	assert.Equal(t, wiretest.Facts{
+		Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: "connect connect connect",
+	}, wiretest.FactsOf(t, err))
 }
 
 // closeRecorder notes whether a body was closed.
@@ -746,8 +751,101 @@ func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
 	})
 	following := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	_, err := wiretest.ClientOver(t, s.Base, cardwire.WithHTTPClient(wiretest.RoundTripper(following.Do))).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200}, wiretest.FactsOf(t, err))
+	assert.Equal(t, wiretest.Facts{
+		Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200, Phases: "received",
+	}, wiretest.FactsOf(t, err))
+	assert.True(t, wiretest.Failure(t, err).Attempts[0].Resent)
 	assert.EqualValues(t, 2, s.Requests.Load())
+}
+
+// A redirect tells where it leads, as far as that is no secret.
+func TestRedirectNamesItsHost(t *testing.T) {
+	t.Parallel()
+	for location, want := range map[string]string{
+		"https://www.example.com/login?pan=4111111111111111":             "it leads to www.example.com: check the base URL",
+		"https://4111111111111111.example.com:8443/":                     "it leads to ****************.example.com:8443: check the base URL",
+		"https://" + strings.ToLower(wiretest.Key) + ".example.com/%2e%": "the response is a redirect: check the base URL",
+	} {
+		moved := loopback.Response("307 Temporary Redirect", "Location: "+location+"\r\n", "")
+		s := loopback.Serve(t, loopback.Say(moved))
+		_, err := wiretest.ClientOver(t, s.Base).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+		require.ErrorIs(t, err, cardwire.ErrRedirect)
+		assert.ErrorContains(t, err, want)
+		assert.NotContains(t, err.Error(), "4111")
+	}
+}
+
+// retrying is a client that retries by itself after a 5xx, which callers must not use.
+type retrying struct{ transport http.RoundTripper }
+
+func (r retrying) Do(in *http.Request) (*http.Response, error) { return r.RoundTrip(in) }
+
+func (r retrying) RoundTrip(in *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		again := in.Clone(in.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		resp, err := r.transport.RoundTrip(again)
+		if err != nil || resp.StatusCode < 500 || !first {
+			return resp, err
+		}
+		resp.Body.Close()
+	}
+}
+
+// The last response proves nothing about the requests before it, unless it is a success.
+func TestHTTPClientThatRetriesByItself(t *testing.T) {
+	t.Parallel()
+	busy := loopback.Response("503 Busy", "", "")
+	refusal := loopback.Response("422 No", "", `{"code":422,"msg":"insufficient funds","data":null}`)
+	success := loopback.Response("200 OK", "", wiretest.Success(wiretest.TransferData))
+	const words = "the HTTP client sent the request more than once: see WithHTTPClient"
+	for name, tc := range map[string]struct {
+		responses []string
+		want      string // of the error; "": none
+		resent    bool
+	}{
+		"refused at once":       {[]string{refusal}, "not executed", false},
+		"done at once":          {[]string{success}, "", false},
+		"refused after a retry": {[]string{busy, refusal}, "unknown outcome, HTTP 422, code 422, \"insufficient funds\": " + words, true},
+		"broken after a retry":  {[]string{busy, ""}, "unknown outcome: connection closed before the response was complete: " + words, true},
+		"busy after a retry":    {[]string{busy, busy}, "unknown outcome, HTTP 503: " + words, true},
+		"done after a retry":    {[]string{busy, success}, "", true},
+	} {
+		transport := retrying{&http.Transport{DisableKeepAlives: true}}
+		for kind, doer := range map[string]cardwire.Doer{"Doer": transport, "http.Client": &http.Client{Transport: transport}} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				var sent atomic.Int32
+				s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.responses[sent.Add(1)-1])(conn) })
+				var log bytes.Buffer
+				var told []cardwire.Attempt
+				c := wiretest.ClientOver(t, s.Base, cardwire.WithHTTPClient(doer),
+					cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+					cardwire.WithObserver(cardwire.Observer{
+						Attempt: func(_ context.Context, _ cardwire.CallInfo, a cardwire.Attempt) { told = append(told, a) },
+					}))
+				_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+				switch {
+				case tc.want == "":
+					require.NoError(t, err)
+				case tc.resent:
+					require.ErrorContains(t, err, tc.want)
+					assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
+					assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+				default:
+					assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
+				}
+				require.Len(t, told, 1)
+				assert.Equal(t, tc.resent, told[0].Resent)
+				assert.Equal(t, tc.resent, strings.Contains(log.String(),
+					`level=ERROR msg="cardwire: the HTTP client sent a write more than once: see WithHTTPClient" operation=CreateTransfer`))
+			})
+		}
+	}
 }
 
 // With a caller's doer, too, what stops a call before the doer is asked is told
