@@ -812,7 +812,7 @@ func TestHTTPClientThatRetriesByItself(t *testing.T) {
 		"done at once":          {[]string{success}, "", false},
 		"refused after a retry": {[]string{busy, refusal}, "unknown outcome, HTTP 422, code 422, \"insufficient funds\": " + words, true},
 		"broken after a retry":  {[]string{busy, ""}, "unknown outcome: connection closed before the response was complete: " + words, true},
-		"busy after a retry":    {[]string{busy, busy}, "unknown outcome, HTTP 503: " + words, true},
+		"busy after a retry":    {[]string{busy, busy}, "unknown outcome, HTTP 503: the response is from a gateway in front of the service: " + words, true},
 		"done after a retry":    {[]string{busy, success}, "", true},
 	} {
 		transport := retrying{&http.Transport{DisableKeepAlives: true}}
