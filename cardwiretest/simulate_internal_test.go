@@ -50,8 +50,11 @@ func (s *shop) Take(_ context.Context, p cardwire.TransferParams) error {
 	return s.world.Do("insert "+p.MerchantOrderNo, func() error {
 		s.orders.mu.Lock()
 		defer s.orders.mu.Unlock()
-		if s.orders.rows[p.MerchantOrderNo] == nil {
+		switch r := s.orders.rows[p.MerchantOrderNo]; {
+		case r == nil:
 			s.orders.rows[p.MerchantOrderNo] = &shopRow{params: p}
+		case r.shown == Failed:
+			r.shown, r.params = Pending, p // the journal knows that it failed, and says so again
 		}
 		return nil
 	})
@@ -130,6 +133,17 @@ func (s *shop) Support(ctx context.Context, number string, found cardwire.Resolu
 	return s.save(number, Pending) // the next call is told what the journal knows
 }
 
+// Cancel closes the number first: what it cannot close has happened, or may have.
+func (s *shop) Cancel(ctx context.Context, number string) error {
+	i := cardwire.Intent{Op: "CreateTransfer", Reference: number}
+	if s.defect != "cancels without asking" {
+		if err := s.journal.Void(ctx, i, "Ada", "the customer canceled"); err != nil {
+			return err
+		}
+	}
+	return s.save(number, Failed)
+}
+
 func (s *shop) Show(number string) Shown {
 	s.orders.mu.Lock()
 	defer s.orders.mu.Unlock()
@@ -167,6 +181,7 @@ func TestSimulateFindsDefectsOfAProgram(t *testing.T) {
 		"resends after a crash without asking": "was executed 2 times",
 		"sends anew after Reconcile":           "was executed 2 times",
 		"fails on 403":                         "was shown as failed, and executed",
+		"cancels without asking":               "was shown as failed, and executed",
 		"fails on Wait":                        "was shown as failed, and executed",
 		"books by HTTP status":                 "is shown as submitted, and was not executed",
 		"resolves with an old answer":          "executed",
@@ -236,6 +251,12 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 			assert.NotEmpty(t, flaw)
 		})
 	}
+}
+
+// A journal that forgets is not to be believed, and the shop believes it.
+func TestAForgetfulJournal(t *testing.T) {
+	t.Parallel()
+	assert.Contains(t, flawOf(t, newShop, ForgetfulJournal(10*time.Minute)), "executed")
 }
 
 // The same seed tells the same story.
