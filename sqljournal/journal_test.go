@@ -184,12 +184,12 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 		}
 		for want, r := range map[string]cardwire.Resolution{
 			"By is empty": {Outcome: cardwire.OutcomeExecuted},
-			"Outcome must be executed, refused or not sent: leave the intent unresolved until one is known": {By: "Ada"},
-			"ServiceID begins or ends with white space":                                                     {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: "T-1 "},
-			"ServiceID is longer than 128 bytes":                                                            {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: strings.Repeat("T", 129)},
-			"ServiceID is only for what was executed":                                                       {Outcome: cardwire.OutcomeRefused, By: "Ada", ServiceID: "T-1"},
-			"AsOf is missing: when was the service asked?":                                                  {Outcome: cardwire.OutcomeRefused, By: "Ada"},
-			"AsOf is in the future":                                                                         {Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: time.Now().Add(time.Hour)},
+			"the outcome must be executed, refused or not sent: leave the intent unresolved until one is known": {By: "Ada"},
+			"ServiceID begins or ends with white space":                                                         {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: "T-1 "},
+			"ServiceID is longer than 128 bytes":                                                                {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: strings.Repeat("T", 129)},
+			"ServiceID is only for what was executed":                                                           {Outcome: cardwire.OutcomeRefused, By: "Ada", ServiceID: "T-1"},
+			"AsOf is missing: when was the service asked?":                                                      {Outcome: cardwire.OutcomeRefused, By: "Ada"},
+			"AsOf is in the future":                                                                             {Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: time.Now().Add(time.Hour)},
 		} {
 			err := journal.Resolve(t.Context(), taken, r)
 			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
@@ -370,7 +370,8 @@ INSERT INTO `+at.Table+` (op, reference, `+others+`) SELECT op, 'M-' || substr(C
 		}
 		assert.Equal(t, numbered("M", count), all)
 		assert.Len(t, unresolved(t, journal), count-count/3)
-		for range journal.Unresolved(t.Context()) {
+		for _, err := range journal.Unresolved(t.Context()) {
+			require.NoError(t, err)
 			break
 		}
 	})
