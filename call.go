@@ -188,9 +188,7 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 		return ctx, nil
 	}
 	k.claim = k.newClaim(k.start, k.deadline)
-	bounded, stop := k.bounded(ctx)
-	defer stop()
-	return ctx, k.claim.take(bounded)
+	return ctx, k.claim.take(ctx)
 }
 
 // ready returns why nothing can be sent, or nil.

@@ -193,7 +193,7 @@ func (e *Error) known() string {
 
 // advice is the next step in words.
 func (e *Error) advice() string {
-	if e.ReadOnly || e.isHarmlessUpload() {
+	if e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted {
 		return e.adviceOnRead()
 	}
 	switch NextStep(e) {

@@ -699,7 +699,7 @@ func ExampleWithLogger() {
 	// Output:
 	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200 code=200
 	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502 outcome=unknown
-	// level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=order-1 outcome=unknown step=reconcile status=502 code=0 requestID=""
+	// level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=order-1 outcome=unknown step=reconcile status=502 code=0 requestID="" cause="cardwire: the response is from a gateway in front of the service"
 }
 
 // What a counter or a tracer is fed with.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -34,10 +36,18 @@ func (k *call) newClaim(start, sendBy time.Time) *claim {
 		fields = op.fields
 	}
 	return &claim{core: k.client, op: op, intent: Intent{
-		Call: rand.Text(), Op: cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
+		Call: newCall(), Op: cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
 		Summary: op.summary, Service: k.client.service, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
 	}}
+}
+
+// newCall returns an identifier of 64 random bits: it distinguishes the calls with one
+// reference.
+func newCall() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return strconv.FormatUint(binary.LittleEndian.Uint64(b[:]), 36)
 }
 
 // digest distinguishes the request from others with the same reference. An invalid one
@@ -49,9 +59,19 @@ func (s *spec) digest(fields wire.Fields) string {
 	return fields.Digest()
 }
 
+// bounded gives ctx a deadline for the journal. One in memory returns at once.
+func (c *claim) bounded(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
+	if _, ok := c.core.journal.(*MemoryJournal); ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end)
+}
+
 // take begins the intent. If it fails, nothing is sent.
 func (c *claim) take(ctx context.Context) *Error {
-	err := c.core.journal.Begin(ctx, c.intent)
+	bounded, stop := c.bounded(ctx, c.intent.SendBy)
+	defer stop()
+	err := c.core.journal.Begin(bounded, c.intent)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case err == nil:
@@ -68,9 +88,9 @@ func (c *claim) take(ctx context.Context) *Error {
 // void closes the reference of a call that will never be sent, for the given reason: its
 // order is about to fail, and a late message must not pay it.
 func (c *claim) void(ctx context.Context, reason error, note string) *Error {
-	ctx, stop := context.WithTimeout(ctx, journalTimeout)
+	bounded, stop := c.bounded(ctx, time.Now().Add(journalTimeout))
 	defer stop()
-	err := c.core.journal.Void(ctx, c.intent, "cardwire", note)
+	err := c.core.journal.Void(bounded, c.intent, "cardwire", note)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case err == nil:
@@ -142,9 +162,9 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 	if end.Outcome == OutcomeExecuted {
 		end.ServiceID, end.Status = r.record()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout) // the caller may be gone
-	defer cancel()
-	err := c.core.journal.End(ctx, c.intent, end)
+	bounded, stop := c.bounded(context.WithoutCancel(ctx), time.Now().Add(journalTimeout)) // the caller may be gone
+	defer stop()
+	err := c.core.journal.End(bounded, c.intent, end)
 	if err == nil {
 		return failure
 	}

@@ -28,7 +28,7 @@ type MemoryJournal struct {
 const (
 	maxUnresolved = 64 << 10
 	maxEnded      = 64 << 10
-	maxFree       = 8 << 10
+	maxFree       = 4 << 10
 )
 
 // NewMemoryJournal returns an empty journal. Clients that share it must be of one
@@ -141,10 +141,9 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 	if i.Service != "" && j.service != "" && i.Service != j.service {
 		return fmt.Errorf("cardwire: the journal is of the service at %s, not of %s: use a journal of its own for each", j.service, i.Service)
 	}
-	key := rowKey{i.Op, i.Reference}
-	r := j.rows[key]
+	r := j.rows[keyOf(i)]
 	if r == nil {
-		r = &row{key: key}
+		r = new(row)
 	}
 	was := r.isUnresolved()
 	err := f(r)
@@ -157,7 +156,7 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 
 // keep stores a row that was unresolved or not where it is remembered long enough.
 func (j *MemoryJournal) keep(r *row, was bool) {
-	j.rows[r.key] = r
+	j.rows[keyOf(r.intent)] = r
 	home := &j.free
 	switch {
 	case r.isUnresolved():
@@ -176,7 +175,7 @@ func (j *MemoryJournal) keep(r *row, was bool) {
 		return
 	}
 	if oldest := home.push(r); oldest != nil {
-		delete(j.rows, oldest.key)
+		delete(j.rows, keyOf(oldest.intent))
 	}
 }
 
@@ -190,14 +189,14 @@ type ring struct {
 // push adds a row, and returns the one that it replaces; nil: none, or it has left.
 func (g *ring) push(r *row) (oldest *row) {
 	if len(g.rows) < g.most {
-		r.slot = len(g.rows)
+		r.slot = int32(len(g.rows))
 		g.rows = append(g.rows, r)
 		return nil
 	}
-	if old := g.rows[g.next]; old.home == g && old.slot == g.next {
+	if old := g.rows[g.next]; old.home == g && int(old.slot) == g.next {
 		oldest = old
 	}
-	g.rows[g.next], r.slot = r, g.next
+	g.rows[g.next], r.slot = r, int32(g.next)
 	g.next = (g.next + 1) % g.most
 	return oldest
 }
@@ -205,19 +204,20 @@ func (g *ring) push(r *row) (oldest *row) {
 // rowKey identifies a row.
 type rowKey struct{ op, reference string }
 
-// row is what is known of a reference.
+func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
+
+// row is what is known of a reference. A full journal has 135,000 of them.
 type row struct {
-	key       rowKey
 	intent    Intent // of the call that it is about
+	serviceID string
+	denied    []string // the calls of which a person said that they did not happen
+	outcome   Outcome
+	home      *ring // nil: the row is unresolved
+	slot      int32 // where it is in home
 	exists    bool
 	open      bool // the call has not ended; the outcome is then unknown
 	closed    bool // it is never granted again
 	proven    bool // a response says that it was executed, not a person
-	outcome   Outcome
-	serviceID string
-	denied    []string // the calls of which a person said that they did not happen
-	home      *ring    // nil: the row is unresolved
-	slot      int      // where it is in home
 }
 
 func (r *row) isUnresolved() bool { return r.exists && r.outcome == OutcomeUnknown }
@@ -237,7 +237,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 	if full {
 		return errors.New("cardwire: 65,536 references are unresolved: resolve them first")
 	}
-	*r = row{key: r.key, exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
+	*r = row{exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (r *row) duplicate(now time.Time) *DuplicateIntent {
 func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 	known := r.exists
 	if !known {
-		*r = row{key: r.key, exists: true, intent: i, open: true}
+		*r = row{exists: true, intent: i, open: true}
 	}
 	if r.record(i, result) && known {
 		return nil
@@ -362,8 +362,9 @@ func (r *row) resolve(i Intent, found Resolution) error {
 		return r.confirm(found.ServiceID)
 	}
 	closes := found.Outcome == OutcomeRefused && !r.intent.Repeatable
+	free := !r.closed && (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused)
 	switch {
-	case r.outcome == found.Outcome && r.closed == closes:
+	case r.outcome == found.Outcome && r.closed == closes, free && !closes:
 		return nil
 	case i.Call != r.intent.Call:
 		return errors.New("cardwire: another call is on record under this reference: read it again")
@@ -371,9 +372,7 @@ func (r *row) resolve(i Intent, found Resolution) error {
 		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
-	case r.outcome == OutcomeRefused:
-		return errors.New("cardwire: the service refused it: void the reference to close it")
-	case found.AsOf.Before(r.intent.SettledBy):
+	case !free && found.AsOf.Before(r.intent.SettledBy):
 		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", r.intent.SettledBy.Format(time.RFC3339))
 	}
 	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""

@@ -1,10 +1,6 @@
 package cardwire
 
-import (
-	"errors"
-	"net/http"
-	"slices"
-)
+import "errors"
 
 // Step is what a caller does after a call. The zero value is the safe one.
 type Step int
@@ -53,8 +49,9 @@ func (s Step) String() string {
 //     service refused this request: StepFail.
 //   - nothing happened for another reason: StepRetry. It may be the network, the context,
 //     the limiter, the journal, or a status or code of 429. Others a person must correct:
-//     the setup ([ErrSetup]); the statuses or codes 401, 403, 405, 413 and 415; and any
-//     refusal without an envelope, which is not from the service itself.
+//     the setup ([ErrSetup]); the statuses or codes 401, 403, 405, 413 and 415; 404 to a
+//     CreateTransfer, which names nothing that could be missing; and any refusal without
+//     an envelope, which is not from the service itself.
 //   - everything else: StepReconcile.
 //
 // StepFail is final: the journal has closed the reference, and refuses it from then on.
@@ -66,19 +63,10 @@ func NextStep(err error) Step {
 		return StepDone
 	}
 	e := theError(err)
-	switch {
-	case e == nil:
-		return StepReconcile
-	case (e.ReadOnly || e.isHarmlessUpload()) && e.Outcome == OutcomeNotSent && e.isInvalid():
-		return StepFail
-	case e.ReadOnly, e.isHarmlessUpload():
-		return StepRetry
-	case errors.Is(e.Err, ErrDuplicateIntent):
-		return e.stepOfDuplicate()
-	case errors.Is(e.Err, ErrOtherBody) && e.Outcome != OutcomeNotSent:
+	if e == nil {
 		return StepReconcile
 	}
-	return e.stepOfOutcome()
+	return e.step()
 }
 
 // theError returns the one Error in the tree, or nil if there is none or several.
@@ -107,65 +95,4 @@ func countErrors(err error) (n int) {
 		}
 	}
 	return n
-}
-
-// isHarmlessUpload reports whether the call was an upload that may be repeated: an image
-// that is uploaded twice harms nobody.
-func (e *Error) isHarmlessUpload() bool {
-	return e.Op == opUploadImage && e.Outcome != OutcomeExecuted
-}
-
-func (e *Error) stepOfDuplicate() Step {
-	d, known := errors.AsType[*DuplicateIntent](e.Err)
-	known = known && d != nil
-	switch {
-	case known && d.InProgress:
-		return StepWait
-	case errors.Is(e.Err, ErrOtherBody):
-		return StepReconcile
-	case known && d.Outcome != e.Outcome:
-		return StepReconcile // the two contradict each other
-	case e.Outcome == OutcomeExecuted:
-		return StepDone
-	case e.Outcome == OutcomeRefused, e.Outcome == OutcomeNotSent:
-		return StepFail // closed
-	}
-	return StepReconcile
-}
-
-func (e *Error) stepOfOutcome() Step {
-	switch e.Outcome {
-	case OutcomeExecuted:
-		return StepDone
-	case OutcomeNotSent:
-		if e.isInvalid() || errors.Is(e.Err, ErrOtherBody) {
-			return StepFail
-		}
-		return StepRetry
-	case OutcomeRefused:
-		if e.refusedForNow() {
-			return StepRetry
-		}
-		return StepFail
-	}
-	return StepReconcile
-}
-
-// isInvalid reports whether a parameter of the request itself was refused.
-func (e *Error) isInvalid() bool {
-	return errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup)
-}
-
-// notOfTheRequest are the statuses and codes of refusals that are due to the URL, the
-// key or the rate: the same request may succeed later.
-var notOfTheRequest = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
-	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
-}
-
-// refusedForNow reports whether a refusal is not about the request itself. A bare one,
-// without an envelope, came from something in front of the service.
-func (e *Error) refusedForNow() bool {
-	return slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
-		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable)
 }

@@ -231,6 +231,9 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
+// opCreateTransfer is the operation of CreateTransfer.
+const opCreateTransfer = "CreateTransfer"
+
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
 // do with the order what [NextStep] returns for the error. A success means that the
 // service accepted the order: Transfer.Status is how far it is. No operation of the
@@ -246,7 +249,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	fields, err := p.fields()
 	return do(ctx, c, operation[Transfer]{
 		spec: spec{
-			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 			body: jsonBody, fields: fields, invalid: err,
 			reference: accepted(check.Given, p.MerchantOrderNo), summary: p.summary(),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
@@ -289,20 +292,11 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 	}
 	named, numbered, other := false, false, false
 	d.Map(func(name []byte) {
-		field := string(name)
-		var value string
-		switch d.Kind() {
-		case '"':
-			value = strings.TrimSpace(string(d.Bytes()))
-		case '0', '-':
-			value = string(d.Span())
-		case 'n':
-			d.Skip()
-		default:
-			other = other || field == merchantOrderNo // it names something, and not this order
-			d.Skip()
-		}
+		field, kind := string(name), d.Kind()
+		value := scalar(d)
 		switch {
+		case field == merchantOrderNo && (kind == '{' || kind == '[' || kind == 't' || kind == 'f'):
+			other = true // it names something, and not this order
 		case field == merchantOrderNo && value != "":
 			named, other = value == sent, value != sent
 		case field == apiOrderNo && value != "":
@@ -310,6 +304,18 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 		}
 	})
 	return (named || numbered) && !other
+}
+
+// scalar returns a string, without the spaces at its ends, or a number; "": it is neither.
+func scalar(d *wire.Codec) string {
+	switch d.Kind() {
+	case '"':
+		return strings.TrimSpace(string(d.Bytes()))
+	case '0', '-':
+		return string(d.Span())
+	}
+	d.Skip()
+	return ""
 }
 
 // fields returns what is sent, in the documented order, or why it must not be sent.
@@ -444,7 +450,6 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		return errNilReceiver
 	}
 	c := wire.NewReader(data, false)
-	defer c.Release()
 	var fresh TransferParams
 	null := c.Null() // leaves p unchanged, as encoding/json requires
 	if !null {
