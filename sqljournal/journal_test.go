@@ -158,11 +158,10 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
-		proved, closed, early, again, taken := settled("proved"), settled("closed"), intent("early"), settled("again"), settled("taken")
+		proved, closed, early, taken := settled("proved"), settled("closed"), intent("early"), settled("taken")
 		ended(t, journal, proved, executed)
 		ended(t, journal, closed, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
 		ended(t, journal, early, unknown)
-		ended(t, journal, again, refused)
 		begun(t, journal, taken)
 		for _, tc := range []struct {
 			i    cardwire.Intent
@@ -174,8 +173,7 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			{closed, found(cardwire.OutcomeNotSent, ""), "the reference is closed, which can only be corrected to executed"},
 			{early, found(cardwire.OutcomeRefused, ""), "the service may still execute it until " +
 				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
-			{again, found(cardwire.OutcomeNotSent, ""), "the service refused it: void the reference to close it"},
-			{settled("again"), found(cardwire.OutcomeNotSent, ""), "another call is on record under this reference: read its entry again"},
+			{settled("early"), found(cardwire.OutcomeNotSent, ""), "another call is on record under this reference: read its entry again"},
 			{taken, found(cardwire.OutcomeExecuted, "T-1"), "the service ID is that of reference proved: correct the one that is wrong"},
 		} {
 			err := journal.Resolve(t.Context(), tc.i, tc.r)

@@ -74,9 +74,9 @@ func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err e
 //
 // Executed may be recorded at any time, of any call. Refused, which closes the reference,
 // and not sent, which frees it, are only of the call on record, and only as of its
-// SettledBy or later. What a person said can be corrected from not sent to refused, and
-// from executed to either; what is closed, only to executed; what a response proved,
-// never. To record what is on record changes nothing.
+// SettledBy or later. What is free can be closed. What a person said can be corrected from
+// executed to either; what is closed, only to executed; what a response proved, never. To
+// record what is on record changes nothing.
 //
 // Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
 // [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
@@ -107,8 +107,8 @@ AND CASE WHEN ?3 = 'executed'
 	THEN (call = ?4 OR NOT repeatable) AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
 		AND NOT EXISTS (SELECT 1 FROM @intents AS o
 			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2 AND o.state = 'executed')
-	ELSE call = ?4 AND NOT closed AND settled_by <= ?9 AND settled_by <= @now
-		AND (state IN ('open', 'unknown') OR state = 'executed' AND NOT proved OR state = 'not_sent' AND ?3 = 'refused') END`
+	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
+	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND settled_by <= @now END`
 
 // Resolve is [Journal.Resolve] in the transaction.
 func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
@@ -154,8 +154,9 @@ func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resol
 		return t.unconfirmed(ctx, k, i, r)
 	}
 	closes := r.Outcome == cardwire.OutcomeRefused && !k.Repeatable
+	free := k.duplicate() == nil
 	switch {
-	case k.Outcome == r.Outcome && k.Closed == closes:
+	case k.Outcome == r.Outcome && k.Closed == closes, free && !closes:
 		return false, nil
 	case k.Call != i.Call:
 		return false, errOtherCall
@@ -163,9 +164,7 @@ func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resol
 		return false, decided("the reference is closed, which can only be corrected to executed")
 	case k.Proved:
 		return false, decided("a response proved that it was executed")
-	case k.Outcome == cardwire.OutcomeRefused:
-		return false, decided("the service refused it: void the reference to close it")
-	case k.now.Before(k.SettledBy), r.AsOf.Before(k.SettledBy):
+	case !free && (k.now.Before(k.SettledBy) || r.AsOf.Before(k.SettledBy)):
 		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
 	}
 	return true, nil
