@@ -58,7 +58,11 @@ func FuzzEnvelope(f *testing.F) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
 			c := wiretest.NewClient(t, wiretest.Always(status, string(body)), cardwire.WithRetry(cardwire.RetryPolicy{}))
-			got, err := cardwire.Call[json.RawMessage](t.Context(), c, cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write})
+			request := cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write}
+			if write {
+				request.Reference = wiretest.UUID
+			}
+			got, err := cardwire.Call[json.RawMessage](t.Context(), c, request)
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {
 				require.NoError(t, err)
