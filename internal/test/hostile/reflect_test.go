@@ -106,6 +106,7 @@ var receivers = func() (types []reflect.Type) {
 	}
 	walk(reflect.TypeFor[cardwire.Error]())
 	walk(reflect.TypeFor[cardwire.DuplicateIntent]())
+	slices.SortFunc(types, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
 	return types
 }()
 
@@ -309,8 +310,9 @@ func (v *values) options() []cardwire.Option {
 	return slices.Concat(
 		[]cardwire.Option{
 			nil, cardwire.WithProfile(nil), cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }),
-			cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }), cardwire.WithKeySource(nil),
-			cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1), cardwire.WithMaskedCards(),
+			cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }),
+			cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
+			cardwire.WithMaskedCards(),
 		},
 		optionsOf(v, cardwire.WithHTTPClient), optionsOf(v, cardwire.WithLimiter), optionsOf(v, cardwire.WithJournal),
 		optionsOf(v, cardwire.WithLogger), optionsOf(v, cardwire.WithTransport), optionsOf(v, cardwire.WithRetry),
