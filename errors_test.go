@@ -262,7 +262,8 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 	journal := cardwire.NewMemoryJournal()
 	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Service: "https://other"}))
 	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
-	assert.ErrorContains(t, err, "the journal is of the service at https://other, not of "+wiretest.Base+": use a journal of its own for each"+safe)
+	assert.ErrorContains(t, err, "the journal is of the service at https://other, not of "+
+		wiretest.Base+": use a journal of its own for each"+safe)
 }
 
 // causes are all that an Error may stand on, nil among them.
@@ -424,8 +425,8 @@ func TestNextStep(t *testing.T) {
 		cardwire.StepRetry: append(
 			numbers( // for now: the URL, the key, the rate
 				status{404, 404}, status{401, 401}, status{403, 1}, status{405, 1}, status{413, 1}, status{415, 1},
-				status{429, 1}, status{200, 401}, status{400, 403}, status{200, 405}, status{200, 413}, status{200, 415},
-				status{200, 429},
+				status{429, 1}, status{200, 401}, status{400, 403}, status{200, 405}, status{200, 413},
+				status{200, 415}, status{200, 429},
 			),
 			read(unknown, nil), read(refused, nil), read(executed, cardwire.ErrParameterIgnored),
 			upload(unknown, nil), upload(refused, nil),
