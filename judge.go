@@ -166,8 +166,7 @@ var notOfTheRequest = []int{
 // without an envelope, came from something in front of the service, and a write that names
 // nothing that could be missing was sent to a wrong URL.
 func (e *Error) refusedForNow() bool {
-	missing := e.has(http.StatusNotFound) && e.Op == opCreateTransfer
-	return e.Outcome == OutcomeRefused && !e.isClosed() && (missing ||
+	return e.Outcome == OutcomeRefused && !e.isClosed() && (e.isOfURL() ||
 		slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
 		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable))
 }
