@@ -326,7 +326,7 @@ func driftKinds(t *testing.T) map[string]driftCase {
 		"empty object for array":               {card(addressText, `{}`), "data.holder_address", holderAddress, (*cardwire.Address)(nil)},
 		"null for object":                      {card(addressText, `null`), "data.holder_address", holderAddress, (*cardwire.Address)(nil)},
 		"empty string":                         {card(`"2026-01-02 03:04:05"`, `""`), "data.create_time", createTime, cardwire.DateTime{}},
-		"zero date":                            {card(`"2026-01-02 03:04:05"`, `"0000-00-00 00:00:00"`), "data.create_time", createTime, cardwire.DateTime{}},
+		"invalid date":                         {card(`"2026-01-02 03:04:05"`, `"2026-01-02 23:59:60"`), "data.create_time", createTime, cardwire.DateTime{}},
 		"identifier that is not a UUID":        {wiretest.Success(`"op-1"`), "data", frozenBy, "op-1"},
 		"identifier with invisible characters": {wiretest.Success(`"` + wiretest.OperationID + `\u0000"`), "data", frozenBy, wiretest.OperationID},
 		"unknown success message":              {`{"code":200,"msg":"done","data":"` + wiretest.OperationID + `"}`, "msg", frozenBy, wiretest.OperationID},
