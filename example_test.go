@@ -847,6 +847,19 @@ func ExampleWithInsecureHTTP() {
 	// <nil>
 }
 
+// A gateway that rewrites paths has the API where it likes.
+func ExampleWithAnyBasePath() {
+	const rewriting = "https://gateway.internal/cards"
+	_, err := cardwire.New(rewriting, "a-key")
+	fmt.Println(errors.Is(err, cardwire.ErrSetup))
+
+	_, err = cardwire.New(rewriting, "a-key", cardwire.WithAnyBasePath())
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
+}
+
 // A test against the service's sandbox learns of every deviation.
 func ExampleWithStrictDrift() {
 	numberAsText := responding(`{"code":200,"msg":"success","data":"500"}`)

@@ -107,27 +107,25 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	t.Parallel()
 	down := errors.New("vault: token s.4111111111111111 expired")
-	for name, tc := range map[string]struct {
+	const setup = "invalid setup: the API key of the key source "
+	for _, tc := range []struct {
 		key  string
 		err  error
 		want string
 	}{
-		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: it is safe to call again"},
-		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key is empty: correct it before calling again"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
+		{"", down, "the key source failed: it is safe to call again"},
+		{"", nil, setup + "is empty: correct it before calling again"},
+		{"s.secret\r\nX-Evil: 1", nil, setup + "contains a line break: trim what was read from a file or a form: " +
+			"correct it before calling again"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) { return tc.key, tc.err }))
-			_, err := c.ListBINs(t.Context())
-			require.EqualError(t, err, tc.want)
-			require.ErrorIs(t, err, cardwire.ErrNotSent)
-			if tc.err != nil {
-				require.ErrorIs(t, err, tc.err)
-			}
-			assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
-		})
+		c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) { return tc.key, tc.err }))
+		_, err := c.ListBINs(t.Context())
+		require.EqualError(t, err, "cardwire: ListBINs: not sent: "+tc.want)
+		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		if tc.err != nil {
+			require.ErrorIs(t, err, tc.err)
+		}
+		assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
 	}
 }
 
@@ -342,6 +340,7 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, cardwire.Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
-		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
+		BareRefusedStatuses: []int{401, 404, 405, 413, 429}, LateExecution: 10 * time.Minute,
+		DuplicateMessages: []string{"already exist", "duplicate", "重复", "已存在"},
 	}, cardwire.DefaultProfile())
 }

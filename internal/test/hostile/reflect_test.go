@@ -55,6 +55,7 @@ var functions = map[string]any{
 	"cardwire.ParseDate":             cardwire.ParseDate,
 	"cardwire.WithHTTPClient":        cardwire.WithHTTPClient,
 	"cardwire.WithHeader":            cardwire.WithHeader,
+	"cardwire.WithAnyBasePath":       cardwire.WithAnyBasePath,
 	"cardwire.WithInsecureHTTP":      cardwire.WithInsecureHTTP,
 	"cardwire.WithJournal":           cardwire.WithJournal,
 	"cardwire.WithKeySource":         cardwire.WithKeySource,
