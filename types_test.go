@@ -3,6 +3,10 @@ package cardwire_test
 import (
 	"encoding"
 	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,13 +279,99 @@ func TestTimeFieldsOfACard(t *testing.T) {
 	}
 }
 
+// In JSON a status is the number that it is on the wire, and a program keeps the others.
+func TestLogsHaveWords(t *testing.T) {
+	t.Parallel()
+	var text, log strings.Builder
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&text, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(handler).Info("m", "outcome", cardwire.OutcomeRefused, "step", cardwire.StepFail, "status", cardwire.CardFrozen)
+	}
+	assert.Contains(t, text.String(), "msg=m outcome=refused step=fail status=frozen\n")
+	assert.Contains(t, log.String(), `"outcome":"refused","step":"fail","status":"frozen"}`)
+
+	inJSON, err := json.Marshal(&cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeExecuted})
+	require.NoError(t, err)
+	assert.Contains(t, string(inJSON), `{"Op":"CreateTransfer","Outcome":"executed",`)
+
+	type kept struct {
+		Outcome cardwire.Outcome
+		Step    cardwire.Step
+		Status  cardwire.CardStatus
+	}
+	for want, v := range map[string]kept{
+		`{"Outcome":"unknown","Step":"reconcile","Status":0}`: {},
+		`{"Outcome":"not sent","Step":"wait","Status":-1}`:    {cardwire.OutcomeNotSent, cardwire.StepWait, cardwire.CardLocked},
+		`{"Outcome":"executed","Step":"done","Status":1}`:     {cardwire.OutcomeExecuted, cardwire.StepDone, cardwire.CardFrozen},
+	} {
+		got, err := json.Marshal(v)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(got))
+		var back kept
+		require.NoError(t, json.Unmarshal(got, &back))
+		assert.Equal(t, v, back)
+	}
+	for text, want := range map[string]string{
+		`{"Outcome":"Executed"}`: "cardwire: no Outcome has this name", `{"Step":""}`: "cardwire: no Step has this name",
+	} {
+		require.EqualError(t, json.Unmarshal([]byte(text), new(kept)), want)
+	}
+}
+
 func TestNothingIsUnmarshalledIntoNil(t *testing.T) {
 	t.Parallel()
-	for _, v := range []interface{ UnmarshalText([]byte) error }{(*cardwire.Date)(nil), (*cardwire.DateTime)(nil), (*cardwire.Expiry)(nil)} {
+	for _, v := range []encoding.TextUnmarshaler{
+		(*cardwire.Date)(nil), (*cardwire.DateTime)(nil), (*cardwire.Expiry)(nil), (*cardwire.Outcome)(nil), (*cardwire.Step)(nil),
+	} {
 		require.EqualError(t, v.UnmarshalText(nil), "cardwire: cannot unmarshal into a nil pointer", "%T", v)
 	}
 	for _, v := range []json.Unmarshaler{(*cardwire.Card)(nil), (*cardwire.TransferParams)(nil)} {
 		err := v.UnmarshalJSON([]byte(`{"merchantOrderNo":"o","transferAmount":"1.00"}`))
 		require.EqualError(t, err, "cardwire: cannot unmarshal into a nil pointer", "%T", v)
 	}
+}
+
+// plainCard has the fields of a Card and none of its methods.
+type plainCard cardwire.Card
+
+// Only JSON has what identifies a person.
+func TestPeopleAreNeitherPrintedNorLogged(t *testing.T) {
+	t.Parallel()
+	type holder struct{ V any }
+	card := listedCardWanted(t)
+	for printed, v := range map[string]any{
+		"cardwire.Card{ID: card-1, TradeID: trade-2, BINID: 37, CardBIN: 493193, Number: 493193******1234, Currency: USD, " +
+			"Available: 123.450, Pending: 7.25, Frozen: 3, Fee: 1.50, Status: frozen, ...}": &card,
+		"cardwire.CardPage{Total: 2, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: [card-1 card-1], ...}": &cardwire.CardPage{
+			Total: 2, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{card, card},
+		},
+		"cardwire.Address{...}": card.HolderAddress,
+		"cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: PHP, TransferAmount: 250.5, ...}": new(fullTransfer()),
+	} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+			value := reflect.ValueOf(v).Elem().Interface()
+			assert.Equal(t, printed, fmt.Sprintf(verb, v))
+			assert.Equal(t, printed, fmt.Sprintf(verb, value))
+			for _, around := range []any{[]any{value}, map[string]any{"k": value}, holder{v}, &holder{value}} {
+				assert.Contains(t, fmt.Sprintf(verb, around), printed)
+			}
+			assert.Equal(t, "<nil>", fmt.Sprintf(verb, reflect.Zero(reflect.TypeOf(v))))
+		}
+	}
+	assert.Contains(t, fmt.Sprint(plainCard(card)), "Maria Silva", "without the methods it would be shown")
+
+	var text, log strings.Builder
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&text, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(handler).Info("m", "card", card, "page", &cardwire.CardPage{Total: 1, Cards: []cardwire.Card{card}},
+			"address", card.HolderAddress, "transfer", fullTransfer())
+	}
+	assert.Contains(t, text.String(), "msg=m card.ID=card-1 card.TradeID=trade-2 card.BINID=37 card.CardBIN=493193 "+
+		"card.Number=493193******1234 card.Currency=USD card.Available=123.450 card.Pending=7.25 card.Frozen=3 "+
+		"card.Fee=1.50 card.Status=frozen "+
+		"page.Total=1 page.PerPage=0 page.CurrentPage=0 page.LastPage=0 page.Cards=[card-1] address=cardwire.Address{...} "+
+		"transfer.MerchantOrderNo=order-1 transfer.PayoutCurrency=PHP transfer.TransferAmount=250.5\n")
+	assert.Contains(t, log.String(), `"card":{"ID":"card-1","TradeID":"trade-2","BINID":37,"CardBIN":"493193",`+
+		`"Number":"493193******1234","Currency":"USD","Available":"123.450","Pending":"7.25","Frozen":"3","Fee":"1.50",`+
+		`"Status":"frozen"},`+
+		`"page":{"Total":1,"PerPage":0,"CurrentPage":0,"LastPage":0,"Cards":["card-1"]},"address":"cardwire.Address{...}",`+
+		`"transfer":{"MerchantOrderNo":"order-1","PayoutCurrency":"PHP","TransferAmount":"250.5"}}`)
 }

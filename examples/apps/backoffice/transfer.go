@@ -54,10 +54,7 @@ func (o *office) transferPage(ctx context.Context, p page) (page, error) {
 	return p, nil
 }
 
-func coded(id int64, name string) option {
-	code := strconv.FormatInt(id, 10)
-	return option{code, code + ": " + name}
-}
+func coded(code, name string) option { return option{code, code + ": " + name} }
 
 // checkTransfer keeps what was put in, to be confirmed on a page of its own.
 func (o *office) checkTransfer(r *http.Request) (page, error) {

@@ -163,8 +163,8 @@ func currencies(ctx context.Context, c *cardwire.Client) error {
 	for i := range list {
 		l := &list[i]
 		if err := demand(
-			condition{(l.TransferTypeID == 3) == (l.TransferType == "C2C"), "transfer type 3 is not C2C"},
-			condition{(l.PayoutMethodID == 1) == (l.PayoutMethod == "Bank Transfer"), "payout method 1 is not Bank Transfer"},
+			condition{(l.TransferTypeID == cardwire.TransferTypeC2C) == (l.TransferType == "C2C"), "transfer type 3 is not C2C"},
+			condition{(l.PayoutMethodID == cardwire.PayoutMethodBankTransfer) == (l.PayoutMethod == "Bank Transfer"), "payout method 1 is not Bank Transfer"},
 			condition{len(l.Country) == 3, "country has not three letters"},
 			condition{len(l.CountryCode) == 2, "country_code has not two letters"},
 		); err != nil {

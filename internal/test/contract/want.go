@@ -184,7 +184,7 @@ func wantCurrencies() []cardwire.RemittanceCurrency {
 	entry := func(id int64, currency, country, code, rate, fixed, least, most, year string) cardwire.RemittanceCurrency {
 		return cardwire.RemittanceCurrency{
 			ID: id, PayoutCurrency: currency, Country: country, CountryCode: code,
-			TransferTypeID: 3, TransferType: "C2C", PayoutMethodID: 1, PayoutMethod: "Bank Transfer",
+			TransferTypeID: "3", TransferType: "C2C", PayoutMethodID: "1", PayoutMethod: "Bank Transfer",
 			FeeRate: dec(rate), FixedFee: dec(fixed),
 			MinQuota: dec(least), MaxQuota: dec(most), YearTransferAmountQuota: dec(year),
 		}
