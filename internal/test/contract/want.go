@@ -105,7 +105,7 @@ func wantCards() []any {
 }
 
 // wantSecrets are the number, the CVV and the expiry as masked, and the ciphertext.
-var wantSecrets = []string{"428837******0003", "***", "**/****", "dNud+1a/g5Eo0hyr80hJkkViyKuLJTcGor01dQf3XglgDYPrGhZC61fHru4="}
+var wantSecrets = []string{"428837******0003", "***", "**/****", "dNud+1a/g5Eo0hyr6C5yZiY91GZ87tJyoveCBTNTkJo="}
 
 func wantOperation() *cardwire.CardOperation {
 	return &cardwire.CardOperation{ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}
