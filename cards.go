@@ -330,7 +330,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
 			body: multipartBody, fields: fields(p.ClientTransactionID),
 			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
-			reference: reference, record: cardOperationRecord, unique: true, intent: fields(reference),
+			reference: reference, intent: fields(reference),
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
@@ -343,13 +343,13 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		id: func(o *CardOperation) string { return o.ID },
+		record: func(o *CardOperation) (string, string) { return o.ID, "" },
 	}, opts)
 }
 
-// cardOperationRecord is the record of freezing, canceling and retrying with the same
-// client transaction ID: of two calls at once, one is sent.
-const cardOperationRecord = "card operation"
+// opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about
+// one record, one is sent.
+const opCardOperation = "CardOperation"
 
 // cancelAction is the value of the field type that cancels.
 const cancelAction = "cancel"
@@ -378,7 +378,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
 			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}, invalid: err,
-			reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,
+			reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {

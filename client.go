@@ -31,8 +31,8 @@
 // sentinels, for [errors.Is], report why.
 //
 // This package never sends a write twice. It retries reads by [RetryPolicy]. A reference
-// that once ended unknown stays unknown, whatever a later response says; a [Journal]
-// keeps that across crashes and machines.
+// whose outcome is unknown is not sent again before somebody has resolved it in the
+// [Journal], which keeps that across crashes and machines if it is durable.
 //
 // # Pages
 //
@@ -74,7 +74,6 @@ import (
 	"os"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 )
@@ -106,8 +105,8 @@ type Client struct {
 // core is what a Client consists of.
 type core struct {
 	config
-	engine *transport.Engine
-	memory inflight.Memory
+	engine  *transport.Engine
+	service string // the base URL
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https,
@@ -138,6 +137,7 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 		retry:     DefaultRetryPolicy(),
 		userAgent: version.UserAgent(),
 		maxBytes:  defaultMaxBytes,
+		journal:   NewMemoryJournal(),
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -154,7 +154,7 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		Limit: cfg.limit,
 	})
-	built := &core{config: cfg, engine: engine}
+	built := &core{config: cfg, engine: engine, service: cfg.base.String()}
 	return &Client{func() *core { return built }}, nil
 }
 
@@ -212,6 +212,15 @@ func (c *Client) CloseIdleConnections() {
 	if c.initialized() {
 		c.core().engine.CloseIdleConnections()
 	}
+}
+
+// Journal returns the journal of the client: that of [WithJournal], or a [*MemoryJournal];
+// nil: New did not make the client.
+func (c *Client) Journal() Journal {
+	if !c.initialized() {
+		return nil
+	}
+	return c.core().journal
 }
 
 // initialized reports whether New made the client.

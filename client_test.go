@@ -30,6 +30,8 @@ func (c ticks) Wait(context.Context) error { <-c; return nil }
 
 func (m memory) Begin(_ context.Context, i cardwire.Intent) error { m[i.Reference] = i; return nil }
 
+func (memory) Void(context.Context, cardwire.Intent, string, string) error { return nil }
+
 func (m memory) End(_ context.Context, i cardwire.Intent, _ cardwire.IntentResult) error {
 	delete(m, i.Reference)
 	return nil

@@ -56,11 +56,10 @@ var (
 	// that of the reference; the [DuplicateIntent] that errors.As finds has the details.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that the reference was used for a different request, and
-	// that this call sent nothing. Send the new request under a new reference. If it
-	// replaces the first, make sure that the first was not executed. If that is known,
-	// the Outcome is OutcomeNotSent. Otherwise the error is also an ErrDuplicateIntent,
-	// and the Outcome is OutcomeUnknown even if the first is known to be executed: this
-	// request was not.
+	// that this call sent nothing. Send the new request under a new reference. If nothing
+	// happened under this one, it is closed, and the Outcome is OutcomeNotSent. Otherwise
+	// the error is also an ErrDuplicateIntent, and the Outcome is OutcomeUnknown even if
+	// the first is known to be executed: this request was not.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
 	// ErrDrift means, under WithStrictDrift, that the response deviates from the
 	// API in a way that is otherwise tolerated.
@@ -194,7 +193,7 @@ func (e *Error) known() string {
 
 // advice is the next step in words.
 func (e *Error) advice() string {
-	if e.ReadOnly || e.isHarmlessUpload() {
+	if e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted {
 		return e.adviceOnRead()
 	}
 	switch NextStep(e) {
@@ -208,8 +207,6 @@ func (e *Error) advice() string {
 		return e.adviceOnFail()
 	}
 	switch {
-	case errors.Is(e.Err, ErrOtherBody) && e.Outcome == OutcomeNotSent:
-		return "nothing was executed under it: use a new reference"
 	case errors.Is(e.Err, ErrOtherBody):
 		return "find out what became of the other request, then use a new reference"
 	case e.Reference == "":
@@ -248,8 +245,12 @@ func (e *Error) adviceOnRetry() string {
 
 func (e *Error) adviceOnFail() string {
 	switch {
-	case errors.Is(e.Err, ErrInvalidParams):
+	case errors.Is(e.Err, ErrInvalidParams) && e.Reference == "":
 		return "correct it before calling again"
+	case errors.Is(e.Err, ErrInvalidParams):
+		return "correct it, and use a new reference: this one is closed"
+	case errors.Is(e.Err, ErrOtherBody):
+		return "nothing was executed under it: use a new reference"
 	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound):
 		return "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"
 	}

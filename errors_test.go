@@ -381,7 +381,7 @@ func TestNextStep(t *testing.T) {
 
 		"a read that is unknown":   {read(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
 		"a read that was refused":  {read(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
-		"a read that was not sent": {read(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepRetry},
+		"a read that was not sent": {read(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
 		"a read that was executed": {read(cardwire.OutcomeExecuted, cardwire.ErrParameterIgnored), cardwire.StepRetry},
 
 		"not sent":           {transferError(cardwire.OutcomeNotSent, nil), cardwire.StepRetry},
@@ -396,7 +396,8 @@ func TestNextStep(t *testing.T) {
 		"refused":                  {transferError(cardwire.OutcomeRefused, nil), cardwire.StepFail},
 		"422":                      {refusal(cardwire.OutcomeRefused, 422, 422), cardwire.StepFail},
 		"400":                      {refusal(cardwire.OutcomeRefused, 400, 1020), cardwire.StepFail},
-		"404 in an envelope":       {refusal(cardwire.OutcomeRefused, 404, 404), cardwire.StepFail},
+		"404 of a wrong URL":       {refusal(cardwire.OutcomeRefused, 404, 404), cardwire.StepRetry},
+		"404 of a card":            {&cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 404}, cardwire.StepFail},
 		"401":                      {refusal(cardwire.OutcomeRefused, 401, 401), cardwire.StepRetry},
 		"403":                      {refusal(cardwire.OutcomeRefused, 403, 1), cardwire.StepRetry},
 		"405":                      {refusal(cardwire.OutcomeRefused, 405, 1), cardwire.StepRetry},
@@ -418,6 +419,10 @@ func TestNextStep(t *testing.T) {
 		"voided, the sentinel alone":      {transferError(cardwire.OutcomeNotSent, cardwire.ErrDuplicateIntent), cardwire.StepFail},
 		"closed, with a status of before": {&cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent}, cardwire.StepFail},
 
+		"in progress, another body": {
+			transferError(cardwire.OutcomeUnknown, errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{InProgress: true})),
+			cardwire.StepWait,
+		},
 		"in progress": {transferError(cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{InProgress: true, Remaining: time.Second}), cardwire.StepWait},
 
 		"unknown":                       {transferError(cardwire.OutcomeUnknown, nil), cardwire.StepReconcile},
@@ -427,7 +432,7 @@ func TestNextStep(t *testing.T) {
 		"a duplicate that is nil":       {transferError(cardwire.OutcomeUnknown, (*cardwire.DuplicateIntent)(nil)), cardwire.StepReconcile},
 		"a duplicate that contradicts":  {transferError(cardwire.OutcomeNotSent, &cardwire.DuplicateIntent{}), cardwire.StepReconcile},
 		"another body":                  {transferError(cardwire.OutcomeUnknown, cardwire.ErrOtherBody), cardwire.StepReconcile},
-		"another body, not sent":        {transferError(cardwire.OutcomeNotSent, cardwire.ErrOtherBody), cardwire.StepReconcile},
+		"another body, not sent":        {transferError(cardwire.OutcomeNotSent, cardwire.ErrOtherBody), cardwire.StepFail},
 		"another body of one executed":  {transferError(cardwire.OutcomeExecuted, errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})), cardwire.StepReconcile},
 		"invalid, and perhaps executed": {transferError(cardwire.OutcomeUnknown, cardwire.ErrInvalidParams), cardwire.StepReconcile},
 		"unknown with the setup wrong":  {transferError(cardwire.OutcomeUnknown, cardwire.ErrSetup), cardwire.StepReconcile},
@@ -441,7 +446,7 @@ func TestNextStep(t *testing.T) {
 		"an image that was taken":      {upload(cardwire.OutcomeExecuted, cardwire.ErrDrift), cardwire.StepDone},
 		"an image that may be there":   {upload(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
 		"an image that is refused":     {upload(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
-		"an image that cannot be sent": {upload(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepRetry},
+		"an image that cannot be sent": {upload(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
 	} {
 		assert.Equal(t, tc.want, cardwire.NextStep(tc.err), name)
 		if tc.err != nil && tc.err != noneAsError {

@@ -717,51 +717,22 @@ func ExampleWithObserver() {
 	// CreateTransfer write: true status: 200 requests: 1 error: false
 }
 
-// orderBook is a journal in memory, for one caller at a time. One that is to
-// outlive a crash is in a database.
-type orderBook map[string]entry
-
-type entry struct {
-	body   string
-	result cardwire.IntentResult
-}
-
-func (b orderBook) Begin(_ context.Context, i cardwire.Intent) error {
-	e, begun := b[i.Reference]
-	nothing := e.result.Outcome == cardwire.OutcomeNotSent || e.result.Outcome == cardwire.OutcomeRefused
-	taken := &cardwire.DuplicateIntent{Outcome: e.result.Outcome, ServiceID: e.result.ServiceID}
-	switch {
-	case begun && e.body != i.BodySHA256 && nothing:
-		return cardwire.ErrOtherBody
-	case begun && e.body != i.BodySHA256:
-		return errors.Join(cardwire.ErrOtherBody, taken)
-	case begun && (!nothing || e.result.Final):
-		return taken
-	}
-	b[i.Reference] = entry{body: i.BodySHA256}
-	return nil
-}
-
-func (b orderBook) End(_ context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	b[i.Reference] = entry{i.BodySHA256, r}
-	return nil
-}
-
-// Whatever happens to this process, an order number is not sent a second time.
+// Whatever becomes of a client, an order number is not sent a second time while the
+// journal is there. One that outlives the program is in a database: see sqljournal.
 func ExampleWithJournal() {
 	service := cardwiretest.New()
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
-	book := orderBook{}
+	journal := cardwire.NewMemoryJournal()
 
-	_, err := connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
-	fmt.Println(cardwire.NextStep(err), "in the book:", book["order-1"].result.Outcome)
+	_, err := connect(service, cardwire.WithJournal(journal)).CreateTransfer(ctx, payout("order-1"))
+	fmt.Println(cardwire.NextStep(err), "unresolved:", journal.Unresolved()[0].Summary)
 
-	// The process is started again, and knows the order from its book.
-	_, err = connect(service, cardwire.WithJournal(book)).CreateTransfer(ctx, payout("order-1"))
+	// Another client knows the order from the journal.
+	_, err = connect(service, cardwire.WithJournal(journal)).CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(cardwire.NextStep(err), "used before:", errors.Is(err, cardwire.ErrDuplicateIntent))
 	fmt.Println("requests:", len(service.Requests()))
 	// Output:
-	// reconcile in the book: unknown
+	// reconcile unresolved: 125.00 EUR
 	// reconcile used before: true
 	// requests: 1
 }

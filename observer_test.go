@@ -269,17 +269,6 @@ func TestLogger(t *testing.T) {
 }
 
 // The outcome that is logged is that of the error.
-func TestLoggerTellsTheOutcomeOfTheReference(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferRefused},
-		cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-	wiretest.TransferOutcome(t, c, "M-1")
-	log.Reset()
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	assert.Contains(t, log.String(), "code=422 outcome=unknown")
-}
-
 // A retry that the limiter refuses is not logged.
 func TestLoggerHearsOfNoRetryThatTheLimiterStops(t *testing.T) {
 	t.Parallel()

@@ -159,7 +159,8 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// WithJournal records every write that has a reference in j before it is sent.
+// WithJournal records every write that has a reference in j, instead of a
+// [MemoryJournal], before it is sent.
 func WithJournal(j Journal) Option {
 	return func(c *config) error {
 		if check.Nil(j) {

@@ -301,7 +301,7 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, wiretest.ErrBroken }
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
-	_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Write", Method: "POST", Path: "/write"})
+	_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Write", Method: "POST", Path: "/write", Reference: "r-1"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
 	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
@@ -340,7 +340,7 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, cardwire.Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
-		BareRefusedStatuses: []int{401, 404, 405, 413, 429}, LateExecution: 10 * time.Minute,
-		DuplicateMessages: []string{"already exist", "duplicate", "重复", "已存在"},
+		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
+		DuplicateMessages:   []string{"already exist", "duplicate", "重复", "已存在"}, LateExecution: 10 * time.Minute,
 	}, cardwire.DefaultProfile())
 }

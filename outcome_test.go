@@ -789,3 +789,191 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	_, err = c.CardCapacity(t.Context())
 	assert.Equal(t, 101, wiretest.Failure(t, err).HTTPStatus)
 }
+
+// A code that means "this reference exists" may be the response to a second delivery.
+func TestDuplicateCodesAreUnknown(t *testing.T) {
+	t.Parallel()
+	exists := cardwire.WithProfile(func(p *cardwire.Profile) {
+		p.DuplicateCodes = []int{1409, 422}
+		p.RefusedCodes = append(p.RefusedCodes, 1409)
+	})
+	for _, e := range []wiretest.Exchange{
+		{Status: 422, Response: `{"code":422,"msg":"order exists","data":null}`},
+		{Status: 400, Response: `{"code":1409,"msg":"order exists","data":null}`},
+		{Status: 200, Response: `{"code":1409,"msg":"order exists","data":null}`},
+		{Status: 409, Response: `{"code":1409,"msg":"order exists"}`},
+	} {
+		e.Want = wiretest.SmallTransferRequest("M-1")
+		_, err := wiretest.Converse(t, []wiretest.Exchange{e}, exists).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+		assert.Equal(t, "Unknown", wiretest.FactsOf(t, err).Is, e.Response)
+		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+	}
+	_, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes = []int{200} }))
+	require.ErrorIs(t, err, cardwire.ErrSetup)
+}
+
+// A refusal needs an envelope. What is in the place of one proves nothing.
+func TestWhatIsARefusal(t *testing.T) {
+	t.Parallel()
+	const bom = "\xef\xbb\xbf"
+	executed := wiretest.Success(wiretest.TransferData)
+	bare := map[string]string{
+		"an empty body": "", "white space": " \r\n\t", "HTML": "<html>blocked</html>", "HTML behind a byte order mark": bom + " <html>",
+		"a string": `"no"`, "an array": `[1]`, "words": "Too many requests", "zeros": "\x00\x00",
+	}
+	for name, body := range bare {
+		for _, status := range []int{401, 404, 405, 413, 429} {
+			e := refusedWith(t, status, body)
+			assert.Equal(t, "Refused Unreadable", firstAndLast(e), "%s under %d", name, status)
+			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(e), "%s under %d", name, status)
+		}
+		for _, status := range []int{400, 403, 415, 422, 409, 500, 200, 204} {
+			e := refusedWith(t, status, body)
+			assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "%s under %d", name, status)
+			assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(e), "%s under %d", name, status)
+		}
+	}
+	for name, body := range map[string]string{
+		"no message":                         `{"code":1020}`,
+		"a message that is null":             `{"code":1020,"msg":null}`,
+		"a message that is a number":         `{"code":1020,"msg":7}`,
+		"no code":                            `{"msg":"no"}`,
+		"a code that is a string":            `{"code":"422","msg":"no"}`,
+		"a code with a fraction":             `{"code":422.0,"msg":"no"}`,
+		"a success behind a byte order mark": bom + executed,
+		"a success in UTF-16":                "\xff\xfe{\x00\"\x00c\x00",
+		"a success in UTF-16, big-endian":    "\xfe\xff\x00{\x00\"",
+		"a success that was cut off":         executed[:len(executed)-9],
+		"a success":                          executed,
+		"the code of a failed service":       `{"code":503,"msg":"no"}`,
+		"the message of a success":           `{"code":422,"msg":"success"}`,
+		"a success, and more":                executed + executed,
+		"an object of another kind":          `{"error":"access denied"}`,
+	} {
+		for _, status := range []int{400, 401, 403, 404, 405, 413, 415, 422, 429} {
+			e := refusedWith(t, status, body)
+			assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "%s under %d", name, status)
+		}
+	}
+	for _, status := range []int{400, 401, 403, 404, 405, 413, 415, 422, 429} {
+		for _, body := range []string{`{"code":1020,"msg":"no"}`, `{"msg":"","code":0}`, `{"data":{"field":"amount"},"msg":"no","code":422}`} {
+			assert.Equal(t, cardwire.OutcomeRefused, refusedWith(t, status, body).Outcome, "%s under %d", body, status)
+		}
+	}
+	e := refusedWith(t, 200, `{"code":422,"msg":"no"}`)
+	assert.Equal(t, cardwire.OutcomeRefused, e.Outcome)
+	e = refusedWith(t, 200, `{"code":422}`)
+	assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "without a message it is no envelope")
+	e = refusedWith(t, 409, `{"code":422,"msg":"no"}`)
+	assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "409 is not in RefusedStatuses")
+}
+
+// firstAndLast are an error's outcome and cause.
+func firstAndLast(e *cardwire.Error) string {
+	name := map[cardwire.Outcome]string{cardwire.OutcomeRefused: "Refused", cardwire.OutcomeUnknown: "Unknown"}[e.Outcome]
+	if errors.Is(e.Err, cardwire.ErrUnreadable) {
+		name += " Unreadable"
+	}
+	return name
+}
+
+func refusedWith(t *testing.T, status int, body string) *cardwire.Error {
+	t.Helper()
+	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.SmallTransferRequest("M-1"), Status: status, Response: body}})
+	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	return wiretest.Failure(t, err)
+}
+
+// What a refusal says no to may be the second delivery of an order that was executed.
+func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`, `"M-1"`, `["M-1"]`, `{"M-1":"exists"}`,
+		`{"order":{"no":"m-1"}}`, `[{"a":[1,{"b":"\u004d-1"}]}]`,
+	} {
+		for _, body := range []string{`{"code":422,"msg":"order exists","data":` + data + `}`, `{"data":` + data + `,"code":422,"msg":"order exists"}`} {
+			assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 422, body).Outcome, body)
+			assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 200, body).Outcome, body)
+		}
+	}
+	for _, data := range []string{`{"merchant_order_no":"M-2"}`, `null`, `{}`, `"M-12"`, `["M1"]`, `7`} {
+		assert.Equal(t, cardwire.OutcomeRefused, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
+	}
+}
+
+// Executed needs evidence: data of the right kind, with the service's identifier or
+// our own reference.
+func TestWhatProvesThatATransferWasExecuted(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"merchant_order_no":"M-1","api_order_no":"A-1","status":7}`:  "Executed Unreadable",
+		`{"merchant_order_no":"M-1","status":"wait_process"}`:          "Executed Unreadable",
+		`{"merchant_order_no":"M-1","api_order_no":""}`:                "Executed Unreadable",
+		`{"merchant_order_no":"M-1","api_order_no":null}`:              "Executed Unreadable",
+		`{"api_order_no":"A-1","status":{}}`:                           "Executed Unreadable",
+		`{"api_order_no":7,"status":{}}`:                               "Executed Unreadable",
+		`{"merchant_order_no":"M-2","api_order_no":"A-1"}`:             "Unknown Unreadable",
+		`{"merchant_order_no":"M-2","api_order_no":"A-1","status":{}}`: "Unknown Unreadable",
+		`{"merchant_order_no":"M-2"}`:                                  "Unknown Unreadable",
+		`{"api_order_no":" ","status":"wait_process"}`:                 "Unknown Unreadable",
+		`{"api_order_no":true}`:                                        "Unknown Unreadable",
+		`{"status":"wait_process"}`:                                    "Unknown Unreadable",
+		`{}`:                                                           "Unknown Unreadable", `[]`: "Unknown Unreadable", `null`: "Unknown Unreadable", `false`: "Unknown Unreadable",
+		`true`: "Unknown Unreadable", `"M-1"`: "Unknown Unreadable", `[{"merchant_order_no":"M-1"}]`: "Unknown Unreadable",
+	} {
+		for _, body := range []string{wiretest.Success(data), `{"data":` + data + `,"msg":"success","code":200}`} {
+			_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), body).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+			assert.Equal(t, want, wiretest.FactsOf(t, err).Is, body)
+		}
+	}
+	_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":200,"msg":"success"}`).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is)
+	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":200,"msg":"balance too low","data":{"merchant_order_no":"M-1"}}`).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, "the message contradicts the code")
+}
+
+// A message that is not a success's, beside good data, is drift.
+func TestAStrangeMessageBesideGoodDataIsDrift(t *testing.T) {
+	t.Parallel()
+	response := `{"code":200,"msg":"order exists","data":` + wiretest.TransferData + `}`
+	observe, told := wiretest.Drifts()
+	transfer, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, observe).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	require.NoError(t, err)
+	assert.Equal(t, "A-1", transfer.APIOrderNo)
+	assert.Equal(t, []cardwire.Drift{{"msg", "unknown success message"}}, *told)
+	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, cardwire.WithStrictDrift()).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	assert.Equal(t, "Executed Drift", wiretest.FactsOf(t, err).Is)
+}
+
+func TestMoreThatNamesTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{`{"merchant_order_no":" M-1 "}`, `{"api_order_no":"A-1","status":"wait_process"}`} {
+		assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
+	}
+	for _, body := range []string{`[` + wiretest.Success(wiretest.TransferData) + `]`, `)]}',` + wiretest.Success(wiretest.TransferData), "<html>M-1</html>", "<html>m-1</html>"} {
+		assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 404, body).Outcome, body)
+	}
+	for _, data := range []string{`{"merchant_order_no":["M-2"],"api_order_no":"A-1"}`, `{"merchant_order_no":{"no":"M-2"},"api_order_no":"A-1"}`} {
+		_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), wiretest.Success(data)).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+		assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, data)
+	}
+	_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), cardwire.Request{Op: "UploadImage", Method: "POST", Path: "/withdraw"})
+	wiretest.RefusedBeforehand(t, err, "Op must not be UploadImage")
+}
+
+// Data that T accepts is a success, data that T refuses proves nothing.
+func TestCallWithDataThatTRefusesIsUnknown(t *testing.T) {
+	t.Parallel()
+	const want = "POST /shop/api/v1/close\napplication/x-www-form-urlencoded\n\n"
+	call := func(data string) (struct{ ID string }, error) {
+		c := wiretest.Respond(t, want, wiretest.Success(data))
+		return cardwire.Call[struct{ ID string }](t.Context(), c, cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/close", Reference: "R-1"})
+	}
+	got, err := call(`{"id":"A-1"}`)
+	require.NoError(t, err)
+	assert.Equal(t, "A-1", got.ID)
+	for _, data := range []string{`7`, `[]`, `null`, `{"id":7}`} {
+		_, err = call(data)
+		assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, data)
+	}
+}

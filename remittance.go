@@ -251,6 +251,9 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
+// opCreateTransfer is the operation of CreateTransfer.
+const opCreateTransfer = "CreateTransfer"
+
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
 // do with the order what [NextStep] returns for the error. A success means that the
 // service accepted the order: Transfer.Status is how far it is. No operation of the
@@ -258,18 +261,17 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // order number, and do not send the payment again under another one.
 //
 // A call is refused with [ErrDuplicateIntent] while another with its order number is
-// in progress, and after one was executed, if the client remembers it: it remembers the
-// last 65,536. An order whose outcome is unknown is sent if you call again, since only
-// you can know that it should be. With a [Journal] the journal alone decides.
+// in progress, after one was executed, and while the outcome of one is unknown: see
+// [Journal], of which the client always has one.
 //
 // The call ends after WithTimeout even if ctx allows more: see Intent.SendBy.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	return do(ctx, c, operation[Transfer]{
 		spec: spec{
-			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 			body: jsonBody, fields: fields, invalid: err,
-			reference: accepted(check.Given, p.MerchantOrderNo), unique: true, summary: p.summary(),
+			reference: accepted(check.Given, p.MerchantOrderNo), summary: p.summary(),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},
 		read: object(transferFields, wire.Whole),
@@ -279,7 +281,12 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			}
 			return nil
 		},
-		id: func(t *Transfer) string { return t.APIOrderNo },
+		record: func(t *Transfer) (string, string) {
+			if check.Visible("", string(t.Status)) != nil {
+				return t.APIOrderNo, ""
+			}
+			return t.APIOrderNo, string(t.Status)
+		},
 	}, opts)
 }
 

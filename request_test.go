@@ -43,8 +43,8 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"a read with a reference":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "only a write may have a Reference"},
 		"a reference with white space": {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
 		"a reference that is too long": {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
-		"JSON that has none":           {cardwire.Request{Op: "A", Method: "POST", Path: "/a", JSON: unmarshallable{}}, "JSON cannot be encoded"},
-		"a function for JSON":          {cardwire.Request{Op: "A", Method: "POST", Path: "/a", JSON: func() {}}, "JSON cannot be encoded"},
+		"JSON that has none":           {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", JSON: unmarshallable{}}, "JSON cannot be encoded"},
+		"a function for JSON":          {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", JSON: func() {}}, "JSON cannot be encoded"},
 		"no path":                      {cardwire.Request{Op: "A", Method: "GET"}, `Path must begin with one "/"`},
 		"a path without a slash":       {cardwire.Request{Op: "A", Method: "GET", Path: "a"}, `Path must begin with one "/"`},
 		"a host":                       {cardwire.Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path must begin with one "/"`},
@@ -60,8 +60,8 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"a line":                       {cardwire.Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path contains a control character"},
 		"dots with a parameter":        {cardwire.Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, `Path must not contain "." or ".." segments`},
 		"a query that is no UTF-8":     {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}, "Query is not valid UTF-8"},
-		"a form that is no UTF-8":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
-		"JSON that is no UTF-8":        {cardwire.Request{Op: "A", Method: "POST", Path: "/a", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
+		"a form that is no UTF-8":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
+		"JSON that is no UTF-8":        {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,19 +108,19 @@ func TestCallSends(t *testing.T) {
 			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
 		},
 		"a POST without a body": {
-			cardwire.Request{Op: "A", Method: "POST", Path: "/ping"},
+			cardwire.Request{Op: "A", Method: "POST", Path: "/ping", Reference: "r-1"},
 			"POST /shop/api/v1/ping\n" + formType + "\n\n",
 		},
 		"a PUT of JSON": {
-			cardwire.Request{Op: "A", Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}},
+			cardwire.Request{Op: "A", Method: "PUT", Path: "/limits", Reference: "r-1", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}},
 			"PUT /shop/api/v1/limits?card=c1\napplication/json\n\n" + `{"a":"\u003cé\u003e","b":[1,2]}`,
 		},
 		"a PATCH of raw JSON": {
-			cardwire.Request{Op: "A", Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)},
+			cardwire.Request{Op: "A", Method: "PATCH", Path: "/limits", Reference: "r-1", JSON: json.RawMessage(`{"day": 1.50}`)},
 			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
 		},
 		"fields and files": {
-			cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []cardwire.Part{
+			cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Reference: "r-1", Multipart: []cardwire.Part{
 				{Name: "cardId", Value: "c1"},
 				{Name: "front", File: new(cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
 				{Name: "note", Value: ""},
@@ -318,6 +318,9 @@ func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 			t.Parallel()
 			s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.response)(conn) })
 			tc.request.Op, tc.request.Path = "Ask", "/ask"
+			if tc.asked == 1 && !tc.request.ReadOnly {
+				tc.request.Reference = "r-1"
+			}
 			_, err := cardwire.Call[any](t.Context(), wiretest.ClientOver(t, s.Base), tc.request)
 			require.ErrorIs(t, err, tc.want)
 			assert.Equal(t, tc.asked, s.Requests.Load())
@@ -334,7 +337,7 @@ func TestCallWithAFileOfAnotherSize(t *testing.T) {
 		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			return wiretest.Response(r, 200, wiretest.Success(`"done"`)), nil // before it has read anything
 		}))
-		_, err := cardwire.Call[string](t.Context(), c, cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Multipart: []cardwire.Part{{Name: "file", File: &p}}})
+		_, err := cardwire.Call[string](t.Context(), c, cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Reference: "r-1", Multipart: []cardwire.Part{{Name: "file", File: &p}}})
 		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 		require.ErrorContains(t, err, "bytes than Size")
 	}

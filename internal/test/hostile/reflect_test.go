@@ -610,6 +610,9 @@ type odd struct{}
 func (odd) Do(*http.Request) (*http.Response, error)     { return nil, nil }
 func (odd) Wait(context.Context) error                   { return nil }
 func (odd) Begin(context.Context, cardwire.Intent) error { return (*cardwire.DuplicateIntent)(nil) }
+func (odd) Void(context.Context, cardwire.Intent, string, string) error {
+	return (*cardwire.DuplicateIntent)(nil)
+}
 func (odd) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 	return (*cardwire.Error)(nil)
 }
@@ -638,6 +641,10 @@ func (f oddFunc) Do(*http.Request) (*http.Response, error)                      
 func (f oddFunc) Wait(context.Context) error                                        { f(); return nil }
 func (f oddFunc) Begin(context.Context, cardwire.Intent) error                      { f(); return nil }
 func (f oddFunc) End(context.Context, cardwire.Intent, cardwire.IntentResult) error { f(); return nil }
+
+func (f oddFunc) Void(context.Context, cardwire.Intent, string, string) error { f(); return nil }
+func (m oddMap) Void(context.Context, cardwire.Intent, string, string) error  { m[""]++; return nil }
+func (c oddChan) Void(context.Context, cardwire.Intent, string, string) error { close(c); return nil }
 
 func (m oddMap) Wait(context.Context) error                   { m[""]++; return nil }
 func (m oddMap) Begin(context.Context, cardwire.Intent) error { m[""]++; return nil }
