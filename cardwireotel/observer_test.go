@@ -254,6 +254,8 @@ func (forgetful) End(context.Context, cardwire.Intent, cardwire.IntentResult) er
 	return errors.New("disk full at order-canary-1")
 }
 
+func (forgetful) Void(context.Context, cardwire.Intent, string, string) error { return nil }
+
 // The call's span is a child of the caller's, and what carries the request sees
 // it as the current one. Another observer's span in between takes nothing of it.
 func TestTheSpanIsBetweenTheCallersAndTheRequests(t *testing.T) {
