@@ -643,6 +643,7 @@ func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
 func TestPagesThatContradictTheParameters(t *testing.T) {
 	t.Parallel()
 	frozen, day := new(cardwire.CardFrozen), cardwire.Date{2026, time.March, 10}
+	const isFrozen = `a,"status":1`
 	created := func(at string) string { return pageText(1, 1, `a,"create_time":"`+at+`"`) }
 	for name, tc := range map[string]struct {
 		filter   filter
@@ -658,8 +659,8 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 		"as many as asked for":     {filter{Limit: 2}, pageText(1, 3, "a", "b"), ""},
 		"fewer: the service's cap": {filter{Limit: 3}, pageText(1, 3, "a"), ""},
 		"more than asked for":      {filter{Limit: 1}, pageText(1, 3, "a", "b"), "LimitParam"},
-		"the status asked for":     {filter{Status: frozen}, pageText(1, 1, `a,"status":1`), ""},
-		"another status":           {filter{Status: frozen}, pageText(1, 1, "a", `b,"status":0`), "StatusParam"},
+		"the status asked for":     {filter{Status: frozen}, pageText(1, 1, isFrozen), ""},
+		"another status":           {filter{Status: frozen}, pageText(1, 1, isFrozen, `b,"status":0`), "StatusParam"},
 		"the BIN asked for":        {filter{CardBIN: "493193"}, pageText(1, 1, `a,"card_bin":"493193"`), ""},
 		"a longer BIN":             {filter{CardBIN: "493193"}, pageText(1, 1, `a,"card_bin":"49319301"`), ""},
 		"a shorter BIN":            {filter{CardBIN: "49319301"}, pageText(1, 1, `a,"card_bin":"493193"`), ""},
