@@ -94,7 +94,8 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 		assert.Equal(t, "kept", ctx.Value(wiretest.ContextKey{}))
 		return fmt.Sprint("key-", asked), nil
 	})
-	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(carrier), keys, cardwire.WithRetry(wiretest.QuickRetry))
+	quick := cardwire.WithRetry(wiretest.QuickRetry)
+	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(carrier), keys, quick)
 	require.NoError(t, err)
 	ctx := context.WithValue(t.Context(), wiretest.ContextKey{}, "kept")
 	_, err = c.ListBINs(ctx)
