@@ -144,11 +144,11 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
 	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
 	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.Expiry) }},
 	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
-	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
+	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
+	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
 	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
@@ -225,7 +225,7 @@ type CardSecrets struct {
 var secretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { wire.Date(c, &v.Expiry) }},
 	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
 }
 
@@ -331,13 +331,13 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			body: multipartBody, fields: fields(p.ClientTransactionID),
 			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
 			reference: reference, intent: fields(reference),
+			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
-			d.Flush()
 			switch {
-			case !strings.ContainsAny(o.ID, "123456789") || strings.ContainsAny(o.ID, " :"): // "failed", 0, "error: 404"
+			case !isRecordID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")
 			case check.UUID("", o.ID) != nil:
 				d.Drift("identifier that is not a UUID")
@@ -345,6 +345,17 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		},
 		record: func(o *CardOperation) (string, string) { return o.ID, "" },
 	}, opts)
+}
+
+// isRecordID reports whether data can be the identifier of an operation record: one word
+// of at most 64 letters, digits, "-" and "_", with a digit, that is no negative number and
+// not zero.
+func isRecordID(id string) bool {
+	other := func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	return len(id) <= 64 && !strings.ContainsFunc(id, other) && strings.ContainsAny(id, "0123456789") &&
+		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
 }
 
 // opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about

@@ -290,49 +290,21 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for op, call := range map[string]struct {
-				path string
-				data string
-				id   func(*cardwire.Client) (string, error)
-			}{
-				"CreateTransfer": {
-					"data.api_order_no", `{"merchant_order_no":"M-1","api_order_no":"` + tc.sent + `","status":"wait_process"}`,
-					func(c *cardwire.Client) (string, error) {
-						got, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-						if got == nil {
-							got = new(cardwire.Transfer)
-						}
-						return got.APIOrderNo, err
-					},
-				},
-				"FreezeCard": {
-					"data", `"` + tc.sent + `"`,
-					func(c *cardwire.Client) (string, error) {
-						got, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
-						if got == nil {
-							got = new(cardwire.CardOperation)
-						}
-						return got.ID, err
-					},
-				},
-			} {
-				journal := new(wiretest.Journal)
-				observe, drift := wiretest.Drifts()
-				got, err := call.id(wiretest.Respond(t, wiretest.Anything, wiretest.Success(call.data), observe, cardwire.WithJournal(journal)))
-				if tc.want == "" {
-					require.ErrorIs(t, err, cardwire.ErrUnreadable, op)
-				} else {
-					require.NoError(t, err, op)
-				}
-				assert.Equal(t, tc.want, got, op)
-				outcome := cardwire.OutcomeExecuted
-				if tc.want == "" && op == "FreezeCard" {
-					outcome = cardwire.OutcomeUnknown // a transfer names its order, a freeze nothing
-				}
-				assert.Equal(t, outcome, journal.Results[0].Outcome, op)
-				assert.Equal(t, tc.want, journal.Results[0].ServiceID, op)
-				assert.Equal(t, tc.drift, slices.Contains(*drift, cardwire.Drift{call.path, "identifier with invisible characters"}), op)
+			data := `{"merchant_order_no":"M-1","api_order_no":"` + tc.sent + `","status":"wait_process"}`
+			journal := new(wiretest.Journal)
+			observe, drift := wiretest.Drifts()
+			c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data), observe, cardwire.WithJournal(journal))
+			got, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+			if tc.want == "" {
+				require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			} else {
+				require.NoError(t, err)
+				assert.Equal(t, tc.want, got.APIOrderNo)
 			}
+			assert.Equal(t, cardwire.OutcomeExecuted, journal.Results[0].Outcome, "it names its order")
+			assert.Equal(t, tc.want, journal.Results[0].ServiceID)
+			cleaned := cardwire.Drift{Path: "data.api_order_no", Kind: "identifier with invisible characters"}
+			assert.Equal(t, tc.drift, slices.Contains(*drift, cleaned))
 		})
 	}
 }
@@ -747,7 +719,7 @@ func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 
 		closing.Reference = "R-1"
 		_, err = cardwire.Call[any](t.Context(), c, closing)
-		assert.Equal(t, told{"Unknown", cardwire.StepReconcile}, toldBy(t, err), method)
+		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, toldBy(t, err), method)
 		assert.False(t, wiretest.Failure(t, err).ReadOnly)
 	}
 	read := wiretest.Exchange{Want: "POST /shop/api/v1/search\napplication/x-www-form-urlencoded\n\n", Status: 502}
@@ -910,5 +882,37 @@ func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 			require.ErrorIs(t, tc.call(t.Context(), client), errStop)
 			assert.Equal(t, tc.want, journal.Begun[0].BodySHA256)
 		})
+	}
+}
+
+// Data of a freeze names nothing, so it must at least look like an identifier; and a refusal
+// that carries one may be about a second delivery.
+func TestTheRecordOfAFreeze(t *testing.T) {
+	t.Parallel()
+	freeze := func(e wiretest.Exchange) error {
+		e.Want = wiretest.Anything
+		p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID}
+		return wiretest.OnlyError(wiretest.Converse(t, []wiretest.Exchange{e}).FreezeCard(t.Context(), p))
+	}
+	for data, isRecord := range map[string]bool{
+		`"` + wiretest.UUID + `"`: true, `"op_7"`: true, `"OP-0007"`: true, `7`: true, `"7"`: true,
+		`"` + strings.Repeat("a", 63) + `7"`: true,
+
+		`"` + strings.Repeat("a", 64) + `7"`: false, `"failed"`: false, `"error 404"`: false, `"error:404"`: false,
+		`"-1"`: false, `-1`: false, `0`: false, `"0"`: false, `"0000-0000"`: false, `"<b>7</b>"`: false, `"7é"`: false,
+		`false`: false, `true`: false, `null`: false, `""`: false, `{}`: false, `["7"]`: false,
+	} {
+		want := told{"Unknown Unreadable", cardwire.StepReconcile}
+		if isRecord {
+			want = told{"success", cardwire.StepDone}
+		}
+		assert.Equal(t, want, toldBy(t, freeze(wiretest.Exchange{Response: wiretest.Success(data)})), data)
+
+		want = told{"Refused", cardwire.StepFail}
+		if isRecord {
+			want = told{"Unknown", cardwire.StepReconcile}
+		}
+		refusal := `{"code":422,"msg":"no","data":` + data + `}`
+		assert.Equal(t, want, toldBy(t, freeze(wiretest.Exchange{Status: 422, Response: refusal})), refusal)
 	}
 }

@@ -76,12 +76,9 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 	case slices.Contains(p.BareRefusedStatuses, f.status) && f.bare:
 		// 4xx in BareRefusedStatuses, a body that is certainly no envelope
 		return OutcomeRefused, f.unreadable
-	case f.isSuccess():
-		// 2xx, anything else
-		return OutcomeUnknown, f.unreadable
 	default:
 		// anything else
-		return OutcomeUnknown, nil
+		return OutcomeUnknown, f.unreadable
 	}
 }
 

@@ -362,8 +362,9 @@ func (r *row) resolve(i Intent, found Resolution) error {
 		return r.confirm(found.ServiceID)
 	}
 	closes := found.Outcome == OutcomeRefused && !r.intent.Repeatable
+	free := !r.closed && (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused)
 	switch {
-	case r.outcome == found.Outcome && r.closed == closes:
+	case r.outcome == found.Outcome && r.closed == closes, free && !closes:
 		return nil
 	case i.Call != r.intent.Call:
 		return errors.New("cardwire: another call is on record under this reference: read it again")
@@ -371,9 +372,7 @@ func (r *row) resolve(i Intent, found Resolution) error {
 		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
-	case r.outcome == OutcomeRefused:
-		return errors.New("cardwire: the service refused it: void the reference to close it")
-	case found.AsOf.Before(r.intent.SettledBy):
+	case !free && found.AsOf.Before(r.intent.SettledBy):
 		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", r.intent.SettledBy.Format(time.RFC3339))
 	}
 	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""

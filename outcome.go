@@ -103,13 +103,15 @@ func (k *call) facts(r *transport.Response) (*facts, []wire.Drift) {
 // read reads the body.
 func (k *call) read(r *transport.Response, f *facts) []wire.Drift {
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
-	defer body.Release()
 	body.Masking = k.client.maskedCards
 	k.envelope = envelope{result: k.result, proves: k.op.proves, success: f.isSuccess()}
 	e := &k.envelope
 	e.decode(body)
 	if err := body.Err(); err != nil {
 		f.unreadable, f.bare = unreadable(err), k.op.isBare(r)
+		if r.Status >= 500 && wire.IsBare(r.Body, true) {
+			f.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
+		}
 		return nil
 	}
 	f.read, f.code, f.hasMessage, f.message = true, e.code, e.hasMessage, e.message

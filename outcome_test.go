@@ -68,7 +68,7 @@ func brokenResponses() []responseCase {
 		{
 			name: "switching protocols",
 			raw:  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
-			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 101},
+			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 101},
 		},
 		{
 			name: "a body that ends too early",
@@ -187,7 +187,7 @@ func statusResponses() []responseCase {
 	var cases []responseCase
 	for status, is := range wiretest.RefusalsByNumber {
 		want := wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is, HTTPStatus: status}
-		unknown := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1), HTTPStatus: status}
+		unknown := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1) + " Unreadable", HTTPStatus: status}
 		bare := unknown
 		if slices.Contains([]int{401, 404, 405, 413, 429}, status) {
 			bare = wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is + " Unreadable", HTTPStatus: status}
@@ -219,7 +219,7 @@ func statusResponses() []responseCase {
 			})
 		}
 	}
-	limited := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown RateLimited", HTTPStatus: 429}
+	limited := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown RateLimited Unreadable", HTTPStatus: 429}
 	bare := limited
 	bare.Outcome, bare.Is = cardwire.OutcomeRefused, "Refused RateLimited Unreadable"
 	const open = "HTTP/1.1 429 Slow\r\nConnection: close\r\n\r\n" // its body ends with the connection
@@ -242,7 +242,9 @@ func statusResponses() []responseCase {
 	for _, status := range []int{402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 501, 502, 503, 504, 505, 511, 599, 600, 999} {
 		want := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: status}
 		for name, body := range map[string]string{"HTML": "<h1>No</h1>", "no body": ""} {
-			cases = append(cases, responseCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: want})
+			w := want
+			w.Is = "Unknown Unreadable"
+			cases = append(cases, responseCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: w})
 		}
 		for _, code := range []int{200, 422, 500} {
 			w := want
@@ -535,7 +537,7 @@ func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
 		loopback.Response("409 Conflict", "", `{"code":7,"msg":"no"}`):          {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 409, Code: 7, Message: "no"},
 		loopback.Response("422 No", "", `{"code":7,"msg":"no"}`):                {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 7, Message: "no"},
 		loopback.Response("410 Gone", "", `no`):                                 {Outcome: cardwire.OutcomeRefused, Is: "Refused Unreadable", HTTPStatus: 410},
-		loopback.Response("404 No", "", `no`):                                   {Outcome: cardwire.OutcomeUnknown, Is: "Unknown NotFound", HTTPStatus: 404},
+		loopback.Response("404 No", "", `no`):                                   {Outcome: cardwire.OutcomeUnknown, Is: "Unknown NotFound Unreadable", HTTPStatus: 404},
 	} {
 		t.Run(response, func(t *testing.T) {
 			t.Parallel()

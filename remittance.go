@@ -312,20 +312,11 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 	}
 	named, numbered, other := false, false, false
 	d.Map(func(name []byte) {
-		field := string(name)
-		var value string
-		switch d.Kind() {
-		case '"':
-			value = strings.TrimSpace(string(d.Bytes()))
-		case '0', '-':
-			value = string(d.Span())
-		case 'n':
-			d.Skip()
-		default:
-			other = other || field == merchantOrderNo // it names something, and not this order
-			d.Skip()
-		}
+		field, kind := string(name), d.Kind()
+		value := scalar(d)
 		switch {
+		case field == merchantOrderNo && (kind == '{' || kind == '[' || kind == 't' || kind == 'f'):
+			other = true // it names something, and not this order
 		case field == merchantOrderNo && value != "":
 			named, other = value == sent, value != sent
 		case field == apiOrderNo && value != "":
@@ -333,6 +324,18 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 		}
 	})
 	return (named || numbered) && !other
+}
+
+// scalar returns a string, without the spaces at its ends, or a number; "": it is neither.
+func scalar(d *wire.Codec) string {
+	switch d.Kind() {
+	case '"':
+		return strings.TrimSpace(string(d.Bytes()))
+	case '0', '-':
+		return string(d.Span())
+	}
+	d.Skip()
+	return ""
 }
 
 // fields returns what is sent, in the documented order, or why it must not be sent.
@@ -463,7 +466,6 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		return errNilReceiver
 	}
 	c := wire.NewReader(data, false)
-	defer c.Release()
 	var fresh TransferParams
 	null := c.Null() // leaves p unchanged, as encoding/json requires
 	if !null {

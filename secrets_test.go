@@ -182,24 +182,15 @@ func TestScrambledFieldsOfACard(t *testing.T) {
 		assert.Equal(t, tc.number, card.Number.Reveal(), tc.field)
 		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.field)
 	}
-	const month, moment = "a month like 09/2028 or **/****", "a date and time like 2026-02-28 23:59:59"
 	for want, fields := range map[string][]string{
 		"card_no: expected a card number": {
 			`"card_no":"77777777777777777777777777777777"`, `"card_no":"4917 3656 2440 1735"`,
 			`"card_no":"491736xxxxxx1735"`, `"card_no":-4917365624401735`,
 		},
-		"card_no: expected a string": {`"card_no":["4917365624401735"]`},
-		"cvv: expected a CVV":        {`"cvv":"77777777"`, `"cvv":"73a"`},
-		"cvv: expected a string":     {`"cvv":735`},
-		"expire_date: expected " + month: {
-			`"expire_date":"9/2028"`, `"expire_date":"00/0000"`, `"expire_date":"0000-00-00"`,
-		},
+		"card_no: expected a string":     {`"card_no":["4917365624401735"]`},
+		"cvv: expected a CVV":            {`"cvv":"77777777"`, `"cvv":"73a"`},
+		"cvv: expected a string":         {`"cvv":735`},
 		"expire_date: expected a string": {`"expire_date":92028`},
-		"create_time: expected " + moment: {
-			`"create_time":"2026-02-29 00:00:00"`, `"create_time":"0000-00-00 00:00:01"`,
-			`"create_time":"0000-00-00T00:00:00"`, `"create_time":"0000-01-00 00:00:00"`,
-		},
-		"update_time: expected " + moment: {`"update_time":"2026-00-00 00:00:00"`, `"update_time":"0000-00"`},
 	} {
 		for _, field := range fields {
 			var card Card
@@ -224,7 +215,6 @@ func TestMaskingAsCardsAreDecoded(t *testing.T) {
 		var card Card
 		wire.Object(c, &card, cardFields, wire.Lenient)
 		require.Nil(t, c.Err())
-		c.Release()
 		assert.Equal(t, tc.number, card.Number.Reveal(), tc.field)
 		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.field)
 	}
@@ -370,7 +360,6 @@ func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 		fields := []wire.FieldOf[Card]{{Name: "card_no", Value: number}, {Name: "cvv", Value: cvv}}
 		wire.Object(c, &card, fields, wire.Whole)
 		require.Nil(t, c.Err())
-		c.Release()
 		assert.Equal(t, masking, card.Number.IsMasked())
 		assert.Equal(t, masking, card.CVV.IsMasked())
 		assert.Equal(t, "491736******1735", card.Number.Masked())

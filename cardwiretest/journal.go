@@ -132,6 +132,8 @@ var resolutions = map[string]string{
 	"a person: refused closes":                 `begin a settled; end a unknown; resolve a refused; begin b = refused; void`,
 	"a person: not sent frees":                 `begin a settled; end a unknown; resolve a not-sent; begin b`,
 	"a person: of what has not ended":          `begin a settled; resolve a not-sent; begin b`,
+	"a person: of a refusal for now":           `begin a settled; end a refused; resolve a not-sent; begin b`,
+	"a person: closes a refusal for now":       `begin a; end a refused; resolve a refused; begin b = refused`,
 	"a person: before SendBy":                  `begin a; resolve a not-sent = error; resolve a refused = error; begin b = in progress`,
 	"a person: before SettledBy":               `begin a past; end a unknown; resolve a not-sent = error; resolve a refused = error; begin b = unknown`,
 	"a person: as of an earlier look":          `begin a settled; end a unknown; resolve a not-sent early = error; begin b = unknown`,

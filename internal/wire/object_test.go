@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/measure"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -327,7 +327,7 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 				}
 				body := []byte("[" + strings.Join(list, between) + "]")
 				var rows []pet
-				least := measure.LeastBytes(func() {
+				least := wiretest.LeastBytes(func() {
 					c := wire.NewReader(body, false)
 					wire.Rows(c, &rows, petFields, listed)
 					c.End()

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -26,7 +26,9 @@ import (
 func BenchmarkOrders(b *testing.B) {
 	const workers = 8
 	set := func(source string) settings {
-		return settings{fake: cardwiretest.New(), source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter, tracers: noop.NewTracerProvider()}
+		set := settingsOf(source)
+		set.timeout, set.workers, set.giveUpAfter = 30*time.Second, workers, giveUpAfter
+		return set
 	}
 	calls := func(b *testing.B, client *cardwire.Client) {
 		b.Helper()
@@ -35,9 +37,8 @@ func BenchmarkOrders(b *testing.B) {
 		for range workers {
 			group.Go(func() {
 				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-					if _, err := client.CreateTransfer(b.Context(), paramsFor(fmt.Sprintf("order-%d-%d", b.N, i))); err != nil {
-						b.Error(err)
-					}
+					_, err := client.CreateTransfer(b.Context(), paramsFor(fmt.Sprintf("order-%d-%d", b.N, i)))
+					assert.NoError(b, err)
 				}
 			})
 		}

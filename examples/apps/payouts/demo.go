@@ -85,8 +85,8 @@ var demoFaults = []cardwiretest.Fault{
 	{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity, Message: "no"},
 	{Kind: cardwiretest.FaultRateLimited},
 	{Kind: cardwiretest.FaultTruncated, Executed: true},
-	{Kind: cardwiretest.FaultEmpty, Executed: true},
-	{Kind: cardwiretest.FaultLateAfterHang, Delay: 200 * time.Millisecond},
+	{Kind: cardwiretest.FaultGarbage, Executed: true},
+	{Kind: cardwiretest.FaultLate, Delay: 200 * time.Millisecond},
 	{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true},
 }
 

@@ -66,7 +66,8 @@ func TestTheGuideNamesTheOperations(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/payouts.md")
 	require.NoError(t, err)
 	for _, name := range append(states, "POST /payouts", "GET /payouts/{order}", "POST /payouts/{order}/resolve",
-		"POST /payouts/{order}/cancel", "GET /healthz", "GET /readyz", "executed", "not_executed", "send_again", "service_id", "`"+serviceMoved+"`") {
+		"POST /payouts/{order}/cancel", "GET /healthz", "GET /readyz",
+		"executed", "not_executed", "send_again", "service_id", "`"+serviceMoved+"`") {
 		assert.Contains(t, string(text), name)
 	}
 }

@@ -28,7 +28,6 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 )
 
 func main() {
@@ -107,7 +106,7 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
-	if password == "" && !web.IsLoopback(listener.Addr().String()) {
+	if password == "" && !isLoopback(listener.Addr().String()) {
 		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front")
 	}
 	orders, err1 := s.observe(otel.GetMeterProvider())
@@ -136,7 +135,7 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
 	}
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
-	err = web.Serve(ctx, server, listener, requestTimeout+server.ReadTimeout)
+	err = serveUntil(ctx, server, listener, requestTimeout+server.ReadTimeout)
 	stop() // where the server failed
 	return errors.Join(err, <-stopped, orders.Unregister(), intents.Unregister())
 }

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/cardwire/cardwire-go/examples/apps/internal/web"
 )
 
 //go:embed static
@@ -47,9 +45,9 @@ type page struct {
 // signIn requires the password, if there is one. Without it only this machine is served.
 func signIn(next http.Handler, password string) http.Handler {
 	if password == "" {
-		return web.Secured(next, web.IsLoopback)
+		return secured(next, isLoopback)
 	}
-	return web.Secured(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return secured(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, given, _ := r.BasicAuth()
 		admitted := user != "" && subtle.ConstantTimeCompare([]byte(given), []byte(password)) == 1
 		if !admitted && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {

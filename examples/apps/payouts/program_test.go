@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 )
 
 // The program as a whole: it says where to look, serves, and ends in order.
@@ -32,12 +31,15 @@ func TestTheProgram(t *testing.T) {
 		says      string // the page
 	}{
 		"the fake service": {"", "", nil, "fake service: no money moves"},
-		"a service":        {server.URL, server.Key, []string{"-migrate", "-db", filepath.Join(t.TempDir(), "payouts.db")}, "real service: money moves"},
-		"replicas":         {server.URL, server.Key, []string{"-migrate", "-rate", "1000", "-db", ""}, "real service: money moves"},
+		"a service":        {server.URL, server.Key, []string{"-migrate"}, "real service: money moves"},
+		"replicas":         {server.URL, server.Key, []string{"-migrate", "-rate", "1000"}, "real service: money"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "replicas" {
-				tc.args[len(tc.args)-1] = postgresURL(t)
+			switch name {
+			case "a service":
+				tc.args = append(tc.args, "-db", filepath.Join(t.TempDir(), "payouts.db"))
+			case "replicas":
+				tc.args = append(tc.args, "-db", postgresURL(t))
 			}
 			t.Setenv("CARDWIRE_BASE_URL", tc.base)
 			t.Setenv("CARDWIRE_API_KEY", tc.key)
@@ -46,7 +48,7 @@ func TestTheProgram(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			r, w := io.Pipe()
-			log, ended := &apptest.Buffer{}, make(chan error, 1)
+			log, ended := &buffer{}, make(chan error, 1)
 			go func() {
 				err := run(ctx, w, log, append(tc.args, "-listen", "127.0.0.1:0"))
 				ended <- errors.Join(err, w.Close())
@@ -59,26 +61,25 @@ func TestTheProgram(t *testing.T) {
 				line, err = out.ReadString('\n')
 				require.NoError(t, err)
 			}
-			address := regexp.MustCompile(`\AOpen (http://127\.0\.0\.1:\d+)/ in a browser\. Ctrl-C ends it\.\n\z`).FindStringSubmatch(line)
+			says := regexp.MustCompile(`\AOpen (http://127\.0\.0\.1:\d+)/ in a browser\. Ctrl-C ends it\.\n\z`)
+			address := says.FindStringSubmatch(line)
 			require.Len(t, address, 2, line)
 
 			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			get := func(path string) string {
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address[1]+path, nil)
+			send := func(method, path, text string) string {
+				body := strings.NewReader(text)
+				request, err := http.NewRequestWithContext(t.Context(), method, address[1]+path, body)
 				require.NoError(t, err)
 				response, err := client.Do(request)
 				require.NoError(t, err)
 				defer response.Body.Close()
 				return textOf(t, response)
 			}
-			assert.Contains(t, get("/"), tc.says)
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address[1]+"/payouts", strings.NewReader(a1))
-			require.NoError(t, err)
-			response, err := client.Do(request)
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-			assert.Equal(t, 202, response.StatusCode)
-			require.Eventually(t, func() bool { return strings.Contains(get("/payouts/A-1"), `"state":"submitted"`) }, waitFor, tick)
+			assert.Contains(t, send("GET", "/", ""), tc.says)
+			assert.Contains(t, send("POST", "/payouts", a1), `"order":"A-1"`)
+			require.Eventually(t, func() bool {
+				return strings.Contains(send("GET", "/payouts/A-1", ""), `"state":"submitted"`)
+			}, waitFor, tick)
 
 			end()
 			line, err = out.ReadString('\n')
@@ -116,7 +117,8 @@ func TestAReplicaThatStopsBeginsNoCall(t *testing.T) {
 	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	defer slow.Close()
-	_, err = io.WriteString(slow, "POST /payouts HTTP/1.1\r\nHost: "+address+"\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+	_, err = io.WriteString(slow, "POST /payouts HTTP/1.1\r\nHost: "+address+
+		"\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
 	require.NoError(t, err)
 	_, err = bufio.NewReader(slow).ReadString('\n') // its handler reads the body
 	require.NoError(t, err)
@@ -154,7 +156,7 @@ func TestTheDemonstrationOnPostgreSQL(t *testing.T) {
 // A ledger that says otherwise is an error.
 func TestTheDemonstrationCompares(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
 	s.lost("A-1", true)
 	s.order("A-2")
 	assert.Zero(t, s.work("A-2"))
@@ -172,7 +174,8 @@ func (f interrupt) Write(p []byte) (int, error) { f(); return len(p), nil }
 func TestTheDemonstrationIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
-	err := run(ctx, interrupt(stop), io.Discard, []string{"-demo", "-migrate", "-db", filepath.Join(t.TempDir(), "payouts.db")})
+	args := []string{"-demo", "-migrate", "-db", filepath.Join(t.TempDir(), "payouts.db")}
+	err := run(ctx, interrupt(stop), io.Discard, args)
 	require.EqualError(t, err, "the demonstration was interrupted")
 }
 
@@ -185,16 +188,17 @@ func TestTheCommandLine(t *testing.T) {
 	}{
 		"an unknown flag": {"-x", 2, "flag provided but not defined: -x\nPayouts submits each"},
 		"an argument":     {"now", 1, "payouts: only flags are taken; "},
-		"no workers":      {"-workers 0", 1, "payouts: only flags are taken; -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero: -help lists them\n"},
-		"other machines":  {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front\n"},
-		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "no such file or directory: if the database is new, or the program is, start once with -migrate\n"},
+		"no workers":      {"-workers 0", 1, "payouts: only flags are taken; -workers and -timeout must be greater"},
+		"other machines":  {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
+		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
 		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "reading the schema failed"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
-			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL=", "CARDWIRE_API_KEY=", "PAYOUTS_PASSWORD=", "PAYOUTS_TEST_ARGS="+tc.args, "TMPDIR="+t.TempDir())
+			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL=", "CARDWIRE_API_KEY=", "PAYOUTS_PASSWORD=",
+				"PAYOUTS_TEST_ARGS="+tc.args, "TMPDIR="+t.TempDir())
 			var out, complaint strings.Builder
 			command.Stdout, command.Stderr = &out, &complaint
 			_ = command.Run() // its status is what counts
@@ -205,7 +209,7 @@ func TestTheCommandLine(t *testing.T) {
 			if tc.status == 1 {
 				assert.Equal(t, 1, strings.Count(complaint.String(), "payouts: "), "the error, once")
 			} else {
-				for _, word := range []string{"Payouts submits", "CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "PAYOUTS_PASSWORD", "-demo", "-listen"} {
+				for _, word := range []string{"CARDWIRE_BASE_URL", "CARDWIRE_API_KEY", "PAYOUTS_PASSWORD", "-listen"} {
 					assert.Contains(t, complaint.String(), word)
 				}
 			}
