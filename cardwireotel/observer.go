@@ -46,7 +46,7 @@ const (
 	// EventDrift is the event of a deviation from the API, with
 	// AttrDriftPath and AttrDriftKind.
 	EventDrift = "cardwire.drift"
-	// EventJournalError is the event of a result that the journal did not record.
+	// EventJournalError is the event of a journal that failed, or contradicts a result.
 	EventJournalError = "cardwire.journal_error"
 
 	// AttrOperation is the operation, like "CreateTransfer"; of [cardwire.Call]
@@ -118,7 +118,7 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
 		metric.WithExplicitBucketBoundaries(buckets...))
 	unrecorded, err2 := meter.Int64Counter(JournalErrors,
-		metric.WithUnit("{error}"), metric.WithDescription("Results that the journal did not record."))
+		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
 	if err := errors.Join(err1, err2); err != nil {
 		return cardwire.Observer{}, err
 	}

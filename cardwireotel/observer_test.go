@@ -171,7 +171,7 @@ func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 	}{
 		{"", "not_sent", "not_sent", []cardwire.Option{keyless}},
 		{"", "unknown", "unknown", nil},
-		{"502 <html>", "unknown", "unknown", nil},
+		{"502 <html>", "unknown", "unreadable", nil},
 		{`200 {"code":422,"msg":"no 4000000000000009","data":null}`, "refused", "refused", nil},
 		{`401 {"code":401,"msg":"no","data":null}`, "refused", "unauthorized", nil},
 		{`404 {"code":404,"msg":"no","data":null}`, "refused", "not_found", nil},
