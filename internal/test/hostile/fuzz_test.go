@@ -41,7 +41,8 @@ func FuzzEnvelope(f *testing.F) {
 		for _, body := range []string{
 			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{",
 			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`,
-			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`, `{"code":422,"msg":"no","data":null}`,
+			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
+			`{"code":422,"msg":"no","data":null}`,
 			`{"code":200,"msg":"success","data":null}`, `{"code":500,"msg":"no","data":null}`,
 		} {
 			f.Add(status-200, []byte(body))
