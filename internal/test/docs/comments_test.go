@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
@@ -24,7 +24,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 	assert.Subset(t, packages, []string{".", "cardwireotel", "cardwiretest", "sqljournal"})
 	for _, dir := range packages {
 		var missing []string
-		for _, file := range syntax.Files(t, filepath.Join(root, dir)) {
+		for _, file := range wiretest.Source(t, filepath.Join(root, dir)) {
 			missing = append(missing, undocumented(file)...)
 		}
 		assert.Empty(t, missing, dir)
@@ -34,7 +34,7 @@ func TestEveryExportedNameHasACommentThatBeginsWithIt(t *testing.T) {
 func TestEveryPublicPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		documented := slices.ContainsFunc(syntax.Files(t, filepath.Join(root, dir)), func(file *ast.File) bool {
+		documented := slices.ContainsFunc(wiretest.Source(t, filepath.Join(root, dir)), func(file *ast.File) bool {
 			return strings.HasPrefix(file.Doc.Text(), "Package "+file.Name.Name+" ")
 		})
 		assert.True(t, documented, dir)
@@ -55,7 +55,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 		}
 		sources, err := filepath.Glob(filepath.Join(root, path, "*.go"))
 		sources = slices.DeleteFunc(sources, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-		if err == nil && len(sources) > 0 && syntax.Files(t, filepath.Join(root, path))[0].Name.Name != "main" {
+		if err == nil && len(sources) > 0 && wiretest.Source(t, filepath.Join(root, path))[0].Name.Name != "main" {
 			dirs = append(dirs, path)
 		}
 		return err
@@ -67,7 +67,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 func TestPublicWordsAreThoseOfTheField(t *testing.T) {
 	t.Parallel()
 	for _, dir := range publicPackages(t) {
-		for _, file := range syntax.Files(t, filepath.Join(root, dir)) {
+		for _, file := range wiretest.Source(t, filepath.Join(root, dir)) {
 			assert.Empty(t, foreignWords(file), dir)
 		}
 	}
@@ -228,7 +228,7 @@ func undocumented(file *ast.File) (missing []string) {
 		case *ast.FuncDecl:
 			receiver := ""
 			if d.Recv != nil {
-				receiver = syntax.BaseName(d.Recv.List[0].Type)
+				receiver = baseName(d.Recv.List[0].Type)
 				if !ast.IsExported(receiver) {
 					continue
 				}
@@ -275,7 +275,7 @@ func undocumentedFields(s *ast.TypeSpec) (missing []string) {
 		return nil
 	}
 	for _, field := range fields.List {
-		names := []string{syntax.BaseName(field.Type)}
+		names := []string{baseName(field.Type)}
 		if len(field.Names) > 0 {
 			names = nil
 			for _, n := range field.Names {
@@ -294,4 +294,22 @@ func undocumentedFields(s *ast.TypeSpec) (missing []string) {
 
 func beginsWith(doc *ast.CommentGroup, word string) bool {
 	return regexp.MustCompile(`^` + word + `\b`).MatchString(doc.Text())
+}
+
+// baseName returns the name of the type that an expression denotes: of a
+// receiver, or of an embedded field.
+func baseName(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.StarExpr:
+		return baseName(x.X)
+	case *ast.IndexExpr:
+		return baseName(x.X)
+	case *ast.IndexListExpr:
+		return baseName(x.X)
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
 }

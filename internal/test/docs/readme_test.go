@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 // fences are the blocks of code, with the language of each.
@@ -245,7 +245,7 @@ func TestEveryOperationAndOptionHasAnExample(t *testing.T) {
 			assert.True(t, shown["Client_"+m.Name], "%s has no example", m.Name)
 		}
 	}
-	for _, file := range syntax.Files(t, root) {
+	for _, file := range wiretest.Source(t, root) {
 		for _, declaration := range file.Decls {
 			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "With") {
 				assert.True(t, shown[f.Name.Name], "%s has no example", f.Name.Name)

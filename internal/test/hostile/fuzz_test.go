@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 )
 
 // maxDepth is how deep a response may be nested.
