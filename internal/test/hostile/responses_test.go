@@ -67,7 +67,8 @@ func alike(facts wiretest.Facts, bodies ...string) (list []hostileResponse) {
 // TestAnEnvelopeThatIsNotStrictIsUnreadable says.
 func hostileEnvelopes() (list []hostileResponse) {
 	for _, code := range []string{
-		`1e1000000000`, `200e-1000000000`, `1e` + nines(60_000), nines(60_000), `200` + zeros(60_000), `200.` + zeros(60_000),
+		`1e1000000000`, `200e-1000000000`, `1e` + nines(60_000), nines(60_000), `200` + zeros(60_000),
+		`200.` + zeros(60_000),
 	} {
 		list = append(list, alike(hostileUnreadable, `{"code":`+code+`,"msg":"success","data":<data>}`,
 			`{"data":<data>,"msg":"success","code":`+code+`}`)...)
