@@ -109,9 +109,9 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		assertSame(t, second, e.Intent)
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
-		require.ErrorIs(t, journal.Resolve(t.Context(), first, paid("T-2")), sqljournal.ErrDecided, "it is another call")
-		require.NoError(t, journal.End(t.Context(), second, unknown))
-		assert.Equal(t, "unknown", word(journal.Begin(t.Context(), first)))
+		require.ErrorIs(t, journal.Resolve(t.Context(), first, paid("T-2")), sqljournal.ErrDecided, "another call")
+		require.NoError(t, journal.End(t.Context(), second, final))
+		assert.False(t, lookup(t, journal, "M-1").Closed)
 	})
 }
 
@@ -159,19 +159,62 @@ func TestTheProofOfADoublePayment(t *testing.T) {
 	})
 }
 
-// What may still be executed is denied no earlier than the later of both calls allows.
+// A late success is that of its call and request, whatever was on record.
+func TestALateSuccessIsOfItsCall(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		i, invalid := settled("M-1"), intent("M-1")
+		invalid.BodySHA256 = "00"
+		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
+		require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
+		assertSame(t, i, lookup(t, journal, "M-1").Intent)
+		err := journal.Begin(t.Context(), intent("M-1"))
+		assert.Equal(t, "executed T-1", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
+	})
+}
+
+// What may still be executed is denied no earlier than the later of both calls allows,
+// and that of another call is not what was denied.
 func TestALateUnknownKeepsTheLaterSettledBy(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
-		first, second := intent("M-1"), settled("M-1")
+		for name, calls := range map[string][2]cardwire.Intent{
+			"the first":  {intent("M-1"), settled("M-1")},
+			"the second": {settled("M-2"), intent("M-2")},
+		} {
+			first, second := calls[0], calls[1]
+			ended(t, journal, first, refused)
+			begun(t, journal, second)
+			require.NoError(t, journal.End(t.Context(), first, unknown))
+			e := lookup(t, journal, first.Reference)
+			assert.Equal(t, second.Call, e.Call, name)
+			assert.WithinDuration(t, intent("").SettledBy, e.SettledBy, time.Minute, name)
+			require.ErrorIs(t, journal.Resolve(t.Context(), second, notSent()), sqljournal.ErrDecided, name)
+		}
+		first, second := settled("M-3"), settled("M-3")
 		ended(t, journal, first, refused)
-		begun(t, journal, second)
-		require.NoError(t, journal.End(t.Context(), first, unknown))
-		e := lookup(t, journal, "M-1")
-		assert.Equal(t, second.Call, e.Call)
-		assert.WithinDuration(t, first.SettledBy, e.SettledBy, time.Second)
-		require.ErrorIs(t, journal.Resolve(t.Context(), second, notSent()), sqljournal.ErrDecided)
+		ended(t, journal, second, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), second, notSent()))
+		assert.Equal(t, "unknown", word(journal.End(t.Context(), first, unknown)))
+	})
+}
+
+// What a person said is proved by the response that says the same.
+func TestAResponseProvesWhatAPersonSaid(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		i := settled("M-1")
+		begun(t, journal, i)
+		require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
+		assert.False(t, lookup(t, journal, "M-1").Proved)
+		require.NoError(t, journal.End(t.Context(), i, executed))
+		require.ErrorIs(t, journal.Resolve(t.Context(), i, notSent()), sqljournal.ErrDecided)
+		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
+		assertEvents(t, journal, "M-1", "begun: unknown", "resolved: executed, Ada, ticket 7", "ended: executed T-1")
 	})
 }
 
