@@ -138,11 +138,11 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
 	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
 	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.Expiry) }},
 	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
-	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
+	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
+	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
 	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
@@ -205,7 +205,7 @@ type CardSecrets struct {
 var secretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { wire.Date(c, &v.Expiry) }},
 	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
 }
 
@@ -316,7 +316,6 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
-			d.Flush()
 			switch {
 			case !isRecordID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")

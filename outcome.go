@@ -103,7 +103,6 @@ func (k *call) facts(r *transport.Response) (*facts, []wire.Drift) {
 // read reads the body.
 func (k *call) read(r *transport.Response, f *facts) []wire.Drift {
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
-	defer body.Release()
 	body.Masking = k.client.maskedCards
 	k.envelope = envelope{result: k.result, proves: k.op.proves, success: f.isSuccess()}
 	e := &k.envelope

@@ -450,7 +450,6 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		return errNilReceiver
 	}
 	c := wire.NewReader(data, false)
-	defer c.Release()
 	var fresh TransferParams
 	null := c.Null() // leaves p unchanged, as encoding/json requires
 	if !null {

@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -29,7 +30,7 @@ func (e Expiry) String() string {
 	if e.IsMasked() {
 		return maskedExpiry
 	}
-	return string(wire.AppendMonth(nil, e.Year, e.Month))
+	return fmt.Sprintf("%02d/%04d", e.Month, e.Year)
 }
 
 // MarshalText returns String.
@@ -85,7 +86,7 @@ func (d Date) String() string {
 	if d.IsZero() {
 		return ""
 	}
-	return string(wire.AppendDate(nil, d.Year, d.Month, d.Day))
+	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
 // MarshalText returns String.
@@ -151,8 +152,7 @@ func (t DateTime) String() string {
 	if t.IsZero() {
 		return ""
 	}
-	b := append(wire.AppendDate(nil, t.Year, t.Month, t.Day), ' ')
-	return string(wire.AppendClock(b, t.Hour, t.Minute, t.Second))
+	return fmt.Sprintf("%s %02d:%02d:%02d", t.Date, t.Hour, t.Minute, t.Second)
 }
 
 // MarshalText returns String.
@@ -211,14 +211,6 @@ func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, a
 
 // serviceIDValue is for the identifiers that a journal records and people search for.
 func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
-
-func expiryValue(c *wire.Codec, e *Expiry) {
-	wire.Text(c, e, "a month like 09/2028 or **/****")
-}
-
-func dateTimeValue(c *wire.Codec, t *DateTime) {
-	wire.Text(c, t, "a date and time like 2026-02-28 23:59:59", "0000-00-00 00:00:00", "0000-00-00")
-}
 
 // errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
 var errNilReceiver = errors.New("cardwire: cannot unmarshal into a nil pointer")

@@ -3,20 +3,21 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-// The failed operations of the suite.
+// The references of the suite.
 const (
-	cancelledID = "6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11"
+	freezeID    = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
+	cancelledID = "6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11" // of a failed operation, as the next
 	retriedID   = "0d9a4c55-3b1e-4f6a-9c77-2f1be0a4d9e2"
 )
-
-// canary is the number of a card. It fails the Luhn check.
-const canary = "4288379977000003"
 
 // otherKinds are failed operations of the kinds that the two above are not.
 var otherKinds = []struct{ id, kind string }{
@@ -30,7 +31,9 @@ const image = "GIF89a"
 
 // Options are those of a fake service that Prepare can prepare.
 func Options() []cardwiretest.Option {
-	return []cardwiretest.Option{cardwiretest.WithSeed(1), cardwiretest.WithCards(0), cardwiretest.WithProfile(Profile())}
+	return []cardwiretest.Option{
+		cardwiretest.WithSeed(1), cardwiretest.WithCards(0), cardwiretest.WithProfile(Profile()),
+	}
 }
 
 // NewService returns a fake service whose every response is known.
@@ -40,11 +43,10 @@ func NewService() *cardwiretest.Service {
 	return s
 }
 
-// Prepare adds the data of the suite to a service created with Options. Each field of
-// a response is at least once not zero, and at least once empty if the API has a form
-// for that. Amounts that
-// are sent as numbers are written as ECMAScript writes them, because a proxy
-// between client and service may do so.
+// Prepare adds the examples of the document to a service created with Options. Each field
+// of a response is at least once not zero, and at least once empty if the API has a form
+// for that. Amounts that are sent as numbers are written as ECMAScript writes them,
+// because a proxy between client and service may do so.
 func Prepare(s *cardwiretest.Service) {
 	s.AddBIN(fullBIN())
 	s.AddBIN(cardwiretest.BIN{ID: 102}) // in place of a seeded one: all of it empty
@@ -79,56 +81,57 @@ func Prepare(s *cardwiretest.Service) {
 // FullCard has a value of its own in every field. Its status is not active, which
 // would be 0.
 func FullCard() cardwiretest.Card {
-	return cardwiretest.Card{
-		ID: "card-1", TradeID: "trade-1", Label: new("marketing/1"), BINID: 101, CardBIN: "428837",
-		CardNo: canary, CVV: "907", Currency: "USD", Available: "1250.500", Pending: "12.5", Frozen: "0.25",
-		ExpireDate: "09/2028", HolderUsername: "Zoë \"Z\" Ødegård",
-		HolderAddress: &cardwiretest.Address{
-			City: "Oslo", State: "OS", Country: "NO", PostalCode: "0150", AddressLine1: "Karl Johans gate 1", AddressLine2: "H0201",
-		},
-		CreateTime: "2025-01-02 03:04:05", UpdateTime: "2025-02-03 04:05:06", Status: 4, Remark: new("checked"),
-		HolderPhone: "40012345", HolderPhoneCode: "+47", HolderEmail: "zoe@example.no", Fee: "1.50",
-		DestoryReason: new("lost"), Nickname: "travel", Physical: 1, PhysicalStatus: 2, DeliverStatus: 3,
-		PlatformWaybillNumber: new("WB1"), PlatformWaybillCompany: new("DHL"),
-		AccountStatus: 4, ConsumptionSceneType: 5,
-		ConsumptionSceneConfig: []cardwiretest.Scene{{Name: "Ads", ChannelID: 7}},
-		OrderID:                "order-1", SubAccountID: "sub-1", TransactionTimes: []string{"2025-02-01 10:00:00"},
-	}
+	c := cardwiretest.Card{OrderID: "order-1", SubAccountID: "sub-1", TransactionTimes: []string{"2025-02-01 10:00:00"}}
+	fillCard(&c, "suspended", "second")
+	return c
 }
 
 // EmptyCard leaves everything that may be empty so.
-func EmptyCard() cardwiretest.Card {
-	return cardwiretest.Card{
-		ID: "card-2", TradeID: "trade-2", BINID: 102, CardBIN: "49387519", CardNo: "4938751977000013", CVV: "917",
-		CreateTime: "2025-03-01 00:00:00", Status: 4,
-	}
+func EmptyCard() (c cardwiretest.Card) {
+	fillCard(&c, "empty", "only")
+	return c
+}
+
+// fillCard fills in a card as it is read alone, and then what a list has of it.
+func fillCard(c *cardwiretest.Card, single, page string) {
+	fill(c, exampleResponse(single).Data)
+	var p struct{ Data []json.RawMessage }
+	must(json.Unmarshal(exampleResponse(page).Data, &p))
+	fill(c, p.Data[0])
 }
 
 // fullBIN has a value of its own in every field that can have one.
-func fullBIN() cardwiretest.BIN {
-	return cardwiretest.BIN{
-		ID: 101, BIN: "428837", Type: "share", Name: "Business/US", Network: "VISA", Country: "US",
-		AVS: 1, ThreeDS: 1, DayPurchaseLimit: "10000.5", SinglePurchaseLimit: "2500.5", LifetimePurchaseLimit: "3000000",
-		Maintain: true, Weigh: 98, Status: true, API: true, Physical: 1, Currency: "USD",
-		ForeignFeeConfig: []cardwiretest.FeeTier{
-			{Range: "0-100", Fee: "0.5", FeeRate: "0.015", ExtraFee: "0.2", ExtraFeeRate: "0.003"},
-			{Range: "100-1000", Fee: "1", FeeRate: "0.0125", ExtraFee: "0.25", ExtraFeeRate: "0.001"},
-			{Range: "1000-999999999", Fee: "2.5", FeeRate: "0.01", ExtraFee: "0.75", ExtraFeeRate: "0.0005"},
-		},
-		AuthFeeConfig: json.RawMessage(`{"fee":0.3,"fee_rate":0.02}`), RefundFeeConfig: json.RawMessage(`{"fee":0.4}`),
-		ReversalFeeConfig: json.RawMessage(`{"fee":0.1}`),
-		CashbackFeeConfig: []json.RawMessage{json.RawMessage(`{"rate":0.05}`)},
-		ApplePay:          1, GoogleWallet: 1, CardNums: 5, IsCardCountLimited: 1,
-		BusinessMode: []string{"B2B", "B2C"}, AuthLevel: 2, CreateAmount: "1.5", CardDepostFee: "0.01",
-		AllowCreate: true, AllowIn: true, AllowOut: true, AllowSuspend: true,
-		AllowEnable: true, AllowFrozen: true, AllowUnfrozen: true, AllowDestory: true,
-		CreateMinAmount: "10", CreateMaxAmount: "5000", RechargeMinAmount: "5", RechargeMaxAmount: "20000",
-		WithdrawMinAmount: "12", WithdrawMaxAmount: "13", RefuseTimes: "3", RefuseRate: "0.15",
-		Scenes: []string{"Advertising"},
-		AuthRequirement: cardwiretest.AuthRequirement{Level: "advanced", Fields: []cardwiretest.AuthField{
-			{Field: "idType", Required: true, Desc: "Type of the document"},
-		}},
+func fullBIN() (b cardwiretest.BIN) {
+	var bins []map[string]json.RawMessage
+	must(json.Unmarshal(exampleResponse("bins").Data, &bins))
+	var fees map[string]json.RawMessage
+	must(json.Unmarshal(bins[0]["foreign_fee_config"], &fees))
+	delete(bins[0], "foreign_fee_config")
+	bins[0]["ThreeDS"] = bins[0]["3ds"]
+	text, err := json.Marshal(bins[0])
+	must(err)
+	fill(&b, text)
+	for _, span := range slices.Sorted(maps.Keys(fees)) {
+		tier := cardwiretest.FeeTier{Range: span}
+		fill(&tier, fees[span])
+		b.ForeignFeeConfig = append(b.ForeignFeeConfig, tier)
 	}
+	return b
+}
+
+// fill fills in the fields that are named as those of the document, without underscores.
+func fill(v any, text json.RawMessage) {
+	var fields map[string]json.RawMessage
+	must(json.Unmarshal([]byte(strings.ReplaceAll(string(text), "channel_id", "channelid")), &fields))
+	plain := map[string]json.RawMessage{}
+	for name, value := range fields {
+		if name != "holder_address" || value[0] == '{' { // no address is an empty array
+			plain[strings.ReplaceAll(name, "_", "")] = value
+		}
+	}
+	text, err := json.Marshal(plain)
+	must(err)
+	must(json.Unmarshal(text, v))
 }
 
 // Executed returns the first difference between what a prepared service did and
@@ -151,10 +154,16 @@ func Executed(s *cardwiretest.Service) error {
 
 // wantLedger is what the service must have understood.
 var wantLedger = []cardwiretest.Execution{
-	{Op: "FreezeCard", Reference: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", CardID: "card-1", Action: "freeze"},
+	{
+		Op: "FreezeCard", Reference: freezeID, ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050",
+		CardID: "card-1", Action: "freeze",
+	},
 	{Op: "CancelOperation", Reference: cancelledID, Action: "cancel", Kind: "close"},
 	{Op: "RetryOperation", Reference: retriedID, Action: "retry", Kind: "transfer_in"},
-	{Op: "CreateTransfer", Reference: "order-7", ID: "AO3af6bb8dc2eb0488", Action: "transfer", Amount: "100.25", Currency: "EUR"},
+	{
+		Op: "CreateTransfer", Reference: "order-7", ID: "AO3af6bb8dc2eb0488", Action: "transfer",
+		Amount: "100.25", Currency: "EUR",
+	},
 	{Op: "UploadImage", ID: "att/2cbe658a702bf36eefd40af0", Action: "upload", Size: int64(len(image))},
 	{Op: "CancelOperation", Reference: otherKinds[0].id, Action: "cancel", Kind: "transfer_out"},
 	{Op: "CancelOperation", Reference: otherKinds[1].id, Action: "cancel", Kind: "freeze"},

@@ -110,8 +110,6 @@ func accept(t *testing.T, serve func(net.Conn)) (address string) {
 	}), "http://")
 }
 
-const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
-
 // secureService responds to one request a connection, over TLS, that there is no
 // such thing, and returns what it overheard. Without config it does not speak TLS.
 func secureService(t *testing.T, config *tls.Config) (base string, heards chan overheard) {

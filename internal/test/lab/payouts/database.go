@@ -30,7 +30,7 @@ type database struct {
 
 func startDatabase(ctx context.Context) (d *database, err error) {
 	d = new(database)
-	d.script = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join("..", "..", "..", "sqljournal", "scripts", "postgres"), //nolint:gosec // the repository's own
+	d.script = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join("..", "..", "..", "..", "sqljournal", "scripts", "postgres"), //nolint:gosec // the repository's own
 		"sh", "-c", `echo "$CARDWIRE_TEST_POSTGRES"; cat`)
 	d.script.Stderr = os.Stderr
 	if d.hold, err = d.script.StdinPipe(); err != nil {
