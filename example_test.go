@@ -153,7 +153,7 @@ func ExampleWithPrefetch() {
 // GetCard masks what ListCards shows in full.
 func ExampleClient_GetCard() {
 	service, client := fake()
-	service.AddCard(cardwiretest.Card{ID: "card-1", Available: "250.500"})
+	service.SetCard(`{"id":"card-1","available":"250.500"}`)
 
 	card, err := client.GetCard(ctx, "card-1")
 	check(err)
@@ -167,7 +167,7 @@ func ExampleClient_GetCard() {
 
 func ExampleClient_GetCardByOrder() {
 	service, client := fake()
-	service.AddCard(cardwiretest.Card{ID: "card-1", OrderID: "order-7"})
+	service.SetCard(`{"id":"card-1","order_id":"order-7"}`)
 
 	card, err := client.GetCardByOrder(ctx, "order-7")
 	check(err)
@@ -183,7 +183,7 @@ func ExampleClient_GetCardByOrder() {
 // Secrets hide themselves, whatever they are printed with.
 func ExampleClient_GetCardSecrets() {
 	service, client := fake()
-	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	service.SetCard(`{"id":"card-1"}`)
 
 	secrets, err := client.GetCardSecrets(ctx, "card-1")
 	check(err)
@@ -198,7 +198,7 @@ func ExampleClient_GetCardSecrets() {
 // The cipher and the key are the service's: this is what the fake one does.
 func ExampleCardSecrets_DecryptPAN() {
 	service := cardwiretest.New(cardwiretest.WithCards(0))
-	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	service.SetCard(`{"id":"card-1"}`)
 	client := connect(service)
 
 	decrypt := func(ciphertext []byte) ([]byte, error) {
@@ -230,7 +230,7 @@ func ExampleCardSecrets_DecryptPAN() {
 // Whether a card is frozen or suspended afterwards is undocumented: ask Blocked.
 func ExampleClient_FreezeCard() {
 	service, client := fake()
-	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	service.SetCard(`{"id":"card-1"}`)
 
 	operation, err := client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
 	if step := cardwire.NextStep(err); step != cardwire.StepDone {
@@ -705,7 +705,7 @@ func ExampleWithLogger() {
 // What a counter or a tracer is fed with.
 func ExampleWithObserver() {
 	service := cardwiretest.New()
-	service.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, 1)
+	service.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 	client := connect(service, cardwire.WithObserver(cardwire.Observer{
 		CallEnd: func(_ context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
 			fmt.Println(c.Op, "write:", c.Write, "status:", r.HTTPStatus, "requests:", r.Attempts, "error:", r.Err != nil)

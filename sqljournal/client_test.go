@@ -53,7 +53,7 @@ func TestAnOrderThatWasNotExecutedIsSentAfterItIsResolved(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, _ := openNew(t, at)
 		server := cardwiretest.NewServer(t)
-		server.Fail(transfer, cardwiretest.Fault{Kind: cardwiretest.FaultClosed}, 1)
+		server.Fail(transfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 		first, journal := afterRestart(t, at, server)
 		require.Equal(t, "unknown", sent(t, first, "M-1"))
 		execute(t, db, "UPDATE "+at.Table+" SET send_by = time, settled_by = time") // time passes

@@ -164,7 +164,9 @@ func TestWithTooFewCardsNothingIsClaimed(t *testing.T) {
 }
 
 func TestDriftIsReportedWithoutValues(t *testing.T) {
-	server := cardwiretest.NewServer(t, cardwiretest.WithQuirks())
+	server := cardwiretest.NewServer(t)
+	server.SetCard(`{"id":"card-1","available":12.5}`)
+	server.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultDrift}, -1)
 	healthy, report := visit(t, server.URL, server.Key, "-secrets")
 	assert.False(t, healthy)
 	assert.Regexp(t, `response to ListCards the API's contradicted tolerated: data\.data\[\]\.`, report)

@@ -134,7 +134,7 @@ func TestWriteThatWasNotSentLeavesTheBooksAsTheyWere(t *testing.T) {
 // A service may identify cards by as many digits as their numbers have.
 func TestLongIdentifierIsNotPrinted(t *testing.T) {
 	server := cardwiretest.NewServer(t, cardwiretest.WithCards(0))
-	server.AddCard(cardwiretest.Card{ID: strings.Repeat("9", 18)})
+	server.SetCard(`{"id":"999999999999999999"}`)
 	t.Setenv("CARDWIRE_BASE_URL", server.URL)
 	t.Setenv("CARDWIRE_API_KEY", server.Key)
 	assert.Regexp(t, `(?m)^  card +\(long number\)$`, live(t))

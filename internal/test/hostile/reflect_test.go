@@ -49,8 +49,8 @@ var functions = named(
 	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTimeout, cardwire.WithTransport,
 	cardwire.WithUserAgent, cardwire.WithoutRetry,
 	cardwiretest.New, cardwiretest.NewClient, cardwiretest.NewServer, cardwiretest.NoLeaks, cardwiretest.WithCards,
-	cardwiretest.WithDeduplication, cardwiretest.WithKey, cardwiretest.WithLatency, cardwiretest.WithMaxPageSize,
-	cardwiretest.WithProfile, cardwiretest.WithQuirks, cardwiretest.WithSeed,
+	cardwiretest.WithDeduplication, cardwiretest.WithKey, cardwiretest.WithLatency, cardwiretest.WithClientOptions,
+	cardwiretest.WithProfile, cardwiretest.WithSeed,
 )
 
 func named(list ...any) map[string]any {
@@ -285,7 +285,7 @@ func (v *values) given() {
 	set(v, nil, cardwire.WithoutRetry(), cardwire.WithResponse(nil), cardwire.WithResponse(new(cardwire.Response)),
 		cardwire.WithHeader("", ""), cardwire.WithHeader("X-Trace", "\x00"), cardwire.WithPrefetch(-1),
 		cardwire.WithPrefetch(math.MaxInt))
-	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""), cardwiretest.WithMaxPageSize(math.MinInt),
+	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""),
 		cardwiretest.WithSeed(math.MinInt64), cardwiretest.WithLatency(-1),
 		cardwiretest.WithProfile(cardwire.Profile{}))
 	set(v, v.options()...)
@@ -576,7 +576,7 @@ func documented(name string, problem any) bool {
 	switch method {
 	case "ServeHTTP":
 		return problem == http.ErrAbortHandler
-	case "Fail", "Executions", "SetCardStatus", "AddFailedOperation":
+	case "Fail", "Executions", "SetCard", "SetBIN", "AddFailedOperation":
 		text, _ := problem.(string)
 		return strings.HasPrefix(text, "cardwiretest: ")
 	}
