@@ -74,8 +74,8 @@ func TestInABrowser(t *testing.T) {
 		b.open("/orders/A-1")
 		b.fill(map[string]string{"by": "Ada", "why": "the customer asked"})
 		assert.Equal(t, 200, b.press("Cancel this order"))
-		assert.Contains(t, b.text(), "It was cancelled before anything was executed.")
-		b.look("cancelled")
+		assert.Contains(t, b.text(), "It was canceled before anything was executed.")
+		b.look("canceled")
 	})
 	step("a form that comes too late", func(t *testing.T) {
 		s.order("A-2")

@@ -133,6 +133,9 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	if err == nil && outcomes[r.Outcome] != cardwire.OutcomeExecuted && o.Said != "" { // it was no payment
 		err = say(ctx, tx, o, "", r.Outcome, r.By, r.Why)
 	}
+	if err == nil && r.Outcome == "send_again" { // with a day of its own
+		_, err = tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL WHERE order_no = $1`, o.Order)
+	}
 	return err
 }
 

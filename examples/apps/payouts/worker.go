@@ -81,7 +81,10 @@ func (s *service) send(ctx context.Context, number string) (snooze time.Duration
 	if err := params.UnmarshalJSON([]byte(o.Body)); err != nil {
 		return 0, nil, err
 	}
-	_, err = s.client.CreateTransfer(ctx, params)
+	transfer, err := s.client.CreateTransfer(ctx, params)
+	if transfer != nil && transfer.Status != cardwire.TransferWaitProcess {
+		s.log.WarnContext(ctx, "the status is undocumented: look", "order", number, "status", transfer.Status)
+	}
 	return s.follow(ctx, o, err)
 }
 

@@ -62,7 +62,7 @@ var faults = []struct {
 	{"a page in place of the response, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}},
 	{"a page in place of the response", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}},
 	{"half of the response", cardwiretest.Fault{Kind: cardwiretest.FaultTruncated, Executed: true}},
-	{"no response", cardwiretest.Fault{Kind: cardwiretest.FaultEmpty, Executed: true}},
+	{"garbage", cardwiretest.Fault{Kind: cardwiretest.FaultGarbage, Executed: true}},
 	{"503, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true}},
 }
 
