@@ -86,7 +86,10 @@ func TestTheRateOfOneReplica(t *testing.T) {
 // createTurns may be called by several at once.
 func createTurns(t *testing.T, db *sql.DB) {
 	t.Helper()
-	_, err := db.ExecContext(t.Context(), schemaOf(sqljournal.PostgreSQL))
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	assert.NoError(t, err)
+	assert.NoError(t, journal.Migrate(t.Context())) // which the view reads
+	_, err = db.ExecContext(t.Context(), schemaOf(sqljournal.PostgreSQL))
 	assert.NoError(t, err)
 }
 

@@ -36,7 +36,7 @@ type page struct {
 	Order   order
 	History []event
 	User    string // who is signed in; "": nobody has to
-	Of      string // the address of the service
+	Of      string // where the service is
 }
 
 // signIn requires the password, if there is one. Without it only this machine is served.
@@ -111,7 +111,7 @@ func redirected(do func(*http.Request) (order, error)) handler {
 // render writes a page when it is whole, and none if it cannot be.
 func (s *service) render(w http.ResponseWriter, r *http.Request, status int, name string, p page) error {
 	p.User, _, _ = r.BasicAuth()
-	p.Of = s.of
+	_, p.Of, _ = strings.Cut(s.of, "://")
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, p); err != nil {
 		return err

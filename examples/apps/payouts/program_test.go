@@ -66,7 +66,7 @@ func TestTheProgram(t *testing.T) {
 				defer response.Body.Close()
 				return textOf(t, response)
 			}
-			assert.Contains(t, send("GET", "/", ""), server.URL)
+			assert.Contains(t, send("GET", "/", ""), strings.TrimPrefix(server.URL, "http://"))
 			assert.Contains(t, send("POST", "/payouts", a1), `"order":"A-1"`)
 			require.Eventually(t, func() bool {
 				return strings.Contains(send("GET", "/payouts/A-1", ""), `"state":"submitted"`)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -117,11 +118,18 @@ func (s *service) pool() (*sql.DB, error) {
 	return db, err
 }
 
-// createTables creates or upgrades all tables, where that is a step of the deployment.
-func (s *service) createTables(ctx context.Context) error {
-	if !s.migrate {
-		return nil
+// createTables creates or upgrades all tables, where that is a step of the deployment. Of two
+// that do this at once, one finds halfway what the other made, and begins again.
+func (s *service) createTables(ctx context.Context) (err error) {
+	for i := 0; s.migrate && i < 5; i++ {
+		if err = s.createOnce(ctx); err == nil {
+			return nil
+		}
 	}
+	return err
+}
+
+func (s *service) createOnce(ctx context.Context) error {
 	migrator, err := rivermigrate.New(s.driver, &rivermigrate.Config{Logger: s.log})
 	if err == nil {
 		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
@@ -129,16 +137,14 @@ func (s *service) createTables(ctx context.Context) error {
 	if err == nil {
 		err = s.journal.Migrate(ctx)
 	}
-	if err == nil {
-		err = s.transaction(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, schemaOf(s.dialect)) // the view needs the journal's table
-			return err
-		})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
-	}
-	return err
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		_, err1 := tx.ExecContext(ctx, schemaOf(s.dialect)) // the view needs the journal's table
+		_, err2 := tx.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
+		return cmp.Or(err1, err2)
+	})
 }
 
 // verify reports that the database is not this program's, or has the orders of another
