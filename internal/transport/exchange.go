@@ -31,11 +31,9 @@ type exchange struct {
 }
 
 // Do carries a call to its end; in must not change until Do returns. The Response is
-// never nil, and the caller must release it.
-//
-// All defaults of go-retryablehttp are replaced: by itself it retries a POST on any failed
-// connection and any 5xx, sleeps for any Retry-After, if it is a year, and logs every URL
-// to stderr.
+// never nil, and the caller must release it. All defaults of go-retryablehttp are replaced:
+// by itself it retries a POST on any failed connection and any 5xx, sleeps for any
+// Retry-After, if it is a year, and logs every URL to stderr.
 func (e *Engine) Do(ctx context.Context, in *Request) *Response {
 	x := &exchange{ctx: ctx, in: in, engine: e, response: Response{NotSent: true}}
 	x.client.Transport = x
