@@ -209,8 +209,3 @@ func operation(err error) string {
 	}
 	return ""
 }
-
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}

@@ -69,10 +69,12 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 		ctx = trace.attach(ctx)
 	}
 	resp, err := x.engine.carrier(x.in).RoundTrip(x.request(ctx, body))
-	err = x.classify(trace, x.receive(ctx, resp, err))
-	x.attempt.Resent = trace.resent()
+	err = x.receive(ctx, resp, err)
+	if trace != nil {
+		x.attempt.Resent = trace.written.Load() > 1 // as by a doer that retries
+	}
 	if err != nil {
-		return nil, err
+		return nil, x.classify(trace, err)
 	}
 	return x.whole(resp), nil
 }
@@ -89,6 +91,11 @@ func (e *stoppedError) Unwrap() error { return e.error }
 type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
 
 // admit waits for the limiter and opens the body. Its error is a stoppedError.
 func (x *exchange) admit() (io.ReadCloser, error) {
@@ -226,7 +233,7 @@ func (x *exchange) whole(resp *http.Response) *http.Response {
 // doer proves nothing.
 func (x *exchange) classify(trace *connTrace, err error) error {
 	switch {
-	case err == nil || x.engine.doer != nil:
+	case x.engine.doer != nil:
 		return err
 	case trace != nil:
 		return trace.classify(err)
