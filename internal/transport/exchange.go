@@ -99,6 +99,7 @@ func is[E error](err error) bool {
 
 // admit waits for the limiter and opens the body. Its error is a stoppedError.
 func (x *exchange) admit() (io.ReadCloser, error) {
+	x.attempt = Attempt{}
 	if err := x.ctx.Err(); err != nil {
 		return nil, &stoppedError{"", err}
 	}
@@ -117,7 +118,7 @@ func (x *exchange) admit() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, &stoppedError{"the request body could not be opened", err}
 	}
-	x.attempt = Attempt{Start: start}
+	x.attempt.Start = start
 	return body, nil
 }
 
