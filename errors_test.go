@@ -458,7 +458,7 @@ func TestNextStep(t *testing.T) {
 	} {
 		for _, err := range errs {
 			assert.Equal(t, want, cardwire.NextStep(err), "%v", err)
-			if err != nil && err != error(none) { //nolint:errorlint // the very one
+			if err != nil && err != error(none) {
 				assert.Equal(t, want, cardwire.NextStep(fmt.Errorf("order 7: %w", err)), "%v, wrapped", err)
 				assert.Equal(t, want, cardwire.NextStep(errors.Join(io.EOF, err)), "%v, joined", err)
 			}

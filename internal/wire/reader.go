@@ -477,15 +477,17 @@ func (c *Codec) readSpecial(rest []byte, i int) []byte {
 		return nil
 	}
 	c.pos += i + 2
-	value, ok := rest[:i], true
+	value := rest[:i]
 	if !utf8.Valid(value) {
 		c.malformed("a string is not valid UTF-8")
 		return nil
 	}
-	if escaped {
-		if value, ok = unescaped(value); !ok {
-			c.malformed("a string contains an invalid escape")
-		}
+	if !escaped {
+		return value
+	}
+	value, ok := unescaped(value)
+	if !ok {
+		c.malformed("a string contains an invalid escape")
 	}
 	return value
 }

@@ -58,18 +58,23 @@ func MethodsGiven(g Given) map[string]Method {
 }
 
 // errorOf returns the last result of a call, or the error that its loop ends with.
-func errorOf(result any) (err error) {
+func errorOf(result any) error {
 	switch r := result.(type) {
 	case error:
 		return r
 	case iter.Seq2[cardwire.Card, error]:
-		for _, err = range r {
-		}
+		return lastError(r)
 	case iter.Seq2[*cardwire.CardPage, error]:
-		for _, err = range r {
-		}
+		return lastError(r)
 	}
-	return err
+	return nil
+}
+
+func lastError[T any](all iter.Seq2[T, error]) (last error) {
+	for _, err := range all {
+		last = err
+	}
+	return last
 }
 
 // AllMethods returns MethodsGiven arguments that are valid.
