@@ -62,7 +62,7 @@ func TestInABrowser(t *testing.T) {
 		b.fill(map[string]string{"by": hostile, "why": "ticket 7"})
 		assert.Equal(t, 200, b.press("Record this"))
 		assert.Contains(t, b.text(), "It was not executed, and will not be under this number.")
-		assert.Contains(t, b.text(), "resolved: not sent")
+		assert.Contains(t, b.text(), "resolved: refused")
 		assert.Contains(t, b.text(), hostile)
 		b.look("failed")
 		b.arrive(chromedp.Reload())
@@ -139,7 +139,7 @@ func TestInABrowser(t *testing.T) {
 			}
 			b.do(chromedp.KeyEvent("\t"))
 		}
-		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent("\tAda\tstatement"))
+		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent("\t\tAda\tstatement"))
 		b.arrive(chromedp.KeyEvent("\r"))
 		assert.Equal(t, paid, s.state("A-3"))
 	})
