@@ -158,6 +158,10 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 		err = s.resume(r.Context(), by)
 	}
 	if err == nil {
+		_, err = s.db.ExecContext(r.Context(), `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ('', $1, 'resumed', $2, $3)`,
+			time.Now().UTC(), by, why)
+	}
+	if err == nil {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
 	return err
