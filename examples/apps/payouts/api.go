@@ -124,8 +124,10 @@ func result[T any](do func(*http.Request) (T, error)) handler {
 func (s *service) postResolution(r *http.Request) (order, error) {
 	var found resolution
 	var asOf string
-	err := decode(r, map[string]any{"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
-		"as_of": &asOf, "by": &found.By, "why": &found.Why})
+	err := decode(r, map[string]any{
+		"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
+		"as_of": &asOf, "by": &found.By, "why": &found.Why,
+	})
 	if err == nil && asOf != "" {
 		found.AsOf, err = parseTime(asOf)
 	}

@@ -53,7 +53,8 @@ func TestInABrowser(t *testing.T) {
 		b.open("/?state=unresolved")
 		b.look("list-unresolved")
 		b.press("A-0")
-		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A-0 of 12.50 EUR, sent between 20")
+		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A-0 of 12.50 EUR, "+
+			"sent between 20")
 		assert.Contains(t, b.text(), "If the service does not know yet, leave it")
 		assert.Contains(t, b.text(), "Pay 12.50 EUR again: A-0 was not executed")
 		b.look("unresolved")
