@@ -383,7 +383,7 @@ func TestADeadWorkersOrderIsRescued(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
-		set.timeout = 100 * time.Millisecond
+		set.timeout = time.Second
 		s := openShop(t, set)
 		s.order("A-1")
 		aMinuteAgo := time.Now().UTC().Add(-time.Minute)
@@ -442,6 +442,20 @@ func TestCancel(t *testing.T) {
 		assert.Equal(t, []any{cardwire.OutcomeUnknown, false}, []any{e.Outcome, e.Closed})
 		assert.Len(t, s.fake.Ledger(), 1)
 		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
+	})
+}
+
+// Where the journal cannot record a first call, nothing was sent: the order stays queued.
+func TestAJournalThatFailsLeavesTheOrderQueued(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
+		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, queued, s.state("A-1"))
+		s.exec(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, submitted, s.state("A-1"))
 	})
 }
 
