@@ -134,11 +134,28 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		begun(t, journal, second)
 		e := lookup(t, journal, "M-1")
 		assertSame(t, second, e.Intent)
+		other := first
+		other.Call, other.BodySHA256 = "c", "00"
+		err := journal.Begin(t.Context(), other)
+		assert.Equal(t, "in progress", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "any request may be the next")
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
 		require.ErrorIs(t, journal.Resolve(t.Context(), first, paid("T-2")), sqljournal.ErrDecided, "another call")
 		require.NoError(t, journal.End(t.Context(), second, final))
 		assert.False(t, lookup(t, journal, "M-1").Closed)
+		require.NoError(t, journal.Void(t.Context(), second, "Ada", "canceled"))
+		unmarked := intent("M-1")
+		require.NoError(t, journal.Void(t.Context(), unmarked, "Ada", "canceled"))
+		assert.False(t, lookup(t, journal, "M-1").Closed, "it is never closed")
+		assert.Len(t, events(t, journal, "M-1"), 4)
+		denied := settled("M-2")
+		denied.Repeatable = true
+		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
+		ended(t, journal, denied, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), denied, rejected()))
+		assert.False(t, lookup(t, journal, "M-2").Closed)
+		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown", "resolved: refused, Ada, ticket 7")
 	})
 }
 
@@ -324,6 +341,29 @@ func TestOneServiceIDIsOfOneReference(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Void is an event of its own, once, and needs no digest.
+func TestVoid(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		ended(t, journal, intent("M-1"), refused)
+		execute(t, db, "UPDATE "+at.Table+" SET ended_at = '2001-01-01T00:00:00.000000Z'")
+		undigested := cardwire.Intent{Op: transfer, Reference: "M-1"}
+		for range 2 {
+			require.NoError(t, journal.Void(t.Context(), undigested, "Ada", "canceled"))
+		}
+		assertEvents(t, journal, "M-1", "begun: unknown", "ended: refused", "voided: refused, Ada, canceled")
+		history, err := journal.History(t.Context(), transfer, "M-1")
+		require.NoError(t, err)
+		assert.WithinDuration(t, time.Now(), history[2].Time, time.Minute)
+		ended(t, journal, intent("M-2"), executed)
+		undigested.Reference = "M-2"
+		err = journal.Void(t.Context(), undigested, "Ada", "canceled")
+		assert.Equal(t, "executed T-1", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
 	})
 }
 
