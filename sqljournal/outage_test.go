@@ -370,26 +370,14 @@ func TestEndDoesNotRetryWhatLasts(t *testing.T) {
 			})
 		})
 	}
-	t.Run("no table", func(t *testing.T) {
-		t.Parallel()
-		eachPlace(t, func(t *testing.T, at place) {
-			synctest.Test(t, func(t *testing.T) {
-				_, journal := open(t, at)
-				start := time.Now()
-				require.ErrorContains(t, journal.End(t.Context(), intent("M-1"), executed), "failed")
-				assert.Equal(t, start, time.Now(), "nothing was waited for")
-			})
-		})
-	})
-	t.Run("a closed database", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			db := sql.OpenDB(nowhere{})
-			require.NoError(t, db.Close())
-			start := time.Now()
-			require.Error(t, journalIn(t, db).End(t.Context(), intent("M-1"), executed))
-			assert.Equal(t, start, time.Now(), "nothing was waited for")
-		})
+	synctest.Test(t, func(t *testing.T) {
+		_, missing := open(t, onSQLite(t, ""))
+		closed := sql.OpenDB(nowhere{})
+		require.NoError(t, closed.Close())
+		start := time.Now()
+		require.Error(t, missing.End(t.Context(), intent("M-1"), executed))
+		require.Error(t, journalIn(t, closed).End(t.Context(), intent("M-1"), executed))
+		assert.Equal(t, start, time.Now(), "nothing was waited for")
 	})
 }
 
