@@ -246,6 +246,32 @@ func TestALateUnknownKeepsTheLaterSettledBy(t *testing.T) {
 	})
 }
 
+// What a resolution changes, and what it leaves.
+func TestWhatAPersonCorrects(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		resolve := func(i cardwire.Intent, found ...cardwire.Resolution) {
+			for _, r := range found {
+				require.NoError(t, journal.Resolve(t.Context(), i, r))
+			}
+		}
+		corrected, free, unnumbered, freeze := settled("M-1"), settled("M-2"), settled("M-3"), settled("M-4")
+		begun(t, journal, corrected)
+		resolve(corrected, paid("X"), rejected())
+		assert.Equal(t, "refused", word(journal.Begin(t.Context(), intent("M-1"))), "without a service ID")
+		ended(t, journal, free, refused)
+		resolve(free, notSent())
+		assertEvents(t, journal, "M-2", "begun: unknown", "ended: refused")
+		ended(t, journal, unnumbered, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
+		resolve(unnumbered, paid("X"), paid(""), paid("X"))
+		assertEvents(t, journal, "M-3", "begun: unknown", "ended: executed", "resolved: executed X, Ada, ticket 7")
+		freeze.Op = "FreezeCard"
+		begun(t, journal, freeze)
+		resolve(freeze, paid("X")) // which is another operation's number
+	})
+}
+
 // What a person said is proved by the response that says the same.
 func TestAResponseProvesWhatAPersonSaid(t *testing.T) {
 	t.Parallel()
@@ -268,10 +294,13 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
 		proved, closed, early, taken := settled("proved"), settled("closed"), intent("early"), settled("taken")
+		voided := settled("voided")
 		ended(t, journal, proved, executed)
 		ended(t, journal, closed, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
 		ended(t, journal, early, unknown)
 		begun(t, journal, taken)
+		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
+		ended(t, journal, intent("free"), refused)
 		for _, tc := range []struct {
 			i    cardwire.Intent
 			r    cardwire.Resolution
@@ -280,6 +309,8 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			{proved, notSent(), "a response proved that it was executed"},
 			{proved, paid("X"), "a response proved that it was executed as T-1"},
 			{closed, notSent(), "the reference is closed, which can only be corrected to executed"},
+			{voided, rejected(), "the reference is closed, which can only be corrected to executed"},
+			{settled("free"), rejected(), "another call is on record under this reference: read its entry again"},
 			{early, rejected(), "the service may still execute it until " +
 				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
 			{settled("early"), notSent(), "another call is on record under this reference: " +

@@ -56,6 +56,9 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 				}
 				require.ErrorIs(t, err, sqljournal.ErrSchema)
 				require.NotErrorIs(t, err, cardwire.ErrDuplicateIntent)
+				if _, err = journal.Lookup(t.Context(), transfer, "M-0"); name == "another journal" {
+					require.ErrorIs(t, err, sqljournal.ErrSchema)
+				}
 				require.ErrorIs(t, journal.Migrate(t.Context()), sqljournal.ErrSchema, "what is gone is not made anew")
 			})
 		})
