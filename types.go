@@ -3,6 +3,7 @@ package cardwire
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Expiry is the last month in which a card is valid. The zero value means
-// that the service masked or omitted it.
+// that the service masked or omitted it, or sent what is none, which is drift.
 type Expiry struct {
 	// Year is the year, in full: 2028. 0: masked or absent.
 	Year int
@@ -123,7 +124,8 @@ func checkDate(name string, d Date) error {
 }
 
 // DateTime is a date and time without a time zone: the API documents none. It is absent
-// if its Date is; 0000-00-00 from the service means the same.
+// if its Date is. In a response, what is none, like 0000-00-00 or 23:59:60, reads as
+// absent, and is drift.
 type DateTime struct {
 	// Date is the day.
 	Date
@@ -178,7 +180,8 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 	return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
 }
 
-// Address is the address of a cardholder, as the service has it.
+// Address is the address of a cardholder, as the service has it. fmt and slog print nothing
+// of it; JSON has all fields.
 type Address struct {
 	// City is the city; "": none.
 	City string
@@ -208,6 +211,14 @@ func (a Address) MarshalJSON() ([]byte, error) { return wire.Marshal(&a, address
 
 // UnmarshalJSON reads an address under the wire's names.
 func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, addressFields) }
+
+const loggedAddress = "cardwire.Address{...}"
+
+// Format writes nothing of the address, whatever the verb.
+func (a Address) Format(f fmt.State, _ rune) { formatMasked(f, loggedAddress) }
+
+// LogValue returns nothing of the address.
+func (a Address) LogValue() slog.Value { return slog.StringValue(loggedAddress) }
 
 // serviceIDValue is for the identifiers that a journal records and people search for.
 func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }

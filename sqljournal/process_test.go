@@ -201,15 +201,14 @@ func numbered(prefix string, n int) (orders []string) {
 func breakTransfers(s *cardwiretest.Service) {
 	for range 10 {
 		for _, kind := range []cardwiretest.FaultKind{
-			cardwiretest.FaultReset, cardwiretest.FaultHTML, cardwiretest.FaultClosed, cardwiretest.FaultStatus,
-			cardwiretest.FaultGarbage, cardwiretest.FaultTruncated, cardwiretest.FaultEmpty, cardwiretest.FaultNotHTTP,
+			cardwiretest.FaultReset, cardwiretest.FaultHTML, cardwiretest.FaultStatus,
+			cardwiretest.FaultGarbage, cardwiretest.FaultTruncated,
 		} {
 			s.Fail(transfer, cardwiretest.Fault{Kind: kind, Executed: true}, 3)
 			s.Fail(transfer, cardwiretest.Fault{Kind: kind}, 1)
 			s.Fail(transfer, cardwiretest.Fault{Status: 422}, 3) // refused: another process may try
 			s.Fail(transfer, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
 		}
-		s.Fail(transfer, cardwiretest.Fault{Kind: cardwiretest.FaultWrongData}, 3)
 	}
 }
 

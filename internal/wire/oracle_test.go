@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -263,7 +263,6 @@ func agreesTyped(t *testing.T, text []byte, doc any, strictly bool) bool {
 	var got thing
 	var want mirror
 	c := wire.NewReader(text, true)
-	defer c.Release()
 	readThing(&got)(c)
 	c.End()
 	_, isObject := doc.(map[string]any)
