@@ -109,7 +109,7 @@ const (
 	minInt64 = "-9223372036854775808"
 	maxInt64 = "9223372036854775807"
 
-	largest = int64(math.MaxInt64)
+	most = int64(math.MaxInt64)
 )
 
 // integers are the forms that every integer takes and refuses alike. largest is
@@ -204,7 +204,7 @@ var valueTests = []struct {
 		tolerated(`null`, 0, "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Int64", into[int64](99, (*wire.Codec).Int64), join(integers(largest), integerStrings(largest), []form{
+	{"Int64", into[int64](99, (*wire.Codec).Int64), join(integers(most), integerStrings(most), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "string for number"),
 		tolerated(`null`, int64(0), "null for number"),
@@ -216,7 +216,7 @@ var valueTests = []struct {
 		tolerated(`"-0"`, 0, "string for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"RequiredInt64", into[int64](99, (*wire.Codec).RequiredInt64), join(integers(largest), integerStrings(largest), []form{
+	{"RequiredInt64", into[int64](99, (*wire.Codec).RequiredInt64), join(integers(most), integerStrings(most), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
