@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -45,12 +47,16 @@ func (s CardStatus) String() string {
 	})
 }
 
+// LogValue returns String. JSON is the number, as on the wire.
+func (s CardStatus) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
 // Blocked reports whether the card is frozen or suspended. Which of the two FreezeCard
 // leads to is undocumented.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
 // Card is a card as ListCards and GetCard return it. A string that the service sent as
-// null is "". Amounts are in units of Currency, with the scale that was sent.
+// null is "". Amounts are in units of Currency, with the scale that was sent. fmt and slog
+// print identifiers, amounts, the status and the masked number only; JSON has all fields.
 type Card struct {
 	// ID is the service's identifier: what GetCard and FreezeCard take.
 	ID string
@@ -170,6 +176,20 @@ func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields
 // UnmarshalJSON reads a card in either form, as strictly as a response.
 func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardFields) }
 
+// Format writes what LogValue returns, whatever the verb.
+func (v Card) Format(f fmt.State, _ rune) { formatLogged(f, "Card", v) }
+
+// LogValue returns what does not identify a person: identifiers, amounts, the status and
+// the masked number.
+func (v Card) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("ID", v.ID), slog.String("TradeID", v.TradeID),
+		slog.Int64("BINID", v.BINID), slog.String("CardBIN", v.CardBIN), slog.String("Number", v.Number.Masked()),
+		slog.String("Currency", v.Currency), loggedAmount("Available", v.Available), loggedAmount("Pending", v.Pending),
+		loggedAmount("Frozen", v.Frozen), loggedAmount("Fee", v.Fee), slog.String("Status", v.Status.String()),
+	)
+}
+
 // ConsumptionScene is one place or kind of use.
 type ConsumptionScene struct {
 	// Name is the scene's name.
@@ -280,11 +300,11 @@ func (c *Client) getCard(name, param, id string) spec {
 }
 
 // GetCardSecrets returns the masked values of a card and the ciphertext of its number.
-// It calls POST /cards/private. It is retried at most once: see [RetryPolicy].
+// It calls POST /cards/private.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
-			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
+			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
 			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.Given("cardID", cardID)),
 		},
 		read: object(secretsFields, wire.Whole),

@@ -3,6 +3,7 @@ package cardwire
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"time"
 
@@ -179,7 +180,8 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 	return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
 }
 
-// Address is the address of a cardholder, as the service has it.
+// Address is the address of a cardholder, as the service has it. fmt and slog print nothing
+// of it; JSON has all fields.
 type Address struct {
 	// City is the city; "": none.
 	City string
@@ -209,6 +211,14 @@ func (a Address) MarshalJSON() ([]byte, error) { return wire.Marshal(&a, address
 
 // UnmarshalJSON reads an address under the wire's names.
 func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, addressFields) }
+
+const loggedAddress = "cardwire.Address{...}"
+
+// Format writes nothing of the address, whatever the verb.
+func (a Address) Format(f fmt.State, _ rune) { formatMasked(f, loggedAddress) }
+
+// LogValue returns nothing of the address.
+func (a Address) LogValue() slog.Value { return slog.StringValue(loggedAddress) }
 
 // serviceIDValue is for the identifiers that a journal records and people search for.
 func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }

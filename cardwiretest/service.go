@@ -70,7 +70,7 @@
 // failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount, which
 // is in units of payoutCurrency and within its min_quota and max_quota of List currencies. The
 // allow fields of a BIN are not enforced. The pan of Get card secrets is the standard base64 of a
-// nonce of 12 bytes followed by the number under AES-256-GCM, whose key is the
+// vector of 16 bytes followed by the number under AES-256-CTR, whose key is the
 // SHA-256 of the API key.
 //
 // # Card data

@@ -231,8 +231,8 @@ func TestObstacles(t *testing.T) {
 		}, "base URL"},
 		"a redirect":  {elsewhere.URL + "/api/v1", service.Key, []string{"response no redirect contradicted it is one: correct CARDWIRE_BASE_URL, or sign in at the proxy\n"}, "HTML"},
 		"a wrong key": {service.URL, "sk-wrong", []string{"API key accepted contradicted it is not: set CARDWIRE_API_KEY to a key from this service's console\n"}, "base URL"},
-		"no key":      {service.URL, "", []string{"environment valid contradicted correct CARDWIRE_BASE_URL or CARDWIRE_API_KEY\n", "the API key is empty"}, "certificate"},
-		"plain http":  {"http://cards.example/api/v1", "key", []string{"environment valid contradicted", "the base URL is plain http"}, "certificate"},
+		"no key":      {service.URL, "", []string{"environment valid contradicted correct CARDWIRE_BASE_URL or CARDWIRE_API_KEY\n", "CARDWIRE_API_KEY is empty"}, "certificate"},
+		"plain http":  {"http://cards.example/api/v1", "key", []string{"environment valid contradicted", "CARDWIRE_BASE_URL is plain http"}, "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			healthy, report := visit(t, tc.baseURL, tc.key)

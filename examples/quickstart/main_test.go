@@ -153,7 +153,7 @@ func TestFailedReadEndsTheDayWithItsReason(t *testing.T) {
 func TestHalfAnEnvironmentIsAnError(t *testing.T) {
 	withoutService(t)
 	t.Setenv("CARDWIRE_API_KEY", "a-key")
-	require.ErrorContains(t, run(t.Context(), &strings.Builder{}, nil), "CARDWIRE_BASE_URL is not set")
+	require.ErrorContains(t, run(t.Context(), &strings.Builder{}, nil), "CARDWIRE_BASE_URL is empty")
 }
 
 func TestTheCommandLine(t *testing.T) {
