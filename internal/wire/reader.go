@@ -477,15 +477,14 @@ func (c *Codec) readSpecial(rest []byte, i int) []byte {
 		return nil
 	}
 	c.pos += i + 2
-	value := rest[:i]
-	if !utf8.Valid(value) {
+	if !utf8.Valid(rest[:i]) {
 		c.malformed("a string is not valid UTF-8")
 		return nil
 	}
 	if !escaped {
-		return value
+		return rest[:i]
 	}
-	value, ok := unescaped(value)
+	value, ok := unescaped(rest[:i])
 	if !ok {
 		c.malformed("a string contains an invalid escape")
 	}
