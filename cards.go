@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -45,12 +47,16 @@ func (s CardStatus) String() string {
 	})
 }
 
+// LogValue returns String. JSON is the number, as on the wire.
+func (s CardStatus) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
 // Blocked reports whether the card is frozen or suspended. Which of the two FreezeCard
 // leads to is undocumented.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
 // Card is a card as ListCards and GetCard return it. A string that the service sent as
-// null is "". Amounts are in units of Currency, with the scale that was sent.
+// null is "". Amounts are in units of Currency, with the scale that was sent. fmt and slog
+// print identifiers, amounts, the status and the masked number only; JSON has all fields.
 type Card struct {
 	// ID is the service's identifier: what GetCard and FreezeCard take.
 	ID string
@@ -138,11 +144,11 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
 	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
 	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.Expiry) }},
 	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
-	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
+	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
+	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
 	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
@@ -169,6 +175,20 @@ func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields
 
 // UnmarshalJSON reads a card in either form, as strictly as a response.
 func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardFields) }
+
+// Format writes what LogValue returns, whatever the verb.
+func (v Card) Format(f fmt.State, _ rune) { formatLogged(f, "Card", v) }
+
+// LogValue returns what does not identify a person: identifiers, amounts, the status and
+// the masked number.
+func (v Card) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("ID", v.ID), slog.String("TradeID", v.TradeID),
+		slog.Int64("BINID", v.BINID), slog.String("CardBIN", v.CardBIN), slog.String("Number", v.Number.Masked()),
+		slog.String("Currency", v.Currency), loggedAmount("Available", v.Available), loggedAmount("Pending", v.Pending),
+		loggedAmount("Frozen", v.Frozen), loggedAmount("Fee", v.Fee), slog.String("Status", v.Status.String()),
+	)
+}
 
 // ConsumptionScene is one place or kind of use.
 type ConsumptionScene struct {
@@ -205,7 +225,7 @@ type CardSecrets struct {
 var secretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { wire.Date(c, &v.Expiry) }},
 	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
 }
 
@@ -280,11 +300,11 @@ func (c *Client) getCard(name, param, id string) spec {
 }
 
 // GetCardSecrets returns the masked values of a card and the ciphertext of its number.
-// It calls POST /cards/private. It is retried at most once: see [RetryPolicy].
+// It calls POST /cards/private.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
-			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
+			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
 			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.Given("cardID", cardID)),
 		},
 		read: object(secretsFields, wire.Whole),
@@ -316,7 +336,6 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
-			d.Flush()
 			switch {
 			case !isRecordID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")

@@ -109,14 +109,29 @@ type core struct {
 	service string // the base URL
 }
 
-// New returns a Client for the service at baseURL, which is the service's origin
-// followed by /api/v1. It must use https unless the host is a loopback address. New checks its
-// parameters, and does not use the network: its errors match [ErrInvalidParams] and
-// are not [*Error]s.
+// New returns a Client for the service at baseURL, which ends in /api/v1 and uses https,
+// unless the host is a loopback address: see [WithAnyBasePath] and [WithInsecureHTTP]. New
+// checks its parameters, and does not use the network: its errors match [ErrSetup] and are
+// not [*Error]s.
 //
 // Without options the environment's proxy is used, reads are retried twice, and a call
 // ends after 30 seconds, an upload after 5 minutes.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
+	return newClient(setting{"the base URL", baseURL}, setting{"the API key", apiKey}, opts)
+}
+
+// NewFromEnv is [New] with the base URL and the key from the environment variables
+// CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
+func NewFromEnv(opts ...Option) (*Client, error) {
+	return newClient(
+		setting{"CARDWIRE_BASE_URL", os.Getenv("CARDWIRE_BASE_URL")},
+		setting{"CARDWIRE_API_KEY", os.Getenv("CARDWIRE_API_KEY")}, opts)
+}
+
+// setting is a value with the name that errors call it by.
+type setting struct{ name, value string }
+
+func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
@@ -143,31 +158,24 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return &Client{func() *core { return built }}, nil
 }
 
-// NewFromEnv is [New] with the base URL and the key from the environment variables
-// CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
-func NewFromEnv(opts ...Option) (*Client, error) {
-	baseURL := os.Getenv("CARDWIRE_BASE_URL")
-	if baseURL == "" {
-		return nil, badSetup("CARDWIRE_BASE_URL is not set in the environment")
-	}
-	return New(baseURL, os.Getenv("CARDWIRE_API_KEY"), opts...)
-}
-
 // complete checks what cannot be checked option by option.
-func (c *config) complete(baseURL, apiKey string) error {
-	base, err := check.BaseURL(baseURL, c.insecureHTTP)
-	if err != nil {
-		return badSetup(err.Error())
+func (c *config) complete(baseURL, apiKey setting) error {
+	base, err := check.BaseURL(baseURL.name, baseURL.value, c.insecureHTTP)
+	if err == nil && !c.anyBasePath {
+		err = check.BasePath(baseURL.name, base)
 	}
-	c.base = base
-	if c.doer != nil && c.transport != nil {
+	switch {
+	case err != nil:
+		return badSetup(err.Error())
+	case c.doer != nil && c.transport != nil:
 		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
+	c.base = base
 	if c.asksForKey {
 		return nil
 	}
-	if apiKey == "" {
-		return badSetup("the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+	if apiKey.value == "" {
+		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
 	if err != nil {
@@ -191,11 +199,11 @@ func (c *config) directTransport() *http.Transport {
 // bearerScheme precedes the key in the Authorization header.
 const bearerScheme = "Bearer "
 
-func bearer(key string) (string, error) {
-	if err := check.Key(key); err != nil {
+func bearer(key setting) (string, error) {
+	if err := check.Key(key.name, key.value); err != nil {
 		return "", err
 	}
-	return bearerScheme + key, nil
+	return bearerScheme + key.value, nil
 }
 
 // CloseIdleConnections closes the client's idle connections. Those of a

@@ -96,7 +96,6 @@ func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
 	e.result.read(c)
-	c.Flush()
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		c.Rewind(mark)

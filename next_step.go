@@ -1,6 +1,10 @@
 package cardwire
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
 
 // Step is what a caller does after a call. The zero value is the safe one.
 type Step int
@@ -30,6 +34,35 @@ func (s Step) String() string {
 	return named("Step", int(s), []string{
 		StepReconcile: "reconcile", StepDone: "done", StepRetry: "retry", StepFail: "fail", StepWait: "wait",
 	})
+}
+
+// MarshalText returns String.
+func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (s *Step) UnmarshalText(text []byte) error { return byName(s, StepWait, text) }
+
+// MarshalText returns String.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (o *Outcome) UnmarshalText(text []byte) error { return byName(o, OutcomeExecuted, text) }
+
+// byName sets v to the constant, from 0 to last, whose name is text.
+func byName[T interface {
+	~int
+	String() string
+}](v *T, last T, text []byte) error {
+	if v == nil {
+		return errNilReceiver
+	}
+	for constant := T(0); constant <= last; constant++ {
+		if constant.String() == string(text) {
+			*v = constant
+			return nil
+		}
+	}
+	return fmt.Errorf("cardwire: no %s has this name", reflect.TypeFor[T]().Name())
 }
 
 // NextStep returns what to do after a call that returned err. A program that follows it

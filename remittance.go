@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -58,14 +59,14 @@ type RemittanceCurrency struct {
 	ID int64
 	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
 	PayoutCurrency string
-	// TransferTypeID is the code of TransferType: 3 is C2C. TransferParams.TransferType
-	// takes it as a string, from strconv.FormatInt.
-	TransferTypeID int64
+	// TransferTypeID is the code of TransferType, and what TransferParams.TransferType
+	// takes: TransferTypeC2C, say. The API sends codes as numbers here; "": none.
+	TransferTypeID string
 	// TransferType is transfer_type_value, like C2C.
 	TransferType string
-	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer.
-	// TransferParams.PayoutMethod takes it as a string, too.
-	PayoutMethodID int64
+	// PayoutMethodID is the code of PayoutMethod, and what TransferParams.PayoutMethod
+	// takes: PayoutMethodBankTransfer, say; "": none.
+	PayoutMethodID string
 	// PayoutMethod is payout_method_value, like Bank Transfer.
 	PayoutMethod string
 	// Country is the country that is paid to, ISO 3166-1 alpha-3.
@@ -88,9 +89,9 @@ type RemittanceCurrency struct {
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
 	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
-	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }},
+	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
 	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
-	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }},
+	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.PayoutMethodID) }},
 	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.PayoutMethod) }},
 	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.Country) }},
 	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.CountryCode) }},
@@ -111,6 +112,25 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, v, currencyFields)
 }
 
+// codeValue is a code that the API sends as a number, and takes as a string. "" is null.
+func codeValue(c *wire.Codec, code *string) {
+	if !c.Writing() {
+		var n int64
+		null := c.Kind() == 'n'
+		c.Int64(&n)
+		if *code = strconv.FormatInt(n, 10); null {
+			*code = ""
+		}
+		return
+	}
+	n, err := strconv.ParseInt(*code, 10, 64)
+	if err != nil {
+		c.Append('n', 'u', 'l', 'l')
+		return
+	}
+	c.Int64(&n)
+}
+
 // TransferParams describes a transfer. Empty fields are not sent; which of them the
 // service requires is undocumented. Numeric codes are strings of at most 18 digits, from
 // lists of the service. fmt and slog print only the order number, the currency and the
@@ -122,11 +142,11 @@ type TransferParams struct {
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
-	// TransferType is a numeric code: TransferTypeC2C, or
-	// strconv.FormatInt(c.TransferTypeID, 10) of a RemittanceCurrency c.
+	// TransferType is a numeric code: TransferTypeC2C, or a RemittanceCurrency's
+	// TransferTypeID.
 	TransferType string
 	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a
-	// RemittanceCurrency's PayoutMethodID in the same way.
+	// RemittanceCurrency's PayoutMethodID.
 	PayoutMethod string
 	// SenderBeneficiaryRelationship is a numeric code.
 	SenderBeneficiaryRelationship string
@@ -408,18 +428,14 @@ func (p *TransferParams) validExtra(own []transferField) error {
 }
 
 // Format writes the order number, the currency and the amount, whatever the verb.
-func (p TransferParams) Format(f fmt.State, _ rune) {
-	formatMasked(f, "cardwire.TransferParams{MerchantOrderNo: "+p.MerchantOrderNo+
-		", PayoutCurrency: "+p.PayoutCurrency+
-		", TransferAmount: "+string(wire.AppendDecimal(nil, p.TransferAmount))+", ...}")
-}
+func (p TransferParams) Format(f fmt.State, _ rune) { formatLogged(f, "TransferParams", p) }
 
 // LogValue returns the order number, the currency and the amount.
 func (p TransferParams) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("MerchantOrderNo", p.MerchantOrderNo),
 		slog.String("PayoutCurrency", p.PayoutCurrency),
-		slog.String("TransferAmount", string(wire.AppendDecimal(nil, p.TransferAmount))),
+		loggedAmount("TransferAmount", p.TransferAmount),
 	)
 }
 
@@ -450,7 +466,6 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		return errNilReceiver
 	}
 	c := wire.NewReader(data, false)
-	defer c.Release()
 	var fresh TransferParams
 	null := c.Null() // leaves p unchanged, as encoding/json requires
 	if !null {

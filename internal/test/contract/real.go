@@ -131,8 +131,9 @@ func state(s *cardwire.RemittanceState) error {
 
 func currency(l *cardwire.RemittanceCurrency) error {
 	return cmp.Or(
-		claim((l.TransferTypeID == 3) == (l.TransferType == "C2C"), "transfer type 3 is not C2C"),
-		claim((l.PayoutMethodID == 1) == (l.PayoutMethod == "Bank Transfer"), "payout method 1 is not Bank Transfer"),
+		claim((l.TransferTypeID == cardwire.TransferTypeC2C) == (l.TransferType == "C2C"), "transfer type 3 is not C2C"),
+		claim((l.PayoutMethodID == cardwire.PayoutMethodBankTransfer) == (l.PayoutMethod == "Bank Transfer"),
+			"payout method 1 is not Bank Transfer"),
 		claim(len(l.Country) == 3, "country has not three letters"),
 		claim(len(l.CountryCode) == 2, "country_code has not two letters"),
 	)

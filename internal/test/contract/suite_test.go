@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"testing"
@@ -83,7 +84,7 @@ func seeded(t *testing.T, c *cardwire.Client) {
 // refusals ask for what the service refuses, in the API's form too.
 func refusals(t *testing.T, s *cardwiretest.Service, c *cardwire.Client) {
 	t.Helper()
-	s.AddCard(cardwiretest.Card{ID: "card-closed", Status: 2})
+	s.SetCard(`{"id":"card-closed","status":2}`)
 	before := s.Ledger()
 	for name, tt := range map[string]struct {
 		call func() error
@@ -116,12 +117,10 @@ func refusals(t *testing.T, s *cardwiretest.Service, c *cardwire.Client) {
 // Run stops at the first difference, and says where.
 func TestSuiteStops(t *testing.T) {
 	t.Parallel()
-	for want, fault := range map[string]cardwiretest.Fault{
-		"GetCardSecrets: cardwire: ": {Kind: cardwiretest.FaultCode, Code: 403},
-		"GetCardSecrets: got":        {Kind: cardwiretest.FaultOtherResponse},
-	} {
+	another := json.RawMessage(`{"card_no":"493875******0013","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
+	for want, code := range map[string]int{"GetCardSecrets: cardwire: ": 403, "GetCardSecrets: got": 200} {
 		s := contract.NewService()
-		s.Fail("GetCardSecrets", fault, 9)
+		s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) { return code, "success", another })
 		made, err := contract.Run(t.Context(), inProcess(t, s), contract.Fake)
 		require.ErrorContains(t, err, want)
 		assert.Len(t, made, 6)
@@ -162,33 +161,28 @@ func TestRealOnTheFake(t *testing.T) {
 // What contradicts the API without being drift is found by the suite.
 func TestRealFinds(t *testing.T) {
 	t.Parallel()
-	fail := func(op string, f cardwiretest.Fault) func(*cardwiretest.Service) {
-		return func(s *cardwiretest.Service) { s.Fail(op, f, 9) }
+	card := func(fields string) func(*cardwiretest.Service) {
+		return func(s *cardwiretest.Service) { s.SetCard(fields) }
 	}
-	cards := func(cards ...cardwiretest.Card) func(*cardwiretest.Service) {
-		return func(s *cardwiretest.Service) {
-			for _, c := range cards {
-				s.AddCard(c)
-			}
-		}
+	bin := func(fields string) func(*cardwiretest.Service) {
+		return func(s *cardwiretest.Service) { s.SetBIN(fields) }
 	}
-	bin := func(b cardwiretest.BIN) func(*cardwiretest.Service) {
-		return func(s *cardwiretest.Service) { s.AddBIN(b) }
-	}
-	lettersInCardBIN := cardwiretest.Card{BINID: 101, CardBIN: "42883x", CardNo: "4288379977000003"}
-	twoCards := cards(cardwiretest.Card{CardNo: "4288379977000003"}, cardwiretest.Card{CardNo: "4288379977000019"})
+	another := json.RawMessage(`{"card_no":"428837******0019","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
 	for want, prepare := range map[string]func(*cardwiretest.Service){
-		"ListCards: a number of the list is masked":    cards(cardwiretest.Card{CardNo: "428837******0003"}),
-		"ListCards: a CVV of the list is masked":       cards(cardwiretest.Card{CVV: "***"}),
-		"ListCards: card_bin is not made of digits":    cards(lettersInCardBIN),
-		"ListCards: a status is none of the six":       cards(cardwiretest.Card{Status: 5}),
-		"ListBINs: a BIN is not made of digits":        bin(cardwiretest.BIN{BIN: "42883x"}),
-		"ListBINs: a country has not two letters":      bin(cardwiretest.BIN{Country: "USA"}),
-		"ListBINs: auth_level and level do not corres": bin(cardwiretest.BIN{AuthLevel: 3}),
-		"CardCapacity: ": fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403}),
+		"ListCards: a number of the list is masked": card(`{"card_no":"428837******0003"}`),
+		"ListCards: a CVV of the list is masked":    card(`{"cvv":"***"}`),
+		"ListCards: card_bin is not made of digits": card(`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`),
+		"ListCards: a status is none of the six":    card(`{"status":5}`),
+		"ListBINs: a BIN is not made of digits":     bin(`{"bin":"42883x"}`),
+		"ListBINs: a country has not two letters":   bin(`{"country":"USA"}`),
+		"ListBINs: auth_level and level do not corres": bin(
+			`{"auth_level":1,"auth_requirement":{"level":"advanced","fields":[]}}`),
+		"CardCapacity: ": func(s *cardwiretest.Service) {
+			s.Fail("CardCapacity", cardwiretest.Fault{Status: 200, Code: 403, Message: "no"}, 9)
+		},
 		"GetCardSecrets: the number is another than in the list": func(s *cardwiretest.Service) {
-			twoCards(s)
-			fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse})(s)
+			s.SetCard(`{"card_no":"4288379977000003"}`)
+			s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) { return 200, "success", another })
 		},
 	} {
 		s := cardwiretest.New(contract.Options()...)

@@ -3,9 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,29 +46,24 @@ func NewService() *cardwiretest.Service {
 // for that. Amounts that are sent as numbers are written as ECMAScript writes them,
 // because a proxy between client and service may do so.
 func Prepare(s *cardwiretest.Service) {
-	s.AddBIN(fullBIN())
-	s.AddBIN(cardwiretest.BIN{ID: 102}) // in place of a seeded one: all of it empty
-	for _, change := range []func(*cardwiretest.Card){
-		// The only card that the filters of the suite admit as well.
-		func(c *cardwiretest.Card) { c.ID, c.TradeID, c.OrderID = "card-0", "trade-0", "order-0" },
-		func(*cardwiretest.Card) {},
-		func(c *cardwiretest.Card) { *c = EmptyCard() },
-		// Each of the others is kept out by one filter alone, which therefore cannot
-		// be left out unnoticed.
-		func(c *cardwiretest.Card) { c.ID, c.SubAccountID = "other-account", "sub-2" },
-		func(c *cardwiretest.Card) { c.ID, c.Status = "other-status", 0 },
-		func(c *cardwiretest.Card) { c.ID, c.BINID, c.CardBIN = "other-bin", 102, "440102" },
-		func(c *cardwiretest.Card) { c.ID, c.CreateTime = "made-before", "2025-01-01 23:59:59" },
-		func(c *cardwiretest.Card) { c.ID, c.CreateTime = "made-after", "2025-01-03 00:00:00" },
-		func(c *cardwiretest.Card) { c.ID, c.TransactionTimes = "used-before", []string{"2025-01-31 23:59:59"} },
-		func(c *cardwiretest.Card) { c.ID, c.TransactionTimes = "used-after", []string{"2025-02-02 00:00:00"} },
-	} {
-		c := FullCard()
-		if change(&c); c.ID != "card-1" && c.OrderID == "order-1" {
-			c.OrderID = c.ID
-		}
-		s.AddCard(c)
+	s.SetBIN(fullBIN())
+	s.SetBIN(emptyBIN)
+	another := func(id, change string) {
+		s.SetCard(strings.Replace(FullCard(), "card-1", id, 1))
+		s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,%s}`, id, change))
 	}
+	another("card-0", `"trade_id":"trade-0"`) // the only other card that the filters of the suite admit
+	s.SetCard(FullCard())
+	s.SetCard(EmptyCard())
+	// Each of the others is kept out by one filter alone, which therefore cannot
+	// be left out unnoticed.
+	another("other-account", `"sub_account_id":"sub-2"`)
+	another("other-status", `"status":0`)
+	another("other-bin", `"bin_id":102,"card_bin":"440102"`)
+	another("made-before", `"create_time":"2025-01-01 23:59:59"`)
+	another("made-after", `"create_time":"2025-01-03 00:00:00"`)
+	another("used-before", `"transaction_times":["2025-01-31 23:59:59"]`)
+	another("used-after", `"transaction_times":["2025-02-02 00:00:00"]`)
 	s.AddFailedOperation(cancelledID, "close")
 	s.AddFailedOperation(retriedID, "transfer in")
 	for _, o := range otherKinds {
@@ -80,59 +73,57 @@ func Prepare(s *cardwiretest.Service) {
 
 // FullCard has a value of its own in every field. Its status is not active, which
 // would be 0.
-func FullCard() cardwiretest.Card {
-	c := cardwiretest.Card{OrderID: "order-1", SubAccountID: "sub-1", TransactionTimes: []string{"2025-02-01 10:00:00"}}
-	fillCard(&c, "suspended", "second")
-	return c
+func FullCard() string {
+	own := `{"order_id":"order-1","sub_account_id":"sub-1","transaction_times":["2025-02-01 10:00:00"]}`
+	return merged([]byte(own), exampleResponse("suspended").Data, first(example("second")))
 }
 
 // EmptyCard leaves everything that may be empty so.
-func EmptyCard() (c cardwiretest.Card) {
-	fillCard(&c, "empty", "only")
-	return c
+func EmptyCard() string {
+	return merged(exampleResponse("empty").Data, first(example("only")))
 }
 
-// fillCard fills in a card as it is read alone, and then what a list has of it.
-func fillCard(c *cardwiretest.Card, single, page string) {
-	fill(c, exampleResponse(single).Data)
-	var p struct{ Data []json.RawMessage }
+// example is the data of a page of the document.
+func example(page string) json.RawMessage {
+	var p struct{ Data json.RawMessage }
 	must(json.Unmarshal(exampleResponse(page).Data, &p))
-	fill(c, p.Data[0])
+	return p.Data
+}
+
+// first is the first element of a list.
+func first(list json.RawMessage) json.RawMessage {
+	var elements []json.RawMessage
+	must(json.Unmarshal(list, &elements))
+	return elements[0]
+}
+
+// merged is one object with the fields of all; the last value of each counts.
+func merged(objects ...json.RawMessage) string {
+	fields := map[string]json.RawMessage{}
+	for _, o := range objects {
+		must(json.Unmarshal(o, &fields))
+	}
+	text, err := json.Marshal(fields)
+	must(err)
+	return string(text)
 }
 
 // fullBIN has a value of its own in every field that can have one.
-func fullBIN() (b cardwiretest.BIN) {
-	var bins []map[string]json.RawMessage
-	must(json.Unmarshal(exampleResponse("bins").Data, &bins))
-	var fees map[string]json.RawMessage
-	must(json.Unmarshal(bins[0]["foreign_fee_config"], &fees))
-	delete(bins[0], "foreign_fee_config")
-	bins[0]["ThreeDS"] = bins[0]["3ds"]
-	text, err := json.Marshal(bins[0])
-	must(err)
-	fill(&b, text)
-	for _, span := range slices.Sorted(maps.Keys(fees)) {
-		tier := cardwiretest.FeeTier{Range: span}
-		fill(&tier, fees[span])
-		b.ForeignFeeConfig = append(b.ForeignFeeConfig, tier)
-	}
-	return b
-}
+func fullBIN() string { return string(first(exampleResponse("bins").Data)) }
 
-// fill fills in the fields that are named as those of the document, without underscores.
-func fill(v any, text json.RawMessage) {
-	var fields map[string]json.RawMessage
-	must(json.Unmarshal([]byte(strings.ReplaceAll(string(text), "channel_id", "channelid")), &fields))
-	plain := map[string]json.RawMessage{}
-	for name, value := range fields {
-		if name != "holder_address" || value[0] == '{' { // no address is an empty array
-			plain[strings.ReplaceAll(name, "_", "")] = value
-		}
-	}
-	text, err := json.Marshal(plain)
-	must(err)
-	must(json.Unmarshal(text, v))
-}
+// emptyBIN is as empty as a BIN can be.
+const emptyBIN = `{
+	"id":102,"bin":"440102","type":"","name":"","network":"","country":"US","avs":0,"3ds":0,
+	"day_purchase_limit":0,"single_purchase_limit":0,"lifetime_purchase_limit":0,
+	"maintain":false,"weigh":0,"status":false,"api":false,"physical":0,"currency":"USD","foreign_fee_config":{},
+	"auth_fee_config":null,"refund_fee_config":null,"reversal_fee_config":null,"cashback_fee_config":[],
+	"apple_pay":0,"google_wallet":0,"card_nums":0,"is_card_count_limited":0,"business_mode":[],"auth_level":1,
+	"create_amount":0,"card_depost_fee":0,"allow_create":false,"allow_in":false,"allow_out":false,
+	"allow_suspend":false,"allow_enable":false,"allow_frozen":false,"allow_unfrozen":false,"allow_destory":false,
+	"create_min_amount":0,"create_max_amount":0,"recharge_min_amount":0,"recharge_max_amount":0,
+	"withdraw_min_amount":0,"withdraw_max_amount":0,"refuse_times":0,"refuse_rate":0,"scenes":[],
+	"auth_requirement":{"level":"base","fields":[]}
+}`
 
 // Executed returns the first difference between what a prepared service did and
 // what it must have understood in the course of the suite.

@@ -43,14 +43,14 @@ var functions = named(
 	cardwire.Call[any], cardwire.Call[int], cardwire.Call[*cardwire.Card], cardwire.DateOf, cardwire.DefaultProfile,
 	cardwire.DefaultRetryPolicy, cardwire.ImageBytes, cardwire.ImageFile, cardwire.New, cardwire.NewCVV,
 	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, cardwire.NewMemoryJournal, cardwire.NextStep,
-	cardwire.ParseDate, cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
+	cardwire.ParseDate, cardwire.WithAnyBasePath, cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
 	cardwire.WithKeySource, cardwire.WithLimiter, cardwire.WithLogger, cardwire.WithMaskedCards,
 	cardwire.WithMaxResponseBytes, cardwire.WithObserver, cardwire.WithPrefetch, cardwire.WithProfile,
 	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTimeout, cardwire.WithTransport,
 	cardwire.WithUserAgent, cardwire.WithoutRetry,
 	cardwiretest.New, cardwiretest.NewClient, cardwiretest.NewServer, cardwiretest.NoLeaks, cardwiretest.WithCards,
-	cardwiretest.WithDeduplication, cardwiretest.WithKey, cardwiretest.WithLatency, cardwiretest.WithMaxPageSize,
-	cardwiretest.WithProfile, cardwiretest.WithQuirks, cardwiretest.WithSeed,
+	cardwiretest.WithDeduplication, cardwiretest.WithKey, cardwiretest.WithLatency, cardwiretest.WithClientOptions,
+	cardwiretest.WithProfile, cardwiretest.WithSeed,
 )
 
 func named(list ...any) map[string]any {
@@ -289,7 +289,7 @@ func (v *values) given() {
 	set(v, httptest.NewRequestWithContext(v.t.Context(), http.MethodGet, "/api/v1/account/capacity", nil),
 		&http.Request{URL: new(url.URL)}, &http.Request{Method: "\x00", URL: &url.URL{Path: "\xff"}})
 
-	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""), cardwiretest.WithMaxPageSize(math.MinInt),
+	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""),
 		cardwiretest.WithSeed(math.MinInt64), cardwiretest.WithLatency(-1),
 		cardwiretest.WithProfile(cardwire.Profile{}))
 	set(v, nil, func(context.Context) (string, error) { return "\x00", nil })
@@ -580,7 +580,7 @@ func documented(name string, problem any) bool {
 	case "MemoryJournal.Begin", "MemoryJournal.End", "MemoryJournal.Void", "MemoryJournal.Resolve": // a nil context
 		_, isNil := problem.(runtime.Error)
 		return isNil
-	case "Fail", "Executions", "SetCardStatus", "AddFailedOperation":
+	case "Fail", "Executions", "SetCard", "SetBIN", "AddFailedOperation":
 		text, _ := problem.(string)
 		return strings.HasPrefix(text, "cardwiretest: ")
 	}
