@@ -117,7 +117,6 @@ func refusals(t *testing.T, s *cardwiretest.Service, c *cardwire.Client) {
 // Run stops at the first difference, and says where.
 func TestSuiteStops(t *testing.T) {
 	t.Parallel()
-	const letters = `{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`
 	another := json.RawMessage(`{"card_no":"493875******0013","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
 	for want, code := range map[string]int{"GetCardSecrets: cardwire: ": 403, "GetCardSecrets: got": 200} {
 		s := contract.NewService()

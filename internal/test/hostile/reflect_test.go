@@ -563,7 +563,8 @@ func (v *values) use(result reflect.Value) {
 
 // looped breaks off a loop, and goes through another.
 func looped[T any](all iter.Seq2[T, error]) {
-	for range all {
+	for _, err := range all {
+		_ = err
 		break
 	}
 	for _, err := range all {
