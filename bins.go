@@ -328,7 +328,7 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		}
 		*tiers = append(*tiers, FeeTier{Range: string(name)})
 		t := &(*tiers)[len(*tiers)-1]
-		if t.split(c, name); !t.Bounded {
+		if t.split(name); !t.Bounded {
 			c.Drift("unreadable range")
 		}
 		wire.Object(c, t, feeTierFields, wire.Whole)
@@ -345,13 +345,13 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 }
 
 // split reads Low and High from the bytes of Range.
-func (t *FeeTier) split(c *wire.Codec, text []byte) {
+func (t *FeeTier) split(text []byte) {
 	low, high, found := bytes.Cut(text, []byte("-"))
 	if !found {
 		return
 	}
-	l, okLow := c.ParseDecimal(bytes.TrimSpace(low), false)
-	h, okHigh := c.ParseDecimal(bytes.TrimSpace(high), false)
+	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)
+	h, okHigh := wire.ParseDecimal(bytes.TrimSpace(high), false)
 	if okLow && okHigh {
 		t.Low, t.High, t.Bounded = l, h, true
 	}

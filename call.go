@@ -21,8 +21,8 @@ import (
 type operation[T any] struct {
 	spec
 	read   func(*wire.Codec, *T)
-	verify func(*T) error  // why it is not what was asked for; nil: nothing to compare
-	id     func(*T) string // the service's identifier of what it did; nil: none
+	verify func(*T) error                      // why it is not what was asked for; nil: nothing to compare
+	record func(*T) (serviceID, status string) // of what the service did; nil: none
 }
 
 // spec is the part of an operation that does not depend on what it returns.
@@ -37,7 +37,7 @@ type spec struct {
 
 	// Of a write.
 	reference string                 // the caller's identifier; "": none, or it is invalid
-	record    string                 // calls with the same reference and record exclude each other; "": name
+	repeats   string                 // Intent.Op of operations that may be repeated; "": it is executed once, as name
 	intent    wire.Fields            // what makes two requests the same; nil: fields
 	summary   string                 // Intent.Summary
 	proves    func(*wire.Codec) bool // data that read refuses proves execution; nil: never
@@ -46,7 +46,6 @@ type spec struct {
 	class   transport.Class
 	fresh   bool // a read that needs a connection of its own
 	body    encoding
-	unique  bool // the reference is that of one execution
 	recheck bool // a response that fails its check is asked for once more
 }
 
@@ -88,8 +87,8 @@ func (s *spec) failure(o Outcome, cause error) *Error {
 // result is what an operation reads, whatever its type.
 type result interface {
 	read(c *wire.Codec)
-	verify() error     // why it is not what was asked for
-	serviceID() string // "": none
+	verify() error                      // why it is not what was asked for
+	record() (serviceID, status string) // "": none
 }
 
 // callOf is a call of an operation, and its result.
@@ -111,11 +110,11 @@ func (k *callOf[T]) verify() error {
 	return k.operation.verify(k.value)
 }
 
-func (k *callOf[T]) serviceID() string {
-	if k.operation.id == nil {
-		return ""
+func (k *callOf[T]) record() (serviceID, status string) {
+	if k.operation.record == nil {
+		return "", ""
 	}
-	return k.operation.id(k.value)
+	return k.operation.record(k.value)
 }
 
 // call is the state of one call.
@@ -127,6 +126,7 @@ type call struct {
 	claim    *claim // of a write with a reference; nil: none
 	start    time.Time
 	deadline time.Time // of the whole call; zero: the context's alone
+	sending  bool      // a request may have been sent
 	ended    bool      // the end was reported
 	bearer   string
 	last     response
@@ -155,8 +155,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.exchange(ctx)
-		k.settle(ctx, failure)
+		failure = k.claim.settle(ctx, k.exchange(ctx), k.result)
 	}
 	k.end(ctx, failure)
 	switch {
@@ -189,10 +188,8 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
-	k.claim = &claim{core: k.client, op: k.op}
-	bounded, stop := k.bounded(ctx)
-	defer stop()
-	return ctx, k.claim.take(bounded, k.start, k.deadline)
+	k.claim = k.newClaim(k.start, k.deadline)
+	return ctx, k.claim.take(ctx)
 }
 
 // ready returns why nothing can be sent, or nil.
@@ -226,19 +223,14 @@ func (k *call) endOf(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// unready returns the error of a call that cannot be sent.
+// unready returns the error of a call that cannot be sent. If a parameter is invalid, the
+// request is another than any that was sent, and its order will fail.
 func (k *call) unready(ctx context.Context, err error) *Error {
-	if k.client == nil || !k.op.isClaimed() {
+	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) || errors.Is(err, ErrSetup) {
 		return k.op.failure(OutcomeNotSent, err)
 	}
-	return (&claim{core: k.client, op: k.op}).unready(ctx, err)
-}
-
-// settle resolves a claimed call.
-func (k *call) settle(ctx context.Context, failure *Error) {
-	if err := k.claim.settle(ctx, failure, k.result); err != nil {
-		k.client.journalFailed(ctx, k.op, err)
-	}
+	now := time.Now()
+	return k.newClaim(now, now).void(ctx, err, "a parameter is invalid")
 }
 
 // settleAfterPanic resolves a call that a panic in caller code cut short: what was
@@ -247,9 +239,11 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.start.IsZero() || k.ended {
 		return
 	}
-	failure := k.fail(OutcomeUnknown, nil)
-	k.settle(ctx, failure)
-	k.end(ctx, failure)
+	outcome := OutcomeNotSent
+	if k.sending {
+		outcome = OutcomeUnknown
+	}
+	k.end(ctx, k.claim.settle(ctx, k.fail(outcome, nil), k.result))
 }
 
 // end reports the end of a call whose start was reported.
@@ -275,11 +269,9 @@ func (k *call) exchange(ctx context.Context) *Error {
 	}
 	for again := k.op.recheck && !k.noRetry; ; again = false {
 		k.last = response{tries: k.last.tries}
-		r := k.client.engine.Do(ctx, request)
-		failure := k.judge(ctx, r)
+		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil {
 			k.op.explain(failure)
-			failure.doubt(r)
 		}
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
@@ -325,8 +317,10 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 }
 
 // Header returns the header of one attempt. It shares no values with others, since a
-// caller-supplied doer may change them in place; they are one allocation.
+// caller-supplied doer may change them in place; they are one allocation. It is asked for
+// after everything that can fail before an attempt.
 func (k *call) Header() http.Header {
+	k.sending = true
 	h := make(http.Header, 4+len(k.header))
 	values := []string{"application/json", k.client.userAgent, k.bearer, k.op.contentType}
 	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]

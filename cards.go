@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -45,12 +47,16 @@ func (s CardStatus) String() string {
 	})
 }
 
+// LogValue returns String. JSON is the number, as on the wire.
+func (s CardStatus) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
 // Blocked reports whether the card is frozen or suspended. Which of the two FreezeCard
 // leads to is undocumented.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
 // Card is a card as ListCards and GetCard return it. A string that the service sent as
-// null is "". Amounts are in units of Currency, with the scale that was sent.
+// null is "". Amounts are in units of Currency, with the scale that was sent. fmt and slog
+// print identifiers, amounts, the status and the masked number only; JSON has all fields.
 type Card struct {
 	// ID is the service's identifier: what GetCard and FreezeCard take.
 	ID string
@@ -138,11 +144,11 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
 	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
 	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.Expiry) }},
 	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
-	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.CreateTime) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { dateTimeValue(c, &v.UpdateTime) }},
+	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
+	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
 	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
@@ -169,6 +175,20 @@ func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields
 
 // UnmarshalJSON reads a card in either form, as strictly as a response.
 func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardFields) }
+
+// Format writes what LogValue returns, whatever the verb.
+func (v Card) Format(f fmt.State, _ rune) { formatLogged(f, "Card", v) }
+
+// LogValue returns what does not identify a person: identifiers, amounts, the status and
+// the masked number.
+func (v Card) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("ID", v.ID), slog.String("TradeID", v.TradeID),
+		slog.Int64("BINID", v.BINID), slog.String("CardBIN", v.CardBIN), slog.String("Number", v.Number.Masked()),
+		slog.String("Currency", v.Currency), loggedAmount("Available", v.Available), loggedAmount("Pending", v.Pending),
+		loggedAmount("Frozen", v.Frozen), loggedAmount("Fee", v.Fee), slog.String("Status", v.Status.String()),
+	)
+}
 
 // ConsumptionScene is one place or kind of use.
 type ConsumptionScene struct {
@@ -205,7 +225,7 @@ type CardSecrets struct {
 var secretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { expiryValue(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { wire.Date(c, &v.Expiry) }},
 	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
 }
 
@@ -310,26 +330,37 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
 			body: multipartBody, fields: fields(p.ClientTransactionID),
 			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
-			reference: reference, record: cardOperationRecord, unique: true, intent: fields(reference),
+			reference: reference, intent: fields(reference),
+			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
-			d.Flush()
 			switch {
-			case !strings.ContainsAny(o.ID, "123456789") || strings.ContainsAny(o.ID, " :"): // "failed", 0, "error: 404"
+			case !isRecordID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")
 			case check.UUID("", o.ID) != nil:
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		id: func(o *CardOperation) string { return o.ID },
+		record: func(o *CardOperation) (string, string) { return o.ID, "" },
 	}, opts)
 }
 
-// cardOperationRecord is the record of freezing, canceling and retrying with the same
-// client transaction ID: of two calls at once, one is sent.
-const cardOperationRecord = "card operation"
+// isRecordID reports whether data can be the identifier of an operation record: one word
+// of at most 64 letters, digits, "-" and "_", with a digit, that is no negative number and
+// not zero.
+func isRecordID(id string) bool {
+	other := func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	return len(id) <= 64 && !strings.ContainsFunc(id, other) && strings.ContainsAny(id, "0123456789") &&
+		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
+}
+
+// opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about
+// one record, one is sent.
+const opCardOperation = "CardOperation"
 
 // cancelAction is the value of the field type that cancels.
 const cancelAction = "cancel"
@@ -358,7 +389,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
 			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}, invalid: err,
-			reference: accepted(check.UUID, strings.ToLower(id)), record: cardOperationRecord,
+			reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {

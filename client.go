@@ -31,8 +31,8 @@
 // sentinels, for [errors.Is], report why.
 //
 // This package never sends a write twice. It retries reads by [RetryPolicy]. A reference
-// that once ended unknown stays unknown, whatever a later response says; a [Journal]
-// keeps that across crashes and machines.
+// whose outcome is unknown is not sent again before somebody has resolved it in the
+// [Journal], which keeps that across crashes and machines if it is durable.
 //
 // # Pages
 //
@@ -74,7 +74,6 @@ import (
 	"os"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/inflight"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 )
@@ -106,23 +105,39 @@ type Client struct {
 // core is what a Client consists of.
 type core struct {
 	config
-	engine *transport.Engine
-	memory inflight.Memory
+	engine  *transport.Engine
+	service string // the base URL
 }
 
-// New returns a Client for the service at baseURL, which is the service's origin
-// followed by /api/v1. It must use https unless the host is a loopback address. New checks its
-// parameters, and does not use the network: its errors match [ErrInvalidParams] and
-// are not [*Error]s.
+// New returns a Client for the service at baseURL, which ends in /api/v1 and uses https,
+// unless the host is a loopback address: see [WithAnyBasePath] and [WithInsecureHTTP]. New
+// checks its parameters, and does not use the network: its errors match [ErrSetup] and are
+// not [*Error]s.
 //
 // Without options the environment's proxy is used, reads are retried twice, and a call
 // ends after 30 seconds, an upload after 5 minutes.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
+	return newClient(setting{"the base URL", baseURL}, setting{"the API key", apiKey}, opts)
+}
+
+// NewFromEnv is [New] with the base URL and the key from the environment variables
+// CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
+func NewFromEnv(opts ...Option) (*Client, error) {
+	return newClient(
+		setting{"CARDWIRE_BASE_URL", os.Getenv("CARDWIRE_BASE_URL")},
+		setting{"CARDWIRE_API_KEY", os.Getenv("CARDWIRE_API_KEY")}, opts)
+}
+
+// setting is a value with the name that errors call it by.
+type setting struct{ name, value string }
+
+func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 	cfg := config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
 		userAgent: version.UserAgent(),
 		maxBytes:  defaultMaxBytes,
+		journal:   NewMemoryJournal(),
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -139,35 +154,28 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		Limit: cfg.limit,
 	})
-	built := &core{config: cfg, engine: engine}
+	built := &core{config: cfg, engine: engine, service: cfg.base.String()}
 	return &Client{func() *core { return built }}, nil
 }
 
-// NewFromEnv is [New] with the base URL and the key from the environment variables
-// CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
-func NewFromEnv(opts ...Option) (*Client, error) {
-	baseURL := os.Getenv("CARDWIRE_BASE_URL")
-	if baseURL == "" {
-		return nil, badSetup("CARDWIRE_BASE_URL is not set in the environment")
-	}
-	return New(baseURL, os.Getenv("CARDWIRE_API_KEY"), opts...)
-}
-
 // complete checks what cannot be checked option by option.
-func (c *config) complete(baseURL, apiKey string) error {
-	base, err := check.BaseURL(baseURL, c.insecureHTTP)
-	if err != nil {
-		return badSetup(err.Error())
+func (c *config) complete(baseURL, apiKey setting) error {
+	base, err := check.BaseURL(baseURL.name, baseURL.value, c.insecureHTTP)
+	if err == nil && !c.anyBasePath {
+		err = check.BasePath(baseURL.name, base)
 	}
-	c.base = base
-	if c.doer != nil && c.transport != nil {
+	switch {
+	case err != nil:
+		return badSetup(err.Error())
+	case c.doer != nil && c.transport != nil:
 		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
+	c.base = base
 	if c.asksForKey {
 		return nil
 	}
-	if apiKey == "" {
-		return badSetup("the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
+	if apiKey.value == "" {
+		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
 	if err != nil {
@@ -191,11 +199,11 @@ func (c *config) directTransport() *http.Transport {
 // bearerScheme precedes the key in the Authorization header.
 const bearerScheme = "Bearer "
 
-func bearer(key string) (string, error) {
-	if err := check.Key(key); err != nil {
+func bearer(key setting) (string, error) {
+	if err := check.Key(key.name, key.value); err != nil {
 		return "", err
 	}
-	return bearerScheme + key, nil
+	return bearerScheme + key.value, nil
 }
 
 // CloseIdleConnections closes the client's idle connections. Those of a
@@ -204,6 +212,15 @@ func (c *Client) CloseIdleConnections() {
 	if c.initialized() {
 		c.core().engine.CloseIdleConnections()
 	}
+}
+
+// Journal returns the journal of the client: that of [WithJournal], or a [*MemoryJournal];
+// nil: New did not make the client.
+func (c *Client) Journal() Journal {
+	if !c.initialized() {
+		return nil
+	}
+	return c.core().journal
 }
 
 // initialized reports whether New made the client.

@@ -3,12 +3,15 @@ package cardwire_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,109 +30,114 @@ func (c ticks) Wait(context.Context) error { <-c; return nil }
 
 func (m memory) Begin(_ context.Context, i cardwire.Intent) error { m[i.Reference] = i; return nil }
 
+func (memory) Void(context.Context, cardwire.Intent, string, string) error { return nil }
+
 func (m memory) End(_ context.Context, i cardwire.Intent, _ cardwire.IntentResult) error {
 	delete(m, i.Reference)
 	return nil
 }
 
-func TestNewRefuses(t *testing.T) {
-	t.Parallel()
-	var noClient *http.Client
-	for name, tc := range map[string]struct {
-		base, key string
-		opts      []cardwire.Option
-		want      string // after "cardwire: invalid parameters: "
-	}{
-		"no base URL":        {"", wiretest.Key, nil, "the base URL must be like https://host/api/v1"},
-		"no host":            {"https:///api/v1", wiretest.Key, nil, "the base URL must be like https://host/api/v1"},
-		"no scheme":          {"api.example.com/api/v1", wiretest.Key, nil, "the base URL must be like https://host/api/v1"},
-		"another scheme":     {"ftp://api.example.com", wiretest.Key, nil, "the base URL must use https"},
-		"plain http":         {"http://api.example.com/api/v1", wiretest.Key, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
-		"nearly this host":   {"http://localhost.example.com", wiretest.Key, nil, "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"},
-		"a user":             {"https://me:secret@api.example.com", wiretest.Key, nil, "the base URL contains a user name: pass the API key to New"},
-		"a query":            {"https://api.example.com/api/v1?key=secret", wiretest.Key, nil, "the base URL contains a query or a fragment"},
-		"an empty query":     {"https://api.example.com/api/v1?", wiretest.Key, nil, "the base URL contains a query or a fragment"},
-		"a fragment":         {"https://api.example.com/api/v1#secret", wiretest.Key, nil, "the base URL contains a query or a fragment"},
-		"no key":             {wiretest.Base, "", nil, "the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource"},
-		"a key with a space": {wiretest.Base, "sk secret", nil, "the API key contains a character that is not visible ASCII"},
-		"a key with a line":  {wiretest.Base, "sk-secret\r\nX: y", nil, "the API key contains a character that is not visible ASCII"},
-		"a key beyond ASCII": {wiretest.Base, "sk-sécret", nil, "the API key contains a character that is not visible ASCII"},
-		"a nil option":       {wiretest.Base, wiretest.Key, []cardwire.Option{nil}, "an option is nil"},
-		"a nil client":       {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithHTTPClient(nil)}, "WithHTTPClient: the client is nil"},
-		"a nil Doer":         {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithHTTPClient((*wiretest.RoundTripper)(nil))}, "WithHTTPClient: the client is nil"},
-		"a nil function":     {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithHTTPClient(wiretest.RoundTripper(nil))}, "WithHTTPClient: the client is nil"},
-		"a typed nil client": {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithHTTPClient(noClient)}, "WithHTTPClient: the client is nil"},
-		"a nil transport":    {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithTransport(nil)}, "WithTransport: the transport is nil"},
-		"client and transport": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithHTTPClient(http.DefaultClient), cardwire.WithTransport(&http.Transport{})},
-			"WithTransport cannot be combined with WithHTTPClient",
-		},
-		"a nil key source":            {wiretest.Base, "", []cardwire.Option{cardwire.WithKeySource(nil)}, "WithKeySource: the function is nil"},
-		"a nil limiter":               {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLimiter(nil)}, "WithLimiter: the limiter is nil"},
-		"a nil pointer for a limiter": {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLimiter((*failing)(nil))}, "WithLimiter: the limiter is nil"},
-		"a nil channel for a limiter": {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLimiter(ticks(nil))}, "WithLimiter: the limiter is nil"},
-		"a logger without a handler":  {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLogger(new(slog.Logger))}, "WithLogger: the logger is nil or has no handler"},
-		"a nil pointer for a journal": {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithJournal((*wiretest.Journal)(nil))}, "WithJournal: the journal is nil"},
-		"a nil map for a journal":     {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithJournal(memory(nil))}, "WithJournal: the journal is nil"},
-		"a nil logger":                {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithLogger(nil)}, "WithLogger: the logger is nil or has no handler"},
-		"a nil journal":               {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithJournal(nil)}, "WithJournal: the journal is nil"},
-		"negative retries":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: -1})}, "WithRetry: no value of the policy may be negative"},
-		"a negative scale":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: -1})}, "WithRetry: no value of the policy may be negative"},
-		"a negative bound":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: -1})}, "WithRetry: no value of the policy may be negative"},
-		"a negative wait":             {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: -1})}, "WithRetry: no value of the policy may be negative"},
-		"a negative length":           {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{Attempt: -1})}, "WithRetry: no value of the policy may be negative"},
-		"no time":                     {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithTimeout(0)}, "WithTimeout: the duration must be greater than zero"},
-		"less than no time":           {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithTimeout(-1)}, "WithTimeout: the duration must be greater than zero"},
-		"no bytes":                    {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithMaxResponseBytes(0)}, "WithMaxResponseBytes: the bound must be greater than zero"},
-		"no product":                  {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithUserAgent("")}, "WithUserAgent: the product name is empty"},
-		"a product's line":            {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithUserAgent("shop\r\nX: y")}, "WithUserAgent: the product name contains a character that is not visible ASCII"},
-		"one name for two": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.SubAccountParam = "page" })},
-			"WithProfile: PageParam and SubAccountParam must be different names",
-		},
-		"a name with a line": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.CardIDParam = "id\n" })},
-			"WithProfile: CardIDParam contains a control character, begins or ends with a space, or is not valid UTF-8",
-		},
-		"a name with a space": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = " retry" })},
-			"WithProfile: RetryAction contains a control character, begins or ends with a space, or is not valid UTF-8",
-		},
-		"a retry that cancels": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = "cancel" })},
-			"WithProfile: RetryAction must not be the value that cancels",
-		},
-		"a success that refuses": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RefusedCodes = []int{422, 200} })},
-			"WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success",
-		},
-		"a status below 400": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RefusedStatuses = []int{399} })},
-			"WithProfile: a refused status must be from 400 to 499",
-		},
-		"a bare status below 400": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.BareRefusedStatuses = []int{200} })},
-			"WithProfile: a refused status must be from 400 to 499",
-		},
-		"a success that is a duplicate": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.DuplicateCodes = []int{200} })},
-			"WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success",
-		},
-		"a nil function for a profile": {wiretest.Base, wiretest.Key, []cardwire.Option{cardwire.WithProfile(nil)}, "WithProfile: the function is nil"},
-		"a status above 499": {
-			wiretest.Base, wiretest.Key, []cardwire.Option{wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RefusedStatuses = []int{500} })},
-			"WithProfile: a refused status must be from 400 to 499",
-		},
+// What is wrong with the base URL and the key in detail is in internal/check.
+func TestNewRefusesABaseURLOrAKey(t *testing.T) {
+	const (
+		base   = "https://api.example.com/api/v1"
+		suffix = " must end in /api/v1, as in https://host/api/v1: if a gateway rewrites paths, use WithAnyBasePath"
+		scheme = ` begins with "Bearer ", which the client adds: pass only the key`
+	)
+	for _, tc := range []struct{ base, key, want string }{
+		{"", "sk", "URL is empty: it must be like https://host/api/v1"},
+		{"api.example.com/api/v1", "sk", "URL has no scheme: it must be like https://host/api/v1"},
+		{"https:///api/v1", "sk", "URL has no host: it must be like https://host/api/v1"},
+		{"https://api.example.com:70000/api/v1", "sk", "URL's port must be from 1 to 65535"},
+		{"https://api.example.com", "sk", "URL" + suffix},
+		{"https://api.example.com/v1", "sk", "URL" + suffix},
+		{"https://api.example.com/api/v1/cards", "sk", "URL" + suffix},
+		{"https://me:secret@api.example.com/api/v1", "sk", "URL contains a user name: pass the API key to New"},
+		{base + "?key=secret", "sk", "URL contains a query or a fragment"},
+		{base, "", "KEY is empty: set it, or use WithKeySource"},
+		{base, "Bearer sk-secret", "KEY" + scheme},
+		{base, "sk secret", "KEY contains white space: copy the key again, without what surrounds it"},
+		{base, "sk-secret\n", "KEY contains a line break: trim what was read from a file or a form"},
+		{base, "sk-sécret", "KEY contains a character that is not visible ASCII: copy the key again"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, err := cardwire.New(tc.base, tc.key, tc.opts...)
-			assert.Nil(t, c)
-			require.EqualError(t, err, "cardwire: invalid setup: "+tc.want)
-			require.ErrorIs(t, err, cardwire.ErrSetup)
-			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
-			assert.NotContains(t, err.Error(), "secret@")
-		})
+		_, err := cardwire.New(tc.base, tc.key)
+		require.ErrorIs(t, err, cardwire.ErrSetup)
+		passed := strings.NewReplacer("URL", "the base URL", "KEY", "the API key")
+		require.EqualError(t, err, "cardwire: invalid setup: "+passed.Replace(tc.want))
+
+		t.Setenv("CARDWIRE_BASE_URL", tc.base)
+		t.Setenv("CARDWIRE_API_KEY", tc.key)
+		_, err = cardwire.NewFromEnv()
+		fromEnv := strings.NewReplacer("URL", "CARDWIRE_BASE_URL", "KEY", "CARDWIRE_API_KEY")
+		require.EqualError(t, err, "cardwire: invalid setup: "+fromEnv.Replace(tc.want))
+	}
+}
+
+func TestNewRefusesAnOption(t *testing.T) {
+	t.Parallel()
+	const negative = "WithRetry: no value of the policy may be negative"
+	for _, tc := range []struct {
+		want string
+		opts []cardwire.Option
+	}{
+		{"an option is nil", []cardwire.Option{nil}},
+		{"WithHTTPClient: the client is nil", []cardwire.Option{cardwire.WithHTTPClient((*http.Client)(nil))}},
+		{"WithHTTPClient: the client is nil", []cardwire.Option{cardwire.WithHTTPClient(wiretest.RoundTripper(nil))}},
+		{"WithTransport: the transport is nil", []cardwire.Option{cardwire.WithTransport(nil)}},
+		{"WithTransport cannot be combined with WithHTTPClient", []cardwire.Option{
+			cardwire.WithHTTPClient(http.DefaultClient), cardwire.WithTransport(&http.Transport{}),
+		}},
+		{"WithKeySource: the function is nil", []cardwire.Option{cardwire.WithKeySource(nil)}},
+		{"WithLimiter: the limiter is nil", []cardwire.Option{cardwire.WithLimiter(ticks(nil))}},
+		{"WithLogger: the logger is nil or has no handler", []cardwire.Option{cardwire.WithLogger(nil)}},
+		{"WithLogger: the logger is nil or has no handler", []cardwire.Option{cardwire.WithLogger(new(slog.Logger))}},
+		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal(nil)}},
+		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal(memory(nil))}},
+		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: -1})}},
+		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: -1})}},
+		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: -1})}},
+		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: -1})}},
+		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{Attempt: -1})}},
+		{"WithTimeout: the duration must be greater than zero", []cardwire.Option{cardwire.WithTimeout(0)}},
+		{
+			"WithTimeout: 30ns is less than a millisecond: write 30*time.Second for seconds",
+			[]cardwire.Option{cardwire.WithTimeout(30)},
+		},
+		{"WithMaxResponseBytes: the bound must be greater than zero", []cardwire.Option{cardwire.WithMaxResponseBytes(0)}},
+		{"WithUserAgent: the product name is empty", []cardwire.Option{cardwire.WithUserAgent("")}},
+		{"WithProfile: the function is nil", []cardwire.Option{cardwire.WithProfile(nil)}},
+	} {
+		c, err := cardwire.New(wiretest.Base, wiretest.Key, tc.opts...)
+		assert.Nil(t, c)
+		require.EqualError(t, err, "cardwire: invalid setup: "+tc.want)
+		require.ErrorIs(t, err, cardwire.ErrSetup)
+		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+	}
+}
+
+func TestNewRefusesAProfile(t *testing.T) {
+	t.Parallel()
+	const (
+		unusable = " contains a control character, begins or ends with a space, or is not valid UTF-8"
+		success  = "RefusedCodes and DuplicateCodes must not contain 200, the code of a success"
+		status   = "a refused status must be from 400 to 499"
+	)
+	for _, tc := range []struct {
+		want   string
+		change func(*cardwire.Profile)
+	}{
+		{"PageParam and SubAccountParam must be different names", func(p *cardwire.Profile) { p.SubAccountParam = "page" }},
+		{"CardIDParam" + unusable, func(p *cardwire.Profile) { p.CardIDParam = "id\n" }},
+		{"RetryAction" + unusable, func(p *cardwire.Profile) { p.RetryAction = " retry" }},
+		{"RetryAction must not be the value that cancels", func(p *cardwire.Profile) { p.RetryAction = "cancel" }},
+		{success, func(p *cardwire.Profile) { p.RefusedCodes = []int{422, 200} }},
+		{success, func(p *cardwire.Profile) { p.DuplicateCodes = []int{200} }},
+		{status, func(p *cardwire.Profile) { p.RefusedStatuses = []int{399} }},
+		{status, func(p *cardwire.Profile) { p.RefusedStatuses = []int{500} }},
+		{status, func(p *cardwire.Profile) { p.BareRefusedStatuses = []int{200} }},
+	} {
+		_, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithProfile(tc.change))
+		require.EqualError(t, err, "cardwire: invalid setup: WithProfile: "+tc.want)
 	}
 }
 
@@ -142,12 +150,11 @@ func TestNewAcceptsWithoutTheNetwork(t *testing.T) {
 		},
 	})
 	for base, opts := range map[string][]cardwire.Option{
-		"https://api.example.com":         nil,
 		"https://api.example.com/api/v1/": nil,
-		"http://localhost:8080/api/v1":    nil,
+		"https://api.example.com/cards":   {cardwire.WithAnyBasePath()},
 		"http://127.0.0.1:8080":           nil,
 		"http://[::1]:8080/api/v1":        nil,
-		"http://api.example.com":          {cardwire.WithInsecureHTTP()},
+		"http://api.example.com/api/v1":   {cardwire.WithInsecureHTTP(), cardwire.WithTimeout(time.Millisecond)},
 	} {
 		_, err := cardwire.New(base, wiretest.Key, append(opts, offline)...)
 		require.NoError(t, err, base)
@@ -166,10 +173,6 @@ func TestNewFromEnv(t *testing.T) {
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "Bearer sk-env to https://env.example.com/api/v1/bins", got)
-
-	t.Setenv("CARDWIRE_API_KEY", "")
-	_, err = cardwire.NewFromEnv()
-	require.EqualError(t, err, "cardwire: invalid setup: the API key is empty: pass one to New, set CARDWIRE_API_KEY for NewFromEnv, or use WithKeySource")
 }
 
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
@@ -227,9 +230,9 @@ func TestCloseIdleConnections(t *testing.T) {
 	assert.EqualValues(t, 2, connections.Load())
 }
 
-// failing is a limiter that lets nothing pass.
-type failing struct{ err error }
-
-func (f failing) Wait(context.Context) error { return f.err }
-
-func TestMain(m *testing.M) { wiretest.Main(m) }
+// TestMain uses the random generator before any test does: that of FIPS 140 seeds itself by
+// the clock, which stands still in a bubble of testing/synctest.
+func TestMain(m *testing.M) {
+	rand.Text()
+	wiretest.Main(m)
+}

@@ -50,15 +50,7 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-// isEnvelope reports whether a refusal is in an envelope: with a code and a message.
-func (e *envelope) isEnvelope() bool { return e.hasCode && e.hasMessage }
-
 func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
-
-// isSuccessMessage reports whether a message is that of a success. A missing one is not.
-func isSuccessMessage(message string) bool {
-	return message == messageSuccess || message == messageUploaded
-}
 
 // readCode refuses a number that is too long for a code: it would appear in errors, and
 // may be a card number.
@@ -104,7 +96,6 @@ func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
 	e.result.read(c)
-	c.Flush()
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		c.Rewind(mark)

@@ -56,11 +56,10 @@ var (
 	// that of the reference; the [DuplicateIntent] that errors.As finds has the details.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that the reference was used for a different request, and
-	// that this call sent nothing. Send the new request under a new reference. If it
-	// replaces the first, make sure that the first was not executed. If that is known,
-	// the Outcome is OutcomeNotSent. Otherwise the error is also an ErrDuplicateIntent,
-	// and the Outcome is OutcomeUnknown even if the first is known to be executed: this
-	// request was not.
+	// that this call sent nothing. Send the new request under a new reference. If nothing
+	// happened under this one, it is closed, and the Outcome is OutcomeNotSent. Otherwise
+	// the error is also an ErrDuplicateIntent, and the Outcome is OutcomeUnknown even if
+	// the first is known to be executed: this request was not.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
 	// ErrDrift means, under WithStrictDrift, that the response deviates from the
 	// API in a way that is otherwise tolerated.
@@ -104,8 +103,13 @@ type Error struct {
 	// 0 for every other operation.
 	Page int
 	// RetryAfter is how long to wait before calling again: what the service asked for, at
-	// most an hour, or until the SendBy of the call that is in progress; 0: unknown.
+	// most an hour, or until the SendBy of the call that is in progress; 0: unknown. See
+	// [RetryAfter].
 	RetryAfter time.Duration
+	// ServiceID is the service's identifier of what was executed, by this call or by an
+	// earlier one with the reference; "": it is not known, or nothing is known to be
+	// executed. See [ServiceID].
+	ServiceID string
 	// Attempts are the requests that were made; nil if the first was the only one and
 	// got a response.
 	Attempts []Attempt
@@ -184,6 +188,24 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// RetryAfter returns how long to wait before calling again after err: the RetryAfter of
+// the one [*Error] in it, at most an hour; 0: unknown.
+func RetryAfter(err error) time.Duration {
+	if e := theError(err); e != nil {
+		return min(max(e.RetryAfter, 0), time.Hour)
+	}
+	return 0
+}
+
+// ServiceID returns the service's identifier of what was executed: the ServiceID of the
+// one [*Error] in err. A call without an error returns the identifier in its result.
+func ServiceID(err error) string {
+	if e := theError(err); e != nil {
+		return e.ServiceID
+	}
+	return ""
+}
+
 // known returns what is known of the call. Whether a read was executed does not matter.
 func (e *Error) known() string {
 	switch {
@@ -197,7 +219,7 @@ func (e *Error) known() string {
 
 // advice is the next step in words.
 func (e *Error) advice() string {
-	if e.ReadOnly || e.isHarmlessUpload() {
+	if e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted {
 		return e.adviceOnRead()
 	}
 	switch NextStep(e) {
@@ -211,8 +233,6 @@ func (e *Error) advice() string {
 		return e.adviceOnFail()
 	}
 	switch {
-	case errors.Is(e.Err, ErrOtherBody) && e.Outcome == OutcomeNotSent:
-		return "nothing was executed under it: use a new reference"
 	case errors.Is(e.Err, ErrOtherBody):
 		return "find out what became of the other request, then use a new reference"
 	case e.Reference == "":
@@ -223,6 +243,8 @@ func (e *Error) advice() string {
 
 func (e *Error) adviceOnRead() string {
 	switch {
+	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound) && !e.isOfURL():
+		return "check the identifier, and that the base URL ends in /api/v1"
 	case errors.Is(e.Err, ErrParameterIgnored):
 		return "correct that field, or omit the parameter"
 	case errors.Is(e.Err, ErrInvalidParams):
@@ -241,6 +263,8 @@ func (e *Error) adviceOnRetry() string {
 		return "wait " + e.RetryAfter.String() + ", then call again"
 	case e.has(http.StatusTooManyRequests):
 		return "wait, then call again"
+	case e.Outcome == OutcomeRefused && e.isOfURL():
+		return "check that the base URL ends in /api/v1, then call again"
 	case e.Outcome == OutcomeRefused && e.refusedForNow():
 		return "check the base URL, the key and its permissions, then call again"
 	case e.Outcome == OutcomeRefused:
@@ -251,12 +275,33 @@ func (e *Error) adviceOnRetry() string {
 
 func (e *Error) adviceOnFail() string {
 	switch {
-	case errors.Is(e.Err, ErrInvalidParams):
+	case errors.Is(e.Err, ErrInvalidParams) && e.Reference == "":
 		return "correct it before calling again"
+	case errors.Is(e.Err, ErrInvalidParams):
+		return "correct it, and use a new reference: this one is closed"
+	case errors.Is(e.Err, ErrOtherBody):
+		return "nothing was executed under it: use a new reference"
+	case slices.Contains(repeatable, e.Op):
+		return "check the record and its state before calling again"
 	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound):
 		return "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"
 	}
 	return "use a new reference for a corrected request"
+}
+
+// repeatable are the operations whose references are never closed.
+var repeatable = []string{"CancelOperation", "RetryOperation"}
+
+// namesNothing are the operations that name nothing that could be missing.
+var namesNothing = []string{
+	"ListBINs", "ListBINsUnderMaintenance", "ListCards", "CardCapacity",
+	"ListRemittanceStates", "ListRemittanceCurrencies", opCreateTransfer, opUploadImage,
+}
+
+// isOfURL reports whether "not found" is about the URL: the operation names nothing, or
+// something in front of the service said so.
+func (e *Error) isOfURL() bool {
+	return e.has(http.StatusNotFound) && (slices.Contains(namesNothing, e.Op) || errors.Is(e.Err, ErrUnreadable))
 }
 
 // Unwrap returns the cause, which [errors.Is] and [errors.As] look through.

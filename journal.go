@@ -1,44 +1,53 @@
 package cardwire
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"time"
-
-	"github.com/cardwire/cardwire-go/internal/inflight"
-	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
-// Journal records what is about to be sent, so that a crash before the response leaves a
-// trace. It must be safe for concurrent use, and must return when its context is done:
-// the call waits for it. Package cardwiretest has a test for journals.
+// Journal is the ledger of what was sent: it alone says what is known of a reference.
+// [WithJournal] sets one that survives the program; otherwise the client has a
+// [MemoryJournal]. It must be safe for concurrent use, and must return when its context
+// is done. cardwiretest.TestJournal tests the rules below, row by row.
+//
+//	on record           Begin, same body               another body          Void
+//	nothing             nil                            nil                   closes it, nil
+//	refused, not sent   nil                            ErrOtherBody alone    closes it, nil
+//	closed              refused or not sent            the same              nil
+//	before SendBy       in progress                    and ErrOtherBody      in progress
+//	unresolved          unknown                        and ErrOtherBody      unknown
+//	executed            executed, with its ServiceID   and ErrOtherBody      executed
+//
+// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. What
+// is not nil is a *[DuplicateIntent], where the table says so in an error that also wraps
+// [ErrOtherBody]; Void adds that to "executed" if its intent has another body.
+//
+// The message of any other error may contain anything, so the client says that the journal
+// failed in words of its own. It adds those of an error with a method SafeMessage() string,
+// which returns what failed and what to do about it, without a value of a request.
+//
+// A Repeatable intent is refused only while another is in progress, or unresolved before
+// its SettledBy, and its reference is never closed.
 type Journal interface {
-	// Begin is called before the first byte of a write that has a reference. It returns
-	//
-	//   - nil if the reference is free: never begun, or ended as not sent or refused,
-	//     not Final, and with the same body;
-	//   - an error that wraps [ErrOtherBody] if the body is another, together with a
-	//     DuplicateIntent unless the first is known not to have been executed;
-	//   - a *[DuplicateIntent] otherwise.
-	//
-	// Any error means that nothing is sent, with one exception: under
-	// [Profile].ServerDeduplicates the call is sent after a *DuplicateIntent with
-	// OutcomeUnknown that no other error wraps. A journal that did not record the retry
-	// must wrap it.
+	// Begin is called before the first byte of a write. Any error means that nothing is
+	// sent. A second Begin of the same Intent.Call is the first one repeated.
 	Begin(ctx context.Context, i Intent) error
-	// End is called with the result, on a context that outlives the call. If it fails,
-	// the intent stays open, which is safe, and [Observer].JournalError is called.
+	// End records the result of the call i.Call, on a context that outlives the call:
+	//
+	//   - executed makes the record executed, with the first ServiceID, whatever it was
+	//     before, and nothing undoes that;
+	//   - refused and not sent count only while the record is of this call and open;
+	//     Final closes the reference;
+	//   - unknown makes a record that is not executed unresolved, unless a person has
+	//     denied this very call.
+	//
+	// It returns an error if the record contradicts the result, or cannot be written. If
+	// Begin would then return a *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
-}
-
-// Looker is an optional interface of a [Journal]. It is called for the reference of a call
-// with invalid parameters: an order that was executed must not be marked as failed because
-// of a later call with a broken request. A free reference is then closed, by a Begin and a
-// Final End. If the journal is not a Looker, the outcome of such a call is unknown.
-type Looker interface {
-	// Look returns nil if the reference is free, and what Begin would return if not.
-	Look(ctx context.Context, op, reference string) error
+	// Void closes a reference of which nothing happened, so that it is never sent. Only
+	// Op, Reference, Service and BodySHA256 of the intent matter. By and note are for
+	// the record.
+	Void(ctx context.Context, i Intent, by, note string) error
 }
 
 // Intent is a write that is about to be sent.
@@ -51,8 +60,7 @@ type Intent struct {
 	// Reference is the caller's identifier: the merchant order number, the
 	// client transaction ID or Request.Reference.
 	Reference string
-	// BodySHA256 is a hash, in hex, of the sorted names and values that are sent. A retry
-	// of a reference with another body must always be refused.
+	// BodySHA256 is a hash, in hex, of the sorted names and values that are sent.
 	BodySHA256 string
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
 	// It contains no personal data and no account number; "": there is none.
@@ -71,10 +79,6 @@ type Intent struct {
 	// Repeatable reports that the reference may be sent again after it was executed or
 	// refused, as that of canceling and retrying: a record may fail again.
 	Repeatable bool
-	// Unique reports that a reference may be executed only once: while an intent of it is
-	// open, unknown or executed, another must not begin. It is false for canceling and
-	// retrying, since a record may fail again.
-	Unique bool
 }
 
 // IntentResult is how an intent ended.
@@ -87,8 +91,8 @@ type IntentResult struct {
 	// Status is the service's own, as in "wait_process", of at most 128 visible bytes;
 	// "": none was returned.
 	Status string
-	// Final reports that NextStep of the call's error is StepFail: the reference
-	// must never be granted again.
+	// Final closes the reference, which is then never granted again: the caller is told
+	// StepFail.
 	Final bool
 }
 
@@ -110,9 +114,8 @@ type Resolution struct {
 	AsOf time.Time
 }
 
-// DuplicateIntent is why a call with a reference cannot be sent: another call used the
-// reference or is using it, or it is closed. A [Journal] returns it; a client without a
-// Journal makes it, as far as it remembers.
+// DuplicateIntent is why a [Journal] refuses a reference: another call used it or is
+// using it, or it is closed.
 type DuplicateIntent struct {
 	// Outcome is what is known of the reference: OutcomeUnknown where the earlier
 	// call is in progress or its outcome is unknown, OutcomeExecuted where it was
@@ -145,290 +148,3 @@ func (d *DuplicateIntent) Error() string { // a nil one in an error is taken for
 
 // Is matches [ErrDuplicateIntent].
 func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateIntent }
-
-// journalTimeout bounds the recording of a result, which outlives the call.
-const journalTimeout = 5 * time.Second
-
-// claim is a write's claim on its reference, in memory and in the journal. A claim that
-// is held must be settled.
-type claim struct {
-	core      *core
-	op        *spec
-	intent    Intent
-	held      bool // the reference is this call's until settle
-	journaled bool // the intent is in the journal
-}
-
-// isClaimed reports whether the operation is a write with a reference.
-func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
-
-// key is the key under which the reference is remembered.
-func (c *claim) key() inflight.Key { return inflight.Key{Op: c.op.name, Reference: c.op.reference} }
-
-// guard is the key that at most one call in progress may have.
-func (c *claim) guard() inflight.Key {
-	return inflight.Key{Op: cmp.Or(c.op.record, c.op.name), Reference: c.op.reference}
-}
-
-// body distinguishes the request from others with the same reference.
-func (c *claim) body() uint64 { return inflight.Digest(c.intent.BodySHA256) }
-
-// take claims the reference before anything is sent.
-func (c *claim) take(ctx context.Context, start, sendBy time.Time) *Error {
-	if until, ok := c.core.memory.Enter(c.guard(), sendBy); !ok {
-		return c.inProgress(until)
-	}
-	defer func() {
-		if !c.held { // also where the journal panicked
-			c.core.memory.Leave(c.guard())
-		}
-	}()
-	c.intend(start, sendBy)
-	failure := c.grant(ctx)
-	c.held = failure == nil
-	return failure
-}
-
-func (c *claim) intend(start, sendBy time.Time) {
-	fields := c.op.intent
-	if fields == nil {
-		fields = c.op.fields
-	}
-	c.intent = Intent{
-		Op: c.op.name, Reference: c.op.reference, BodySHA256: fields.Digest(), Summary: c.op.summary,
-		Time: start, SendBy: sendBy, Unique: c.op.unique,
-	}
-}
-
-// grant asks whether the reference may be sent: the journal alone decides where there
-// is one, and the client's memory otherwise. nil: it may.
-func (c *claim) grant(ctx context.Context) *Error {
-	if c.core.journal == nil {
-		return c.recall()
-	}
-	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
-		return c.onRecord(err)
-	}
-	c.journaled = true
-	if c.op.unique { // a journal grants any other reference
-		c.remember(inflight.Free, "") // it was resolved, whatever this client remembers
-	}
-	return nil
-}
-
-// recall asks the client's memory.
-func (c *claim) recall() *Error {
-	known := c.core.memory.Known(c.key())
-	if !c.op.unique || known.State == inflight.Free {
-		return nil
-	}
-	d := duplicateOf(known)
-	switch {
-	case known.Body != c.body():
-		return c.otherBody(d, nil)
-	case c.core.profile.ServerDeduplicates:
-		return nil
-	case known.State == inflight.Executed, c.core.memory.Waited(c.guard()):
-		return c.duplicate(d) // a caller that was told to wait did not decide to send again
-	}
-	return nil // whether to retry after an unknown outcome is the caller's decision
-}
-
-func duplicateOf(known inflight.Record) *DuplicateIntent {
-	if known.State == inflight.Executed {
-		return &DuplicateIntent{Outcome: OutcomeExecuted, ServiceID: known.ServiceID}
-	}
-	return &DuplicateIntent{}
-}
-
-// onRecord returns the error of a call whose journal did not grant the reference; nil:
-// it is sent all the same.
-func (c *claim) onRecord(err error) *Error {
-	var d *DuplicateIntent
-	if !errors.As(err, &d) {
-		if errors.Is(err, ErrOtherBody) {
-			return c.op.failure(OutcomeNotSent, &journalRefusal{ErrOtherBody, hideCause("", err)})
-		}
-		return c.unrecorded("the journal did not record the intent", err)
-	}
-	_, bare := err.(*DuplicateIntent) //nolint:errorlint // a wrapped one always forbids sending
-	if bare && d.sound().Outcome == OutcomeUnknown && c.core.profile.ServerDeduplicates {
-		// The service responds to a retry as it did to the first attempt; whether that
-		// one was executed stays unknown whatever a refusal says now.
-		c.remember(inflight.Unknown, "")
-		c.journaled = true
-		return nil
-	}
-	return c.refused(err, d)
-}
-
-// unrecorded returns the error of a call whose journal failed before anything was sent.
-func (c *claim) unrecorded(message string, err error) *Error {
-	failure := c.op.failure(OutcomeNotSent, hideCause(message, err))
-	c.keepKnown(failure)
-	return failure
-}
-
-// refused returns the error of a call whose reference the journal refused with d.
-func (c *claim) refused(err error, d *DuplicateIntent) *Error {
-	d = d.sound()
-	if errors.Is(err, ErrOtherBody) {
-		return c.otherBody(d, hideCause("", err))
-	}
-	failure := c.duplicate(d)
-	if _, bare := err.(*DuplicateIntent); !bare { //nolint:errorlint // errors.Is must find what wraps it
-		failure.Err = &journalRefusal{d, hideCause("", err)}
-	}
-	return failure
-}
-
-// sound returns d without contradictions, whatever a journal returned.
-func (d *DuplicateIntent) sound() *DuplicateIntent {
-	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted || d.InProgress && d.Outcome != OutcomeUnknown {
-		return &DuplicateIntent{}
-	}
-	sound := *d
-	sound.Remaining = max(sound.Remaining, 0)
-	if !sound.InProgress {
-		sound.Remaining = 0
-	}
-	return &sound
-}
-
-// journalRefusal is why a reference was refused, and what the refusal wrapped, which
-// errors.Is finds and nothing prints.
-type journalRefusal struct {
-	error
-	wrapped error
-}
-
-func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
-
-// inProgress returns the error of a call whose reference another call has, which may
-// send until the given time.
-func (c *claim) inProgress(until time.Time) *Error {
-	remaining := time.Until(until)
-	return c.duplicate(&DuplicateIntent{InProgress: remaining > 0, Remaining: max(remaining, 0)})
-}
-
-func (c *claim) duplicate(d *DuplicateIntent) *Error {
-	failure := c.op.failure(d.Outcome, d)
-	failure.RetryAfter = d.Remaining
-	return failure
-}
-
-// otherBody returns the error of a call whose reference was used for another request. It
-// does not report that request's outcome: the caller would book this one as paid.
-func (c *claim) otherBody(d *DuplicateIntent, cause error) *Error {
-	return c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, cause)})
-}
-
-// unready returns the error of a call that cannot be sent. If its reference is not free,
-// "not sent" would be true of this call only, and not of the order.
-func (c *claim) unready(ctx context.Context, err error) *Error {
-	failure := c.op.failure(OutcomeNotSent, err)
-	if until, ok := c.core.memory.InProgress(c.guard()); ok {
-		return c.inProgress(until)
-	}
-	if c.core.journal != nil && errors.Is(err, ErrInvalidParams) && !errors.Is(err, ErrSetup) {
-		return c.look(ctx, failure)
-	}
-	known := c.core.memory.Known(c.key())
-	switch {
-	case known.State == inflight.Executed:
-		return c.duplicate(duplicateOf(known))
-	case known.State == inflight.Unknown:
-		failure.Outcome = OutcomeUnknown
-	}
-	return failure
-}
-
-// look asks the journal about a reference whose call has invalid parameters: after "not
-// sent" the caller would fail an order that may be paid. If the reference is free, look
-// closes it and returns failure.
-func (c *claim) look(ctx context.Context, failure *Error) *Error {
-	looker, ok := c.core.journal.(Looker)
-	if !ok {
-		failure.Outcome = OutcomeUnknown
-		return failure
-	}
-	ctx, stop := context.WithTimeout(ctx, journalTimeout)
-	defer stop()
-	err := looker.Look(ctx, c.op.name, c.op.reference)
-	if err == nil && c.op.unique {
-		err = c.close(ctx)
-	}
-	var d *DuplicateIntent
-	switch {
-	case err == nil:
-		return failure
-	case errors.As(err, &d):
-		return c.refused(err, d)
-	case errors.Is(err, ErrOtherBody):
-		return c.onRecord(err)
-	}
-	return c.unrecorded("a parameter is invalid, and the journal could not look up or close the reference", err)
-}
-
-// close records that the reference will never be sent: its order is about to fail, and a
-// late message with a valid request must not pay it.
-func (c *claim) close(ctx context.Context) error {
-	now := time.Now()
-	c.intend(now, now)
-	if err := c.core.journal.Begin(ctx, c.intent); err != nil {
-		return err
-	}
-	err := c.core.journal.End(ctx, c.intent, IntentResult{Outcome: OutcomeNotSent, Final: true})
-	if err != nil {
-		c.core.journalFailed(ctx, c.op, err)
-	}
-	return err
-}
-
-// settle sets the final outcome of failure, records the result in memory and in the
-// journal, and releases the reference. The error is the journal's.
-func (c *claim) settle(ctx context.Context, failure *Error, r result) error {
-	if c == nil || !c.held {
-		return nil
-	}
-	c.held = false
-	defer c.core.memory.Leave(c.guard())
-	end := IntentResult{Outcome: OutcomeExecuted}
-	if failure != nil {
-		c.keepKnown(failure)
-		end = IntentResult{Outcome: failure.Outcome, Final: NextStep(failure) == StepFail}
-	}
-	if end.Outcome == OutcomeExecuted {
-		end.ServiceID = r.serviceID()
-	}
-	switch {
-	case end.Outcome == OutcomeUnknown:
-		c.remember(inflight.Unknown, "")
-	case end.Outcome != OutcomeExecuted:
-	case c.journaled, !c.op.unique: // the journal knows, or it may be executed again
-		c.remember(inflight.Free, "")
-	default:
-		c.remember(inflight.Executed, end.ServiceID)
-	}
-	if !c.journaled {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout) // the caller may be gone
-	defer cancel()
-	return c.core.journal.End(ctx, c.intent, end)
-}
-
-// keepKnown keeps what is known of the reference: a later refusal proves nothing
-// about the first attempt.
-func (c *claim) keepKnown(failure *Error) {
-	switch known := c.core.memory.Known(c.key()); {
-	case known.State == inflight.Executed:
-		failure.Outcome = OutcomeExecuted
-	case known.State == inflight.Unknown && (failure.Outcome == OutcomeRefused || failure.Outcome == OutcomeNotSent):
-		failure.Outcome = OutcomeUnknown
-	}
-}
-
-func (c *claim) remember(s inflight.State, serviceID string) {
-	c.core.memory.Remember(c.key(), inflight.Record{State: s, Body: c.body(), ServiceID: serviceID})
-}

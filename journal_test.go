@@ -24,6 +24,43 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
+// send sends the small transfer M-1.
+func send(t *testing.T, c *cardwire.Client) error {
+	t.Helper()
+	return sendAmount(t, c, "10.50")
+}
+
+func sendAmount(t *testing.T, c *cardwire.Client, amount string) error {
+	t.Helper()
+	p := wiretest.SmallTransfer("M-1")
+	p.TransferAmount = wiretest.Dec(amount)
+	return wiretest.OnlyError(c.CreateTransfer(t.Context(), p))
+}
+
+// told is what a caller is told of a call.
+type told struct {
+	is   string // see wiretest.Facts
+	step cardwire.Step
+}
+
+func toldBy(t *testing.T, err error) told {
+	t.Helper()
+	if err == nil {
+		return told{"success", cardwire.NextStep(err)}
+	}
+	return told{wiretest.FactsOf(t, err).Is, cardwire.NextStep(err)}
+}
+
+// begins is a journal whose Begin returns err.
+func begins(err error) *wiretest.Journal {
+	return &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return err }}
+}
+
+// ends is a journal whose End returns err.
+func ends(err error) *wiretest.Journal {
+	return &wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error { return err }}
+}
+
 func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 	t.Parallel()
 	for _, w := range wiretest.AllWrites() {
@@ -52,21 +89,18 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 				assert.Equal(t, want, requests.Load())
 				close(proceed)
 				require.NoError(t, <-first)
-				if err := <-second; want == 1 {
-					assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent", RetryAfter: 30 * time.Second}, wiretest.FactsOf(t, err), "what is left of the first call's time")
-					assert.Equal(t, w.Reference, wiretest.Failure(t, err).Reference)
-				} else {
-					require.NoError(t, err)
+				told := "success"
+				if want == 1 { // after what is left of the first call's time
+					told = "Unknown DuplicateIntent, again after 30s"
 				}
+				assert.Equal(t, told, outcomeOf(t, <-second))
 
-				err := w.Call(t.Context(), c)
+				told = "success" // the reference is free again
 				if w.Unique {
-					assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}, wiretest.FactsOf(t, err))
-					assert.Equal(t, want, requests.Load(), "one that was executed is not sent again")
-					return
+					told = "Executed DuplicateIntent"
 				}
-				require.NoError(t, err, "the reference is free again")
-				assert.Equal(t, want+1, requests.Load())
+				assert.Equal(t, told, outcomeOf(t, w.Call(t.Context(), c)))
+				assert.Equal(t, told == "success", requests.Load() == want+1)
 			})
 		})
 	}
@@ -94,166 +128,74 @@ func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
 	})
 }
 
-// However a call ends, its reference is free afterwards.
-func TestAReferenceIsFreeAfterEachEnding(t *testing.T) {
+// What is sent again, and what its caller is told otherwise.
+func TestASecondCallWithAReference(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("broken")
-	deduplicating := func(*int) []cardwire.Option {
-		return []cardwire.Option{cardwire.WithProfile(func(p *cardwire.Profile) { p.ServerDeduplicates = true })}
-	}
+	free := told{"NotSent InvalidParams", cardwire.StepFail}
+	done := told{"Executed DuplicateIntent", cardwire.StepDone}
+	failed := told{"Refused DuplicateIntent", cardwire.StepFail}
+	open, other := told{"Unknown DuplicateIntent", cardwire.StepReconcile}, otherBody
 	for name, tc := range map[string]struct {
-		asked []wiretest.Exchange
-		opts  func(calls *int) []cardwire.Option
-		panic bool
+		first  wiretest.Exchange
+		amount string // of the second call
+		want   told   // success: it is sent
 	}{
-		"success":                      {asked: []wiretest.Exchange{wiretest.TransferDone}},
-		"success, to be sent again":    {asked: []wiretest.Exchange{wiretest.TransferDone, wiretest.TransferDone}, opts: deduplicating},
-		"refusal":                      {asked: []wiretest.Exchange{wiretest.TransferRefused, wiretest.TransferDone}},
-		"unknown":                      {asked: []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferDone}},
-		"unreadable":                   {asked: []wiretest.Exchange{wiretest.TransferUnreadable}},
-		"unreadable, to be sent again": {asked: []wiretest.Exchange{wiretest.TransferUnreadable, wiretest.TransferDone}, opts: deduplicating},
-		"the journal refuses": {asked: []wiretest.Exchange{wiretest.TransferDone}, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithJournal(&wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return errAtFirst(calls, broken) }})}
-		}},
-		"the journal says that it is taken": {asked: []wiretest.Exchange{wiretest.TransferDone}, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithJournal(&wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error {
-				return errAtFirst(calls, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})
-			}})}
-		}},
-		"the journal does not record the end": {asked: []wiretest.Exchange{wiretest.TransferDone, wiretest.TransferDone}, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithJournal(&wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error { return errAtFirst(calls, broken) }})}
-		}},
-		"the limiter refuses": {asked: []wiretest.Exchange{wiretest.TransferDone}, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errAtFirst(calls, broken) }))}
-		}},
-		"the journal panics": {asked: []wiretest.Exchange{wiretest.TransferDone}, panic: true, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithJournal(&wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { panicAtFirst(calls); return nil }})}
-		}},
-		"the limiter panics": {asked: []wiretest.Exchange{wiretest.TransferDone}, panic: true, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { panicAtFirst(calls); return nil }))}
-		}},
-		"the doer panics": {panic: true, opts: func(calls *int) []cardwire.Option {
-			return []cardwire.Option{cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				panicAtFirst(calls)
-				return wiretest.Response(r, 200, wiretest.Success(wiretest.TransferData)), nil
-			}))}
-		}},
+		"a success":              {wiretest.TransferDone, "10.50", done},
+		"unreadable":             {wiretest.TransferUnreadable, "10.50", done},
+		"unknown":                {wiretest.TransferBroken, "10.50", open},
+		"refused for good":       {wiretest.TransferRefused, "10.50", failed},
+		"refused for its rate":   {limited, "10.50", told{"success", cardwire.StepDone}},
+		"another body, executed": {wiretest.TransferDone, "11.50", other},
+		"another body, unknown":  {wiretest.TransferBroken, "11.50", other},
+		"another body, closed":   {wiretest.TransferRefused, "11.50", failed},
+		"another body, free":     {limited, "11.50", told{"NotSent OtherBody", cardwire.StepFail}},
+		"invalid, executed":      {wiretest.TransferDone, "10.505", other},
+		"invalid, unknown":       {wiretest.TransferBroken, "10.505", open},
+		"invalid, free":          {limited, "10.505", free},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			calls := 0
-			var opts []cardwire.Option
-			if tc.opts != nil {
-				opts = tc.opts(&calls)
+			asked := []wiretest.Exchange{tc.first}
+			if tc.want.is == "success" {
+				asked = append(asked, wiretest.TransferDone)
 			}
-			c := wiretest.Converse(t, tc.asked, opts...)
-			if tc.panic {
-				assert.PanicsWithValue(t, "a panic of the caller's", func() { wiretest.TransferOutcome(t, c, "M-1") })
-			} else {
-				wiretest.TransferOutcome(t, c, "M-1")
+			c := wiretest.Converse(t, asked)
+			_ = send(t, c)
+			assert.Equal(t, tc.want, toldBy(t, sendAmount(t, c, tc.amount)))
+			if tc.want.step == cardwire.StepFail {
+				assert.Equal(t, cardwire.StepFail, cardwire.NextStep(send(t, c)), "a failed order is never sent")
 			}
-			assert.Equal(t, cardwire.OutcomeExecuted, wiretest.TransferOutcome(t, c, "M-1"), "the second call")
 		})
 	}
 }
 
-// errAtFirst is err at the first call.
-func errAtFirst(calls *int, err error) error {
-	if *calls++; *calls == 1 {
-		return err
-	}
-	return nil
-}
+// otherBody is what the caller of another request with a reference is told, unless nothing happened.
+var otherBody = told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}
 
-// panicAtFirst panics at the first call.
-func panicAtFirst(calls *int) {
-	if *calls++; *calls == 1 {
-		panic("a panic of the caller's")
-	}
-}
+// limited refuses for now.
+var limited = wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}
 
-// What was sent when a doer panicked is unknown, in memory and in the journal.
-func TestAPanicLeavesTheReferenceUnknown(t *testing.T) {
+// Without WithJournal the client has one in memory, which a person resolves.
+func TestTheJournalInMemory(t *testing.T) {
 	t.Parallel()
-	calls := 0
-	doer := wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		panicAtFirst(&calls)
-		return wiretest.Response(r, 422, wiretest.OrderExists), nil
+	synctest.Test(t, func(t *testing.T) {
+		c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferDone})
+		require.ErrorIs(t, send(t, c), cardwire.ErrOutcomeUnknown)
+		journal, ok := c.Journal().(*cardwire.MemoryJournal)
+		require.True(t, ok)
+		unresolved := journal.Unresolved()
+		require.Len(t, unresolved, 1)
+		assert.Equal(t, 10*time.Minute+30*time.Second, unresolved[0].SettledBy.Sub(unresolved[0].Time))
+
+		denied := cardwire.Resolution{Outcome: notSent, By: "Ada", AsOf: time.Now()}
+		require.ErrorContains(t, journal.Resolve(t.Context(), unresolved[0], denied), "may still execute it until")
+		time.Sleep(10*time.Minute + 30*time.Second)
+		denied.AsOf = time.Now()
+		require.NoError(t, journal.Resolve(t.Context(), unresolved[0], denied))
+		assert.Empty(t, journal.Unresolved())
+		require.NoError(t, send(t, c), "it is sent again")
 	})
-	var ended []cardwire.Outcome
-	watch := cardwire.WithObserver(cardwire.Observer{
-		CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) { ended = append(ended, r.Outcome) },
-	})
-	c := wiretest.NewClient(t, doer, watch)
-	assert.Panics(t, func() { wiretest.TransferOutcome(t, c, "M-1") })
-	assert.Equal(t, []cardwire.Outcome{cardwire.OutcomeUnknown}, ended, "its end is reported")
-	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"), "the refusal may be the echo of the first")
-
-	broken := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { panic("a panic of the caller's") }}
-	c = wiretest.NewClient(t, doer, cardwire.WithJournal(broken), watch)
-	assert.Panics(t, func() { wiretest.TransferOutcome(t, c, "M-1") })
-	assert.Len(t, ended, 3, "the ends of the three calls")
-
-	calls = 0
-	journal := new(wiretest.Journal)
-	c = wiretest.NewClient(t, doer, cardwire.WithJournal(journal))
-	assert.Panics(t, func() { wiretest.TransferOutcome(t, c, "M-1") })
-	assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}, journal.Results)
-}
-
-func TestAReferenceThatIsUnknownStaysUnknown(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferRefused, wiretest.TransferRefused, wiretest.Refusal(wiretest.SmallTransferRequest("M-2"))})
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, wiretest.Facts{
-		Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 422, Message: "order exists",
-	}, wiretest.FactsOf(t, err), "a later refusal")
-	assert.Contains(t, err.Error(), "ask the service about M-1 before sending it again")
-	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"), "and the one after that")
-
-	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-2"), "another reference")
-}
-
-func TestAReferenceOfATransferIsNoneOfAFreeze(t *testing.T) {
-	t.Parallel()
-	var c *cardwire.Client
-	freeze := func() cardwire.Outcome {
-		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
-		return wiretest.Failure(t, err).Outcome
-	}
-	c = wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Path, "/cards/suspend") {
-			return wiretest.Response(r, 422, wiretest.OrderExists), nil
-		}
-		assert.Equal(t, cardwire.OutcomeRefused, freeze(), "while the transfer is in progress")
-		return nil, errors.New("reset")
-	}))
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, wiretest.FreezeID))
-	assert.Equal(t, cardwire.OutcomeRefused, freeze(), "after the transfer ended unknown")
-}
-
-func TestASuccessOfAnUnknownReferenceIsASuccess(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferDone})
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	transfer, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	require.NoError(t, err)
-	assert.Equal(t, &cardwire.Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: cardwire.TransferWaitProcess}, transfer)
-}
-
-// 429 and 401 guarantee that nothing happened, but not of a reference that was
-// sent before.
-func TestNoRefusalResolvesAnUnknownReference(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{401, 404, 429} {
-		c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, {Want: wiretest.SmallTransferRequest("M-1"), Status: status}})
-		require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-	}
+	assert.Nil(t, new(cardwire.Client).Journal())
 }
 
 // hashOf is a hash of sorted fields, each preceded by its length.
@@ -265,30 +207,29 @@ func hashOf(text string) string {
 
 func TestJournalIsToldOfEachWrite(t *testing.T) {
 	t.Parallel()
+	cardOperation := func(action string) cardwire.Intent {
+		return cardwire.Intent{
+			Op: "CardOperation", Reference: wiretest.UUID, Repeatable: true,
+			BodySHA256: hashOf("21:client_transaction_id36:" + wiretest.UUID + "4:type" + action),
+		}
+	}
 	want := map[string]struct {
-		intents []cardwire.Intent
-		service string
+		intent cardwire.Intent
+		result cardwire.IntentResult
 	}{
-		"CreateTransfer": {[]cardwire.Intent{{
-			Op: "CreateTransfer", Reference: "M-1", Unique: true, Summary: "10.50 EUR",
+		"CreateTransfer": {cardwire.Intent{
+			Op: "CreateTransfer", Reference: "M-1", Summary: "10.50 EUR",
 			BodySHA256: hashOf("15:merchantOrderNo3:M-114:payoutCurrency3:EUR14:transferAmount5:10.50"),
-		}}, "A-1"},
-		"FreezeCard": {[]cardwire.Intent{{
-			Op: "FreezeCard", Reference: wiretest.FreezeID, Unique: true,
+		}, cardwire.IntentResult{ServiceID: "A-1", Status: "wait_process"}},
+		"FreezeCard": {cardwire.Intent{
+			Op: "FreezeCard", Reference: wiretest.FreezeID,
 			BodySHA256: hashOf("6:cardId2:c119:clientTransactionId36:" + wiretest.FreezeID),
-		}}, wiretest.UUID},
-		"CancelOperation": {[]cardwire.Intent{{
-			Op: "CancelOperation", Reference: wiretest.UUID,
-			BodySHA256: hashOf("21:client_transaction_id36:" + wiretest.UUID + "4:type6:cancel"),
-		}}, ""},
-		"RetryOperation": {[]cardwire.Intent{{
-			Op: "RetryOperation", Reference: wiretest.UUID,
-			BodySHA256: hashOf("21:client_transaction_id36:" + wiretest.UUID + "4:type5:retry"),
-		}}, ""},
-		"UploadImage": {nil, ""},
-		"CloseCard": {[]cardwire.Intent{{
-			Op: "CloseCard", Reference: "C-1", Unique: true, BodySHA256: hashOf("17:POST /cards/close0:6:cardId2:c1"),
-		}}, ""},
+		}, cardwire.IntentResult{ServiceID: wiretest.UUID}},
+		"CancelOperation": {intent: cardOperation("6:cancel")},
+		"RetryOperation":  {intent: cardOperation("5:retry")},
+		"CloseCard": {intent: cardwire.Intent{
+			Op: "CloseCard", Reference: "C-1", BodySHA256: hashOf("17:POST /cards/close0:6:cardId2:c1"),
+		}},
 	}
 	for _, w := range wiretest.AllWrites() {
 		t.Run(w.Op, func(t *testing.T) {
@@ -296,7 +237,10 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var events []string
 				journal := &wiretest.Journal{
-					OnBegin: func(context.Context, cardwire.Intent) error { events = append(events, "begin"); return nil },
+					OnBegin: func(context.Context, cardwire.Intent) error {
+						events = append(events, "begin")
+						return nil
+					},
 					OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 						events = append(events, "end")
 						return nil
@@ -309,19 +253,23 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 				}), cardwire.WithJournal(journal))
 				began := time.Now()
 				require.NoError(t, w.Call(t.Context(), c))
-
-				expected := want[w.Op]
-				for i := range expected.intents {
-					expected.intents[i].Time, expected.intents[i].SendBy = began, began.Add(30*time.Second)
-				}
-				assert.Equal(t, expected.intents, journal.Begun)
-				assert.Equal(t, expected.intents, journal.Ended)
-				if expected.intents == nil {
-					assert.Equal(t, []string{"request"}, events)
+				if w.Op == "UploadImage" {
+					assert.Equal(t, []string{"request"}, events, "an image has no reference")
 					return
 				}
-				assert.Equal(t, []string{"begin", "request", "end"}, events)
-				assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeExecuted, ServiceID: expected.service}}, journal.Results)
+				require.Equal(t, []string{"begin", "request", "end"}, events)
+				got, expected := journal.Begun[0], want[w.Op]
+				assert.Equal(t, got, journal.Ended[0])
+				assert.NotEmpty(t, got.Call)
+				expected.intent.Call, expected.intent.Service, expected.intent.Time = got.Call, wiretest.Base, began
+				expected.intent.SendBy = began.Add(30 * time.Second)
+				expected.intent.SettledBy = began.Add(30*time.Second + 10*time.Minute)
+				assert.Equal(t, expected.intent, got)
+				expected.result.Outcome = executed
+				assert.Equal(t, expected.result, journal.Results[0])
+
+				require.NoError(t, w.Call(t.Context(), c))
+				assert.NotEqual(t, got.Call, journal.Begun[1].Call, "each call has its own")
 			})
 		})
 	}
@@ -350,70 +298,59 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for op, call := range map[string]struct {
-				path string
-				data string
-				id   func(*cardwire.Client) (string, error)
-			}{
-				"CreateTransfer": {
-					"data.api_order_no", `{"merchant_order_no":"M-1","api_order_no":"` + tc.sent + `","status":"wait_process"}`,
-					func(c *cardwire.Client) (string, error) {
-						got, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-						if got == nil {
-							got = new(cardwire.Transfer)
-						}
-						return got.APIOrderNo, err
-					},
-				},
-				"FreezeCard": {
-					"data", `"` + tc.sent + `"`,
-					func(c *cardwire.Client) (string, error) {
-						got, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
-						if got == nil {
-							got = new(cardwire.CardOperation)
-						}
-						return got.ID, err
-					},
-				},
-			} {
-				journal := new(wiretest.Journal)
-				observe, drift := wiretest.Drifts()
-				got, err := call.id(wiretest.Respond(t, wiretest.Anything, wiretest.Success(call.data), observe, cardwire.WithJournal(journal)))
-				if tc.want == "" {
-					require.ErrorIs(t, err, cardwire.ErrUnreadable, op)
-				} else {
-					require.NoError(t, err, op)
-				}
-				assert.Equal(t, tc.want, got, op)
-				outcome := cardwire.OutcomeExecuted
-				if tc.want == "" && op == "FreezeCard" {
-					outcome = cardwire.OutcomeUnknown // a transfer names its order, a freeze nothing
-				}
-				assert.Equal(t, []cardwire.IntentResult{{Outcome: outcome, ServiceID: tc.want}}, journal.Results, op)
-				assert.Equal(t, tc.drift, slices.Contains(*drift, cardwire.Drift{call.path, "identifier with invisible characters"}), op)
+			data := `{"merchant_order_no":"M-1","api_order_no":"` + tc.sent + `","status":"wait_process"}`
+			journal := new(wiretest.Journal)
+			observe, drift := wiretest.Drifts()
+			c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data), observe, cardwire.WithJournal(journal))
+			got, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+			if tc.want == "" {
+				require.ErrorIs(t, err, cardwire.ErrUnreadable)
+			} else {
+				require.NoError(t, err)
+				assert.Equal(t, tc.want, got.APIOrderNo)
 			}
+			assert.Equal(t, executed, journal.Results[0].Outcome, "it names its order")
+			assert.Equal(t, tc.want, journal.Results[0].ServiceID)
+			cleaned := cardwire.Drift{Path: "data.api_order_no", Kind: "identifier with invisible characters"}
+			assert.Equal(t, tc.drift, slices.Contains(*drift, cleaned))
 		})
 	}
 }
 
 func TestJournalIsToldOfEachEnding(t *testing.T) {
 	t.Parallel()
+	about := func(data string) wiretest.Exchange {
+		return wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(data)}
+	}
+	otherOrder := `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
+	isUnknown := cardwire.IntentResult{Outcome: unknown}
 	for name, tc := range map[string]struct {
 		asked wiretest.Exchange
 		want  cardwire.IntentResult
 	}{
-		"success":                           {wiretest.TransferDone, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}},
-		"refusal":                           {wiretest.TransferRefused, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}},
-		"no response":                       {wiretest.TransferBroken, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
-		"a response that is half readable":  {wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-7"}},
-		"a response without the identifier": {wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{}`)}, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
-		"the response is about a different order": {
-			wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`)},
-			cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown},
+		"success": {wiretest.TransferDone, cardwire.IntentResult{
+			Outcome: executed, ServiceID: "A-1", Status: "wait_process",
+		}},
+		"a status that nobody can see": {
+			about(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait\u0000"}`),
+			cardwire.IntentResult{Outcome: executed, ServiceID: "A-1"},
 		},
-		"the response is about a different order, without the identifier": {
-			wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(`{"merchant_order_no":"M-2","status":"wait_process"}`)},
-			cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown},
+		"half readable": {
+			wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: executed, ServiceID: "A-7"},
+		},
+		"no response":                    {wiretest.TransferBroken, isUnknown},
+		"no identifier":                  {about(`{}`), isUnknown},
+		"about a different order":        {about(otherOrder), isUnknown},
+		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), isUnknown},
+		"refused for good": {
+			wiretest.TransferRefused, cardwire.IntentResult{Outcome: refused, Final: true},
+		},
+		"refused for its rate": {
+			limited,
+			cardwire.IntentResult{Outcome: refused},
+		},
+		"refused for its key": {
+			wiretest.Exchange{Want: wiretest.Anything, Status: 401}, cardwire.IntentResult{Outcome: refused},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -426,258 +363,227 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 	}
 }
 
-func TestAJournalIsToldOfWhatWasNotSentAfterItWasAsked(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	for name, opt := range map[string]cardwire.Option{
-		"the limiter":    cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return broken })),
-		"the key source": cardwire.WithKeySource(func(context.Context) (string, error) { return "", broken }),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			journal := new(wiretest.Journal)
-			assert.Equal(t, cardwire.OutcomeNotSent, wiretest.TransferOutcome(t, wiretest.Unasked(t, cardwire.WithJournal(journal), opt), "M-1"))
-			assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeNotSent}}, journal.Results)
-		})
-	}
-}
-
-// The order of a call with invalid parameters is failed, so its reference is closed.
-func TestAReferenceWithInvalidParametersIsClosed(t *testing.T) {
-	t.Parallel()
-	journal := &wiretest.LookingJournal{}
-	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
-	_, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "M-1"})
-	wiretest.RefusedBeforehand(t, err, "TransferAmount")
-	require.Len(t, journal.Begun, 1)
-	assert.Equal(t, "M-1", journal.Begun[0].Reference)
-	assert.Equal(t, journal.Begun, journal.Ended)
-	assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeNotSent, Final: true}}, journal.Results, "an old message that comes late sends nothing")
-
-	err = wiretest.Unasked(t, cardwire.WithJournal(journal)).CancelOperation(t.Context(), "case-4711")
-	wiretest.RefusedBeforehand(t, err, "clientTransactionID")
-	assert.Len(t, journal.Begun, 1, "a reference that is not valid as one is never sent")
-
-	down := errors.New("down")
-	for name, broken := range map[string]*wiretest.LookingJournal{
-		"begin": {Journal: wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return down }}},
-		"end":   {Journal: wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error { return down }}},
-	} {
-		_, err := wiretest.Unasked(t, cardwire.WithJournal(broken)).CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "M-1"})
-		require.ErrorIs(t, err, down, name)
-		assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err), "%s: it is not closed", name)
-	}
-}
-
-func TestReadsAreNotRecorded(t *testing.T) {
+// A refusal of a repeatable operation closes nothing.
+func TestARefusedCancellationIsNotFinal(t *testing.T) {
 	t.Parallel()
 	journal := new(wiretest.Journal)
-	const form = "\napplication/x-www-form-urlencoded\n\n"
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: "GET /shop/api/v1/bins/maintenance", Response: wiretest.Success(`[]`)},
-		{Want: "POST /shop/api/v1/read" + form, Response: wiretest.Success(`[]`)},
-		{Want: "POST /shop/api/v1/cards/private" + form + "cardId=c1", Response: wiretest.Success(`[]`)},
-	}, cardwire.WithJournal(journal))
-	_, err := c.ListBINsUnderMaintenance(t.Context())
-	require.NoError(t, err)
-	_, err = cardwire.Call[[]string](t.Context(), c, cardwire.Request{Op: "Read", Method: "POST", Path: "/read", ReadOnly: true})
-	require.NoError(t, err)
-	_, err = c.GetCardSecrets(t.Context(), "c1")
-	require.ErrorIs(t, err, cardwire.ErrUnreadable)
-	assert.Empty(t, journal.Begun)
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"not failed"}`), cardwire.WithJournal(journal))
+	err := c.CancelOperation(t.Context(), wiretest.UUID)
+	assert.Equal(t, told{"Refused", cardwire.StepFail}, toldBy(t, err), "of this call")
+	assert.Equal(t, []cardwire.IntentResult{{Outcome: refused}}, journal.Results)
 }
 
+// What fails before the first byte was not sent, even if it panics.
+func TestWhatFailsAfterBegin(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	limiter := func(f func() error) cardwire.Option {
+		return cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return f() }))
+	}
+	keys := func(f func() error) cardwire.Option {
+		return cardwire.WithKeySource(func(context.Context) (string, error) { return "", f() })
+	}
+	doer := func(f func() error) cardwire.Option {
+		return cardwire.WithHTTPClient(wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, f()
+		}))
+	}
+	for name, tc := range map[string]struct {
+		opt  func(func() error) cardwire.Option
+		want cardwire.Outcome
+	}{
+		"the limiter":    {limiter, notSent},
+		"the key source": {keys, notSent},
+		"the doer":       {doer, unknown},
+	} {
+		for _, panics := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, panics %t", name, panics), func(t *testing.T) {
+				t.Parallel()
+				journal := new(wiretest.Journal)
+				var ended []cardwire.CallResult
+				c := wiretest.Unasked(t, cardwire.WithJournal(journal), resultsOf(&ended), tc.opt(func() error {
+					if panics {
+						panic("a panic of caller code")
+					}
+					return broken
+				}))
+				if panics {
+					assert.PanicsWithValue(t, "a panic of caller code", func() { _ = send(t, c) })
+				} else {
+					require.Error(t, send(t, c))
+				}
+				assert.Equal(t, []cardwire.IntentResult{{Outcome: tc.want}}, journal.Results)
+				require.Len(t, ended, 1)
+				assert.Equal(t, tc.want, ended[0].Outcome)
+			})
+		}
+	}
+}
+
+// A panic of the journal leaves nothing behind: it recorded nothing, and nothing was sent.
+func TestAJournalThatPanics(t *testing.T) {
+	t.Parallel()
+	journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error {
+		panic("a panic of caller code")
+	}}
+	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
+	assert.PanicsWithValue(t, "a panic of caller code", func() { _ = send(t, c) })
+	assert.Empty(t, journal.Ended)
+}
+
+// Its order fails, so the number is closed first, and what the journal then says is told.
+func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
+	t.Parallel()
+	closed := told{"NotSent InvalidParams", cardwire.StepFail}
+	open := told{"Unknown DuplicateIntent", cardwire.StepReconcile}
+	done := &cardwire.DuplicateIntent{Outcome: executed}
+	for name, tc := range map[string]struct {
+		void error
+		want told
+	}{
+		"closed":                 {nil, closed},
+		"executed":               {done, told{"Executed DuplicateIntent", cardwire.StepDone}},
+		"unknown":                {&cardwire.DuplicateIntent{}, open},
+		"in progress":            {inProgress(1), told{"Unknown DuplicateIntent", cardwire.StepWait}},
+		"the journal is down":    {errDown, told{"NotSent", cardwire.StepRetry}},
+		"another body, executed": {errors.Join(cardwire.ErrOtherBody, done), otherBody},
+	} {
+		journal := &wiretest.Journal{OnVoid: func(cardwire.Intent) error { return tc.void }}
+		heard, errs := journalErrors()
+		err := sendAmount(t, wiretest.Unasked(t, cardwire.WithJournal(journal), heard), "10.505")
+		assert.Equal(t, tc.want, toldBy(t, err), name)
+		assert.Equal(t, "M-1", journal.Voided[0].Reference, name)
+		assert.Equal(t, errors.Is(tc.void, errDown), len(*errs) == 1, "%s: the observer hears of a failure", name)
+	}
+	journal := new(wiretest.Journal)
+	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
+	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: "case 4711\x00"})
+	assert.Equal(t, closed, toldBy(t, err))
+	_, err = c.GetCard(t.Context(), "")
+	assert.Equal(t, closed, toldBy(t, err), "a read that can never be sent")
+	_, err = c.UploadImage(t.Context(), cardwire.UploadImageParams{})
+	assert.Equal(t, closed, toldBy(t, err))
+	assert.Empty(t, journal.Voided, "what can be no reference is in no journal")
+}
+
+// errDown is an error of a journal, which may contain anything.
+var errDown = errors.New("the database of 4111111111111111 is down")
+
+func inProgress(left time.Duration) error {
+	return &cardwire.DuplicateIntent{InProgress: true, Remaining: left}
+}
+
+// journalErrors returns an observer that gathers what it hears of the journal.
+func journalErrors() (cardwire.Option, *[]error) {
+	heard := new([]error)
+	return cardwire.WithObserver(cardwire.Observer{
+		JournalError: func(_ context.Context, _ cardwire.CallInfo, err error) { *heard = append(*heard, err) },
+	}), heard
+}
+
+// Any error of Begin means that nothing is sent.
 func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 	t.Parallel()
-	down := errors.New("the database of 4111111111111111 is down")
-	for name, tc := range map[string]struct {
-		err  error
-		want wiretest.Facts
-	}{
-		"an error":          {down, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}},
-		"unknown":           {&cardwire.DuplicateIntent{}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
-		"executed":          {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		"wrapped, executed": {fmt.Errorf("4111111111111111: %w", &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}), wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}},
-		"wrapped, unknown":  {fmt.Errorf("%w: %w", down, &cardwire.DuplicateIntent{}), wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}},
+	of := func(o cardwire.Outcome) error { return &cardwire.DuplicateIntent{Outcome: o} }
+	and := func(err error) error { return fmt.Errorf("%w: %w", errDown, err) }
+	contradiction := &cardwire.DuplicateIntent{Outcome: executed, InProgress: true}
+	for want, errs := range map[told][]error{
+		{"NotSent", cardwire.StepRetry}:                 {errDown},
+		{"Executed DuplicateIntent", cardwire.StepDone}: {of(executed), and(of(executed))},
+		{"Refused DuplicateIntent", cardwire.StepFail}:  {of(refused)},
+		{"NotSent DuplicateIntent", cardwire.StepFail}:  {of(notSent)},
+		{"Unknown DuplicateIntent", cardwire.StepWait}:  {inProgress(7 * time.Second), inProgress(-1)},
+		{"Unknown DuplicateIntent", cardwire.StepReconcile}: {
+			of(unknown), and(of(unknown)), of(7), of(-1), (*cardwire.DuplicateIntent)(nil), contradiction,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return tc.err }}
-			c := wiretest.Unasked(t, cardwire.WithJournal(journal))
-			_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, tc.want, wiretest.FactsOf(t, err))
+		for _, begin := range errs {
+			journal := begins(begin)
+			err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
+			assert.Equal(t, want, toldBy(t, err), "%#v", begin)
 			assert.Equal(t, "M-1", wiretest.Failure(t, err).Reference)
-			assert.NotContains(t, err.Error(), "4111", "the text of a cause may hold anything")
+			assert.NotContains(t, err.Error(), "4111", "the message of a cause may contain anything")
+			assert.Equal(t, errors.Is(begin, errDown), errors.Is(err, errDown), "what the journal says is found")
 			assert.Empty(t, journal.Ended, "what was not begun does not end")
-			if errors.Is(tc.err, down) {
-				require.ErrorIs(t, err, down, "what the journal says is found")
-			}
-			if tc.want.Outcome == cardwire.OutcomeNotSent {
-				return
-			}
-			var taken *cardwire.DuplicateIntent
-			require.ErrorAs(t, err, &taken)
-			assert.Equal(t, tc.want.Outcome, taken.Outcome)
-		})
+		}
 	}
+	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(begins(inProgress(7*time.Second)))))
+	assert.Equal(t, 7*time.Second, wiretest.Failure(t, err).RetryAfter)
+	err = send(t, wiretest.Unasked(t, cardwire.WithJournal(begins(inProgress(-1)))))
+	assert.Zero(t, wiretest.Failure(t, err).RetryAfter, "a wait that is in the past")
 }
 
 // What was executed under the reference was not this: told "executed", a caller
 // would book it as paid.
 func TestAnotherBodyUnderAReference(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for _, tc := range []struct {
 		first error // what else is known of the first; nil: it did not happen
-		want  wiretest.Facts
-		says  string
+		want  told
 	}{
-		"the first did not happen": {
-			nil, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent OtherBody"},
-			"cardwire: CreateTransfer M-1: not sent: this reference was already used for a different request: nothing was executed under it: use a new reference",
-		},
-		"the first is unknown": {
-			&cardwire.DuplicateIntent{}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
-			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: find out what became of the other request, then use a new reference",
-		},
-		"the first was executed": {
-			&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"},
-			"cardwire: CreateTransfer M-1: unknown outcome: this reference was already used for a different request: find out what became of the other request, then use a new reference",
-		},
+		{nil, told{"NotSent OtherBody", cardwire.StepFail}},
+		{&cardwire.DuplicateIntent{}, otherBody},
+		{&cardwire.DuplicateIntent{Outcome: executed}, otherBody},
+		{inProgress(1), told{otherBody.is, cardwire.StepWait}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := cardwire.DefaultProfile()
-			p.ServerDeduplicates = true // lifts nothing of it
-			journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error {
-				return fmt.Errorf("4111111111111111: %w", errors.Join(cardwire.ErrOtherBody, tc.first))
-			}}
-			_, err := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, tc.want, wiretest.FactsOf(t, err))
-			require.EqualError(t, err, tc.says)
-			assert.Empty(t, journal.Ended, "what was not begun does not end")
-			if tc.first != nil {
-				var taken *cardwire.DuplicateIntent
-				require.ErrorAs(t, err, &taken)
-				assert.Equal(t, tc.first, taken, "how the first stands is found")
-			}
-		})
-	}
-}
-
-// A UUID is the same in capital letters.
-func TestAnOperationIsUnknownInEitherCase(t *testing.T) {
-	t.Parallel()
-	const upper = "6F1C2A34-5B6D-4E7F-8A9B-0C1D2E3F4A5B"
-	journal := new(wiretest.Journal)
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: wiretest.Anything, Err: wiretest.ErrBroken},
-		{Want: "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\nclient_transaction_id=" + upper + "&type=cancel", Status: 422, Response: `{"code":422,"msg":"no such operation"}`},
-	}, cardwire.WithJournal(journal))
-	require.ErrorIs(t, c.CancelOperation(t.Context(), wiretest.UUID), cardwire.ErrOutcomeUnknown)
-	err := c.CancelOperation(t.Context(), upper)
-	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, "the refusal may be the echo of the first")
-	assert.Equal(t, wiretest.UUID, wiretest.Failure(t, err).Reference)
-	require.Len(t, journal.Begun, 2)
-	assert.Equal(t, wiretest.UUID, journal.Begun[1].Reference)
-}
-
-// What a journal knows of a reference is more than the client remembers.
-func TestAnotherBodyUnderAReferenceThatWasSettledSince(t *testing.T) {
-	t.Parallel()
-	calls := 0
-	journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error {
-		if calls++; calls == 1 {
-			return nil
+		journal := begins(fmt.Errorf("4111111111111111: %w", errors.Join(cardwire.ErrOtherBody, tc.first)))
+		err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
+		assert.Equal(t, tc.want, toldBy(t, err))
+		require.ErrorContains(t, err, ": this reference was already used for a different request: ")
+		assert.NotContains(t, err.Error(), "4111")
+		assert.Len(t, journal.Voided, map[bool]int{true: 1}[tc.first == nil], "a failed order is closed")
+		if tc.first == nil {
+			require.ErrorContains(t, err, ": nothing was executed under it: use a new reference")
+			continue
 		}
-		return cardwire.ErrOtherBody // the first was found not to have happened
-	}}
-	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.Anything, Err: wiretest.ErrBroken}}, cardwire.WithJournal(journal))
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	assert.Equal(t, cardwire.OutcomeNotSent, wiretest.TransferOutcome(t, c, "M-1"))
-}
-
-// Told "not sent" of a number that is in flight, its caller would send it again.
-func TestACallThatCannotBeSentUnderAReferenceInFlight(t *testing.T) {
-	t.Parallel()
-	inexact := wiretest.SmallTransfer("M-1")
-	inexact.TransferAmount = wiretest.Dec("10.005")
-	for name, again := range map[string]func(ctx context.Context, c *cardwire.Client) error{
-		"a context that has ended": func(ctx context.Context, c *cardwire.Client) error {
-			done, cancel := context.WithCancel(ctx)
-			cancel()
-			_, err := c.CreateTransfer(done, wiretest.SmallTransfer("M-1"))
-			return err
-		},
-		"a parameter": func(ctx context.Context, c *cardwire.Client) error {
-			_, err := c.CreateTransfer(ctx, inexact)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				proceed := make(chan struct{})
-				c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-					<-proceed
-					return wiretest.Response(r, http.StatusOK, wiretest.Success(wiretest.TransferData)), nil
-				}))
-				first := make(chan error, 1)
-				go func() {
-					_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-					first <- err
-				}()
-				synctest.Wait()
-				err := again(t.Context(), c)
-				assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent", RetryAfter: 30 * time.Second}, wiretest.FactsOf(t, err))
-				assert.Equal(t, cardwire.StepWait, cardwire.NextStep(err))
-				close(proceed)
-				require.NoError(t, <-first)
-				assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}, wiretest.FactsOf(t, again(t.Context(), c)), "of one that was executed")
-			})
-		})
+		var taken *cardwire.DuplicateIntent
+		require.ErrorAs(t, err, &taken)
+		assert.Equal(t, tc.first, taken, "how the first stands is found")
 	}
 }
 
-// Where the service deduplicates, a caller may retry an unknown reference,
-// and nothing but that.
-func TestServerDeduplicatesLiftsUnknownReferencesOnly(t *testing.T) {
+// Told "fail" of what is not on record, a merchant fails an order that support does not
+// know to be failed, and that a late message pays.
+func TestAResultThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
-	p := cardwire.DefaultProfile()
-	p.ServerDeduplicates = true
+	twice := fmt.Errorf("%w: %w", errDown, &cardwire.DuplicateIntent{Outcome: executed})
+	closed := &cardwire.DuplicateIntent{Outcome: refused}
+	reconcile, done := told{"Unknown", cardwire.StepReconcile}, told{"Executed DuplicateIntent", cardwire.StepDone}
+	unreadable := told{"Executed Unreadable", cardwire.StepDone}
+	waits := told{"Unknown DuplicateIntent", cardwire.StepWait}
+	failed := told{"Refused DuplicateIntent", cardwire.StepFail}
 	for name, tc := range map[string]struct {
-		taken    error
-		asked    []wiretest.Exchange
-		want     cardwire.Outcome
-		recorded []cardwire.IntentResult
+		asked wiretest.Exchange
+		end   error
+		want  told
 	}{
-		"unknown, then done":         {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferDone}, cardwire.OutcomeExecuted, []cardwire.IntentResult{{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}}},
-		"unknown, then refused":      {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferRefused}, cardwire.OutcomeUnknown, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}},
-		"unknown, then no response":  {&cardwire.DuplicateIntent{}, []wiretest.Exchange{wiretest.TransferBroken}, cardwire.OutcomeUnknown, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}},
-		"executed":                   {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, nil, cardwire.OutcomeExecuted, nil},
-		"unknown, wrapped":           {fmt.Errorf("not on record: %w", &cardwire.DuplicateIntent{}), nil, cardwire.OutcomeUnknown, nil},
-		"a journal that is not well": {errors.New("down"), nil, cardwire.OutcomeNotSent, nil},
+		"a success":                       {wiretest.TransferDone, errDown, told{"success", cardwire.StepDone}},
+		"a success, executed twice":       {wiretest.TransferDone, twice, told{"success", cardwire.StepDone}},
+		"executed, unreadably":            {wiretest.TransferUnreadable, errDown, unreadable},
+		"a refusal":                       {wiretest.TransferRefused, errDown, reconcile},
+		"a refusal for now":               {limited, errDown, told{"Unknown RateLimited", cardwire.StepReconcile}},
+		"a refusal, executed meanwhile":   {wiretest.TransferRefused, twice, done},
+		"unknown":                         {wiretest.TransferBroken, errDown, reconcile},
+		"unknown, denied and closed":      {wiretest.TransferBroken, closed, failed},
+		"a refusal of another one's call": {wiretest.TransferRefused, inProgress(1), waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return tc.taken }}
-			c := wiretest.Converse(t, tc.asked, cardwire.WithJournal(journal), cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
-			assert.Equal(t, tc.want, wiretest.TransferOutcome(t, c, "M-1"))
-			assert.Equal(t, tc.recorded, journal.Results)
+			var log bytes.Buffer
+			heard, errs := journalErrors()
+			c := wiretest.Converse(t, []wiretest.Exchange{tc.asked}, cardwire.WithJournal(ends(tc.end)),
+				cardwire.WithObserver(cardwire.Observer{}), heard, logTo(&log, slog.LevelInfo))
+			assert.Equal(t, tc.want, toldBy(t, send(t, c)))
+			require.Len(t, *errs, 1)
+			require.ErrorIs(t, (*errs)[0], tc.end)
+			const line = `level=ERROR msg="cardwire: the journal failed" operation=CreateTransfer reference=M-1 `
+			assert.Contains(t, log.String(), line)
+			assert.NotContains(t, log.String()+(*errs)[0].Error(), "4111")
 		})
 	}
-}
-
-// That this retry was not sent does not say that the first was not: a caller
-// who settles the order on "not sent" would settle it wrongly.
-func TestARetryThatWasNotSentLeavesTheIntentUnresolved(t *testing.T) {
-	t.Parallel()
-	p := cardwire.DefaultProfile()
-	p.ServerDeduplicates = true
-	journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return &cardwire.DuplicateIntent{} }}
-	c := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }),
-		cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errors.New("no") })))
-	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}, journal.Results)
+	no := cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errors.New("no") }))
+	c := wiretest.Unasked(t, cardwire.WithJournal(ends(errDown)), no)
+	assert.Equal(t, reconcile, toldBy(t, send(t, c)), "not sent")
 }
 
 // The caller may be gone when the result is recorded.
@@ -685,7 +591,8 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), wiretest.ContextKey{}, "kept"))
-		journal := &wiretest.Journal{OnEnd: func(ctx context.Context, _ cardwire.Intent, _ cardwire.IntentResult) error {
+		type result = cardwire.IntentResult
+		journal := &wiretest.Journal{OnEnd: func(ctx context.Context, _ cardwire.Intent, _ result) error {
 			assert.NoError(t, ctx.Err())
 			assert.Equal(t, "kept", ctx.Value(wiretest.ContextKey{}))
 			end, ok := ctx.Deadline()
@@ -699,541 +606,110 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 		}), cardwire.WithJournal(journal))
 		_, err := c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}, journal.Results)
+		assert.Equal(t, []cardwire.IntentResult{{Outcome: unknown}}, journal.Results)
 	})
 }
 
-func TestAResultThatIsNotRecordedLeavesTheCallAsItWas(t *testing.T) {
-	t.Parallel()
-	down := errors.New("the database of 4111111111111111 is down")
-	var told []error
-	var infos []cardwire.CallInfo
-	var log bytes.Buffer
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone, wiretest.Refusal(wiretest.SmallTransferRequest("M-2"))},
-		cardwire.WithJournal(&wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error { return down }}),
-		cardwire.WithObserver(cardwire.Observer{}),
-		cardwire.WithObserver(cardwire.Observer{JournalError: func(_ context.Context, i cardwire.CallInfo, err error) {
-			infos, told = append(infos, i), append(told, err)
-		}}),
-		cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
-	)
-	transfer, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	require.NoError(t, err)
-	assert.Equal(t, &cardwire.Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: cardwire.TransferWaitProcess}, transfer)
-	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-2"))
-
-	require.Len(t, told, 2)
-	require.ErrorIs(t, told[0], down)
-	assert.Equal(t, "the journal did not record the result: the intent stays open", told[0].Error())
-	assert.Equal(t, cardwire.CallInfo{
-		Op: "CreateTransfer", Method: "POST", Path: "/remittance/transfer", Reference: "M-1", Write: true,
-	}, infos[0])
-	assert.Equal(t, 2, strings.Count(log.String(), `level=WARN msg="cardwire: the journal did not record the result" operation=CreateTransfer reference=M-`))
-	assert.NotContains(t, log.String(), "4111")
+// digests returns the function that sends a write, which is refused, and returns its digest.
+func digests(t *testing.T) func(call func(*cardwire.Client) error) string {
+	t.Helper()
+	journal := new(wiretest.Journal)
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no"}`), cardwire.WithJournal(journal))
+	return func(call func(*cardwire.Client) error) string {
+		t.Helper()
+		require.ErrorIs(t, call(c), cardwire.ErrRefused)
+		return journal.Begun[len(journal.Begun)-1].BodySHA256
+	}
 }
 
-func TestTheHashOfABodyTellsBodiesApart(t *testing.T) {
+// The body of a Call is what is sent, and where to.
+func TestTheDigestTellsBodiesApart(t *testing.T) {
 	t.Parallel()
-	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(422, wiretest.OrderExists), cardwire.WithJournal(journal))
+	digest := digests(t)
 	freeze := func(card, reference string) string {
-		t.Helper()
-		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: card, ClientTransactionID: reference})
-		require.ErrorIs(t, err, cardwire.ErrRefused)
-		return journal.Begun[len(journal.Begun)-1].BodySHA256
+		return digest(func(c *cardwire.Client) error {
+			p := cardwire.FreezeCardParams{CardID: card, ClientTransactionID: reference}
+			return wiretest.OnlyError(c.FreezeCard(t.Context(), p))
+		})
 	}
 	closing := func(r cardwire.Request) string {
-		t.Helper()
-		r.Op, r.Method, r.Path, r.Reference = "Close", "POST", "/close", "R-1"
-		_, err := cardwire.Call[any](t.Context(), c, r)
-		require.ErrorIs(t, err, cardwire.ErrRefused)
-		return journal.Begun[len(journal.Begun)-1].BodySHA256
+		return digest(func(c *cardwire.Client) error {
+			r.Op, r.Method, r.Path, r.Reference = "Close", "POST", "/close"+r.Path, "R-1"
+			return wiretest.OnlyError(cardwire.Call[any](t.Context(), c, r))
+		})
 	}
-	assert.Equal(t, freeze("c1", wiretest.OperationID), freeze("c1", wiretest.OperationID), "the boundary is another one each time")
-	assert.NotEqual(t, freeze("c1", wiretest.OperationID), freeze("c2", wiretest.OperationID))
-	assert.Equal(t,
-		closing(cardwire.Request{Form: url.Values{"a": {"1", "2"}, "b": {"3"}}}),
-		closing(cardwire.Request{Form: url.Values{"b": {"3"}, "a": {"1", "2"}}}))
-	assert.NotEqual(t, closing(cardwire.Request{Form: url.Values{"a": {"1"}}}), closing(cardwire.Request{Form: url.Values{"a": {"1"}, "b": {""}}}))
-	assert.NotEqual(t, closing(cardwire.Request{Form: url.Values{"ab": {"c"}}}), closing(cardwire.Request{Form: url.Values{"a": {"bc"}}}))
-	assert.Equal(t,
-		closing(cardwire.Request{JSON: map[string]any{"a": 1, "b": "x"}}),
-		closing(cardwire.Request{JSON: map[string]any{"b": "x", "a": 1}}))
-	assert.NotEqual(t, closing(cardwire.Request{JSON: []int{1}}), closing(cardwire.Request{JSON: []int{2}}))
+	form := func(v url.Values) string { return closing(cardwire.Request{Form: v}) }
+	body := func(v any) string { return closing(cardwire.Request{JSON: v}) }
+	query := func(path, x string) string {
+		return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}})
+	}
+	for _, same := range [][2]string{
+		{freeze("c1", wiretest.FreezeID), freeze("c1", strings.ToUpper(wiretest.FreezeID))},
+		{form(url.Values{"a": {"1", "2"}, "b": {"3"}}), form(url.Values{"b": {"3"}, "a": {"1", "2"}})},
+		{body(map[string]any{"a": 1, "b": "x"}), body(map[string]any{"b": "x", "a": 1})},
+		{query("/a", "1"), query("/a", "1")},
+	} {
+		assert.Equal(t, same[0], same[1])
+	}
+	for _, other := range [][2]string{
+		{freeze("c1", wiretest.FreezeID), freeze("c2", wiretest.FreezeID)},
+		{form(url.Values{"a": {"1"}}), form(url.Values{"a": {"1"}, "b": {""}})},
+		{form(url.Values{"ab": {"c"}}), form(url.Values{"a": {"bc"}})},
+		{body([]int{1}), body([]int{2})},
+		{query("/a", "1"), query("/b", "1")},
+		{query("/a", "1"), query("/a", "2")},
+	} {
+		assert.NotEqual(t, other[0], other[1])
+	}
 }
 
 // A journal that hangs ends with the call's own deadline.
 func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		wait := func(ctx context.Context, _ cardwire.Intent) error { <-ctx.Done(); return ctx.Err() }
-		c := wiretest.Unasked(t, cardwire.WithJournal(&wiretest.Journal{OnBegin: wait}), cardwire.WithTimeout(7*time.Second))
-		start := time.Now()
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, cardwire.ErrNotSent)
-		assert.Equal(t, 7*time.Second, time.Since(start))
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		journal := &wiretest.Journal{OnBegin: func(ctx context.Context, _ cardwire.Intent) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		c := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithTimeout(7*time.Second))
+		long, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		start = time.Now()
-		_, err = c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
-		require.ErrorIs(t, err, cardwire.ErrNotSent)
-		assert.Equal(t, 7*time.Second, time.Since(start), "also where the context allows more")
+		for _, ctx := range []context.Context{t.Context(), long} {
+			start := time.Now()
+			_, err := c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
+			assert.Equal(t, 7*time.Second, time.Since(start))
+		}
 	})
 }
 
-func TestADuplicateIntentSaysHowTheEarlierOneStands(t *testing.T) {
-	t.Parallel()
-	assert.EqualError(t, &cardwire.DuplicateIntent{}, "cardwire: the outcome of an earlier call with this reference is unknown")
-	assert.EqualError(t, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, "cardwire: this reference was executed before")
-	require.ErrorIs(t, error(&cardwire.DuplicateIntent{}), cardwire.ErrDuplicateIntent)
-	assert.NotErrorIs(t, error(&cardwire.DuplicateIntent{}), cardwire.ErrOutcomeUnknown)
-}
-
-// A caller who settles an order on "not sent" asks about the order, not about
-// the last try of it.
-func TestWhatIsNotSentDoesNotResolveAnUnknownReference(t *testing.T) {
-	t.Parallel()
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	unfit := wiretest.SmallTransfer("M-1")
-	unfit.PayoutCurrency = "$"
-	for name, again := range map[string]func(*cardwire.Client) error{
-		"a context that is done": func(c *cardwire.Client) error {
-			_, err := c.CreateTransfer(gone, wiretest.SmallTransfer("M-1"))
-			return err
-		},
-		"a parameter that is refused": func(c *cardwire.Client) error {
-			_, err := c.CreateTransfer(t.Context(), unfit)
-			return err
-		},
-	} {
-		c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken}) // nothing is sent again
-		require.Equal(t, cardwire.OutcomeNotSent, wiretest.Failure(t, again(c)).Outcome, name)
-		require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-		assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, again(c)).Outcome, name)
-	}
-}
-
-// A journal is a caller's: what it returns must not be believed blindly.
-func TestAnOddDuplicateIsUnknown(t *testing.T) {
-	t.Parallel()
-	for _, odd := range []*cardwire.DuplicateIntent{nil, {Outcome: 7}, {Outcome: -1}, {Outcome: cardwire.OutcomeExecuted, InProgress: true}} {
-		c := wiretest.Unasked(t, cardwire.WithJournal(&wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return odd }}))
-		assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	}
-}
-
-// What becomes of an order when it is called again, refused, or called wrongly: the
-// step that NextStep returns must hold for the order, not only for the call.
-
-// A method other than GET is a write, which is sent once.
+// A method other than GET is a write, which is sent once, and needs a reference.
 func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-		c := wiretest.Converse(t, []wiretest.Exchange{{Want: method + " /shop/api/v1/close\napplication/x-www-form-urlencoded\n\n", Status: 502}})
-		_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "CloseCard", Method: method, Path: "/close"})
-		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 502}, wiretest.FactsOf(t, err), method)
+		want := method + " /shop/api/v1/close\napplication/x-www-form-urlencoded\n\n"
+		c := wiretest.Converse(t, []wiretest.Exchange{{Want: want, Status: 502}})
+		closing := cardwire.Request{Op: "CloseCard", Method: method, Path: "/close"}
+		_, err := cardwire.Call[any](t.Context(), c, closing)
+		wiretest.RefusedBeforehand(t, err, "Reference")
+		assert.Equal(t, told{"NotSent InvalidParams", cardwire.StepFail}, toldBy(t, err), "it is no setup")
+
+		closing.Reference = "R-1"
+		_, err = cardwire.Call[any](t.Context(), c, closing)
+		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, toldBy(t, err), method)
 		assert.False(t, wiretest.Failure(t, err).ReadOnly)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
 	}
-	read := wiretest.Exchange{Want: "POST /shop/api/v1/search\napplication/x-www-form-urlencoded\n\n", Status: 502}
-	c := wiretest.Converse(t, []wiretest.Exchange{read, read}, cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}))
-	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Search", Method: "POST", Path: "/search", ReadOnly: true})
+	journal := new(wiretest.Journal)
+	c := wiretest.NewClient(t, wiretest.Always(502, ""), cardwire.WithJournal(journal))
+	search := cardwire.Request{Op: "Search", Method: "POST", Path: "/search", ReadOnly: true}
+	_, err := cardwire.Call[any](t.Context(), c, search)
 	assert.True(t, wiretest.Failure(t, err).ReadOnly)
 	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+	assert.Empty(t, journal.Begun, "reads are not recorded")
 }
 
-func TestCallNeedsAReferenceWhereThereIsAJournal(t *testing.T) {
-	t.Parallel()
-	journal := new(wiretest.Journal)
-	_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t, cardwire.WithJournal(journal)), cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/close"})
-	wiretest.RefusedBeforehand(t, err, "Reference")
-	assert.NotErrorIs(t, err, cardwire.ErrSetup, "it is the request's own parameter")
-	assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
-	assert.Empty(t, journal.Begun)
-}
-
-// Data that T accepts is a success, data that T refuses proves nothing.
-func TestCallWithDataThatTRefusesIsUnknown(t *testing.T) {
-	t.Parallel()
-	const want = "POST /shop/api/v1/close\napplication/x-www-form-urlencoded\n\n"
-	call := func(data string) (struct{ ID string }, error) {
-		c := wiretest.Respond(t, want, wiretest.Success(data))
-		return cardwire.Call[struct{ ID string }](t.Context(), c, cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/close", Reference: "R-1"})
-	}
-	got, err := call(`{"id":"A-1"}`)
-	require.NoError(t, err)
-	assert.Equal(t, "A-1", got.ID)
-	for _, data := range []string{`7`, `[]`, `null`, `{"id":7}`} {
-		_, err = call(data)
-		assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, data)
-	}
-}
-
-func TestAnExecutedOrderIsNotSentAgain(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone})
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	require.NoError(t, err)
-
-	_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}, wiretest.FactsOf(t, err))
-	assert.Equal(t, cardwire.StepDone, cardwire.NextStep(err))
-	var d *cardwire.DuplicateIntent
-	require.ErrorAs(t, err, &d)
-	assert.Equal(t, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}, d)
-
-	other := wiretest.SmallTransfer("M-1")
-	other.TransferAmount = wiretest.Dec("11.50")
-	_, err = c.CreateTransfer(t.Context(), other)
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"}, wiretest.FactsOf(t, err), "another body was not executed")
-	assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-}
-
-// One that was executed unreadably is known to be executed, too.
-func TestAnOrderThatWasExecutedUnreadablyIsNotSentAgain(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferUnreadable})
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	require.ErrorIs(t, err, cardwire.ErrExecuted)
-	_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}, wiretest.FactsOf(t, err))
-}
-
-func TestAnUnknownOrderIsNotSentWithAnotherBody(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken})
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	other := wiretest.SmallTransfer("M-1")
-	other.TransferAmount = wiretest.Dec("11.50")
-	_, err := c.CreateTransfer(t.Context(), other)
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent OtherBody"}, wiretest.FactsOf(t, err))
-}
-
-// The service is sent what it deduplicates, and its refusal does not undo what is known.
-func TestServerDeduplicatesSendsAnExecutedOrderAgain(t *testing.T) {
-	t.Parallel()
-	deduplicates := cardwire.WithProfile(func(p *cardwire.Profile) { p.ServerDeduplicates = true })
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone, wiretest.TransferDone, wiretest.TransferRefused, wiretest.TransferBroken}, deduplicates)
-	for range 2 {
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		require.NoError(t, err)
-	}
-	for range 2 {
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		require.ErrorIs(t, err, cardwire.ErrExecuted)
-		assert.Equal(t, cardwire.StepDone, cardwire.NextStep(err))
-	}
-}
-
-// With a journal the journal alone decides.
-func TestAJournalDecidesWhatTheClientRemembers(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone, wiretest.TransferDone, wiretest.TransferBroken, wiretest.TransferRefused}, cardwire.WithJournal(new(wiretest.Journal)))
-	for range 2 {
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		require.NoError(t, err)
-	}
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Refused", wiretest.FactsOf(t, err).Is, "the journal granted the reference: it was resolved as not executed")
-	assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
-}
-
-func TestTheJournalIsToldWhatIsFinal(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		asked wiretest.Exchange
-		want  cardwire.IntentResult
-	}{
-		"refused for good": {wiretest.TransferRefused, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}},
-		"for its rate":     {wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}},
-		"for its key":      {wiretest.Exchange{Want: wiretest.Anything, Status: 401}, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}},
-		"unknown":          {wiretest.TransferBroken, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}},
-		"success":          {wiretest.TransferDone, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}},
-	} {
-		journal := new(wiretest.Journal)
-		wiretest.TransferOutcome(t, wiretest.Converse(t, []wiretest.Exchange{tc.asked}, cardwire.WithJournal(journal)), "M-1")
-		assert.Equal(t, []cardwire.IntentResult{tc.want}, journal.Results, name)
-	}
-}
-
-func TestWhatAJournalKnowsOfAReference(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		known *cardwire.DuplicateIntent
-		is    string
-		step  cardwire.Step
-		after time.Duration
-	}{
-		"executed":      {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}, "Executed DuplicateIntent", cardwire.StepDone, 0},
-		"unknown":       {&cardwire.DuplicateIntent{}, "Unknown DuplicateIntent", cardwire.StepReconcile, 0},
-		"in progress":   {&cardwire.DuplicateIntent{InProgress: true, Remaining: 7 * time.Second}, "Unknown DuplicateIntent", cardwire.StepWait, 7 * time.Second},
-		"refused":       {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}, "Refused DuplicateIntent", cardwire.StepFail, 0},
-		"voided":        {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeNotSent}, "NotSent DuplicateIntent", cardwire.StepFail, 0},
-		"in the future": {&cardwire.DuplicateIntent{InProgress: true, Remaining: -time.Second}, "Unknown DuplicateIntent", cardwire.StepWait, 0},
-	} {
-		for _, op := range []string{"begin", "look"} {
-			transfer := wiretest.SmallTransfer("M-1")
-			if op == "look" {
-				transfer.TransferAmount = wiretest.Dec("10.005")
-			}
-			journal := &wiretest.LookingJournal{OnLook: func(string, string) error { return tc.known }}
-			journal.OnBegin = func(context.Context, cardwire.Intent) error { return tc.known }
-			_, err := wiretest.Unasked(t, cardwire.WithJournal(journal)).CreateTransfer(t.Context(), transfer)
-			assert.Equal(t, tc.is, wiretest.FactsOf(t, err).Is, "%s, %s", name, op)
-			assert.Equal(t, tc.after, wiretest.Failure(t, err).RetryAfter, "%s, %s", name, op)
-			assert.Equal(t, tc.step, cardwire.NextStep(err), "%s, %s", name, op)
-			assert.Empty(t, journal.Ended)
-		}
-	}
-}
-
-// Told "not sent", its caller would fail an order that may be paid.
-func TestInvalidParametersOfAReferenceThatIsNotFree(t *testing.T) {
-	t.Parallel()
-	invalid := wiretest.SmallTransfer("M-1")
-	invalid.TransferAmount = wiretest.Dec("10.005")
-	again := func(c *cardwire.Client) error {
-		_, err := c.CreateTransfer(t.Context(), invalid)
-		return err
-	}
-	for name, tc := range map[string]struct {
-		asked []wiretest.Exchange
-		is    string
-		step  cardwire.Step
-	}{
-		"free":     {nil, "InvalidParams NotSent", cardwire.StepFail},
-		"refused":  {[]wiretest.Exchange{wiretest.TransferRefused}, "InvalidParams NotSent", cardwire.StepFail},
-		"executed": {[]wiretest.Exchange{wiretest.TransferDone}, "Executed DuplicateIntent", cardwire.StepDone},
-		"unknown":  {[]wiretest.Exchange{wiretest.TransferBroken}, "Unknown InvalidParams", cardwire.StepReconcile},
-	} {
-		c := wiretest.Converse(t, tc.asked)
-		for range tc.asked {
-			wiretest.TransferOutcome(t, c, "M-1")
-		}
-		err := again(c)
-		assert.Equal(t, sorted(tc.is), sorted(wiretest.FactsOf(t, err).Is), name)
-		assert.Equal(t, tc.step, cardwire.NextStep(err), name)
-	}
-
-	down := errors.New("down")
-	for name, tc := range map[string]struct {
-		journal cardwire.Journal
-		is      string
-		step    cardwire.Step
-	}{
-		"a journal that cannot be asked": {new(wiretest.Journal), "Unknown InvalidParams", cardwire.StepReconcile},
-		"a journal where it is free":     {new(wiretest.LookingJournal), "InvalidParams NotSent", cardwire.StepFail},
-		"a journal that is down":         {&wiretest.LookingJournal{OnLook: func(string, string) error { return down }}, "NotSent", cardwire.StepRetry},
-		"a journal with another body": {
-			&wiretest.LookingJournal{OnLook: func(string, string) error { return errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{}) }},
-			"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile,
-		},
-		"a journal that was given another body, which was not executed": {
-			&refusingLooker{}, "NotSent OtherBody", cardwire.StepReconcile,
-		},
-	} {
-		err := again(wiretest.Unasked(t, cardwire.WithJournal(tc.journal)))
-		assert.Equal(t, sorted(tc.is), sorted(wiretest.FactsOf(t, err).Is), name)
-		assert.Equal(t, tc.step, cardwire.NextStep(err), name)
-	}
-}
-
-type refusingLooker struct{ wiretest.LookingJournal }
-
-func (*refusingLooker) Begin(context.Context, cardwire.Intent) error { return cardwire.ErrOtherBody }
-
-// sorted makes the order in which sentinels are listed irrelevant.
-func sorted(is string) map[string]bool {
-	set := map[string]bool{}
-	for name := range strings.FieldsSeq(is) {
-		set[name] = true
-	}
-	return set
-}
-
-func TestALookIsAskedAboutTheReference(t *testing.T) {
-	t.Parallel()
-	var asked []string
-	journal := &wiretest.LookingJournal{OnLook: func(op, reference string) error { asked = append(asked, op+" "+reference); return nil }}
-	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
-	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: strings.ToUpper(wiretest.FreezeID)})
-	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
-	_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: "case 4711\x00"})
-	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
-	_, err = c.GetCard(t.Context(), "")
-	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
-	assert.Equal(t, []string{"FreezeCard " + wiretest.FreezeID}, asked, "a reference that is never sent is not asked about")
-
-	journal.OnEnd = func(context.Context, cardwire.Intent, cardwire.IntentResult) error { return errors.New("down") }
-	var unrecorded []string
-	c = wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{
-		JournalError: func(_ context.Context, i cardwire.CallInfo, _ error) { unrecorded = append(unrecorded, i.Reference) },
-	}))
-	_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: wiretest.FreezeID})
-	require.ErrorIs(t, err, cardwire.ErrNotSent)
-	assert.Equal(t, []string{wiretest.FreezeID}, unrecorded, "the reference was not closed")
-}
-
-// A code that means "this reference exists" may be the response to a second delivery.
-func TestDuplicateCodesAreUnknown(t *testing.T) {
-	t.Parallel()
-	exists := cardwire.WithProfile(func(p *cardwire.Profile) {
-		p.DuplicateCodes = []int{1409, 422}
-		p.RefusedCodes = append(p.RefusedCodes, 1409)
-	})
-	for _, e := range []wiretest.Exchange{
-		{Status: 422, Response: `{"code":422,"msg":"order exists","data":null}`},
-		{Status: 400, Response: `{"code":1409,"msg":"order exists","data":null}`},
-		{Status: 200, Response: `{"code":1409,"msg":"order exists","data":null}`},
-		{Status: 409, Response: `{"code":1409,"msg":"order exists"}`},
-	} {
-		e.Want = wiretest.SmallTransferRequest("M-1")
-		_, err := wiretest.Converse(t, []wiretest.Exchange{e}, exists).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		assert.Equal(t, "Unknown", wiretest.FactsOf(t, err).Is, e.Response)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-	}
-	_, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes = []int{200} }))
-	require.ErrorIs(t, err, cardwire.ErrSetup)
-}
-
-// A refusal needs an envelope. What is in the place of one proves nothing.
-func TestWhatIsARefusal(t *testing.T) {
-	t.Parallel()
-	const bom = "\xef\xbb\xbf"
-	executed := wiretest.Success(wiretest.TransferData)
-	bare := map[string]string{
-		"an empty body": "", "white space": " \r\n\t", "HTML": "<html>blocked</html>", "HTML behind a byte order mark": bom + " <html>",
-		"a string": `"no"`, "an array": `[1]`, "words": "Too many requests", "zeros": "\x00\x00",
-	}
-	for name, body := range bare {
-		for _, status := range []int{401, 404, 405, 413, 429} {
-			e := refusedWith(t, status, body)
-			assert.Equal(t, "Refused Unreadable", firstAndLast(e), "%s under %d", name, status)
-			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(e), "%s under %d", name, status)
-		}
-		for _, status := range []int{400, 403, 415, 422, 409, 500, 200, 204} {
-			e := refusedWith(t, status, body)
-			assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "%s under %d", name, status)
-			assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(e), "%s under %d", name, status)
-		}
-	}
-	for name, body := range map[string]string{
-		"no message":                         `{"code":1020}`,
-		"a message that is null":             `{"code":1020,"msg":null}`,
-		"a message that is a number":         `{"code":1020,"msg":7}`,
-		"no code":                            `{"msg":"no"}`,
-		"a code that is a string":            `{"code":"422","msg":"no"}`,
-		"a code with a fraction":             `{"code":422.0,"msg":"no"}`,
-		"a success behind a byte order mark": bom + executed,
-		"a success in UTF-16":                "\xff\xfe{\x00\"\x00c\x00",
-		"a success in UTF-16, big-endian":    "\xfe\xff\x00{\x00\"",
-		"a success that was cut off":         executed[:len(executed)-9],
-		"a success":                          executed,
-		"the code of a failed service":       `{"code":503,"msg":"no"}`,
-		"the message of a success":           `{"code":422,"msg":"success"}`,
-		"a success, and more":                executed + executed,
-		"an object of another kind":          `{"error":"access denied"}`,
-	} {
-		for _, status := range []int{400, 401, 403, 404, 405, 413, 415, 422, 429} {
-			e := refusedWith(t, status, body)
-			assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "%s under %d", name, status)
-		}
-	}
-	for _, status := range []int{400, 401, 403, 404, 405, 413, 415, 422, 429} {
-		for _, body := range []string{`{"code":1020,"msg":"no"}`, `{"msg":"","code":0}`, `{"data":{"field":"amount"},"msg":"no","code":422}`} {
-			assert.Equal(t, cardwire.OutcomeRefused, refusedWith(t, status, body).Outcome, "%s under %d", body, status)
-		}
-	}
-	e := refusedWith(t, 200, `{"code":422,"msg":"no"}`)
-	assert.Equal(t, cardwire.OutcomeRefused, e.Outcome)
-	e = refusedWith(t, 200, `{"code":422}`)
-	assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "without a message it is no envelope")
-	e = refusedWith(t, 409, `{"code":422,"msg":"no"}`)
-	assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "409 is not in RefusedStatuses")
-}
-
-// firstAndLast are an error's outcome and cause.
-func firstAndLast(e *cardwire.Error) string {
-	name := map[cardwire.Outcome]string{cardwire.OutcomeRefused: "Refused", cardwire.OutcomeUnknown: "Unknown"}[e.Outcome]
-	if errors.Is(e.Err, cardwire.ErrUnreadable) {
-		name += " Unreadable"
-	}
-	return name
-}
-
-func refusedWith(t *testing.T, status int, body string) *cardwire.Error {
-	t.Helper()
-	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.SmallTransferRequest("M-1"), Status: status, Response: body}})
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	return wiretest.Failure(t, err)
-}
-
-// What a refusal says no to may be the second delivery of an order that was executed.
-func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{
-		`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`, `"M-1"`, `["M-1"]`, `{"M-1":"exists"}`,
-		`{"order":{"no":"m-1"}}`, `[{"a":[1,{"b":"\u004d-1"}]}]`,
-	} {
-		for _, body := range []string{`{"code":422,"msg":"order exists","data":` + data + `}`, `{"data":` + data + `,"code":422,"msg":"order exists"}`} {
-			assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 422, body).Outcome, body)
-			assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 200, body).Outcome, body)
-		}
-	}
-	for _, data := range []string{`{"merchant_order_no":"M-2"}`, `null`, `{}`, `"M-12"`, `["M1"]`, `7`} {
-		assert.Equal(t, cardwire.OutcomeRefused, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
-	}
-}
-
-// Executed needs evidence: data of the right kind, with the service's identifier or
-// our own reference.
-func TestWhatProvesThatATransferWasExecuted(t *testing.T) {
-	t.Parallel()
-	for data, want := range map[string]string{
-		`{"merchant_order_no":"M-1","api_order_no":"A-1","status":7}`:  "Executed Unreadable",
-		`{"merchant_order_no":"M-1","status":"wait_process"}`:          "Executed Unreadable",
-		`{"merchant_order_no":"M-1","api_order_no":""}`:                "Executed Unreadable",
-		`{"merchant_order_no":"M-1","api_order_no":null}`:              "Executed Unreadable",
-		`{"api_order_no":"A-1","status":{}}`:                           "Executed Unreadable",
-		`{"api_order_no":7,"status":{}}`:                               "Executed Unreadable",
-		`{"merchant_order_no":"M-2","api_order_no":"A-1"}`:             "Unknown Unreadable",
-		`{"merchant_order_no":"M-2","api_order_no":"A-1","status":{}}`: "Unknown Unreadable",
-		`{"merchant_order_no":"M-2"}`:                                  "Unknown Unreadable",
-		`{"api_order_no":" ","status":"wait_process"}`:                 "Unknown Unreadable",
-		`{"api_order_no":true}`:                                        "Unknown Unreadable",
-		`{"status":"wait_process"}`:                                    "Unknown Unreadable",
-		`{}`:                                                           "Unknown Unreadable", `[]`: "Unknown Unreadable", `null`: "Unknown Unreadable", `false`: "Unknown Unreadable",
-		`true`: "Unknown Unreadable", `"M-1"`: "Unknown Unreadable", `[{"merchant_order_no":"M-1"}]`: "Unknown Unreadable",
-	} {
-		for _, body := range []string{wiretest.Success(data), `{"data":` + data + `,"msg":"success","code":200}`} {
-			_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), body).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, want, wiretest.FactsOf(t, err).Is, body)
-		}
-	}
-	_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":200,"msg":"success"}`).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is)
-	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":200,"msg":"balance too low","data":{"merchant_order_no":"M-1"}}`).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, "the message contradicts the code")
-}
-
-// A message that is not a success's, beside good data, is drift.
-func TestAStrangeMessageBesideGoodDataIsDrift(t *testing.T) {
-	t.Parallel()
-	response := `{"code":200,"msg":"order exists","data":` + wiretest.TransferData + `}`
-	observe, told := wiretest.Drifts()
-	transfer, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, observe).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	require.NoError(t, err)
-	assert.Equal(t, "A-1", transfer.APIOrderNo)
-	assert.Equal(t, []cardwire.Drift{{"msg", "unknown success message"}}, *told)
-	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, cardwire.WithStrictDrift()).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Executed Drift", wiretest.FactsOf(t, err).Is)
-}
-
-// The record that is cancelled, retried or frozen is one.
+// Canceling and retrying are about one record, which each call may concern again.
 func TestOfTwoCallsAboutOneRecordOneIsSent(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(context.Context, *cardwire.Client) error{
@@ -1242,9 +718,6 @@ func TestOfTwoCallsAboutOneRecordOneIsSent(t *testing.T) {
 		},
 		"retry": func(ctx context.Context, c *cardwire.Client) error {
 			return c.RetryOperation(ctx, strings.ToUpper(wiretest.OperationID))
-		},
-		"freeze": func(ctx context.Context, c *cardwire.Client) error {
-			return wiretest.OnlyError(c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.OperationID}))
 		},
 	}
 	for first, call := range calls {
@@ -1265,11 +738,15 @@ func TestOfTwoCallsAboutOneRecordOneIsSent(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					err := again(t.Context(), c)
 					assert.Equal(t, cardwire.StepWait, cardwire.NextStep(err))
-					assert.Equal(t, 28*time.Second, wiretest.Failure(t, err).RetryAfter, "until the first may send no more")
+					assert.Equal(t, 28*time.Second, cardwire.RetryAfter(err), "until the first may send no more")
 					assert.Equal(t, wiretest.OperationID, wiretest.Failure(t, err).Reference)
 					close(proceed)
 					<-done
+					assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(again(t.Context(), c)), "it is unknown")
 					assert.EqualValues(t, 1, requests.Load())
+					time.Sleep(11 * time.Minute)
+					_ = again(t.Context(), c)
+					assert.EqualValues(t, 2, requests.Load(), "the service has executed it by now, if ever")
 				})
 			})
 		}
@@ -1286,11 +763,9 @@ func TestACallPastItsSendByIsNotWaitedFor(t *testing.T) {
 			return nil, wiretest.ErrBroken
 		}))
 		done := make(chan struct{})
-		go func() { defer close(done); wiretest.TransferOutcome(t, c, "M-1") }()
+		go func() { defer close(done); _ = send(t, c) }()
 		time.Sleep(31 * time.Second)
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}, wiretest.FactsOf(t, err))
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+		assert.Equal(t, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, toldBy(t, send(t, c)))
 		close(proceed)
 		<-done
 	})
@@ -1298,23 +773,20 @@ func TestACallPastItsSendByIsNotWaitedFor(t *testing.T) {
 
 func TestFreezeCardTakesAUUID(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"case-4711", "f-1", strings.ReplaceAll(wiretest.FreezeID, "-", ""), "{" + wiretest.FreezeID + "}"} {
-		_, err := wiretest.Unasked(t).FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: id})
+	bare := strings.ReplaceAll(wiretest.FreezeID, "-", "")
+	for _, id := range []string{"case-4711", "f-1", bare, "{" + wiretest.FreezeID + "}"} {
+		p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: id}
+		_, err := wiretest.Unasked(t).FreezeCard(t.Context(), p)
 		wiretest.RefusedBeforehand(t, err, "ClientTransactionID")
 		assert.NotContains(t, err.Error(), "cardID")
 	}
 	upper := strings.ToUpper(wiretest.FreezeID)
-	journal := new(wiretest.Journal)
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: wiretest.FreezeRequest("c1", upper), Err: wiretest.ErrBroken},
-		{Want: wiretest.FreezeRequest("c1", wiretest.FreezeID), Err: wiretest.ErrBroken},
-	}, cardwire.WithJournal(journal))
+	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.FreezeRequest("c1", upper), Err: wiretest.ErrBroken}})
 	for _, id := range []string{upper, wiretest.FreezeID} {
 		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: id})
 		assert.Equal(t, wiretest.FreezeID, wiretest.Failure(t, err).Reference)
+		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err), "one UUID is one request in either letter case")
 	}
-	assert.Equal(t, wiretest.FreezeID, journal.Begun[0].Reference)
-	assert.Equal(t, journal.Begun[0].BodySHA256, journal.Begun[1].BodySHA256, "one UUID is one request in either letter case")
 }
 
 // SendBy is at most the call's start plus its timeout, whatever the context allows.
@@ -1322,7 +794,10 @@ func TestSendBy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, tc := range []struct{ context, timeout, want time.Duration }{
-			{0, 0, 30 * time.Second}, {time.Hour, 0, 30 * time.Second}, {time.Second, 0, time.Second}, {time.Hour, time.Minute, time.Minute},
+			{0, 0, 30 * time.Second},
+			{time.Hour, 0, 30 * time.Second},
+			{time.Second, 0, time.Second},
+			{time.Hour, time.Minute, time.Minute},
 		} {
 			journal := new(wiretest.Journal)
 			opts := []cardwire.Option{cardwire.WithJournal(journal)}
@@ -1348,126 +823,67 @@ func TestSendBy(t *testing.T) {
 	})
 }
 
-// The body of a Call is what is sent, and where to.
-func TestTheDigestOfACall(t *testing.T) {
-	t.Parallel()
-	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(422, wiretest.OrderExists), cardwire.WithJournal(journal))
-	digest := func(r cardwire.Request) string {
-		r.Op, r.Method, r.Reference = "Close", "POST", "R-1"
-		_, err := cardwire.Call[any](t.Context(), c, r)
-		require.ErrorIs(t, err, cardwire.ErrRefused)
-		return journal.Begun[len(journal.Begun)-1].BodySHA256
-	}
-	first := digest(cardwire.Request{Path: "/a", Query: url.Values{"x": {"1"}}})
-	assert.Equal(t, first, digest(cardwire.Request{Path: "/a", Query: url.Values{"x": {"1"}}}))
-	assert.NotEqual(t, first, digest(cardwire.Request{Path: "/b", Query: url.Values{"x": {"1"}}}))
-	assert.NotEqual(t, first, digest(cardwire.Request{Path: "/a", Query: url.Values{"x": {"2"}}}))
-}
-
-// Who is told to wait calls again. That is no decision to send again what became
-// unknown meanwhile.
-func TestWhoWaitedDoesNotSendAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var requests atomic.Int32
-		proceed := make(chan struct{})
-		c := wiretest.NewClient(t, wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
-			requests.Add(1)
-			<-proceed
-			return nil, wiretest.ErrBroken
-		}))
-		first := make(chan cardwire.Outcome, 1)
-		go func() { first <- wiretest.TransferOutcome(t, c, "M-1") }()
-		synctest.Wait()
-		for range 2 {
-			_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			require.Equal(t, cardwire.StepWait, cardwire.NextStep(err))
-		}
-		close(proceed)
-		require.Equal(t, cardwire.OutcomeUnknown, <-first)
-		for range 2 {
-			_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent"}, wiretest.FactsOf(t, err))
-		}
-		assert.EqualValues(t, 1, requests.Load())
-		wiretest.TransferOutcome(t, c, "M-1")
-		assert.EqualValues(t, 2, requests.Load(), "the caller's own retry")
-	})
-}
-
-// A journal that cannot be asked says nothing of what this client saw.
-func TestAnUnknownReferenceStaysUnknownWhereTheJournalIsDown(t *testing.T) {
-	t.Parallel()
-	var down error
-	journal := &wiretest.LookingJournal{OnLook: func(string, string) error { return down }}
-	journal.OnBegin = func(context.Context, cardwire.Intent) error { return down }
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken}, cardwire.WithJournal(journal))
-	require.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	down = errors.New("down")
-	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.TransferOutcome(t, c, "M-1"))
-	invalid := wiretest.SmallTransfer("M-1")
-	invalid.TransferAmount = wiretest.Dec("10.005")
-	_, err := c.CreateTransfer(t.Context(), invalid)
-	assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-}
-
-func TestMoreThatNamesTheOrder(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{`{"merchant_order_no":" M-1 "}`, `{"api_order_no":"A-1","status":"wait_process"}`} {
-		assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
-	}
-	for _, body := range []string{`[` + wiretest.Success(wiretest.TransferData) + `]`, `)]}',` + wiretest.Success(wiretest.TransferData), "<html>M-1</html>", "<html>m-1</html>"} {
-		assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 404, body).Outcome, body)
-	}
-	for _, data := range []string{`{"merchant_order_no":["M-2"],"api_order_no":"A-1"}`, `{"merchant_order_no":{"no":"M-2"},"api_order_no":"A-1"}`} {
-		_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), wiretest.Success(data)).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, data)
-	}
-	_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), cardwire.Request{Op: "UploadImage", Method: "POST", Path: "/withdraw"})
-	wiretest.RefusedBeforehand(t, err, "Op must not be UploadImage")
-}
-
 // These values are in the journals of others. A digest that changes with a release
 // turns every order that is pending then into ErrOtherBody: do not change them. They
 // were computed by another program: the SHA-256 over all names and values that are
 // sent, sorted by name, each preceded by its length in bytes and a colon.
 func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 	t.Parallel()
-	errStop := errors.New("nothing is to be sent")
 	const record = "6f1ab0f2-3c53-4f0c-9f0a-2d8f3c1f7a10"
-	for name, tc := range map[string]struct {
-		call func(context.Context, *cardwire.Client) error
-		want string
-	}{
-		"a transfer of few fields": {func(ctx context.Context, c *cardwire.Client) error {
-			_, err := c.CreateTransfer(ctx, cardwire.TransferParams{
-				MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: wiretest.Dec("10"),
-			})
-			return err
-		}, "be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f"},
-		"a transfer of all fields": {func(ctx context.Context, c *cardwire.Client) error {
-			_, err := c.CreateTransfer(ctx, cardwire.TransferParams{
-				MerchantOrderNo: "order-2", PayoutCurrency: "JPY", TransferType: cardwire.TransferTypeC2C,
-				PayoutMethod: cardwire.PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "1", TransferAmount: wiretest.Dec("1234567.5"),
-				SenderSourceOfFund: "2", PurposeOfRemittance: "3", SenderFirstName: "Ada", SenderLastName: "O'Brien-Łoś",
-				SenderGender: "F", SenderMobileNumber: "+4915112345678", SenderIDType: "4", SenderIDNumber: "L01X00T47",
-				SenderDateOfBirth: cardwire.Date{Year: 1990, Month: 2, Day: 28}, SenderNationality: "DE", SenderIDIssueCountry: "276",
-				SenderCountry: "DE", SenderAddress: "1 Main St, \"Flat\" 2\nBerlin", ReceiverNativeFirstName: "花子", ReceiverNativeLastName: "山田",
-				ReceiverIDType: "5", ReceiverIDNumber: "12345678", ReceiverMobileNumber: "+819012345678", ReceiverBankAccountNumber: "7654321",
-				Extra: map[string]string{"zzNewField": "z", "aaNewField": "a"},
-			})
-			return err
-		}, "b2218f6e9f0f59a1b22b2cc89877e25a6420b074ab5019f142e5744e43e5ec50"},
-		"a cancellation": {func(ctx context.Context, c *cardwire.Client) error { return c.CancelOperation(ctx, record) }, "8efb03ce6f46fa4ebef73881ac974b2ae9de9b2e0562e2d70190c4dd66834fd9"},
-		"a retry":        {func(ctx context.Context, c *cardwire.Client) error { return c.RetryOperation(ctx, record) }, "2a3beab1cecafeeb6142b28c7ce434b585aac6a836cc9ee4901bc57ff2ae4a0a"},
+	full := cardwire.TransferParams{
+		MerchantOrderNo: "order-2", PayoutCurrency: "JPY", TransferType: cardwire.TransferTypeC2C,
+		PayoutMethod: cardwire.PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "1",
+		TransferAmount: wiretest.Dec("1234567.5"), SenderSourceOfFund: "2", PurposeOfRemittance: "3",
+		SenderFirstName: "Ada", SenderLastName: "O'Brien-Łoś", SenderGender: "F",
+		SenderMobileNumber: "+4915112345678",
+		SenderIDType:       "4", SenderIDNumber: "L01X00T47",
+		SenderDateOfBirth: cardwire.Date{Year: 1990, Month: 2, Day: 28},
+		SenderNationality: "DE", SenderIDIssueCountry: "276", SenderCountry: "DE",
+		SenderAddress: "1 Main St, \"Flat\" 2\nBerlin", ReceiverNativeFirstName: "花子", ReceiverNativeLastName: "山田",
+		ReceiverIDType: "5", ReceiverIDNumber: "12345678", ReceiverMobileNumber: "+819012345678",
+		ReceiverBankAccountNumber: "7654321", Extra: map[string]string{"zzNewField": "z", "aaNewField": "a"},
+	}
+	few := wiretest.SmallTransfer("order-1")
+	few.TransferAmount = wiretest.Dec("10")
+	transfer := func(p cardwire.TransferParams) func(*cardwire.Client) error {
+		return func(c *cardwire.Client) error { return wiretest.OnlyError(c.CreateTransfer(t.Context(), p)) }
+	}
+	for want, call := range map[string]func(*cardwire.Client) error{
+		"be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f": transfer(few),
+		"b2218f6e9f0f59a1b22b2cc89877e25a6420b074ab5019f142e5744e43e5ec50": transfer(full),
+		"8efb03ce6f46fa4ebef73881ac974b2ae9de9b2e0562e2d70190c4dd66834fd9": func(c *cardwire.Client) error {
+			return c.CancelOperation(t.Context(), record)
+		},
+		"2a3beab1cecafeeb6142b28c7ce434b585aac6a836cc9ee4901bc57ff2ae4a0a": func(c *cardwire.Client) error {
+			return c.RetryOperation(t.Context(), record)
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return errStop }}
-			client := wiretest.Unasked(t, cardwire.WithJournal(journal))
-			require.ErrorIs(t, tc.call(t.Context(), client), errStop)
-			assert.Equal(t, tc.want, journal.Begun[0].BodySHA256)
-		})
+		assert.Equal(t, want, digests(t)(call))
+	}
+}
+
+// Data of a freeze names nothing, so it must at least look like an identifier; and a refusal
+// that carries one may be about a second delivery.
+func TestTheRecordOfAFreeze(t *testing.T) {
+	t.Parallel()
+	freeze := func(status int, body string) told {
+		c := wiretest.NewClient(t, wiretest.Always(status, body))
+		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1"})
+		return toldBy(t, err)
+	}
+	for data, isRecord := range map[string]bool{
+		`"` + wiretest.UUID + `"`: true, `"op_7"`: true, `"OP-0007"`: true, `7`: true, `"7"`: true,
+		`"` + strings.Repeat("a", 63) + `7"`: true,
+
+		`"` + strings.Repeat("a", 64) + `7"`: false, `"failed"`: false, `"error 404"`: false, `"error:404"`: false,
+		`"-1"`: false, `-1`: false, `0`: false, `"0"`: false, `"0000-0000"`: false, `"<b>7</b>"`: false, `"7é"`: false,
+		`false`: false, `true`: false, `null`: false, `""`: false, `{}`: false, `["7"]`: false,
+	} {
+		accepted, rejected := "Unknown Unreadable", "Refused"
+		if isRecord {
+			accepted, rejected = "success", "Unknown"
+		}
+		assert.Equal(t, accepted, freeze(200, wiretest.Success(data)).is, data)
+		assert.Equal(t, rejected, freeze(422, `{"code":422,"msg":"no","data":`+data+`}`).is, data)
 	}
 }

@@ -2,8 +2,8 @@ package cardwire
 
 import (
 	"errors"
-	"net/http"
-	"slices"
+	"fmt"
+	"reflect"
 )
 
 // Step is what a caller does after a call. The zero value is the safe one.
@@ -36,6 +36,35 @@ func (s Step) String() string {
 	})
 }
 
+// MarshalText returns String.
+func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (s *Step) UnmarshalText(text []byte) error { return byName(s, StepWait, text) }
+
+// MarshalText returns String.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (o *Outcome) UnmarshalText(text []byte) error { return byName(o, OutcomeExecuted, text) }
+
+// byName sets v to the constant, from 0 to last, whose name is text.
+func byName[T interface {
+	~int
+	String() string
+}](v *T, last T, text []byte) error {
+	if v == nil {
+		return errNilReceiver
+	}
+	for constant := T(0); constant <= last; constant++ {
+		if constant.String() == string(text) {
+			*v = constant
+			return nil
+		}
+	}
+	return fmt.Errorf("cardwire: no %s has this name", reflect.TypeFor[T]().Name())
+}
+
 // NextStep returns what to do after a call that returned err. A program that follows it
 // never has an order executed twice, and never fails one that was executed. The first
 // line that applies determines the step:
@@ -43,20 +72,23 @@ func (s Step) String() string {
 //   - nil: StepDone.
 //   - an error that is not an [*Error], or contains several: StepReconcile, since it is
 //     not about one call.
-//   - a failed read, and an UploadImage unless it was executed: StepRetry.
-//   - the reference was used for a different request ([ErrOtherBody]): StepReconcile.
+//   - a failed read, and an UploadImage unless it was executed: StepRetry, or StepFail if
+//     a parameter is invalid.
 //   - another call with the reference is in progress: StepWait.
+//   - the reference was used for a different request ([ErrOtherBody]): StepFail if nothing
+//     happened under it, and otherwise StepReconcile.
 //   - executed: StepDone.
 //   - nothing happened, because a parameter is invalid, the reference is closed, or the
 //     service refused this request: StepFail.
 //   - nothing happened for another reason: StepRetry. It may be the network, the context,
 //     the limiter, the journal, or a status or code of 429. Others a person must correct:
-//     the setup ([ErrSetup]); the statuses or codes 401, 403, 405, 413 and 415; and any
-//     refusal without an envelope, which is not from the service itself.
+//     the setup ([ErrSetup]); the statuses or codes 401, 403, 405, 413 and 415; 404 to a
+//     CreateTransfer, which names nothing that could be missing; and any refusal without
+//     an envelope, which is not from the service itself.
 //   - everything else: StepReconcile.
 //
-// StepFail is final where there is a journal. Without one, never call again for an order
-// that you marked as failed.
+// StepFail is final: the journal has closed the reference, and refuses it from then on.
+// Only the record of a card operation may be canceled or retried again.
 //
 // It looks at exported fields and at the sentinels of this package only.
 func NextStep(err error) Step {
@@ -64,17 +96,10 @@ func NextStep(err error) Step {
 		return StepDone
 	}
 	e := theError(err)
-	switch {
-	case e == nil:
+	if e == nil {
 		return StepReconcile
-	case e.ReadOnly, e.isHarmlessUpload():
-		return StepRetry
-	case errors.Is(e.Err, ErrOtherBody):
-		return StepReconcile
-	case errors.Is(e.Err, ErrDuplicateIntent):
-		return e.stepOfDuplicate()
 	}
-	return e.stepOfOutcome()
+	return e.step()
 }
 
 // theError returns the one Error in the tree, or nil if there is none or several.
@@ -103,58 +128,4 @@ func countErrors(err error) (n int) {
 		}
 	}
 	return n
-}
-
-// isHarmlessUpload reports whether the call was an upload that may be repeated: an image
-// that is uploaded twice harms nobody.
-func (e *Error) isHarmlessUpload() bool {
-	return e.Op == opUploadImage && e.Outcome != OutcomeExecuted
-}
-
-func (e *Error) stepOfDuplicate() Step {
-	d, known := errors.AsType[*DuplicateIntent](e.Err)
-	known = known && d != nil
-	switch {
-	case known && d.InProgress:
-		return StepWait
-	case known && d.Outcome != e.Outcome:
-		return StepReconcile // the two contradict each other
-	case e.Outcome == OutcomeExecuted:
-		return StepDone
-	case e.Outcome == OutcomeRefused, e.Outcome == OutcomeNotSent:
-		return StepFail // closed
-	}
-	return StepReconcile
-}
-
-func (e *Error) stepOfOutcome() Step {
-	switch e.Outcome {
-	case OutcomeExecuted:
-		return StepDone
-	case OutcomeNotSent:
-		if errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup) {
-			return StepFail
-		}
-		return StepRetry
-	case OutcomeRefused:
-		if e.refusedForNow() {
-			return StepRetry
-		}
-		return StepFail
-	}
-	return StepReconcile
-}
-
-// notOfTheRequest are the statuses and codes of refusals that are due to the URL, the
-// key or the rate: the same request may succeed later.
-var notOfTheRequest = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
-	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
-}
-
-// refusedForNow reports whether a refusal is not about the request itself. A bare one,
-// without an envelope, came from something in front of the service.
-func (e *Error) refusedForNow() bool {
-	return slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
-		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable)
 }

@@ -23,7 +23,8 @@ type Observer struct {
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
-	// JournalError is called if Journal.End failed and the intent stays open.
+	// JournalError is called if the journal failed, or if what it has on record
+	// contradicts the result of the call: somebody may have been paid twice.
 	JournalError func(ctx context.Context, c CallInfo, err error)
 }
 
@@ -166,7 +167,23 @@ func (k *call) logAttempt(ctx context.Context, level slog.Level, message string,
 	if failure != nil {
 		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))
 	}
+	if cause := unanswered(a); cause != "" {
+		attrs = append(attrs, slog.String("cause", cause))
+	}
 	k.client.log(ctx, level, message, attrs...)
+}
+
+// unanswered returns why an attempt has no response that could be read; "": it has one.
+func unanswered(a transport.Attempt) string {
+	switch {
+	case a.HTTPStatus == 0 && a.Phase == "connect":
+		return "no connection"
+	case a.HTTPStatus == 0:
+		return "no response"
+	case a.HTTPStatus/100 == 2 && a.Wait > 0:
+		return "the response broke off"
+	}
+	return ""
 }
 
 func (c *core) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
@@ -176,14 +193,13 @@ func (c *core) log(ctx context.Context, level slog.Level, message string, attrs 
 }
 
 func (c *core) journalFailed(ctx context.Context, op *spec, err error) {
-	err = hideCause("the journal did not record the result: the intent stays open", err)
 	for _, o := range c.observers {
 		if o.JournalError != nil {
 			o.JournalError(ctx, op.info(), err)
 		}
 	}
-	c.log(ctx, slog.LevelWarn, "cardwire: the journal did not record the result",
-		slog.String("operation", op.name), slog.String("reference", op.reference))
+	c.log(ctx, slog.LevelError, "cardwire: the journal failed",
+		slog.String("operation", op.name), slog.String("reference", op.reference), slog.String("cause", err.Error()))
 }
 
 // drifted reports drift, and returns an error under WithStrictDrift.

@@ -3,6 +3,7 @@ package cardwire
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -34,6 +35,7 @@ type config struct {
 	timeout      time.Duration // 0: the operation's own
 	maskedCards  bool
 	insecureHTTP bool
+	anyBasePath  bool
 	strictDrift  bool
 }
 
@@ -102,9 +104,9 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 			if err != nil {
 				return "", hideCause("the key source failed", err)
 			}
-			header, err := bearer(key)
+			header, err := bearer(setting{"the API key of the key source", key})
 			if err != nil {
-				return "", badSetup("the key source: " + err.Error())
+				return "", badSetup(err.Error())
 			}
 			return header, nil
 		}
@@ -161,7 +163,8 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// WithJournal records every write that has a reference in j before it is sent.
+// WithJournal records every write that has a reference in j, instead of a
+// [MemoryJournal], before it is sent.
 func WithJournal(j Journal) Option {
 	return func(c *config) error {
 		if check.Nil(j) {
@@ -226,8 +229,11 @@ func WithMaxResponseBytes(n int64) Option {
 // Close, and recording the result in a Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
-		if d <= 0 {
+		switch {
+		case d <= 0:
 			return badSetup("WithTimeout: the duration must be greater than zero")
+		case d < time.Millisecond:
+			return badSetup(fmt.Sprintf("WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds", d, d))
 		}
 		c.timeout = d
 		return nil
@@ -238,6 +244,12 @@ func WithTimeout(d time.Duration) Option {
 // machine. The key and all card data then travel in the clear.
 func WithInsecureHTTP() Option {
 	return func(c *config) error { c.insecureHTTP = true; return nil }
+}
+
+// WithAnyBasePath allows a base URL that does not end in /api/v1, for a gateway that
+// rewrites paths.
+func WithAnyBasePath() Option {
+	return func(c *config) error { c.anyBasePath = true; return nil }
 }
 
 // WithStrictDrift makes drift an error, [ErrDrift], for tests. The call returns what it

@@ -22,15 +22,21 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
+// seeing returns a client that shows each request, the response to which is an empty list.
+func seeing(t *testing.T, show func(*http.Request), opts ...cardwire.Option) *cardwire.Client {
+	t.Helper()
+	return wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		show(r)
+		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
+	}), opts...)
+}
+
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		got = r.Header
-		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
-	}))
-	_, err := c.ListBINs(t.Context(),
-		cardwire.WithHeader("x-trace", "1"), cardwire.WithHeader("X-Trace", "2"), cardwire.WithHeader("accept", "text/json"), cardwire.WithHeader("X-Empty", ""))
+	c := seeing(t, func(r *http.Request) { got = r.Header })
+	_, err := c.ListBINs(t.Context(), cardwire.WithHeader("x-trace", "1"), cardwire.WithHeader("X-Trace", "2"),
+		cardwire.WithHeader("accept", "text/json"), cardwire.WithHeader("X-Empty", ""))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"2"}, got["X-Trace"], "the last one holds")
 	assert.Equal(t, []string{"text/json"}, got["Accept"])
@@ -43,25 +49,21 @@ func TestWithHeader(t *testing.T) {
 	assert.NotContains(t, got, "X-Trace")
 }
 
+// What no header may be in detail is in internal/check.
 func TestWithHeaderRefuses(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Unasked(t)
-	for _, name := range []string{
-		"Authorization", "authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "idempotency-key",
-		"X-Idempotency-Key", "Host", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
-		"Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
-		"Range", "If-Range", "X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X-Method-Override", "Idempotency_Key",
+	const reserved = " is reserved by the client"
+	for _, tc := range []struct{ name, value, want string }{
+		{"authorization", "x", "header Authorization" + reserved},
+		{"Idempotency_Key", "x", "header Idempotency-Key" + reserved},
+		{"X-HTTP-Method-Override", "x", "header X-Http-Method-Override" + reserved},
+		{"", "x", "the header name is not a token"},
+		{"X\r\nY", "x", "the header name is not a token"},
+		{"X-Trace", "a\r\nX-Other: b", "the header value contains a character that is not visible ASCII"},
 	} {
-		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(name, "x"))
-		wiretest.RefusedBeforehand(t, err, "WithHeader: header "+http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))+" is reserved by the client")
-	}
-	for _, name := range []string{"", " ", "X Trace", "X-Trace:", "X\r\nY", "X-Tr\u00e4ce"} {
-		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(name, "x"))
-		wiretest.RefusedBeforehand(t, err, "WithHeader: the header name is not a token")
-	}
-	for _, value := range []string{"a\r\nX-Other: b", "a\x00", "\u00e4"} {
-		_, err := c.ListBINs(t.Context(), cardwire.WithHeader("X-Trace", value))
-		wiretest.RefusedBeforehand(t, err, "WithHeader: the header value contains a character that is not visible ASCII")
+		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(tc.name, tc.value))
+		wiretest.RefusedBeforehand(t, err, "WithHeader: "+tc.want)
 	}
 	_, err := c.ListBINs(t.Context(), cardwire.WithHeader("", ""), cardwire.WithHeader("Host", "x"))
 	wiretest.RefusedBeforehand(t, err, "not a token")
@@ -70,11 +72,8 @@ func TestWithHeaderRefuses(t *testing.T) {
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	var got string
-	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		got = r.Header.Get("User-Agent")
-		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
-	}), cardwire.WithUserAgent("shop/1.2 (test)"))
-	_, err := c.ListBINs(t.Context())
+	show := func(r *http.Request) { got = r.Header.Get("User-Agent") }
+	_, err := seeing(t, show, cardwire.WithUserAgent("shop/1.2 (test)")).ListBINs(t.Context())
 	require.NoError(t, err)
 	assert.Regexp(t, `^shop/1\.2 \(test\) cardwire-go/[0-9a-z.+-]+$`, got)
 }
@@ -83,17 +82,20 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	asked := 0
-	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+	carrier := wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		sent = append(sent, r.Header.Get("Authorization"))
 		if len(sent) == 1 {
 			return wiretest.Response(r, 503, ""), nil
 		}
 		return wiretest.Response(r, 401, `{"code":401,"msg":"key-2 is old","data":null}`), nil
-	})), cardwire.WithKeySource(func(ctx context.Context) (string, error) {
+	})
+	keys := cardwire.WithKeySource(func(ctx context.Context) (string, error) {
 		asked++
 		assert.Equal(t, "kept", ctx.Value(wiretest.ContextKey{}))
 		return fmt.Sprint("key-", asked), nil
-	}), cardwire.WithRetry(wiretest.QuickRetry))
+	})
+	quick := cardwire.WithRetry(wiretest.QuickRetry)
+	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(carrier), keys, quick)
 	require.NoError(t, err)
 	ctx := context.WithValue(t.Context(), wiretest.ContextKey{}, "kept")
 	_, err = c.ListBINs(ctx)
@@ -107,27 +109,25 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	t.Parallel()
 	down := errors.New("vault: token s.4111111111111111 expired")
-	for name, tc := range map[string]struct {
+	const setup = "invalid setup: the API key of the key source "
+	for _, tc := range []struct {
 		key  string
 		err  error
 		want string
 	}{
-		"a source that fails":   {"", down, "cardwire: ListBINs: not sent: the key source failed: it is safe to call again"},
-		"an empty key":          {"", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key is empty: correct it before calling again"},
-		"a key that is a line":  {"s.secret\r\nX-Evil: 1", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
-		"a key of other script": {"s.sécret", nil, "cardwire: ListBINs: not sent: invalid setup: the key source: the API key contains a character that is not visible ASCII: correct it before calling again"},
+		{"", down, "the key source failed: it is safe to call again"},
+		{"", nil, setup + "is empty: correct it before calling again"},
+		{"s.secret\r\nX-Evil: 1", nil, setup + "contains a line break: trim what was read from a file or a form: " +
+			"correct it before calling again"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) { return tc.key, tc.err }))
-			_, err := c.ListBINs(t.Context())
-			require.EqualError(t, err, tc.want)
-			require.ErrorIs(t, err, cardwire.ErrNotSent)
-			if tc.err != nil {
-				require.ErrorIs(t, err, tc.err)
-			}
-			assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
-		})
+		source := func(context.Context) (string, error) { return tc.key, tc.err }
+		_, err := wiretest.Unasked(t, cardwire.WithKeySource(source)).ListBINs(t.Context())
+		require.EqualError(t, err, "cardwire: ListBINs: not sent: "+tc.want)
+		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		if tc.err != nil {
+			require.ErrorIs(t, err, tc.err)
+		}
+		assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
 	}
 }
 
@@ -151,8 +151,7 @@ func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 	t.Parallel()
 	var events []string
 	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		events = append(events, "request")
-		if len(events) < 6 {
+		if events = append(events, "request"); len(events) < 6 {
 			return wiretest.Response(r, 503, ""), nil
 		}
 		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
@@ -168,35 +167,34 @@ func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
 func TestALimiterThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the queue of 4111111111111111 is full")
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Unasked(t, cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return full })))
-			err := w.Call(t.Context(), c)
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}, wiretest.FactsOf(t, err))
-			require.ErrorIs(t, err, full)
-			assert.Contains(t, err.Error(), "the rate limiter returned an error")
-			assert.NotContains(t, err.Error(), "4111")
-		})
-	}
-	t.Run("before a retry", func(t *testing.T) {
-		t.Parallel()
+	failing := func(at int) cardwire.Option {
 		waits := 0
-		c := wiretest.Converse(t, []wiretest.Exchange{{Want: "GET /shop/api/v1/bins", Status: 503}}, cardwire.WithRetry(wiretest.QuickRetry), cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
-			if waits++; waits == 2 {
+		return cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
+			if waits++; waits == at {
 				return full
 			}
 			return nil
-		})))
-		_, err := c.ListBINs(t.Context())
-		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "received"}, wiretest.FactsOf(t, err))
+		}))
+	}
+	for _, w := range wiretest.AllWrites() {
+		err := w.Call(t.Context(), wiretest.Unasked(t, failing(1)))
+		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}, wiretest.FactsOf(t, err), w.Op)
 		require.ErrorIs(t, err, full)
-	})
+		assert.Contains(t, err.Error(), "the rate limiter returned an error")
+		assert.NotContains(t, err.Error(), "4111")
+	}
+	busy := []wiretest.Exchange{{Want: "GET /shop/api/v1/bins", Status: 503}}
+	_, err := wiretest.Converse(t, busy, cardwire.WithRetry(wiretest.QuickRetry), failing(2)).ListBINs(t.Context())
+	assert.Equal(t, wiretest.Facts{
+		Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "received",
+	}, wiretest.FactsOf(t, err), "before a retry")
+	require.ErrorIs(t, err, full)
 }
 
 func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 	t.Parallel()
-	for want, opts := range map[int32][]cardwire.Option{1: nil, 3: {cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})}} {
+	fresh := cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})
+	for want, opts := range map[int32][]cardwire.Option{1: nil, 3: {fresh}} {
 		var connections atomic.Int32
 		c := wiretest.ClientOver(t, wiretest.CountingServer(t, &connections).URL, opts...)
 		for range 3 {
@@ -209,57 +207,68 @@ func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
 
 func TestWithMaxResponseBytes(t *testing.T) {
 	t.Parallel()
-	response := wiretest.Success(`["493193"]`)
 	const asked = "GET /shop/api/v1/bins/maintenance"
-	bins, err := wiretest.Respond(t, asked, response, cardwire.WithMaxResponseBytes(int64(len(response)))).ListBINsUnderMaintenance(t.Context())
+	response := wiretest.Success(`["493193"]`)
+	size := int64(len(response))
+	c := wiretest.Respond(t, asked, response, cardwire.WithMaxResponseBytes(size))
+	bins, err := c.ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"493193"}, bins)
 
-	short := wiretest.Converse(t, []wiretest.Exchange{{Want: asked, Response: response}, {Want: wiretest.SmallTransferRequest("M-1"), Response: response}},
-		cardwire.WithMaxResponseBytes(int64(len(response))-1), cardwire.WithRetry(wiretest.QuickRetry))
+	short := wiretest.Converse(t, []wiretest.Exchange{
+		{Want: asked, Response: response}, {Want: wiretest.SmallTransferRequest("M-1"), Response: response},
+	}, cardwire.WithMaxResponseBytes(size-1), cardwire.WithRetry(wiretest.QuickRetry))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received"}, wiretest.FactsOf(t, err))
+	assert.Equal(t, wiretest.Facts{
+		Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received",
+	}, wiretest.FactsOf(t, err))
 	_, err = short.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 	require.ErrorIs(t, err, cardwire.ErrResponseTooLarge, "the bound of writes is the lower one")
 
-	_, err = wiretest.Respond(t, asked, wiretest.Success(`["`+strings.Repeat("4", 100<<10)+`"]`)).ListBINsUnderMaintenance(t.Context())
+	large := wiretest.Success(`["` + strings.Repeat("4", 100<<10) + `"]`)
+	_, err = wiretest.Respond(t, asked, large).ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err, "64 KiB bound writes only")
 }
+
+// hanging responds to nothing.
+var hanging = wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+})
 
 func TestTimeoutOfACall(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		opts  []cardwire.Option
-		limit time.Duration // of the context; 0: none
-		op    string
-		want  time.Duration
+		op      string
+		timeout time.Duration // WithTimeout; 0: none
+		limit   time.Duration // of the context; 0: none
+		want    time.Duration
 	}{
-		"by default":                         {op: "ListBINs", want: 30 * time.Second},
-		"a write by default":                 {op: "CreateTransfer", want: 30 * time.Second},
-		"an upload by default":               {op: "UploadImage", want: 5 * time.Minute},
-		"an option":                          {opts: []cardwire.Option{cardwire.WithTimeout(time.Hour)}, op: "ListBINs", want: time.Hour},
-		"an option for an upload":            {opts: []cardwire.Option{cardwire.WithTimeout(time.Second)}, op: "UploadImage", want: time.Second},
-		"an earlier deadline of the context": {limit: time.Second, op: "ListBINs", want: time.Second},
-		"a later deadline of the context":    {limit: time.Hour, op: "ListBINs", want: time.Hour},
-		"a later deadline, and a reference":  {limit: time.Hour, op: "CreateTransfer", want: 30 * time.Second},
-		"an option, and a reference":         {opts: []cardwire.Option{cardwire.WithTimeout(time.Minute)}, limit: time.Hour, op: "FreezeCard", want: time.Minute},
-		"a deadline and an option":           {opts: []cardwire.Option{cardwire.WithTimeout(time.Second)}, limit: time.Hour, op: "ListBINs", want: time.Hour},
+		"by default":                         {"ListBINs", 0, 0, 30 * time.Second},
+		"a write by default":                 {"CreateTransfer", 0, 0, 30 * time.Second},
+		"an upload by default":               {"UploadImage", 0, 0, 5 * time.Minute},
+		"an option":                          {"ListBINs", time.Hour, 0, time.Hour},
+		"an option for an upload":            {"UploadImage", time.Second, 0, time.Second},
+		"an earlier deadline of the context": {"ListBINs", 0, time.Second, time.Second},
+		"a later deadline of the context":    {"ListBINs", 0, time.Hour, time.Hour},
+		"a later deadline, and a reference":  {"CreateTransfer", 0, time.Hour, 30 * time.Second},
+		"an option, and a reference":         {"FreezeCard", time.Minute, time.Hour, time.Minute},
+		"a deadline and an option":           {"ListBINs", time.Second, time.Hour, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx := t.Context()
+				ctx, opts := t.Context(), []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{})}
+				if tc.timeout != 0 {
+					opts = append(opts, cardwire.WithTimeout(tc.timeout))
+				}
 				if tc.limit != 0 {
 					var cancel context.CancelFunc
 					ctx, cancel = context.WithTimeout(ctx, tc.limit)
 					defer cancel()
 				}
-				c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-					<-r.Context().Done()
-					return nil, r.Context().Err()
-				}), append(tc.opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
 				start := time.Now()
-				err := wiretest.AllMethods()[tc.op](ctx, c)
+				err := wiretest.AllMethods()[tc.op](ctx, wiretest.NewClient(t, hanging, opts...))
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 				assert.Equal(t, tc.want, time.Since(start))
@@ -272,12 +281,9 @@ func TestTimeoutOfACall(t *testing.T) {
 func TestTimeoutIncludesRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		}), cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}))
+		policy := cardwire.RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}
 		start := time.Now()
-		_, err := c.ListBINs(t.Context())
+		_, err := wiretest.NewClient(t, hanging, cardwire.WithRetry(policy)).ListBINs(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Len(t, wiretest.Failure(t, err).Attempts, 4)
 		assert.Equal(t, 30*time.Second, time.Since(start))
@@ -303,7 +309,8 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, wiretest.ErrBroken }
 	_, err := c.ListBINs(t.Context())
 	require.NoError(t, err)
-	_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "Write", Method: "POST", Path: "/write"})
+	write := cardwire.Request{Op: "Write", Method: "POST", Path: "/write", Reference: "r-1"}
+	_, err = cardwire.Call[any](t.Context(), c, write)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
 	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
@@ -312,23 +319,25 @@ func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
 // A mock that is installed in an http.Client after New must carry the calls.
 func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
 	t.Parallel()
-	own := &http.Client{Transport: wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, wiretest.ErrBroken })}
-	c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(own), cardwire.WithRetry(cardwire.RetryPolicy{}))
+	own := &http.Client{Transport: wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
+		return nil, wiretest.ErrBroken
+	})}
+	once := cardwire.WithRetry(cardwire.RetryPolicy{})
+	c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(own), once)
 	require.NoError(t, err)
 	_, err = c.ListBINs(t.Context())
 	require.ErrorIs(t, err, wiretest.ErrBroken)
-	own.Transport = wiretest.Script(t, wiretest.Exchange{Want: "GET /shop/api/v1/bins", Response: wiretest.Success(`[]`)})
+	own.Transport = wiretest.Always(200, wiretest.Success(`[]`))
 	_, err = c.ListBINs(t.Context())
 	require.NoError(t, err)
 }
 
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
-	p := cardwire.DefaultProfile()
-	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":422,"msg":"no","data":null}`, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
-	for i := range p.RefusedCodes {
-		p.RefusedCodes[i] = 0
-	}
+	codes := []int{422}
+	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":422,"msg":"no","data":null}`,
+		cardwire.WithProfile(func(p *cardwire.Profile) { p.RefusedCodes = codes }))
+	codes[0] = 0
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-1"))
 }
 
@@ -342,6 +351,7 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, cardwire.Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
-		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
+		BareRefusedStatuses: []int{401, 404, 405, 413, 429}, LateExecution: 10 * time.Minute,
+		DuplicateMessages: []string{"already exist", "duplicate", "重复", "已存在"},
 	}, cardwire.DefaultProfile())
 }

@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -61,8 +62,7 @@ type response struct {
 	attempt    *transport.Attempt // the last one, if it is to be logged; nil: none
 }
 
-// judge is the outcome table: it decides from the response whether the call happened,
-// and releases the response.
+// judge has the response judged, reports what is odd about it, and releases it.
 func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	defer r.Release()
 	defer k.capture(r)
@@ -71,56 +71,87 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	k.last.retryAfter = r.RetryAfter
 	k.last.attempts = attempts(r.Attempts)
 	k.last.requestID = mask.RequestID(r.Header, k.key())
-	switch {
-	case r.NotSent:
-		return k.fail(OutcomeNotSent, &transportError{r.Err})
-	case r.Redirected:
-		return k.fail(OutcomeUnknown, redirected(mask.Message(r.RedirectHost, k.key())))
-	case errors.Is(r.Err, transport.ErrTooLarge):
-		return k.fail(OutcomeUnknown, ErrResponseTooLarge)
-	case r.Err != nil:
-		return k.fail(OutcomeUnknown, &transportError{r.Err})
+	f, drifts := k.facts(r)
+	drift := k.client.drifted(ctx, k.op, drifts)
+	outcome, cause := judge(&k.client.profile, f)
+	if outcome != OutcomeExecuted {
+		return k.fail(outcome, cause)
 	}
-	body := wire.NewReader(r.Body, k.client.watchesDrift())
-	defer body.Release()
-	body.Masking = k.client.maskedCards
-	k.envelope = envelope{result: k.result, proves: k.op.proves, success: r.Status >= 200 && r.Status <= 299}
-	e := &k.envelope
-	e.decode(body)
-	if body.Err() == nil {
-		k.last.code, k.last.codeSent = e.code, e.hasCode
-		k.last.message = e.message
-		if e.message != messageSuccess {
-			k.last.message = mask.Message(e.message, k.key())
-		}
-	}
-	switch {
-	case body.Err() == nil && slices.Contains(k.client.profile.DuplicateCodes, e.code):
-		return k.fail(OutcomeUnknown, nil)
-	case e.success && body.Err() == nil && e.code == codeSuccess:
-		return k.judgeSuccess(ctx, e, body)
-	}
-	return k.judgeFailure(e, body, r)
-}
-
-// judgeSuccess judges a response with a status from 200 to 299 and the code 200.
-func (k *call) judgeSuccess(ctx context.Context, e *envelope, body *wire.Codec) *Error {
-	drift := k.client.drifted(ctx, k.op, body.Drifts())
-	if e.mismatch != nil {
-		outcome := OutcomeUnknown
-		// A message that contradicts the code leaves what is proven in doubt.
-		if e.proven && (e.message == "" || isSuccessMessage(e.message)) {
-			outcome = OutcomeExecuted
-		}
-		return k.fail(outcome, unreadable(e.mismatch))
-	}
-	if err := k.check(); err != nil {
-		return k.fail(verdict(err), err)
-	}
-	if drift != nil {
-		return k.fail(OutcomeExecuted, drift)
+	if err := cmp.Or(cause, f.ignored, drift); err != nil {
+		return k.fail(OutcomeExecuted, err)
 	}
 	return nil
+}
+
+// facts reads the response, and returns how a success deviates from the API.
+func (k *call) facts(r *transport.Response) (*facts, []wire.Drift) {
+	f := &facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}
+	switch {
+	case r.NotSent:
+		f.unsent = &transportError{r.Err}
+	case r.Redirected:
+		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key()))
+	case errors.Is(r.Err, transport.ErrTooLarge):
+		f.lost = ErrResponseTooLarge
+	case r.Err != nil:
+		f.lost = &transportError{r.Err}
+	default:
+		return f, k.read(r, f)
+	}
+	return f, nil
+}
+
+// read reads the body.
+func (k *call) read(r *transport.Response, f *facts) []wire.Drift {
+	body := wire.NewReader(r.Body, k.client.watchesDrift())
+	body.Masking = k.client.maskedCards
+	k.envelope = envelope{result: k.result, proves: k.op.proves, success: f.isSuccess()}
+	e := &k.envelope
+	e.decode(body)
+	if err := body.Err(); err != nil {
+		f.unreadable, f.bare = unreadable(err), k.op.isBare(r)
+		if r.Status >= 500 && wire.IsBare(r.Body, true) {
+			f.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
+		}
+		return nil
+	}
+	f.read, f.code, f.hasMessage, f.message = true, e.code, e.hasMessage, e.message
+	k.last.code, k.last.codeSent, k.last.message = e.code, e.hasCode, e.message
+	if e.message != messageSuccess {
+		k.last.message = mask.Message(e.message, k.key())
+	}
+	var drifts []wire.Drift
+	if e.succeeded() {
+		drifts = body.Drifts()
+	}
+	f.data = k.weigh(e, body, f)
+	return drifts
+}
+
+// weigh returns what the data proves.
+func (k *call) weigh(e *envelope, body *wire.Codec, f *facts) evidence {
+	switch {
+	case !e.succeeded():
+		if e.deferred && f.referenced && (body.Mentions(e.data, k.op.reference) || k.op.isProven(body, e.data)) {
+			return thisOrder
+		}
+		return proofless
+	case e.mismatch != nil:
+		f.unreadable = unreadable(e.mismatch)
+		if e.proven {
+			return thisOrder
+		}
+		return proofless
+	}
+	err := k.check()
+	if errors.Is(err, ErrParameterIgnored) {
+		f.ignored, err = err, nil
+	}
+	if err != nil {
+		f.unreadable = err
+		return otherOrder
+	}
+	return readable
 }
 
 // check returns why a readable response does not belong to this request.
@@ -133,36 +164,6 @@ func (k *call) check() error {
 	return k.result.verify()
 }
 
-// verdict returns the outcome of a readable response that is not what was asked for: it
-// proves nothing if it may belong to another request.
-func verdict(err error) Outcome {
-	if errors.Is(err, ErrParameterIgnored) {
-		return OutcomeExecuted
-	}
-	return OutcomeUnknown
-}
-
-// judgeFailure judges every other response. It is a refusal only if both the HTTP status
-// and the envelope say so, and nothing in it contradicts that.
-func (k *call) judgeFailure(e *envelope, body *wire.Codec, r *transport.Response) *Error {
-	p := &k.client.profile
-	switch {
-	case body.Err() != nil && slices.Contains(p.BareRefusedStatuses, k.last.status) && k.op.isBare(r):
-		return k.fail(OutcomeRefused, unreadable(body.Err()))
-	case body.Err() != nil && e.success:
-		return k.fail(OutcomeUnknown, unreadable(body.Err()))
-	case body.Err() != nil, !e.isEnvelope(), isSuccessMessage(e.message):
-		return k.fail(OutcomeUnknown, nil)
-	case e.success && !slices.Contains(p.RefusedCodes, e.code),
-		!e.success && !slices.Contains(p.RefusedStatuses, k.last.status),
-		!e.success && (e.code == codeSuccess || e.code >= 500 && e.code <= 599):
-		return k.fail(OutcomeUnknown, nil)
-	case e.deferred && k.op.isClaimed() && (body.Mentions(e.data, k.op.reference) || k.op.isProven(body, e.data)):
-		return k.fail(OutcomeUnknown, nil) // what it refuses may be a second delivery
-	}
-	return k.fail(OutcomeRefused, nil)
-}
-
 // isBare reports whether a response certainly has no envelope. That to a write may have
 // had one if it is compressed, which no write asks for, or was cut off before its first
 // byte; and if it contains the reference, it may mean anything.
@@ -173,9 +174,12 @@ func (s *spec) isBare(r *transport.Response) bool {
 	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !s.isNamedIn(r.Body)
 }
 
+// isEncoded reports whether any Content-Encoding, of which there may be several, changes
+// the body.
 func isEncoded(h http.Header) bool {
-	encoding := h.Get("Content-Encoding")
-	return encoding != "" && !strings.EqualFold(encoding, "identity")
+	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
+		return line != "" && !strings.EqualFold(line, "identity")
+	})
 }
 
 // isNamedIn reports whether a body that is no envelope contains the reference, in any
@@ -191,19 +195,6 @@ func (s *spec) isProven(c *wire.Codec, m wire.Mark) bool {
 	}
 	c.Rewind(m)
 	return s.proves(c)
-}
-
-// doubt makes a failure unknown if its request was sent more than once: what the last
-// response says proves nothing about the others.
-func (e *Error) doubt(r *transport.Response) {
-	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
-	switch {
-	case !r.Resent, e.Outcome == OutcomeExecuted:
-	case e.Err == nil:
-		e.Outcome, e.Err = OutcomeUnknown, errors.New(detail)
-	default:
-		e.Outcome, e.Err = OutcomeUnknown, &detailError{e.Err, detail}
-	}
 }
 
 // redirected returns the error of a redirect that leads to a host; "": it is unknown.

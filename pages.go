@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,7 +18,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardPage is one page of ListCards. The order of cards is undocumented.
+// CardPage is one page of ListCards. The order of cards is undocumented. fmt and slog
+// print the counts and the identifiers of the cards only; JSON has all fields.
 type CardPage struct {
 	// Total is the number of cards on all pages.
 	Total int
@@ -43,6 +46,25 @@ func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPa
 
 // UnmarshalJSON reads a page, as strictly as a response.
 func (v *CardPage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardPageFields) }
+
+// Format writes what LogValue returns, whatever the verb.
+func (v CardPage) Format(f fmt.State, _ rune) { formatLogged(f, "CardPage", v) }
+
+// LogValue returns the counts, and the identifiers of the cards.
+func (v CardPage) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.Int("Total", v.Total), slog.Int("PerPage", v.PerPage),
+		slog.Int("CurrentPage", v.CurrentPage), slog.Int("LastPage", v.LastPage), slog.Any("Cards", v.ids()),
+	)
+}
+
+func (v *CardPage) ids() []string {
+	ids := make([]string, len(v.Cards))
+	for i := range v.Cards {
+		ids[i] = v.Cards[i].ID
+	}
+	return ids
+}
 
 // ListCardsParams selects cards. The zero value selects all. The names of the
 // query parameters are undocumented: see [Profile].
@@ -210,11 +232,7 @@ func (w *pager) page(ctx context.Context) (*CardPage, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ids := make([]string, len(page.Cards))
-	for i := range page.Cards {
-		ids[i] = page.Cards[i].ID
-	}
-	return page, ids, nil
+	return page, page.ids(), nil
 }
 
 func (w *pager) take(ctx context.Context) (*CardPage, error) {

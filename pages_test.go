@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,74 +22,65 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
+// filter selects cards; the zero value all.
+type filter = cardwire.ListCardsParams
+
+// pageText is a page of cards, each an ID that fields may follow: `a,"status":1`.
+func pageText(number, last int, cards ...string) string {
+	var documents []string
+	for _, card := range cards {
+		id, _, _ := strings.Cut(card, ",")
+		documents = append(documents, wiretest.ShortCard(id, card[len(id):]))
+	}
+	return wiretest.ShortPage(number, last, documents...)
+}
+
+// page is the request for a page and its response.
+func page(number, last int, cards ...string) wiretest.Exchange {
+	return wiretest.Exchange{Want: wiretest.PageRequest(number), Response: pageText(number, last, cards...)}
+}
+
+// walk returns the IDs of all cards, with pages read ahead.
+func walk(t *testing.T, c *cardwire.Client, f filter, ahead int) (ids string, err error) {
+	t.Helper()
+	list, err := wiretest.Walk(t.Context(), c, f, cardwire.WithPrefetch(ahead))
+	return strings.Join(list, " "), err
+}
+
 func TestAllCards(t *testing.T) {
 	t.Parallel()
-	a, b, c, d := wiretest.ShortCard("a", ""), wiretest.ShortCard("b", ""), wiretest.ShortCard("c", ""), wiretest.ShortCard("d", "")
-	cases := map[string]struct {
-		params    cardwire.ListCardsParams
-		exchanges []wiretest.Exchange
-		ids       []string
-	}{
-		"one page": {
-			cardwire.ListCardsParams{}, []wiretest.Exchange{{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 1, a, b)}}, []string{"a", "b"},
-		},
-		"three pages": {
-			cardwire.ListCardsParams{},
-			[]wiretest.Exchange{
-				{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 3, a, b)},
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 3, c)},
-				{Want: wiretest.PageRequest(3), Response: wiretest.ShortPage(3, 3, d)},
-			}, []string{"a", "b", "c", "d"},
-		},
-		"from a page on": {
-			cardwire.ListCardsParams{Page: 2},
-			[]wiretest.Exchange{
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 3, c)},
-				{Want: wiretest.PageRequest(3), Response: wiretest.ShortPage(3, 3, d)},
-			}, []string{"c", "d"},
-		},
-		"with a filter on every page": {
-			cardwire.ListCardsParams{Limit: 2, CardBIN: "4"},
-			[]wiretest.Exchange{
-				{Want: "GET /shop/api/v1/cards?limit=2&page=1&card_bin=4", Response: wiretest.ShortPage(1, 2, a, b)},
-				{Want: "GET /shop/api/v1/cards?limit=2&page=2&card_bin=4", Response: wiretest.ShortPage(2, 2, c)},
-			}, []string{"a", "b", "c"},
-		},
-		"pages are added on the way": {
-			cardwire.ListCardsParams{},
-			[]wiretest.Exchange{
-				{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 2, a)},
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 3, b)},
-				{Want: wiretest.PageRequest(3), Response: wiretest.ShortPage(3, 3, c)},
-			}, []string{"a", "b", "c"},
-		},
-		"pages go away on the way": {
-			cardwire.ListCardsParams{},
-			[]wiretest.Exchange{
-				{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 4, a)},
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 2, b)},
-			}, []string{"a", "b"},
-		},
-		"the next page goes away": {
-			cardwire.ListCardsParams{},
-			[]wiretest.Exchange{
-				{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 2, a)},
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 1)},
-			}, []string{"a"},
-		},
-		"no cards":          {cardwire.ListCardsParams{}, []wiretest.Exchange{{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 1)}}, nil},
-		"no pages":          {cardwire.ListCardsParams{}, []wiretest.Exchange{{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 0)}}, nil},
-		"no last page":      {cardwire.ListCardsParams{}, []wiretest.Exchange{{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 0, a)}}, []string{"a"}},
-		"an empty page":     {cardwire.ListCardsParams{}, []wiretest.Exchange{{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 2)}, {Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 2, b)}}, []string{"b"}},
-		"beyond the last":   {cardwire.ListCardsParams{Page: 5}, []wiretest.Exchange{{Want: wiretest.PageRequest(5), Response: wiretest.ShortPage(5, 3)}}, nil},
-		"beyond, shown one": {cardwire.ListCardsParams{Page: 5}, []wiretest.Exchange{{Want: wiretest.PageRequest(5), Response: wiretest.ShortPage(3, 3, a)}}, nil},
+	filtered := func(e wiretest.Exchange, query string) wiretest.Exchange {
+		e.Want = "GET /shop/api/v1/cards?" + query
+		return e
 	}
-	for name, tc := range cases {
+	shownTheLast := wiretest.Exchange{Want: wiretest.PageRequest(5), Response: pageText(3, 3, "a")}
+	type pages = []wiretest.Exchange
+	for name, tc := range map[string]struct {
+		ids    string
+		filter filter
+		pages  pages
+	}{
+		"one page":       {"a b", filter{}, pages{page(1, 1, "a", "b")}},
+		"three pages":    {"a b c d", filter{}, pages{page(1, 3, "a", "b"), page(2, 3, "c"), page(3, 3, "d")}},
+		"from a page on": {"c d", filter{Page: 2}, pages{page(2, 3, "c"), page(3, 3, "d")}},
+		"with a filter on every page": {"a b c", filter{Limit: 2, CardBIN: "4"}, pages{
+			filtered(page(1, 2, "a", "b"), "limit=2&page=1&card_bin=4"),
+			filtered(page(2, 2, "c"), "limit=2&page=2&card_bin=4"),
+		}},
+		"pages are added on the way": {"a b c", filter{}, pages{page(1, 2, "a"), page(2, 3, "b"), page(3, 3, "c")}},
+		"pages go away on the way":   {"a b", filter{}, pages{page(1, 4, "a"), page(2, 2, "b")}},
+		"the next page goes away":    {"a", filter{}, pages{page(1, 2, "a"), page(2, 1)}},
+		"no cards":                   {"", filter{}, pages{page(1, 1)}},
+		"no pages":                   {"", filter{}, pages{page(1, 0)}},
+		"no last page":               {"a", filter{}, pages{page(1, 0, "a")}},
+		"an empty page":              {"b", filter{}, pages{page(1, 2), page(2, 2, "b")}},
+		"beyond the last":            {"", filter{Page: 5}, pages{page(5, 3)}},
+		"beyond, shown the last":     {"", filter{Page: 5}, pages{shownTheLast}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, ahead := range []int{0, 1} {
-				client := wiretest.Converse(t, tc.exchanges)
-				ids, err := wiretest.Walk(t.Context(), client, tc.params, cardwire.WithPrefetch(ahead))
+				ids, err := walk(t, wiretest.Converse(t, tc.pages), tc.filter, ahead)
 				require.NoError(t, err)
 				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
 			}
@@ -98,98 +90,70 @@ func TestAllCards(t *testing.T) {
 
 func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 	t.Parallel()
-	first := wiretest.Exchange{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 2, wiretest.ShortCard("a", ""), wiretest.ShortCard("b", ""))}
-	again := wiretest.Exchange{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 2, wiretest.ShortCard("a", ""), wiretest.ShortCard("b", ""))}
-	pages := func(t *testing.T, exchanges []wiretest.Exchange, opts ...cardwire.Option) *cardwire.Client {
-		c := wiretest.Converse(t, exchanges, opts...)
-		return c
-	}
-	t.Run("looked at once more", func(t *testing.T) {
-		t.Parallel()
-		moved := wiretest.Exchange{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(2, 2, wiretest.ShortCard("c", ""))}
-		ids, err := wiretest.Walk(t.Context(), pages(t, []wiretest.Exchange{first, again, moved}), cardwire.ListCardsParams{})
-		require.NoError(t, err)
-		assert.Equal(t, []string{"a", "b", "c"}, ids)
-	})
-	t.Run("checked", func(t *testing.T) {
-		t.Parallel()
-		ids, err := wiretest.Walk(t.Context(), pages(t, []wiretest.Exchange{first, again, again}), cardwire.ListCardsParams{})
-		assert.Equal(t, []string{"a", "b"}, ids)
-		require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
-		require.ErrorContains(t, err, "PageParam")
-		e := wiretest.Failure(t, err)
-		assert.Equal(t, 2, e.Page)
-		assert.Equal(t, "ListCards", e.Op)
-		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
-		assert.Equal(t, []int{200, 200}, []int{e.HTTPStatus, e.Code})
-		assert.NotContains(t, err.Error(), "it was done", "a list does nothing")
-	})
-	t.Run("trusted", func(t *testing.T) {
-		t.Parallel()
-		profile := cardwire.DefaultProfile()
-		profile.TrustReplies = true
-		ids, err := wiretest.Walk(t.Context(), pages(t, []wiretest.Exchange{first, again}, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile })), cardwire.ListCardsParams{})
-		require.NoError(t, err)
-		assert.Equal(t, []string{"a", "b", "a", "b"}, ids)
-	})
+	first, again := page(1, 2, "a", "b"), page(2, 2, "a", "b")
+	ids, err := walk(t, wiretest.Converse(t, []wiretest.Exchange{first, again, page(2, 2, "c")}), filter{}, 0)
+	require.NoError(t, err, "of a page that was asked for once more")
+	assert.Equal(t, "a b c", ids)
+
+	ids, err = walk(t, wiretest.Converse(t, []wiretest.Exchange{first, again}, trusting), filter{}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, "a b a b", ids)
+
+	ids, err = walk(t, wiretest.Converse(t, []wiretest.Exchange{first, again, again}), filter{}, 0)
+	assert.Equal(t, "a b", ids)
+	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
+	require.ErrorContains(t, err, "PageParam")
+	e := wiretest.Failure(t, err)
+	assert.Equal(t, 2, e.Page)
+	assert.Equal(t, "ListCards", e.Op)
+	assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
+	assert.Equal(t, []int{200, 200}, []int{e.HTTPStatus, e.Code})
 }
 
 // A service that clamps page numbers repeats its last page for ever.
 func TestAPageBeyondTheLastIsEmpty(t *testing.T) {
 	t.Parallel()
-	page, err := wiretest.Respond(t, wiretest.PageRequest(4), wiretest.ShortPage(3, 3, wiretest.ShortCard("a", ""))).ListCards(t.Context(), cardwire.ListCardsParams{Page: 4})
+	c := wiretest.Respond(t, wiretest.PageRequest(4), pageText(3, 3, "a"))
+	got, err := c.ListCards(t.Context(), filter{Page: 4})
 	require.NoError(t, err)
-	assert.Equal(t, &cardwire.CardPage{Total: 9, PerPage: 2, CurrentPage: 3, LastPage: 3, Cards: []cardwire.Card{}}, page)
+	assert.Equal(t, &cardwire.CardPage{9, 2, 3, 3, []cardwire.Card{}}, got)
 }
 
 func TestAllCardsSaysWhereToResume(t *testing.T) {
 	t.Parallel()
-	profile := cardwire.DefaultProfile()
-	profile.PageParam = ""
-	first := wiretest.Exchange{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 3, wiretest.ShortCard("a", ""))}
-	cases := map[string]struct {
-		params    cardwire.ListCardsParams
-		profile   cardwire.Profile
+	missing := func(number int) wiretest.Exchange {
+		return wiretest.Exchange{Want: wiretest.PageRequest(number), Status: 404}
+	}
+	ignored := wiretest.Exchange{Want: wiretest.PageRequest(2), Response: pageText(1, 3, "a")}
+	nameless := wiretest.ChangedProfile(func(p *cardwire.Profile) { p.PageParam = "" })
+	for name, tc := range map[string]struct {
+		from      int
 		exchanges []wiretest.Exchange
-		ids       []string
+		ids       string
 		cause     error
 		page      int
+		opts      []cardwire.Option
 	}{
-		"the first page fails": {
-			cardwire.ListCardsParams{}, cardwire.DefaultProfile(),
-			[]wiretest.Exchange{{Want: wiretest.PageRequest(1), Status: 404, Response: ""}}, nil, cardwire.ErrNotFound, 1,
-		},
+		"the first page fails": {0, []wiretest.Exchange{missing(1)}, "", cardwire.ErrNotFound, 1, nil},
 		"the second page fails": {
-			cardwire.ListCardsParams{}, cardwire.DefaultProfile(),
-			[]wiretest.Exchange{first, {Want: wiretest.PageRequest(2), Status: 404, Response: ""}}, []string{"a"}, cardwire.ErrNotFound, 2,
+			0, []wiretest.Exchange{page(1, 3, "a"), missing(2)}, "a", cardwire.ErrNotFound, 2, nil,
 		},
-		"a later page fails": {
-			cardwire.ListCardsParams{Page: 7}, cardwire.DefaultProfile(),
-			[]wiretest.Exchange{{Want: wiretest.PageRequest(7), Status: 404, Response: ""}}, nil, cardwire.ErrNotFound, 7,
-		},
+		"a later page fails": {7, []wiretest.Exchange{missing(7)}, "", cardwire.ErrNotFound, 7, nil},
 		"the page is ignored": {
-			cardwire.ListCardsParams{}, cardwire.DefaultProfile(),
-			[]wiretest.Exchange{
-				first,
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(1, 3, wiretest.ShortCard("a", ""))},
-				{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(1, 3, wiretest.ShortCard("a", ""))},
-			}, []string{"a"}, cardwire.ErrParameterIgnored, 2,
+			0, []wiretest.Exchange{page(1, 3, "a"), ignored, ignored}, "a", cardwire.ErrParameterIgnored, 2, nil,
 		},
 		// The first page can be had without a name for the parameter.
 		"no name for the page": {
-			cardwire.ListCardsParams{}, profile,
-			[]wiretest.Exchange{{Want: "GET /shop/api/v1/cards", Response: wiretest.ShortPage(1, 2, wiretest.ShortCard("a", ""))}},
-			[]string{"a"}, cardwire.ErrInvalidParams, 2,
+			0, []wiretest.Exchange{{Want: "GET /shop/api/v1/cards", Response: pageText(1, 2, "a")}},
+			"a", cardwire.ErrInvalidParams, 2, []cardwire.Option{nameless},
 		},
-		"no name, a later page": {cardwire.ListCardsParams{Page: 2}, profile, nil, nil, cardwire.ErrInvalidParams, 2},
-		"page below zero":       {cardwire.ListCardsParams{Page: -1}, cardwire.DefaultProfile(), nil, nil, cardwire.ErrInvalidParams, -1},
-	}
-	for name, tc := range cases {
+		"no name, a later page": {2, nil, "", cardwire.ErrInvalidParams, 2, []cardwire.Option{nameless}},
+		"page below zero":       {-1, nil, "", cardwire.ErrInvalidParams, -1, nil},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, ahead := range []int{0, 1} {
-				c := wiretest.Converse(t, tc.exchanges, cardwire.WithProfile(func(own *cardwire.Profile) { *own = tc.profile }))
-				ids, err := wiretest.Walk(t.Context(), c, tc.params, cardwire.WithPrefetch(ahead))
+				ids, err := walk(t, wiretest.Converse(t, tc.exchanges, tc.opts...), filter{Page: tc.from}, ahead)
 				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
 				require.ErrorIs(t, err, tc.cause)
 				assert.Equal(t, tc.page, wiretest.Failure(t, err).Page)
@@ -202,57 +166,38 @@ func TestAllCardsSaysWhereToResume(t *testing.T) {
 func TestThePageToResumeFromIsInAnErrorOfTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	var told error
-	c := wiretest.Respond(t, wiretest.PageRequest(3), `{"code":422,"msg":"no","data":null}`, cardwire.WithObserver(cardwire.Observer{
+	observe := cardwire.WithObserver(cardwire.Observer{
 		CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) { told = r.Err },
-	}))
-	_, err := wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{Page: 3})
+	})
+	c := wiretest.Respond(t, wiretest.PageRequest(3), `{"code":422,"msg":"no","data":null}`, observe)
+	_, err := walk(t, c, filter{Page: 3}, 0)
 	assert.Equal(t, 3, wiretest.Failure(t, err).Page)
 	assert.Equal(t, 0, wiretest.Failure(t, told).Page)
 }
 
-func TestAllCardsAsksForNothingAfterABreak(t *testing.T) {
+// Nothing is asked for before the iteration or after a break, and each iteration begins anew.
+func TestAllCardsAsksForWhatIsRead(t *testing.T) {
 	t.Parallel()
-	c := wiretest.Respond(t, wiretest.PageRequest(1), wiretest.ShortPage(1, 3, wiretest.ShortCard("a", ""), wiretest.ShortCard("b", "")))
-	for card, err := range c.AllCards(t.Context(), cardwire.ListCardsParams{}) {
-		require.NoError(t, err)
-		assert.Equal(t, "a", card.ID)
-		break
-	}
-}
-
-func TestAllCardsAsksForNothingBeforeItIsRead(t *testing.T) {
-	t.Parallel()
-	assert.NotNil(t, wiretest.Unasked(t).AllCards(t.Context(), cardwire.ListCardsParams{}))
-}
-
-func TestAllCardsStartsAnewEachTime(t *testing.T) {
-	t.Parallel()
-	page := wiretest.Exchange{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 1, wiretest.ShortCard("a", ""))}
-	c := wiretest.Converse(t, []wiretest.Exchange{page, page})
-	cards := c.AllCards(t.Context(), cardwire.ListCardsParams{})
+	assert.NotNil(t, wiretest.Unasked(t).AllCards(t.Context(), filter{}))
+	first := page(1, 3, "a", "b")
+	cards := wiretest.Converse(t, []wiretest.Exchange{first, first}).AllCards(t.Context(), filter{})
 	for range 2 {
-		n := 0
 		for card, err := range cards {
 			require.NoError(t, err)
 			assert.Equal(t, "a", card.ID)
-			n++
+			break
 		}
-		assert.Equal(t, 1, n)
 	}
 }
 
 func TestAllCardsLeavesTheLastPageInTheResponse(t *testing.T) {
 	t.Parallel()
-	last := wiretest.ShortPage(2, 2, wiretest.ShortCard("b", ""))
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: wiretest.PageRequest(1), Response: wiretest.ShortPage(1, 2, wiretest.ShortCard("a", ""))},
-		{Want: wiretest.PageRequest(2), Response: last},
-	})
 	var r cardwire.Response
-	ids, err := wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithResponse(&r))
+	c := wiretest.Converse(t, []wiretest.Exchange{page(1, 2, "a"), page(2, 2, "b")})
+	ids, err := wiretest.Walk(t.Context(), c, filter{}, cardwire.WithResponse(&r))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, ids)
-	assert.Equal(t, last, string(r.RevealBody()))
+	assert.Equal(t, pageText(2, 2, "b"), string(r.RevealBody()))
 	assert.Equal(t, http.StatusOK, r.HTTPStatus)
 }
 
@@ -303,7 +248,7 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 			return wiretest.Response(r, status, text), nil
 		}
 	}
-	return wiretest.Response(r, 0, wiretest.ShortPage(page, s.last, wiretest.ShortCard(fmt.Sprintf("card-%d", page), ""))), nil
+	return wiretest.Response(r, 0, pageText(page, s.last, fmt.Sprintf("card-%d", page))), nil
 }
 
 // pagesAsked are the pages that were asked for, in the order of their numbers.
@@ -313,11 +258,13 @@ func (s *shelf) pagesAsked() []int {
 	return slices.Sorted(slices.Values(s.asked))
 }
 
-func cardsOf(first, last int) (ids []string) {
-	for n := first; n <= last; n++ {
+// cardsOf are the IDs of the cards of pages, as walk returns them.
+func cardsOf(first, last int) string {
+	var ids []string
+	for _, n := range numbers(first, last) {
 		ids = append(ids, fmt.Sprintf("card-%d", n))
 	}
-	return ids
+	return strings.Join(ids, " ")
 }
 
 func numbers(first, last int) (list []int) {
@@ -331,27 +278,17 @@ func numbers(first, last int) (list []int) {
 // way, so that seventeen pages take the time of three.
 func TestPrefetchReadsPagesSideBySideAndYieldsThemInOrder(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		ahead int
-		takes time.Duration
-		most  int
-	}{
-		{0, 17 * 20 * time.Millisecond, 1},
-		{1, 17 * 20 * time.Millisecond, 1},
-		{2, 9 * 20 * time.Millisecond, 2},
-		{8, 3 * 20 * time.Millisecond, 8},
-		{100, 2 * 20 * time.Millisecond, 16},
-	} {
+	for _, tc := range []struct{ ahead, takes, most int }{{0, 17, 1}, {1, 17, 1}, {2, 9, 2}, {8, 3, 8}, {100, 2, 16}} {
 		t.Run(strconv.Itoa(tc.ahead), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{last: 17, takes: 20 * time.Millisecond}
+				s := &shelf{last: 17, takes: time.Second}
 				start := time.Now()
-				ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s), cardwire.ListCardsParams{}, cardwire.WithPrefetch(tc.ahead))
+				ids, err := walk(t, wiretest.NewClient(t, s), filter{}, tc.ahead)
 				require.NoError(t, err)
 				assert.Equal(t, cardsOf(1, 17), ids)
 				assert.Equal(t, numbers(1, 17), s.pagesAsked())
-				assert.Equal(t, tc.takes, time.Since(start))
+				assert.Equal(t, time.Duration(tc.takes)*time.Second, time.Since(start))
 				assert.Equal(t, tc.most, s.most)
 			})
 		})
@@ -363,12 +300,15 @@ func TestPrefetchReadsNoFurtherThanAskedWhileAPageIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{last: 9}
 		used := 0
-		for card, err := range wiretest.NewClient(t, s).AllCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithPrefetch(3)) {
+		var r cardwire.Response
+		ahead, response := cardwire.WithPrefetch(3), cardwire.WithResponse(&r)
+		for card, err := range wiretest.NewClient(t, s).AllCards(t.Context(), filter{}, ahead, response) {
 			require.NoError(t, err)
 			used++
 			synctest.Wait() // whatever is to be read ahead has been
 			assert.Equal(t, fmt.Sprintf("card-%d", used), card.ID)
 			assert.Equal(t, numbers(1, min(used+3, 9)), s.pagesAsked())
+			assert.Equal(t, pageText(used, 9, card.ID), string(r.RevealBody()), "of the current page")
 		}
 		assert.Equal(t, 9, used)
 	})
@@ -381,7 +321,7 @@ func TestPrefetchEndsWithTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{last: 50, takes: time.Second}
 		start := time.Now()
-		for _, err := range wiretest.NewClient(t, s).AllCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithPrefetch(4)) {
+		for _, err := range wiretest.NewClient(t, s).AllCards(t.Context(), filter{}, cardwire.WithPrefetch(4)) {
 			require.NoError(t, err)
 			synctest.Wait()
 			break
@@ -400,21 +340,20 @@ func TestPrefetchEndsWithTheContext(t *testing.T) {
 		defer cancel(nil)
 		gone := errors.New("the user has gone")
 		s := &shelf{last: 50, takes: time.Second}
-		var ids []string
+		last := ""
 		var ended error
-		for card, err := range wiretest.NewClient(t, s).AllCards(ctx, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4)) {
+		for card, err := range wiretest.NewClient(t, s).AllCards(ctx, filter{}, cardwire.WithPrefetch(4)) {
 			if ended = err; err != nil {
 				break
 			}
-			if ids = append(ids, card.ID); card.ID == "card-2" {
+			if last = card.ID; last == "card-2" {
 				synctest.Wait()
 				cancel(gone)
 			}
 		}
 		require.ErrorIs(t, ended, context.Canceled)
 		require.ErrorIs(t, ended, gone)
-		// Pages 3 to 5 came together with page 2.
-		assert.Equal(t, cardsOf(1, 5), ids)
+		assert.Equal(t, "card-5", last, "pages 3 to 5 came together with page 2")
 		assert.Equal(t, 6, wiretest.Failure(t, ended).Page)
 		assert.Zero(t, s.open, "requests under way")
 	})
@@ -433,21 +372,21 @@ func TestPrefetchSaysWhereToResume(t *testing.T) {
 			return 0, ""
 		}
 		c := wiretest.NewClient(t, s)
-		var ids []string
+		last := ""
 		var err error
-		for card, e := range c.AllCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithPrefetch(5)) {
+		for card, e := range c.AllCards(t.Context(), filter{}, cardwire.WithPrefetch(5)) {
 			synctest.Wait() // what was begun with this page has been asked for
 			if err = e; e == nil {
-				ids = append(ids, card.ID)
+				last = card.ID
 			}
 		}
-		assert.Equal(t, cardsOf(1, 3), ids)
+		assert.Equal(t, "card-3", last)
 		require.ErrorIs(t, err, cardwire.ErrNotFound)
 		assert.Equal(t, 4, wiretest.Failure(t, err).Page)
 		assert.Equal(t, numbers(1, 6), s.pagesAsked())
 
 		s.response = nil
-		ids, err = wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{Page: 4}, cardwire.WithPrefetch(5))
+		ids, err := walk(t, c, filter{Page: 4}, 5)
 		require.NoError(t, err)
 		assert.Equal(t, cardsOf(4, 50), ids)
 	})
@@ -457,33 +396,20 @@ func TestPrefetchSaysWhereToResume(t *testing.T) {
 // service says of them.
 func TestPrefetchGoesByTheNewestLastPage(t *testing.T) {
 	t.Parallel()
-	short, long := "card-2", "card-3"
-	for name, tc := range map[string]struct {
-		page, last int
-		id         string
-		want       []string
-	}{
-		"fewer than before": {2, 2, short, []string{"card-1", short}},
-		"more than before":  {3, 5, long, cardsOf(1, 5)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &shelf{last: 3}
-			s.response = func(page int) (int, string) {
-				switch {
-				case page == tc.page:
-					return http.StatusOK, wiretest.ShortPage(page, tc.last, wiretest.ShortCard(tc.id, ""))
-				case page > tc.page && tc.last < 3:
-					return http.StatusNotFound, ""
-				case page > tc.page:
-					return http.StatusOK, wiretest.ShortPage(page, tc.last, wiretest.ShortCard(fmt.Sprintf("card-%d", page), ""))
-				}
-				return 0, ""
+	for _, tc := range []struct{ page, last int }{{2, 2}, {3, 5}} {
+		s := &shelf{last: 3}
+		s.response = func(page int) (int, string) {
+			switch {
+			case page > tc.last:
+				return http.StatusNotFound, ""
+			case page >= tc.page:
+				return http.StatusOK, pageText(page, tc.last, fmt.Sprintf("card-%d", page))
 			}
-			ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s), cardwire.ListCardsParams{}, cardwire.WithPrefetch(2))
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, ids)
-		})
+			return 0, ""
+		}
+		ids, err := walk(t, wiretest.NewClient(t, s), filter{}, 2)
+		require.NoError(t, err)
+		assert.Equal(t, cardsOf(1, tc.last), ids)
 	}
 }
 
@@ -491,9 +417,9 @@ func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
 	t.Parallel()
 	s := &shelf{last: 9}
 	s.response = func(page int) (int, string) {
-		return http.StatusOK, wiretest.ShortPage(page, 9, wiretest.ShortCard(fmt.Sprintf("card-%d", min(page, 3)), ""))
+		return http.StatusOK, pageText(page, 9, fmt.Sprintf("card-%d", min(page, 3)))
 	}
-	ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s), cardwire.ListCardsParams{}, cardwire.WithPrefetch(4))
+	ids, err := walk(t, wiretest.NewClient(t, s), filter{}, 4)
 	assert.Equal(t, cardsOf(1, 3), ids)
 	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
 	assert.Equal(t, 4, wiretest.Failure(t, err).Page)
@@ -503,16 +429,20 @@ func TestPrefetchNoticesTheSamePageTwice(t *testing.T) {
 // may end there. That is no failure: its turn has come when the page is asked for.
 func TestPrefetchOutlastsASlowLimiter(t *testing.T) {
 	t.Parallel()
-	for name, limiter := range map[string]func(*testing.T) cardwire.Option{"anyone's turn": wiretest.OneASecond, "in turn": wiretest.InTurn} {
+	for name, limiter := range map[string]func(*testing.T) cardwire.Option{
+		"anyone's turn": wiretest.OneASecond, "in turn": wiretest.InTurn,
+	} {
 		for _, ahead := range []int{0, 8, 60, 100} {
 			t.Run(name+" "+strconv.Itoa(ahead), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					s := &shelf{last: 120}
-					ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s, limiter(t)), cardwire.ListCardsParams{}, cardwire.WithPrefetch(ahead))
+					start := time.Now()
+					ids, err := walk(t, wiretest.NewClient(t, s, limiter(t)), filter{}, ahead)
 					require.NoError(t, err)
 					assert.Equal(t, cardsOf(1, 120), ids)
 					assert.Equal(t, numbers(1, 120), s.pagesAsked())
+					assert.GreaterOrEqual(t, time.Since(start), 119*time.Second, "it is waited for before each page")
 				})
 			})
 		}
@@ -535,10 +465,10 @@ func TestAllCardsKeepsItsFilter(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return wiretest.Response(r, 0, wiretest.ShortPage(n, 5, wiretest.ShortCard(page, `,"status":1`))), nil
+			return wiretest.Response(r, 0, pageText(n, 5, page+`,"status":1`)), nil
 		}))
 		status := cardwire.CardFrozen
-		for _, err := range c.AllCards(t.Context(), cardwire.ListCardsParams{Status: &status}, cardwire.WithPrefetch(ahead)) {
+		for _, err := range c.AllCards(t.Context(), filter{Status: &status}, cardwire.WithPrefetch(ahead)) {
 			require.NoError(t, err)
 			status = cardwire.CardClosed
 		}
@@ -546,61 +476,35 @@ func TestAllCardsKeepsItsFilter(t *testing.T) {
 	}
 }
 
-func TestPrefetchWaitsForTheLimiter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{last: 6}
-		start := time.Now()
-		ids, err := wiretest.Walk(t.Context(), wiretest.NewClient(t, s, wiretest.OneASecond(t)), cardwire.ListCardsParams{}, cardwire.WithPrefetch(5))
-		require.NoError(t, err)
-		assert.Equal(t, cardsOf(1, 6), ids)
-		assert.Equal(t, 6*time.Second, time.Since(start))
-	})
-}
-
-// The response is that of the page whose cards came last, not of one that was
-// read ahead.
-func TestPrefetchLeavesTheCurrentPageInTheResponse(t *testing.T) {
-	t.Parallel()
-	s := &shelf{last: 6}
-	var r cardwire.Response
-	n := 0
-	for card, err := range wiretest.NewClient(t, s).AllCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithPrefetch(3), cardwire.WithResponse(&r)) {
-		require.NoError(t, err)
-		n++
-		assert.Equal(t, wiretest.ShortPage(n, 6, wiretest.ShortCard(card.ID, "")), string(r.RevealBody()))
-	}
-	assert.Equal(t, 6, n)
-}
-
 // What a caller-supplied function does to its goroutine it does to the caller's
 // as well, as without prefetching, or it ends the iteration with an error.
 func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 	t.Parallel()
 	const secondPage = `"current_page":2`
-	fromSecondCall := func(do func()) cardwire.Option {
+	fromSecondCall := func(do func()) *cardwire.Client {
 		var calls atomic.Int32
-		return cardwire.WithObserver(cardwire.Observer{CallEnd: func(context.Context, cardwire.CallInfo, cardwire.CallResult) {
+		observe := func(context.Context, cardwire.CallInfo, cardwire.CallResult) {
 			if calls.Add(1) > 1 {
 				do()
 			}
-		}})
+		}
+		return wiretest.NewClient(t, &shelf{last: 9}, cardwire.WithObserver(cardwire.Observer{CallEnd: observe}))
 	}
+	breaks := func() { panic("of the observer") }
 	t.Run("a panic", func(t *testing.T) {
 		t.Parallel()
-		c := wiretest.NewClient(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
 		var r cardwire.Response
 		assert.PanicsWithValue(t, "of the observer", func() {
-			_, _ = wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4), cardwire.WithResponse(&r))
+			ahead, response := cardwire.WithPrefetch(4), cardwire.WithResponse(&r)
+			_, _ = wiretest.Walk(t.Context(), fromSecondCall(breaks), filter{}, ahead, response)
 		})
 		assert.Contains(t, string(r.RevealBody()), secondPage)
 	})
 	t.Run("a panic that nobody asked for", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			c := wiretest.NewClient(t, &shelf{last: 9}, fromSecondCall(func() { panic("of the observer") }))
 			assert.PanicsWithValue(t, "of the observer", func() {
-				for _, err := range c.AllCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithPrefetch(1)) {
+				for _, err := range fromSecondCall(breaks).AllCards(t.Context(), filter{}, cardwire.WithPrefetch(1)) {
 					assert.NoError(t, err)
 					synctest.Wait()
 					break
@@ -610,10 +514,10 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 	})
 	t.Run("the end of the goroutine", func(t *testing.T) {
 		t.Parallel()
-		c := wiretest.NewClient(t, &shelf{last: 9}, fromSecondCall(runtime.Goexit))
 		var r cardwire.Response
-		ids, err := wiretest.Walk(t.Context(), c, cardwire.ListCardsParams{}, cardwire.WithPrefetch(4), cardwire.WithResponse(&r))
-		assert.Equal(t, cardsOf(1, 1), ids)
+		ahead, response := cardwire.WithPrefetch(4), cardwire.WithResponse(&r)
+		ids, err := wiretest.Walk(t.Context(), fromSecondCall(runtime.Goexit), filter{}, ahead, response)
+		assert.Equal(t, []string{"card-1"}, ids)
 		assert.Contains(t, string(r.RevealBody()), secondPage)
 		require.ErrorContains(t, err, "a callback called runtime.Goexit")
 		assert.Equal(t, 2, wiretest.Failure(t, err).Page)
@@ -623,219 +527,175 @@ func TestPrefetchAndFunctionsThatDoNotReturn(t *testing.T) {
 func TestPrefetchIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, 101} {
-		_, err := wiretest.Walk(t.Context(), wiretest.Unasked(t), cardwire.ListCardsParams{}, cardwire.WithPrefetch(n))
+		_, err := walk(t, wiretest.Unasked(t), filter{}, n)
 		wiretest.RefusedBeforehand(t, err, "WithPrefetch")
 	}
 	var none context.Context
-	_, err := wiretest.Walk(none, wiretest.Unasked(t), cardwire.ListCardsParams{}, cardwire.WithPrefetch(1))
+	_, err := wiretest.Walk(none, wiretest.Unasked(t), filter{}, cardwire.WithPrefetch(1))
 	wiretest.RefusedBeforehand(t, err, "context")
-}
-
-func TestOtherOperationsIgnorePrefetch(t *testing.T) {
-	t.Parallel()
+	// Other operations ignore it.
 	c := wiretest.Respond(t, "GET /shop/api/v1/account/capacity", wiretest.Success("3"))
 	n, err := c.CardCapacity(t.Context(), cardwire.WithPrefetch(7))
 	require.NoError(t, err)
 	assert.Equal(t, int64(3), n)
 }
 
-// namedProfile gives every parameter a name, none of them an assumed one.
-func namedProfile() cardwire.Profile {
-	p := cardwire.DefaultProfile()
+// named gives every parameter a name, none of them an assumed one.
+var named = wiretest.ChangedProfile(func(p *cardwire.Profile) {
 	p.LimitParam, p.PageParam, p.SubAccountParam, p.StatusParam = "page_size", "page_no", "sub", "state"
 	p.CardBINParam, p.CardIDParam = "bin[]", "card"
 	p.CreatedFromParam, p.CreatedToParam = "c_from", "c_to"
 	p.TransactedFromParam, p.TransactedToParam = "t_from", "t_to"
-	return p
-}
+})
 
 func TestListCardsQuery(t *testing.T) {
 	t.Parallel()
-	active := cardwire.CardActive
-	locked := cardwire.CardLocked
-	day := cardwire.Date{2026, time.February, 3}
-	later := cardwire.Date{2026, time.November, 14}
-	cases := map[string]struct {
-		profile cardwire.Profile
-		params  cardwire.ListCardsParams
-		want    string
-	}{
-		"nothing":          {cardwire.DefaultProfile(), cardwire.ListCardsParams{}, ""},
-		"assumed limit":    {cardwire.DefaultProfile(), cardwire.ListCardsParams{Limit: 20}, "?limit=20"},
-		"assumed page":     {cardwire.DefaultProfile(), cardwire.ListCardsParams{Page: 7}, "?page=7"},
-		"assumed status":   {cardwire.DefaultProfile(), cardwire.ListCardsParams{Status: &active}, "?status=0"},
-		"assumed card BIN": {cardwire.DefaultProfile(), cardwire.ListCardsParams{CardBIN: "493193"}, "?card_bin=493193"},
-		"limit":            {namedProfile(), cardwire.ListCardsParams{Limit: 1}, "?page_size=1"},
-		"page":             {namedProfile(), cardwire.ListCardsParams{Page: 2}, "?page_no=2"},
-		"sub-account":      {namedProfile(), cardwire.ListCardsParams{SubAccountID: "s 1&2"}, "?sub=s+1%262"},
-		"status below 0":   {namedProfile(), cardwire.ListCardsParams{Status: &locked}, "?state=-1"},
-		"card BIN":         {namedProfile(), cardwire.ListCardsParams{CardBIN: "01234567"}, "?bin%5B%5D=01234567"},
-		"created from":     {namedProfile(), cardwire.ListCardsParams{CreatedFrom: day}, "?c_from=2026-02-03"},
-		"created to":       {namedProfile(), cardwire.ListCardsParams{CreatedTo: later}, "?c_to=2026-11-14"},
-		"transacted from":  {namedProfile(), cardwire.ListCardsParams{TransactedFrom: day}, "?t_from=2026-02-03"},
-		"transacted to":    {namedProfile(), cardwire.ListCardsParams{TransactedTo: later}, "?t_to=2026-11-14"},
-		"one day":          {namedProfile(), cardwire.ListCardsParams{CreatedFrom: day, CreatedTo: day}, "?c_from=2026-02-03&c_to=2026-02-03"},
-		"everything": {
-			namedProfile(),
-			cardwire.ListCardsParams{
-				Limit: 50, Page: 3, SubAccountID: "s1", Status: &active, CardBIN: "493193",
-				CreatedFrom: day, CreatedTo: later, TransactedFrom: day, TransactedTo: later,
-			},
-			"?page_size=50&page_no=3&sub=s1&state=0&bin%5B%5D=493193&c_from=2026-02-03&c_to=2026-11-14&t_from=2026-02-03&t_to=2026-11-14",
-		},
+	day, later := cardwire.Date{2026, time.February, 3}, cardwire.Date{2026, time.November, 14}
+	active, locked := cardwire.CardActive, cardwire.CardLocked
+	empty := wiretest.Success(`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}`)
+	for query, f := range map[string]filter{
+		"": {}, "?limit=20": {Limit: 20}, "?page=7": {Page: 7}, "?card_bin=493193": {CardBIN: "493193"},
+	} {
+		got, err := wiretest.Respond(t, "GET /shop/api/v1/cards"+query, empty).ListCards(t.Context(), f)
+		require.NoError(t, err)
+		assert.Equal(t, &cardwire.CardPage{PerPage: 20, CurrentPage: 1, LastPage: 1, Cards: []cardwire.Card{}}, got)
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Respond(t, "GET /shop/api/v1/cards"+tc.want,
-				wiretest.Success(`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}`), cardwire.WithProfile(func(own *cardwire.Profile) { *own = tc.profile }))
-			got, err := c.ListCards(t.Context(), tc.params)
-			require.NoError(t, err)
-			assert.Equal(t, &cardwire.CardPage{PerPage: 20, CurrentPage: 1, LastPage: 1, Cards: []cardwire.Card{}}, got)
-		})
+	everything := filter{
+		Limit: 50, Page: 3, SubAccountID: "s1", Status: &active, CardBIN: "493193",
+		CreatedFrom: day, CreatedTo: later, TransactedFrom: day, TransactedTo: later,
+	}
+	for query, f := range map[string]filter{
+		"page_size=1": {Limit: 1}, "page_no=2": {Page: 2}, "sub=s+1%262": {SubAccountID: "s 1&2"},
+		"state=-1": {Status: &locked}, "bin%5B%5D=01234567": {CardBIN: "01234567"},
+		"c_from=2026-02-03": {CreatedFrom: day}, "c_to=2026-11-14": {CreatedTo: later},
+		"t_from=2026-02-03": {TransactedFrom: day}, "t_to=2026-11-14": {TransactedTo: later},
+		"c_from=2026-02-03&c_to=2026-02-03": {CreatedFrom: day, CreatedTo: day},
+		"page_size=50&page_no=3&sub=s1&state=0&bin%5B%5D=493193&c_from=2026-02-03&c_to=2026-11-14&" +
+			"t_from=2026-02-03&t_to=2026-11-14": everything,
+	} {
+		_, err := wiretest.Respond(t, "GET /shop/api/v1/cards?"+query, empty, named).ListCards(t.Context(), f)
+		require.NoError(t, err, query)
 	}
 }
 
 func TestEveryStatusOfTheAPICanBeAskedFor(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[cardwire.CardStatus]string{
-		cardwire.CardLocked: "-1", cardwire.CardActive: "0", cardwire.CardFrozen: "1", cardwire.CardClosed: "2", cardwire.CardClosing: "3", cardwire.CardSuspended: "4",
-	} {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Respond(t, "GET /shop/api/v1/cards?status="+want,
-				wiretest.Page(wiretest.Edited(t, wiretest.ListedCard, `"status":1`, `"status":`+want)))
-			got, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Status: &status})
-			require.NoError(t, err)
-			assert.Equal(t, status, got.Cards[0].Status)
-		})
+	for status := cardwire.CardLocked; status <= cardwire.CardSuspended; status++ {
+		number := strconv.Itoa(int(status))
+		c := wiretest.Respond(t, "GET /shop/api/v1/cards?status="+number, pageText(1, 1, `a,"status":`+number))
+		got, err := c.ListCards(t.Context(), filter{Status: &status})
+		require.NoError(t, err)
+		assert.Equal(t, status, got.Cards[0].Status)
 	}
+	assert.Equal(t, []cardwire.CardStatus{-1, 0, 1, 2, 3, 4}, []cardwire.CardStatus{
+		cardwire.CardLocked, cardwire.CardActive, cardwire.CardFrozen,
+		cardwire.CardClosed, cardwire.CardClosing, cardwire.CardSuspended,
+	})
 }
 
 func TestAParameterWithoutANameIsNotSent(t *testing.T) {
 	t.Parallel()
-	active := cardwire.CardActive
 	day := cardwire.Date{2026, time.February, 3}
-	for field, params := range map[string]cardwire.ListCardsParams{
+	c := wiretest.Unasked(t, cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }))
+	for field, f := range map[string]filter{
 		"LimitParam": {Limit: 20}, "PageParam": {Page: 2}, "SubAccountParam": {SubAccountID: "s1"},
-		"StatusParam": {Status: &active}, "CardBINParam": {CardBIN: "493193"},
+		"StatusParam": {Status: new(cardwire.CardActive)}, "CardBINParam": {CardBIN: "493193"},
 		"CreatedFromParam": {CreatedFrom: day}, "CreatedToParam": {CreatedTo: day},
 		"TransactedFromParam": {TransactedFrom: day}, "TransactedToParam": {TransactedTo: day},
 	} {
-		t.Run(field, func(t *testing.T) {
-			t.Parallel()
-			_, err := wiretest.Unasked(t, cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.Profile{} })).ListCards(t.Context(), params)
-			wiretest.RefusedBeforehand(t, err, "Profile."+field)
-		})
+		_, err := c.ListCards(t.Context(), f)
+		wiretest.RefusedBeforehand(t, err, "Profile."+field)
 	}
-	t.Run("CardIDParam", func(t *testing.T) {
-		t.Parallel()
-		_, err := wiretest.Unasked(t, cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.Profile{} })).GetCard(t.Context(), "card-1")
-		wiretest.RefusedBeforehand(t, err, "Profile.CardIDParam")
-	})
-	t.Run("CardIDParam, by order", func(t *testing.T) {
-		t.Parallel()
-		_, err := wiretest.Unasked(t, cardwire.WithProfile(func(own *cardwire.Profile) { *own = cardwire.Profile{} })).GetCardByOrder(t.Context(), "order-1")
-		wiretest.RefusedBeforehand(t, err, "Profile.CardIDParam")
-	})
+	_, err := c.GetCard(t.Context(), "card-1")
+	wiretest.RefusedBeforehand(t, err, "Profile.CardIDParam")
+	_, err = c.GetCardByOrder(t.Context(), "order-1")
+	wiretest.RefusedBeforehand(t, err, "Profile.CardIDParam")
 }
 
 func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	below, above := cardwire.CardLocked-1, cardwire.CardSuspended+1
 	day, next := cardwire.Date{2026, time.February, 3}, cardwire.Date{2026, time.February, 4}
-	for name, tc := range map[string]struct {
-		params cardwire.ListCardsParams
+	none := cardwire.Date{2026, time.February, 29}
+	for _, tc := range []struct {
+		filter filter
 		names  string
 	}{
-		"limit":                    {cardwire.ListCardsParams{Limit: -1}, "Limit"},
-		"page":                     {cardwire.ListCardsParams{Page: -1}, "Page"},
-		"status too low":           {cardwire.ListCardsParams{Status: &below}, "Status"},
-		"status too high":          {cardwire.ListCardsParams{Status: &above}, "Status"},
-		"BIN with letters":         {cardwire.ListCardsParams{CardBIN: "49319a"}, "CardBIN"},
-		"BIN with a space":         {cardwire.ListCardsParams{CardBIN: " 493193"}, "CardBIN"},
-		"created backwards":        {cardwire.ListCardsParams{CreatedFrom: next, CreatedTo: day}, "CreatedTo"},
-		"transacted backwards":     {cardwire.ListCardsParams{TransactedFrom: next, TransactedTo: day}, "TransactedTo"},
-		"no such created from":     {cardwire.ListCardsParams{CreatedFrom: cardwire.Date{2026, time.February, 29}}, "CreatedFrom"},
-		"no such created to":       {cardwire.ListCardsParams{CreatedTo: cardwire.Date{2026, time.April, 31}}, "CreatedTo"},
-		"no such transacted from":  {cardwire.ListCardsParams{TransactedFrom: cardwire.Date{2026, 13, 1}}, "TransactedFrom"},
-		"no such transacted to":    {cardwire.ListCardsParams{TransactedTo: cardwire.Date{2026, time.May, 0}}, "TransactedTo"},
-		"a year that is not there": {cardwire.ListCardsParams{CreatedFrom: cardwire.Date{0, time.May, 1}}, "CreatedFrom"},
-		"a year of five digits":    {cardwire.ListCardsParams{CreatedTo: cardwire.Date{10000, time.May, 1}, CreatedFrom: day}, "CreatedTo"},
+		{filter{Limit: -1}, "Limit"},
+		{filter{Page: -1}, "Page"},
+		{filter{Status: &below}, "Status"},
+		{filter{Status: &above}, "Status"},
+		{filter{CardBIN: "49319a"}, "CardBIN"},
+		{filter{CreatedFrom: next, CreatedTo: day}, "CreatedTo"},
+		{filter{TransactedFrom: next, TransactedTo: day}, "TransactedTo"},
+		{filter{CreatedFrom: none}, "CreatedFrom"},
+		{filter{CreatedTo: none}, "CreatedTo"},
+		{filter{TransactedFrom: none}, "TransactedFrom"},
+		{filter{TransactedTo: none}, "TransactedTo"},
+		{filter{CreatedFrom: cardwire.Date{0, time.May, 1}}, "CreatedFrom"},
+		{filter{CreatedTo: cardwire.Date{10000, time.May, 1}, CreatedFrom: day}, "CreatedTo"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := wiretest.Unasked(t, cardwire.WithProfile(func(own *cardwire.Profile) { *own = namedProfile() })).ListCards(t.Context(), tc.params)
-			wiretest.RefusedBeforehand(t, err, tc.names)
-		})
+		_, err := wiretest.Unasked(t, named).ListCards(t.Context(), tc.filter)
+		wiretest.RefusedBeforehand(t, err, tc.names)
 	}
 }
 
 func TestPagesThatContradictTheParameters(t *testing.T) {
 	t.Parallel()
-	frozen := cardwire.CardFrozen
-	day := cardwire.Date{2026, time.March, 10}
-	created := func(at string) string {
-		return wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"create_time":"`+at+`"`))
-	}
-	cases := map[string]struct {
-		params   cardwire.ListCardsParams
+	frozen, day := new(cardwire.CardFrozen), cardwire.Date{2026, time.March, 10}
+	const isFrozen = `a,"status":1`
+	created := func(at string) string { return pageText(1, 1, `a,"create_time":"`+at+`"`) }
+	for name, tc := range map[string]struct {
+		filter   filter
 		response string
 		names    string // "": the page is fine
 	}{
-		"the page asked for":       {cardwire.ListCardsParams{Page: 2}, wiretest.ShortPage(2, 3, wiretest.ShortCard("a", "")), ""},
-		"another page":             {cardwire.ListCardsParams{Page: 2}, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", "")), "PageParam"},
-		"another page at the end":  {cardwire.ListCardsParams{Page: 3}, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", "")), "PageParam"},
-		"beyond the last page":     {cardwire.ListCardsParams{Page: 4}, wiretest.ShortPage(4, 3), ""},
-		"beyond, shown the last":   {cardwire.ListCardsParams{Page: 4}, wiretest.ShortPage(3, 3, wiretest.ShortCard("a", "")), ""},
-		"no page asked for":        {cardwire.ListCardsParams{}, wiretest.ShortPage(2, 3, wiretest.ShortCard("a", "")), ""},
-		"as many as asked for":     {cardwire.ListCardsParams{Limit: 2}, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", ""), wiretest.ShortCard("b", "")), ""},
-		"fewer: the service's cap": {cardwire.ListCardsParams{Limit: 3}, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", "")), ""},
-		"more than asked for":      {cardwire.ListCardsParams{Limit: 1}, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", ""), wiretest.ShortCard("b", "")), "LimitParam"},
-		"the status asked for":     {cardwire.ListCardsParams{Status: &frozen}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"status":1`)), ""},
-		"another status":           {cardwire.ListCardsParams{Status: &frozen}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"status":1`), wiretest.ShortCard("b", `,"status":0`)), "StatusParam"},
-		"the BIN asked for":        {cardwire.ListCardsParams{CardBIN: "493193"}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"card_bin":"493193"`)), ""},
-		"a longer BIN":             {cardwire.ListCardsParams{CardBIN: "493193"}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"card_bin":"49319301"`)), ""},
-		"a shorter BIN":            {cardwire.ListCardsParams{CardBIN: "49319301"}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"card_bin":"493193"`)), ""},
-		"no BIN":                   {cardwire.ListCardsParams{CardBIN: "493193"}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", "")), ""},
-		"another BIN":              {cardwire.ListCardsParams{CardBIN: "493193"}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"card_bin":"493194"`)), "CardBINParam"},
+		"the page asked for":       {filter{Page: 2}, pageText(2, 3, "a"), ""},
+		"another page":             {filter{Page: 2}, pageText(1, 3, "a"), "PageParam"},
+		"another page at the end":  {filter{Page: 3}, pageText(1, 3, "a"), "PageParam"},
+		"beyond the last page":     {filter{Page: 4}, pageText(4, 3), ""},
+		"beyond, shown the last":   {filter{Page: 4}, pageText(3, 3, "a"), ""},
+		"no page asked for":        {filter{}, pageText(2, 3, "a"), ""},
+		"as many as asked for":     {filter{Limit: 2}, pageText(1, 3, "a", "b"), ""},
+		"fewer: the service's cap": {filter{Limit: 3}, pageText(1, 3, "a"), ""},
+		"more than asked for":      {filter{Limit: 1}, pageText(1, 3, "a", "b"), "LimitParam"},
+		"the status asked for":     {filter{Status: frozen}, pageText(1, 1, isFrozen), ""},
+		"another status":           {filter{Status: frozen}, pageText(1, 1, isFrozen, `b,"status":0`), "StatusParam"},
+		"the BIN asked for":        {filter{CardBIN: "493193"}, pageText(1, 1, `a,"card_bin":"493193"`), ""},
+		"a longer BIN":             {filter{CardBIN: "493193"}, pageText(1, 1, `a,"card_bin":"49319301"`), ""},
+		"a shorter BIN":            {filter{CardBIN: "49319301"}, pageText(1, 1, `a,"card_bin":"493193"`), ""},
+		"no BIN":                   {filter{CardBIN: "493193"}, pageText(1, 1, "a"), ""},
+		"another BIN":              {filter{CardBIN: "493193"}, pageText(1, 1, `a,"card_bin":"51"`), "CardBINParam"},
 		// No zone is named, and zones lie up to 26 hours apart.
-		"26 h before the first day": {cardwire.ListCardsParams{CreatedFrom: day}, created("2026-03-08 22:00:00"), ""},
-		"earlier than that":         {cardwire.ListCardsParams{CreatedFrom: day}, created("2026-03-08 21:59:59"), "CreatedFromParam"},
-		"26 h after the last day":   {cardwire.ListCardsParams{CreatedTo: day}, created("2026-03-12 02:00:00"), ""},
-		"later than that":           {cardwire.ListCardsParams{CreatedTo: day}, created("2026-03-12 02:00:01"), "CreatedToParam"},
-		"no time of creation":       {cardwire.ListCardsParams{CreatedFrom: day, CreatedTo: day}, wiretest.ShortPage(1, 1, wiretest.ShortCard("a", "")), ""},
-		"a time of creation of 0":   {cardwire.ListCardsParams{CreatedFrom: day, CreatedTo: day}, created("0000-00-00 00:00:00"), ""},
-	}
-	for name, tc := range cases {
+		"26 h before the first day": {filter{CreatedFrom: day}, created("2026-03-08 22:00:00"), ""},
+		"earlier than that":         {filter{CreatedFrom: day}, created("2026-03-08 21:59:59"), "CreatedFromParam"},
+		"26 h after the last day":   {filter{CreatedTo: day}, created("2026-03-12 02:00:00"), ""},
+		"later than that":           {filter{CreatedTo: day}, created("2026-03-12 02:00:01"), "CreatedToParam"},
+		"no time of creation":       {filter{CreatedFrom: day, CreatedTo: day}, pageText(1, 1, "a"), ""},
+		"a time of creation of 0":   {filter{CreatedFrom: day, CreatedTo: day}, created("0000-00-00 00:00:00"), ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			look := wiretest.Exchange{Want: wiretest.Anything, Response: tc.response}
 			if tc.names == "" {
-				_, err := wiretest.Respond(t, wiretest.Anything, tc.response, cardwire.WithProfile(func(own *cardwire.Profile) { *own = namedProfile() })).ListCards(t.Context(), tc.params)
+				_, err := wiretest.Converse(t, []wiretest.Exchange{look}, named).ListCards(t.Context(), tc.filter)
 				require.NoError(t, err)
 				return
 			}
-			t.Run("both times", func(t *testing.T) {
-				t.Parallel()
-				looks := []wiretest.Exchange{{Want: wiretest.Anything, Response: tc.response}, {Want: wiretest.Anything, Response: tc.response}}
-				s := wiretest.Script(t, looks...)
-				c := wiretest.NewClient(t, s, cardwire.WithProfile(func(own *cardwire.Profile) { *own = namedProfile() }))
-				page, err := c.ListCards(t.Context(), tc.params)
-				require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
-				require.ErrorContains(t, err, tc.names)
-				assert.Equal(t, cardwire.OutcomeExecuted, wiretest.Failure(t, err).Outcome)
-				require.NotNil(t, page, "the page is returned together with the error")
-				assert.Equal(t, "a", page.Cards[0].ID)
-				assert.Equal(t, s.Requests[0], s.Requests[1])
-			})
-			t.Run("trusted", func(t *testing.T) {
-				t.Parallel()
-				profile := namedProfile()
-				profile.TrustReplies = true
-				page, err := wiretest.Respond(t, wiretest.Anything, tc.response, cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile })).ListCards(t.Context(), tc.params)
-				require.NoError(t, err)
-				assert.Equal(t, "a", page.Cards[0].ID)
-			})
+			s := wiretest.Script(t, look, look)
+			page, err := wiretest.NewClient(t, s, named).ListCards(t.Context(), tc.filter)
+			require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
+			require.ErrorContains(t, err, tc.names)
+			assert.Equal(t, cardwire.OutcomeExecuted, wiretest.Failure(t, err).Outcome)
+			require.NotNil(t, page, "the page is returned together with the error")
+			assert.Equal(t, "a", page.Cards[0].ID)
+			assert.Equal(t, s.Requests[0], s.Requests[1])
+
+			c := wiretest.Converse(t, []wiretest.Exchange{look}, named,
+				cardwire.WithProfile(func(p *cardwire.Profile) { p.TrustReplies = true }))
+			page, err = c.ListCards(t.Context(), tc.filter)
+			require.NoError(t, err)
+			assert.Equal(t, "a", page.Cards[0].ID)
 		})
 	}
 }
@@ -843,35 +703,23 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 // A card's status can change while a page is read.
 func TestASecondLookSettlesAContradiction(t *testing.T) {
 	t.Parallel()
-	frozen := cardwire.CardFrozen
 	const want = "GET /shop/api/v1/cards?status=1"
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: want, Response: wiretest.ShortPage(1, 1, wiretest.ShortCard("a", `,"status":1`), wiretest.ShortCard("b", `,"status":0`))},
-		{Want: want, Response: wiretest.ShortPage(1, 1, wiretest.ShortCard("c", `,"status":1`))},
-	})
-	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Status: &frozen})
+	contradicts := wiretest.Exchange{Want: want, Response: pageText(1, 1, `a,"status":1`, `b,"status":0`)}
+	frozen := filter{Status: new(cardwire.CardFrozen)}
+	c := wiretest.Converse(t, []wiretest.Exchange{contradicts, {Want: want, Response: pageText(1, 1, `c,"status":1`)}})
+	page, err := c.ListCards(t.Context(), frozen)
 	require.NoError(t, err)
 	require.Len(t, page.Cards, 1)
 	assert.Equal(t, "c", page.Cards[0].ID)
-}
 
-func TestASecondLookThatFailsReturnsNoPage(t *testing.T) {
-	t.Parallel()
-	frozen := cardwire.CardFrozen
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: wiretest.Anything, Response: wiretest.ShortPage(1, 1, wiretest.ShortCard("b", `,"status":0`))},
-		{Want: wiretest.Anything, Status: 404, Response: `{"code":404,"msg":"gone","data":null}`},
-	})
-	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Status: &frozen})
+	gone := wiretest.Exchange{Want: want, Status: 404, Response: `{"code":404,"msg":"gone","data":null}`}
+	page, err = wiretest.Converse(t, []wiretest.Exchange{contradicts, gone}).ListCards(t.Context(), frozen)
 	assert.Nil(t, page)
 	require.ErrorIs(t, err, cardwire.ErrNotFound)
-	assert.NotErrorIs(t, err, cardwire.ErrParameterIgnored)
-}
+	require.NotErrorIs(t, err, cardwire.ErrParameterIgnored)
 
-func TestWithoutRetryNoPageIsAskedForTwice(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Respond(t, wiretest.Anything, wiretest.ShortPage(1, 3, wiretest.ShortCard("a", "")))
-	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Page: 2}, cardwire.WithoutRetry())
+	c = wiretest.Converse(t, []wiretest.Exchange{contradicts})
+	page, err = c.ListCards(t.Context(), frozen, cardwire.WithoutRetry())
 	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
 	assert.Equal(t, 1, page.CurrentPage)
 }

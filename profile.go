@@ -63,11 +63,6 @@ type Profile struct {
 	LateExecution time.Duration
 	// TrustReplies switches off the checks behind ErrParameterIgnored.
 	TrustReplies bool
-	// ServerDeduplicates declares that the service executes a reference once, however
-	// often it is sent. A caller may then send a reference again that was executed, or
-	// whose outcome is unknown if the journal records retries. The client itself still
-	// sends no write twice.
-	ServerDeduplicates bool
 }
 
 // DefaultProfile returns the assumptions for an unknown service.
@@ -119,6 +114,9 @@ func (p *Profile) valid() error {
 				return badSetup("WithProfile: " + other.field + " and " + n.field + " must be different names")
 			}
 		}
+	}
+	if p.LateExecution < 0 {
+		return badSetup("WithProfile: LateExecution must not be negative")
 	}
 	if p.RetryAction == cancelAction {
 		return badSetup("WithProfile: RetryAction must not be the value that cancels")

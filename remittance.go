@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -58,14 +59,14 @@ type RemittanceCurrency struct {
 	ID int64
 	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
 	PayoutCurrency string
-	// TransferTypeID is the code of TransferType: 3 is C2C. TransferParams.TransferType
-	// takes it as a string, from strconv.FormatInt.
-	TransferTypeID int64
+	// TransferTypeID is the code of TransferType, and what TransferParams.TransferType
+	// takes: TransferTypeC2C, say. The API sends codes as numbers here; "": none.
+	TransferTypeID string
 	// TransferType is transfer_type_value, like C2C.
 	TransferType string
-	// PayoutMethodID is the code of PayoutMethod: 1 is Bank Transfer.
-	// TransferParams.PayoutMethod takes it as a string, too.
-	PayoutMethodID int64
+	// PayoutMethodID is the code of PayoutMethod, and what TransferParams.PayoutMethod
+	// takes: PayoutMethodBankTransfer, say; "": none.
+	PayoutMethodID string
 	// PayoutMethod is payout_method_value, like Bank Transfer.
 	PayoutMethod string
 	// Country is the country that is paid to, ISO 3166-1 alpha-3.
@@ -88,9 +89,9 @@ type RemittanceCurrency struct {
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
 	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
-	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.TransferTypeID) }},
+	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
 	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
-	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.PayoutMethodID) }},
+	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.PayoutMethodID) }},
 	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.PayoutMethod) }},
 	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.Country) }},
 	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.CountryCode) }},
@@ -111,6 +112,25 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, v, currencyFields)
 }
 
+// codeValue is a code that the API sends as a number, and takes as a string. "" is null.
+func codeValue(c *wire.Codec, code *string) {
+	if !c.Writing() {
+		var n int64
+		null := c.Kind() == 'n'
+		c.Int64(&n)
+		if *code = strconv.FormatInt(n, 10); null {
+			*code = ""
+		}
+		return
+	}
+	n, err := strconv.ParseInt(*code, 10, 64)
+	if err != nil {
+		c.Append('n', 'u', 'l', 'l')
+		return
+	}
+	c.Int64(&n)
+}
+
 // TransferParams describes a transfer. Empty fields are not sent; which of them the
 // service requires is undocumented. Numeric codes are strings of at most 18 digits, from
 // lists of the service. fmt and slog print only the order number, the currency and the
@@ -122,11 +142,11 @@ type TransferParams struct {
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
-	// TransferType is a numeric code: TransferTypeC2C, or
-	// strconv.FormatInt(c.TransferTypeID, 10) of a RemittanceCurrency c.
+	// TransferType is a numeric code: TransferTypeC2C, or a RemittanceCurrency's
+	// TransferTypeID.
 	TransferType string
 	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a
-	// RemittanceCurrency's PayoutMethodID in the same way.
+	// RemittanceCurrency's PayoutMethodID.
 	PayoutMethod string
 	// SenderBeneficiaryRelationship is a numeric code.
 	SenderBeneficiaryRelationship string
@@ -231,6 +251,9 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
+// opCreateTransfer is the operation of CreateTransfer.
+const opCreateTransfer = "CreateTransfer"
+
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
 // do with the order what [NextStep] returns for the error. A success means that the
 // service accepted the order: Transfer.Status is how far it is. No operation of the
@@ -238,18 +261,17 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // order number, and do not send the payment again under another one.
 //
 // A call is refused with [ErrDuplicateIntent] while another with its order number is
-// in progress, and after one was executed, if the client remembers it: it remembers the
-// last 65,536. An order whose outcome is unknown is sent if you call again, since only
-// you can know that it should be. With a [Journal] the journal alone decides.
+// in progress, after one was executed, and while the outcome of one is unknown: see
+// [Journal], of which the client always has one.
 //
 // The call ends after WithTimeout even if ctx allows more: see Intent.SendBy.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	return do(ctx, c, operation[Transfer]{
 		spec: spec{
-			name: "CreateTransfer", method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 			body: jsonBody, fields: fields, invalid: err,
-			reference: accepted(check.Given, p.MerchantOrderNo), unique: true, summary: p.summary(),
+			reference: accepted(check.Given, p.MerchantOrderNo), summary: p.summary(),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},
 		read: object(transferFields, wire.Whole),
@@ -259,7 +281,12 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			}
 			return nil
 		},
-		id: func(t *Transfer) string { return t.APIOrderNo },
+		record: func(t *Transfer) (string, string) {
+			if check.Visible("", string(t.Status)) != nil {
+				return t.APIOrderNo, ""
+			}
+			return t.APIOrderNo, string(t.Status)
+		},
 	}, opts)
 }
 
@@ -285,20 +312,11 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 	}
 	named, numbered, other := false, false, false
 	d.Map(func(name []byte) {
-		field := string(name)
-		var value string
-		switch d.Kind() {
-		case '"':
-			value = strings.TrimSpace(string(d.Bytes()))
-		case '0', '-':
-			value = string(d.Span())
-		case 'n':
-			d.Skip()
-		default:
-			other = other || field == merchantOrderNo // it names something, and not this order
-			d.Skip()
-		}
+		field, kind := string(name), d.Kind()
+		value := scalar(d)
 		switch {
+		case field == merchantOrderNo && (kind == '{' || kind == '[' || kind == 't' || kind == 'f'):
+			other = true // it names something, and not this order
 		case field == merchantOrderNo && value != "":
 			named, other = value == sent, value != sent
 		case field == apiOrderNo && value != "":
@@ -306,6 +324,18 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 		}
 	})
 	return (named || numbered) && !other
+}
+
+// scalar returns a string, without the spaces at its ends, or a number; "": it is neither.
+func scalar(d *wire.Codec) string {
+	switch d.Kind() {
+	case '"':
+		return strings.TrimSpace(string(d.Bytes()))
+	case '0', '-':
+		return string(d.Span())
+	}
+	d.Skip()
+	return ""
 }
 
 // fields returns what is sent, in the documented order, or why it must not be sent.
@@ -398,18 +428,14 @@ func (p *TransferParams) validExtra(own []transferField) error {
 }
 
 // Format writes the order number, the currency and the amount, whatever the verb.
-func (p TransferParams) Format(f fmt.State, _ rune) {
-	formatMasked(f, "cardwire.TransferParams{MerchantOrderNo: "+p.MerchantOrderNo+
-		", PayoutCurrency: "+p.PayoutCurrency+
-		", TransferAmount: "+string(wire.AppendDecimal(nil, p.TransferAmount))+", ...}")
-}
+func (p TransferParams) Format(f fmt.State, _ rune) { formatLogged(f, "TransferParams", p) }
 
 // LogValue returns the order number, the currency and the amount.
 func (p TransferParams) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("MerchantOrderNo", p.MerchantOrderNo),
 		slog.String("PayoutCurrency", p.PayoutCurrency),
-		slog.String("TransferAmount", string(wire.AppendDecimal(nil, p.TransferAmount))),
+		loggedAmount("TransferAmount", p.TransferAmount),
 	)
 }
 
@@ -440,7 +466,6 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		return errNilReceiver
 	}
 	c := wire.NewReader(data, false)
-	defer c.Release()
 	var fresh TransferParams
 	null := c.Null() // leaves p unchanged, as encoding/json requires
 	if !null {

@@ -1,10 +1,8 @@
 package cardwire_test
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,134 +16,152 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-func stateWanted() cardwire.RemittanceState {
+func stateWanted(*testing.T) cardwire.RemittanceState {
 	return cardwire.RemittanceState{Code: "CA-ON", Name: "Ontario", Country: "CA", CountryStandardCode: "CAN"}
 }
 
-func currencyWanted() cardwire.RemittanceCurrency {
+func currencyWanted(*testing.T) cardwire.RemittanceCurrency {
 	return cardwire.RemittanceCurrency{
-		ID: 9, PayoutCurrency: "PHP", TransferTypeID: 3, TransferType: "C2C", PayoutMethodID: 1, PayoutMethod: "Bank Transfer",
-		Country: "PHL", CountryCode: "PH", FeeRate: wiretest.Dec("0.015"), FixedFee: wiretest.Dec("2.50"),
-		MinQuota: wiretest.Dec("10.01"), MaxQuota: wiretest.Dec("5000.02"), YearTransferAmountQuota: wiretest.Dec("50000.03"),
+		ID: 9, PayoutCurrency: "PHP", TransferTypeID: "3", TransferType: "C2C", PayoutMethodID: "1",
+		PayoutMethod: "Bank Transfer", Country: "PHL", CountryCode: "PH",
+		FeeRate: wiretest.Dec("0.015"), FixedFee: wiretest.Dec("2.50"),
+		MinQuota: wiretest.Dec("10.01"), MaxQuota: wiretest.Dec("5000.02"),
+		YearTransferAmountQuota: wiretest.Dec("50000.03"),
 	}
 }
 
-func TestListRemittanceStatesReadsEveryField(t *testing.T) {
+var (
+	states = reading[cardwire.RemittanceState, []cardwire.RemittanceState]{
+		wiretest.State, stateWanted, "data[]", rows, alone[cardwire.RemittanceState],
+		(*cardwire.Client).ListRemittanceStates,
+	}
+	currencies = reading[cardwire.RemittanceCurrency, []cardwire.RemittanceCurrency]{
+		wiretest.Currency, currencyWanted, "data[]", rows, alone[cardwire.RemittanceCurrency],
+		(*cardwire.Client).ListRemittanceCurrencies,
+	}
+	transfers = reading[cardwire.Transfer, *cardwire.Transfer]{
+		wiretest.Transfer, transferWanted, "data", wiretest.Success, pointer[cardwire.Transfer],
+		func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*cardwire.Transfer, error) {
+			return c.CreateTransfer(ctx, least, opts...)
+		},
+	}
+)
+
+func transferWanted(*testing.T) cardwire.Transfer {
+	return cardwire.Transfer{"order-1", "api-9", cardwire.TransferWaitProcess}
+}
+
+// least is a transfer with the fields that are required.
+var least = cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: decimal.New(100, -2)}
+
+const leastSent = `{"merchantOrderNo":"order-1","transferAmount":"1.00"}`
+
+func TestEveryFieldOfARemittanceIsRead(t *testing.T) {
 	t.Parallel()
-	wiretest.NoZeroField(t, stateWanted())
-	c := wiretest.Respond(t, "GET /shop/api/v1/remittance/states",
-		wiretest.Success(`[`+wiretest.State+`,{"country":"CA","countryStandardCode":"CAN","name":"Qu\u00e9bec \/ Quebec","code":"CA-QC"}]`), cardwire.WithStrictDrift())
-	got, err := c.ListRemittanceStates(t.Context())
+	states.everyField(t, "GET /shop/api/v1/remittance/states")
+	currencies.everyField(t, "GET /shop/api/v1/remittance/currency")
+	transfers.everyField(t, wiretest.TransferRequest(leastSent))
+
+	two := `,{"country":"CA","countryStandardCode":"CAN","name":"Qu\u00e9bec \/ Quebec","code":"CA-QC"}`
+	got, err := wiretest.Respond(t, wiretest.Anything, rows(wiretest.State+two)).ListRemittanceStates(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []cardwire.RemittanceState{
-		stateWanted(), {Code: "CA-QC", Name: "Québec / Quebec", Country: "CA", CountryStandardCode: "CAN"},
+		stateWanted(t), {Code: "CA-QC", Name: "Québec / Quebec", Country: "CA", CountryStandardCode: "CAN"},
 	}, got)
-}
-
-func TestListRemittanceCurrenciesReadsEveryField(t *testing.T) {
-	t.Parallel()
-	wiretest.NoZeroField(t, currencyWanted())
-	c := wiretest.Respond(t, "GET /shop/api/v1/remittance/currency", wiretest.Success(`[`+wiretest.Currency+`]`), cardwire.WithStrictDrift())
-	got, err := c.ListRemittanceCurrencies(t.Context())
+	got, err = wiretest.Respond(t, wiretest.Anything, rows("")).ListRemittanceStates(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []cardwire.RemittanceCurrency{currencyWanted()}, got)
+	assert.Equal(t, []cardwire.RemittanceState{}, got)
 }
 
-func TestRemittanceListQuirks(t *testing.T) {
+func TestRemittanceQuirks(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		old, replacement string
-		change           func(*cardwire.RemittanceState)
-		drift            []cardwire.Drift
-	}{
-		"code as a number": {`"CA-ON"`, `35`, func(s *cardwire.RemittanceState) { s.Code = "35" }, []cardwire.Drift{{"data[].code", "number for string"}}},
-		"empty code":       {`"CA-ON"`, `""`, func(s *cardwire.RemittanceState) { s.Code = "" }, nil},
-		"unknown field":    {`"name":`, `"region":1,"name":`, func(*cardwire.RemittanceState) {}, []cardwire.Drift{{"data[].*", "unknown field"}}},
-	} {
-		t.Run("state, "+name, func(t *testing.T) {
-			t.Parallel()
-			want := stateWanted()
-			tc.change(&want)
-			response := wiretest.Success(`[` + wiretest.Edited(t, wiretest.State, tc.old, tc.replacement) + `]`)
-			wiretest.ReadsQuirk(t, wiretest.Anything, response, (*cardwire.Client).ListRemittanceStates, []cardwire.RemittanceState{want}, tc.drift)
-		})
-	}
-	for name, tc := range map[string]struct {
-		old, replacement string
-		change           func(*cardwire.RemittanceCurrency)
-		drift            []cardwire.Drift
-	}{
-		"rate as text":       {`0.015`, `"0.0150"`, func(c *cardwire.RemittanceCurrency) { c.FeeRate = wiretest.Dec("0.0150") }, []cardwire.Drift{{"data[].fee_rate", "string for number"}}},
-		"id as text":         {`"id":9`, `"id":"9"`, func(*cardwire.RemittanceCurrency) {}, []cardwire.Drift{{"data[].id", "string for number"}}},
-		"id missing":         {`"id":9,`, ``, func(c *cardwire.RemittanceCurrency) { c.ID = 0 }, []cardwire.Drift{{"data[].id", "missing field"}}},
-		"quota missing":      {`"min_quota":10.01,`, ``, func(c *cardwire.RemittanceCurrency) { c.MinQuota = decimal.Decimal{} }, []cardwire.Drift{{"data[].min_quota", "missing field"}}},
-		"null type's name":   {`"C2C"`, `null`, func(c *cardwire.RemittanceCurrency) { c.TransferType = "" }, []cardwire.Drift{{"data[].transfer_type_value", "null for string"}}},
-		"quota with an e":    {`5000.02`, `5e3`, func(c *cardwire.RemittanceCurrency) { c.MaxQuota = decimal.New(5, 3) }, nil},
-		"currency a number":  {`"PHP"`, `608`, func(c *cardwire.RemittanceCurrency) { c.PayoutCurrency = "608" }, []cardwire.Drift{{"data[].payout_currency", "number for string"}}},
-		"another type's id":  {`_type_id":3`, `_type_id":4`, func(c *cardwire.RemittanceCurrency) { c.TransferTypeID = 4 }, nil},
-		"method's id a text": {`_method_id":1`, `_method_id":"1"`, func(*cardwire.RemittanceCurrency) {}, []cardwire.Drift{{"data[].payout_method_id", "string for number"}}},
-	} {
-		t.Run("currency, "+name, func(t *testing.T) {
-			t.Parallel()
-			want := currencyWanted()
-			tc.change(&want)
-			response := wiretest.Success(`[` + wiretest.Edited(t, wiretest.Currency, tc.old, tc.replacement) + `]`)
-			wiretest.ReadsQuirk(t, wiretest.Anything, response, (*cardwire.Client).ListRemittanceCurrencies, []cardwire.RemittanceCurrency{want}, tc.drift)
-		})
-	}
+	states.quirks(t, []quirk{
+		{`"CA-ON"`, `35`, "Code", "35", "code: number for string"},
+		{`"CA-ON"`, `""`, "Code", nil, ""},
+		{`"name":`, `"region":1,"name":`, "", nil, "*: unknown field"},
+	})
+	currencies.quirks(t, []quirk{
+		{`0.015`, `"0.0150"`, "FeeRate", wiretest.Dec("0.0150"), "fee_rate: string for number"},
+		{`"id":9`, `"id":"9"`, "", nil, "id: string for number"},
+		{`"id":9,`, ``, "ID", nil, "id: missing field"},
+		{`"min_quota":10.01,`, ``, "MinQuota", nil, "min_quota: missing field"},
+		{`"C2C"`, `null`, "TransferType", nil, "transfer_type_value: null for string"},
+		{`5000.02`, `5e3`, "MaxQuota", decimal.New(5, 3), ""},
+		{`"PHP"`, `608`, "PayoutCurrency", "608", "payout_currency: number for string"},
+		{`_type_id":3`, `_type_id":4`, "TransferTypeID", "4", ""},
+		{`_type_id":3`, `_type_id":null`, "TransferTypeID", nil, "transfer_type_id: null for number"},
+		{`_type_id":3`, `_type_id":0`, "TransferTypeID", "0", ""},
+		{`_method_id":1`, `_method_id":"1"`, "", nil, "payout_method_id: string for number"},
+	})
+	transfers.quirks(t, []quirk{
+		{"wait_process", "done", "Status", "done", ""},
+		{`,"status":"wait_process"`, ``, "Status", nil, "status: missing field"},
+		{`"merchant_order_no":"order-1",`, ``, "MerchantOrderNo", nil, "merchant_order_no: missing field"},
+		{`"order-1"`, `null`, "MerchantOrderNo", nil, "merchant_order_no: null for string"},
+		{`"api-9"`, `9`, "APIOrderNo", "9", "api_order_no: number for string"},
+	})
 }
 
-func TestUnreadableRemittanceLists(t *testing.T) {
+func TestUnreadableRemittances(t *testing.T) {
 	t.Parallel()
-	states := func(c *cardwire.Client) (any, error) { return c.ListRemittanceStates(t.Context()) }
-	currencies := func(c *cardwire.Client) (any, error) { return c.ListRemittanceCurrencies(t.Context()) }
-	for name, tc := range map[string]struct {
-		call func(*cardwire.Client) (any, error)
-		data string
-		path string
-	}{
-		"state without code":          {states, `[` + wiretest.Edited(t, wiretest.State, `"code":"CA-ON",`, ``) + `]`, "data[].code"},
-		"state with a null code":      {states, `[` + wiretest.Edited(t, wiretest.State, `"CA-ON"`, `null`) + `]`, "data[].code"},
-		"state without name":          {states, `[` + wiretest.Edited(t, wiretest.State, `"name":"Ontario",`, ``) + `]`, "data[].name"},
-		"state with a null name":      {states, `[` + wiretest.Edited(t, wiretest.State, `"Ontario"`, `null`) + `]`, "data[].name"},
-		"state without country":       {states, `[` + wiretest.Edited(t, wiretest.State, `"country":"CA",`, ``) + `]`, "data[].country"},
-		"state with a null country":   {states, `[` + wiretest.Edited(t, wiretest.State, `"CA"`, `null`) + `]`, "data[].country"},
-		"state without standard code": {states, `[` + wiretest.Edited(t, wiretest.State, `,"countryStandardCode":"CAN"`, ``) + `]`, "data[].countryStandardCode"},
-		"state with a null standard":  {states, `[` + wiretest.Edited(t, wiretest.State, `"CAN"`, `null`) + `]`, "data[].countryStandardCode"},
-		"states null":                 {states, `null`, "data"},
-		"states an object":            {states, `{}`, "data"},
-		"currency without its code":   {currencies, `[` + wiretest.Edited(t, wiretest.Currency, `"payout_currency":"PHP",`, ``) + `]`, "data[].payout_currency"},
-		"currency with a null code":   {currencies, `[` + wiretest.Edited(t, wiretest.Currency, `"PHP"`, `null`) + `]`, "data[].payout_currency"},
-		"currency with an empty code": {currencies, `[` + wiretest.Edited(t, wiretest.Currency, `"PHP"`, `""`) + `]`, "data[].payout_currency"},
-		"currency with a null rate":   {currencies, `[` + wiretest.Edited(t, wiretest.Currency, `0.015`, `null`) + `]`, "data[].fee_rate"},
-		"currency with a rate of %":   {currencies, `[` + wiretest.Edited(t, wiretest.Currency, `0.015`, `"1.5%"`) + `]`, "data[].fee_rate"},
-		"currencies null":             {currencies, `null`, "data"},
-		"currencies text":             {currencies, `""`, "data"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := tc.call(wiretest.Respond(t, wiretest.Anything, wiretest.Success(tc.data)))
-			assert.Empty(t, got)
-			require.ErrorIs(t, err, cardwire.ErrUnreadable)
-			wiretest.UnreadableAt(t, err, tc.path)
-		})
-	}
+	list := func(document string) string { return "[" + document + "]" }
+	states.unreadable(t, [][3]string{
+		{`"code":"CA-ON",`, ``, "data[].code"},
+		{`"CA-ON"`, `null`, "data[].code"},
+		{`"name":"Ontario",`, ``, "data[].name"},
+		{`"Ontario"`, `null`, "data[].name"},
+		{`"country":"CA",`, ``, "data[].country"},
+		{`"CA"`, `null`, "data[].country"},
+		{`,"countryStandardCode":"CAN"`, ``, "data[].countryStandardCode"},
+		{`"CAN"`, `null`, "data[].countryStandardCode"},
+		{list(wiretest.State), `null`, "data"},
+		{list(wiretest.State), `{}`, "data"},
+	})
+	currencies.unreadable(t, [][3]string{
+		{`"payout_currency":"PHP",`, ``, "data[].payout_currency"},
+		{`"PHP"`, `null`, "data[].payout_currency"},
+		{`"PHP"`, `""`, "data[].payout_currency"},
+		{`0.015`, `null`, "data[].fee_rate"},
+		{`0.015`, `"1.5%"`, "data[].fee_rate"},
+		{list(wiretest.Currency), `null`, "data"},
+		{list(wiretest.Currency), `""`, "data"},
+	})
 }
 
-func TestEmptyRemittanceLists(t *testing.T) {
+// Whose response it is counts before anything that is wrong with it.
+func TestTransferResponsesThatAreUnreadable(t *testing.T) {
 	t.Parallel()
-	states, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[]`)).ListRemittanceStates(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []cardwire.RemittanceState{}, states)
-	currencies, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[]`)).ListRemittanceCurrencies(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []cardwire.RemittanceCurrency{}, currencies)
+	for data, outcome := range map[string]cardwire.Outcome{
+		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order-2"`):      cardwire.OutcomeUnknown,
+		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"Order-1"`):      cardwire.OutcomeUnknown,
+		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order\u002d2"`): cardwire.OutcomeUnknown,
+		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `1`):              cardwire.OutcomeUnknown,
+		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `{}`):             cardwire.OutcomeUnknown,
+		`"api-9"`: cardwire.OutcomeUnknown,
+		`null`:    cardwire.OutcomeUnknown,
+		`[]`:      cardwire.OutcomeUnknown,
+		`{"merchant_order_no":"order-2","status":"wait_process"}`:            cardwire.OutcomeUnknown,
+		`{"api_order_no":null,"merchant_order_no":"order-2"}`:                cardwire.OutcomeUnknown,
+		`{"status":1,"api_order_no":"api-9","merchant_order_no":"order-2"}`:  cardwire.OutcomeUnknown,
+		`{"status":[{}],"api_order_no":"api-9","merchant_order_no":7}`:       cardwire.OutcomeUnknown,
+		wiretest.Edited(t, wiretest.Transfer, `"api_order_no":"api-9",`, ``): cardwire.OutcomeExecuted,
+		wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `null`):             cardwire.OutcomeExecuted,
+		wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `""`):               cardwire.OutcomeExecuted,
+	} {
+		c := wiretest.Respond(t, wiretest.TransferRequest(leastSent), wiretest.Success(data))
+		got, err := transfers.read(c, t.Context())
+		assert.Nil(t, got, data)
+		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
+		assert.Equal(t, outcome, wiretest.Failure(t, err).Outcome, data)
+		assert.Equal(t, "order-1", wiretest.Failure(t, err).Reference, data)
+	}
 }
 
 func fullTransfer() cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferType: cardwire.TransferTypeC2C,
-		PayoutMethod: cardwire.PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "11", TransferAmount: wiretest.Dec("250.5"),
+		PayoutMethod: cardwire.PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "11",
+		TransferAmount:     wiretest.Dec("250.5"),
 		SenderSourceOfFund: "12", PurposeOfRemittance: "13", SenderFirstName: "Maria", SenderLastName: "Silva \"Z\\",
 		SenderGender: "F", SenderMobileNumber: "+351 912 345 678", SenderIDType: "14", SenderIDNumber: "ID-100",
 		SenderDateOfBirth: cardwire.Date{1990, time.December, 31}, SenderNationality: "PT", SenderIDIssueCountry: "620",
@@ -159,30 +175,17 @@ func fullTransfer() cardwire.TransferParams {
 func TestCreateTransferSendsEveryField(t *testing.T) {
 	t.Parallel()
 	wiretest.NoZeroField(t, fullTransfer())
-	got, err := wiretest.Respond(t, wiretest.TransferRequest(wiretest.TransferSent), wiretest.Success(wiretest.Transfer), cardwire.WithStrictDrift()).CreateTransfer(t.Context(), fullTransfer())
-	require.NoError(t, err)
-	assert.Equal(t, &cardwire.Transfer{MerchantOrderNo: "order-1", APIOrderNo: "api-9", Status: cardwire.TransferWaitProcess}, got)
-	wiretest.NoZeroField(t, got)
-}
-
-func TestCreateTransferDoesNotSendEmptyFields(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Respond(t, wiretest.TransferRequest(`{"merchantOrderNo":"order-1","transferAmount":"1.00"}`), wiretest.Success(wiretest.Transfer))
-	got, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: wiretest.Dec("1")})
+	c := wiretest.Respond(t, wiretest.TransferRequest(wiretest.TransferSent), wiretest.Success(wiretest.Transfer))
+	got, err := c.CreateTransfer(t.Context(), fullTransfer())
 	require.NoError(t, err)
 	assert.Equal(t, "api-9", got.APIOrderNo)
-}
 
-func TestRevealJSONIsWhatIsSent(t *testing.T) {
-	t.Parallel()
 	text, err := fullTransfer().RevealJSON()
 	require.NoError(t, err)
 	assert.Equal(t, wiretest.TransferSent, string(text))
-
-	text, err = cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: wiretest.Dec("1")}.RevealJSON()
+	text, err = least.RevealJSON()
 	require.NoError(t, err)
-	assert.Equal(t, `{"merchantOrderNo":"order-1","transferAmount":"1.00"}`, string(text))
-
+	assert.Equal(t, leastSent, string(text), "empty fields are not sent")
 	text, err = cardwire.TransferParams{MerchantOrderNo: "order-1"}.RevealJSON()
 	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 	assert.Nil(t, text)
@@ -192,8 +195,8 @@ func TestRevealJSONIsWhatIsSent(t *testing.T) {
 // logger would write.
 func TestTransferParamsDoNotMarshal(t *testing.T) {
 	t.Parallel()
-	const refused = "cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
-		"use RevealJSON"
+	const refused = "cardwire: TransferParams cannot be marshaled, " +
+		"because names and account numbers would reach logs: use RevealJSON"
 	p := fullTransfer()
 	for name, v := range map[string]any{
 		"value": p, "pointer": &p, "in a map": map[string]any{"p": p}, "in a slice": []cardwire.TransferParams{p},
@@ -214,14 +217,13 @@ func TestTransferParamsAreReadAsTheyWereSent(t *testing.T) {
 	want := fullTransfer()
 	want.TransferAmount = wiretest.Dec("250.50")
 	want.Extra = map[string]string{"swiftCode": "BNORPHMM", "branch": "Makati"} // an empty field is not sent
-	least := cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: wiretest.Dec("1.00")}
 	for name, tc := range map[string]struct {
 		text string
 		want cardwire.TransferParams
 	}{
 		"all fields":          {wiretest.TransferSent, want},
 		"as HTML may hold it": {strings.ReplaceAll(wiretest.TransferSent, "+", `\u002b`), want},
-		"no fields but two":   {`{"merchantOrderNo":"order-1","transferAmount":"1.00"}`, least},
+		"no fields but two":   {leastSent, least},
 		"another order":       {" {\n \"transferAmount\": \"1.00\",\t\"merchantOrderNo\": \"\\u006frder-1\" } ", least},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,8 +251,9 @@ func TestTransferParamsInALargerValue(t *testing.T) {
 	assert.Equal(t, map[string]string{"swiftCode": "BNORPHMM", "branch": "Makati"}, outbox.Transfer.Extra)
 	assert.Nil(t, outbox.None)
 
-	_, err := wiretest.Respond(t, wiretest.TransferRequest(wiretest.TransferSent), wiretest.Success(wiretest.Transfer)).CreateTransfer(t.Context(), outbox.Transfer)
+	sent, err := outbox.Transfer.RevealJSON()
 	require.NoError(t, err)
+	assert.Equal(t, wiretest.TransferSent, string(sent))
 
 	require.NoError(t, json.Unmarshal([]byte(`{"Transfer":null}`), &outbox))
 	assert.Equal(t, "order-1", outbox.Transfer.MerchantOrderNo, "null leaves a value as it is")
@@ -260,245 +263,146 @@ func TestTransferParamsInALargerValue(t *testing.T) {
 // since.
 func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 	t.Parallel()
-	const secret = "CANARY77"
+	const (
+		secret = "CANARY77"
+		amount = "*: expected transferAmount in the form that is sent"
+		text   = "*: expected a string"
+		strict = "not strict JSON: "
+		behind = strict + "bytes follow the end"
+	)
 	with := func(more string) string {
 		return `{"merchantOrderNo":"order-1","transferAmount":"1.00",` + more + `}`
 	}
-	for name, tc := range map[string]struct {
-		text string
-		is   error
-		want string
-	}{
-		"another kind":               {`["` + secret + `"]`, cardwire.ErrUnreadable, "expected an object"},
-		"text":                       {`"` + secret + `"`, cardwire.ErrUnreadable, "expected an object"},
-		"a number for an amount":     {`{"merchantOrderNo":"order-1","transferAmount":7702}`, cardwire.ErrUnreadable, "*: expected a string"},
-		"an amount without cents":    {`{"merchantOrderNo":"order-1","transferAmount":"7702"}`, cardwire.ErrUnreadable, "*: expected transferAmount in the form that is sent"},
-		"an amount of three digits":  {`{"merchantOrderNo":"order-1","transferAmount":"7702.000"}`, cardwire.ErrUnreadable, "*: expected transferAmount in the form that is sent"},
-		"an amount in the exponent":  {`{"merchantOrderNo":"order-1","transferAmount":"7702e0"}`, cardwire.ErrUnreadable, "*: expected transferAmount in the form that is sent"},
-		"an amount of 0":             {`{"merchantOrderNo":"order-1","transferAmount":"0.00"}`, cardwire.ErrUnreadable, "*: expected transferAmount in the form that is sent"},
-		"an amount below 0":          {`{"merchantOrderNo":"order-1","transferAmount":"-7702.00"}`, cardwire.ErrUnreadable, "*: expected transferAmount in the form that is sent"},
-		"a leading zero":             {`{"merchantOrderNo":"order-1","transferAmount":"07702.00"}`, cardwire.ErrUnreadable, "*: expected transferAmount in the form that is sent"},
-		"no such day":                {with(`"senderDateOfBirth":"1977-02-30"`), cardwire.ErrUnreadable, "*: expected senderDateOfBirth in the form that is sent"},
-		"a null":                     {with(`"senderLastName":null`), cardwire.ErrUnreadable, "*: expected a string"},
-		"a null beside":              {with(`"` + secret + `":null`), cardwire.ErrUnreadable, "*: expected a string"},
-		"a number beside":            {with(`"` + secret + `":77`), cardwire.ErrUnreadable, "*: expected a string"},
-		"an object beside":           {with(`"` + secret + `":{"a":"` + secret + `"}`), cardwire.ErrUnreadable, "*: expected a string"},
-		"an empty text":              {with(`"senderLastName":""`), cardwire.ErrUnreadable, "*: expected a string that is not empty"},
-		"an empty text beside":       {with(`"` + secret + `":""`), cardwire.ErrUnreadable, "*: expected a string that is not empty"},
-		"a field twice":              {with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`), cardwire.ErrUnreadable, "not strict JSON: a field name appears twice"},
-		"a name twice":               {with(`"` + secret + `":"a","` + secret + `":"b"`), cardwire.ErrUnreadable, "not strict JSON: a field name appears twice"},
-		"text behind it":             {wiretest.TransferSent + `"` + secret + `"`, cardwire.ErrUnreadable, "not strict JSON: bytes follow the end"},
-		"text behind null":           {`null "` + secret + `"`, cardwire.ErrUnreadable, "not strict JSON: bytes follow the end"},
-		"half of it":                 {wiretest.TransferSent[:200], cardwire.ErrUnreadable, "not strict JSON: a colon is missing"},
-		"not UTF-8":                  {with(`"senderLastName":"` + secret + "\xff\""), cardwire.ErrUnreadable, "not strict JSON: a string is not valid UTF-8"},
-		"no order number":            {`{"transferAmount":"7702.00"}`, cardwire.ErrInvalidParams, "MerchantOrderNo is empty"},
-		"no amount":                  {`{"merchantOrderNo":"` + secret + `"}`, cardwire.ErrInvalidParams, "TransferAmount must be greater than zero"},
-		"a code that is none":        {with(`"transferType":"` + secret + `"`), cardwire.ErrInvalidParams, "TransferType must be a code of at most 18 digits"},
-		"a name in other letters":    {with(`"MerchantOrderNo":"` + secret + `"`), cardwire.ErrInvalidParams, "Extra contains the name of a field of TransferParams"},
-		"a name that does not exist": {with(`"":"` + secret + `"`), cardwire.ErrInvalidParams, "Extra contains an empty name"},
+	paying := func(amount string) string { return `{"merchantOrderNo":"order-1","transferAmount":` + amount + `}` }
+	assertRefused := func(sent string, is error, message string) {
+		got := fullTransfer()
+		err := got.UnmarshalJSON([]byte(sent))
+		require.EqualError(t, err, message, sent)
+		require.ErrorIs(t, err, is, sent)
+		assert.Equal(t, fullTransfer(), got, "it is as it was")
+	}
+	for sent, want := range map[string]string{
+		`["` + secret + `"]`:                                  "expected an object",
+		`"` + secret + `"`:                                    "expected an object",
+		paying(`7702`):                                        text,
+		paying(`"7702"`):                                      amount,
+		paying(`"7702.000"`):                                  amount,
+		paying(`"7702e0"`):                                    amount,
+		paying(`"0.00"`):                                      amount,
+		paying(`"-7702.00"`):                                  amount,
+		paying(`"07702.00"`):                                  amount,
+		with(`"senderDateOfBirth":"1977-02-30"`):              "*: expected senderDateOfBirth in the form that is sent",
+		with(`"senderLastName":null`):                         text,
+		with(`"` + secret + `":null`):                         text,
+		with(`"` + secret + `":77`):                           text,
+		with(`"` + secret + `":{"a":"` + secret + `"}`):       text,
+		with(`"senderLastName":""`):                           text + " that is not empty",
+		with(`"` + secret + `":""`):                           text + " that is not empty",
+		with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`): strict + "a field name appears twice",
+		with(`"` + secret + `":"a","` + secret + `":"b"`):     strict + "a field name appears twice",
+		wiretest.TransferSent + `"` + secret + `"`:            behind,
+		`null "` + secret + `"`:                               behind,
+		wiretest.TransferSent[:200]:                           strict + "a colon is missing",
+		with(`"senderLastName":"` + secret + "\xff\""):        strict + "a string is not valid UTF-8",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := fullTransfer()
-			err := got.UnmarshalJSON([]byte(tc.text))
-			message := tc.is.Error() + ": " + tc.want
-			if errors.Is(tc.is, cardwire.ErrUnreadable) {
-				message = "cardwire: cannot unmarshal TransferParams: " + tc.want
-			}
-			require.EqualError(t, err, message)
-			require.ErrorIs(t, err, tc.is)
-			assert.Equal(t, fullTransfer(), got, "it is as it was")
-			assert.NotRegexp(t, "CANARY|77", tc.want)
-		})
+		assertRefused(sent, cardwire.ErrUnreadable, "cardwire: cannot unmarshal TransferParams: "+want)
 	}
-}
-
-// plainTransfer has the fields of TransferParams and none of its methods.
-type plainTransfer cardwire.TransferParams
-
-func TestTransferParamsPrintNoIdentity(t *testing.T) {
-	t.Parallel()
-	p := fullTransfer()
-	const masked = "cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: PHP, TransferAmount: 250.5, ...}"
-	type holder struct{ Params cardwire.TransferParams }
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
-		assert.Equal(t, masked, fmt.Sprintf(verb, p), verb)
-		assert.Equal(t, masked, fmt.Sprintf(verb, &p), verb)
-		for _, around := range []any{[]cardwire.TransferParams{p}, map[string]cardwire.TransferParams{"k": p}, holder{p}} {
-			printed := fmt.Sprintf(verb, around)
-			assert.Contains(t, printed, masked, verb)
-			assert.NotContains(t, printed, "Rizal", verb)
-		}
-	}
-	assert.Contains(t, fmt.Sprintf("%v", plainTransfer(p)), "Rizal", "without the methods it would be shown")
-
-	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("sending", "transfer", p)
-	assert.Contains(t, log.String(), "transfer.MerchantOrderNo=order-1 transfer.PayoutCurrency=PHP transfer.TransferAmount=250.5\n")
-}
-
-func TestNilTransferParamsPrint(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
-		assert.NotPanics(t, func() {
-			assert.Equal(t, "<nil>", fmt.Sprintf(format, (*cardwire.TransferParams)(nil)), format)
-		})
-	}
-}
-
-func TestTransferResponses(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		data    string
-		want    *cardwire.Transfer // nil: an error
-		outcome cardwire.Outcome
-		drift   []cardwire.Drift
-	}{
-		"as documented":        {wiretest.Transfer, &cardwire.Transfer{"order-1", "api-9", "wait_process"}, 0, nil},
-		"another status":       {wiretest.Edited(t, wiretest.Transfer, "wait_process", "done"), &cardwire.Transfer{"order-1", "api-9", "done"}, 0, nil},
-		"our number missing":   {wiretest.Edited(t, wiretest.Transfer, `"merchant_order_no":"order-1",`, ``), &cardwire.Transfer{"", "api-9", "wait_process"}, 0, []cardwire.Drift{{"data.merchant_order_no", "missing field"}}},
-		"our number null":      {wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `null`), &cardwire.Transfer{"", "api-9", "wait_process"}, 0, []cardwire.Drift{{"data.merchant_order_no", "null for string"}}},
-		"its number a number":  {wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `9`), &cardwire.Transfer{"order-1", "9", "wait_process"}, 0, []cardwire.Drift{{"data.api_order_no", "number for string"}}},
-		"status missing":       {wiretest.Edited(t, wiretest.Transfer, `,"status":"wait_process"`, ``), &cardwire.Transfer{"order-1", "api-9", ""}, 0, []cardwire.Drift{{"data.status", "missing field"}}},
-		"another order":        {wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order-2"`), nil, cardwire.OutcomeUnknown, nil},
-		"another letter case":  {wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"Order-1"`), nil, cardwire.OutcomeUnknown, nil},
-		"another as a number":  {wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `1`), nil, cardwire.OutcomeUnknown, []cardwire.Drift{{"data.merchant_order_no", "number for string"}}},
-		"its number missing":   {wiretest.Edited(t, wiretest.Transfer, `"api_order_no":"api-9",`, ``), nil, cardwire.OutcomeExecuted, nil},
-		"its number null":      {wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `null`), nil, cardwire.OutcomeExecuted, nil},
-		"its number empty":     {wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `""`), nil, cardwire.OutcomeExecuted, nil},
-		"no object":            {`"api-9"`, nil, cardwire.OutcomeUnknown, nil},
-		"null":                 {`null`, nil, cardwire.OutcomeUnknown, nil},
-		"an empty list":        {`[]`, nil, cardwire.OutcomeUnknown, nil},
-		"our number an object": {wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `{}`), nil, cardwire.OutcomeUnknown, nil},
+	for sent, want := range map[string]string{
+		`{"transferAmount":"7702.00"}`:             "MerchantOrderNo is empty",
+		`{"merchantOrderNo":"` + secret + `"}`:     "TransferAmount must be greater than zero",
+		with(`"transferType":"` + secret + `"`):    "TransferType must be a code of at most 18 digits",
+		with(`"MerchantOrderNo":"` + secret + `"`): "Extra contains the name of a field of TransferParams",
+		with(`"":"` + secret + `"`):                "Extra contains an empty name",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			observe, drift := wiretest.Drifts()
-			c := wiretest.Respond(t, wiretest.TransferRequest(`{"merchantOrderNo":"order-1","transferAmount":"1.00"}`), wiretest.Success(tc.data), observe)
-			got, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: wiretest.Dec("1")})
-			assert.Equal(t, tc.want, got)
-			assert.Equal(t, tc.drift, *drift)
-			if tc.want != nil {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, cardwire.ErrUnreadable)
-			e := wiretest.Failure(t, err)
-			assert.Equal(t, tc.outcome, e.Outcome)
-			assert.Equal(t, "order-1", e.Reference)
-		})
+		assertRefused(sent, cardwire.ErrInvalidParams, "cardwire: invalid parameters: "+want)
 	}
-}
-
-func TestCreateTransferUnderStrictDrift(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `9`)), cardwire.WithStrictDrift())
-	got, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: wiretest.Dec("1")})
-	require.ErrorIs(t, err, cardwire.ErrDrift)
-	require.ErrorIs(t, err, cardwire.ErrExecuted)
-	assert.Equal(t, &cardwire.Transfer{"order-1", "9", "wait_process"}, got)
 }
 
 func TestTransferAmountsAreSentWithTwoFractionDigits(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		amount decimal.Decimal
-		want   string
-	}{
-		"one digit":        {wiretest.Dec("12.3"), "12.30"},
-		"two digits":       {wiretest.Dec("12.34"), "12.34"},
-		"zeros behind":     {wiretest.Dec("12.300"), "12.30"},
-		"many zeros":       {wiretest.Dec("12.3400000000"), "12.34"},
-		"no digits":        {wiretest.Dec("12"), "12.00"},
-		"an exponent":      {decimal.New(1, 3), "1000.00"},
-		"the least":        {wiretest.Dec("0.01"), "0.01"},
-		"one and a tenth":  {wiretest.Dec("0.1"), "0.10"},
-		"more than uint64": {wiretest.Dec("98765432109876543210.99"), "98765432109876543210.99"},
+	thousand := decimal.New(1, 3)
+	for want, amounts := range map[string][]decimal.Decimal{
+		"12.30":                   {wiretest.Dec("12.3"), wiretest.Dec("12.300")},
+		"12.34":                   {wiretest.Dec("12.34"), wiretest.Dec("12.3400000000")},
+		"12.00":                   {wiretest.Dec("12")},
+		"1000.00":                 {thousand},
+		"0.01":                    {wiretest.Dec("0.01")},
+		"0.10":                    {wiretest.Dec("0.1")},
+		"98765432109876543210.99": {wiretest.Dec("98765432109876543210.99")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Respond(t, wiretest.TransferRequest(`{"merchantOrderNo":"order-1","transferAmount":"`+tc.want+`"}`), wiretest.Success(wiretest.Transfer))
-			_, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: tc.amount})
-			require.NoError(t, err)
-		})
-	}
-}
-
-func TestTransferAmountsThatAreNotSent(t *testing.T) {
-	t.Parallel()
-	const notAbove, inexact = "TransferAmount must be greater than zero", "TransferAmount has more than two decimal places"
-	for name, tc := range map[string]struct {
-		amount decimal.Decimal
-		want   string
-	}{
-		"none":              {decimal.Decimal{}, notAbove},
-		"zero":              {wiretest.Dec("0"), notAbove},
-		"zero with a scale": {wiretest.Dec("0.00"), notAbove},
-		"below zero":        {wiretest.Dec("-1"), notAbove},
-		"three digits":      {wiretest.Dec("12.345"), inexact},
-		"a thousandth":      {wiretest.Dec("0.001"), inexact},
-		"just above":        {wiretest.Dec("12.340000001"), inexact},
-		"too large":         {decimal.New(1, 38), "TransferAmount is too large"},
-		"far too large":     {decimal.New(1, 1<<30), "TransferAmount is too large"},
-		"far too small":     {decimal.New(1, -1<<30), inexact},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: tc.amount})
-			wiretest.RefusedBeforehand(t, err, tc.want)
-		})
+		for _, amount := range amounts {
+			request := wiretest.TransferRequest(`{"merchantOrderNo":"order-1","transferAmount":"` + want + `"}`)
+			p := cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: amount}
+			_, err := wiretest.Respond(t, request, wiretest.Success(wiretest.Transfer)).CreateTransfer(t.Context(), p)
+			require.NoError(t, err, want)
+		}
 	}
 }
 
 func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		change func(*cardwire.TransferParams)
-		want   string
+	const (
+		positive = " must be greater than zero"
+		inexact  = " has more than two decimal places"
+		large    = " is too large"
+		code     = " must be a code of at most 18 digits"
+		country  = " must be a two-letter country code"
+		currency = " must be a currency code of 3 to 10 letters or digits, as in EUR"
+		date     = " is not a valid date, as in 2026-01-31"
+		control  = " contains a name with a control character or invalid UTF-8"
+		shadows  = " contains the name of a field of TransferParams"
+	)
+	extra := func(name, value string) map[string]string { return map[string]string{name: value} }
+	for _, tc := range []struct {
+		field string
+		value any
+		want  string
 	}{
-		"no order number":            {func(p *cardwire.TransferParams) { p.MerchantOrderNo = "" }, "MerchantOrderNo is empty"},
-		"spaces for an order number": {func(p *cardwire.TransferParams) { p.MerchantOrderNo = "  " }, "MerchantOrderNo begins or ends with white space"},
-		"space behind order number":  {func(p *cardwire.TransferParams) { p.MerchantOrderNo = "order-1 " }, "MerchantOrderNo begins or ends with white space"},
-		"control in order number":    {func(p *cardwire.TransferParams) { p.MerchantOrderNo = "order\x001" }, "MerchantOrderNo contains a control character"},
-		"order number too long":      {func(p *cardwire.TransferParams) { p.MerchantOrderNo = strings.Repeat("1", 129) }, "MerchantOrderNo is longer than 128 bytes"},
-		"currency with a space":      {func(p *cardwire.TransferParams) { p.PayoutCurrency = "P P" }, "PayoutCurrency must be a currency code of 3 to 10 letters or digits, as in EUR"},
-		"currency too short":         {func(p *cardwire.TransferParams) { p.PayoutCurrency = "PH" }, "PayoutCurrency must be a currency code of 3 to 10 letters or digits, as in EUR"},
-		"transfer type by name":      {func(p *cardwire.TransferParams) { p.TransferType = "C2C" }, "TransferType must be a code of at most 18 digits"},
-		"payout method by name":      {func(p *cardwire.TransferParams) { p.PayoutMethod = "Bank Transfer" }, "PayoutMethod must be a code of at most 18 digits"},
-		"relationship by name":       {func(p *cardwire.TransferParams) { p.SenderBeneficiaryRelationship = "brother" }, "SenderBeneficiaryRelationship must be a code of at most 18 digits"},
-		"source of fund by name":     {func(p *cardwire.TransferParams) { p.SenderSourceOfFund = "salary" }, "SenderSourceOfFund must be a code of at most 18 digits"},
-		"purpose below zero":         {func(p *cardwire.TransferParams) { p.PurposeOfRemittance = "-1" }, "PurposeOfRemittance must be a code of at most 18 digits"},
-		"sender's id type by name":   {func(p *cardwire.TransferParams) { p.SenderIDType = "passport" }, "SenderIDType must be a code of at most 18 digits"},
-		"date of birth not there":    {func(p *cardwire.TransferParams) { p.SenderDateOfBirth = cardwire.Date{1990, 2, 30} }, "SenderDateOfBirth is not a valid date, as in 2026-01-31"},
-		"date of birth, half of it":  {func(p *cardwire.TransferParams) { p.SenderDateOfBirth = cardwire.Date{Year: 1990} }, "SenderDateOfBirth is not a valid date, as in 2026-01-31"},
-		"nationality of three":       {func(p *cardwire.TransferParams) { p.SenderNationality = "PRT" }, "SenderNationality must be a two-letter country code"},
-		"nationality in digits":      {func(p *cardwire.TransferParams) { p.SenderNationality = "62" }, "SenderNationality must be a two-letter country code"},
-		"issue country in letters":   {func(p *cardwire.TransferParams) { p.SenderIDIssueCountry = "PT" }, "SenderIDIssueCountry must be a code of at most 18 digits"},
-		"country of one letter":      {func(p *cardwire.TransferParams) { p.SenderCountry = "P" }, "SenderCountry must be a two-letter country code"},
-		"country in another script":  {func(p *cardwire.TransferParams) { p.SenderCountry = "é" }, "SenderCountry must be a two-letter country code"},
-		"receiver's id type by name": {func(p *cardwire.TransferParams) { p.ReceiverIDType = "1a" }, "ReceiverIDType must be a code of at most 18 digits"},
-		"extra without a name":       {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"": "x"} }, "Extra contains an empty name"},
-		"extra with a control":       {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"a\nb": "x"} }, "Extra contains a name with a control character or invalid UTF-8"},
-		"extra name invalid UTF-8":   {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"a\xff": "x"} }, "Extra contains a name with a control character or invalid UTF-8"},
-		"extra value invalid UTF-8":  {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"a": "x\xff"} }, "Extra contains a value that is not valid UTF-8"},
-		"extra shadows a field":      {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"transferAmount": "1"} }, "Extra contains the name of a field of TransferParams"},
-		"extra shadows, letter case": {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"TRANSFERAMOUNT": "1"} }, "Extra contains the name of a field of TransferParams"},
-		"extra shadows an empty one": {func(p *cardwire.TransferParams) {
-			p.SenderGender = ""
-			p.Extra = map[string]string{"senderGender": "M"}
-		}, "Extra contains the name of a field of TransferParams"},
-		"extra shadows with no value": {func(p *cardwire.TransferParams) { p.Extra = map[string]string{"merchantorderno": ""} }, "Extra contains the name of a field of TransferParams"},
+		{"MerchantOrderNo", "", " is empty"},
+		{"MerchantOrderNo", "order-1 ", " begins or ends with white space"},
+		{"MerchantOrderNo", "order\x001", " contains a control character"},
+		{"MerchantOrderNo", strings.Repeat("1", 129), " is longer than 128 bytes"},
+		{"PayoutCurrency", "P P", currency},
+		{"PayoutCurrency", "PH", currency},
+		{"TransferType", "C2C", code},
+		{"PayoutMethod", "Bank Transfer", code},
+		{"SenderBeneficiaryRelationship", "brother", code},
+		{"TransferAmount", decimal.Decimal{}, positive},
+		{"TransferAmount", wiretest.Dec("0.00"), positive},
+		{"TransferAmount", wiretest.Dec("-1"), positive},
+		{"TransferAmount", wiretest.Dec("12.345"), inexact},
+		{"TransferAmount", wiretest.Dec("0.001"), inexact},
+		{"TransferAmount", wiretest.Dec("12.340000001"), inexact},
+		{"TransferAmount", decimal.New(1, -1<<30), inexact},
+		{"TransferAmount", decimal.New(1, 38), large},
+		{"TransferAmount", decimal.New(1, 1<<30), large},
+		{"SenderSourceOfFund", "salary", code},
+		{"PurposeOfRemittance", "-1", code},
+		{"SenderIDType", "passport", code},
+		{"SenderDateOfBirth", cardwire.Date{1990, 2, 30}, date},
+		{"SenderDateOfBirth", cardwire.Date{Year: 1990}, date},
+		{"SenderNationality", "PRT", country},
+		{"SenderNationality", "62", country},
+		{"SenderIDIssueCountry", "PT", code},
+		{"SenderCountry", "P", country},
+		{"SenderCountry", "é", country},
+		{"ReceiverIDType", "1a", code},
+		{"Extra", extra("", "x"), " contains an empty name"},
+		{"Extra", extra("a\nb", "x"), control},
+		{"Extra", extra("a\xff", "x"), control},
+		{"Extra", extra("a", "x\xff"), " contains a value that is not valid UTF-8"},
+		{"Extra", extra("merchantorderno", ""), shadows},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := fullTransfer()
-			tc.change(&p)
-			_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
-			wiretest.RefusedBeforehand(t, err, tc.want)
-			_, encoded := p.RevealJSON()
-			require.ErrorIs(t, encoded, cardwire.ErrInvalidParams)
-		})
+		p := fullTransfer()
+		set(reflect.ValueOf(&p), tc.field, tc.value)
+		_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
+		wiretest.RefusedBeforehand(t, err, tc.field+tc.want)
+		require.EqualError(t, p.Validate(), "cardwire: invalid parameters: "+tc.field+tc.want)
+		_, err = p.RevealJSON()
+		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 	}
+	require.NoError(t, fullTransfer().Validate())
+	require.NoError(t, wiretest.SmallTransfer("M-1").Validate())
 }
 
 func TestNoFieldCanBeShadowedByExtra(t *testing.T) {
@@ -509,116 +413,44 @@ func TestNoFieldCanBeShadowedByExtra(t *testing.T) {
 	delete(sent, "swiftCode")
 	require.Len(t, sent, 25)
 	for name := range sent {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, shadow := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
-				p := cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: wiretest.Dec("1"), Extra: map[string]string{shadow: "x"}}
-				_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
-				wiretest.RefusedBeforehand(t, err, "Extra")
-			}
-		})
+		for _, shadow := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+			p := least
+			p.Extra = map[string]string{shadow: "x"}
+			require.ErrorContains(t, p.Validate(), "Extra contains the name of a field of TransferParams", shadow)
+		}
 	}
 }
 
 // Invalid UTF-8 would arrive as another string: another name, or another account.
 func TestNoStringOfATransferMayBeInvalidUTF8(t *testing.T) {
 	t.Parallel()
-	fields := reflect.TypeFor[cardwire.TransferParams]()
 	texts := 0
-	for i := range fields.NumField() {
-		if fields.Field(i).Type.Kind() != reflect.String {
+	for field := range reflect.TypeFor[cardwire.TransferParams]().Fields() {
+		if field.Type.Kind() != reflect.String {
 			continue
 		}
 		texts++
-		t.Run(fields.Field(i).Name, func(t *testing.T) {
-			t.Parallel()
-			p := fullTransfer()
-			reflect.ValueOf(&p).Elem().Field(i).SetString("a\xffb")
-			_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
-			wiretest.RefusedBeforehand(t, err, fields.Field(i).Name)
-			assert.NotContains(t, err.Error(), "a\xffb")
-		})
+		p := fullTransfer()
+		set(reflect.ValueOf(&p), field.Name, "a\xffb")
+		require.ErrorContains(t, p.Validate(), field.Name)
+		assert.NotContains(t, p.Validate().Error(), "a\xffb")
 	}
 	assert.Equal(t, 23, texts)
 }
 
-func TestRemittanceTypesEncodeUnderTheWireNames(t *testing.T) {
+func TestRemittancesAsJSON(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		value any
-		want  string
-	}{
-		"state":    {stateWanted(), wiretest.State},
-		"currency": {currencyWanted(), wiretest.Currency},
-		"transfer": {cardwire.Transfer{"order-1", "api-9", cardwire.TransferWaitProcess}, wiretest.Transfer},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			text, err := json.Marshal(tc.value)
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, string(text))
-		})
-	}
-}
+	encodes(t, stateWanted(t), wiretest.State)
+	decodes(t, wiretest.State, stateWanted(t), wiretest.Edited(t, wiretest.State, `"code":"CA-ON",`, ``))
+	encodes(t, currencyWanted(t), wiretest.Currency)
+	decodes(t, wiretest.Currency, currencyWanted(t), `{"id":9}`)
+	encodes(t, transferWanted(t), wiretest.Transfer)
+	decodes(t, wiretest.Transfer, transferWanted(t), `{"api_order_no":"a","api_order_no":"b"}`)
 
-func TestRemittanceTypesDecodeAsStrictlyAsAResponse(t *testing.T) {
-	t.Parallel()
-	var state cardwire.RemittanceState
-	require.NoError(t, json.Unmarshal([]byte(wiretest.State), &state))
-	assert.Equal(t, stateWanted(), state)
-	var currency cardwire.RemittanceCurrency
-	require.NoError(t, json.Unmarshal([]byte(wiretest.Currency), &currency))
-	assert.Equal(t, currencyWanted(), currency)
-	var transfer cardwire.Transfer
-	require.NoError(t, json.Unmarshal([]byte(wiretest.Transfer), &transfer))
-	assert.Equal(t, cardwire.Transfer{"order-1", "api-9", cardwire.TransferWaitProcess}, transfer)
-
-	for name, tc := range map[string]struct {
-		into any
-		text string
-	}{
-		"state without code":     {&cardwire.RemittanceState{}, wiretest.Edited(t, wiretest.State, `"code":"CA-ON",`, ``)},
-		"currency without code":  {&cardwire.RemittanceCurrency{}, `{"id":9}`},
-		"transfer with a repeat": {&cardwire.Transfer{}, `{"api_order_no":"a","api_order_no":"b"}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.ErrorIs(t, json.Unmarshal([]byte(tc.text), tc.into), cardwire.ErrUnreadable)
-		})
-	}
-}
-
-// Whose response it is counts before anything that is wrong with it.
-func TestAnotherOrdersResponseIsUnknownWhateverElseIsWrong(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{
-		`{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`,
-		`{"merchant_order_no":"M-2","status":"wait_process"}`,
-		`{"api_order_no":null,"merchant_order_no":"M-2"}`,
-		`{"status":1,"api_order_no":"A-2","merchant_order_no":"M-2"}`,
-		`{"status":[{}],"api_order_no":"A-2","merchant_order_no":7}`,
-		`{"api_order_no":"A-2","merchant_order_no":"M\u002d2"}`,
-	} {
-		c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data))
-		_, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "M-1", TransferAmount: wiretest.Dec("1")})
-		assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome, data)
-	}
-}
-
-// Validate refuses what CreateTransfer does.
-func TestValidate(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, wiretest.SmallTransfer("M-1").Validate())
-	for field, spoil := range map[string]func(*cardwire.TransferParams){
-		"MerchantOrderNo": func(p *cardwire.TransferParams) { p.MerchantOrderNo = "" },
-		"TransferAmount":  func(p *cardwire.TransferParams) { p.TransferAmount = wiretest.Dec("10.005") },
-		"Extra":           func(p *cardwire.TransferParams) { p.Extra = map[string]string{"senderIdNumber": "1"} },
-	} {
-		p := wiretest.SmallTransfer("M-1")
-		spoil(&p)
-		require.ErrorIs(t, p.Validate(), cardwire.ErrInvalidParams, field)
-		require.ErrorContains(t, p.Validate(), field)
-		_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
-		require.ErrorContains(t, err, p.Validate().Error()[len("cardwire: "):])
-	}
+	// A code that is none is null, which reads as none.
+	const noCode = `{"id":0,"payout_currency":"","transfer_type_id":null,"transfer_type_value":"",` +
+		`"payout_method_id":null,"payout_method_value":"","country":"","country_code":"","fee_rate":0,"fixed_fee":0,` +
+		`"min_quota":0,"max_quota":0,"year_transfer_amount_quota":0}`
+	encodes(t, cardwire.RemittanceCurrency{}, noCode)
+	encodes(t, cardwire.RemittanceCurrency{TransferTypeID: "C2C"}, noCode)
 }

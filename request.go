@@ -53,9 +53,10 @@ type Request struct {
 	// is then retried as reads are. Without ReadOnly it is a write, which is sent once. A
 	// GET is always a read.
 	ReadOnly bool
-	// Reference is the caller-supplied identifier of a write, under which it is recorded
-	// in the journal, and executed once as far as the client remembers; "": none. It is
-	// required for a write if the client has a journal.
+	// Reference is the caller-supplied identifier of a write, of at most 128 visible
+	// bytes, under which the journal records it, and it is executed once. A write requires
+	// one: what your own system calls the thing that is to happen, which every retry of
+	// it shares and nothing else has. A read has none.
 	Reference string
 }
 
@@ -67,9 +68,9 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	s := spec{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
-		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), unique: true,
+		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference),
 	}
-	s.invalid = cmp.Or(r.encode(&s), r.unjournaled(c))
+	s.invalid = r.encode(&s)
 	// The path and the query are part of the intent, as the body is.
 	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
 	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
@@ -88,14 +89,6 @@ func (r *Request) class() transport.Class {
 		return transport.Read
 	}
 	return transport.Write
-}
-
-// unjournaled refuses a write that the client's journal could not record.
-func (r *Request) unjournaled(c *Client) error {
-	if r.Reference == "" && r.class() == transport.Write && c.initialized() && c.core().journal != nil {
-		return invalid("Reference is empty: the journal records each write under one")
-	}
-	return nil
 }
 
 // encode puts the body into s, or returns what is wrong with the request.
@@ -179,6 +172,8 @@ func (r *Request) valid() error {
 		return invalid("a GET must not have a body")
 	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("only a write may have a Reference")
+	case r.Reference == "" && r.class() == transport.Write:
+		return invalid("Reference is empty: a write needs one, such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -323,4 +325,18 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 // ignores the verb.
 func formatMasked(f fmt.State, s string) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f keeps its own errors
+}
+
+// formatLogged writes what a struct logs of itself, as a struct.
+func formatLogged(f fmt.State, name string, v slog.LogValuer) {
+	var b strings.Builder
+	b.WriteString("cardwire." + name + "{")
+	for _, field := range v.LogValue().Group() {
+		b.WriteString(field.Key + ": " + field.Value.String() + ", ")
+	}
+	formatMasked(f, b.String()+"...}")
+}
+
+func loggedAmount(name string, amount decimal.Decimal) slog.Attr {
+	return slog.String(name, string(wire.AppendDecimal(nil, amount)))
 }

@@ -3,10 +3,10 @@ package cardwire
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,11 +20,29 @@ const (
 	samplePAN    = "q83vEjRW+JCrze8S/FZ4kA=="
 )
 
-func TestCardNumberMasks(t *testing.T) {
+// masked asserts how a sealed value shows itself, and that it opens again.
+func masked[T interface {
+	fmt.Stringer
+	slog.LogValuer
+	json.Marshaler
+	MarshalText() ([]byte, error)
+	Reveal() string
+}](t *testing.T, v T, mask, inside string) {
+	t.Helper()
+	assert.Equal(t, inside, v.Reveal())
+	text, err := v.MarshalText()
+	require.NoError(t, err)
+	inJSON, err := v.MarshalJSON()
+	require.NoError(t, err)
+	assert.Equal(t, []string{mask, mask, mask, `"` + mask + `"`},
+		[]string{v.String(), v.LogValue().String(), string(text), string(inJSON)}, inside)
+}
+
+func TestSealedValuesMask(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		number, masked, bin, last4 string
-		isMasked                   bool
+		number, mask, bin, last4 string
+		isMasked                 bool
 	}{
 		{"", "", "", "", false},
 		{"1", "*", "", "", false},
@@ -40,58 +58,21 @@ func TestCardNumberMasks(t *testing.T) {
 		{strings.Repeat("7", 31), "777777" + strings.Repeat("*", 21) + "7777", "777777", "7777", false},
 	} {
 		n := sealNumber([]byte(tc.number))
-		assert.Equal(t, tc.number, n.Reveal())
-		assert.Equal(t, tc.masked, n.Masked(), tc.number)
-		assert.Equal(t, tc.masked, n.String(), tc.number)
-		assert.Equal(t, tc.masked, n.LogValue().String(), tc.number)
-		assert.Equal(t, tc.bin, n.BIN(), tc.number)
-		assert.Equal(t, tc.last4, n.Last4(), tc.number)
+		masked(t, n, tc.mask, tc.number)
+		assert.Equal(t, []string{tc.mask, tc.bin, tc.last4}, []string{n.Masked(), n.BIN(), n.Last4()}, tc.number)
 		assert.Equal(t, tc.isMasked, n.IsMasked(), tc.number)
-		assert.Equal(t, tc.masked, marshalledText(t, n), tc.number)
-		assert.Equal(t, `"`+tc.masked+`"`, marshalledJSON(t, n), tc.number)
 	}
-	assert.Equal(t, sealNumber(nil), CardNumber{})
-}
-
-func TestCVVMasks(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		cvv, masked string
-		isMasked    bool
-	}{
-		{"", "", false},
-		{"123", "***", false},
-		{"7351", "***", false},
-		{"***", "***", true},
-		{"****", "***", true},
-		{"1**", "***", true},
+	for cvv, mask := range map[string]string{
+		"": "", "123": "***", "7351": "***", "***": "***", "****": "***", "1**": "***",
 	} {
-		v := sealCVV([]byte(tc.cvv))
-		assert.Equal(t, tc.cvv, v.Reveal())
-		assert.Equal(t, tc.masked, v.String(), tc.cvv)
-		assert.Equal(t, tc.masked, v.LogValue().String(), tc.cvv)
-		assert.Equal(t, tc.isMasked, v.IsMasked(), tc.cvv)
-		assert.Equal(t, tc.masked, marshalledText(t, v), tc.cvv)
-		assert.Equal(t, `"`+tc.masked+`"`, marshalledJSON(t, v), tc.cvv)
+		v := sealCVV([]byte(cvv))
+		masked(t, v, mask, cvv)
+		assert.Equal(t, strings.Contains(cvv, "*"), v.IsMasked(), cvv)
 	}
+	masked(t, sealPAN([]byte(samplePAN)), "***", samplePAN)
+	masked(t, EncryptedPAN{}, "", "")
+	assert.Equal(t, sealNumber(nil), CardNumber{})
 	assert.Equal(t, sealCVV(nil), CVV{})
-}
-
-func TestEncryptedPANMasks(t *testing.T) {
-	t.Parallel()
-	p := sealPAN([]byte(samplePAN))
-	assert.Equal(t, samplePAN, p.Reveal())
-	assert.Equal(t, "***", p.String())
-	assert.Equal(t, "***", p.LogValue().String())
-	assert.Equal(t, "***", marshalledText(t, p))
-	assert.Equal(t, `"***"`, marshalledJSON(t, p))
-
-	var none EncryptedPAN
-	assert.Empty(t, none.Reveal())
-	assert.Empty(t, none.String())
-	assert.Empty(t, none.LogValue().String())
-	assert.Empty(t, marshalledText(t, none))
-	assert.Equal(t, `""`, marshalledJSON(t, none))
 }
 
 // Tables of cards are lined up with widths, which must work on the mask.
@@ -130,9 +111,9 @@ func TestNewCardNumber(t *testing.T) {
 		assert.Equal(t, s, n.Reveal())
 	}
 	for _, s := range []string{
-		"", "4", "73519735197", "73519735197351973519", strings.Repeat("7", 300), "7351 9735 1973 5197", "7351-9735-1973-5197",
-		"735197351973519x", "735197351973519#", "735197351973519/", "735197351973519:", "735197351973519\x00", "+735197351973519",
-		" 735197351973519", "７３５１９７３５１９７３", "735197351973XXXX", "735197351973••••",
+		"", "4", "73519735197", "73519735197351973519", strings.Repeat("7", 300), "7351 9735 1973 5197",
+		"735197351973519x", "735197351973519/", "735197351973519:", "735197351973519\x00", "+735197351973519",
+		" 735197351973519", "７３５１９７３５１９７３", "735197351973••••",
 	} {
 		n, err := NewCardNumber(s)
 		assert.EqualError(t, err, "cardwire: a card number must have 12 to 19 digits or asterisks", "%q", s)
@@ -147,34 +128,36 @@ func TestNewCVV(t *testing.T) {
 		require.NoError(t, err, s)
 		assert.Equal(t, s, v.Reveal())
 	}
-	for _, s := range []string{"", "7", "73", "73519", strings.Repeat("7", 300), "73x", "7 3", "-73", "735\n", "７３５", "73\x00", "•••"} {
+	for _, s := range []string{
+		"", "7", "73", "73519", strings.Repeat("7", 300), "73x", "7 3", "-73", "735\n", "７３５", "73\x00",
+	} {
 		v, err := NewCVV(s)
 		assert.EqualError(t, err, "cardwire: a CVV must have 3 or 4 digits or asterisks", "%q", s)
 		assert.Zero(t, v, "%q", s)
 	}
 }
 
-func TestCiphertext(t *testing.T) {
+func TestNewEncryptedPAN(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		name, text string
-		want       []byte
-	}{
-		{"standard, padded twice", "+/8BAg==", []byte{0xfb, 0xff, 0x01, 0x02}},
-		{"standard, bare", "+/8BAg", []byte{0xfb, 0xff, 0x01, 0x02}},
-		{"URL, padded twice", "-_8BAg==", []byte{0xfb, 0xff, 0x01, 0x02}},
-		{"URL, bare", "-_8BAg", []byte{0xfb, 0xff, 0x01, 0x02}},
-		{"padded once", "+/8BAgM=", []byte{0xfb, 0xff, 0x01, 0x02, 0x03}},
-		{"no padding needed", "+/8B", []byte{0xfb, 0xff, 0x01}},
-		{"one byte", "AA==", []byte{0}},
+	for text, want := range map[string]string{
+		"+/8BAg==": "\xfb\xff\x01\x02", "+/8BAg": "\xfb\xff\x01\x02", // standard, padded and bare
+		"-_8BAg==": "\xfb\xff\x01\x02", "-_8BAg": "\xfb\xff\x01\x02", // of URLs
+		"+/8BAgM=": "\xfb\xff\x01\x02\x03", "+/8B": "\xfb\xff\x01", "AA==": "\x00",
 	} {
-		got, err := sealPAN([]byte(tc.text)).Ciphertext()
-		require.NoError(t, err, tc.name)
-		assert.Equal(t, tc.want, got, tc.name)
+		p, err := NewEncryptedPAN(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, text, p.Reveal())
+		got, err := p.Ciphertext()
+		require.NoError(t, err, text)
+		assert.Equal(t, want, string(got))
 	}
 	for _, text := range []string{
-		"", "=", "====", "\n", "A", "AAAAA", "AA=A", "AB==", "A A=", "AAA.", "735197351973519*", "ÄÄÄÄ", "\x00\x00\x00\x00",
+		"", "=", "====", "\n", "A", "AAAAA", "AA=A", "AB==", "A A=", "AAA.", "735197351973519*", "ÄÄÄÄ",
+		"\x00\x00\x00\x00",
 	} {
+		p, err := NewEncryptedPAN(text)
+		assert.EqualError(t, err, "cardwire: the encrypted PAN is not base64", "%q", text)
+		assert.Zero(t, p, "%q", text)
 		got, err := sealPAN([]byte(text)).Ciphertext()
 		assert.EqualError(t, err, "cardwire: the encrypted PAN is not base64", "%q", text)
 		assert.Nil(t, got, "%q", text)
@@ -199,31 +182,23 @@ func TestScrambledFieldsOfACard(t *testing.T) {
 		assert.Equal(t, tc.number, card.Number.Reveal(), tc.field)
 		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.field)
 	}
-	for field, want := range map[string]string{
-		`"card_no":"77777777777777777777777777777777"`: "card_no: expected a card number",
-		`"card_no":"4917 3656 2440 1735"`:              "card_no: expected a card number",
-		`"card_no":"491736xxxxxx1735"`:                 "card_no: expected a card number",
-		`"card_no":-4917365624401735`:                  "card_no: expected a card number",
-		`"card_no":["4917365624401735"]`:               "card_no: expected a string",
-		`"cvv":"77777777"`:                             "cvv: expected a CVV",
-		`"cvv":"73a"`:                                  "cvv: expected a CVV",
-		`"cvv":735`:                                    "cvv: expected a string",
-		`"expire_date":"9/2028"`:                       "expire_date: expected a month like 09/2028 or **/****",
-		`"expire_date":92028`:                          "expire_date: expected a string",
-		`"expire_date":"00/0000"`:                      "expire_date: expected a month like 09/2028 or **/****",
-		`"expire_date":"0000-00-00"`:                   "expire_date: expected a month like 09/2028 or **/****",
-		`"create_time":"2026-02-29 00:00:00"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
-		`"create_time":"0000-00-00 00:00:01"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
-		`"create_time":"0000-00-00T00:00:00"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
-		`"create_time":"0000-01-00 00:00:00"`:          "create_time: expected a date and time like 2026-02-28 23:59:59",
-		`"update_time":"2026-00-00 00:00:00"`:          "update_time: expected a date and time like 2026-02-28 23:59:59",
-		`"update_time":"0000-00"`:                      "update_time: expected a date and time like 2026-02-28 23:59:59",
+	for want, fields := range map[string][]string{
+		"card_no: expected a card number": {
+			`"card_no":"77777777777777777777777777777777"`, `"card_no":"4917 3656 2440 1735"`,
+			`"card_no":"491736xxxxxx1735"`, `"card_no":-4917365624401735`,
+		},
+		"card_no: expected a string":     {`"card_no":["4917365624401735"]`},
+		"cvv: expected a CVV":            {`"cvv":"77777777"`, `"cvv":"73a"`},
+		"cvv: expected a string":         {`"cvv":735`},
+		"expire_date: expected a string": {`"expire_date":92028`},
 	} {
-		var card Card
-		err := json.Unmarshal([]byte(cardWith(field)), &card)
-		require.ErrorIs(t, err, ErrUnreadable, field)
-		assert.EqualError(t, err, "cardwire: cannot unmarshal Card: "+want, field)
-		assert.Zero(t, card, field)
+		for _, field := range fields {
+			var card Card
+			err := json.Unmarshal([]byte(cardWith(field)), &card)
+			require.ErrorIs(t, err, ErrUnreadable, field)
+			assert.EqualError(t, err, "cardwire: cannot unmarshal Card: "+want, field)
+			assert.Zero(t, card, field)
+		}
 	}
 }
 
@@ -240,23 +215,8 @@ func TestMaskingAsCardsAreDecoded(t *testing.T) {
 		var card Card
 		wire.Object(c, &card, cardFields, wire.Lenient)
 		require.Nil(t, c.Err())
-		c.Release()
 		assert.Equal(t, tc.number, card.Number.Reveal(), tc.field)
 		assert.Equal(t, tc.cvv, card.CVV.Reveal(), tc.field)
-	}
-}
-
-func TestScrambledFieldsAsJSON(t *testing.T) {
-	t.Parallel()
-	got := marshalledJSON(t, CardSecrets{
-		Number: sealNumber([]byte(sampleNumber)), CVV: sealCVV([]byte(sampleCVV)), Expiry: Expiry{2028, time.September}, PAN: sealPAN([]byte(samplePAN)),
-	})
-	assert.Equal(t, `{"card_no":"491736******1735","cvv":"***","expire_date":"09/2028","pan":"***"}`, got)
-	got = marshalledJSON(t, Card{Number: sealNumber([]byte(sampleNumber)), CreateTime: DateTime{Date{2026, time.May, 5}, 6, 7, 8}})
-	for _, want := range []string{
-		`"card_no":"491736******1735"`, `"cvv":""`, `"expire_date":"**/****"`, `"create_time":"2026-05-05 06:07:08"`, `"update_time":""`,
-	} {
-		assert.Contains(t, got, want)
 	}
 }
 
@@ -282,23 +242,6 @@ func TestCardNumberReadsWhatItMarshals(t *testing.T) {
 		assert.Equal(t, "4111111111111111", n.Reveal(), "nothing is lost")
 	}
 	require.Error(t, (*CardNumber)(nil).UnmarshalText([]byte("4111111111111111")))
-}
-
-func TestNewEncryptedPAN(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"3q2+7w==", "3q2-7w", "3q2+7w"} {
-		p, err := NewEncryptedPAN(text)
-		require.NoError(t, err)
-		assert.Equal(t, text, p.Reveal())
-		b, err := p.Ciphertext()
-		require.NoError(t, err)
-		assert.Equal(t, []byte{0xde, 0xad, 0xbe, 0xef}, b)
-	}
-	for _, text := range []string{"", "4111 no", "?"} {
-		p, err := NewEncryptedPAN(text)
-		require.EqualError(t, err, "cardwire: the encrypted PAN is not base64")
-		assert.Equal(t, EncryptedPAN{}, p)
-	}
 }
 
 func TestNoSealedByteIsADigit(t *testing.T) {
@@ -362,22 +305,16 @@ func TestSealedValuesCompareByWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	a, b := sealNumber([]byte(sampleNumber)), sealNumber([]byte(sampleNumber))
 	assert.True(t, a == b)
-	assert.True(t, reflect.DeepEqual(a, b))
 	assert.Equal(t, "found", map[CardNumber]string{a: "found"}[b])
-	for _, other := range []string{"4917365624401736", "491736562440173", "49173656244017350", "491736******1735"} {
+	for _, other := range []string{"", "4917365624401736", "491736562440173", "49173656244017350", "491736******1735"} {
 		assert.False(t, a == sealNumber([]byte(other)), other)
 	}
-	assert.False(t, a == CardNumber{})
-
 	v, w := sealCVV([]byte("123")), sealCVV([]byte("123"))
 	assert.True(t, v == w)
-	assert.True(t, reflect.DeepEqual(v, w))
 	assert.Equal(t, "found", map[CVV]string{v: "found"}[w])
-	for _, other := range []string{"124", "1230", "***"} {
+	for _, other := range []string{"", "124", "1230", "***"} {
 		assert.False(t, v == sealCVV([]byte(other)), other)
 	}
-	assert.False(t, v == CVV{})
-
 	p := sealPAN([]byte(samplePAN))
 	assert.True(t, reflect.DeepEqual(p, sealPAN([]byte(samplePAN))))
 	assert.False(t, reflect.DeepEqual(p, sealPAN([]byte("AAAA"))))
@@ -409,39 +346,24 @@ func TestSealingAllocatesNothing(t *testing.T) {
 func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 	for _, masking := range []bool{false, true} {
 		var card Card
-		fields := []wire.FieldOf[Card]{
-			{Name: "card_no", Required: true, Value: func(c *wire.Codec, card *Card) {
+		inPlace := func(read func(c *wire.Codec, card *Card)) func(*wire.Codec, *Card) {
+			return func(c *wire.Codec, card *Card) {
 				here := c.Mark()
-				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); numberValue(c, &card.Number) }), "masking: %t", masking)
-			}},
-			{Name: "cvv", Required: true, Value: func(c *wire.Codec, card *Card) {
-				here := c.Mark()
-				assert.Zero(t, testing.AllocsPerRun(100, func() { c.Rewind(here); cvvValue(c, &card.CVV) }), "masking: %t", masking)
-			}},
+				allocated := testing.AllocsPerRun(100, func() { c.Rewind(here); read(c, card) })
+				assert.Zero(t, allocated, "masking: %t", masking)
+			}
 		}
+		number := inPlace(func(c *wire.Codec, card *Card) { numberValue(c, &card.Number) })
+		cvv := inPlace(func(c *wire.Codec, card *Card) { cvvValue(c, &card.CVV) })
 		c := wire.NewReader([]byte(`{"card_no":"`+sampleNumber+`","cvv":"`+sampleCVV+`"}`), false)
 		c.Masking = masking
+		fields := []wire.FieldOf[Card]{{Name: "card_no", Value: number}, {Name: "cvv", Value: cvv}}
 		wire.Object(c, &card, fields, wire.Whole)
 		require.Nil(t, c.Err())
-		c.Release()
 		assert.Equal(t, masking, card.Number.IsMasked())
 		assert.Equal(t, masking, card.CVV.IsMasked())
 		assert.Equal(t, "491736******1735", card.Number.Masked())
 	}
-}
-
-func marshalledText(t *testing.T, v interface{ MarshalText() ([]byte, error) }) string {
-	t.Helper()
-	text, err := v.MarshalText()
-	require.NoError(t, err)
-	return string(text)
-}
-
-func marshalledJSON(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(text)
 }
 
 func cardWith(field string) string {

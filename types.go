@@ -2,6 +2,8 @@ package cardwire
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"reflect"
 	"time"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // Expiry is the last month in which a card is valid. The zero value means
-// that the service masked or omitted it.
+// that the service masked or omitted it, or sent what is none, which is drift.
 type Expiry struct {
 	// Year is the year, in full: 2028. 0: masked or absent.
 	Year int
@@ -29,7 +31,7 @@ func (e Expiry) String() string {
 	if e.IsMasked() {
 		return maskedExpiry
 	}
-	return string(wire.AppendMonth(nil, e.Year, e.Month))
+	return fmt.Sprintf("%02d/%04d", e.Month, e.Year)
 }
 
 // MarshalText returns String.
@@ -85,7 +87,7 @@ func (d Date) String() string {
 	if d.IsZero() {
 		return ""
 	}
-	return string(wire.AppendDate(nil, d.Year, d.Month, d.Day))
+	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
 // MarshalText returns String.
@@ -122,7 +124,8 @@ func checkDate(name string, d Date) error {
 }
 
 // DateTime is a date and time without a time zone: the API documents none. It is absent
-// if its Date is; 0000-00-00 from the service means the same.
+// if its Date is. In a response, what is none, like 0000-00-00 or 23:59:60, reads as
+// absent, and is drift.
 type DateTime struct {
 	// Date is the day.
 	Date
@@ -151,8 +154,7 @@ func (t DateTime) String() string {
 	if t.IsZero() {
 		return ""
 	}
-	b := append(wire.AppendDate(nil, t.Year, t.Month, t.Day), ' ')
-	return string(wire.AppendClock(b, t.Hour, t.Minute, t.Second))
+	return fmt.Sprintf("%s %02d:%02d:%02d", t.Date, t.Hour, t.Minute, t.Second)
 }
 
 // MarshalText returns String.
@@ -178,7 +180,8 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 	return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
 }
 
-// Address is the address of a cardholder, as the service has it.
+// Address is the address of a cardholder, as the service has it. fmt and slog print nothing
+// of it; JSON has all fields.
 type Address struct {
 	// City is the city; "": none.
 	City string
@@ -209,16 +212,16 @@ func (a Address) MarshalJSON() ([]byte, error) { return wire.Marshal(&a, address
 // UnmarshalJSON reads an address under the wire's names.
 func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, addressFields) }
 
+const loggedAddress = "cardwire.Address{...}"
+
+// Format writes nothing of the address, whatever the verb.
+func (a Address) Format(f fmt.State, _ rune) { formatMasked(f, loggedAddress) }
+
+// LogValue returns nothing of the address.
+func (a Address) LogValue() slog.Value { return slog.StringValue(loggedAddress) }
+
 // serviceIDValue is for the identifiers that a journal records and people search for.
 func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
-
-func expiryValue(c *wire.Codec, e *Expiry) {
-	wire.Text(c, e, "a month like 09/2028 or **/****")
-}
-
-func dateTimeValue(c *wire.Codec, t *DateTime) {
-	wire.Text(c, t, "a date and time like 2026-02-28 23:59:59", "0000-00-00 00:00:00", "0000-00-00")
-}
 
 // errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
 var errNilReceiver = errors.New("cardwire: cannot unmarshal into a nil pointer")

@@ -36,6 +36,9 @@ const (
 	// CallDuration is the histogram of whole calls in seconds, retries and waits
 	// included. Its attributes are AttrOperation and AttrOutcome.
 	CallDuration = "cardwire.call.duration"
+	// JournalErrors is the counter of the events EventJournalError. It begins at 0, so
+	// that an alert on its increase sees the first.
+	JournalErrors = "cardwire.journal.errors"
 
 	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
 	// AttrDuration and AttrWait.
@@ -43,7 +46,7 @@ const (
 	// EventDrift is the event of a deviation from the API, with
 	// AttrDriftPath and AttrDriftKind.
 	EventDrift = "cardwire.drift"
-	// EventJournalError is the event of a result that the journal did not record.
+	// EventJournalError is the event of a journal that failed, or contradicts a result.
 	EventJournalError = "cardwire.journal_error"
 
 	// AttrOperation is the operation, like "CreateTransfer"; of [cardwire.Call]
@@ -91,8 +94,8 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(s *settings) { s.tracers = p }
 }
 
-// WithMeterProvider makes p the provider of the histogram and the gauges; nil, the
-// default: OpenTelemetry's global provider.
+// WithMeterProvider makes p the provider of the metrics; nil, the default:
+// OpenTelemetry's global provider.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) { s.meters = p }
 }
@@ -107,19 +110,23 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // other_body, duplicate_intent, setup, invalid_params, unauthorized, not_found,
 // rate_limited, parameter_ignored, drift, unreadable, too_large, redirect, canceled
 // and timeout, or otherwise the outcome. The error of NewObserver is the meter
-// provider's, if that refuses the histogram.
+// provider's, if that refuses a metric.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	s := settingsOf(opts)
-	duration, err := s.meters.Meter(ScopeName).Float64Histogram(CallDuration,
+	meter := s.meters.Meter(ScopeName)
+	duration, err1 := meter.Float64Histogram(CallDuration,
 		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
 		metric.WithExplicitBucketBoundaries(buckets...))
-	if err != nil {
+	unrecorded, err2 := meter.Int64Counter(JournalErrors,
+		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
+	if err := errors.Join(err1, err2); err != nil {
 		return cardwire.Observer{}, err
 	}
-	o := &observer{s.tracers.Tracer(ScopeName), duration}
+	unrecorded.Add(context.Background(), 0)
+	o := &observer{s.tracers.Tracer(ScopeName), duration, unrecorded}
 	return cardwire.Observer{
 		CallStart: o.start, CallEnd: o.end,
-		Attempt: attempt, Drift: drift, JournalError: journalError,
+		Attempt: attempt, Drift: drift, JournalError: o.journalError,
 	}, nil
 }
 
@@ -140,8 +147,9 @@ func settingsOf(opts []Option) (s settings) {
 }
 
 type observer struct {
-	tracer   trace.Tracer
-	duration metric.Float64Histogram
+	tracer     trace.Tracer
+	duration   metric.Float64Histogram
+	unrecorded metric.Int64Counter
 }
 
 // spanKey finds a call's own span. The context's current one may be another
@@ -196,8 +204,9 @@ func drift(ctx context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
 		attribute.String(AttrDriftPath, d.Path), attribute.String(AttrDriftKind, d.Kind)))
 }
 
-func journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
+func (o *observer) journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
 	spanOf(ctx).AddEvent(EventJournalError) // the journal chose the error's message, which may contain anything
+	o.unrecorded.Add(ctx, 1)
 }
 
 // statusOf returns the status of the response, if there was one.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -50,67 +49,32 @@ func watched(t *testing.T, carrier http.RoundTripper, opts ...cardwire.Option) (
 }
 
 // span returns the one span of the client, as text: name, kind and status, then
-// attributes and events, each on a line.
+// attributes and events, each on a line. The duration of an attempt is left out.
 func (w *telemetry) span() string {
 	w.t.Helper()
-	var own []tracetest.SpanStub
-	for _, s := range w.spans.GetSpans() {
-		if s.InstrumentationScope.Name == cardwireotel.ScopeName {
-			own = append(own, s)
-		}
-	}
+	own := slices.DeleteFunc(w.spans.GetSpans(), func(s tracetest.SpanStub) bool {
+		return s.InstrumentationScope.Name != cardwireotel.ScopeName
+	})
 	require.Len(w.t, own, 1)
-	return spanText(own[0])
-}
-
-func spanText(s tracetest.SpanStub) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s %q\n%s", s.Name, s.SpanKind, s.Status.Code, s.Status.Description, attributesText(s.Attributes))
+	s := own[0]
+	text := fmt.Sprintf("%s %s %s %q\n%s", s.Name, s.SpanKind, s.Status.Code, s.Status.Description, lines(s.Attributes))
 	for _, e := range s.Events {
-		fmt.Fprintf(&b, "event %s\n%s", e.Name, attributesText(e.Attributes))
+		text += fmt.Sprintf("event %s\n%s", e.Name, lines(e.Attributes))
 	}
-	return b.String()
+	return regexp.MustCompile(`(attempt.duration =) .*`).ReplaceAllString(text, "$1 ?")
 }
 
-func attributesText(list []attribute.KeyValue) string {
-	var lines []string
-	for _, a := range list {
-		value := a.Value.String()
-		if a.Key == cardwireotel.AttrDuration {
-			value = "?" // of the clock
-		}
-		lines = append(lines, fmt.Sprintf("  %s = %s\n", a.Key, value))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "")
-}
-
-// durations are the points of the histogram: operation and outcome, and how many.
-func (w *telemetry) durations() map[string]uint64 {
+// metrics are those that the client reported.
+func (w *telemetry) metrics() map[string]string {
 	w.t.Helper()
-	points := map[string]uint64{}
-	for _, p := range w.histogram().DataPoints {
-		operation, _ := p.Attributes.Value(cardwireotel.AttrOperation)
-		outcome, _ := p.Attributes.Value(cardwireotel.AttrOutcome)
-		assert.Equal(w.t, 2, p.Attributes.Len())
-		points[operation.AsString()+" "+outcome.AsString()] = p.Count
-	}
-	return points
+	values, err := collected(w.t, w.meters)
+	require.NoError(w.t, err)
+	return values
 }
 
-func (w *telemetry) histogram() metricdata.Histogram[float64] {
-	w.t.Helper()
-	var all metricdata.ResourceMetrics
-	require.NoError(w.t, w.meters.Collect(w.t.Context(), &all))
-	require.Len(w.t, all.ScopeMetrics, 1)
-	assert.Equal(w.t, cardwireotel.ScopeName, all.ScopeMetrics[0].Scope.Name)
-	require.Len(w.t, all.ScopeMetrics[0].Metrics, 1)
-	m := all.ScopeMetrics[0].Metrics[0]
-	assert.Equal(w.t, "cardwire.call.duration", m.Name)
-	assert.Equal(w.t, "s", m.Unit)
-	h, ok := m.Data.(metricdata.Histogram[float64])
-	require.True(w.t, ok)
-	return h
+// duration is the metric of a call that ended so.
+func duration(operation, outcome string) string {
+	return "cardwire.call.duration s\n  cardwire.operation = " + operation + "\n  cardwire.outcome = " + outcome + "\n"
 }
 
 // script responds to requests with its responses, one after the other.
@@ -159,7 +123,7 @@ event cardwire.attempt
   cardwire.attempt.phase = received
   http.response.status_code = 200
 `, told.span())
-	assert.Equal(t, map[string]uint64{"CreateTransfer success": 1}, told.durations())
+	assert.Contains(t, told.metrics(), duration("CreateTransfer", "success"))
 }
 
 func TestRetriesAreEventsOfOneSpan(t *testing.T) {
@@ -191,82 +155,68 @@ event cardwire.attempt
   cardwire.attempt.phase = received
   http.response.status_code = 200
 `, told.span())
-		assert.Equal(t, map[string]uint64{"CardCapacity success": 1}, told.durations())
+		assert.Equal(t, map[string]string{
+			duration("CardCapacity", "success"): "1 in 2e-09", "cardwire.journal.errors {error}\n": "0",
+		}, told.metrics())
 	})
 }
 
 func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 	t.Parallel()
-	create := func(ctx context.Context, c *cardwire.Client) error {
-		_, err := c.CreateTransfer(ctx, transfer)
-		return err
-	}
-	getCard := func(ctx context.Context, c *cardwire.Client) error {
-		_, err := c.GetCard(ctx, "card-1", cardwire.WithoutRetry())
-		return err
-	}
 	keyless := cardwire.WithKeySource(func(context.Context) (string, error) { return "", errors.New("vault is down") })
-	for name, tc := range map[string]struct {
-		call     func(context.Context, *cardwire.Client) error
-		response string
-		opts     []cardwire.Option
-		outcome  string
-		kind     string
+	named := `200 {"code":200,"msg":"success","data":{"merchant_order_no":"` + transfer.MerchantOrderNo + `"}}`
+	for _, tc := range []struct {
+		response, outcome, kind string
+		opts                    []cardwire.Option
 	}{
-		"no key":               {create, "", []cardwire.Option{keyless}, "not_sent", "not_sent"},
-		"a reset":              {create, "", nil, "unknown", "unknown"},
-		"a bad gateway":        {create, "502 <html>", nil, "unknown", "unknown"},
-		"refused":              {create, `200 {"code":422,"msg":"no 4000000000000009","data":null}`, nil, "refused", "refused"},
-		"a wrong key":          {create, `401 {"code":401,"msg":"no","data":null}`, nil, "refused", "unauthorized"},
-		"too many requests":    {create, `429 {"code":429,"msg":"no","data":null}`, nil, "refused", "rate_limited"},
-		"a redirect":           {create, "307 ", nil, "unknown", "redirect"},
-		"executed, unreadable": {create, `200 {"code":200,"msg":"success","data":{"merchant_order_no":"` + transfer.MerchantOrderNo + `"}}`, nil, "executed", "unreadable"},
-		"unknown, unreadable":  {create, `200 {"code":200,"msg":"success","data":[]}`, nil, "unknown", "unreadable"},
-		"too long":             {create, "200 " + strings.Repeat(" ", 65<<10), nil, "unknown", "too_large"},
-		"no such card":         {getCard, `404 {"code":404,"msg":"no","data":null}`, nil, "refused", "not_found"},
+		{"", "not_sent", "not_sent", []cardwire.Option{keyless}},
+		{"", "unknown", "unknown", nil},
+		{"502 <html>", "unknown", "unreadable", nil},
+		{`200 {"code":422,"msg":"no 4000000000000009","data":null}`, "refused", "refused", nil},
+		{`401 {"code":401,"msg":"no","data":null}`, "refused", "unauthorized", nil},
+		{`404 {"code":404,"msg":"no","data":null}`, "refused", "not_found", nil},
+		{`429 {"code":429,"msg":"no","data":null}`, "refused", "rate_limited", nil},
+		{"307 ", "unknown", "redirect", nil},
+		{named, "executed", "unreadable", nil},
+		{`200 {"code":200,"msg":"success","data":[]}`, "unknown", "unreadable", nil},
+		{"200 " + strings.Repeat(" ", 65<<10), "unknown", "too_large", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tc.kind+" "+tc.outcome, func(t *testing.T) {
 			t.Parallel()
 			client, told := watched(t, responses(tc.response), tc.opts...)
-			require.Error(t, tc.call(t.Context(), client))
+			_, err := client.CreateTransfer(t.Context(), transfer)
+			require.Error(t, err)
 			text := told.span()
 			assert.Contains(t, text, "\n  cardwire.outcome = "+tc.outcome+"\n")
 			assert.Contains(t, text, "\n  error.type = "+tc.kind+"\n")
 			assert.Contains(t, text, ` client Error "`+tc.outcome+`"`)
-			for point := range told.durations() {
-				assert.True(t, strings.HasSuffix(point, " "+tc.outcome), point)
-			}
+			assert.Contains(t, told.metrics(), duration("CreateTransfer", tc.outcome))
 		})
 	}
 }
 
 func TestTheContextsEndIsAType(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		end  func(context.Context) (context.Context, context.CancelFunc)
-		kind string
-	}{
-		"a deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+	for kind, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"timeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Second)
-		}, "timeout"},
-		"a cancellation": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+		},
+		"canceled": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, cancel)
 			return ctx, cancel
-		}, "canceled"},
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				client, told := watched(t, hanging{})
-				ctx, stop := tc.end(t.Context())
+				ctx, stop := end(t.Context())
 				defer stop()
 				_, err := client.CardCapacity(ctx)
 				require.ErrorIs(t, err, ctx.Err())
-				assert.Contains(t, told.span(), "\n  error.type = "+tc.kind+"\n")
-				points := told.histogram().DataPoints
-				require.Len(t, points, 1)
-				assert.InDelta(t, 1, points[0].Sum, 1e-9, "seconds of the call")
+				assert.Contains(t, told.span(), "\n  error.type = "+kind+"\n")
+				assert.Equal(t, "1 in 1", told.metrics()[duration("CardCapacity", "unknown")], "seconds")
 			})
 		})
 	}
@@ -282,14 +232,17 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 	t.Parallel()
-	client, told := watched(t, responses(`200 {"code":200,"msg":"success","data":{"api_order_no":7,"canary":"4000000000000009"}}`),
+	client, told := watched(t,
+		responses(`200 {"code":200,"msg":"success","data":{"api_order_no":7,"canary":"4000000000000009"}}`),
 		cardwire.WithJournal(forgetful{}))
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
 	text := told.span()
-	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = number for string\n  cardwire.drift.path = data.api_order_no\n")
-	assert.Contains(t, text, "event cardwire.drift\n  cardwire.drift.kind = unknown field\n  cardwire.drift.path = data.*\n")
+	const drift = "event cardwire.drift\n  cardwire.drift.kind = "
+	assert.Contains(t, text, drift+"number for string\n  cardwire.drift.path = data.api_order_no\n")
+	assert.Contains(t, text, drift+"unknown field\n  cardwire.drift.path = data.*\n")
 	assert.True(t, strings.HasSuffix(text, "event cardwire.journal_error\n"), text)
+	assert.Equal(t, "1", told.metrics()["cardwire.journal.errors {error}\n"])
 }
 
 // forgetful is a journal that cannot record how a call ended.
@@ -300,6 +253,8 @@ func (forgetful) Begin(context.Context, cardwire.Intent) error { return nil }
 func (forgetful) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 	return errors.New("disk full at order-canary-1")
 }
+
+func (forgetful) Void(context.Context, cardwire.Intent, string, string) error { return nil }
 
 // The call's span is a child of the caller's, and what carries the request sees
 // it as the current one. Another observer's span in between takes nothing of it.
@@ -355,11 +310,11 @@ func TestNothingSensitiveIsReported(t *testing.T) {
 			_, _ = client.CreateTransfer(t.Context(), transfer)
 			stubs := told.spans.GetSpans()
 			require.Len(t, stubs, 1)
-			text := strings.ToLower(fmt.Sprintf("%+v %+v", stubs, told.histogram()))
+			text := strings.ToLower(fmt.Sprintf("%+v %+v", stubs, told.metrics()))
 			assert.NotContains(t, text, "canary")
 			assert.NotContains(t, text, "4000000000000009")
-			for _, name := range names(stubs[0]) {
-				assert.Contains(t, documented, name)
+			for _, attribute := range regexp.MustCompile(`(?m)^  (\S+) = `).FindAllStringSubmatch(told.span(), -1) {
+				assert.Contains(t, documented, attribute[1])
 			}
 		})
 	}
@@ -369,18 +324,6 @@ var documented = []string{
 	"cardwire.operation", "cardwire.outcome", "cardwire.write", "cardwire.code", "cardwire.attempts", "error.type",
 	"http.request.method", "http.response.status_code", "cardwire.attempt.phase", "cardwire.attempt.duration",
 	"cardwire.attempt.wait", "cardwire.drift.path", "cardwire.drift.kind",
-}
-
-// names are those of all attributes of a span and its events.
-func names(s tracetest.SpanStub) (list []string) {
-	attributes := slices.Clone(s.Attributes)
-	for _, e := range s.Events {
-		attributes = append(attributes, e.Attributes...)
-	}
-	for _, a := range attributes {
-		list = append(list, string(a.Key))
-	}
-	return list
 }
 
 // Without providers of its own the observer uses the global ones, which record

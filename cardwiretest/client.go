@@ -2,29 +2,28 @@ package cardwiretest
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/cardwire/cardwire-go"
 )
 
-// clientSettings are the options of the clients that this package creates.
-type clientSettings []cardwire.Option
-
-// WithProfile sets the names that the service understands, and those that the
-// clients of NewClient and Server.Client send. A query parameter whose name is ""
-// is refused as unknown; without a CardIDParam, Get card is always refused, and
+// WithProfile sets the names that the service understands, and the profile of the
+// clients of NewClient and Server.Client. A query parameter whose name is "" is
+// refused as unknown; without a CardIDParam, Get card is always refused, and
 // without a RetryAction, so is a retry. The default is that of the client.
 func WithProfile(p cardwire.Profile) Option {
 	return func(s *settings) {
-		s.names = names{
-			limit: p.LimitParam, page: p.PageParam, subAccount: p.SubAccountParam,
-			status: p.StatusParam, cardBIN: p.CardBINParam,
-			createdFrom: p.CreatedFromParam, createdTo: p.CreatedToParam,
-			transactedFrom: p.TransactedFromParam, transactedTo: p.TransactedToParam,
-			cardID: p.CardIDParam, retry: p.RetryAction,
-		}
-		s.client = clientSettings{cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })}
+		s.profile = p
+		s.client = append(s.client, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p }))
 	}
+}
+
+// WithClientOptions sets options of the clients of NewClient and Server.Client, such as a
+// journal. The profile's LateExecution is 0 unless one of them sets it: what the service
+// does not execute at once it never executes, but for FaultLate.
+func WithClientOptions(opts ...cardwire.Option) Option {
+	return func(s *settings) { s.clientOptions = append(s.clientOptions, opts...) }
 }
 
 // inProcessURL has a host that does not exist, so that a request that left the
@@ -36,7 +35,8 @@ const inProcessURL = "https://cards.example" + basePath
 func NewClient(tb testing.TB, opts ...Option) (*cardwire.Client, *Service) {
 	tb.Helper()
 	service := New(opts...)
-	return service.newClient(tb, inProcessURL, cardwire.WithHTTPClient(&http.Client{Transport: service})), service
+	service.client = append(service.client, cardwire.WithHTTPClient(&http.Client{Transport: service}))
+	return service.newClient(tb, inProcessURL), service
 }
 
 // Client returns a client of the server with its key. opts come after the
@@ -53,7 +53,9 @@ func (s *Server) Client(opts ...cardwire.Option) *cardwire.Client {
 
 func (s *Service) newClient(tb testing.TB, baseURL string, opts ...cardwire.Option) *cardwire.Client {
 	tb.Helper()
-	client, err := cardwire.New(baseURL, s.key, append(s.client[:len(s.client):len(s.client)], opts...)...)
+	neverLate := cardwire.WithProfile(func(own *cardwire.Profile) { own.LateExecution = 0 })
+	opts = slices.Concat(s.client, []cardwire.Option{neverLate}, s.clientOptions, opts)
+	client, err := cardwire.New(baseURL, s.key, opts...)
 	if err != nil {
 		tb.Fatalf("cardwiretest: the client could not be created: %v", err)
 	}

@@ -2,15 +2,16 @@ package cardwiretest_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -26,116 +27,105 @@ func (r runner) Run() int {
 	return r.M.Run()
 }
 
-// response is a response as it is on the wire.
-type response struct {
-	status int
-	header http.Header
-	body   string
+// way is one way to a service, at which everything can be seen.
+type way struct {
+	*cardwiretest.Service
+	base   string
+	client *http.Client
 }
 
-// talk sends a request given as a string and returns the response.
-type talk func(t *testing.T, request string) response
+func inProcess(opts ...cardwiretest.Option) way {
+	s := cardwiretest.New(opts...)
+	return way{s, "https://cards.example/api/v1", &http.Client{Transport: s}}
+}
 
-// bothWays runs a test in process and over loopback.
-func bothWays(t *testing.T, opts []cardwiretest.Option, test func(*testing.T, *cardwiretest.Service, talk)) {
+func overLoopback(t *testing.T, opts ...cardwiretest.Option) way {
 	t.Helper()
-	t.Run("in process", func(t *testing.T) {
-		s := cardwiretest.New(opts...)
-		test(t, s, inProcess(s))
-	})
-	t.Run("over loopback", func(t *testing.T) {
-		s := cardwiretest.NewServer(t, opts...)
-		test(t, s.Service, overLoopback(s))
-	})
+	s := cardwiretest.NewServer(t, opts...)
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return way{s.Service, s.URL, &http.Client{Transport: transport}}
 }
 
-func inProcess(s *cardwiretest.Service) talk {
-	return func(t *testing.T, request string) response {
-		t.Helper()
-		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(complete(request))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.RequestURI = ""
-		r.URL.Scheme, r.URL.Host = "https", r.Host
-		response, err := s.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return read(t, response)
-	}
-}
-
-func overLoopback(s *cardwiretest.Server) talk {
-	return func(t *testing.T, request string) response {
-		t.Helper()
-		conn, err := net.Dial("tcp", hostOf(t, s))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-		_ = conn.SetDeadline(time.Now().Add(time.Minute))
-		if _, err := io.WriteString(conn, complete(request)); err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return read(t, response)
-	}
-}
-
-func hostOf(t *testing.T, s *cardwiretest.Server) string {
+func bothWays(t *testing.T, test func(*testing.T, way), opts ...cardwiretest.Option) {
 	t.Helper()
-	u, err := url.Parse(s.URL)
+	t.Run("in process", func(t *testing.T) { test(t, inProcess(opts...)) })
+	t.Run("over loopback", func(t *testing.T) { test(t, overLoopback(t, opts...)) })
+}
+
+// seen is what a client sees.
+type seen struct {
+	status  int
+	header  http.Header
+	body    string
+	err     error // instead of a response
+	readErr error // in the middle of the body
+}
+
+// ask sends a request given as a string.
+func (w way) ask(t *testing.T, text string) seen {
+	t.Helper()
+	return w.send(t.Context(), t, text)
+}
+
+func (w way) send(ctx context.Context, t *testing.T, text string) seen {
+	t.Helper()
+	parsed, err := http.ReadRequest(bufio.NewReader(strings.NewReader(complete(text))))
+	require.NoError(t, err)
+	body, err := io.ReadAll(parsed.Body)
+	require.NoError(t, err)
+	r, err := http.NewRequestWithContext(ctx, parsed.Method, w.base+parsed.RequestURI, bytes.NewReader(body))
+	require.NoError(t, err)
+	r.Header = parsed.Header
+	response, err := w.client.Do(r)
 	if err != nil {
-		t.Fatal(err)
+		return seen{err: err}
 	}
-	return u.Host
-}
-
-func read(t *testing.T, r *http.Response) response {
-	t.Helper()
-	defer func() { _ = r.Body.Close() }()
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	if err == nil {
+		assert.EqualValues(t, len(got), response.ContentLength)
 	}
-	if int64(len(body)) != r.ContentLength {
-		t.Errorf("Content-Length is %d for %d bytes", r.ContentLength, len(body))
-	}
-	return response{r.StatusCode, r.Header, string(body)}
+	return seen{response.StatusCode, response.Header, string(got), nil, err}
 }
 
 // complete adds to a request what all of them have.
 func complete(request string) string {
 	head, body, _ := strings.Cut(request, "\n\n")
-	head = strings.Replace(head, " /", " /api/v1/", 1)
 	line, headers, _ := strings.Cut(head, "\n")
 	if !strings.Contains(head, "Authorization") {
 		headers = "Authorization: Bearer " + cardwiretest.DefaultKey + "\n" + headers
 	}
 	headers = strings.TrimSuffix(strings.Replace(headers, "Authorization: none\n", "", 1), "\n")
-	text := line + " HTTP/1.1\nHost: cards.example\n" + headers
+	text := strings.TrimSuffix(line+" HTTP/1.1\nHost: cards.example\n"+headers, "\n")
 	if strings.Contains(head, "multipart") {
 		body = strings.ReplaceAll(body, "\n", "\r\n")
 	}
-	text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\r\n")
+	text = strings.ReplaceAll(text, "\n", "\r\n")
 	return fmt.Sprintf("%s\r\nContent-Length: %d\r\n\r\n%s", text, len(body), body)
 }
 
-func expect(t *testing.T, got response, status int, body string) {
+func expect(t *testing.T, got seen, status int, body string) {
 	t.Helper()
-	if got.status != status || got.body != body {
-		t.Errorf("got  %d %s\nwant %d %s", got.status, got.body, status, body)
-	}
-	if kind := got.header.Get("Content-Type"); kind != "application/json" {
-		t.Errorf("Content-Type is %q", kind)
-	}
+	require.NoError(t, got.err)
+	assert.Equal(t, status, got.status)
+	assert.Equal(t, joined(body), got.body)
+	assert.Equal(t, "application/json", got.header.Get("Content-Type"))
 }
 
-// one line out of several, for readability only
+// refused expects the refusal of a request.
+func refused(t *testing.T, got seen, status int, msg string) {
+	t.Helper()
+	expect(t, got, status, fmt.Sprintf(`{"code":%d,"msg":"%s","data":null}`, status, msg))
+}
+
+// succeeded expects a success with the data.
+func succeeded(t *testing.T, got seen, data string) {
+	t.Helper()
+	expect(t, got, 200, `{"code":200,"msg":"success","data":`+data+`}`)
+}
+
+// joined makes one line out of several, which are for readability only.
 func joined(lines string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {

@@ -20,7 +20,7 @@ var t = &tester{TB: new(testing.T)}
 
 func ExampleNewClient() {
 	client, service := cardwiretest.NewClient(t) // in a test: its own t
-	service.AddCard(cardwiretest.Card{ID: "card-1", Available: "250.000"})
+	service.SetCard(`{"id":"card-1","available":"-12.500"}`)
 
 	card, err := client.GetCard(context.Background(), "card-1")
 	if err != nil {
@@ -28,7 +28,7 @@ func ExampleNewClient() {
 		return
 	}
 	fmt.Println(card.ID, card.Number, card.Available, card.Currency)
-	// Output: card-1 428837******0254 250 USD
+	// Output: card-1 428837******0254 -12.5 USD
 }
 
 // What a program must be ready for: the transfer was made, and its response was lost.
@@ -48,9 +48,11 @@ func ExampleService_Fail() {
 
 func ExampleService_Ledger() {
 	client, service := cardwiretest.NewClient(t)
-	service.AddCard(cardwiretest.Card{ID: "card-1"})
+	service.SetCard(`{"id":"card-1"}`)
 
-	_, err := client.FreezeCard(context.Background(), cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"})
+	_, err := client.FreezeCard(context.Background(), cardwire.FreezeCardParams{
+		CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01",
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -100,7 +102,8 @@ func ExampleService_RoundTrip() {
 	service := cardwiretest.New(cardwiretest.WithLatency(time.Millisecond))
 	httpClient := &http.Client{Transport: service}
 
-	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, cardwire.WithHTTPClient(httpClient))
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
+		cardwire.WithHTTPClient(httpClient))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -41,9 +41,12 @@ func TestHandle(t *testing.T) {
 	assert.Equal(t, "no such card", failure.Message)
 	assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
 
-	stranger, err := cardwire.New("https://api.example.com/api/v1", "another-key", cardwire.WithHTTPClient(&http.Client{Transport: service}))
+	stranger, err := cardwire.New("https://api.example.com/api/v1", "another-key",
+		cardwire.WithHTTPClient(&http.Client{Transport: service}))
 	require.NoError(t, err)
-	_, err = cardwire.Call[any](t.Context(), stranger, cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/cards/close", Form: url.Values{"cardId": {"card-1"}}})
+	_, err = cardwire.Call[any](t.Context(), stranger, cardwire.Request{
+		Op: "CloseCard", Method: "POST", Path: "/cards/close", Reference: "card-1",
+	})
 	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
 
 	// An operation that the fake has can be replaced, and comes back.

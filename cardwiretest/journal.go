@@ -3,8 +3,7 @@ package cardwiretest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,278 +13,363 @@ import (
 
 // TestJournal tests the rules that every [cardwire.Journal] must keep, so that
 // nothing is sent twice. It is for authors of journals. Each subtest uses a journal of
-// its own, which open returns and which must be empty. A journal that is also a
-// [cardwire.Looker] is tested as one.
+// its own, which open returns and which must be empty. If the journal has a Resolve like
+// that of [cardwire.MemoryJournal], it is tested too.
 //
 // TestJournal cannot test what a journal loses when its process or its database dies:
 // the intent must be on durable storage before Begin returns.
 func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 	t.Helper()
-	for name, test := range map[string]func(*journalTest){
-		"a reference is begun once":                     (*journalTest).begunOnce,
-		"references are compared by operation and byte": (*journalTest).references,
-		"executed is final":                             (*journalTest).executed,
-		"unknown blocks":                                (*journalTest).unknown,
-		"what did not happen may be begun again":        (*journalTest).again,
-		"a final result closes the reference":           (*journalTest).final,
-		"another body is refused":                       (*journalTest).otherBody,
-		"a call is in progress until its SendBy":        (*journalTest).inProgress,
-		"intents that are not unique":                   (*journalTest).notUnique,
-		"a result that is reported twice":               (*journalTest).toldTwice,
-		"a context that is done":                        (*journalTest).doneContext,
-		"one of many concurrent Begins succeeds":        (*journalTest).atOnce,
-		"one of many concurrent Begins after a refusal": (*journalTest).atOnceAgain,
-		"looking changes nothing":                       (*journalTest).look,
-	} {
-		t.Run(name, func(t *testing.T) { test(&journalTest{t, open(t)}) })
+	run := func(name string, test func(*journalTest)) {
+		t.Run(name, func(t *testing.T) {
+			test(&journalTest{T: t, journal: open(t), reference: "order-1", calls: map[string]cardwire.Intent{}})
+		})
 	}
+	for _, r := range ledger {
+		run(r.known, func(j *journalTest) { j.row(r) })
+	}
+	for name, story := range stories {
+		run(name, func(j *journalTest) { j.tell(story) })
+	}
+	for name, story := range resolutions {
+		run(name, func(j *journalTest) {
+			if _, ok := j.journal.(resolver); !ok {
+				j.Skip("the journal has no Resolve")
+			}
+			j.tell(story)
+		})
+	}
+	run("references are compared by operation and byte", (*journalTest).references)
+	run("a context that is done", (*journalTest).doneContext)
+	run("one of many concurrent Begins succeeds", (*journalTest).atOnce)
+	run("a journal belongs to one service", (*journalTest).service)
+}
+
+// ledgerRow is what Begin and Void return in a state.
+type ledgerRow struct {
+	known               string
+	past                string // the story that leads to it
+	same, other, voided string
+}
+
+var ledger = []ledgerRow{
+	{"nothing", "", "ok", "ok", "ok"},
+	{"refused", "begin a; end a refused", "ok", "another body", "ok"},
+	{"not sent", "begin a; end a not-sent", "ok", "another body", "ok"},
+	{"closed by a final refusal", "begin a; end a refused final", "refused", "refused", "ok"},
+	{"closed as not sent", "begin a; end a not-sent final", "not sent", "not sent", "ok"},
+	{"voided", "void", "not sent", "not sent", "ok"},
+	{"voided after a refusal", "begin a; end a refused; void", "refused", "refused", "ok"},
+	{"open before SendBy", "begin a", "in progress", "in progress, another body", "in progress"},
+	{"open after SendBy", "begin a past", "unknown", "unknown, another body", "unknown"},
+	{"unknown", "begin a; end a unknown", "unknown", "unknown, another body", "unknown"},
+	{"executed", "begin a; end a executed", "executed T-a", "executed T-a, another body", "executed T-a"},
+}
+
+// row tests what each of the three returns, on a reference of its own. A refusal changes
+// nothing, and what was closed stays so.
+func (j *journalTest) row(r ledgerRow) {
+	j.reference = "same"
+	j.tell(r.past + "; begin b = " + r.same)
+	if r.same != "ok" {
+		j.tell("begin b = " + r.same)
+	}
+	j.reference = "other"
+	j.tell(r.past + "; begin b other = " + r.other)
+	if r.other != "ok" {
+		j.tell("begin c other = " + r.other)
+	}
+	j.reference = "voided"
+	j.tell(r.past + "; void = " + r.voided + "; void = " + r.voided)
+	if r.known == "executed" {
+		j.tell("void other = executed T-a, another body")
+	}
+}
+
+// stories are told as steps with what they return; "ok" is left out. See step.
+var stories = map[string]string{
+	"a Begin that is repeated is one Begin": "begin a; begin a; begin b = in progress; end a refused; begin c",
+	"a result that is recorded twice":       `begin a; end a executed; end a executed; begin b = executed T-a`,
+	"a refusal that is recorded twice":      `begin a; end a refused final; end a refused final; begin b = refused`,
+	"what did not happen may begin again, and again": `
+		begin a; end a refused; begin b; end b not-sent; begin c; end c executed; begin d = executed T-c`,
+	"executed, from a call that was thought to be over": `
+		begin a; end a refused; end a executed = executed T-a; begin b = executed T-a`,
+	"executed twice: both are told, and the first number stays": `
+		begin a; end a not-sent; begin b; end a executed = executed T-a; end b executed = executed T-a;
+		begin c = executed T-a`,
+	"executed under a closed reference": `
+		void; end a executed = executed T-a; begin b = executed T-a; void = executed T-a`,
+	"nothing undoes executed": `
+		begin a; end a executed; end a unknown = executed T-a; end a refused = executed T-a;
+		end a not-sent final = executed T-a; begin b = executed T-a`,
+	"a late refusal of another call": `
+		begin a; end a not-sent; begin b; end a refused = in progress; end a not-sent final = in progress;
+		begin c = in progress; end b executed; begin c = executed T-b`,
+	"a refusal does not end what is unknown": `
+		begin a; end a unknown; end a refused = unknown; end a not-sent final = unknown; begin b = unknown`,
+	"unknown, of an earlier call": `
+		begin a; end a not-sent; begin b; end a unknown; begin c = unknown; end b refused = unknown; begin c = unknown`,
+	"unknown opens what was closed since": `void; end a unknown = unknown; begin b = unknown; void = unknown`,
+
+	"repeatable: one at a time":       `begin a repeatable; begin b repeatable = in progress; begin b repeatable other = in progress`,
+	"repeatable: executed":            `begin a repeatable; end a executed; begin b repeatable; end b executed; begin c repeatable other`,
+	"repeatable: refused for good":    `begin a repeatable; end a refused final; begin b repeatable other; end b not-sent; begin c repeatable`,
+	"repeatable: unknown":             `begin a repeatable; end a unknown; begin b repeatable = unknown; void repeatable = unknown`,
+	"repeatable: open after SendBy":   `begin a repeatable past; begin b repeatable = unknown`,
+	"repeatable: unknown, settled":    `begin a repeatable settled; end a unknown; begin b repeatable other`,
+	"repeatable: open, settled":       `begin a repeatable settled; begin b repeatable`,
+	"repeatable: void closes nothing": `begin a repeatable; end a refused; void repeatable; begin b repeatable`,
+	"repeatable: a late result is history": `
+		begin a repeatable settled; begin b repeatable; end a executed; end a unknown;
+		begin c repeatable = in progress; end b refused; begin c repeatable`,
+}
+
+// resolutions are stories of what a person may say.
+var resolutions = map[string]string{
+	"a person: executed":                       `begin a; end a unknown; resolve a executed as X; begin b = executed X`,
+	"a person: executed, while it is sent":     `begin a; resolve a executed as X; end a executed as X; begin b = executed X`,
+	"a person: refused closes":                 `begin a settled; end a unknown; resolve a refused; begin b = refused; void`,
+	"a person: not sent frees":                 `begin a settled; end a unknown; resolve a not-sent; begin b`,
+	"a person: of what has not ended":          `begin a settled; resolve a not-sent; begin b`,
+	"a person: of a refusal for now":           `begin a settled; end a refused; resolve a not-sent; begin b`,
+	"a person: closes a refusal for now":       `begin a; end a refused; resolve a refused; begin b = refused`,
+	"a person: before SendBy":                  `begin a; resolve a not-sent = error; resolve a refused = error; begin b = in progress`,
+	"a person: before SettledBy":               `begin a past; end a unknown; resolve a not-sent = error; resolve a refused = error; begin b = unknown`,
+	"a person: as of an earlier look":          `begin a settled; end a unknown; resolve a not-sent early = error; begin b = unknown`,
+	"a person: as of the future":               `begin a settled; end a unknown; resolve a not-sent future = error; begin b = unknown`,
+	"a person: as of no time":                  `begin a settled; end a unknown; resolve a refused never = error; begin b = unknown`,
+	"a person: the same again":                 `begin a settled; end a unknown; resolve a refused; resolve a refused; begin b = refused`,
+	"a person: nothing is on record":           `resolve a executed as X = error; resolve a not-sent = error; begin b`,
+	"a person: an outcome that is none":        `begin a settled; end a unknown; resolve a unknown = error; begin b = unknown`,
+	"a person: nobody":                         `begin a settled; end a unknown; resolve a not-sent anonymous = error; begin b = unknown`,
+	"a denial is of one call":                  `begin a settled; end a unknown; resolve a not-sent; begin b settled; end b unknown; resolve a refused = error; begin c = unknown`,
+	"executed counts of any call":              `begin a settled; end a unknown; resolve a not-sent; begin b; resolve a executed as X; begin c = executed X`,
+	"corrected: not sent to refused":           `begin a settled; end a unknown; resolve a not-sent; resolve a refused; begin b = refused`,
+	"corrected: not sent to executed":          `begin a settled; end a unknown; resolve a not-sent; resolve a executed as X; begin b = executed X`,
+	"corrected: executed to not sent":          `begin a settled; end a unknown; resolve a executed as X; resolve a not-sent; begin b`,
+	"corrected: executed to refused":           `begin a settled; end a unknown; resolve a executed as X; resolve a refused; begin b = refused`,
+	"corrected: a mistyped number":             `begin a; end a unknown; resolve a executed as X; resolve a executed as Y; begin b = executed Y`,
+	"corrected: closed, to executed only":      `begin a settled; end a unknown; resolve a refused; resolve a not-sent = error; resolve a executed as X; begin b = executed X`,
+	"corrected: voided, to executed only":      `begin a settled; end a not-sent; void; resolve a not-sent = error; resolve a executed as X; begin b = executed X`,
+	"what a response proved is not corrected":  `begin a settled; end a executed; resolve a not-sent = error; resolve a refused = error; resolve a executed as X = error; resolve a executed as T-a; begin b = executed T-a`,
+	"a late success outlives a denial":         `begin a settled; end a unknown; resolve a refused; end a executed = executed T-a; begin b = executed T-a`,
+	"a late unknown does not undo a denial":    `begin a settled; end a unknown; resolve a refused; end a unknown = refused; begin b = refused`,
+	"nor does it after a later Begin":          `begin a settled; end a unknown; resolve a not-sent; begin b; end a unknown = in progress; end b refused; begin c`,
+	"a late refusal does not undo a person":    `begin a; resolve a executed as X; end a refused = executed X; begin b = executed X`,
+	"one number is of one reference":           `begin a; end a unknown; resolve a executed as X; on order-2; begin b; end b unknown; resolve b executed as X = error; begin c = unknown`,
+	"a number of a response is not for others": `begin a; end a executed; on order-2; begin b; end b unknown; resolve b executed as T-a = error; begin c = unknown`,
 }
 
 type journalTest struct {
 	*testing.T
 
-	journal cardwire.Journal
+	journal   cardwire.Journal
+	reference string
+	calls     map[string]cardwire.Intent
 }
 
-// transfer returns an intent as the client creates it.
-func transfer(reference string) cardwire.Intent {
-	now := time.Now()
-	return cardwire.Intent{
-		Op: "CreateTransfer", Reference: reference, BodySHA256: "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a",
-		Summary: "10.00 EUR", Time: now, SendBy: now.Add(time.Hour), Unique: true,
+type resolver interface {
+	Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error
+}
+
+// tell does the steps of a story, and compares what they return.
+func (j *journalTest) tell(story string) {
+	j.Helper()
+	for step := range strings.SplitSeq(story, ";") {
+		do, want, _ := strings.Cut(step, "=")
+		words := strings.Fields(do)
+		if len(words) == 0 {
+			continue
+		}
+		if want = strings.TrimSpace(want); want == "" {
+			want = "ok"
+		}
+		if got := j.step(words); got != want && (want != "error" || got == "ok") {
+			j.Fatalf("%q of %s returned %q, want %q", strings.TrimSpace(do), j.reference, got, want)
+		}
 	}
 }
 
-// The results of a Begin; any other error is shown as it is.
+// step does one step:
+//
+//	on REFERENCE
+//	begin CALL [past|settled] [other] [repeatable]
+//	end CALL OUTCOME [final] [as ID]
+//	void [other] [repeatable]
+//	resolve CALL OUTCOME [early|future|never] [anonymous] [as ID]
+func (j *journalTest) step(words []string) string {
+	has := func(word string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+word+" ") }
+	switch words[0] {
+	case "on":
+		j.reference = words[1]
+		return "ok"
+	case "void":
+		return kindOf(j.journal.Void(j.Context(), j.intent("void", has), "Ada", "canceled"))
+	}
+	key := j.reference + " " + words[1]
+	i, begun := j.calls[key]
+	if !begun {
+		i = j.intent(words[1], has)
+	}
+	switch words[0] {
+	case "begin":
+		j.calls[key] = i
+		return kindOf(j.journal.Begin(j.Context(), i))
+	case "end":
+		r := cardwire.IntentResult{Outcome: outcomes[words[2]], Final: has("final")}
+		if r.Outcome == cardwire.OutcomeExecuted {
+			r.ServiceID, r.Status = serviceID(words), "wait_process"
+		}
+		return kindOf(j.journal.End(j.Context(), i, r))
+	case "resolve":
+		return kindOf(j.journal.(resolver).Resolve(j.Context(), i, resolution(i, words, has)))
+	}
+	j.Fatalf("there is no step %q", words[0])
+	return ""
+}
+
+var outcomes = map[string]cardwire.Outcome{
+	"unknown": cardwire.OutcomeUnknown, "not-sent": cardwire.OutcomeNotSent,
+	"refused": cardwire.OutcomeRefused, "executed": cardwire.OutcomeExecuted,
+}
+
+// serviceID is the last word after "as", and otherwise that of the call.
+func serviceID(words []string) string {
+	if n := len(words); words[n-2] == "as" {
+		return words[n-1]
+	}
+	return "T-" + words[1]
+}
+
+// The bodies of intents.
 const (
-	begun          = "begun"
-	taken          = "taken, unknown"
-	takenExecuted  = "taken, executed"
-	closedRefused  = "taken, refused"
-	closedNotSent  = "taken, not sent"
-	otherBody      = "another body"
-	otherBodyTaken = "another body, unknown"
-	otherExecuted  = "another body, executed"
+	usualBody = "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a"
+	otherBody = "0d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a"
 )
 
+// intent returns an intent as the client creates it.
+func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent {
+	i := cardwire.Intent{
+		Call: j.Name() + " " + j.reference + " " + call, Op: "CreateTransfer", Reference: j.reference,
+		BodySHA256: usualBody, Summary: "10.00 EUR", Service: "https://api.example.com/api/v1", Time: time.Now(),
+	}
+	if has("other") {
+		i.BodySHA256 = otherBody
+	}
+	if has("repeatable") {
+		i.Op, i.Repeatable = "CardOperation", true
+	}
+	switch {
+	case has("settled"):
+		i.Time = i.Time.Add(-5 * time.Hour)
+	case has("past"):
+		i.Time = i.Time.Add(-2 * time.Hour)
+	}
+	i.SendBy = i.Time.Add(time.Hour)
+	i.SettledBy = i.SendBy.Add(2 * time.Hour)
+	return i
+}
+
+func resolution(i cardwire.Intent, words []string, has func(string) bool) cardwire.Resolution {
+	r := cardwire.Resolution{Outcome: outcomes[words[2]], By: "Ada", Note: "ticket 7", AsOf: time.Now().Add(-time.Hour)}
+	switch {
+	case has("early"):
+		r.AsOf = i.SettledBy.Add(-time.Second)
+	case has("future"):
+		r.AsOf = time.Now().Add(time.Hour)
+	case has("never"):
+		r.AsOf = time.Time{}
+	}
+	if has("anonymous") {
+		r.By = ""
+	}
+	if r.Outcome == cardwire.OutcomeExecuted {
+		r.ServiceID = serviceID(words)
+	}
+	return r
+}
+
+// kindOf puts what a journal returned into words.
 func kindOf(err error) string {
-	var duplicate *cardwire.DuplicateIntent
-	isDuplicate, isOther := errors.As(err, &duplicate), errors.Is(err, cardwire.ErrOtherBody)
+	d, known := errors.AsType[*cardwire.DuplicateIntent](err)
+	var words []string
 	switch {
 	case err == nil:
-		return begun
-	case isOther && isDuplicate:
-		return "another body, " + duplicate.Outcome.String()
-	case isOther:
-		return otherBody
-	case isDuplicate && errors.Is(err, cardwire.ErrDuplicateIntent):
-		return "taken, " + duplicate.Outcome.String()
+		return "ok"
+	case known && !errors.Is(err, cardwire.ErrDuplicateIntent):
+		return "a DuplicateIntent that is no ErrDuplicateIntent"
+	case known && (d.InProgress != (d.Remaining > 0) || d.InProgress && d.Outcome != cardwire.OutcomeUnknown):
+		return "a DuplicateIntent that contradicts itself"
+	case known && d.InProgress:
+		words = []string{"in progress"}
+	case known && d.Outcome == cardwire.OutcomeExecuted:
+		words = []string{"executed " + d.ServiceID}
+	case known:
+		words = []string{d.Outcome.String()}
 	}
-	return err.Error()
-}
-
-// begins fails the test unless Begin returns what is wanted.
-func (j *journalTest) begins(i cardwire.Intent, want string) *cardwire.DuplicateIntent {
-	j.Helper()
-	return j.check("Begin", j.journal.Begin(j.Context(), i), want)
-}
-
-func (j *journalTest) check(what string, err error, want string) *cardwire.DuplicateIntent {
-	j.Helper()
-	if got := kindOf(err); got != want {
-		j.Fatalf("%s returned %q (%v), want %q", what, got, err, want)
+	if errors.Is(err, cardwire.ErrOtherBody) {
+		words = append(words, "another body")
 	}
-	var duplicate *cardwire.DuplicateIntent
-	errors.As(err, &duplicate)
-	return duplicate
-}
-
-func (j *journalTest) ends(i cardwire.Intent, r cardwire.IntentResult) {
-	j.Helper()
-	if err := j.journal.End(j.Context(), i, r); err != nil {
-		j.Fatalf("End returned %v", err)
+	if len(words) == 0 {
+		return "error: " + err.Error()
 	}
+	return strings.Join(words, ", ")
 }
 
-func (j *journalTest) begunOnce() {
-	first, second := transfer("order-1"), transfer("order-1")
-	_ = j.begins(first, begun)
-	_ = j.begins(second, taken)
-	_ = j.begins(transfer("order-2"), begun)
-}
+func none(string) bool { return false }
 
 func (j *journalTest) references() {
-	freeze := transfer("order-1")
-	freeze.Op = "FreezeCard"
-	for _, i := range []cardwire.Intent{
-		transfer("order-1"), freeze, transfer("Order-1"), transfer("order-1 "), transfer("order-10"), transfer("№ 1'; --"),
-	} {
-		_ = j.begins(i, begun)
+	for _, reference := range []string{"order-1", "Order-1", "order-10", "ordér-1", "№ 1'; --"} {
+		j.reference = reference
+		j.tell("begin a; begin b = in progress; begin r repeatable") // of another operation
 	}
-}
-
-func (j *journalTest) executed() {
-	i := transfer("order-1")
-	_ = j.begins(i, begun)
-	j.ends(i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})
-	for range 2 {
-		if d := j.begins(transfer("order-1"), takenExecuted); d.ServiceID != "T-1" || d.InProgress || d.Remaining != 0 {
-			j.Fatalf("the DuplicateIntent is %+v, want ServiceID T-1, and it is not in progress", *d)
-		}
-	}
-}
-
-func (j *journalTest) unknown() {
-	i := transfer("order-1")
-	_ = j.begins(i, begun)
-	j.ends(i, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown})
-	for range 2 {
-		if d := j.begins(transfer(i.Reference), taken); d.InProgress {
-			j.Fatal("the DuplicateIntent is in progress, though the call has ended")
-		}
-	}
-}
-
-// notHappened are the outcomes that prove that nothing happened.
-var notHappened = []cardwire.Outcome{cardwire.OutcomeRefused, cardwire.OutcomeNotSent}
-
-func (j *journalTest) again() {
-	for n, outcome := range notHappened {
-		reference := "order-" + strconv.Itoa(n)
-		for range 3 {
-			i := transfer(reference)
-			_ = j.begins(i, begun)
-			_ = j.begins(transfer(reference), taken)
-			j.ends(i, cardwire.IntentResult{Outcome: outcome})
-		}
-		last := transfer(reference)
-		_ = j.begins(last, begun)
-		j.ends(last, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
-		_ = j.begins(transfer(reference), takenExecuted)
-	}
-}
-
-func (j *journalTest) final() {
-	for n, outcome := range notHappened {
-		i := transfer("order-" + strconv.Itoa(n))
-		_ = j.begins(i, begun)
-		j.ends(i, cardwire.IntentResult{Outcome: outcome, Final: true})
-		for range 2 {
-			_ = j.begins(transfer(i.Reference), []string{closedRefused, closedNotSent}[n])
-		}
-	}
-}
-
-func (j *journalTest) otherBody() {
-	for n, step := range []struct {
-		result *cardwire.IntentResult // nil: it has not ended
-		want   string
-	}{
-		{nil, otherBodyTaken},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}, otherBodyTaken},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}, otherExecuted},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}, otherBody},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, otherBody},
-	} {
-		i := transfer("order-" + strconv.Itoa(n))
-		_ = j.begins(i, begun)
-		if step.result != nil {
-			j.ends(i, *step.result)
-		}
-		other := transfer(i.Reference)
-		other.BodySHA256 = "0" + i.BodySHA256[1:]
-		_ = j.begins(other, step.want)
-		_ = j.begins(other, step.want)
-	}
-}
-
-func (j *journalTest) inProgress() {
-	i := transfer("order-1")
-	_ = j.begins(i, begun)
-	d := j.begins(transfer("order-1"), taken)
-	if !d.InProgress || d.Remaining <= 0 || d.Remaining > 2*time.Hour {
-		j.Fatalf("the DuplicateIntent is %+v, want it in progress, with Remaining up to an hour", *d)
-	}
-	past := transfer("order-2")
-	past.Time, past.SendBy = past.Time.Add(-time.Hour), past.Time.Add(-time.Minute)
-	_ = j.begins(past, begun)
-	if d := j.begins(transfer("order-2"), taken); d.InProgress || d.Remaining != 0 {
-		j.Fatalf("the DuplicateIntent is %+v, want it no longer in progress: its SendBy has passed", *d)
-	}
-}
-
-func (j *journalTest) notUnique() {
-	var all []cardwire.Intent
-	for n := range 3 {
-		i := transfer("record-1")
-		i.Op, i.Unique, i.Time = "CancelOperation", false, i.Time.Add(time.Duration(n))
-		_ = j.begins(i, begun)
-		all = append(all, i)
-	}
-	for n, i := range all {
-		j.ends(i, cardwire.IntentResult{Outcome: []cardwire.Outcome{cardwire.OutcomeExecuted, cardwire.OutcomeUnknown, cardwire.OutcomeRefused}[n], Final: n == 2})
-	}
-	_ = j.begins(all[0], begun)
-}
-
-// toldTwice is for journals whose End is retried.
-func (j *journalTest) toldTwice() {
-	i := transfer("order-1")
-	_ = j.begins(i, begun)
-	for range 2 {
-		j.ends(i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})
-	}
-	_ = j.begins(transfer("order-1"), takenExecuted)
 }
 
 func (j *journalTest) doneContext() {
-	i := transfer("order-1")
-	_ = j.begins(i, begun)
-	ctx, cancel := context.WithCancel(j.Context())
+	done, cancel := context.WithCancel(j.Context())
 	cancel()
-	if err := j.journal.Begin(ctx, transfer("order-2")); !errors.Is(err, context.Canceled) {
-		j.Fatalf("Begin returned %v, want context.Canceled", err)
+	j.tell("begin a")
+	for what, err := range map[string]error{
+		"Begin": j.journal.Begin(done, cardwire.Intent{Op: "CreateTransfer", Reference: "order-2", Call: "b"}),
+		"End":   j.journal.End(done, j.calls["order-1 a"], cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}),
+		"Void":  j.journal.Void(done, cardwire.Intent{Op: "CreateTransfer", Reference: "order-3"}, "Ada", "canceled"),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			j.Fatalf("%s returned %v, want context.Canceled", what, err)
+		}
 	}
-	if err := j.journal.End(ctx, i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}); !errors.Is(err, context.Canceled) {
-		j.Fatalf("End returned %v, want context.Canceled", err)
-	}
-	_ = j.begins(transfer("order-1"), taken)
-	_ = j.begins(transfer("order-2"), begun)
+	j.tell("begin b = in progress; on order-2; begin a; on order-3; begin a")
 }
 
 func (j *journalTest) atOnce() {
-	if won := j.race("order-1"); len(won) != 1 {
-		j.Fatalf("%d of 64 Begins of one reference returned nil, want 1", len(won))
-	}
-}
-
-func (j *journalTest) atOnceAgain() {
-	for round := range 5 {
-		won := j.race("order-1")
+	for round := range 3 {
+		won := j.race()
 		if len(won) != 1 {
 			j.Fatalf("round %d: %d of 64 Begins of one reference returned nil, want 1", round, len(won))
 		}
-		j.ends(won[0], cardwire.IntentResult{Outcome: cardwire.OutcomeRefused})
+		if err := j.journal.End(j.Context(), won[0], cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}); err != nil {
+			j.Fatalf("End returned %v", err)
+		}
 	}
 }
 
-// race begins a reference in 64 goroutines, and returns the intents that were begun.
-func (j *journalTest) race(reference string) (won []cardwire.Intent) {
+// race begins the reference in 64 goroutines, and returns the intents that were begun.
+func (j *journalTest) race() (won []cardwire.Intent) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	for n := range 64 {
-		i := transfer(reference)
-		i.Time = i.Time.Add(time.Duration(n))
+		i := j.intent(time.Now().String()+string(rune('A'+n)), none)
 		group.Go(func() {
 			<-start
-			err := j.journal.Begin(j.Context(), i)
+			got := kindOf(j.journal.Begin(j.Context(), i))
 			mu.Lock()
 			defer mu.Unlock()
-			if got := kindOf(err); got == begun {
+			if got == "ok" {
 				won = append(won, i)
-			} else if got != taken {
-				j.Errorf("Begin returned %q (%v), want %q or %q", got, err, begun, taken)
+			} else if got != "in progress" {
+				j.Errorf("Begin returned %q, want it begun or in progress", got)
 			}
 		})
 	}
@@ -294,34 +378,21 @@ func (j *journalTest) race(reference string) (won []cardwire.Intent) {
 	return won
 }
 
-func (j *journalTest) look() {
-	looker, ok := j.journal.(cardwire.Looker)
-	if !ok {
-		j.Skip("the journal is not a cardwire.Looker")
-	}
-	for n, step := range []struct {
-		result *cardwire.IntentResult // nil: it has not ended
-		want   string
-	}{
-		{nil, taken},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}, taken},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}, takenExecuted},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}, begun},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, begun},
-		{&cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}, closedRefused},
-	} {
-		i := transfer("order-" + strconv.Itoa(n))
-		_ = j.check("Look before Begin", looker.Look(j.Context(), i.Op, i.Reference), begun)
-		_ = j.begins(i, begun)
-		if step.result != nil {
-			j.ends(i, *step.result)
-		}
-		for range 2 {
-			d := j.check(fmt.Sprintf("Look at %s", i.Reference), looker.Look(j.Context(), i.Op, i.Reference), step.want)
-			if step.want == takenExecuted && d.ServiceID != "T-1" {
-				j.Fatalf("Look returned ServiceID %q, want T-1", d.ServiceID)
+// service tests that what was sent to one service says nothing of another.
+func (j *journalTest) service() {
+	j.tell("begin a; end a executed")
+	for _, reference := range []string{"order-1", "order-2"} {
+		j.reference = reference
+		i := j.intent("b", none)
+		i.Service = "https://api.example.org/api/v1"
+		for what, err := range map[string]error{
+			"Begin": j.journal.Begin(j.Context(), i),
+			"Void":  j.journal.Void(j.Context(), i, "Ada", "canceled"),
+		} {
+			if got := kindOf(err); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, "api.example.com") || !strings.Contains(got, "api.example.org") {
+				j.Fatalf("%s of %s returned %q, want an error that names both services", what, reference, got)
 			}
 		}
-		_ = j.begins(transfer(i.Reference), step.want)
 	}
+	j.tell("begin a")
 }

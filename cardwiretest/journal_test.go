@@ -14,141 +14,146 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-func newMemoryJournal() *memoryJournal {
-	return &memoryJournal{records: map[[2]string]*memoryRecord{}}
-}
-
-func TestTheJournalOfTheExample(t *testing.T) {
+func TestMemoryJournal(t *testing.T) {
 	t.Parallel()
-	cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return newMemoryJournal() })
+	cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() })
 }
 
-// brokenVariable names the journal that TestABrokenJournal tests in a process of
-// its own.
-const brokenVariable = "CARDWIRE_TEST_BROKEN_JOURNAL"
-
-// brokenJournal breaks one rule.
+// brokenJournal breaks one rule: what is not nil stands in for the method.
 type brokenJournal struct {
-	*memoryJournal
+	*cardwire.MemoryJournal
 
-	begin func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error
-	end   func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error
-	look  func(m *memoryJournal, op, reference string) error
+	begin   func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error
+	end     func(*cardwire.MemoryJournal, context.Context, cardwire.Intent, cardwire.IntentResult) error
+	void    func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error
+	resolve func(*cardwire.MemoryJournal, context.Context, cardwire.Intent, cardwire.Resolution) error
 }
 
 func (b *brokenJournal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if b.begin != nil {
-		return b.begin(b.memoryJournal, ctx, i)
+		return b.begin(b.MemoryJournal, ctx, i)
 	}
-	return b.memoryJournal.Begin(ctx, i)
+	return b.MemoryJournal.Begin(ctx, i)
 }
 
 func (b *brokenJournal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	if b.end != nil {
-		return b.end(b.memoryJournal, ctx, i, r)
+		return b.end(b.MemoryJournal, ctx, i, r)
 	}
-	return b.memoryJournal.End(ctx, i, r)
+	return b.MemoryJournal.End(ctx, i, r)
 }
 
-func (b *brokenJournal) Look(_ context.Context, op, reference string) error {
-	if b.look != nil {
-		return b.look(b.memoryJournal, op, reference)
+func (b *brokenJournal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
+	if b.void != nil {
+		return b.void(b.MemoryJournal, ctx, i)
 	}
-	return b.at(op, reference)
+	return b.MemoryJournal.Void(ctx, i, by, note)
 }
 
-// at is what a Looker returns.
-func (m *memoryJournal) at(op, reference string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.records[[2]string{op, reference}]
-	if r == nil || r.result != nil && !r.result.Final && (r.result.Outcome == cardwire.OutcomeRefused || r.result.Outcome == cardwire.OutcomeNotSent) {
-		return nil
+func (b *brokenJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
+	if b.resolve != nil {
+		return b.resolve(b.MemoryJournal, ctx, i, found)
 	}
-	return r.duplicate()
+	return b.MemoryJournal.Resolve(ctx, i, found)
 }
 
-// edited is a duplicate that was changed on its way.
-func edited(err error, edit func(*cardwire.DuplicateIntent)) error {
-	var d *cardwire.DuplicateIntent
-	if errors.As(err, &d) {
-		edit(d)
-	}
-	return err
+// editsIntent is a Begin of another intent.
+func editsIntent(edit func(*cardwire.Intent)) brokenJournal {
+	return brokenJournal{begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
+		edit(&i)
+		return m.Begin(ctx, i)
+	}}
+}
+
+// editsDuplicate is a Begin whose refusal says something else.
+func editsDuplicate(edit func(*cardwire.DuplicateIntent)) brokenJournal {
+	return brokenJournal{begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
+		err := m.Begin(ctx, i)
+		if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok {
+			edit(d)
+		}
+		return err
+	}}
+}
+
+// editsResult is an End of another result.
+func editsResult(edit func(*cardwire.IntentResult)) brokenJournal {
+	return brokenJournal{end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+		edit(&r)
+		return m.End(ctx, i, r)
+	}}
+}
+
+// editsResolution is a Resolve of something else.
+func editsResolution(edit func(*cardwire.Intent, *cardwire.Resolution)) brokenJournal {
+	return brokenJournal{resolve: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
+		edit(&i, &found)
+		return m.Resolve(ctx, i, found)
+	}}
 }
 
 var brokenJournals = map[string]struct {
-	fails   string // the subtest that notices
+	fails   string // a subtest that notices
 	journal brokenJournal
 }{
-	"forgets intents": {"a_reference_is_begun_once", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		m.mu.Lock()
-		clear(m.records)
-		m.mu.Unlock()
-		return m.Begin(ctx, i)
-	}}},
-	"takes all operations for one": {"references_are_compared", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		i.Op = ""
-		return m.Begin(ctx, i)
-	}}},
-	"forgets service IDs": {"executed_is_final", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		return edited(m.Begin(ctx, i), func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })
-	}}},
-	"takes unknown for not sent": {"unknown_blocks", brokenJournal{end: func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	"all operations are one":   {"references_are_compared", editsIntent(func(i *cardwire.Intent) { i.Op = "" })},
+	"no body differs":          {"executed", editsIntent(func(i *cardwire.Intent) { i.BodySHA256 = "" })},
+	"all services are one":     {"a_journal_belongs", editsIntent(func(i *cardwire.Intent) { i.Service = "" })},
+	"everything is repeatable": {"executed", editsIntent(func(i *cardwire.Intent) { i.Repeatable = true })},
+	"nothing is repeatable":    {"repeatable:_executed", editsIntent(func(i *cardwire.Intent) { i.Repeatable = false })},
+	"settled when sent":        {"repeatable:_open_after_SendBy", editsIntent(func(i *cardwire.Intent) { i.SettledBy = i.SendBy })},
+	"numbers are forgotten":    {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
+	"never in progress": {"open_before_SendBy", editsDuplicate(func(d *cardwire.DuplicateIntent) {
+		d.InProgress, d.Remaining = false, 0
+	})},
+	"always in progress": {"unknown", editsDuplicate(func(d *cardwire.DuplicateIntent) {
+		d.InProgress, d.Remaining = true, 1
+	})},
+	"unknown is not sent": {"unknown", editsResult(func(r *cardwire.IntentResult) {
 		if r.Outcome == cardwire.OutcomeUnknown {
 			r.Outcome = cardwire.OutcomeNotSent
 		}
-		return m.End(ctx, i, r)
-	}}},
-	"closes every refusal": {"what_did_not_happen", brokenJournal{end: func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-		r.Final = true
-		return m.End(ctx, i, r)
-	}}},
-	"closes nothing": {"a_final_result", brokenJournal{end: func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-		r.Final = false
-		return m.End(ctx, i, r)
-	}}},
-	"compares no bodies": {"another_body", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		i.BodySHA256 = ""
-		return m.Begin(ctx, i)
-	}}},
-	"never says in progress": {"a_call_is_in_progress", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		return edited(m.Begin(ctx, i), func(d *cardwire.DuplicateIntent) { d.InProgress, d.Remaining = false, 0 })
-	}}},
-	"always says in progress": {"a_call_is_in_progress", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		return edited(m.Begin(ctx, i), func(d *cardwire.DuplicateIntent) { d.InProgress, d.Remaining = true, 1 })
-	}}},
-	"takes every intent for unique": {"intents_that_are_not_unique", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		i.Unique = true
-		return m.Begin(ctx, i)
-	}}},
-	"fails what it was told before": {"a_result_that_is_reported_twice", brokenJournal{end: func(m *memoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-		m.mu.Lock()
-		record := m.records[[2]string{i.Op, i.Reference}]
-		m.mu.Unlock()
-		if record != nil && record.result != nil {
-			return errors.New("told before")
+	})},
+	"every refusal is final": {"refused", editsResult(func(r *cardwire.IntentResult) { r.Final = true })},
+	"no refusal is final":    {"closed_by_a_final", editsResult(func(r *cardwire.IntentResult) { r.Final = false })},
+	"contradictions are kept quiet": {"executed_twice", brokenJournal{
+		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+			_ = m.End(ctx, i, r)
+			return ctx.Err()
+		},
+	}},
+	"a canceled Begin counts": {"a_context_that_is_done", brokenJournal{
+		begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
+			return errors.Join(m.Begin(context.WithoutCancel(ctx), i), ctx.Err())
+		},
+	}},
+	"nothing is closed": {"voided", brokenJournal{
+		void: func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error { return nil },
+	}},
+	"a denial is of any call": {"a_denial_is_of_one_call", editsResolution(func(i *cardwire.Intent, r *cardwire.Resolution) {
+		if r.Outcome == cardwire.OutcomeRefused {
+			i.Call = i.Call[:len(i.Call)-1] + "b"
 		}
-		return m.End(ctx, i, r)
-	}}},
-	"heeds no context": {"a_context_that_is_done", brokenJournal{begin: func(m *memoryJournal, ctx context.Context, i cardwire.Intent) error {
-		return m.Begin(context.WithoutCancel(ctx), i)
-	}}},
-	"looks at nothing": {"looking_changes_nothing", brokenJournal{look: func(*memoryJournal, string, string) error { return nil }}},
-	"begins what it looks at": {"looking_changes_nothing", brokenJournal{look: func(m *memoryJournal, op, reference string) error {
-		return m.Begin(context.Background(), cardwire.Intent{Op: op, Reference: reference, Unique: true})
-	}}},
+	})},
+	"an earlier look is believed": {"a_person:_as_of_an_earlier_look", editsResolution(
+		func(i *cardwire.Intent, r *cardwire.Resolution) {
+			if r.AsOf.Before(i.SettledBy) && !r.AsOf.IsZero() {
+				r.AsOf = i.SettledBy
+			}
+		})},
 }
+
+// broken names the journal that TestABrokenJournal tests in a process of its own.
+const broken = "CARDWIRE_TEST_BROKEN_JOURNAL"
 
 // TestABrokenJournal tests one journal in its process, where it fails, and all of them
 // in the process that counts.
 func TestABrokenJournal(t *testing.T) {
-	if name := os.Getenv(brokenVariable); name != "" {
-		broken := brokenJournals[name].journal
+	if name := os.Getenv(broken); name != "" {
 		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal {
-			broken := broken
-			broken.memoryJournal = newMemoryJournal()
-			return &broken
+			j := brokenJournals[name].journal
+			j.MemoryJournal = cardwire.NewMemoryJournal()
+			return &j
 		})
 		return
 	}
@@ -157,15 +162,11 @@ func TestABrokenJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestABrokenJournal$", "-test.v")
-			command.Env = append(os.Environ(), brokenVariable+"="+name)
+			command.Env = append(os.Environ(), broken+"="+name)
 			output, err := command.CombinedOutput()
 			var exit *exec.ExitError
 			require.ErrorAs(t, err, &exit, "%s", output)
 			assert.Contains(t, string(output), "--- FAIL: TestABrokenJournal/"+tc.fails, "%s", output)
 		})
 	}
-	t.Run("none", func(t *testing.T) {
-		t.Parallel()
-		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return &brokenJournal{memoryJournal: newMemoryJournal()} })
-	})
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	spelling "github.com/cardwire/cardwire-go/internal/test/canary"
 )
@@ -67,9 +69,11 @@ func TestNoLeaksFinds(t *testing.T) {
 	quiet(t)
 	const key = cardwiretest.DefaultKey
 	s := cardwiretest.New(cardwiretest.WithKey("another-key"), cardwiretest.WithCards(0))
-	s.AddCard(cardwiretest.Card{CardNo: "400000000000", CVV: "5555"})
-	// Numbers and keys are looked for from when a service first holds them.
-	cardwiretest.New().AddCard(activeCard())
+	s.SetCard(`{"card_no":"400000000000","cvv":"5555"}`)
+	twoCards(s) // numbers and keys are looked for from when a service first holds them
+	standard := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	raw := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	literal := func(s string) string { return strings.ReplaceAll(fmt.Sprint([]byte(s)), " ", ", ") }
 	for name, tc := range map[string]struct {
 		leak func()
 		want string
@@ -82,10 +86,10 @@ func TestNoLeaksFinds(t *testing.T) {
 		"among digits":     {func() { fmt.Print("17" + canary + "99") }, "a card number reached os.Stdout"},
 		"hex":              {func() { fmt.Printf("%x", "pan:"+canary) }, "a card number reached os.Stdout"},
 		"dump":             {func() { fmt.Print(hex.Dump([]byte(key))) }, "an API key reached os.Stdout"},
-		"base64":           {func() { fmt.Print("body:" + base64.StdEncoding.EncodeToString([]byte("x"+canary))) }, "a card number reached os.Stdout"},
-		"base64 in a path": {func() { fmt.Print("ab" + base64.RawURLEncoding.EncodeToString([]byte("Bearer "+key))) }, "an API key reached os.Stdout"},
+		"base64":           {func() { fmt.Print("x:" + standard("x"+canary)) }, "a card number reached os.Stdout"},
+		"base64 in a path": {func() { fmt.Print("ab" + raw("Bearer "+key)) }, "an API key reached os.Stdout"},
 		"bytes":            {func() { fmt.Print([]byte(key)) }, "an API key reached os.Stdout"},
-		"Go bytes":         {func() { fmt.Print(strings.ReplaceAll(fmt.Sprint([]byte(canary)), " ", ", ")) }, "a card number reached os.Stdout"},
+		"Go bytes":         {func() { fmt.Print(literal(canary)) }, "a card number reached os.Stdout"},
 		"JSON":             {func() { fmt.Print(`{"cvv": "987"}`) }, "a CVV reached os.Stdout"},
 		"security code":    {func() { fmt.Print(`security_code is: 947`) }, ""}, // a word in between
 		"own key":          {func() { fmt.Print("another-key") }, "an API key reached os.Stdout"},
@@ -105,7 +109,7 @@ func TestNoLeaksFinds(t *testing.T) {
 // Whatever a program makes of what it must not show.
 func TestNoLeaksFindsEverySpelling(t *testing.T) {
 	quiet(t)
-	cardwiretest.New().AddCard(activeCard())
+	twoCards(cardwiretest.New())
 	for secret, want := range map[string]string{
 		canary: "a card number reached os.Stdout", cardwiretest.DefaultKey: "an API key reached os.Stdout",
 		`"cvv": "907"`: "a CVV reached os.Stdout",
@@ -123,7 +127,7 @@ func TestNoLeaksFindsEverySpelling(t *testing.T) {
 func TestNoLeaksKnowsEveryCard(t *testing.T) {
 	quiet(t)
 	for _, body := range []string{"GET /cards?limit=1", "GET /cards?limit=1&page=14", "GET /cards?limit=1&page=25"} {
-		response := inProcess(cardwiretest.New())(t, body).body
+		response := inProcess().ask(t, body).body
 		got := during(func() { fmt.Print(response) })
 		if len(got) != 2 || !strings.Contains(got[0], "a card number") || !strings.Contains(got[1], "a CVV") {
 			t.Errorf("got %q for %s", got, response)
@@ -142,7 +146,7 @@ func TestNoLeaksCustomLogger(t *testing.T) {
 		log.SetOutput(writer)
 		log.SetFlags(flags)
 	}()
-	cardwiretest.New().AddCard(activeCard())
+	twoCards(cardwiretest.New())
 	var out bytes.Buffer
 	mine := slog.New(slog.NewJSONHandler(&out, nil))
 	slog.SetDefault(mine)
@@ -156,9 +160,9 @@ func TestNoLeaksCustomLogger(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	if slog.Default() != mine || !strings.Contains(out.String(), `"number":"`+canary) || !strings.Contains(out.String(), "two cwtest") {
-		t.Errorf("the logger got %s", out.String())
-	}
+	assert.Same(t, mine, slog.Default())
+	assert.Contains(t, out.String(), `"number":"`+canary)
+	assert.Contains(t, out.String(), "two cwtest")
 }
 
 func TestNoLeaksPassesOn(t *testing.T) {
@@ -180,6 +184,6 @@ func TestNoLeaksPassesOn(t *testing.T) {
 func TestNoLeaksRefusesParallelTests(t *testing.T) {
 	t.Run("parallel", func(t *testing.T) {
 		t.Parallel()
-		mustPanic(t, func() { cardwiretest.NoLeaks(t) })
+		assert.Panics(t, func() { cardwiretest.NoLeaks(t) })
 	})
 }

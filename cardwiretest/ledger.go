@@ -1,7 +1,6 @@
 package cardwiretest
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -53,15 +52,10 @@ type RequestRecord struct {
 	Authorized bool
 }
 
-// once executes e, unless the request is a rehearsal or, if the service
-// deduplicates, a retry.
-func (s *Service) once(r *request, e Execution, data []byte, effect func(now string)) result {
+// once executes e and returns done, unless it is a retry and the service deduplicates.
+func (s *Service) once(e Execution, done result, effect func(now string)) result {
 	if first, ok := s.firstResponse(e); ok {
 		return first
-	}
-	done := success(data)
-	if r.rehearsal {
-		return done
 	}
 	effect(s.world.tick())
 	e.Time = time.Now()
@@ -124,13 +118,12 @@ func (s *Service) Requests() []RequestRecord {
 
 func (s *Service) record(r *request) {
 	rec := RequestRecord{
-		Method: r.method(), Path: basePath + "/***", ContentType: plainMedia(r.media),
-		Authorized: len(r.authorization) > 0,
+		Method:      maskUnless(r.method, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
+		Path:        basePath + "/***",
+		ContentType: maskUnless(r.media, "", mediaJSON, mediaForm, mediaMultipart, "text/plain"),
+		Authorized:  len(r.authorization) > 0,
 	}
-	if !slices.Contains(methods, rec.Method) {
-		rec.Method = "***"
-	}
-	if r.methods != nil || r.http.URL.Path == elsewherePath {
+	if r.operation != nil {
 		rec.Path = r.http.URL.Path
 	}
 	var query []string
@@ -146,14 +139,10 @@ func (s *Service) record(r *request) {
 	s.requests = append(s.requests, rec)
 }
 
-func plainMedia(media string) string {
-	if media == "" || plainName(strings.Replace(media, "/", "-", 1)) != "***" {
-		return media
+// maskUnless masks what is not one of the usual values.
+func maskUnless(v string, usual ...string) string {
+	if slices.Contains(usual, v) {
+		return v
 	}
 	return "***"
-}
-
-var methods = []string{
-	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
-	http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }

@@ -2,7 +2,7 @@ package cardwiretest
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -23,27 +24,25 @@ const (
 	mediaMultipart = "multipart/form-data"
 )
 
-// maxBody bounds a body in memory; files are not kept in memory.
+// maxBody bounds a form and a JSON body.
 const maxBody = 1 << 20
 
 // request is a request as received.
 type request struct {
 	http          *http.Request
-	op            string                // the operation's name; "": none
-	methods       map[string]*operation // of the path; nil: the path does not exist
-	operation     *operation            // nil: another method
+	method        string
+	operation     *operation // nil: the path does not exist
+	op            string     // the operation's name; "": none with this method
 	authorization []string
 	media         string // content type without parameters
-	size          int64  // bytes of the body
+	hasBody       bool
 	query         []field
 	queryProblem  string
 	body          []field
 	bodyProblem   *result
 
-	values    map[string]string // what was checked, by name
-	file      *file
-	rehearsal bool  // only the response is wanted, not the execution
-	twist     twist // how the response is wrong
+	values map[string]string // what was checked, by name
+	file   *file
 }
 
 // field is a parameter, a form field, a part or a JSON field.
@@ -53,75 +52,33 @@ type field struct {
 	problem     string
 }
 
-// file is an uploaded file: its size and hash, not its bytes.
+// file is an uploaded file.
 type file struct {
-	size int64
+	size int
 	sum  [sha256.Size]byte
 }
 
 // receive reads the request to its end. The error is that of the reading.
 func (s *Service) receive(r *http.Request) (*request, error) {
-	in := &request{http: r, authorization: r.Header["Authorization"]}
+	in := &request{http: r, method: cmp.Or(r.Method, http.MethodGet), authorization: r.Header["Authorization"]}
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath); ok {
-		in.methods = routes[path]
-		in.operation = in.methods[in.method()]
+		in.operation = routes[path]
 	}
 	in.query, in.queryProblem = pairs(r.URL.RawQuery)
 	if err := in.readBody(); err != nil {
 		return nil, err
 	}
-	if in.operation != nil {
+	if in.operation != nil && in.operation.method == in.method {
 		in.op = in.operation.name
-		if in.operation.name == "CancelOperation" && s.names.retry != "" && in.bodyValue("type") == s.names.retry {
-			in.op = opRetry
-		}
+	}
+	retry := s.profile.RetryAction
+	if in.op == "CancelOperation" && retry != "" && slices.ContainsFunc(in.body, func(f field) bool {
+		return f.name == "type" && f.value == retry
+	}) {
+		in.op = opRetry
 	}
 	s.record(in)
 	return in, nil
-}
-
-// method returns the request's method; a client's request may leave it out.
-func (r *request) method() string {
-	if r.http.Method == "" {
-		return http.MethodGet
-	}
-	return r.http.Method
-}
-
-func (r *request) allow() string {
-	for method := range r.methods {
-		return method // each path has one
-	}
-	return ""
-}
-
-func (r *request) bodyValue(name string) string {
-	for _, f := range r.body {
-		if f.name == name {
-			return f.value
-		}
-	}
-	return ""
-}
-
-// source remembers how reading failed: the body itself is then not to blame.
-type source struct {
-	ctx context.Context
-	r   io.Reader
-	n   int64
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.err = s.ctx.Err(); s.err != nil {
-		return 0, s.err
-	}
-	n, err := s.r.Read(p)
-	s.n += int64(n)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
 }
 
 // readBody reads the whole body, whatever it is: a connection whose request was not
@@ -130,39 +87,35 @@ func (r *request) readBody() error {
 	if r.http.Body == nil {
 		return nil
 	}
-	src := &source{ctx: r.http.Context(), r: r.http.Body}
+	body, err := io.ReadAll(r.http.Body)
+	switch length := r.http.ContentLength; {
+	case r.http.Context().Err() != nil:
+		return r.http.Context().Err()
+	case err != nil:
+		return err
+	case length > 0 && length != int64(len(body)):
+		return errors.New("cardwiretest: the length of the body is not its Content-Length")
+	}
+	r.hasBody = len(body) > 0
 	media, params, err := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
 	if err == nil {
 		r.media = media
 	}
-	switch r.media {
-	case mediaMultipart:
-		r.readParts(src, params["boundary"])
-	case mediaForm, mediaJSON:
-		r.readBytes(src)
-	}
-	_, _ = io.Copy(io.Discard, src) // its error is the source's
-	r.size = src.n
-	if src.err == nil && r.http.ContentLength > 0 && src.n != r.http.ContentLength {
-		return errors.New("cardwiretest: the length of the body is not its Content-Length")
-	}
-	return src.err
-}
-
-func (r *request) readBytes(src io.Reader) {
-	text, err := io.ReadAll(io.LimitReader(src, maxBody+1))
+	var problem string
 	switch {
-	case err != nil: // src knows
-	case len(text) > maxBody:
+	case r.media == mediaMultipart:
+		problem = r.readParts(body, params["boundary"])
+	case len(body) > maxBody:
 		r.bodyProblem = refusal(http.StatusRequestEntityTooLarge, "the body is too large")
 	case r.media == mediaJSON:
-		r.readJSON(text)
-	default:
-		var problem string
-		if r.body, problem = pairs(string(text)); problem != "" {
-			r.bodyProblem = refusal(http.StatusBadRequest, "the body "+problem)
-		}
+		problem = r.readJSON(body)
+	case r.media == mediaForm:
+		r.body, problem = pairs(string(body))
 	}
+	if problem != "" {
+		r.bodyProblem = refusal(http.StatusBadRequest, "the body "+problem)
+	}
+	return nil
 }
 
 // pairs reads name=value&name=value, keeping the order and duplicates.
@@ -184,10 +137,11 @@ func pairs(text string) (list []field, problem string) {
 }
 
 // readJSON reads an object, keeping the order and duplicates of its fields.
-func (r *request) readJSON(text []byte) {
+func (r *request) readJSON(text []byte) (problem string) {
 	if err := r.readObject(json.NewDecoder(bytes.NewReader(text))); err != nil || !utf8.Valid(text) {
-		r.bodyProblem = refusal(http.StatusBadRequest, "the body is not a JSON object")
+		return "is not a JSON object"
 	}
+	return ""
 }
 
 func (r *request) readObject(d *json.Decoder) error {
@@ -218,19 +172,18 @@ func (r *request) readObject(d *json.Decoder) error {
 	return nil
 }
 
-func (r *request) readParts(src io.Reader, boundary string) {
-	parts := multipart.NewReader(src, boundary)
+func (r *request) readParts(body []byte, boundary string) (problem string) {
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
 		p, err := parts.NextRawPart()
 		if errors.Is(err, io.EOF) {
-			return
+			return ""
 		}
 		if err == nil {
 			err = r.readPart(p)
 		}
 		if err != nil {
-			r.bodyProblem = refusal(http.StatusBadRequest, "the body is not multipart/form-data")
-			return
+			return "is not multipart/form-data"
 		}
 	}
 }
@@ -240,17 +193,14 @@ const maxField = 64 << 10
 
 func (r *request) readPart(p *multipart.Part) error {
 	f := field{name: p.FormName()}
-	if p.FileName() != "" {
-		f.file = &file{}
-		sum := sha256.New()
-		n, err := io.Copy(sum, p)
-		f.file.size, f.file.sum = n, [sha256.Size]byte(sum.Sum(nil))
-		r.body = append(r.body, f)
-		return err
-	}
-	text, err := io.ReadAll(io.LimitReader(p, maxField+1))
-	if f.value = string(text); len(text) > maxField || !utf8.Valid(text) {
-		f.value, f.problem = "", "must be a string of at most 64 KiB"
+	value, err := io.ReadAll(p)
+	switch {
+	case p.FileName() != "":
+		f.file = &file{size: len(value), sum: sha256.Sum256(value)}
+	case len(value) > maxField || !utf8.Valid(value):
+		f.problem = "must be a string of at most 64 KiB"
+	default:
+		f.value = string(value)
 	}
 	r.body = append(r.body, f)
 	return err
@@ -273,7 +223,7 @@ func (r *request) checkQuery(params []param) *result {
 func (r *request) checkBody() *result {
 	want := r.operation.media
 	switch {
-	case want == "" && r.size > 0:
+	case want == "" && r.hasBody:
 		return refusal(http.StatusUnprocessableEntity, "the body must be empty")
 	case want == "":
 		return nil
@@ -396,7 +346,7 @@ func country(v string) string {
 }
 
 func date(v string) string {
-	if _, err := parseDate(v); err != nil {
+	if _, err := time.Parse(dateLayout, v); err != nil {
 		return "must be a date like 2006-01-02"
 	}
 	return ""

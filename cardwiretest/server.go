@@ -2,11 +2,10 @@ package cardwiretest
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -70,7 +70,6 @@ func (s *Service) serve(l net.Listener) (stop func()) {
 		<-served
 		running.Lock() // the last request has ended
 		defer running.Unlock()
-		s.cancelPending()
 	}
 }
 
@@ -78,32 +77,32 @@ func (s *Service) serve(l net.Listener) (stop func()) {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := s.handle(r)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client has disconnected, or the server closes
+		panic(http.ErrAbortHandler) // ends the connection
 	}
-	switch a.delivery {
-	case reset, closed, notHTTP:
-		a.hijack(w)
+	if a.reset {
+		reset(w)
 		return
 	}
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
-	switch a.delivery {
-	case whole:
-		_, _ = w.Write(a.body) // the client may have disconnected
-	case cut:
-		_, _ = w.Write(a.body[:a.keep])
+	_, _ = w.Write(a.sent()) // the client may have disconnected
+	if a.cut {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
-	case drip:
-		s.drip(r.Context(), w, a)
 	}
 }
 
-// hijack ends the connection itself, because net/http would respond first.
-func (a *response) hijack(w http.ResponseWriter) {
+// sent returns what the client gets of the body.
+func (a *response) sent() []byte {
+	if a.cut {
+		return a.body[:len(a.body)/2]
+	}
+	return a.body
+}
+
+// reset ends the connection itself, because net/http would respond first.
+func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -112,38 +111,15 @@ func (a *response) hijack(w http.ResponseWriter) {
 	if tlsConn, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = tlsConn.NetConn()
 	}
-	switch a.delivery {
-	case reset:
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // Close then sends RST, not FIN
-		}
-		_ = conn.Close()
-	case notHTTP:
-		_, _ = conn.Write(a.body)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // Close then sends RST, not FIN
 	}
+	_ = conn.Close()
 }
-
-func (s *Service) drip(ctx context.Context, w http.ResponseWriter, a response) {
-	flusher := http.NewResponseController(w)
-	_ = flusher.Flush()
-	for body := a.body; len(body) > 0; {
-		if s.wait(ctx, a.pause) != nil {
-			panic(http.ErrAbortHandler)
-		}
-		n := min(a.piece, len(body))
-		_, _ = w.Write(body[:n])
-		_ = flusher.Flush()
-		body = body[n:]
-	}
-}
-
-// maxHeader is the maximum size of a header in process.
-const maxHeader = 64 << 10
 
 // RoundTrip responds to a request in process, whatever its host, as over a new
 // connection: it honors the context of the request, and a reset or closed connection
-// is an error. A header of more than 64 KiB is the error that a transport with that
-// limit returns. Compressed bodies are not decompressed.
+// is an error.
 func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r == nil || r.URL == nil {
 		return nil, errors.New("cardwiretest: the request has no URL")
@@ -158,75 +134,18 @@ func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch a.delivery {
-	case reset:
+	if a.reset {
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	case closed:
-		return nil, io.EOF
-	case notHTTP:
-		return nil, fmt.Errorf("net/http: HTTP/1.x transport connection broken: malformed HTTP response %q",
-			bytes.TrimSpace(a.body))
 	}
-	return s.response(r, a)
-}
-
-func (s *Service) response(r *http.Request, a response) (*http.Response, error) {
+	var body io.Reader = bytes.NewReader(a.sent())
+	if a.cut {
+		body = io.MultiReader(body, iotest.ErrReader(io.ErrUnexpectedEOF))
+	}
 	header := a.header.Clone()
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
-	size := 0
-	for name, values := range header {
-		size += len(name) + len(values[0]) + len(": \r\n")
-	}
-	if size > maxHeader {
-		return nil, fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted", maxHeader)
-	}
 	return &http.Response{
 		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: int64(len(a.body)), Request: r,
-		Body: &responseBody{service: s, ctx: r.Context(), response: a},
+		Header: header, ContentLength: int64(len(a.body)), Request: r, Body: io.NopCloser(body),
 	}, nil
-}
-
-// responseBody is the body of a response in process.
-type responseBody struct {
-	service  *Service
-	ctx      context.Context
-	response response
-	at       int
-	closed   bool
-}
-
-func (b *responseBody) Read(p []byte) (int, error) {
-	a := &b.response
-	end := len(a.body)
-	if a.delivery == cut {
-		end = a.keep
-	}
-	switch err := b.ctx.Err(); {
-	case b.closed:
-		return 0, errors.New("http: read on closed response body")
-	case err != nil:
-		return 0, err
-	case len(p) == 0:
-		return 0, nil
-	case b.at == end && a.delivery == cut:
-		return 0, io.ErrUnexpectedEOF
-	case b.at == end:
-		return 0, io.EOF
-	}
-	if a.delivery == drip {
-		if err := b.service.wait(b.ctx, a.pause); err != nil {
-			return 0, err
-		}
-		end = min(end, b.at+a.piece)
-	}
-	n := copy(p, a.body[b.at:end])
-	b.at += n
-	return n, nil
-}
-
-func (b *responseBody) Close() error {
-	b.closed = true
-	return nil
 }

@@ -15,9 +15,10 @@
 //	service := cardwiretest.New()
 //	httpClient := &http.Client{Transport: service}
 //
-// The service starts with BINs, cards of every status, remittance currencies
-// and states, all derived from a seed: the same seed gives the same bytes.
-// [Service.AddBIN], [Service.AddCard] and [Service.AddFailedOperation] add more.
+// The service starts with BINs, cards of every status, one in twelve with a negative
+// balance, remittance currencies and states; the same seed gives the same bytes.
+// [Service.SetCard], [Service.SetBIN] and [Service.AddFailedOperation] change them and
+// add more.
 //
 // [Service.Fail] makes an operation fail in a chosen way, before or after it was
 // executed. [Service.Executions] and [Service.Ledger] then report what really
@@ -42,40 +43,23 @@
 //
 // What CreateTransfer returns after each kind of fault, and which step
 // [cardwire.NextStep] then returns. It is the same whether the service has executed the
-// transfer or not: the client cannot tell. FaultSlowDrip succeeds. FaultRepeatedPage,
-// FaultIgnoredPage and FaultIgnoredFilter are for ListCards only, whose error is then
-// cardwire.ErrParameterIgnored. After any other failed read the step is retry.
+// transfer or not: the client cannot tell. After a failed read the step is retry.
 //
-//	fault                     outcome   step
-//	FaultStatus               unknown   reconcile
-//	FaultStatus, Status: 401  refused   retry
-//	FaultStatus, Status: 422  refused   fail
-//	FaultHTML                 unknown   reconcile
-//	FaultCode                 unknown   reconcile
-//	FaultCode, Code: 422      refused   fail
-//	FaultRateLimited          refused   retry
-//	FaultReset                unknown   reconcile
-//	FaultClosed               unknown   reconcile
-//	FaultHang                 unknown   reconcile
-//	FaultLateAfterHang        unknown   reconcile
-//	FaultLateAfterClose       unknown   reconcile
-//	FaultTruncated            unknown   reconcile
-//	FaultGarbage              unknown   reconcile
-//	FaultNotHTTP              unknown   reconcile
-//	FaultEmpty                unknown   reconcile
-//	FaultSlowDrip             executed  done
-//	FaultRepeatedPage         executed  retry
-//	FaultIgnoredPage          executed  retry
-//	FaultIgnoredFilter        executed  retry
-//	FaultRedirectSelf         unknown   reconcile
-//	FaultRedirectElsewhere    unknown   reconcile
-//	FaultRedirectDead         unknown   reconcile
-//	FaultWrongData            unknown   reconcile
-//	FaultDuplicateFields      unknown   reconcile
-//	FaultOversize             unknown   reconcile
-//	FaultGzipBomb             unknown   reconcile
-//	FaultHeaderFlood          unknown   reconcile
-//	FaultOtherResponse        unknown   reconcile
+//	fault                                outcome   step
+//	FaultStatus                          unknown   reconcile
+//	FaultStatus, Status: 401             refused   retry
+//	FaultStatus, Status: 422             refused   fail
+//	FaultStatus, Status: 200, Code: 422  refused   fail
+//	FaultStatus, Status: 200, Code: 500  unknown   reconcile
+//	FaultHTML                            unknown   reconcile
+//	FaultRateLimited                     refused   retry
+//	FaultReset                           unknown   reconcile
+//	FaultHang                            unknown   reconcile
+//	FaultLate                            unknown   reconcile
+//	FaultTruncated                       unknown   reconcile
+//	FaultGarbage                         unknown   reconcile
+//	FaultSlow                            executed  done
+//	FaultDrift                           executed  done
 //
 // # What is undocumented
 //
@@ -86,7 +70,7 @@
 // failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount, which
 // is in units of payoutCurrency and within its min_quota and max_quota of List currencies. The
 // allow fields of a BIN are not enforced. The pan of Get card secrets is the standard base64 of a
-// nonce of 12 bytes followed by the number under AES-256-GCM, whose key is the
+// vector of 16 bytes followed by the number under AES-256-CTR, whose key is the
 // SHA-256 of the API key.
 //
 // # Card data
@@ -101,10 +85,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // DefaultKey is the API key that a service accepts unless WithKey gives another.
@@ -123,7 +110,6 @@ type Service struct {
 	mu       sync.Mutex
 	world    world
 	planned  map[string][]*plan
-	pending  map[*time.Timer]struct{} // pending executions
 	ledger   []Execution
 	served   map[string]int // successful reads, by operation
 	requests []RequestRecord
@@ -140,37 +126,27 @@ type Option func(*settings)
 type settings struct {
 	seed        int64
 	cards       int
-	quirky      bool
 	latency     time.Duration
 	key         string
-	maxPageSize int
-	names       names
-	client      clientSettings
 	deduplicate bool
-}
+	profile     cardwire.Profile
 
-// names are the undocumented names. A parameter whose name is "" is refused as
-// unknown.
-type names struct {
-	limit, page, subAccount, status, cardBIN             string
-	createdFrom, createdTo, transactedFrom, transactedTo string
-	cardID, retry                                        string
+	client, clientOptions []cardwire.Option // of the clients that this package creates
 }
 
 const (
-	defaultCards       = 25
-	defaultPageSize    = 20
-	defaultMaxPageSize = 100
+	defaultCards = 25
+	maxPageSize  = 100
 )
 
 // New returns a new service. It starts no goroutine and need not be closed. A nil
 // option is ignored.
 func New(opts ...Option) *Service {
 	set := settings{
-		seed: 1, cards: defaultCards, key: DefaultKey, maxPageSize: defaultMaxPageSize,
-		names: names{
-			limit: "limit", page: "page", status: "status", cardBIN: "card_bin",
-			cardID: "id", retry: "retry",
+		seed: 1, cards: defaultCards, key: DefaultKey,
+		profile: cardwire.Profile{
+			LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
+			CardIDParam: "id", RetryAction: "retry",
 		},
 	}
 	for _, opt := range opts {
@@ -184,23 +160,18 @@ func New(opts ...Option) *Service {
 		done:     make(chan struct{}),
 		world:    newWorld(set.seed, set.cards),
 		planned:  map[string][]*plan{},
-		pending:  map[*time.Timer]struct{}{},
 		served:   map[string]int{},
+		handlers: map[string]handler{},
 	}
 }
 
-// WithSeed chooses the data: the same seed gives the same bytes. The default is 1.
+// WithSeed chooses identifiers and balances: the same seed gives the same bytes. The
+// default is 1.
 func WithSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
 // WithCards sets the number of cards to begin with. The default is 25. With 6 or
 // more, every status occurs.
 func WithCards(n int) Option { return func(s *settings) { s.cards = max(n, 0) } }
-
-// WithQuirks makes responses deviate from the API as some backends do and clients must
-// tolerate: escaped slashes and letters, fields in any order, unknown fields, missing
-// nulls, numbers as strings, codes as numbers, flags as booleans and booleans as flags,
-// and empty [] and {} for each other. No value changes.
-func WithQuirks() Option { return func(s *settings) { s.quirky = true } }
 
 // WithLatency delays every response by d. If the client disconnects meanwhile, the
 // request is not served.
@@ -209,10 +180,6 @@ func WithLatency(d time.Duration) Option { return func(s *settings) { s.latency 
 // WithKey sets the API key that is accepted. The default is DefaultKey. NoLeaks
 // searches for keys of at least 8 characters.
 func WithKey(key string) Option { return func(s *settings) { s.key = key } }
-
-// WithMaxPageSize caps the page size: a request for more gets pages of n cards. The
-// default is 100. n below 1 is 1.
-func WithMaxPageSize(n int) Option { return func(s *settings) { s.maxPageSize = max(n, 1) } }
 
 // WithDeduplication makes the service respond to a reference that it has executed with
 // its first response, without executing it again. By default every request is
@@ -228,9 +195,6 @@ func WithDeduplication() Option { return func(s *settings) { s.deduplicate = tru
 func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.handlers == nil {
-		s.handlers = map[string]handler{}
-	}
 	if f == nil {
 		delete(s.handlers, method+" "+path)
 		return
@@ -275,6 +239,11 @@ type result struct {
 	header http.Header
 }
 
+// envelope wraps a result as the API does.
+func (r *result) envelope() []byte {
+	return fmt.Appendf(nil, `{"code":%d,"msg":%s,"data":%s}`, r.code, quoted(r.msg), r.data)
+}
+
 func success(data []byte) result {
 	return result{status: http.StatusOK, code: 200, msg: "success", data: data}
 }
@@ -285,66 +254,60 @@ func refusal(status int, msg string) *result {
 
 // operation is one operation of the API.
 type operation struct {
-	name   string  // as in cardwire.Error.Op
+	name   string // as in cardwire.Error.Op
+	method string
 	media  string  // content type of the body; "": none
 	fields []param // of the body
-	query  func(names) []param
+	query  func(*Service) []param
 	reads  bool // it changes nothing
 	run    func(*Service, *request) result
 }
 
 // routes are all documented operations.
-var routes = map[string]map[string]*operation{
-	"/remittance/states":   {"GET": {name: "ListRemittanceStates", reads: true, run: listStates}},
-	"/remittance/currency": {"GET": {name: "ListRemittanceCurrencies", reads: true, run: listCurrencies}},
-	"/remittance/transfer": {"POST": {name: "CreateTransfer", media: mediaJSON, fields: transferFields, run: createTransfer}},
-	"/cards/private":       {"POST": {name: "GetCardSecrets", media: mediaForm, fields: secretsFields, reads: true, run: getSecrets}},
-	"/cards/adjustAction":  {"POST": {name: "CancelOperation", media: mediaForm, fields: adjustFields, run: adjust}},
-	"/cards":               {"GET": {name: "ListCards", query: listParams, reads: true, run: listCards}},
-	"/cards/info":          {"GET": {name: "GetCard", query: infoParams, reads: true, run: getCard}},
-	"/cards/suspend":       {"POST": {name: "FreezeCard", media: mediaMultipart, fields: freezeFields, run: freezeCard}},
-	"/cards/upload":        {"POST": {name: "UploadImage", media: mediaMultipart, fields: uploadFields, run: uploadImage}},
-	"/bins":                {"GET": {name: "ListBINs", reads: true, run: listBINs}},
-	"/bins/maintenance":    {"GET": {name: "ListBINsUnderMaintenance", reads: true, run: listMaintenance}},
-	"/account/capacity":    {"GET": {name: "CardCapacity", reads: true, run: capacity}},
+var routes = map[string]*operation{
+	"/remittance/states":   {name: "ListRemittanceStates", method: "GET", reads: true, run: listStates},
+	"/remittance/currency": {name: "ListRemittanceCurrencies", method: "GET", reads: true, run: listCurrencies},
+	"/remittance/transfer": {name: "CreateTransfer", method: "POST", media: mediaJSON, fields: transferFields, run: createTransfer},
+	"/cards/private":       {name: "GetCardSecrets", method: "POST", media: mediaForm, fields: secretsFields, reads: true, run: getSecrets},
+	"/cards/adjustAction":  {name: "CancelOperation", method: "POST", media: mediaForm, fields: adjustFields, run: adjust},
+	"/cards":               {name: "ListCards", method: "GET", query: listParams, reads: true, run: listCards},
+	"/cards/info":          {name: "GetCard", method: "GET", query: infoParams, reads: true, run: getCard},
+	"/cards/suspend":       {name: "FreezeCard", method: "POST", media: mediaMultipart, fields: freezeFields, run: freezeCard},
+	"/cards/upload":        {name: "UploadImage", method: "POST", media: mediaMultipart, fields: uploadFields, run: uploadImage},
+	"/bins":                {name: "ListBINs", method: "GET", reads: true, run: listBINs},
+	"/bins/maintenance":    {name: "ListBINsUnderMaintenance", method: "GET", reads: true, run: listMaintenance},
+	"/account/capacity":    {name: "CardCapacity", method: "GET", reads: true, run: capacity},
 }
 
-// The names of operations that share a route with another.
-const (
-	opRetry       = "RetryOperation"
-	opCardByOrder = "GetCardByOrder"
-)
+// opRetry is the name of an operation that shares its route with CancelOperation.
+const opRetry = "RetryOperation"
 
 // operationName returns the name under which op is counted. It panics if op is
 // unknown, because the test would otherwise pass for the wrong reason.
 func operationName(op string) string {
-	switch op {
-	case opCardByOrder:
+	if op == "GetCardByOrder" {
 		return "GetCard"
-	case opRetry:
-		return op
 	}
-	for _, methods := range routes {
-		for _, o := range methods {
-			if o.name == op {
-				return op
-			}
+	for _, o := range routes {
+		if op == o.name || op == opRetry {
+			return op
 		}
 	}
 	panic("cardwiretest: no operation has the name " + op)
 }
 
-// execute checks the request and executes it, unless it is a rehearsal.
+// execute checks the request and executes it.
 func (s *Service) execute(r *request) result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if refused := s.refuse(r); refused != nil {
 		return *refused
 	}
-	if r.operation.reads && !r.rehearsal {
+	done := r.operation.run(s, r)
+	if r.operation.reads && done.code == 200 {
 		s.served[r.op]++
 	}
-	return r.operation.run(s, r)
+	return done
 }
 
 // refuse returns the refusal of an invalid request, or nil.
@@ -352,16 +315,16 @@ func (s *Service) refuse(r *request) *result {
 	switch {
 	case !s.authorized(r.authorization):
 		return refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key")
-	case r.methods == nil:
-		return refusal(http.StatusNotFound, "the path does not exist")
 	case r.operation == nil:
+		return refusal(http.StatusNotFound, "the path does not exist")
+	case r.method != r.operation.method:
 		refused := refusal(http.StatusMethodNotAllowed, "the method is not allowed here")
-		refused.header = http.Header{"Allow": {r.allow()}}
+		refused.header = http.Header{"Allow": {r.operation.method}}
 		return refused
 	}
 	var query []param
 	if r.operation.query != nil {
-		query = r.operation.query(s.names)
+		query = r.operation.query(s)
 	}
 	if refused := r.checkQuery(query); refused != nil {
 		return refused

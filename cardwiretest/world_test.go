@@ -6,113 +6,77 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-// script asks for everything.
-var script = []string{
-	"GET /cards?limit=100", "GET /bins", "GET /bins/maintenance", "GET /account/capacity", "GET /remittance/states",
-	"GET /remittance/currency", transfer, "POST /cards/upload\nContent-Type: multipart/form-data; boundary=xx\n\n" + image,
-	"GET /cards/info?id=", "POST /cards/private\nContent-Type: application/x-www-form-urlencoded\n\ncardId=", "GET /cards?page=2",
-}
-
-// transcript returns the responses to the script and a freeze, for the first active card.
+// transcript returns the responses to requests for everything.
 func transcript(t *testing.T, opts ...cardwiretest.Option) string {
 	t.Helper()
-	ask := inProcess(cardwiretest.New(opts...))
-	id := cardIDs(t, opts...)[0]
+	w := inProcess(opts...)
+	id := idsOf(t, w.ask(t, "GET /cards"))[0]
 	var b strings.Builder
-	for _, request := range script {
-		if strings.HasSuffix(request, "=") || strings.HasSuffix(request, "d=") {
-			request += id
-		}
-		b.WriteString(ask(t, request).body + "\n")
+	for _, request := range []string{
+		"GET /cards?limit=100", "GET /cards?page=2", "GET /cards/info?id=" + id, secretsOf(id), freezing(id, freezeID),
+		"GET /bins", "GET /bins/maintenance", "GET /account/capacity",
+		"GET /remittance/states", "GET /remittance/currency",
+		transfer, "POST /cards/upload\nContent-Type: multipart/form-data; boundary=xx\n\n" + image,
+	} {
+		got := w.ask(t, request)
+		require.Equal(t, 200, got.status)
+		b.WriteString(got.body + "\n")
 	}
-	b.WriteString(ask(t, freezing(id, freezeID)).body)
 	return b.String()
 }
 
-// cardIDs asks a service like the one under test, without quirks.
-func cardIDs(t *testing.T, opts ...cardwiretest.Option) []string {
-	t.Helper()
-	got := inProcess(cardwiretest.New(opts...))(t, "GET /cards")
-	var ids []string
-	for _, m := range regexp.MustCompile(`"id":"?(\d{10})"?`).FindAllStringSubmatch(got.body, -1) {
-		ids = append(ids, m[1])
-	}
-	return ids
-}
-
 func TestSeed(t *testing.T) {
-	for _, quirks := range []bool{false, true} {
-		opts := []cardwiretest.Option{cardwiretest.WithSeed(7)}
-		if quirks {
-			opts = append(opts, cardwiretest.WithQuirks())
-		}
-		first := transcript(t, opts...)
-		if again := transcript(t, opts...); again != first {
-			t.Error("the same seed gives other bytes")
-		}
-		if other := transcript(t, append(opts, cardwiretest.WithSeed(8))...); other == first {
-			t.Error("another seed gives the same bytes")
-		}
-		if !json.Valid([]byte(strings.Split(first, "\n")[0])) {
-			t.Errorf("not JSON: %s", first)
-		}
-	}
-}
-
-type wireCard struct {
-	ID, Label, Available, Fee, Nickname                      *string
-	CardNo                                                   string `json:"card_no"`
-	CardBIN                                                  string `json:"card_bin"`
-	CVV                                                      string
-	Status                                                   int
-	HolderAddress                                            json.RawMessage `json:"holder_address"`
-	HolderPhoneCode                                          string          `json:"holder_phone_code"`
-	CreateTime                                               string          `json:"create_time"`
-	UpdateTime                                               string          `json:"update_time"`
-	ExpireDate                                               string          `json:"expire_date"`
-	Remark, DestoryReason, PlatformWaybillNumber, TradeID    *string
-	Physical, PhysicalStatus, DeliverStatus, Pending, Frozen *json.Number
+	first := transcript(t)
+	assert.Equal(t, first, transcript(t, cardwiretest.WithSeed(1)))
+	assert.NotEqual(t, first, transcript(t, cardwiretest.WithSeed(8)))
 }
 
 func TestSeededCards(t *testing.T) {
-	ask := inProcess(cardwiretest.New(cardwiretest.WithCards(60)))
-	var page struct{ Data struct{ Data []wireCard } }
-	if err := json.Unmarshal([]byte(ask(t, "GET /cards?limit=100").body), &page); err != nil || len(page.Data.Data) != 60 {
-		t.Fatal(len(page.Data.Data), err)
+	var page struct {
+		Data struct {
+			Data []struct {
+				Label              *string
+				HolderAddress      json.RawMessage `json:"holder_address"`
+				HolderPhoneCode    string          `json:"holder_phone_code"`
+				CardNo             string          `json:"card_no"`
+				CardBIN            string          `json:"card_bin"`
+				CreateTime         string          `json:"create_time"`
+				UpdateTime         string          `json:"update_time"`
+				ExpireDate         string          `json:"expire_date"`
+				Available          string
+				Fee, CVV, Nickname string
+				Status             int
+			}
+		}
 	}
-	statuses, kinds, numbers := map[int]bool{}, map[string]bool{}, map[string]bool{}
-	form := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|(0[1-9]|1[0-2])/20\d\d\|\d+\.\d{3}\|\d+\.\d\d\|\d{3}$`)
+	body := inProcess(cardwiretest.WithCards(60)).ask(t, "GET /cards?limit=100").body
+	require.NoError(t, json.Unmarshal([]byte(body), &page))
+	require.Len(t, page.Data.Data, 60)
+	kinds, statuses, numbers, balances := map[string]bool{}, map[int]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range page.Data.Data {
-		statuses[c.Status] = true
-		kinds["label "+string("yn"[b2i(c.Label == nil)])] = true
+		statuses[c.Status], numbers[c.CardNo], balances[c.Available] = true, true, true
 		kinds["address "+string(c.HolderAddress[:1])] = true
 		kinds["phone code "+c.HolderPhoneCode[:min(1, len(c.HolderPhoneCode))]] = true
-		numbers[c.CardNo] = true
-		if !strings.HasPrefix(c.CardNo, c.CardBIN) || len(c.CardNo) != 16 || luhnHolds(c.CardNo) {
-			t.Errorf("number %s of BIN %s", c.CardNo, c.CardBIN)
-		}
-		if s := strings.Join([]string{c.CreateTime, c.UpdateTime, c.ExpireDate, *c.Available, *c.Fee, c.CVV}, "|"); !form.MatchString(s) {
-			t.Errorf("got %s", s)
-		}
+		kinds[map[bool]string{true: "no label", false: "label"}[c.Label == nil]] = true
+		kinds["negative balance"] = kinds["negative balance"] || strings.HasPrefix(c.Available, "-")
+		assert.True(t, strings.HasPrefix(c.CardNo, c.CardBIN) && len(c.CardNo) == 16 && !luhnHolds(c.CardNo), c.CardNo)
+		assert.Regexp(t, `^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d){2}$`, c.CreateTime+c.UpdateTime)
+		assert.Regexp(t, `^(0[1-9]|1[0-2])/20\d\d 9\d7 card \d+$`, c.ExpireDate+" "+c.CVV+" "+c.Nickname)
+		assert.Regexp(t, `^-?\d+\.\d{3} \d+\.\d\d$`, c.Available+" "+c.Fee)
 	}
-	for _, want := range []string{"label y", "label n", "address {", "address [", "phone code +", "phone code 4", "phone code "} {
-		if !kinds[want] {
-			t.Errorf("no %s in %v", want, kinds)
-		}
-	}
-	if len(statuses) != 6 || len(numbers) != 60 {
-		t.Errorf("statuses %v, %d numbers", statuses, len(numbers))
-	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	assert.Equal(t, map[string]bool{
+		"label": true, "no label": true, "address {": true, "address [": true, "negative balance": true,
+		"phone code +": true, "phone code 4": true, "phone code 3": true, "phone code ": true,
+	}, kinds)
+	assert.Len(t, statuses, 6)
+	assert.Len(t, numbers, 60)
+	assert.Len(t, balances, 56, "five of them owe the same")
 }
 
 func luhnHolds(n string) bool {
@@ -129,110 +93,55 @@ func luhnHolds(n string) bool {
 	return sum%10 == 0
 }
 
-func TestAddCard(t *testing.T) {
-	s := cardwiretest.New(cardwiretest.WithCards(-1), cardwiretest.WithMaxPageSize(0))
-	s.AddCard(cardwiretest.Card{CardBIN: "49387519"})
-	s.AddBIN(cardwiretest.BIN{ID: 7, BIN: "220000"})
-	s.AddCard(cardwiretest.Card{BINID: 7, ID: "seven"})
-	s.AddCard(cardwiretest.Card{BINID: 7, ID: "seven", Nickname: "again", TradeID: "t"})
-	ask := inProcess(s)
-	if got := ask(t, "GET /cards").body; !strings.Contains(got, `"total":2,"per_page":1,`) || !strings.Contains(got, `"bin_id":102,"card_bin":"49387519","card_no":"493875197`) {
-		t.Errorf("got %s", got)
+// A merchant's test gives the fields that it is about, and gets the rest.
+func TestSetCard(t *testing.T) {
+	w := inProcess(cardwiretest.WithCards(-1))
+	w.SetCard(`{"id":"card-1","available":"-12.500","create_time":"2025-02-01 00:00:00","holder_username":"<R&D>"}`)
+	const card = `{"id":"card-1","trade_id":"422f9021-e4e9-4500-8bbc-a672431537ee","label":null,"card_bin":"428837",
+		"card_no":"4288379977000007","cvv":"907","currency":"USD","available":"-12.500","pending":0,"frozen":0,
+		"expire_date":"12/2030","holder_username":"<R&D>","holder_address":[],
+		"create_time":"2025-02-01 00:00:00","status":0,
+		"holder_phone":"","holder_phone_code":"","holder_email":"","fee":"0.00",
+		"physical":0,"physical_status":0,"deliver_status":0,
+		"platform_waybill_number":null,"platform_waybill_company":null,
+		"bin_id":101,"update_time":"2025-02-01 00:00:00","remark":null,"destory_reason":null,"nickname":""}`
+	page := `{"total":1,"per_page":20,"current_page":1,"last_page":1,"data":[` + card + `]}`
+	succeeded(t, w.ask(t, "GET /cards"), page)
+
+	// What is given changes, and nothing else.
+	w.SetCard(`{"id":"card-1","status":4,"available":0.5,"label":{"odd":[1,true,null]}}`)
+	succeeded(t, w.ask(t, "GET /cards"), strings.NewReplacer(`"status":0`, `"status":4`, `"-12.500"`, `0.5`,
+		`"label":null`, `"label":{"odd":[1,true,null]}`).Replace(page))
+
+	// BINs are found by id and by digits.
+	w.SetBIN(`{"id":7,"bin":"220000"}`)
+	w.SetCard(`{"bin_id":7,"trade_id":"t"}`)
+	w.SetCard(`{"card_bin":"49387519"}`)
+	body := w.ask(t, "GET /cards").body
+	assert.Regexp(t, `"card_bin":"220000","card_no":"22000099\d{8}".*"bin_id":7,`, body)
+	assert.Regexp(t, `"card_bin":"49387519","card_no":"49387519\d{8}".*"bin_id":102,`, body)
+	assert.Equal(t, 200, w.ask(t, "GET /cards/info?id=t").status)
+	assert.Len(t, regexp.MustCompile(`"id":"6727440809"`).FindAllString(body, -1), 1, "an id of its own")
+}
+
+func TestSetPanics(t *testing.T) {
+	s := cardwiretest.New()
+	for fields, want := range map[string]string{
+		`{"labels":1}`:     `cardwiretest: there is no field "labels"`,
+		`["id"]`:           "cardwiretest: the fields are not a JSON object",
+		`{"id":"card-1"`:   "cardwiretest: the fields are not a JSON object",
+		`{"Label":"vip"}`:  `cardwiretest: there is no field "Label"`,
+		`{"drift":"true"}`: `cardwiretest: there is no field "drift"`,
+	} {
+		assert.PanicsWithValue(t, want, func() { s.SetCard(fields) })
+		assert.PanicsWithValue(t, want, func() { s.SetBIN(fields) })
 	}
-	if got := ask(t, "GET /cards?page=2").body; !strings.Contains(got, `"nickname":"again"`) || !strings.Contains(got, `"card_no":"22000099`) {
-		t.Errorf("got %s", got)
-	}
-	if got := ask(t, "GET /cards/info?id=t"); got.status != 200 {
-		t.Errorf("got %s", got.body)
-	}
+	assert.PanicsWithValue(t, "cardwiretest: the client transaction id of a failed operation must be a UUID",
+		func() { s.AddFailedOperation("42", "close") })
 }
 
 func TestWithKey(t *testing.T) {
-	ask := inProcess(cardwiretest.New(cardwiretest.WithKey("another")))
-	if got := ask(t, "GET /bins"); got.status != 401 {
-		t.Errorf("got %s", got.body)
-	}
-	if got := ask(t, "GET /bins\nAuthorization: Bearer another"); got.status != 200 {
-		t.Errorf("got %s", got.body)
-	}
-}
-
-// Quirks change the form, not the meaning: undone, the responses are the same.
-func TestQuirks(t *testing.T) {
-	var all strings.Builder
-	for seed := range int64(20) {
-		opts := []cardwiretest.Option{cardwiretest.WithSeed(seed), cardwiretest.WithCards(40)}
-		plain := strings.Split(transcript(t, opts...), "\n")
-		quirky := strings.Split(transcript(t, append(opts, cardwiretest.WithQuirks())...), "\n")
-		for i := range plain {
-			if want, got := meaning(t, plain[i]), meaning(t, quirky[i]); want != got {
-				t.Fatalf("seed %d:\nwant %s\ngot  %s", seed, want, got)
-			}
-			if !strings.Contains(quirky[i], `"code":200`) {
-				t.Errorf("seed %d: %s", seed, quirky[i])
-			}
-		}
-		all.WriteString(strings.Join(quirky, "\n"))
-	}
-	for _, want := range []string{
-		`\/`, `\u00eb`, `\ud83d\ude00`, `"_extra":[`, `"bin_id":"`, `"holder_phone":4`, `"available":9`, `"fee":1`,
-		`"physical":true`, `"physical":"0"`, `"maintain":0`, `"maintain":"1"`, `"data":"`,
-		`"holder_address":{}`, `"holder_address":null`, `"holder_address":[]`, `"foreign_fee_config":[]`, `"auth_fee_config":[]`,
-		`"card_bin":4`, `"bin":4`, `"code":11`, `"total":"`, `"3ds":true`, `[53270366`,
-	} {
-		if !strings.Contains(all.String(), want) {
-			t.Errorf("no %s", want)
-		}
-	}
-	for _, never := range []string{`"code":"200"`, `"available":null`, `"fee":null`, `"data":null`, `"pan":null`} {
-		if strings.Contains(all.String(), never) {
-			t.Errorf("there is %s", never)
-		}
-	}
-}
-
-// meaning writes a response with everything that quirks change undone.
-func meaning(t *testing.T, text string) string {
-	t.Helper()
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	b, err := json.Marshal(plainly("", v))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func plainly(name string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for name, value := range v {
-			if p := plainly(name, value); name != "_extra" && p != nil {
-				out[name] = p
-			}
-		}
-		if len(out) == 0 {
-			return nil
-		}
-		return out
-	case []any:
-		var out []any
-		for _, value := range v {
-			out = append(out, plainly("", value))
-		}
-		if out == nil {
-			return nil
-		}
-		return out
-	case json.Number:
-		return v.String()
-	case bool:
-		return map[bool]string{true: "1", false: "0"}[v]
-	}
-	return v
+	w := inProcess(cardwiretest.WithKey("another"))
+	assert.Equal(t, 401, w.ask(t, "GET /bins").status)
+	assert.Equal(t, 200, w.ask(t, "GET /bins\nAuthorization: Bearer another").status)
 }

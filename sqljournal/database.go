@@ -2,84 +2,107 @@ package sqljournal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/cardwire/cardwire-go"
 )
 
-// times are @now and @sendby of a statement. In PostgreSQL @now is the server's clock,
-// because the clocks of several machines differ.
-type times struct {
-	now    time.Time
-	sendBy any // seconds from now in PostgreSQL, a time in SQLite
+// Tx is a [Journal] in a transaction of its caller, from [Journal.In].
+type Tx struct {
+	journal *Journal
+	on      executor
+	retried func(error) bool // the failures after which a statement is executed again
 }
 
-// begins returns the times of a Begin. An unknown SendBy is now.
-func (j *Journal) begins(i cardwire.Intent) times {
-	unknown := i.SendBy.IsZero()
-	switch {
-	case j.dialect == SQLite && unknown:
-		return times{i.Time, textOf(i.Time)}
-	case j.dialect == SQLite:
-		return times{i.Time, textOf(i.SendBy)}
-	case unknown:
-		return times{i.Time, 0.0}
+// executor executes statements: a pool, or a transaction.
+type executor interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+// In returns the journal in tx, a transaction of its database: what it records is
+// committed, or not, with the caller's own changes. After a failure of the database, roll
+// back. In PostgreSQL leave the isolation level at READ COMMITTED. In SQLite begin tx with
+// BEGIN IMMEDIATE, as by the option _txlock=immediate of some drivers: one that has read
+// before it writes fails while others write.
+func (j *Journal) In(tx *sql.Tx) *Tx {
+	return &Tx{j, tx, func(error) bool { return false }}
+}
+
+// waiting is the journal outside a transaction, waiting for locks.
+func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
+
+// persistent is the journal outside a transaction, for idempotent statements: it also
+// retries failures after which a statement may have been executed.
+func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.passes} }
+
+// statement returns the template in the journal's dialect, translated once.
+func (j *Journal) statement(template string) *statement {
+	if s, ok := j.statements.Load(template); ok {
+		return s.(*statement)
 	}
-	return times{i.Time, time.Until(i.SendBy).Seconds()}
+	s, _ := j.statements.LoadOrStore(template, j.dialect.translate(template, j.table))
+	return s.(*statement)
 }
 
-// change executes one statement that is a transaction of its own, with its event in
-// the history, and returns how many intents it changed. It waits for locks.
-func (j *Journal) change(ctx context.Context, at times, statement string, args ...any) (changed int64, err error) {
-	return j.execWhile(ctx, j.busy, at, statement, args)
+// prepare returns a template's text, and its parameters with those that it adds.
+func (t *Tx) prepare(template string, args []any) (string, []any) {
+	s := t.journal.statement(template)
+	if s.isTimed {
+		args = append(args, textOf(time.Now()))
+	}
+	if s.isPinned {
+		args = append(args, t.journal.pinned())
+	}
+	return s.text, args
 }
 
-// persist is change for an idempotent statement: it also retries failures after which
-// the statement may have been executed.
-func (j *Journal) persist(ctx context.Context, statement string, args ...any) (changed int64, err error) {
-	return j.execWhile(ctx, j.passes, times{now: time.Now()}, statement, args)
-}
-
-func (j *Journal) execWhile(ctx context.Context, passes func(error) bool, at times, statement string, args []any) (rows int64, err error) {
-	query, args := j.bind(j.dialect.change(statement), at, args)
-	err = repeated(ctx, passes, func() error {
-		result, err := j.db.ExecContext(ctx, query, args...)
+// exec executes a statement, and returns how many rows it changed.
+func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed int64, err error) {
+	text, args := t.prepare(template, args)
+	err = t.repeated(ctx, func() error {
+		result, err := t.on.ExecContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}
-		rows, err = result.RowsAffected()
+		changed, err = result.RowsAffected()
 		return err
 	})
-	return rows, err
+	return changed, err
 }
 
-// bind replaces @now, @sendby, and @this, which checks the journal's identity.
-func (j *Journal) bind(statement string, at times, args []any) (string, []any) {
-	put := func(word, before string, value any, after string) {
-		if strings.Contains(statement, word) {
-			args = append(args, value)
-			statement = strings.ReplaceAll(statement, word, before+"?"+strconv.Itoa(len(args))+after)
+// scan reads the columns of a row.
+type scan func(into ...any) error
+
+// query reads all rows of a query, each by read.
+func query[T any](ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any) (all []T, err error) {
+	text, args := t.prepare(template, args)
+	err = t.repeated(ctx, func() (err error) {
+		all = nil
+		rows, err := t.on.QueryContext(ctx, text, args...)
+		if err != nil {
+			return err
 		}
-	}
-	if j.dialect == PostgreSQL {
-		statement = strings.ReplaceAll(statement, "@now", "statement_timestamp()")
-		put("@sendby", "(statement_timestamp() + make_interval(secs => ", at.sendBy, "))")
-	} else {
-		put("@now", "", textOf(at.now), "")
-		put("@sendby", "", at.sendBy, "")
-	}
-	if identity := j.pinned(); identity != "" {
-		put("@this", "EXISTS (SELECT 1 FROM @journal WHERE identity = ", identity, ")")
-	}
-	return j.query(strings.ReplaceAll(statement, "@this", "TRUE")), args
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			one, err := read(rows.Scan)
+			if err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		return rows.Err()
+	})
+	return all, err
 }
 
-// query returns the statement in the dialect, with the names of the journal's tables.
-func (j *Journal) query(statement string) string { return j.dialect.query(statement, j.table) }
+// queryRow reads the one row of a query. If there is none, into stays as it is.
+func (t *Tx) queryRow(ctx context.Context, into []any, template string, args ...any) error {
+	_, err := query(ctx, t, func(s scan) (any, error) { return nil, s(into...) }, template, args...)
+	return err
+}
 
 // How long the journal retries unless the caller's context ends earlier, and how long it
 // waits between two tries.
@@ -89,10 +112,10 @@ const (
 	repeatMaxWait = 50 * time.Millisecond
 )
 
-// repeated calls try, and retries temporary failures.
-func repeated(ctx context.Context, passes func(error) bool, try func() error) error {
+// repeated calls try, and again after the failures that are retried.
+func (t *Tx) repeated(ctx context.Context, try func() error) error {
 	err := try()
-	if !passes(err) {
+	if !t.retried(err) {
 		return err
 	}
 	limit := time.NewTimer(repeatTimeout)
@@ -108,7 +131,7 @@ func repeated(ctx context.Context, passes func(error) bool, try func() error) er
 			return err
 		case <-pause.C:
 		}
-		if err = try(); !passes(err) {
+		if err = try(); !t.retried(err) {
 			return err
 		}
 	}
@@ -117,7 +140,7 @@ func repeated(ctx context.Context, passes func(error) bool, try func() error) er
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
-	return j.dialect == SQLite && says(err, "database is locked", "database table is locked")
+	return j.dialect == SQLite && (errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
 
 // passes reports whether a failure may be temporary, as during a restart of the

@@ -3,6 +3,7 @@ package sqljournal
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -38,27 +39,66 @@ func (d Dialect) check() error {
 
 // words are the placeholders of statements, and their SQL in SQLite and PostgreSQL.
 var words = [...][3]string{
-	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"}, // SQLite would reuse the ID of a row that vanished
-	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"},                       // never looked up
+	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY"}, // SQLite would reuse the ID of a row that vanished
+	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"},           // never looked up
+	{"@key", "UNIQUE", "PRIMARY KEY"},
 	{"@bool", "INTEGER", "BOOLEAN"},
 	{"@count", "INTEGER", "BIGINT"},
 	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
-	{"@clock", "NULL", "clock_timestamp()"},     // read with the row, so that no visible row is later
-	{"@one", " LIMIT 1", " LIMIT 1 FOR UPDATE"}, // SQLite allows no other writer in between
+	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
+	{"@clock", "NULL", "clock_timestamp()"},                        // read with the row, so that no visible row is later
+	{"@this", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)"},
+	{"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'", "SELECT count(to_regclass('@journal'))"},
+	{"@triggers", "(SELECT count(*) FROM @schemasqlite_master WHERE name IN ('@name_begun', '@name_changed'))", "2"},
 }
 
-// query replaces the placeholders of tables and words.
-func (d Dialect) query(text string, t table) string {
+// statement is a template of this package in the dialect and for the tables of a Journal.
+type statement struct {
+	text     string
+	isTimed  bool // the time is its next parameter after those of the template
+	isPinned bool // the identity of the journal is the one after that
+}
+
+var parameter = regexp.MustCompile(`\?(\d+)`)
+
+// translate replaces the placeholders of a template. In PostgreSQL @now is the server's
+// clock, because the clocks of several machines differ.
+func (d Dialect) translate(template string, t table) *statement {
+	text, isEvent := strings.CutPrefix(template, "@event")
+	if isEvent && d == PostgreSQL {
+		text = withEvent(text)
+	}
 	for _, w := range words {
 		text = strings.ReplaceAll(text, w[0], w[d])
 	}
-	text = t.names(d).Replace(text)
-	if d == PostgreSQL {
-		text = strings.ReplaceAll(text, "?", "$")
+	last := 0
+	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(found[1])
+		last = max(last, n)
 	}
-	return text
+	s := &statement{isTimed: d == SQLite && strings.Contains(text, "@now"), isPinned: strings.Contains(text, "@pinned")}
+	now := "statement_timestamp()"
+	if s.isTimed {
+		last++
+		now = "?" + strconv.Itoa(last)
+	}
+	pinned := "?" + strconv.Itoa(last+1) + " IN ('', j.identity)"
+	s.text = t.names(d).Replace(strings.NewReplacer("@now", now, "@pinned", pinned).Replace(text))
+	if d == PostgreSQL {
+		s.text = strings.ReplaceAll(s.text, "?", "$")
+	}
+	return s
+}
+
+// withEvent makes an INSERT or UPDATE of @intents write its event to the history in the
+// same statement, which counts the intents that changed. In SQLite triggers do the same.
+func withEvent(text string) string {
+	return `WITH changed AS (` + text + `
+RETURNING id, coalesce(ended_at, time) AS time, kind, call, state, service_id, by, note)
+INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
+SELECT id, time, kind, call, state, service_id, by, note FROM changed`
 }
 
 // table is the name of the table of intents, from which the other names derive.
@@ -78,20 +118,19 @@ func (t table) names(d Dialect) *strings.Replacer {
 		"@name", t.name, "@schema", t.schema, "@index", index, "@on", on)
 }
 
-// change is an INSERT or UPDATE of @intents that writes its event to the history in
-// the same statement. It counts the intents that it changed. In SQLite a trigger
-// does the same.
-func (d Dialect) change(statement string) string {
-	if d == SQLite {
-		return statement
+// in returns a time of the client as a parameter for "@in": seconds from now in
+// PostgreSQL. The zero time is now.
+func (d Dialect) in(t time.Time) any {
+	if t.IsZero() {
+		t = time.Now()
 	}
-	return `WITH changed AS (` + statement + `
-RETURNING id, attempts, state, event, who, note, coalesce(ended_at, begun_at) AS at)
-INSERT INTO @history (intent, attempt, state, kind, who, note, at)
-SELECT id, attempts, state, event, who, note, at FROM changed`
+	if d == PostgreSQL {
+		return time.Until(t).Seconds()
+	}
+	return textOf(t)
 }
 
-// moment returns a time that was read from the database as a parameter.
+// moment returns a time of the database, or of a person, as a parameter.
 func (d Dialect) moment(t time.Time) any {
 	if d == PostgreSQL {
 		return t
@@ -106,29 +145,21 @@ const textTime = "2006-01-02T15:04:05.000000Z"
 func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(textTime) }
 
 // moment reads a time of either dialect; null is the zero time.
-type moment struct{ time.Time }
+type moment struct{ *time.Time }
 
 // Scan implements sql.Scanner.
-func (m *moment) Scan(v any) (err error) {
+func (m moment) Scan(v any) (err error) {
 	switch v := v.(type) {
 	case nil:
-		m.Time = time.Time{}
+		*m.Time = time.Time{}
 	case time.Time:
-		m.Time = v.UTC()
+		*m.Time = v.UTC()
 	case string:
-		m.Time, err = time.Parse(textTime, v)
+		*m.Time, err = time.Parse(textTime, v)
 	case []byte:
-		m.Time, err = time.Parse(textTime, string(v))
+		*m.Time, err = time.Parse(textTime, string(v))
 	default:
 		err = fmt.Errorf("a time is stored as %T", v)
 	}
 	return err
-}
-
-// now returns m, or the time of this machine if the database has no clock of its own.
-func (m moment) now() time.Time {
-	if m.IsZero() {
-		return time.Now()
-	}
-	return m.Time
 }

@@ -3,22 +3,23 @@ package sqljournal
 import (
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/cardwire/cardwire-go"
 )
 
-// The errors of the journal. No message contains a reference or a hash.
+// The errors of the journal.
 var (
-	// ErrNoIntent reports that no such intent was begun, or that the reference was
-	// begun with another body.
-	ErrNoIntent = errors.New("sqljournal: no such intent was begun: check the operation, the reference and the table")
-	// ErrDecided reports that the intent is resolved already, or that it was begun
-	// again since the entry was read, so that the entry is too old.
-	ErrDecided = errors.New("sqljournal: the intent is resolved already, or was begun again: read its entry again")
+	// ErrNoIntent reports that nothing is on record for a reference.
+	ErrNoIntent = errors.New("sqljournal: nothing is on record: check the operation, the reference and the table")
+	// ErrDecided reports that a resolution contradicts what is on record and cannot be
+	// corrected, or is about a call that is no longer the one on record.
+	ErrDecided = errors.New("sqljournal: this cannot be recorded")
 	// ErrSchema reports that the journal's tables are missing, older or newer than
 	// this program, or another journal's. Nothing is sent.
 	ErrSchema = errors.New("sqljournal: this is not the journal's database")
+	// ErrContradiction is returned by End where the record contradicts the result:
+	// somebody was paid twice, or a person or another call said something else meanwhile.
+	// The history has both. It wraps what Begin would return, if that is a
+	// *cardwire.DuplicateIntent.
+	ErrContradiction = errors.New("sqljournal: the record of this reference contradicts the result of the call: compare its history with the service's own records")
 	// ErrRecordedAgain is returned by End where the intent was no longer on record:
 	// the database has forgotten it, as after a failover to a standby that lags. It
 	// is on record again, with its result, but other forgotten intents may be sent
@@ -31,35 +32,24 @@ func problem(text string) error { return fmt.Errorf("%w: %s", ErrSchema, text) }
 
 var errMissing = problem("its tables are missing: check which database and schema this is; a new journal is created by Migrate")
 
+// decided returns an ErrDecided with the reason and what to do.
+func decided(text string) error { return fmt.Errorf("%w: %s", ErrDecided, text) }
+
 // failure is a failure of the database. Its message omits the cause, because a database
 // may quote values; errors.As finds it.
 type failure struct {
-	text   string
-	causes []error
+	text  string
+	cause error
 }
 
 // failed returns the failure of an action. If tables or columns are missing it is also
 // an ErrSchema.
 func (j *Journal) failed(what string, cause error) error {
-	f := &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", []error{cause}}
 	if j.missing(cause) {
-		f.causes = append(f.causes, ErrSchema)
+		cause = errors.Join(ErrSchema, cause)
 	}
-	return f
+	return &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", cause}
 }
 
-func (f *failure) Error() string   { return f.text }
-func (f *failure) Unwrap() []error { return f.causes }
-
-// tooEarly reports that an intent cannot be resolved to refused or not sent yet.
-type tooEarly struct {
-	duplicate *cardwire.DuplicateIntent
-	until     time.Time
-}
-
-func (e *tooEarly) Error() string {
-	return "sqljournal: the call may still send until " + e.until.UTC().Format(time.RFC3339) +
-		": resolve it to refused or not sent after that, or to executed now"
-}
-
-func (e *tooEarly) Unwrap() error { return e.duplicate }
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }

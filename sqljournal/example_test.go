@@ -60,15 +60,14 @@ func Example() {
 	err = pay(afterRestart)
 	fmt.Println("a second one:", outcome(err), "and not sent:", errors.Is(err, cardwire.ErrDuplicateIntent))
 
-	// In a program: a grace of ten minutes instead of 0.
-	for e, err := range journal.Unresolved(ctx, 0) {
+	for e, err := range journal.Unresolved(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Println("unresolved:", e.Op, e.Reference)
-		found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support found it: ticket 4711"}
-		if err := journal.Resolve(ctx, e, found); err != nil {
+		found := cardwire.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support: ticket 4711"}
+		if err := journal.Resolve(ctx, e.Intent, found); err != nil {
 			fmt.Println(err)
 			return
 		}

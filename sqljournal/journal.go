@@ -2,12 +2,11 @@ package sqljournal
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,20 +17,16 @@ import (
 // Journal is a cardwire.Journal in a table. It is safe for concurrent use, also
 // by several clients. It does not close its database.
 type Journal struct {
-	db        *sql.DB
-	dialect   Dialect
-	table     table
-	repeats   bool
-	instance  string                 // tells this Journal's intents from those of others
-	calls     atomic.Uint64          // tells one Begin from another, and one End
-	identity  atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
-	abandoned holders
+	db         *sql.DB
+	pool       executor
+	dialect    Dialect
+	table      table
+	identity   atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
+	statements sync.Map               // *statement by template
+	abandoned  calls
 }
 
-var (
-	_ cardwire.Journal = (*Journal)(nil)
-	_ cardwire.Looker  = (*Journal)(nil)
-)
+var _ cardwire.Journal = (*Journal)(nil)
 
 // Option configures a [Journal] in [New].
 type Option func(*Journal) error
@@ -73,21 +68,6 @@ func WithIdentity(id string) Option {
 	}
 }
 
-// WithRepeats is for clients with cardwire.Profile.ServerDeduplicates, which may
-// retry what is in progress or unknown. Begin then records such a retry before it is
-// sent. From then on a refusal no longer resolves the intent, whichever call learns
-// of it: only an execution does, or [Journal.Resolve].
-//
-// Without WithRepeats, Begin refuses every such retry, whatever the profile says. For
-// clients without that profile WithRepeats would only leave refusals unresolved, so do not
-// use it there.
-func WithRepeats() Option {
-	return func(j *Journal) error {
-		j.repeats = true
-		return nil
-	}
-}
-
 // New returns a Journal in db, a database of the dialect. It does not access the
 // database; see [Journal.Verify] and [Journal.Migrate].
 func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
@@ -97,7 +77,10 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 	if err := dialect.check(); err != nil {
 		return nil, err
 	}
-	j := &Journal{db: db, dialect: dialect, table: table{name: DefaultTable}, instance: rand.Text()}
+	j := &Journal{db: db, pool: db, dialect: dialect, table: table{name: DefaultTable}}
+	if dialect == SQLite {
+		j.pool = &writes{DB: db, turn: make(chan struct{}, 1)}
+	}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("sqljournal: an option is nil")
@@ -109,399 +92,299 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// The states of an intent; the package comment explains them.
-const (
-	stateOpen     = "open"
-	stateUnknown  = "unknown"
-	stateExecuted = "executed"
-	stateRefused  = "refused"
-	stateNotSent  = "not_sent"
-)
-
-func stateOf(o cardwire.Outcome) string {
-	switch o {
-	case cardwire.OutcomeExecuted:
-		return stateExecuted
-	case cardwire.OutcomeRefused:
-		return stateRefused
-	case cardwire.OutcomeNotSent:
-		return stateNotSent
-	default: // an outcome that is not known is unknown
-		return stateUnknown
-	}
+// states are the states of an ended intent; the package comment explains them.
+var states = map[cardwire.Outcome]string{
+	cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeExecuted: "executed",
+	cardwire.OutcomeRefused: "refused", cardwire.OutcomeNotSent: "not_sent",
 }
 
+// outcomeOf returns the outcome of a state; that of "open" is unknown.
 func outcomeOf(state string) cardwire.Outcome {
-	switch state {
-	case stateExecuted:
-		return cardwire.OutcomeExecuted
-	case stateRefused:
-		return cardwire.OutcomeRefused
-	case stateNotSent:
-		return cardwire.OutcomeNotSent
-	default:
-		return cardwire.OutcomeUnknown
+	for outcome, s := range states {
+		if s == state {
+			return outcome
+		}
 	}
+	return cardwire.OutcomeUnknown
 }
 
 // columns are those of @intents that a new row sets.
-const columns = `op, reference, exclusive, body_sha256, summary, state, closed, holder, attempts, service_id, created_at, begun_at, send_by, ended_at, event, who, note`
+const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls, service_id, status,
+	created_at, time, send_by, settled_by, ended_at, kind, by, note`
 
-// insertUnique is one statement on purpose: the unique index decides which call is
-// first, and the lock on the row which call begins it again. SQLite takes its write lock
-// at once, so that the statement never fails because it has read before.
-const insertUnique = `
+// begin is one statement on purpose: the unique index decides which call is first, and
+// the lock on the row which call begins it again. SQLite takes its write lock at once, so
+// that the statement never fails because it has read before.
+const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, TRUE, ?3, ?4, 'open', FALSE, ?5, 1, '', @now, @now, @sendby, NULL, 'begun', '', '' WHERE @this
-ON CONFLICT (op, reference) WHERE exclusive DO UPDATE
-SET state = 'open', holder = excluded.holder, summary = excluded.summary, attempts = i.attempts + 1,
-	begun_at = excluded.begun_at, send_by = excluded.send_by, ended_at = NULL, event = 'begun', who = '', note = ''
-WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 = excluded.body_sha256`
+SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), 'open', FALSE, FALSE, ?6, 1, '', '',
+	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', ''
+WHERE @this AND EXISTS (SELECT 1 FROM @journal WHERE ?10 IN ('', service))
+ON CONFLICT (op, reference) DO UPDATE
+SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable = excluded.repeatable,
+	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1, service_id = '', status = '',
+	time = excluded.time, send_by = excluded.send_by, settled_by = excluded.settled_by, ended_at = NULL,
+	kind = 'begun', by = '', note = ''
+WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown') OR i.settled_by <= @now
+	ELSE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256) END`
 
-// insertOther writes no second row where the driver has lost the response and
-// executes the statement again.
-const insertOther = `
-INSERT INTO @intents (` + columns + `)
-SELECT ?1, ?2, FALSE, ?3, ?4, 'open', FALSE, ?5, 1, '', @now, @now, @sendby, NULL, 'begun', '', '' WHERE @this
-AND NOT EXISTS (SELECT 1 FROM @intents WHERE op = ?1 AND reference = ?2 AND NOT exclusive AND holder = ?5)`
+// begins returns the parameters of begin.
+func (j *Journal) begins(i cardwire.Intent, service string) []any {
+	return []any{
+		i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
+		j.dialect.in(i.Time), j.dialect.in(i.SendBy), j.dialect.in(i.SettledBy), service,
+	}
+}
 
-// beginTries bounds how often Begin tries again after it lost a race for a reference
-// that was then free.
-const beginTries = 3
-
-// Begin implements cardwire.Journal. It returns nil if the intent is on record,
-// a *cardwire.DuplicateIntent if the reference is taken or closed,
-// [cardwire.ErrOtherBody] if it is another request's, [ErrSchema] if the database is
-// not the journal's, and otherwise the failure of the database. An ErrOtherBody also
-// wraps a *cardwire.DuplicateIntent, unless the other request was refused or not sent.
-// A *cardwire.DuplicateIntent with OutcomeUnknown is wrapped in another error, so that
-// nothing is sent, unless [WithRepeats] has recorded the retry.
-//
-// Begin waits for its statement for a second after ctx is done. Where the database
-// fails so that the intent may have been recorded after all, Begin takes another
-// second to mark it as not sent, even if ctx is done: otherwise a call that sent nothing
-// would block its reference. If that fails too, a later Begin of this Journal releases
-// the reference.
+// Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not
+// the journal's, an error that names both services if the journal is another service's,
+// and otherwise the failure of the database. The package comment says what becomes of an
+// intent that may have been recorded all the same.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
-	if i.Op == "" || i.Reference == "" {
-		return errors.New("sqljournal: an intent needs an operation and a reference")
+	if i.Op == "" || i.Reference == "" || i.Call == "" {
+		return errors.New("sqljournal: an intent needs an operation, a reference and a call")
 	}
 	if err := ctx.Err(); err != nil {
 		return j.failed("recording the intent", err)
 	}
-	if err := j.pin(ctx); err != nil {
+	t := j.waiting()
+	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	statement, holder := insertOther, j.holder(i)+j.call()
-	if i.Unique {
-		statement = insertUnique
-	}
-	patient, cancel := outlasting(ctx, beginPatience)
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	for range beginTries {
-		begun, err := j.change(patient, j.begins(i), statement, i.Op, i.Reference, i.BodySHA256, i.Summary, holder)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
+	defer stop()
+	err := t.attempt(patient, "recording the intent", func() (bool, error) { return t.refusal(ctx, i) }, begin, j.begins(i, i.Service)...)
+	if f, ok := errors.AsType[*failure](err); ok {
+		f.cause = errors.Join(ctx.Err(), f.cause)
+		j.release(ctx, i)
+	}
+	return err
+}
+
+// patience is for how long Begin waits for its statement after its caller's context is
+// done, and again for marking the intent as not sent. A server that is told to cancel a
+// statement may execute it anyway, after the reference was released.
+const patience = time.Second
+
+// attempt executes a statement until it changes a row, or until refusal returns why it
+// does not, and not that it may by now.
+func (t *Tx) attempt(ctx context.Context, what string, refusal func() (again bool, err error), template string, args ...any) error {
+	for range 3 {
+		changed, err := t.exec(ctx, template, args...)
 		if err != nil {
-			j.release(ctx, i, holder)
-			return j.failed("recording the intent", errors.Join(ctx.Err(), err))
+			return t.journal.failed(what, err)
 		}
-		if begun > 0 {
+		if changed > 0 {
 			return nil
 		}
-		if free, err := j.taken(ctx, i, holder); !free {
+		if again, err := refusal(); !again {
 			return err
 		}
 	}
-	return mustNotSend(&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown})
+	return errors.New("sqljournal: the reference was changed by others at the same time: try again")
 }
 
-// beginPatience is for how long Begin waits for its statement after its caller's
-// context is done. A server that is told to cancel a statement may execute it
-// anyway, after the reference was released.
-const beginPatience = time.Second
-
-// outlasting returns a context that ends later than ctx, by patience.
-func outlasting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
-	return longer, func() {
-		stop()
-		cancel()
-	}
-}
-
-// holder is the prefix of a call's entry in the column holder. Begin and End both
-// compute it from the intent, which is the same for both. Begin appends what
-// distinguishes two calls of one clock tick, so that a failed call releases no other's
-// reference.
-func (j *Journal) holder(i cardwire.Intent) string {
-	return j.instance + "-" + strconv.FormatInt(i.Time.UnixNano(), 36) + "-"
-}
-
-// ender is what an End appends to holder in a row that is not the only one of its
-// reference, so that a retry of that End finds the same row.
-func (j *Journal) ender() string { return "/" + j.call() + "/" }
-
-// call returns what tells a call from all others of this Journal.
-func (j *Journal) call() string { return strconv.FormatUint(j.calls.Add(1), 36) }
-
-// taken returns why the intent could not be begun, or reports that it can be by now.
-func (j *Journal) taken(ctx context.Context, i cardwire.Intent, holder string) (free bool, err error) {
-	r, err := j.find(ctx, i.Op, i.Reference)
-	if err != nil {
-		j.release(ctx, i, holder)
+// refusal returns why the intent could not be begun, or reports that it can be by now.
+func (t *Tx) refusal(ctx context.Context, i cardwire.Intent) (again bool, err error) {
+	k, again, err := t.findFor(ctx, i)
+	d := k.duplicate()
+	switch {
+	case again, errors.Is(err, ErrNoIntent):
+		return true, nil
+	case err != nil:
 		return false, err
-	}
-	if !i.Unique || r.state == stateOpen && r.holder == holder {
+	case k.Open && k.Call == i.Call:
 		return false, nil // it is this one: the driver executed the statement twice
-	}
-	other := r.body != i.BodySHA256 && r.body != "" // a reference that was voided first has none
-	switch {
-	case r.state == stateOpen && j.abandoned.has(r.holder):
-		i.BodySHA256 = r.body
-		return true, j.tryRelease(ctx, i, r.holder)
-	case other && r.refused():
+	case k.Open && t.journal.abandoned.has(k.Call):
+		return true, t.release(ctx, k.Intent)
+	case i.Repeatable && k.mayRepeat():
+		return true, nil
+	case d == nil && k.isOther(i.BodySHA256):
 		return false, cardwire.ErrOtherBody
-	case other:
-		return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, r.duplicate())
-	case r.free():
+	case d == nil:
 		return true, nil
-	case r.state == stateExecuted, r.closed && r.refused():
-		return false, r.duplicate()
-	case j.repeats && !r.closed: // one that is closed may have ended unknown since
-		return j.retry(ctx, i)
+	case i.Repeatable, k.Closed, !k.isOther(i.BodySHA256):
+		return false, d
 	}
-	return false, mustNotSend(r.duplicate())
+	return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 }
 
-// mustNotSend wraps d, so that the client sends nothing whatever its profile says.
-func mustNotSend(d *cardwire.DuplicateIntent) error {
-	return fmt.Errorf("sqljournal: the retry was not recorded: %w", d)
-}
+// end is the result of the call that has the row open.
+const end = `@event
+UPDATE @intents
+SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_id = ?6, status = ?7,
+	ended_at = @now, kind = 'ended', by = '', note = ?8
+WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
 
-// retry records that an open or unknown intent is about to be sent again. It counts
-// as begun now: nothing is resolved while the retry is in progress.
-func (j *Journal) retry(ctx context.Context, i cardwire.Intent) (free bool, err error) {
-	recorded, err := j.change(ctx, j.begins(i), `
-UPDATE @intents SET state = 'unknown', attempts = attempts + 1, begun_at = @now, send_by = @later(send_by, @sendby), ended_at = NULL,
-	event = 'retried', who = '', note = ''
-WHERE op = ?1 AND reference = ?2 AND exclusive AND body_sha256 = ?3 AND state IN ('open', 'unknown') AND @this`,
-		i.Op, i.Reference, i.BodySHA256)
-	switch {
-	case err != nil:
-		return false, j.failed("recording the retry", err)
-	case recorded == 0:
-		return true, nil
-	}
-	return false, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeUnknown}
-}
-
-// Look implements cardwire.Looker. It returns nil where Begin would record a
-// unique intent, and otherwise a *cardwire.DuplicateIntent or the failure of the
-// database. It knows nothing of the body.
-func (j *Journal) Look(ctx context.Context, op, reference string) error {
-	if err := j.pin(ctx); err != nil {
-		return err
-	}
-	r, err := j.find(ctx, op, reference)
-	switch {
-	case err != nil:
-		return err
-	case r.free(), r.state == stateOpen && j.abandoned.has(r.holder):
-		return nil
-	}
-	return r.duplicate()
-}
-
-// row is the unique intent of a reference at the time now. An empty state means that
-// there is none.
-type row struct {
-	state, body, holder, serviceID string
-	closed                         bool
-	begun, sendBy                  time.Time
-	now                            time.Time
-}
-
-// find reads the row of a reference, and checks the journal's identity.
-func (j *Journal) find(ctx context.Context, op, reference string) (r row, err error) {
-	var identity string
-	var now, begun, sendBy moment
-	query := j.query(`
-SELECT j.identity, coalesce(i.state, ''), coalesce(i.body_sha256, ''), coalesce(i.holder, ''), coalesce(i.service_id, ''),
-	coalesce(i.closed, FALSE), i.begun_at, i.send_by, @clock
-FROM @journal AS j LEFT JOIN @intents AS i ON i.op = ?1 AND i.reference = ?2 AND i.exclusive`)
-	err = repeated(ctx, j.busy, func() error {
-		return j.db.QueryRowContext(ctx, query, op, reference).
-			Scan(&identity, &r.state, &r.body, &r.holder, &r.serviceID, &r.closed, &begun, &sendBy, &now)
-	})
-	switch pinned := j.pinned(); {
-	case errors.Is(err, sql.ErrNoRows):
-		return r, errMissing
-	case err != nil:
-		return r, j.failed("reading the earlier intent", err)
-	case pinned != "" && identity != pinned:
-		return r, errOtherJournal
-	}
-	r.begun, r.sendBy, r.now = begun.Time, sendBy.Time, now.now()
-	return r, nil
-}
-
-func (r row) refused() bool { return r.state == stateRefused || r.state == stateNotSent }
-func (r row) free() bool    { return r.state == "" || r.refused() && !r.closed }
-
-// duplicate returns what the row says about its reference. A call that began in the
-// future, because a clock was set back, is not reported as in progress.
-func (r row) duplicate() *cardwire.DuplicateIntent {
-	d := &cardwire.DuplicateIntent{Outcome: outcomeOf(r.state), ServiceID: r.serviceID}
-	if inProgress(r.state, r.begun, r.sendBy, r.now) {
-		d.InProgress, d.Remaining = true, r.sendBy.Sub(r.now)
-	}
-	return d
-}
-
-// inProgress reports whether some call may still send the intent.
-func inProgress(state string, begun, sendBy, now time.Time) bool {
-	return (state == stateOpen || state == stateUnknown) && now.Before(sendBy) && !begun.After(now)
-}
-
-// record is what every result does. Executed is final. Unknown, from any call, stays
-// until a result is executed. Refused and not sent count only if they come from the call
-// that began the intent, while no other result is known: nobody else can have sent it.
-const record = `
-UPDATE @intents SET
-	service_id = CASE WHEN service_id = '' THEN ?6 ELSE service_id END,
-	ended_at = @now,
-	send_by = CASE WHEN state = 'open' AND holder LIKE ?4 THEN @now ELSE @later(send_by, @now) END,
-	holder = CASE WHEN exclusive OR holder LIKE '%' || ?7 || '%' THEN holder ELSE holder || ?7 END,
-	closed = closed OR (?8 AND state = 'open' AND holder LIKE ?4),
-	state = CASE
-		WHEN state = 'executed' OR ?5 = 'executed' THEN 'executed'
-		WHEN ?5 = 'unknown' THEN 'unknown'
-		WHEN state = 'open' AND holder LIKE ?4 THEN ?5
-		ELSE state END,
-	event = 'ended', who = '', note = ''
-WHERE @this AND `
-
-const byReference = `op = ?1 AND reference = ?2 AND body_sha256 = ?3 AND `
-
-const recordUnique = record + byReference + `exclusive`
-
-// recordOther takes one row for each End, of those that were begun in one clock tick. An
-// End that is retried, because the response was lost, takes the row that it took before.
-const recordOther = record + `id = (
-SELECT id FROM @intents WHERE ` + byReference + `NOT exclusive AND holder LIKE ?4
-AND (holder LIKE '%' || ?7 || '%' OR holder NOT LIKE '%/%')
-ORDER BY CASE WHEN holder LIKE '%' || ?7 || '%' THEN 0 WHEN state = 'open' THEN 1 ELSE 2 END, id@one)`
-
-// End implements cardwire.Journal. A retry, or a call that was retried, can only
-// show that it was executed. A result that adds nothing is no error.
-//
-// Where the intent is no longer on record, End records it again with its result and
-// returns [ErrRecordedAgain]; where its reference is another body's by then, it returns
-// [ErrNoIntent].
-//
-// Where the database fails, End tries again until ctx is done, for at most 10
-// seconds: an intent that stays open must be resolved by a person. It gives up at once
-// if the database is closed or refuses the statement itself.
+// End implements cardwire.Journal. Where the record contradicts the result it returns
+// [ErrContradiction]; where the intent is no longer on record, it records it again with
+// its result and returns [ErrRecordedAgain]. Where the database fails, it tries again
+// until ctx is done, for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	statement := recordOther
-	if i.Unique {
-		statement = recordUnique
+	switch r.Outcome {
+	case cardwire.OutcomeExecuted:
+		r.Final = false
+	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
+		r.ServiceID, r.Final = "", r.Final && !i.Repeatable
+	default: // an outcome that does not exist is unknown
+		r = cardwire.IntentResult{Status: r.Status}
 	}
-	state, ender := stateOf(r.Outcome), j.ender()
-	final := r.Final && (state == stateRefused || state == stateNotSent)
-	args := []any{i.Op, i.Reference, i.BodySHA256, j.holder(i) + "%", state, r.ServiceID, ender, final}
-	found, err := j.persist(ctx, statement, args...)
-	if err == nil && found > 0 {
-		return nil
+	t := j.persistent()
+	ended, err := t.end(ctx, i, r, "")
+	if err == nil && ended == 0 {
+		err = t.endLate(ctx, i, r)
+	}
+	return err
+}
+
+// end executes the statement of that name.
+func (t *Tx) end(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult, note string) (ended int64, err error) {
+	ended, err = t.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, note)
+	if err != nil {
+		return 0, t.journal.failed("recording the result", err)
+	}
+	return ended, nil
+}
+
+// executedLate is what a success does to a row that says something else. Nothing undoes it.
+const executedLate = `
+UPDATE @intents
+SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?4, status = ?5, ended_at = @now,
+	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10
+WHERE op = ?1 AND reference = ?2 AND state <> 'executed' AND @this`
+
+// executedAgain is what a success does to a row that says executed: what a person said
+// is then proved.
+const executedAgain = `
+UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?3 ELSE service_id END
+WHERE op = ?1 AND reference = ?2 AND state = 'executed' AND (NOT proved OR service_id = '') AND @this`
+
+// unknownLate is what an unknown outcome does. It may still be executed until the later
+// of both calls is settled.
+const unknownLate = `
+UPDATE @intents SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?4), ended_at = @now
+WHERE op = ?1 AND reference = ?2 AND state <> 'executed' AND @this AND NOT EXISTS (SELECT 1 FROM @history AS h
+	WHERE h.intent = id AND h.call = ?3 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
+
+// recordEvent records an event that is not the row's own.
+const recordEvent = `
+INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
+SELECT id, @now, ?3, ?4, ?5, ?6, '', '' FROM @intents WHERE op = ?1 AND reference = ?2 AND @this AND NOT EXISTS (
+	SELECT 1 FROM @history AS h WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
+
+// endLate records the result of a call that does not have its row open: it is late, was
+// recorded before, or the row has vanished.
+func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	k, err := t.find(ctx, i.Op, i.Reference)
+	vanished := errors.Is(err, ErrNoIntent)
+	if vanished {
+		if err = t.recordAgain(ctx, i, r); err == nil {
+			k, err = t.find(ctx, i.Op, i.Reference)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	agrees, err := t.apply(ctx, k, i, r)
+	kind := "ended"
+	if !agrees {
+		kind = "contradicted"
 	}
 	if err == nil {
-		found, err = j.persist(ctx, insertAgain, i.Op, i.Reference, i.Unique, i.BodySHA256, i.Summary, state, final, j.holder(i)+ender, r.ServiceID)
-	}
-	if err == nil && found == 0 { // another has begun it meanwhile, or the response was lost
-		found, err = j.persist(ctx, statement, args...)
+		_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID)
 	}
 	switch {
 	case err != nil:
-		return j.failed("recording the result", err)
-	case found > 0:
-		return ErrRecordedAgain
-	}
-	if _, err := j.find(ctx, i.Op, i.Reference); err != nil {
-		return err
-	}
-	return ErrNoIntent
-}
-
-// insertAgain inserts a row that has vanished, with its result.
-const insertAgain = `
-INSERT INTO @intents (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, @now, @now, @now, @now, 'recorded again', '', '' WHERE @this
-AND NOT EXISTS (SELECT 1 FROM @intents WHERE op = ?1 AND reference = ?2 AND NOT exclusive AND holder = ?8)
-ON CONFLICT (op, reference) WHERE exclusive DO NOTHING`
-
-// releaseTimeout bounds what a failed Begin adds to its caller's deadline.
-const releaseTimeout = time.Second
-
-// release marks an intent that may have been recorded as not sent, and retries until it
-// succeeds or time is up. If it fails, the intent stays open, which is safe, and a later
-// Begin releases it.
-func (j *Journal) release(ctx context.Context, i cardwire.Intent, holder string) {
-	j.abandoned.add(holder)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	_ = j.tryRelease(ctx, i, holder)
-}
-
-func (j *Journal) tryRelease(ctx context.Context, i cardwire.Intent, holder string) error {
-	which := "NOT exclusive"
-	if i.Unique {
-		which = "exclusive"
-	}
-	released, err := j.persist(ctx, `
-UPDATE @intents SET state = 'not_sent', ended_at = @now, send_by = @now, event = 'ended', who = '', note = 'nothing was sent: Begin failed'
-WHERE `+byReference+which+` AND holder = ?4 AND state = 'open' AND @this`, i.Op, i.Reference, i.BodySHA256, holder)
-	if err != nil {
-		return j.failed("releasing the reference", err)
-	}
-	if released > 0 {
-		j.abandoned.remove(holder)
+		return t.journal.failed("recording the result", err)
+	case vanished:
+		return t.onRecord(ctx, i, ErrRecordedAgain)
+	case !agrees:
+		return t.onRecord(ctx, i, ErrContradiction)
 	}
 	return nil
 }
 
-// maxAbandoned bounds how many failed Begins a Journal remembers.
-const maxAbandoned = 1 << 14
-
-// holders is the set of calls whose Begin failed, and that have sent nothing.
-type holders struct {
-	mu  sync.Mutex
-	set map[string]struct{}
+// recordAgain records an intent that has vanished, unless another call has begun since.
+func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	if _, err := t.exec(ctx, begin, t.journal.begins(i, "")...); err != nil {
+		return t.journal.failed("recording the result", err)
+	}
+	_, err := t.end(ctx, i, r, "the database had forgotten it")
+	return err
 }
 
-func (h *holders) add(holder string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.set == nil {
-		h.set = map[string]struct{}{}
-	}
-	for other := range h.set { // any: a forgotten one must be resolved by a person
-		if len(h.set) < maxAbandoned {
-			break
+// apply changes the row as a late result demands, and reports whether the row agreed with
+// it before.
+func (t *Tx) apply(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (agrees bool, err error) {
+	own, in := k.Call == i.Call, t.journal.dialect.in
+	switch {
+	case i.Repeatable && !own:
+		return true, nil // each call is granted by itself: this one is history
+	case r.Outcome == cardwire.OutcomeExecuted:
+		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
+			in(i.Time), in(i.SendBy), in(i.SettledBy))
+		if err == nil {
+			_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
 		}
-		delete(h.set, other)
+		same := k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
+		return k.Outcome == r.Outcome && same || k.Outcome == cardwire.OutcomeUnknown && own, err
+	case r.Outcome == cardwire.OutcomeUnknown:
+		changed, err := t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy))
+		return changed > 0 && k.Outcome == r.Outcome, err
 	}
-	h.set[holder] = struct{}{}
+	return k.Outcome == r.Outcome && k.Closed == r.Final, nil
 }
 
-func (h *holders) remove(holder string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.set, holder)
+// onRecord returns the error with what Begin would return, if that is a
+// *cardwire.DuplicateIntent.
+func (t *Tx) onRecord(ctx context.Context, i cardwire.Intent, err error) error {
+	k, failed := t.find(ctx, i.Op, i.Reference)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	if d := k.duplicate(); d != nil {
+		return fmt.Errorf("%w: %w", err, d)
+	}
+	return err
 }
 
-func (h *holders) has(holder string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, ok := h.set[holder]
-	return ok
+// release marks an intent that may have been recorded as not sent. If it fails, the
+// intent stays open, which is safe, and a later Begin or Void releases it.
+func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
+	j.abandoned.add(i.Call)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_ = j.persistent().release(ctx, i)
+}
+
+// release is the End of a call that sent nothing.
+func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
+	_, err := t.end(ctx, i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, "nothing was sent: Begin failed")
+	return err
+}
+
+// calls are the last calls whose Begin failed, and that have sent nothing. What it forgets
+// must be resolved by a person.
+type calls struct {
+	mu   sync.Mutex
+	last []string
+}
+
+const maxAbandoned = 4 << 10
+
+func (c *calls) add(call string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.last) == maxAbandoned {
+		c.last = c.last[1:]
+	}
+	c.last = append(c.last, call)
+}
+
+func (c *calls) has(call string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.last, call)
 }

@@ -4,18 +4,22 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -43,32 +47,24 @@ type place struct {
 // wait for the disk, since no test cuts the power.
 func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 	t.Helper()
-	for name, at := range map[string]func(*testing.T) place{
-		"SQLite":     func(t *testing.T) place { return onSQLite(t, "") },
-		"SQLite WAL": func(t *testing.T) place { return onSQLite(t, "&_pragma=journal_mode(WAL)") },
+	for name, at := range map[string]func(testing.TB) place{
+		"SQLite":     func(t testing.TB) place { return onSQLite(t, "") },
+		"SQLite WAL": func(t testing.TB) place { return onSQLite(t, "&_pragma=journal_mode(WAL)") },
 		"PostgreSQL": onPostgreSQL,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, at(t)) })
 	}
 }
 
-// unhurried is a test for eachPlace in a bubble, whose clock stands still while
-// anyone works: no deadline passes because the machine is slow. The clock of a
-// PostgreSQL server is not that of the bubble.
-func unhurried(test func(t *testing.T, at place)) func(*testing.T, place) {
-	return func(t *testing.T, at place) {
-		synctest.Test(t, func(t *testing.T) { test(t, at) })
-	}
-}
-
-func onSQLite(t *testing.T, options string) place {
+func onSQLite(t testing.TB, options string) place {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "journal.db")
-	return place{"sqlite", "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=synchronous(OFF)" + options, sqljournal.SQLite, sqljournal.DefaultTable}
+	path := (&url.URL{Path: filepath.Join(t.TempDir(), "journal.db")}).EscapedPath()
+	source := "file:" + path + "?_pragma=synchronous(OFF)" + options
+	return place{"sqlite", source, sqljournal.SQLite, sqljournal.DefaultTable}
 }
 
 // onPostgreSQL gives the test a table of its own.
-func onPostgreSQL(t *testing.T) place {
+func onPostgreSQL(t testing.TB) place {
 	t.Helper()
 	source := os.Getenv(postgresVariable)
 	if source == "" {
@@ -77,40 +73,27 @@ func onPostgreSQL(t *testing.T) place {
 		}
 		t.Skipf("%s is not set: run scripts/postgres go test ./...", postgresVariable)
 	}
-	at := place{"pgx", source, sqljournal.PostgreSQL, "t_" + strings.ToLower(rand.Text())}
-	t.Cleanup(func() {
-		db, err := sql.Open(at.Driver, at.Source)
-		require.NoError(t, err)
-		defer db.Close()
-		drop(t, db, at.Table)
-	})
-	return at
+	return place{"pgx", source, sqljournal.PostgreSQL, ""}.another(t)
 }
 
-// another is a journal of its own in the same database, or in a database beside it.
-func (p place) another(t *testing.T) place {
+// another is a journal of its own in the same database.
+func (p place) another(t testing.TB) place {
 	t.Helper()
 	p.Table = "t_" + strings.ToLower(rand.Text())
 	db, err := sql.Open(p.Driver, p.Source)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		drop(t, db, p.Table)
+		for _, name := range []string{p.Table, p.Table + "_history", p.Table + "_journal"} {
+			_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
+			require.NoError(t, err)
+		}
 		require.NoError(t, db.Close())
 	})
 	return p
 }
 
-// drop drops a journal's tables.
-func drop(t *testing.T, db *sql.DB, table string) {
-	t.Helper()
-	for _, name := range []string{table, table + "_history", table + "_journal"} {
-		_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
-		require.NoError(t, err)
-	}
-}
-
 // open returns the database and a journal in it. Each stands for a process.
-func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
+func open(t testing.TB, at place, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, err := sql.Open(at.Driver, at.Source)
 	require.NoError(t, err)
@@ -121,27 +104,137 @@ func open(t *testing.T, at place, opts ...sqljournal.Option) (*sql.DB, *sqljourn
 }
 
 // openNew is open, with the schema in place.
-func openNew(t *testing.T, at place) (*sql.DB, *sqljournal.Journal) {
+func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, journal := open(t, at)
 	require.NoError(t, journal.Migrate(t.Context()))
 	return db, journal
 }
 
-// openFor is openNew for a benchmark.
-func openFor(b *testing.B, at place) (*sql.DB, *sqljournal.Journal) {
-	b.Helper()
-	db, err := sql.Open(at.Driver, at.Source)
-	require.NoError(b, err)
-	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
-	require.NoError(b, err)
-	require.NoError(b, journal.Migrate(b.Context()))
-	b.Cleanup(func() {
-		for _, name := range []string{at.Table, at.Table + "_history", at.Table + "_journal"} {
-			_, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+name)
-			require.NoError(b, err)
+func execute(t testing.TB, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+}
+
+// The names of the usual intent.
+const (
+	transfer = "CreateTransfer"
+	service  = "https://api.example.com/api/v1"
+	body     = "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a"
+)
+
+// intent returns a call that has just begun.
+func intent(reference string) cardwire.Intent { return since(reference, 0) }
+
+// settled returns a call that began so long ago that it can be denied.
+func settled(reference string) cardwire.Intent { return since(reference, 2*time.Hour) }
+
+func since(reference string, age time.Duration) cardwire.Intent {
+	start := time.Now().Add(-age)
+	return cardwire.Intent{
+		Call: rand.Text(), Op: transfer, Reference: reference, BodySHA256: body, Summary: "12.50 EUR", Service: service,
+		Time: start, SendBy: start.Add(time.Minute), SettledBy: start.Add(11 * time.Minute),
+	}
+}
+
+var (
+	executed = cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", Status: "wait_process"}
+	refused  = cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}
+	final    = cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}
+	unknown  = cardwire.IntentResult{}
+)
+
+// begun begins the intents.
+func begun(t testing.TB, journal *sqljournal.Journal, intents ...cardwire.Intent) {
+	t.Helper()
+	for _, i := range intents {
+		require.NoError(t, journal.Begin(t.Context(), i))
+	}
+}
+
+// ended begins the intent, and ends it.
+func ended(t testing.TB, journal *sqljournal.Journal, i cardwire.Intent, r cardwire.IntentResult) {
+	t.Helper()
+	begun(t, journal, i)
+	require.NoError(t, journal.End(t.Context(), i, r))
+}
+
+// What Ada found out just now.
+func paid(id string) cardwire.Resolution { return found(cardwire.OutcomeExecuted, id) }
+func rejected() cardwire.Resolution      { return found(cardwire.OutcomeRefused, "") }
+func notSent() cardwire.Resolution       { return found(cardwire.OutcomeNotSent, "") }
+
+func found(outcome cardwire.Outcome, serviceID string) cardwire.Resolution {
+	return cardwire.Resolution{Outcome: outcome, ServiceID: serviceID, By: "Ada", Note: "ticket 7", AsOf: time.Now()}
+}
+
+// word puts what a journal returned into words.
+func word(err error) string {
+	d, known := errors.AsType[*cardwire.DuplicateIntent](err)
+	switch {
+	case err == nil:
+		return "ok"
+	case known && d.InProgress:
+		return "in progress"
+	case known:
+		return strings.TrimSpace(d.Outcome.String() + " " + d.ServiceID)
+	}
+	return err.Error()
+}
+
+func lookup(t testing.TB, journal *sqljournal.Journal, reference string) sqljournal.Entry {
+	t.Helper()
+	e, err := journal.Lookup(t.Context(), transfer, reference)
+	require.NoError(t, err)
+	return e
+}
+
+// events are those of a reference in a line each.
+func events(t testing.TB, journal *sqljournal.Journal, reference string) (all []string) {
+	t.Helper()
+	history, err := journal.History(t.Context(), transfer, reference)
+	require.NoError(t, err)
+	for _, e := range history {
+		line := strings.TrimSpace(fmt.Sprintf("%s: %s %s", e.Kind, e.Outcome, e.ServiceID))
+		if e.By+e.Note != "" {
+			line += ", " + e.By + ", " + e.Note
 		}
-		require.NoError(b, db.Close())
-	})
-	return db, journal
+		all = append(all, line)
+	}
+	return all
+}
+
+func assertEvents(t testing.TB, journal *sqljournal.Journal, reference string, want ...string) {
+	t.Helper()
+	assert.Equal(t, want, events(t, journal, reference))
+}
+
+// unresolved are the references that Unresolved yields.
+func unresolved(t testing.TB, journal *sqljournal.Journal) (all []string) {
+	t.Helper()
+	for e, err := range journal.Unresolved(t.Context()) {
+		require.NoError(t, err)
+		all = append(all, e.Reference)
+	}
+	return all
+}
+
+// rows are the rows of the table: state, calls, and service ID.
+func rows(t testing.TB, db *sql.DB, at place) (all []string) {
+	t.Helper()
+	query := "SELECT reference, state, calls, service_id FROM " + at.Table + " ORDER BY id"
+	rows, err := db.QueryContext(t.Context(), query)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var reference, state, id string
+		var calls int
+		require.NoError(t, rows.Scan(&reference, &state, &calls, &id))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", reference, state, calls, id)))
+	}
+	require.NoError(t, rows.Err())
+	return all
 }

@@ -127,7 +127,6 @@ var beyondReading = []finding{
 	{what: "RetryAction", assumed: `"retry"`, advice: "ask for the value of type that retries"},
 	{what: "RefusedCodes", assumed: "400 401 403 404 405 413 415 422 429", advice: "ask which codes guarantee that nothing happened"},
 	{what: "RefusedStatuses", assumed: "the same numbers", advice: "ask which HTTP statuses guarantee it"},
-	{what: "ServerDeduplicates", assumed: "false", advice: "ask whether an order number is executed once however often it comes"},
 	{what: "order IDs in GetCardByOrder", assumed: "as CardIDParam", advice: "try one: no field of the response contains it"},
 	{what: "zone of all times", assumed: "none", advice: "ask for it, and use DateTime.In"},
 }

@@ -164,7 +164,9 @@ func TestWithTooFewCardsNothingIsClaimed(t *testing.T) {
 }
 
 func TestDriftIsReportedWithoutValues(t *testing.T) {
-	server := cardwiretest.NewServer(t, cardwiretest.WithQuirks())
+	server := cardwiretest.NewServer(t)
+	server.SetCard(`{"id":"card-1","available":12.5}`)
+	server.Fail("GetCardSecrets", cardwiretest.Fault{Kind: cardwiretest.FaultDrift}, -1)
 	healthy, report := visit(t, server.URL, server.Key, "-secrets")
 	assert.False(t, healthy)
 	assert.Regexp(t, `response to ListCards the API's contradicted tolerated: data\.data\[\]\.`, report)
@@ -229,8 +231,8 @@ func TestObstacles(t *testing.T) {
 		}, "base URL"},
 		"a redirect":  {elsewhere.URL + "/api/v1", service.Key, []string{"response no redirect contradicted it is one: correct CARDWIRE_BASE_URL, or sign in at the proxy\n"}, "HTML"},
 		"a wrong key": {service.URL, "sk-wrong", []string{"API key accepted contradicted it is not: set CARDWIRE_API_KEY to a key from this service's console\n"}, "base URL"},
-		"no key":      {service.URL, "", []string{"environment valid contradicted correct CARDWIRE_BASE_URL or CARDWIRE_API_KEY\n", "the API key is empty"}, "certificate"},
-		"plain http":  {"http://cards.example/api/v1", "key", []string{"environment valid contradicted", "the base URL is plain http"}, "certificate"},
+		"no key":      {service.URL, "", []string{"environment valid contradicted correct CARDWIRE_BASE_URL or CARDWIRE_API_KEY\n", "CARDWIRE_API_KEY is empty"}, "certificate"},
+		"plain http":  {"http://cards.example/api/v1", "key", []string{"environment valid contradicted", "CARDWIRE_BASE_URL is plain http"}, "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			healthy, report := visit(t, tc.baseURL, tc.key)

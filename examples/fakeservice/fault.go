@@ -87,8 +87,6 @@ func (f *fault) set(part string) (err error) {
 		f.fault.RetryAfter = value
 	case "delay":
 		f.fault.Delay, err = time.ParseDuration(value)
-	case "bytes":
-		f.fault.Bytes, err = strconv.Atoi(value)
 	default:
 		if f.times, err = strconv.Atoi(part); err != nil || f.times < 1 {
 			err = fmt.Errorf("%q is neither executed, nor always, nor a number above 0", part)

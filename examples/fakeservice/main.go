@@ -2,7 +2,7 @@
 // choice, for curl and for programs in other languages.
 //
 //	go run ./examples/fakeservice
-//	go run ./examples/fakeservice -addr 127.0.0.1:9000 -quirks -fail CreateTransfer:reset:executed:1
+//	go run ./examples/fakeservice -addr 127.0.0.1:9000 -fail CreateTransfer:reset:executed:1
 //
 // It prints its key and a curl line for every operation, serves until it is
 // interrupted, and then prints what was executed.
@@ -31,7 +31,7 @@ in other languages, until it is interrupted. It prints its key and curl lines, a
 end what was executed, whatever the responses were.
 
 	go run ./examples/fakeservice
-	go run ./examples/fakeservice -addr 127.0.0.1:9000 -quirks -fail CreateTransfer:reset:executed:1
+	go run ./examples/fakeservice -addr 127.0.0.1:9000 -fail CreateTransfer:reset:executed:1
 
 It reads nothing from the environment, and prints what to export for the other programs:
 CARDWIRE_BASE_URL and CARDWIRE_API_KEY. A transferAmount is refused outside min_quota and
@@ -83,13 +83,12 @@ func parse(out io.Writer, args []string) (settings, error) {
 	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`address` to listen on; port 0: any that is free")
 	flags.BoolVar(&s.anyAddress, "any-address", false, "allow an address that other machines can reach")
 	flags.Func("fail", "make an operation fail, as `OPERATION:KIND[:executed][:TIMES]`; repeatable. TIMES is a number, 1 by "+
-		"default, or always.\nFurther parts are status=503, code=500, message=TEXT, retry-after=2, delay=1s and bytes=100.\n"+
+		"default, or always.\nFurther parts are status=503, code=500, message=TEXT, retry-after=2 and delay=1s.\n"+
 		"Kinds: "+strings.Join(kinds(), ", "), func(value string) error {
 		f, err := parseFault(value)
 		s.faults = append(s.faults, f)
 		return err
 	})
-	quirks := flags.Bool("quirks", false, "deviate from the API document as some backends do")
 	dedup := flags.Bool("dedup", false, "respond to a retried reference as to the first call, without executing it again")
 	flags.IntVar(&s.cards, "cards", 25, "`number` of cards to begin with")
 	latency := flags.Duration("latency", 0, "`delay` of every response")
@@ -110,9 +109,6 @@ func parse(out io.Writer, args []string) (settings, error) {
 		return s, fmt.Errorf("%w: %w", err, errUsage)
 	}
 	s.options = []cardwiretest.Option{cardwiretest.WithLatency(*latency), cardwiretest.WithSeed(*seed)}
-	if *quirks {
-		s.options = append(s.options, cardwiretest.WithQuirks())
-	}
 	if *dedup {
 		s.options = append(s.options, cardwiretest.WithDeduplication())
 	}
@@ -143,7 +139,7 @@ const (
 func (s *settings) service() *cardwiretest.Service {
 	service := cardwiretest.New(append(s.options, cardwiretest.WithCards(s.cards-1))...)
 	if s.cards > 0 { // the last one has an ID that is known
-		service.AddCard(cardwiretest.Card{ID: cardID, OrderID: orderID, Available: "250.000"})
+		service.SetCard(`{"id":"` + cardID + `","order_id":"` + orderID + `","available":"250.000"}`)
 	}
 	service.AddFailedOperation(failedTopUp, "transfer_in")
 	service.AddFailedOperation(failedFreeze, "freeze")

@@ -240,14 +240,14 @@ func TestOutputHoldsNoCardNumber(t *testing.T) {
 func TestFaultFlag(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]fault{
-		"CreateTransfer:reset":                    {"CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1},
-		"CreateTransfer:reset:executed:2":         {"CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 2},
-		"ListCards:repeated-page:always":          {"ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultRepeatedPage}, -1},
-		"GetCard:late-after-close:delay=1500ms":   {"GetCard", cardwiretest.Fault{Kind: cardwiretest.FaultLateAfterClose, Delay: 1500 * time.Millisecond}, 1},
-		"ListBINs:status:status=503:retry-after=": {"ListBINs", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 1},
-		"FreezeCard:code:code=409:message=taken":  {"FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 409, Message: "taken"}, 1},
-		"ListBINs:truncated:bytes=9:3":            {"ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultTruncated, Bytes: 9}, 3},
-		"ListBINs:rate-limited:retry-after=7":     {"ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1},
+		"CreateTransfer:reset":                     {"CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1},
+		"CreateTransfer:reset:executed:2":          {"CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 2},
+		"ListCards:drift:always":                   {"ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultDrift}, -1},
+		"GetCard:late:delay=1500ms":                {"GetCard", cardwiretest.Fault{Kind: cardwiretest.FaultLate, Delay: 1500 * time.Millisecond}, 1},
+		"ListBINs:status:status=503:retry-after=":  {"ListBINs", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 1},
+		"FreezeCard:status:code=409:message=taken": {"FreezeCard", cardwiretest.Fault{Code: 409, Message: "taken"}, 1},
+		"ListBINs:truncated:3":                     {"ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultTruncated}, 3},
+		"ListBINs:rate-limited:retry-after=7":      {"ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1},
 	} {
 		got, err := parseFault(text)
 		require.NoError(t, err, text)
@@ -261,7 +261,6 @@ func TestWrongFaultFlagIsRefused(t *testing.T) {
 		"CreateTransfer":               "is not OPERATION:KIND",
 		"CreateTransfer:explosion":     `there is no kind "explosion"`,
 		"Transfer:reset":               "no operation has the name Transfer",
-		"CreateTransfer:repeated-page": "does not apply to CreateTransfer",
 		"CreateTransfer:reset:0":       `"0" is neither`,
 		"CreateTransfer:reset:-1":      `"-1" is neither`,
 		"CreateTransfer:reset:often":   `"often" is neither`,
@@ -301,10 +300,10 @@ func TestAddress(t *testing.T) {
 // What the flags change is seen in what is served.
 func TestFlagsConfigureTheService(t *testing.T) {
 	t.Parallel()
-	bins := func(args ...string) string {
+	capacity := func(args ...string) string {
 		s, err := parse(io.Discard, append([]string{"-cards", "0"}, args...))
 		require.NoError(t, err)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cards.example/api/v1/bins", http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cards.example/api/v1/account/capacity", http.NoBody)
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+cardwiretest.DefaultKey)
 		response, err := s.service().RoundTrip(request)
@@ -313,10 +312,8 @@ func TestFlagsConfigureTheService(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	assert.Contains(t, bins(), `"maintain":`)
-	assert.NotEqual(t, bins(), bins("-quirks"))
-	assert.Equal(t, bins("-quirks"), bins("-quirks"))
-	assert.NotEqual(t, bins("-quirks"), bins("-quirks", "-seed", "2"))
+	assert.Equal(t, `{"code":200,"msg":"success","data":606}`, capacity())
+	assert.NotEqual(t, capacity(), capacity("-seed", "2"))
 }
 
 func TestRetriedReferenceIsExecutedOnceWithDedup(t *testing.T) {

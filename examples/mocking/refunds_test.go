@@ -307,7 +307,7 @@ func TestFakePaysNobodyAfterARefusalForGood(t *testing.T) {
 func TestFakeFreezesTheCardThoughTheResponseIsLost(t *testing.T) {
 	t.Parallel()
 	server := cardwiretest.NewServer(t) // over loopback, where the connection is really reset
-	server.AddCard(cardwiretest.Card{ID: "card-1"})
+	server.SetCard(`{"id":"card-1"}`)
 	server.Fail("FreezeCard", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	r := mocking.Refunds{Cards: server.Client(), Books: &books{}}
 

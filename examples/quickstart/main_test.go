@@ -134,7 +134,7 @@ func TestWriteThatWasNotSentLeavesTheBooksAsTheyWere(t *testing.T) {
 // A service may identify cards by as many digits as their numbers have.
 func TestLongIdentifierIsNotPrinted(t *testing.T) {
 	server := cardwiretest.NewServer(t, cardwiretest.WithCards(0))
-	server.AddCard(cardwiretest.Card{ID: strings.Repeat("9", 18)})
+	server.SetCard(`{"id":"999999999999999999"}`)
 	t.Setenv("CARDWIRE_BASE_URL", server.URL)
 	t.Setenv("CARDWIRE_API_KEY", server.Key)
 	assert.Regexp(t, `(?m)^  card +\(long number\)$`, live(t))
@@ -153,7 +153,7 @@ func TestFailedReadEndsTheDayWithItsReason(t *testing.T) {
 func TestHalfAnEnvironmentIsAnError(t *testing.T) {
 	withoutService(t)
 	t.Setenv("CARDWIRE_API_KEY", "a-key")
-	require.ErrorContains(t, run(t.Context(), &strings.Builder{}, nil), "CARDWIRE_BASE_URL is not set")
+	require.ErrorContains(t, run(t.Context(), &strings.Builder{}, nil), "CARDWIRE_BASE_URL is empty")
 }
 
 func TestTheCommandLine(t *testing.T) {

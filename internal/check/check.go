@@ -4,11 +4,13 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"mime"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -183,12 +185,19 @@ func ContentType(name, v string) error {
 }
 
 // Key accepts a key of visible ASCII, which fits into a header as it is.
-func Key(v string) error {
-	if v == "" {
-		return errors.New("the API key is empty")
-	}
-	if !visible(v, "") {
-		return errors.New("the API key contains a character that is not visible ASCII")
+func Key(name, v string) error {
+	scheme, _, found := strings.Cut(v, " ")
+	switch {
+	case v == "":
+		return errors.New(name + " is empty")
+	case found && strings.EqualFold(scheme, "Bearer"):
+		return errors.New(name + ` begins with "Bearer ", which the client adds: pass only the key`)
+	case strings.ContainsAny(v, "\r\n"):
+		return errors.New(name + " contains a line break: trim what was read from a file or a form")
+	case strings.ContainsFunc(v, unicode.IsSpace):
+		return errors.New(name + " contains white space: copy the key again, without what surrounds it")
+	case !visible(v, ""):
+		return errors.New(name + " contains a character that is not visible ASCII: copy the key again")
 	}
 	return nil
 }
@@ -283,41 +292,69 @@ func hasDotSegment(path string) bool {
 	return false
 }
 
-var errBasePath = errors.New(`the base URL's path must begin with one "/" and contain no percent escapes, spaces, backslashes or dot segments, as in /api/v1`)
+const likeBaseURL = ": it must be like https://host/api/v1"
 
 // BaseURL accepts the URL that all paths are relative to: https, or http if the host
 // is this machine or insecure is true.
-func BaseURL(v string, insecure bool) (*url.URL, error) {
+func BaseURL(name, v string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(v)
 	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
-		return nil, errors.New("the base URL must be like https://host/api/v1")
+	case v == "":
+		return nil, errors.New(name + " is empty" + likeBaseURL)
+	case v != strings.TrimSpace(v):
+		return nil, errors.New(name + " begins or ends with white space")
+	case !strings.Contains(v, "://"):
+		return nil, errors.New(name + " has no scheme" + likeBaseURL)
+	case err != nil:
+		return nil, errors.New(name + " is not a URL" + likeBaseURL)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New(name + " must use https")
 	case u.User != nil:
-		return nil, errors.New("the base URL contains a user name: pass the API key to New")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(v, "#"):
-		return nil, errors.New("the base URL contains a query or a fragment")
+		return nil, errors.New(name + " contains a user name: pass the API key to New")
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(v, "#"):
+		return nil, errors.New(name + " contains a query or a fragment")
+	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
+		return nil, errors.New(name + " is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust")
+	}
+	if err := cmp.Or(host(name, u), trimPath(name, u)); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+func host(name string, u *url.URL) error {
+	switch port, err := strconv.Atoi(u.Port()); {
+	case u.Hostname() == "":
+		return errors.New(name + " has no host" + likeBaseURL)
 	case strings.ContainsFunc(u.Host, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("-._:[]%", r) }):
 		// net/http would connect to another host: it replaces invalid UTF-8, and drops
 		// invisible characters.
-		return nil, errors.New("the base URL's host is not ASCII: write a name in another script as xn--")
-	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("the base URL must use https")
-	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
-		return nil, errors.New("the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust")
+		return errors.New(name + "'s host is not ASCII: write a name in another script as xn--")
+	case u.Port() != "" && (err != nil || port < 1 || port > 65535):
+		return errors.New(name + "'s port must be from 1 to 65535")
 	}
+	return nil
+}
+
+// trimPath removes slashes from the end of the path.
+func trimPath(name string, u *url.URL) error {
 	// An unnecessary escape, as in %2f, would change the path.
-	if strings.Contains(u.RawPath, "%") {
-		return nil, errBasePath
-	}
+	escaped := strings.Contains(u.RawPath, "%")
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = ""
-	if u.Path == "" {
-		return u, nil
+	if escaped || u.Path != "" && Path(u.Path) != nil {
+		return errors.New(name + `'s path must begin with one "/" and contain no percent escapes, spaces, backslashes or dot segments, as in /api/v1`)
 	}
-	if err := Path(u.Path); err != nil {
-		return nil, errBasePath
+	return nil
+}
+
+// BasePath accepts a base URL under which the API can be: another path, such as that of
+// one operation, would make every call a 404. A server on this machine may be a test's.
+func BasePath(name string, u *url.URL) error {
+	if strings.HasSuffix(u.Path, "/api/v1") || loopback(u.Hostname()) {
+		return nil
 	}
-	return u, nil
+	return errors.New(name + " must end in /api/v1, as in https://host/api/v1: if a gateway rewrites paths, use WithAnyBasePath")
 }
 
 // Nil reports whether v is nil, or a nil pointer, map, function or channel in an

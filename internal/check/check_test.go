@@ -307,22 +307,33 @@ func TestContentType(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	const problem = "the API key contains a character that is not visible ASCII"
-	checks(t, check.Key, map[string]string{
-		"sk_live_abc-123~!":    "",
-		"!":                    "",
-		"":                     "the API key is empty",
-		" " + canary:           problem,
-		canary + " ":           problem,
-		canary + "\n":          problem,
-		canary + "\r\nX: y":    problem,
-		canary + "\x00":        problem,
-		canary + "\x7f":        problem,
-		canary + "é":           problem,
-		canary + "\u200b":      problem,
-		"\ufeff" + canary:      problem,
-		canary + "\xff":        problem,
-		canary + "\t" + canary: problem,
+	const (
+		lineBreak = "CARDWIRE_API_KEY contains a line break: trim what was read from a file or a form"
+		space     = "CARDWIRE_API_KEY contains white space: copy the key again, without what surrounds it"
+		hidden    = "CARDWIRE_API_KEY contains a character that is not visible ASCII: copy the key again"
+		scheme    = `CARDWIRE_API_KEY begins with "Bearer ", which the client adds: pass only the key`
+	)
+	checks(t, func(v string) error { return check.Key("CARDWIRE_API_KEY", v) }, map[string]string{
+		"sk_live_abc-123~!":       "",
+		"!":                       "",
+		"Bearer":                  "",
+		"Bearer-" + canary:        "",
+		"":                        "CARDWIRE_API_KEY is empty",
+		"Bearer " + canary:        scheme,
+		"bearer " + canary + "\n": scheme,
+		" " + canary:              space,
+		" Bearer " + canary:       space,
+		canary + " ":              space,
+		canary + "\u00a0":         space,
+		canary + "\t" + canary:    space,
+		canary + "\n":             lineBreak,
+		canary + "\r\nX: y":       lineBreak,
+		canary + "\x00":           hidden,
+		canary + "\x7f":           hidden,
+		canary + "é":              hidden,
+		canary + "\u200b":         hidden,
+		"\ufeff" + canary:         hidden,
+		canary + "\xff":           hidden,
 	})
 }
 
@@ -466,166 +477,116 @@ func TestPath(t *testing.T) {
 	})
 }
 
-const (
-	notAddress = "the base URL must be like https://host/api/v1"
-	hasUser    = "the base URL contains a user name: pass the API key to New"
-	hasQuery   = "the base URL contains a query or a fragment"
-	notASCII   = "the base URL's host is not ASCII: write a name in another script as xn--"
-	notHTTPS   = "the base URL must use https"
-	inClear    = "the base URL is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
-	notPlain   = `the base URL's path must begin with one "/" and contain no percent escapes, spaces, backslashes or dot segments, as in /api/v1`
-)
-
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		text    string
-		want    string // "": refused
-		problem string
-	}{
-		{"https://api.example.com/api/v1", "https://api.example.com/api/v1", ""},
-		{"https://api.example.com/api/v1/", "https://api.example.com/api/v1", ""},
-		{"https://api.example.com/api/v1///", "https://api.example.com/api/v1", ""},
-		{"https://api.example.com", "https://api.example.com", ""},
-		{"https://api.example.com/", "https://api.example.com", ""},
-		{"https://api.example.com:8443/api", "https://api.example.com:8443/api", ""},
-		{"HTTPS://api.example.com/api", "https://api.example.com/api", ""},
-		{"https://192.0.2.1/api", "https://192.0.2.1/api", ""},
-		{"https://[2001:db8::1]/api", "https://[2001:db8::1]/api", ""},
-		{"https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443", ""},
-		{"https://h/%C3%A9", "https://h/%C3%A9", ""},
-		{"https://h/é", "https://h/%C3%A9", ""},
-		{"http://127.0.0.1/api", "http://127.0.0.1/api", ""},
-		{"http://127.0.0.1:8080/api", "http://127.0.0.1:8080/api", ""},
-		{"http://127.255.0.9", "http://127.255.0.9", ""},
-		{"http://[::1]:8080/api", "http://[::1]:8080/api", ""},
-		{"http://localhost:8080", "http://localhost:8080", ""},
-		{"http://LOCALHOST", "http://LOCALHOST", ""},
-
-		{"https://xn--r8jz45g.example.com", "https://xn--r8jz45g.example.com", ""},
-		{"https://api_1.example.com./v1", "https://api_1.example.com./v1", ""},
-		{"https://[fe80::1%25eth0]:8443/v1", "https://[fe80::1%25eth0]:8443/v1", ""},
-
-		{"https://" + canary + "\xff.example.com", "", notASCII},
-		{"https://" + canary + "\u200b.example.com", "", notASCII},
-		{"https://" + canary + "\u202e.example.com", "", notASCII},
-		{"https://" + canary + "\uff0f.example.com", "", notASCII},
-		{"https://" + canary + "\u2215.example.com", "", notASCII},
-		{"https://\u00e9.example.com/" + canary, "", notASCII},
-		{"https://%C3%A9.example.com/" + canary, "", notASCII},
-		{"https://a\u00a0b/" + canary, "", notASCII},
-		{`https://a"b/` + canary, "", notASCII},
-		{"https://a;b/" + canary, "", notASCII},
-		{"https://a,b/" + canary, "", notASCII},
-		{"https://[::1%25\xff]/" + canary, "", notASCII},
-
-		{"http://api.example.com/" + canary, "", inClear},
-		{"http://192.168.0.1", "", inClear},
-		{"http://10.0.0.1", "", inClear},
-		{"http://0.0.0.0", "", inClear},
-		{"http://[::]", "", inClear},
-		{"http://[2001:db8::1]", "", inClear},
-		{"http://127.0.0.1.example.com", "", inClear},
-		{"http://127.1", "", inClear},
-		{"http://2130706433", "", inClear},
-		{"http://0x7f.0.0.1", "", inClear},
-		{"http://localhost.example.com", "", inClear},
-		{"http://notlocalhost", "", inClear},
-		{"http://localhost.", "", inClear},
-		{"http://shop.localhost", "", inClear}, // resolvers ask the network for it
-
-		{"", "", notAddress},
-		{canary, "", notAddress},
-		{"/api/v1", "", notAddress},
-		{"//api.example.com/" + canary, "", notHTTPS},
-		{"api.example.com/" + canary, "", notAddress},
-		{"api.example.com:443/" + canary, "", notAddress},
-		{"https:", "", notAddress},
-		{"https:api.example.com", "", notAddress},
-		{"https:/api.example.com", "", notAddress},
-		{"https:///api", "", notAddress},
-		{"https://:443/api", "", notAddress},
-		{"https://h:port/" + canary, "", notAddress},
-		{"https://[::1/" + canary, "", notAddress},
-		{"https://h o/" + canary, "", notAddress},
-		{"https://h%41/" + canary, "", notAddress},
-		{"https://h/a%zz" + canary, "", notAddress},
-		{" https://h/" + canary, "", notAddress},
-		{"https://h/\n" + canary, "", notAddress},
-		{"https://h/\x7f" + canary, "", notAddress},
-		{"mailto:" + canary + "@example.com", "", notAddress},
-
-		{"https://user@h/" + canary, "", hasUser},
-		{"https://user:" + canary + "@h/", "", hasUser},
-		{"https://@h/" + canary, "", hasUser},
-		{"https://:@h/" + canary, "", hasUser},
-
-		{"https://h/api?a=" + canary, "", hasQuery},
-		{"https://h/api?", "", hasQuery},
-		{"https://h?" + canary, "", hasQuery},
-		{"https://h/api#" + canary, "", hasQuery},
-		{"https://h/api#", "", hasQuery},
-		{"https://h#", "", hasQuery},
-
-		{"ftp://h/" + canary, "", notHTTPS},
-		{"file://h/" + canary, "", notHTTPS},
-		{"ws://h/" + canary, "", notHTTPS},
-		{"javascript://h/" + canary, "", notHTTPS},
-		{"unix://h/" + canary, "", notHTTPS},
-
-		{"https://h/../" + canary, "", notPlain},
-		{"https://h/a/..", "", notPlain},
-		{"https://h/./" + canary, "", notPlain},
-		{"https://h//" + canary, "", notPlain},
-		{"https://h/%2e%2e/" + canary, "", notPlain},
-		{"https://h/%2E%2E/" + canary, "", notPlain},
-		{"https://h/a%2f" + canary, "", notPlain},
-		{"https://h/%2F" + canary, "", notPlain},
-		{"https://h/%" + "61" + canary, "", notPlain},
-		{"https://h/%5c" + canary, "", notPlain},
-		{"https://h/%3f" + canary, "", notPlain},
-		{"https://h/%23" + canary, "", notPlain},
-		{"https://h/%25" + canary, "", notPlain},
-		{"https://h/%20" + canary, "", notPlain},
-		{"https://h/ " + canary, "", notPlain},
-		{"https://h/%0a" + canary, "", notPlain},
-		{"https://h/%00" + canary, "", notPlain},
-		{"https://h/%ff" + canary, "", notPlain},
-		{`https://h/\` + canary, "", notPlain},
-		{"https://h/\u2028" + canary, "", notPlain},
+	for text, want := range map[string]string{
+		"https://api.example.com/api/v1":    "https://api.example.com/api/v1",
+		"https://api.example.com/api/v1///": "https://api.example.com/api/v1",
+		"https://api.example.com/":          "https://api.example.com",
+		"https://api.example.com:8443/api":  "https://api.example.com:8443/api",
+		"https://api.example.com:65535":     "https://api.example.com:65535",
+		"HTTPS://api.example.com/api":       "https://api.example.com/api",
+		"https://192.0.2.1/api":             "https://192.0.2.1/api",
+		"https://[2001:db8::1]:8443":        "https://[2001:db8::1]:8443",
+		"https://[fe80::1%25eth0]:8443/v1":  "https://[fe80::1%25eth0]:8443/v1",
+		"https://h/%C3%A9":                  "https://h/%C3%A9",
+		"https://h/é":                       "https://h/%C3%A9",
+		"https://xn--r8jz45g.example.com":   "https://xn--r8jz45g.example.com",
+		"https://api_1.example.com./v1":     "https://api_1.example.com./v1",
+		"http://127.0.0.1:8080/api":         "http://127.0.0.1:8080/api",
+		"http://127.255.0.9":                "http://127.255.0.9",
+		"http://[::1]:8080/api":             "http://[::1]:8080/api",
+		"http://localhost:8080":             "http://localhost:8080",
+		"http://LOCALHOST":                  "http://LOCALHOST",
 	} {
-		u, err := check.BaseURL(test.text, false)
-		if test.problem != "" {
-			assert.EqualError(t, err, test.problem, "of %q", test.text)
+		u, err := check.BaseURL("the base URL", text, false)
+		require.NoError(t, err, "of %q", text)
+		assert.Equal(t, want, u.String())
+	}
+}
+
+const (
+	inClear = " is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
+	hasUser = " contains a user name: pass the API key to New"
+)
+
+func TestBaseURLRefuses(t *testing.T) {
+	t.Parallel()
+	const (
+		like     = ": it must be like https://host/api/v1"
+		notPlain = `'s path must begin with one "/" and contain no percent escapes, ` +
+			`spaces, backslashes or dot segments, as in /api/v1`
+	)
+	for problem, texts := range map[string][]string{
+		" is empty" + like:                 {""},
+		" begins or ends with white space": {" https://h/" + canary, "https://h/" + canary + "\n", " "},
+		"'s port must be from 1 to 65535":  {"https://h:65536/" + canary, "https://h:0", "https://[::1]:99999999999999999999/"},
+		" contains a query or a fragment":  {"https://h/?a=" + canary, "https://h?", "https://h/#" + canary, "https://h#"},
+		" must use https":                  {"ftp://h/" + canary, "file://h/" + canary, "ws://h", "unix://h", "mailto:a://b"},
+		" has no host" + like:              {"https:///" + canary, "https://:443/" + canary, "https:a://b/" + canary},
+		hasUser:                            {"https://me@h/" + canary, "https://me:" + canary + "@h/", "https://@h", "https://:@h"},
+		" has no scheme" + like: {
+			canary, "/api/v1", "//h/" + canary, "h/" + canary, "h:443/" + canary, "https:", "https:h", "https:/h",
+			"mailto:" + canary + "@example.com",
+		},
+		" is not a URL" + like: {
+			"https://h:port/" + canary, "https://[::1/" + canary, "https://h o/" + canary, "https://h%41/" + canary,
+			"https://h/a%zz" + canary, "https://h/\n" + canary, "https://h/\x7f" + canary,
+		},
+		"'s host is not ASCII: write a name in another script as xn--": {
+			"https://" + canary + "\xff.example.com", "https://" + canary + "\u200b.example.com",
+			"https://" + canary + "\u202e.example.com", "https://" + canary + "\uff0f.example.com",
+			"https://\u00e9.example.com/" + canary, "https://%C3%A9.example.com/" + canary, "https://a\u00a0b/" + canary,
+			`https://a"b/` + canary, "https://a;b/" + canary, "https://a,b/" + canary, "https://[::1%25\xff]/" + canary,
+		},
+		inClear: {
+			"http://api.example.com/" + canary, "http://192.168.0.1", "http://10.0.0.1", "http://0.0.0.0", "http://[::]",
+			"http://[2001:db8::1]", "http://127.0.0.1.example.com", "http://127.1", "http://2130706433", "http://0x7f.0.0.1",
+			"http://localhost.example.com", "http://notlocalhost", "http://localhost.",
+			"http://shop.localhost", // resolvers ask the network for it
+		},
+		notPlain: {
+			"https://h/../" + canary, "https://h/a/..", "https://h/./" + canary, "https://h//" + canary, "https://h/%2e%2e/" + canary,
+			"https://h/%2E%2E/" + canary, "https://h/a%2f" + canary, "https://h/%2F" + canary, "https://h/%61" + canary,
+			"https://h/%5c" + canary, "https://h/%3f" + canary, "https://h/%23" + canary, "https://h/%25" + canary,
+			"https://h/%20" + canary, "https://h/ " + canary, "https://h/%0a" + canary, "https://h/%00" + canary,
+			"https://h/%ff" + canary, `https://h/\` + canary, "https://h/\u2028" + canary,
+		},
+	} {
+		for _, text := range texts {
+			u, err := check.BaseURL("CARDWIRE_BASE_URL", text, false)
+			assert.EqualError(t, err, "CARDWIRE_BASE_URL"+problem, "of %q", text)
 			assert.Nil(t, u)
-			continue
 		}
-		require.NoError(t, err, "of %q", test.text)
-		assert.Equal(t, test.want, u.String())
 	}
 }
 
 func TestBaseURLInTheClear(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"http://api.example.com/api/": "http://api.example.com/api",
-		"http://192.168.0.1:81":       "http://192.168.0.1:81",
-		"https://api.example.com":     "https://api.example.com",
-	} {
-		u, err := check.BaseURL(text, true)
-		require.NoError(t, err)
-		assert.Equal(t, want, u.String())
+	u, err := check.BaseURL("the base URL", "http://192.168.0.1:81/api/", true)
+	require.NoError(t, err)
+	assert.Equal(t, "http://192.168.0.1:81/api", u.String())
+	for text, problem := range map[string]string{"httpx://h/" + canary: " must use https", "http://user@h/" + canary: hasUser} {
+		_, err := check.BaseURL("the base URL", text, true)
+		assert.EqualError(t, err, "the base URL"+problem)
 	}
-	for text, problem := range map[string]string{
-		"ftp://h/" + canary:         notHTTPS,
-		"http://user@h/" + canary:   hasUser,
-		"http://h/?a=" + canary:     hasQuery,
-		"http:///" + canary:         notAddress,
-		"http://h/../" + canary:     notPlain,
-		"httpx://h/" + canary:       notHTTPS,
-		"http://h/a%2f../" + canary: notPlain,
+}
+
+func TestBasePath(t *testing.T) {
+	t.Parallel()
+	for text, fine := range map[string]bool{
+		"https://h/api/v1": true, "https://h/shop/api/v1": true,
+		"http://localhost:80/v1": true, "https://127.0.0.1": true, "http://[::1]/api/v1/cards": true,
+		"https://h": false, "https://h/v1": false, "https://h/api/v1/cards": false, "https://h/API/V1": false,
+		"https://h/xapi/v1": false, "https://h/api/v10": false,
 	} {
-		_, err := check.BaseURL(text, true)
-		assert.EqualError(t, err, problem, "of %q", text)
+		u, err := check.BaseURL("the base URL", text, false)
+		require.NoError(t, err)
+		if err = check.BasePath("the base URL", u); fine {
+			assert.NoError(t, err, text)
+			continue
+		}
+		assert.EqualError(t, err, "the base URL must end in /api/v1, as in https://host/api/v1: "+
+			"if a gateway rewrites paths, use WithAnyBasePath", text)
 	}
 }

@@ -12,6 +12,31 @@ import (
 // maxMessage bounds what is kept of a message.
 const maxMessage = 256
 
+// minKey is the least length of a key that is masked wherever it stands. A shorter one,
+// as tests have, is masked as a word of its own: the key "k" not in "bank".
+const minKey = 8
+
+// keyAt reports whether the key is at s[i].
+func keyAt(s string, i int, key string) bool {
+	return key != "" && strings.HasPrefix(s[i:], key) &&
+		(len(key) >= minKey || !wordAt(s, i-1) && !wordAt(s, i+len(key)))
+}
+
+// wordAt reports whether a letter from A to Z or a digit is at s[i].
+func wordAt(s string, i int) bool {
+	return i >= 0 && i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z')
+}
+
+// containsKey reports whether the key is anywhere in s.
+func containsKey(s, key string) bool {
+	for i := range len(s) {
+		if keyAt(s, i, key) {
+			return true
+		}
+	}
+	return false
+}
+
 // Message makes a message of the service safe for logs: it masks the client's key and
 // digits that may be a card number, and replaces unprintable characters with spaces.
 func Message(msg, key string) string {
@@ -27,7 +52,7 @@ func Message(msg, key string) string {
 	var b []byte
 	keyEnd := 0
 	for i := 0; i < len(msg) && len(b) <= maxMessage; i++ {
-		if key != "" && strings.HasPrefix(msg[i:], key) {
+		if keyAt(msg, i, key) {
 			if i >= keyEnd {
 				b = append(b, "***"...)
 			}
@@ -91,7 +116,7 @@ func Header(h http.Header, key string) http.Header {
 	out := make(http.Header, len(h))
 	for name, values := range h {
 		if name == "Set-Cookie" || name == "Authorization" || maskDigits(name) != name ||
-			key != "" && strings.Contains(strings.Join(values, "\n"), key) {
+			containsKey(strings.Join(values, "\n"), key) {
 			continue
 		}
 		out[name] = make([]string, len(values))

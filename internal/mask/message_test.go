@@ -56,8 +56,11 @@ func TestMessage(t *testing.T) {
 		{"a version and an address", "HTTP/1.1 10.1.20.255:8443", "", "HTTP/1.1 10.1.20.255:8443"},
 
 		{"key", "key k3y is wrong", "k3y", "key *** is wrong"},
-		{"key twice", "k3yk3y", "k3y", "******"},
-		{"key that overlaps itself", "ababa!", "aba", "***!"},
+		{"key twice", "sk-k3y-9sk-k3y-9", "sk-k3y-9", "******"},
+		{"key that overlaps itself", "aaaaaaaaa!", "aaaaaaaa", "***!"},
+		{"key of a letter", "key k: ask the bank 9k 密钥k错误 k", "k", "key ***: ask the bank 9k 密钥***错误 ***"},
+		{"key of seven letters in a longer word", "testing-keys testing", "testing", "***-keys ***"},
+		{"key of eight letters in a longer word", "sandboxed", "sandboxe", "***d"},
 		{"another letter case is another key", "K3Y", "k3y", "K3Y"},
 		{"key among invalid UTF-8", "\xffk3y\xff", "k3y", "\ufffd***\ufffd"},
 		{"key with digits at its end", "sk-123456789012!", "sk-123456789012", "***!"},
@@ -65,7 +68,7 @@ func TestMessage(t *testing.T) {
 		{"key of few digits within a card number", "491736562244401735", "562", "******************"},
 		{"key of digits, followed by digits", "1234567890123", "123456789012", "****"},
 		{"key that the control characters split", "k\x003\x00y", "k3y", "k 3 y"},
-		{"key that its own removal would make", "kk3y3y", "k3y", "k***3y"},
+		{"key that its own removal would make", "sk-sk-k3y-9k3y-9", "sk-k3y-9", "sk-***k3y-9"},
 	} {
 		assert.Equal(t, tc.want, Message(tc.msg, tc.key), tc.name)
 	}
@@ -84,11 +87,11 @@ func TestMessageCutsAt256Bytes(t *testing.T) {
 		{"after invalid UTF-8 has grown", strings.Repeat("\xff", 100), strings.Repeat("\ufffd", 85)},
 		{"within a card number", a(245) + "4917365624401735", a(245) + "***********"},
 		{"within a group", a(250) + "4917 3656 2440 1735", a(250) + "**** *"},
-		{"within the key", a(250) + "k3yk3yk3y", a(250) + "******"},
-		{"before the end of the key", a(254) + "k3y", a(254) + "**"},
+		{"within the key", a(250) + strings.Repeat("sk-k3y-9", 3), a(250) + "******"},
+		{"before the end of the key", a(254) + "sk-k3y-9", a(254) + "**"},
 		{"after a key that is longer than its mask", strings.Repeat("a-key-of-18-bytes-", 100), strings.Repeat("a-key-of-18-bytes-", 15)[:256]},
 	} {
-		assert.Equal(t, tc.want, Message(tc.msg, "k3y"), tc.name)
+		assert.Equal(t, tc.want, Message(tc.msg, "sk-k3y-9"), tc.name)
 	}
 	const long = "a-key-of-18-bytes-"
 	assert.Equal(t, strings.Repeat("*", 256), Message(strings.Repeat(long, 100), long))
@@ -118,7 +121,7 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("unprintable characters: %q", got)
 		}
 		// A mask may spell a key that has asterisks; keys are visible ASCII.
-		if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '*' }) && strings.Contains(got, key) {
+		if len(key) >= minKey && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '*' }) && strings.Contains(got, key) {
 			t.Errorf("the key %q: %q", key, got)
 		}
 	})
@@ -152,4 +155,11 @@ func TestRequestID(t *testing.T) {
 	} {
 		assert.Equal(t, tc.want, RequestID(tc.header, "k3y"), tc.name)
 	}
+}
+
+func TestHeaderLeavesOutTheKey(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"X-Bank": {"bank", "k9"}, "X-Echo": {"a", "Bearer k"}, "X-Long": {"xsk-k3y-9x"}}
+	assert.Equal(t, http.Header{"X-Bank": {"bank", "k9"}, "X-Long": {"xsk-k3y-9x"}}, Header(header, "k"))
+	assert.Equal(t, http.Header{"X-Bank": {"bank", "k9"}, "X-Echo": {"a", "Bearer k"}}, Header(header, "sk-k3y-9"))
 }

@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -71,7 +72,7 @@ func (f Fields) Digest() string {
 	h := sha256.New()
 	for _, p := range sorted {
 		for _, s := range []string{p.Name, p.Value} {
-			h.Write(appendInt(nil, int64(len(s))))
+			h.Write(strconv.AppendInt(nil, int64(len(s)), 10))
 			h.Write([]byte{':'})
 			h.Write([]byte(s))
 		}

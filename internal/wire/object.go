@@ -6,12 +6,20 @@
 // invalid UTF-8, trailing bytes, deep nesting and numbers that cannot be
 // represented exactly. Each type is described once, by a list of [FieldOf]s, which
 // serves both reading and writing.
+//
+// The grammar of JSON, in reader.go, is here because encoding/json of Go 1.26 is not
+// strict. When 1.26 is no longer supported, it can give way to encoding/json/jsontext:
+// then a Codec has a jsontext.Decoder in place of buf and pos, Kind is PeekKind, open and
+// more read the tokens of brackets, readString, number and word read the others, Skip is
+// SkipValue and Span ReadValue, and the decoder finds duplicate names, invalid UTF-8 and
+// what is misspelled. Stay would the lists of fields, the values, the path of names that
+// are no payload, the budget and the depth, of which jsontext allows 10,000.
 package wire
 
 import (
 	"bytes"
-	"math/bits"
 	"reflect"
+	"slices"
 )
 
 // FieldOf describes one field of the JSON object of a T. Lists of fields are
@@ -40,91 +48,90 @@ const (
 	Whole   Variant = 1 << 0 // the only form of a type that has just one
 )
 
-// Object reads or writes dst as an object of at most 63 fields, in the form v.
+// Object reads or writes dst as an object of at most 64 fields, in the form v.
 func Object[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
 	if c.writing {
 		writeObject(c, dst, fields)
 		return
 	}
-	readObject(c, dst, fields, v, nil)
+	order := asListed(len(fields))
+	readObject(c, dst, fields, v, order[:len(fields)])
 }
 
-// readObject guesses the next field from the order of the previous object, if known
-// is not nil.
-func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, known *order) {
-	if !c.open('{', "an object") {
+// asListed is the order of n fields in their list.
+func asListed(n int) (order [64]uint8) {
+	for i := range n {
+		order[i] = uint8(i)
+	}
+	return order
+}
+
+// readObject expects the fields in an order, and changes it to that in which they come:
+// a service keeps to one, which need not be the documented one.
+func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order []uint8) {
+	if !c.open('{', nowhere, "an object") {
 		return
 	}
-	var seen uint64
-	unknown := nameSet{base: len(c.names)}
-	last, next := -1, known.after(-1)
+	unknown, seen := len(c.names), 0
 	for first := true; c.more('}', first); first = false {
-		i, name := next, c.pos
-		if i == len(fields) || !c.take(fields[i].Name) {
-			found := c.fieldName()
+		start := c.pos
+		if seen == len(order) || !c.take(fields[order[seen]].Name) {
+			name := c.fieldName()
 			if c.err != nil {
 				return
 			}
-			if i = find(fields, found, next); i < 0 {
-				c.skipUnknown(&unknown, found)
+			switch at := find(fields, order[seen:], name); {
+			case at > 0:
+				rotate(order[seen:], at)
+			case at < 0 && find(fields, order[:seen], name) >= 0:
+				c.malformed(duplicateField)
+				return
+			case at < 0:
+				c.skipUnknown(name)
 				continue
 			}
-			known.learn(last, i)
 		}
-		if seen&(1<<i) != 0 {
-			c.malformed(duplicateField)
-			return
-		}
-		seen |= 1 << i
-		last, next = i, known.after(i)
-		c.path[len(c.path)-1] = step(name)
-		fields[i].Value(c, dst)
+		c.at(step(start))
+		fields[order[seen]].Value(c, dst)
+		seen++
 	}
 	if c.err == nil {
 		c.close()
-		reportMissing(c, fields, seen, v)
-		c.names = c.names[:unknown.base]
+		c.forget(unknown)
+		reportMissing(c, fields, v, order[seen:])
 	}
 }
 
-// order is the order of fields in the elements of a list: a service keeps to one,
-// which need not be the documented one. Place 0 is the first field, and place i+1 is
-// the field after field i, both counted from 1; 0: not learned.
-type order [64]uint8
-
-// after returns the likely successor of field i; -1 asks for the first field.
-func (o *order) after(i int) int {
-	if o == nil || o[i+1] == 0 {
-		return i + 1
-	}
-	return int(o[i+1]) - 1
-}
-
-func (o *order) learn(before, i int) {
-	if o != nil {
-		o[before+1] = uint8(i + 1)
-	}
-}
-
-// find searches from the expected place on: fields that are left out or added shift
-// the others only a little.
-func find[T any](fields []FieldOf[T], name []byte, from int) int {
-	for i := from; i < len(fields); i++ {
-		if string(name) == fields[i].Name {
-			return i
-		}
-	}
-	for i := range min(from, len(fields)) {
-		if string(name) == fields[i].Name {
-			return i
+// find returns where in order the field with that name is; -1: there is none.
+func find[T any](fields []FieldOf[T], order []uint8, name []byte) int {
+	for at, i := range order {
+		if fields[i].Name == string(name) {
+			return at
 		}
 	}
 	return -1
 }
 
-func reportMissing[T any](c *Codec, fields []FieldOf[T], seen uint64, v Variant) {
-	for missing := ^seen & (1<<len(fields) - 1); missing != 0; missing &= missing - 1 {
-		m := &fields[bits.TrailingZeros64(missing)]
+// rotate moves the first n to the end.
+func rotate(order []uint8, n int) {
+	slices.Reverse(order[:n])
+	slices.Reverse(order[n:])
+	slices.Reverse(order)
+}
+
+// skipUnknown checks a field that is not in the list. Its name is payload too, so it is
+// not reported.
+func (c *Codec) skipUnknown(name []byte) {
+	c.remember(name)
+	c.at(anyName)
+	c.Drift("unknown field")
+	c.Skip()
+}
+
+func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, missing []uint8) {
+	slices.Sort(missing)
+	for _, i := range missing {
+		m := &fields[i]
 		if m.Required {
 			c.failAt(m.Name, isMissing)
 			return
@@ -136,77 +143,46 @@ func reportMissing[T any](c *Codec, fields []FieldOf[T], seen uint64, v Variant)
 }
 
 // Rows reads or writes the main list of the payload, whose elements are in the form
-// v. It estimates how many there are.
+// v. It makes room for all of them at once.
 func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) {
-	if c.writing {
-		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
-		return
-	}
-	*dst = readList(c, fields, v, true)
+	list(c, dst, fields, v, true)
 }
 
 // List reads or writes a list within an element. Null is drift and reads as nil.
 func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
+	if !c.writing && c.nullArray() {
+		*dst = nil
+		return
+	}
+	list(c, dst, fields, Whole, false)
+}
+
+func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) {
 	if c.writing {
 		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
 		return
 	}
-	if c.nullArray() {
-		*dst = nil
-		return
-	}
-	*dst = readList(c, fields, Whole, false)
-}
-
-func readList[T any](c *Codec, fields []FieldOf[T], v Variant, guess bool) []T {
-	if !c.open('[', "an array") {
-		return nil
-	}
-	out := []T{}
-	var learned order
+	read := []T{}
 	size := int(reflect.TypeFor[T]().Size())
-	start := c.pos
-	for first := true; c.more(']', first); first = false {
+	order := asListed(len(fields))
+	c.Each(func() {
 		if !c.Budget(size) {
-			return nil
+			return
 		}
-		if n := len(out); n == cap(out) {
-			room := max(n, few)
-			if guess {
-				room = min(c.upcoming(n, c.pos-start), 1+c.left()/size)
-			}
-			c.Flush() // into the elements as long as they are there
-			out = append(make([]T, 0, n+room), out...)
+		if main && len(read) == 0 {
+			read = make([]T, 0, min(c.upcoming(), 1+c.left()/size))
 		}
-		// append would copy the element, and a card is half a kilobyte.
-		out = out[:len(out)+1]
-		readObject(c, &out[len(out)-1], fields, v, &learned)
-		if c.err != nil {
-			return nil
-		}
-		if guess {
-			c.Flush()
-		}
-	}
-	if c.err != nil {
-		return nil
-	}
-	c.close()
-	return out
+		read = append(read, *new(T))
+		readObject(c, &read[len(read)-1], fields, v, order[:len(fields)])
+	})
+	*dst = read
 }
 
-// few is how many elements of a list within an element get room at first.
-const few = 4
-
-// upcoming estimates how many elements of a list follow, n of which took so many bytes.
-// At first it counts what begins with the name that the next element begins with: a
-// string cannot contain that, since its quotes are escaped. If that was too few, the
-// average of those that were read tells how many more the body has room for.
-func (c *Codec) upcoming(n, read int) int {
+// upcoming estimates how many elements of a list follow, by what begins with the name
+// that the next one begins with: a string cannot contain that, since its quotes are
+// escaped.
+func (c *Codec) upcoming() int {
 	rest := c.buf[c.pos:]
-	if n > 0 {
-		return len(rest)/max(read/n, 1) + n/8 + 1
-	}
 	before, name, _ := bytes.Cut(rest, []byte{'"'})
 	name, _, _ = bytes.Cut(name, []byte{'"'})
 	beginning := rest[:min(len(before)+len(name)+2, len(rest))]
@@ -214,30 +190,29 @@ func (c *Codec) upcoming(n, read int) int {
 }
 
 // Map reads an object whose names are data, as in a table of amount ranges. It calls
-// each for every field; each must read the value. The name is valid until the next
-// string is read.
+// each for every field; each must read the value. A name that comes twice is refused at
+// the end.
 func (c *Codec) Map(each func(name []byte)) {
-	if !c.open('{', "an object") {
+	if !c.open('{', anyName, "an object") {
 		return
 	}
-	set := nameSet{base: len(c.names)}
+	base := len(c.names)
 	for first := true; c.more('}', first); first = false {
 		name := c.fieldName()
-		if c.err != nil || !c.unique(&set, name) {
+		if c.remember(name); c.err != nil {
 			return
 		}
-		c.path[len(c.path)-1] = anyName
 		each(name)
 	}
 	if c.err == nil {
 		c.close()
-		c.names = c.names[:set.base]
+		c.forget(base)
 	}
 }
 
 // Each reads an array of anything. It calls one for every element; one must read it.
 func (c *Codec) Each(one func()) {
-	if !c.open('[', "an array") {
+	if !c.open('[', element, "an array") {
 		return
 	}
 	for first := true; c.more(']', first); first = false {
@@ -246,14 +221,4 @@ func (c *Codec) Each(one func()) {
 	if c.err == nil {
 		c.close()
 	}
-}
-
-func (c *Codec) skipUnknown(set *nameSet, name []byte) {
-	if !c.unique(set, name) {
-		return
-	}
-	// The name itself is payload too, so it is not reported.
-	c.path[len(c.path)-1] = anyName
-	c.Drift("unknown field")
-	c.Skip()
 }

@@ -2,10 +2,10 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"slices"
-	"sync"
+	"strconv"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -20,14 +20,11 @@ const (
 type Codec struct {
 	buf     []byte
 	pos     int
-	path    []step   // one entry for each open container
-	names   [][]byte // of open objects whose names are not known beforehand
-	scratch []byte   // the current string, unescaped
-	slab    []byte   // the strings of the current element, to become one allocation
-	pending []pendingString
+	path    []step          // one for each open container
+	names   [][]byte        // of open objects whose names are not known beforehand
+	kept    strings.Builder // the strings that were read last: see keep
 	drifts  []Drift
-	cost    int      // of the elements so far, in bytes
-	amounts *amounts // nil: none so far
+	cost    int // of the elements so far, in bytes
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool
@@ -35,11 +32,13 @@ type Codec struct {
 
 	writing bool
 	out     []byte
+
+	room [8]step // for path, deep enough for every response of the API
 }
 
-// step is the position in an open container: an element, or a field, by the offset
-// of its name. It is not a string because it is set for every field, and writing a
-// pointer is expensive while the garbage collector runs.
+// step is the position in an open container: an element, or a field, by the offset of
+// its name. It is not a string because it is set for every field, and writing a pointer
+// is expensive while the garbage collector runs.
 type step int
 
 const (
@@ -47,11 +46,6 @@ const (
 	element
 	anyName // a field whose name is payload
 )
-
-type pendingString struct {
-	dst *string
-	end int
-}
 
 // Drift is a tolerated deviation from the API.
 type Drift struct {
@@ -75,9 +69,9 @@ type Error struct {
 }
 
 const (
-	isMissing      = ""
-	isHTML         = "HTML"
-	duplicateField = "a field name appears twice"
+	isMissing    = ""
+	isHTML       = "HTML"
+	valueMissing = "a value is missing"
 )
 
 // Missing returns the error for a field that is missing at path.
@@ -106,37 +100,12 @@ func (e *Error) Detail() string {
 	return e.Path + ": expected " + e.Problem
 }
 
-var codecs = sync.Pool{New: func() any { return new(Codec) }}
-
-// NewReader returns a Codec that reads body, from a pool: call [Codec.Release] when
-// done. It records drift only if observe is true.
+// NewReader returns a Codec that reads body, which must not change before the last
+// call of the Codec. It records drift only if observe is true.
 func NewReader(body []byte, observe bool) *Codec {
-	c := codecs.Get().(*Codec)
-	c.buf, c.observe = body, observe
+	c := &Codec{buf: body, observe: observe}
+	c.path = c.room[:0]
 	return c
-}
-
-// Release clears the Codec, so that no payload stays in the pool, and returns it to
-// the pool. Buffers that an extraordinary document made large are dropped: clearing
-// them would slow down every later one.
-func (c *Codec) Release() {
-	c.amounts.forget()
-	*c = Codec{
-		path: c.path[:0], names: emptied(c.names), scratch: emptied(c.scratch),
-		slab: emptied(c.slab), pending: emptied(c.pending), amounts: c.amounts,
-	}
-	codecs.Put(c)
-}
-
-// maxKept is the capacity up to which a Codec keeps a buffer for its next document.
-const maxKept = 64 << 10
-
-func emptied[T any](s []T) []T {
-	clear(s[:cap(s)])
-	if cap(s) > maxKept {
-		return nil
-	}
-	return s[:0]
 }
 
 // Err returns the first error, or nil.
@@ -150,7 +119,6 @@ func (c *Codec) End() {
 	if c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {
 		c.malformed("bytes follow the end")
 	}
-	c.Flush()
 }
 
 // Kind returns the first byte of the next value: one of { [ " t f n 0 -, with every
@@ -165,23 +133,23 @@ func (c *Codec) Kind() byte {
 
 // Mark is a place to return to with [Codec.Rewind].
 type Mark struct {
-	pos, path, names int
-	step             step
+	pos, depth, names int
+	step              step
 }
 
-// Mark returns the current place, which is within a container. The strings read so
-// far are stored: Rewind forgets only those that come after it.
+// Mark returns the current place, which is within a container.
 func (c *Codec) Mark() Mark {
-	c.Flush()
 	return Mark{c.pos, len(c.path), len(c.names), c.path[len(c.path)-1]}
 }
 
 // Rewind returns to m and forgets the error that came after it.
 func (c *Codec) Rewind(m Mark) {
-	c.pos, c.path, c.names, c.err = m.pos, c.path[:m.path], c.names[:m.names], nil
-	c.path[len(c.path)-1] = m.step
-	c.slab, c.pending = c.slab[:0], c.pending[:0]
+	c.pos, c.path, c.names, c.err = m.pos, c.path[:m.depth], c.names[:m.names], nil
+	c.at(m.step)
 }
+
+// at sets the position in the innermost container.
+func (c *Codec) at(s step) { c.path[len(c.path)-1] = s }
 
 // Drift records a tolerated deviation at the current field.
 func (c *Codec) Drift(kind string) { c.driftAt("", kind) }
@@ -220,29 +188,22 @@ func (c *Codec) malformed(problem string) {
 // appendPath writes the current path, followed by the name of a missing field unless
 // that is "".
 func (c *Codec) appendPath(dst []byte, missing string) []byte {
-	for _, p := range c.path {
-		switch p {
+	for _, s := range c.path {
+		switch s {
 		case nowhere:
 		case element:
 			dst = append(dst, "[]"...)
 		case anyName:
 			dst = append(withDot(dst), '*')
 		default:
-			dst = append(withDot(dst), c.nameAt(p)...)
+			again := Codec{buf: c.buf, pos: int(s)}
+			dst = append(withDot(dst), again.fieldName()...)
 		}
 	}
 	if missing != "" {
 		dst = append(withDot(dst), missing...)
 	}
 	return dst
-}
-
-// nameAt reads a known name again, which therefore contains no quote.
-func (c *Codec) nameAt(p step) []byte {
-	_, name, _ := bytes.Cut(c.buf[p:], []byte{'"'})
-	name, _, _ = bytes.Cut(name, []byte{'"'})
-	name, _ = appendUnescaped(nil, name)
-	return name
 }
 
 func withDot(path []byte) []byte {
@@ -272,37 +233,6 @@ func (c *Codec) Budget(n int) bool {
 // left is how many bytes the elements that follow may take.
 func (c *Codec) left() int { return costFree + costPerByte*len(c.buf) - c.cost }
 
-// Flush stores the strings read since the last Flush as parts of one: an element
-// costs one allocation, not one for each string.
-func (c *Codec) Flush() {
-	if len(c.pending) == 0 {
-		return
-	}
-	all := string(c.slab)
-	start := 0
-	for _, p := range c.pending {
-		*p.dst = all[start:p.end]
-		start = p.end
-	}
-	c.slab = c.slab[:0]
-	c.pending = c.pending[:0]
-}
-
-func (c *Codec) keep(dst *string, value []byte) {
-	if len(value) == 0 {
-		*dst = ""
-		return
-	}
-	// Not by append alone, which stores the slice's pointer each time: see step.
-	if len(value) > cap(c.slab)-len(c.slab) {
-		c.slab = slices.Grow(c.slab, len(value))
-	}
-	start := len(c.slab)
-	c.slab = c.slab[:start+len(value)]
-	copy(c.slab[start:], value)
-	c.pending = append(c.pending, pendingString{dst, len(c.slab)})
-}
-
 // peek skips white space and returns the next byte, 0 at the end or after an error.
 func (c *Codec) peek() byte {
 	if c.pos < len(c.buf) && c.buf[c.pos] > ' ' && c.err == nil {
@@ -311,7 +241,7 @@ func (c *Codec) peek() byte {
 	return c.peekOn()
 }
 
-// peekOn is peek if white space or an error comes first.
+// peekOn is peek if white space or an error comes first: apart, so that peek is inlined.
 func (c *Codec) peekOn() byte {
 	for c.err == nil && c.pos < len(c.buf) {
 		switch b := c.buf[c.pos]; b {
@@ -324,7 +254,7 @@ func (c *Codec) peekOn() byte {
 	return 0
 }
 
-func (c *Codec) open(bracket byte, what string) bool {
+func (c *Codec) open(bracket byte, place step, what string) bool {
 	if b := c.peek(); b != bracket {
 		c.wrong(b, what)
 		return false
@@ -334,41 +264,11 @@ func (c *Codec) open(bracket byte, what string) bool {
 		return false
 	}
 	c.pos++
-	place := nowhere
-	if bracket == '[' {
-		place = element
-	}
 	c.path = append(c.path, place)
 	return true
 }
 
 func (c *Codec) close() { c.path = c.path[:len(c.path)-1] }
-
-// wrong fails with what was expected if the next value, which begins with b, is of
-// another kind, and as malformed if there is no value.
-func (c *Codec) wrong(b byte, want string) {
-	switch b {
-	case '{', '[', '"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n':
-		c.Fail(want)
-	case 0:
-		c.malformed("it ends too early")
-	case '<':
-		c.malformed(c.markup())
-	default:
-		c.malformed(valueMissing)
-	}
-}
-
-const valueMissing = "a value is missing"
-
-// markup recognizes the HTML page of a gateway or a proxy in place of the response.
-func (c *Codec) markup() string {
-	page := bytes.ToLower(c.buf[c.pos:min(c.pos+len("<!doctype html"), len(c.buf))])
-	if len(c.path) == 0 && (bytes.HasPrefix(page, []byte("<!doctype html")) || bytes.HasPrefix(page, []byte("<html"))) {
-		return isHTML
-	}
-	return valueMissing
-}
 
 // more consumes the comma before the next element, or the closing bracket.
 func (c *Codec) more(closing byte, first bool) bool {
@@ -392,20 +292,47 @@ func (c *Codec) more(closing byte, first bool) bool {
 	return false
 }
 
-// fieldName consumes a name and its colon. The name is valid until the next string is
-// read, or for good if it contains no escapes.
+// wrong fails with what was expected if the next value, which begins with b, is of
+// another kind, and as malformed if there is no value.
+func (c *Codec) wrong(b byte, want string) {
+	switch b {
+	case '{', '[', '"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n':
+		c.Fail(want)
+	case 0:
+		c.malformed("it ends too early")
+	case '<':
+		c.malformed(c.markup())
+	default:
+		c.malformed(valueMissing)
+	}
+}
+
+// markup recognizes the HTML page of a gateway or a proxy in place of the response.
+func (c *Codec) markup() string {
+	page := bytes.ToLower(c.buf[c.pos:min(c.pos+len("<!doctype html"), len(c.buf))])
+	if len(c.path) == 0 && (bytes.HasPrefix(page, []byte("<!doctype html")) || bytes.HasPrefix(page, []byte("<html"))) {
+		return isHTML
+	}
+	return valueMissing
+}
+
+// fieldName consumes a name and its colon.
 func (c *Codec) fieldName() []byte {
 	if c.peek() != '"' {
 		c.malformed("a field name is missing")
 		return nil
 	}
 	name := c.readString()
-	c.colon()
+	if c.peek() != ':' {
+		c.malformed("a colon is missing")
+		return nil
+	}
+	c.pos++
 	return name
 }
 
-// take consumes a name and its colon if they come next without white space, as they
-// do if the service keeps to one order. It saves reading the name's bytes twice.
+// take consumes a name and its colon if they come next without white space, as they do
+// where a service keeps to the order of the list.
 func (c *Codec) take(name string) bool {
 	rest, n := c.buf[c.pos:], len(name)
 	if len(rest) < n+3 || rest[0] != '"' || string(rest[1:n+1]) != name || rest[n+1] != '"' || rest[n+2] != ':' {
@@ -413,134 +340,6 @@ func (c *Codec) take(name string) bool {
 	}
 	c.pos += n + 3
 	return true
-}
-
-func (c *Codec) colon() {
-	if c.peek() != ':' {
-		c.malformed("a colon is missing")
-		return
-	}
-	c.pos++
-}
-
-// plain marks the bytes that are themselves in a string and need no check.
-var plain = func() (t [256]bool) {
-	for b := ' '; b < utf8.RuneSelf; b++ {
-		t[b] = b != '"' && b != '\\'
-	}
-	return t
-}()
-
-// readString consumes the string whose opening quote is next. The result is valid
-// until the next string is read.
-func (c *Codec) readString() []byte {
-	start := c.pos + 1
-	i := start
-	for ; i+8 <= len(c.buf); i += 8 {
-		if special := specialBytes(binary.LittleEndian.Uint64(c.buf[i:])); special != 0 {
-			i += bits.TrailingZeros64(special) / 8
-			break
-		}
-	}
-	for i < len(c.buf) && plain[c.buf[i]] {
-		i++
-	}
-	if i < len(c.buf) && c.buf[i] == '"' {
-		c.pos = i + 1
-		return c.buf[start:i]
-	}
-	return c.readStringOn(start, i)
-}
-
-// specialBytes examines eight bytes at once. The lowest bit that is set in the result
-// belongs to the first byte that is not plain; 0: all are.
-func specialBytes(w uint64) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	quote, backslash := w^(ones*'"'), w^(ones*'\\')
-	return (w | (w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
-}
-
-// readStringOn continues at i, the first byte that is not plain.
-func (c *Codec) readStringOn(start, i int) []byte {
-	escaped := false
-	for ; i < len(c.buf) && c.buf[i] != '"'; i++ {
-		switch b := c.buf[i]; {
-		case b == '\\':
-			escaped = true
-			i++ // an escaped quote does not end the string
-		case b < ' ':
-			c.malformed("a string contains a control character")
-			return nil
-		}
-	}
-	if i >= len(c.buf) {
-		c.malformed("it ends too early")
-		return nil
-	}
-	raw := c.buf[start:i]
-	c.pos = i + 1
-	if !utf8.Valid(raw) {
-		c.malformed("a string is not valid UTF-8")
-		return nil
-	}
-	if !escaped {
-		return raw
-	}
-	var ok bool
-	// The result is never longer than raw: one allocation is enough.
-	c.scratch, ok = appendUnescaped(slices.Grow(c.scratch[:0], len(raw)), raw)
-	if !ok {
-		c.malformed("a string contains an invalid escape")
-		return nil
-	}
-	return c.scratch
-}
-
-// nameSet is the set of names of one open object, kept on the Codec's stack.
-type nameSet struct {
-	base int
-	many map[string]struct{}
-}
-
-// fewNames are compared one by one; more go into a map, so that an object of a
-// million names does not take quadratic time.
-const fewNames = 16
-
-// sizeOfName is what a name takes in the map in addition to its bytes.
-const sizeOfName = 64
-
-// unique adds name to the set; a duplicate is an error.
-func (c *Codec) unique(set *nameSet, name []byte) bool {
-	known := c.names[set.base:]
-	if set.many == nil && len(known) == fewNames {
-		set.many = make(map[string]struct{}, 4*fewNames)
-		for _, k := range known {
-			set.many[string(k)] = struct{}{}
-		}
-	}
-	duplicate := false
-	if set.many != nil {
-		if _, duplicate = set.many[string(name)]; !duplicate && c.Budget(sizeOfName+len(name)) {
-			set.many[string(name)] = struct{}{}
-		}
-	} else {
-		for _, k := range known {
-			duplicate = duplicate || string(k) == string(name)
-		}
-		c.names = append(c.names, c.stable(name))
-	}
-	if duplicate {
-		c.malformed(duplicateField)
-	}
-	return !duplicate
-}
-
-// stable returns name in memory that the next string does not overwrite.
-func (c *Codec) stable(name []byte) []byte {
-	if len(name) > 0 && len(c.scratch) > 0 && &name[0] == &c.scratch[0] {
-		return append([]byte(nil), name...)
-	}
-	return name
 }
 
 // Skip consumes one value of any kind, and checks all of it.
@@ -558,11 +357,9 @@ func (c *Codec) Skip() {
 		c.word("false")
 	case 'n':
 		c.word("null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		c.number()
 	default:
-		if b == '-' || b >= '0' && b <= '9' {
-			c.number()
-			return
-		}
 		c.wrong(b, "a value")
 	}
 }
@@ -580,7 +377,7 @@ func (c *Codec) Span() []byte {
 }
 
 func (c *Codec) word(w string) bool {
-	if rest := c.buf[c.pos:]; len(rest) < len(w) || string(rest[:len(w)]) != w {
+	if !bytes.HasPrefix(c.buf[c.pos:], []byte(w)) {
 		c.malformed("a value is misspelled")
 		return false
 	}
@@ -588,38 +385,198 @@ func (c *Codec) word(w string) bool {
 	return true
 }
 
-// number consumes a number by JSON's grammar and returns its bytes.
-func (c *Codec) number() []byte {
-	start, i := c.pos, c.pos
-	if i < len(c.buf) && c.buf[i] == '-' {
-		i++
-	}
-	whole := digits(c.buf, i)
-	ok := whole > i && (c.buf[i] != '0' || whole == i+1)
-	i = whole
-	if ok && i < len(c.buf) && c.buf[i] == '.' {
-		fraction := digits(c.buf, i+1)
-		ok, i = fraction > i+1, fraction
-	}
-	if ok && i < len(c.buf) && c.buf[i]|0x20 == 'e' {
-		i++
-		if i < len(c.buf) && (c.buf[i] == '+' || c.buf[i] == '-') {
-			i++
-		}
-		exponent := digits(c.buf, i)
-		ok, i = exponent > i, exponent
-	}
-	if !ok {
+// number consumes a number and returns its bytes, and whether it is an integer: without
+// fraction and exponent.
+func (c *Codec) number() (lit []byte, integer bool) {
+	rest := c.buf[c.pos:]
+	whole, _, end := numberIn(rest)
+	if end == 0 {
 		c.malformed("a number is misspelled")
-		return nil
+		return nil, false
 	}
-	c.pos = i
-	return c.buf[start:i]
+	c.pos += end
+	return rest[:end], whole == end
 }
 
-func digits(buf []byte, i int) int {
-	for i < len(buf) && buf[i]-'0' <= 9 {
+// numberIn measures the number by JSON's grammar that text begins with: where its whole
+// part, its mantissa and the number end; 0: it is none.
+func numberIn(text []byte) (whole, mantissa, end int) {
+	i := 0
+	if len(text) > 0 && text[0] == '-' {
+		i = 1
+	}
+	whole = digits(text, i)
+	if whole == i || text[i] == '0' && whole > i+1 {
+		return 0, 0, 0
+	}
+	mantissa = whole
+	if mantissa < len(text) && text[mantissa] == '.' {
+		if mantissa = digits(text, whole+1); mantissa == whole+1 {
+			return 0, 0, 0
+		}
+	}
+	end = mantissa
+	if end < len(text) && text[end]|0x20 == 'e' {
+		i = end + 1
+		if i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		if end = digits(text, i); end == i {
+			return 0, 0, 0
+		}
+	}
+	return whole, mantissa, end
+}
+
+// digits returns where the digits that begin at i end.
+func digits(text []byte, i int) int {
+	for i < len(text) && text[i]-'0' <= 9 {
 		i++
 	}
 	return i
 }
+
+// readString consumes the string whose opening quote is next. The result is a part of
+// the body, unless it contains escapes.
+func (c *Codec) readString() []byte {
+	rest := c.buf[c.pos+1:]
+	i := 0
+	for i < len(rest) && plain[rest[i]] {
+		i++
+	}
+	if i < len(rest) && rest[i] == '"' {
+		c.pos += i + 2
+		return rest[:i]
+	}
+	return c.readSpecial(rest, i)
+}
+
+// plain marks the bytes that are themselves in a string and need no check.
+var plain = func() (t [256]bool) {
+	for b := ' '; b < utf8.RuneSelf; b++ {
+		t[b] = b != '"' && b != '\\'
+	}
+	return t
+}()
+
+// readSpecial is readString for a string in which the byte at i needs a closer look.
+func (c *Codec) readSpecial(rest []byte, i int) []byte {
+	escaped := false
+	for ; i < len(rest) && rest[i] != '"'; i++ {
+		switch b := rest[i]; {
+		case b == '\\':
+			escaped = true
+			i++ // an escaped quote does not end the string
+		case b < ' ':
+			c.malformed("a string contains a control character")
+			return nil
+		}
+	}
+	if i >= len(rest) {
+		c.malformed("it ends too early")
+		return nil
+	}
+	c.pos += i + 2
+	if !utf8.Valid(rest[:i]) {
+		c.malformed("a string is not valid UTF-8")
+		return nil
+	}
+	if !escaped {
+		return rest[:i]
+	}
+	value, ok := unescaped(rest[:i])
+	if !ok {
+		c.malformed("a string contains an invalid escape")
+	}
+	return value
+}
+
+// unescaped replaces escapes. Half of a surrogate pair is refused, not replaced: an order
+// number with a replaced character would be another order number.
+func unescaped(raw []byte) ([]byte, bool) {
+	value := make([]byte, 0, len(raw)) // which is never longer
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			value = append(value, raw[i])
+			continue
+		}
+		i++ // there is a next one: a backslash does not end a string
+		if short := strings.IndexByte(`"\/bfnrt`, raw[i]); short >= 0 {
+			value = append(value, "\"\\/\b\f\n\r\t"[short])
+			continue
+		}
+		r, length := unicodeEscape(raw[i:])
+		if length == 0 {
+			return nil, false
+		}
+		value = utf8.AppendRune(value, r)
+		i += length - 1
+	}
+	return value, true
+}
+
+// unicodeEscape reads u and four digits, with the second half of a surrogate pair, and
+// returns how many bytes it read; 0: the escape is invalid.
+func unicodeEscape(raw []byte) (rune, int) {
+	r, ok := hex4(raw)
+	if !ok || !utf16.IsSurrogate(r) {
+		return r, b2i(ok) * 5
+	}
+	if len(raw) < 6 || raw[5] != '\\' {
+		return 0, 0
+	}
+	low, ok := hex4(raw[6:])
+	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+		return 0, 0
+	}
+	return r, 11
+}
+
+func hex4(raw []byte) (rune, bool) {
+	if len(raw) < 5 || raw[0] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(raw[1:5]), 16, 16)
+	return rune(n), err == nil
+}
+
+// sharedMemory is how many bytes of strings share an allocation: about those of a card.
+const sharedMemory = 512
+
+// keep returns a value as a string. Strings that are read one after another share their
+// memory, which halves the allocations of a list.
+func (c *Codec) keep(value []byte) string {
+	if len(value) > c.kept.Cap()-c.kept.Len() {
+		c.kept.Reset()
+		c.kept.Grow(max(len(value), min(sharedMemory, len(c.buf)-c.pos)))
+	}
+	start := c.kept.Len()
+	c.kept.Write(value)
+	return c.kept.String()[start:]
+}
+
+// sizeOfName is what a name takes that is remembered, in addition to its bytes.
+const sizeOfName = 48
+
+// remember adds the name of a field that is not known beforehand to those of its object.
+func (c *Codec) remember(name []byte) {
+	if c.Budget(sizeOfName) {
+		c.names = append(c.names, name)
+	}
+}
+
+// forget ends an object whose remembered names begin at base, and refuses it if one of
+// them came twice.
+func (c *Codec) forget(base int) {
+	names := c.names[base:]
+	slices.SortFunc(names, bytes.Compare)
+	for i := range names {
+		if i > 0 && bytes.Equal(names[i-1], names[i]) {
+			c.malformed(duplicateField)
+		}
+	}
+	c.names = c.names[:base]
+	c.cost -= len(names) * sizeOfName // the memory is used again
+}
+
+const duplicateField = "a field name appears twice"

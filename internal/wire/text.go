@@ -2,7 +2,7 @@ package wire
 
 import (
 	"errors"
-	"slices"
+	"time"
 
 	"github.com/shopspring/decimal"
 )
@@ -13,28 +13,58 @@ type Textual interface {
 	UnmarshalText([]byte) error
 }
 
-// Text reads or writes v as a string. A string in zeros, as some databases write an absent
-// date, is drift, and leaves v as it was.
-func Text[T Textual](c *Codec, v T, want string, zeros ...string) {
+// Date reads or writes a date or a time as a string. A string that is none, like
+// 23:59:60 or the zeros of some databases, is drift, and leaves v as it was.
+func Date[T Textual](c *Codec, v T) {
 	if c.writing {
 		c.AppendString(v.String())
 		return
 	}
-	text := c.Bytes()
-	switch {
+	switch text := c.Bytes(); {
 	case text == nil:
-		return
 	case len(text) == 0:
 		c.Drift("empty string")
-		return
+	case v.UnmarshalText(text) != nil:
+		c.Drift("invalid date")
 	}
-	switch {
-	case v.UnmarshalText(text) == nil:
-	case slices.Contains(zeros, string(text)):
-		c.Drift("zero date")
-	default:
-		c.Fail(want)
+}
+
+// ParseDate reads YYYY-MM-DD, which must be a valid date.
+func ParseDate(text []byte) (year, month, day int, ok bool) {
+	ok = numbers(text, "0000-00-00", &year, &month, &day)
+	// time.Date changes a date that there is not.
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	return year, month, day, ok && year > 0 && t.Month() == time.Month(month) && t.Day() == day
+}
+
+// ParseClock reads HH:MM:SS.
+func ParseClock(text []byte) (hour, minute, second int, ok bool) {
+	ok = numbers(text, "00:00:00", &hour, &minute, &second)
+	return hour, minute, second, ok && hour < 24 && minute < 60 && second < 60
+}
+
+// ParseMonth reads MM/YYYY.
+func ParseMonth(text []byte) (year, month int, ok bool) {
+	ok = numbers(text, "00/0000", &month, &year)
+	return year, month, ok && year > 0 && month >= 1 && month <= 12
+}
+
+// numbers reads text that has a digit where form has 0, and is form elsewhere.
+func numbers(text []byte, form string, into ...*int) bool {
+	if len(text) != len(form) {
+		return false
 	}
+	for i, b := range text {
+		switch {
+		case form[i] != '0' && b == form[i]:
+			into = into[1:]
+		case form[i] == '0' && b >= '0' && b <= '9':
+			*into[0] = *into[0]*10 + int(b-'0')
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Plain is a string that is sent as it is.

@@ -2,8 +2,17 @@ package wire
 
 import (
 	"bytes"
-	"math"
-	"slices"
+	"encoding/json"
+	"strconv"
+)
+
+// nullRule is what null is in place of a value.
+type nullRule uint8
+
+const (
+	nullIsFine nullRule = iota
+	nullIsDrift
+	nullFails
 )
 
 // String reads or writes a string. Null is drift and reads as "".
@@ -27,7 +36,7 @@ func (c *Codec) ID(dst *string) {
 // is kept; if that is less than all of it, it is drift.
 func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	if c.writing {
-		c.out = AppendString(c.out, *dst)
+		c.AppendString(*dst)
 		return
 	}
 	given := c.stringBytes(nullFails, true)
@@ -39,30 +48,21 @@ func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 		c.Fail("an identifier")
 	}
 	if c.err == nil {
-		c.keep(dst, b)
+		*dst = c.keep(b)
 	}
 }
-
-type nullRule uint8
-
-const (
-	nullIsFine nullRule = iota
-	nullIsDrift
-	nullFails
-)
 
 func (c *Codec) stringValue(dst *string, null nullRule, numberToo bool) {
 	if c.writing {
-		c.out = AppendString(c.out, *dst)
+		c.AppendString(*dst)
 		return
 	}
 	if b := c.stringBytes(null, numberToo); c.err == nil {
-		c.keep(dst, b)
+		*dst = c.keep(b)
 	}
 }
 
-// Bytes reads a string, valid until the next one is read. Null is drift and reads as
-// nil.
+// Bytes reads a string. Null is drift and reads as nil.
 func (c *Codec) Bytes() []byte { return c.stringBytes(nullIsDrift, false) }
 
 // CodeBytes is [Codec.Bytes] for an identifier or a code. A number is drift.
@@ -77,8 +77,8 @@ func (c *Codec) stringBytes(null nullRule, numberToo bool) []byte {
 			c.Drift("null for string")
 		}
 		c.word("null")
-	case numberToo && (b == '-' || b >= '0' && b <= '9'):
-		if lit := c.number(); integer(lit) {
+	case numberToo && isNumeric(b):
+		if lit, integer := c.number(); integer {
 			c.Drift("number for string")
 			return lit
 		}
@@ -89,59 +89,53 @@ func (c *Codec) stringBytes(null nullRule, numberToo bool) []byte {
 	return nil
 }
 
+// isNumeric reports whether a value that begins with b is a number.
+func isNumeric(b byte) bool { return b == '-' || b >= '0' && b <= '9' }
+
 // Int reads or writes an integer. A string is drift, and so is null, which reads as 0.
-func (c *Codec) Int(dst *int) {
-	if c.writing {
-		c.out = appendInt(c.out, int64(*dst))
-		return
-	}
-	*dst = c.narrow(c.integer(nullIsDrift))
-}
+func (c *Codec) Int(dst *int) { integerValue(c, dst, nullIsDrift) }
 
 // Int64 is [Codec.Int] for an int64.
-func (c *Codec) Int64(dst *int64) {
-	if c.writing {
-		c.out = appendInt(c.out, *dst)
-		return
-	}
-	*dst = c.integer(nullIsDrift)
-}
+func (c *Codec) Int64(dst *int64) { integerValue(c, dst, nullIsDrift) }
+
+// RequiredInt64 is [Codec.Int64] for a number that must not be null.
+func (c *Codec) RequiredInt64(dst *int64) { integerValue(c, dst, nullFails) }
 
 // Count is [Codec.Int] for a number that must be neither null nor negative.
 func (c *Codec) Count(dst *int) {
-	if c.writing {
-		c.out = appendInt(c.out, int64(*dst))
-		return
-	}
-	if *dst = c.narrow(c.integer(nullFails)); *dst < 0 {
+	if integerValue(c, dst, nullFails); *dst < 0 && !c.writing {
 		c.Fail("a count")
 	}
 }
 
-// RequiredInt64 is [Codec.Int64] for a number that must not be null.
-func (c *Codec) RequiredInt64(dst *int64) {
-	if c.writing {
-		c.out = appendInt(c.out, *dst)
-		return
-	}
-	*dst = c.integer(nullFails)
-}
-
 // ExactInt reads an integer and nothing else: no string, fraction, exponent or null.
 func (c *Codec) ExactInt(dst *int) {
-	if b := c.peek(); b != '-' && (b < '0' || b > '9') {
+	if b := c.peek(); !isNumeric(b) {
 		c.wrong(b, "an integer")
 		return
 	}
-	*dst = c.narrow(c.parseInteger(c.number()))
+	integerValue(c, dst, nullFails)
 }
+
+func integerValue[T int | int64](c *Codec, dst *T, null nullRule) {
+	if c.writing {
+		c.out = strconv.AppendInt(c.out, int64(*dst), 10)
+		return
+	}
+	n := c.integer(null)
+	if *dst = T(n); int64(*dst) != n { // int has 32 bits on some systems
+		c.Fail(fittingInteger)
+	}
+}
+
+const fittingInteger = "an integer that fits"
 
 func (c *Codec) integer(null nullRule) int64 {
 	switch b := c.peek(); {
-	case b == '-' || b >= '0' && b <= '9':
-		return c.parseInteger(c.number())
+	case isNumeric(b):
+		return c.integerIn(c.number())
 	case b == '"':
-		n := c.parseInteger(c.readString())
+		n := c.quotedInteger()
 		c.Drift("string for number")
 		return n
 	case b == 'n' && null != nullFails:
@@ -153,61 +147,44 @@ func (c *Codec) integer(null nullRule) int64 {
 	return 0
 }
 
-func (c *Codec) narrow(n int64) int {
-	if n > math.MaxInt || n < math.MinInt {
-		c.Fail("an integer that fits")
-		return 0
-	}
-	return int(n)
+func (c *Codec) quotedInteger() int64 {
+	lit := c.readString()
+	whole, _, end := numberIn(lit)
+	return c.integerIn(lit, whole == len(lit) && end > 0)
 }
 
-func (c *Codec) parseInteger(lit []byte) int64 {
-	if c.err != nil {
-		return 0
-	}
-	n, ok := parseInt(lit)
-	if !ok {
-		c.Fail("an integer that fits")
-	}
-	return n
-}
-
-// integer reports whether lit is an integer without leading zeros.
-func integer(lit []byte) bool {
-	if len(lit) > 0 && lit[0] == '-' {
-		lit = lit[1:]
-	}
-	return len(lit) > 0 && digits(lit, 0) == len(lit) && (lit[0] != '0' || len(lit) == 1)
-}
-
-func parseInt(lit []byte) (int64, bool) {
-	if !integer(lit) {
-		return 0, false
-	}
-	negative := lit[0] == '-'
-	if negative {
-		lit = lit[1:]
-	}
-	// Counted down, since the negative range is larger by one.
-	var n int64
-	for _, b := range lit {
-		d := int64(b - '0')
-		if n < (math.MinInt64+d)/10 {
-			return 0, false
+func (c *Codec) integerIn(lit []byte, integer bool) int64 {
+	if integer {
+		if n, ok := parseInt(lit); ok {
+			return n
 		}
-		n = n*10 - d
 	}
-	if negative {
-		return n, true
+	c.Fail(fittingInteger)
+	return 0
+}
+
+// parseInt reads digits, which may follow a minus sign. It reports whether they fit.
+func parseInt(lit []byte) (n int64, ok bool) {
+	if len(lit) > 18 {
+		n, err := strconv.ParseInt(string(lit), 10, 64)
+		return n, err == nil
 	}
-	return -n, n != math.MinInt64
+	for _, b := range lit {
+		if b != '-' {
+			n = n*10 + int64(b-'0')
+		}
+	}
+	if lit[0] == '-' {
+		n = -n
+	}
+	return n, true
 }
 
 // Flag reads or writes 0 or 1. Any other number is true and drift; a string, a
 // boolean and null are drift too.
 func (c *Codec) Flag(dst *bool) {
 	if c.writing {
-		c.out = append(c.out, "01"[b2i(*dst)])
+		c.out = strconv.AppendInt(c.out, int64(b2i(*dst)), 10)
 		return
 	}
 	switch b := c.peek(); b {
@@ -215,7 +192,7 @@ func (c *Codec) Flag(dst *bool) {
 		*dst = c.boolean(b)
 		c.Drift("boolean for number")
 	case '"':
-		n := c.parseInteger(c.readString())
+		n := c.quotedInteger()
 		if n != 0 && n != 1 {
 			c.Fail("0 or 1")
 		}
@@ -234,21 +211,22 @@ func (c *Codec) Flag(dst *bool) {
 // is null, which reads as false.
 func (c *Codec) Bool(dst *bool) {
 	if c.writing {
-		c.out = append(c.out, [2]string{"false", "true"}[b2i(*dst)]...)
+		c.out = strconv.AppendBool(c.out, *dst)
 		return
 	}
-	switch b := c.peek(); b {
-	case 't', 'f':
+	switch b := c.peek(); {
+	case b == 't' || b == 'f':
 		*dst = c.boolean(b)
-	case 'n':
+	case b == 'n':
 		c.Drift("null for boolean")
 		c.word("null")
 		*dst = false
-	case '"':
+	case b == '"':
 		*dst = c.bit(c.readString())
 		c.Drift("string for boolean")
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		*dst = c.bit(c.number())
+	case isNumeric(b):
+		lit, _ := c.number()
+		*dst = c.bit(lit)
 		c.Drift("number for boolean")
 	default:
 		c.wrong(b, "a boolean")
@@ -270,46 +248,85 @@ func (c *Codec) bit(lit []byte) bool {
 	return string(lit) == "1"
 }
 
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// What an element of a list takes in addition to its bytes.
+const (
+	sizeOfString = 32
+	sizeOfRaw    = 48
+)
+
 // Strings reads or writes a list of strings. Null is drift and reads as nil.
 func (c *Codec) Strings(dst *[]string) {
 	if c.writing {
-		writeList(c, *dst, func(s *string) { c.out = AppendString(c.out, *s) })
+		writeList(c, *dst, func(s *string) { c.AppendString(*s) })
 		return
 	}
-	if c.nullArray() {
-		*dst = nil
-		return
+	if *dst = nil; !c.nullArray() {
+		c.strings(dst, false)
 	}
-	*dst = []string{}
-	c.Each(func() {
-		if !c.Budget(sizeOfString) {
-			return
-		}
-		if b := c.peek(); b != '"' {
-			c.wrong(b, "a string")
-			return
-		}
-		list := *dst
-		if len(list) == cap(list) {
-			c.Flush() // into the strings as long as they are there
-			list = slices.Grow(list, max(len(list), few))
-		}
-		*dst = list[:len(list)+1]
-		c.keep(&(*dst)[len(list)], c.readString())
-	})
 }
 
-// sizeOfString is what a string in a list takes in addition to its bytes.
-const sizeOfString = 32
+// Codes reads a list of digits. Numbers are drift; null is an error.
+func (c *Codec) Codes(dst *[]string) { c.strings(dst, true) }
 
-// Codes is [Codec.Strings] for digits. Numbers are drift; null is an error.
-func (c *Codec) Codes(dst *[]string) {
+func (c *Codec) strings(dst *[]string, numberToo bool) {
 	*dst = []string{}
 	c.Each(func() {
 		if c.Budget(sizeOfString) {
-			*dst = append(*dst, string(c.stringBytes(nullFails, true)))
+			*dst = append(*dst, c.keep(c.stringBytes(nullFails, numberToo)))
 		}
 	})
+}
+
+// RawObject reads or writes null, or an object with undocumented fields.
+func (c *Codec) RawObject(dst *json.RawMessage) {
+	if c.writing {
+		c.appendRaw(*dst)
+		return
+	}
+	*dst = nil
+	switch c.Kind() {
+	case '{':
+		*dst = bytes.Clone(c.Span())
+	case '[':
+		c.Drift("empty array for object")
+		c.EmptyArray("null or an object")
+	default:
+		if !c.Null() {
+			c.Fail("null or an object")
+		}
+	}
+}
+
+// RawList reads or writes an array of values of undocumented form. Null is drift and
+// reads as nil.
+func (c *Codec) RawList(dst *[]json.RawMessage) {
+	if c.writing {
+		writeList(c, *dst, func(raw *json.RawMessage) { c.appendRaw(*raw) })
+		return
+	}
+	if *dst = nil; c.nullArray() {
+		return
+	}
+	*dst = []json.RawMessage{}
+	c.Each(func() {
+		if c.Budget(sizeOfRaw) {
+			*dst = append(*dst, bytes.Clone(c.Span()))
+		}
+	})
+}
+
+func (c *Codec) appendRaw(raw json.RawMessage) {
+	if raw == nil {
+		raw = json.RawMessage("null")
+	}
+	c.Append(raw...)
 }
 
 func (c *Codec) nullArray() bool {
@@ -341,11 +358,4 @@ func (c *Codec) EmptyObject() bool {
 // EmptyArray consumes an array that must be empty.
 func (c *Codec) EmptyArray(want string) {
 	c.Each(func() { c.Fail(want) })
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Marshal writes v as an object of fields. It has the signature of a
 // MarshalJSON's result; the error is always nil.
@@ -17,20 +14,15 @@ func Marshal[T any](v *T, fields []FieldOf[T]) ([]byte, error) {
 // Null leaves v unchanged, as encoding/json requires of an UnmarshalJSON.
 func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) error {
 	c := NewReader(text, false)
-	defer c.Release()
-	if c.Null() {
-		c.End()
-	} else {
-		var fresh T
+	fresh := *v
+	if !c.Null() {
+		fresh = *new(T)
 		Object(c, &fresh, fields, Lenient)
-		c.End()
-		if c.err == nil {
-			*v = fresh
-		}
 	}
-	if c.err != nil {
+	if c.End(); c.err != nil {
 		return c.err
 	}
+	*v = fresh
 	return nil
 }
 
@@ -48,8 +40,7 @@ func writeObject[T any](c *Codec, v *T, fields []FieldOf[T]) {
 	separator := byte('{')
 	for _, m := range fields {
 		c.out = append(c.out, separator)
-		c.out = AppendString(c.out, m.Name)
-		c.out = append(c.out, ':')
+		c.out = append(AppendString(c.out, m.Name), ':')
 		m.Value(c, v)
 		separator = ','
 	}
@@ -84,5 +75,3 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	return append(dst, '"')
 }
-
-func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

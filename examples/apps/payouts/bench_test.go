@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -26,7 +26,10 @@ import (
 func BenchmarkOrders(b *testing.B) {
 	const workers = 8
 	set := func(source string) settings {
-		return settings{fake: cardwiretest.New(), source: source, timeout: 30 * time.Second, repairEvery: time.Hour, workers: workers, migrate: true, giveUpAfter: giveUpAfter, tracers: noop.NewTracerProvider()}
+		set := settingsOf(source)
+		set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: cardwiretest.New()})}
+		set.timeout, set.workers, set.giveUpAfter = 30*time.Second, workers, giveUpAfter
+		return set
 	}
 	calls := func(b *testing.B, client *cardwire.Client) {
 		b.Helper()
@@ -35,9 +38,8 @@ func BenchmarkOrders(b *testing.B) {
 		for range workers {
 			group.Go(func() {
 				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-					if _, err := client.CreateTransfer(b.Context(), paramsFor(fmt.Sprintf("order-%d-%d", b.N, i))); err != nil {
-						b.Error(err)
-					}
+					_, err := client.CreateTransfer(b.Context(), paramsFor(fmt.Sprintf("order-%d-%d", b.N, i)))
+					assert.NoError(b, err)
 				}
 			})
 		}
@@ -71,14 +73,15 @@ func BenchmarkOrders(b *testing.B) {
 				require.NoError(b, err)
 			}
 			b.StartTimer()
-			require.NoError(b, s.river.Start(context.Background()))
+			stop, err := s.start(b.Context())
+			require.NoError(b, err)
 			require.Eventually(b, func() bool {
 				left, err := s.list(b.Context(), queued, "")
 				return err == nil && len(left) == 0
 			}, 10*time.Minute, 20*time.Millisecond)
 			b.StopTimer()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "orders/s")
-			require.NoError(b, s.river.Stop(context.Background()))
+			require.NoError(b, stop(context.Background()))
 		})
 	}
 }

@@ -26,8 +26,7 @@ func checkout(ctx context.Context, s *service, customer string, p cardwire.Trans
 
 func TestAShopsOwnTable(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		s.exec(`CREATE TABLE orders (number TEXT PRIMARY KEY, customer TEXT NOT NULL UNIQUE)`)
 		for range 2 { // the response to the first may be lost
 			o, err := checkout(t.Context(), s.service, "Ada", paramsFor("A-1"))
@@ -40,17 +39,19 @@ func TestAShopsOwnTable(t *testing.T) {
 		require.ErrorIs(t, err, errOtherBody)
 		_, err = checkout(t.Context(), s.service, "Ada", paramsFor("A-2"))
 		require.Error(t, err, "the shop's own row is refused")
-		_, err = s.create(t.Context(), paramsFor("A-3"), func(context.Context, *sql.Tx, order) error { return sql.ErrNoRows })
+		fails := func(context.Context, *sql.Tx, order) error { return sql.ErrNoRows }
+		_, err = s.create(t.Context(), paramsFor("A-3"), fails)
 		require.ErrorIs(t, err, sql.ErrNoRows, "an error of the shop's own, not an order that exists")
 		_, err = checkout(t.Context(), s.service, "Bob", cardwire.TransferParams{})
 		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 		assert.Equal(t, []string{"available"}, s.jobs())
 		assert.Equal(t, 1, strings.Count(s.log.String(), "msg=payout order="), "one line for the one order")
-		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
+		s.fails(cardwiretest.Fault{Status: 422})
 		assert.Zero(t, s.work("A-1"))
-		var found []struct{ Number, Customer, State string }
+		type row struct{ Number, Customer, State string }
+		var found []row
 		require.NoError(t, sqlscan.Select(t.Context(), s.db, &found,
-			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts p ON p.order_no = o.number`))
-		assert.Equal(t, []struct{ Number, Customer, State string }{{"A-1", "Ada", failed}}, found, "what the service refuses stays")
+			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts_states p ON p.order_no = o.number`))
+		assert.Equal(t, []row{{"A-1", "Ada", failed}}, found, "what the service refuses stays")
 	})
 }

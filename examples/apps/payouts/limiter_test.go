@@ -4,16 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
@@ -56,14 +53,10 @@ func openPool(t testing.TB, source string) *sql.DB {
 
 func journalOfTwo(t *testing.T) *sqljournal.Journal {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "journal.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	journal, err := sqljournal.New(db, sqljournal.SQLite)
-	require.NoError(t, err)
-	require.NoError(t, journal.Migrate(t.Context()))
+	_, journal := siteInFile(t).openPinned(t)
 	for reference, age := range map[string]time.Duration{"M-1": time.Hour, "M-2": 2 * time.Hour, "young": 0} {
-		i := cardwire.Intent{Op: "CreateTransfer", Reference: reference, BodySHA256: "00", Time: time.Now().Add(-age), SendBy: time.Now().Add(-age), Unique: true}
+		i := intentOf(reference)
+		i.Time, i.SendBy = i.Time.Add(-age), i.SendBy.Add(-age)
 		require.NoError(t, journal.Begin(t.Context(), i))
 	}
 	return journal
@@ -71,7 +64,7 @@ func journalOfTwo(t *testing.T) *sqljournal.Journal {
 
 func unresolvedIn(t *testing.T, journal *sqljournal.Journal) (references []string) {
 	t.Helper()
-	for e, err := range journal.Unresolved(t.Context(), 0) {
+	for e, err := range journal.Unresolved(t.Context()) {
 		require.NoError(t, err)
 		references = append(references, e.Reference)
 	}
@@ -83,9 +76,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	t.Parallel()
 	for perSecond, want := range map[float64]rate.Limit{0: rate.Inf, 2.5: 2.5} {
 		s := &service{settings: settings{rate: perSecond}, dialect: sqljournal.SQLite}
-		braking, ok := s.limiter().(*brake)
-		require.True(t, ok)
-		limiter, ok := braking.next.(*rate.Limiter)
+		limiter, ok := s.newLimiter().(*rate.Limiter)
 		require.True(t, ok)
 		assert.Equal(t, want, limiter.Limit())
 		assert.LessOrEqual(t, limiter.Burst(), 1)
@@ -95,7 +86,10 @@ func TestTheRateOfOneReplica(t *testing.T) {
 // createTurns may be called by several at once.
 func createTurns(t *testing.T, db *sql.DB) {
 	t.Helper()
-	_, err := db.ExecContext(t.Context(), schemaOf(sqljournal.PostgreSQL))
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	assert.NoError(t, err)
+	assert.NoError(t, journal.Migrate(t.Context())) // which the view reads
+	_, err = db.ExecContext(t.Context(), schemaOf(sqljournal.PostgreSQL))
 	assert.NoError(t, err)
 }
 
@@ -149,7 +143,8 @@ func TestATurnThatIsTooFarAwayIsNotTaken(t *testing.T) {
 func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
 	t.Helper()
 	var seconds float64
-	err = db.QueryRowContext(t.Context(), takeTurn+", taken", interval.Seconds(), patience.Seconds()).Scan(&seconds, &turn)
+	row := db.QueryRowContext(t.Context(), takeTurn+", taken", interval.Seconds(), patience.Seconds())
+	err = row.Scan(&seconds, &turn)
 	return turn, time.Duration(seconds * float64(time.Second)), err
 }
 
@@ -170,12 +165,7 @@ func TestWithoutItsDatabaseNothingIsSent(t *testing.T) {
 	db := openPool(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
 	defer db.Close()
 	service := cardwiretest.New()
-	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithHTTPClient(&http.Client{Transport: service}), cardwire.WithLimiter(&turns{db, 1}))
-	require.NoError(t, err)
-	_, err = client.CreateTransfer(t.Context(), cardwire.TransferParams{
-		MerchantOrderNo: "M-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
-	})
+	err := payBy(t, clientOf(t, service, cardwire.WithLimiter(&turns{db, 1})), "M-1")
 	require.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
 	assert.Empty(t, service.Requests())
 }

@@ -1,18 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,17 +23,13 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/examples/apps/internal/apptest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -51,8 +46,27 @@ func TestMain(m *testing.M) {
 // shop is a service of the program with its database and the fake service.
 type shop struct {
 	*service
-	t   *testing.T
-	log *apptest.Buffer
+	t    *testing.T
+	log  *buffer
+	fake *cardwiretest.Service
+}
+
+// buffer is a bytes.Buffer that may be read while the program still writes to it.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
@@ -61,32 +75,22 @@ func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, postgresURL(t)) })
 }
 
-func settingsOf(source string) settings {
-	return settings{fake: cardwiretest.New(), source: source, timeout: 5 * time.Second, repairEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour, tracers: noop.NewTracerProvider()}
-}
-
-// openShop opens a service whose queue does not run.
-func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
+// shopInFile is a shop on SQLite.
+func shopInFile(t *testing.T) *shop {
 	t.Helper()
-	set.fake = cardwiretest.New(opts...)
-	s := &shop{t: t, log: &apptest.Buffer{}}
-	var err error
-	s.service, err = open(t.Context(), set, slog.New(slog.NewTextHandler(s.log, nil)))
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, s.close()) })
-	return s
+	return openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
 }
 
-// start lets the queue run until the test ends.
-func (s *shop) start() {
-	s.t.Helper()
-	require.NoError(s.t, s.river.Start(context.Background()))
-	s.t.Cleanup(func() { assert.NoError(s.t, s.river.Stop(context.Background())) })
+// eachShop is eachDatabase with a shop.
+func eachShop(t *testing.T, test func(t *testing.T, s *shop)) {
+	t.Helper()
+	eachDatabase(t, func(t *testing.T, source string) { test(t, openShop(t, settingsOf(source))) })
 }
 
 func paramsFor(number string) cardwire.TransferParams {
 	return cardwire.TransferParams{
-		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2), ReceiverBankAccountNumber: "DE00CANARY",
+		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
+		ReceiverBankAccountNumber: "DE00CANARY",
 	}
 }
 
@@ -97,24 +101,16 @@ func (s *shop) order(number string) order {
 	return o
 }
 
-// work runs an order's job once, as River would, and returns for how long it snoozes.
-func (s *shop) work(number string) time.Duration {
+func (s *shop) found(number string) order {
 	s.t.Helper()
-	err := (&submitter{service: s.service}).Work(s.t.Context(), &river.Job[submit]{
-		JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{number},
-	})
-	if snooze, ok := errors.AsType[*rivertype.JobSnoozeError](err); ok {
-		return snooze.Duration
-	}
+	o, err := s.find(s.t.Context(), number)
 	require.NoError(s.t, err)
-	return 0
+	return o
 }
 
 func (s *shop) state(number string) string {
 	s.t.Helper()
-	o, err := s.find(s.t.Context(), number)
-	require.NoError(s.t, err)
-	return o.State
+	return s.found(number).State
 }
 
 func (s *shop) awaitState(number, state string) {
@@ -126,8 +122,14 @@ func (s *shop) awaitState(number, state string) {
 func (s *shop) jobs() []string {
 	s.t.Helper()
 	states := []string{}
-	require.NoError(s.t, sqlscan.Select(s.t.Context(), s.db, &states, `SELECT state FROM river_job WHERE kind = 'payout' ORDER BY id`))
+	const query = `SELECT state FROM river_job WHERE kind = 'payout' ORDER BY id`
+	require.NoError(s.t, sqlscan.Select(s.t.Context(), s.db, &states, query))
 	return states
+}
+
+func (s *shop) awaitJobs(states ...string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return slices.Equal(states, s.jobs()) }, waitFor, tick, states)
 }
 
 func (s *shop) exec(statement string, args ...any) {
@@ -143,6 +145,12 @@ func (s *shop) call(method, path, body string) *http.Response {
 	w := httptest.NewRecorder()
 	s.routes("").ServeHTTP(w, r)
 	return w.Result()
+}
+
+// get returns what the API, or a page, says.
+func (s *shop) get(path string) string {
+	s.t.Helper()
+	return textOf(s.t, s.call("GET", path, ""))
 }
 
 // post sends a form of the page.
@@ -162,51 +170,22 @@ func textOf(t *testing.T, r *http.Response) string {
 	return string(text)
 }
 
-const a1 = `{"order":"A-1","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}}`
+const a1 = `{"order":"A-1","transfer":{
+"payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}}`
 
-func TestAnOrderIsSubmittedOnce(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.start()
-		first := s.call("POST", "/payouts", a1)
-		assert.Equal(t, 202, first.StatusCode)
-		assert.Equal(t, "/payouts/A-1", first.Header.Get("Location"))
-		s.awaitState("A-1", submitted)
-		again := s.call("POST", "/payouts", a1)
-		assert.Equal(t, 202, again.StatusCode, "the same again is the same payout")
-		assert.Contains(t, textOf(t, again), `"state":"submitted"`)
-		assert.Equal(t, "/payouts/A-1", again.Header.Get("Location"))
-		other := s.call("POST", "/payouts", strings.Replace(a1, "12.50", "13.50", 1))
-		assert.Equal(t, 409, other.StatusCode)
-		assert.JSONEq(t, `{"type":"about:blank","title":"Conflict","status":409,"detail":"this order exists with another body"}`, textOf(t, other))
+var lostResponse = cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}
 
-		require.Eventually(t, func() bool { return assert.ObjectsAreEqual([]string{"completed"}, s.jobs()) }, waitFor, tick)
-		require.Len(t, s.fake.Ledger(), 1)
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, []string{"12.50", "EUR", s.fake.Ledger()[0].ID, "wait_process"}, []string{o.Amount, o.Currency, o.ServiceID, o.ServiceStatus})
-		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"state":"submitted"`)
-		assert.Contains(t, textOf(t, s.call("GET", "/payouts?state=submitted", "")), `"order":"A-1"`)
-		assert.JSONEq(t, `{"payouts":[]}`, textOf(t, s.call("GET", "/payouts?state=failed", "")))
-
-		events, err := s.history(t.Context(), "A-1")
-		require.NoError(t, err)
-		var what []string
-		for _, e := range events {
-			what = append(what, e.Where+" "+e.What)
-		}
-		assert.Equal(t, []string{"order queued", "order sending", "journal begun: unknown", "journal ended: executed", "order submitted"}, what)
-		assert.Equal(t, 3, strings.Count(s.log.String(), "msg=payout order=A-1"), "one line for each change of state")
-		assert.NotContains(t, s.log.String(), "CANARY")
-	})
+func rateLimited(retryAfter string) cardwiretest.Fault {
+	return cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: retryAfter}
 }
+
+// fails has the service fail the next transfer.
+func (s *shop) fails(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
 
 // Two requests at once are one order with one job, whose arguments are its number.
 func TestADoubleClickIsOneJob(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
@@ -219,138 +198,16 @@ func TestADoubleClickIsOneJob(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(s.log.String(), "msg=payout order=A-1"), "one is created")
 		assert.Equal(t, []string{"available"}, s.jobs())
 		var args string
-		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT args FROM river_job WHERE kind = 'payout'`).Scan(&args))
+		job := s.db.QueryRowContext(t.Context(), `SELECT args FROM river_job WHERE kind = 'payout'`)
+		require.NoError(t, job.Scan(&args))
 		assert.JSONEq(t, `{"order":"A-1"}`, args)
-	})
-}
-
-// Order and job are in one transaction: where one cannot be written, neither is.
-func TestAnOrderWithoutAJobIsNoOrder(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.exec(`ALTER TABLE payouts_history RENAME TO gone`)
-		assert.Equal(t, 503, s.call("POST", "/payouts", a1).StatusCode)
-		assert.Regexp(t, `level=ERROR msg="a request failed" path=/payouts error=.*payouts_history`, s.log.String(), "why is logged")
-		assert.Empty(t, s.jobs())
-		_, err := s.find(t.Context(), "A-1")
-		require.ErrorIs(t, err, errNoOrder)
-		assert.Zero(t, s.work("A-1"), "nor is a job without an order tried for ever")
-	})
-}
-
-// What the worker does after each step.
-func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
-	t.Parallel()
-	fails := func(f cardwiretest.Fault) func(*shop) { return func(s *shop) { s.fake.Fail(operation, f, 1) } }
-	for name, tc := range map[string]struct {
-		before func(*shop)
-		state  string
-		least  time.Duration // of the snooze
-		most   time.Duration
-	}{
-		"done":   {func(*shop) {}, submitted, 0, 0},
-		"fail":   {fails(cardwiretest.Fault{Status: 422}), failed, 0, 0},
-		"unsent": {fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}), queued, 7 * time.Second, 7 * time.Second},
-		"retry":  {fails(cardwiretest.Fault{Status: 403}), queued, time.Second, time.Minute},
-		"another body": {func(s *shop) { // another program used the number
-			i := cardwire.Intent{Op: operation, Reference: "A-1", BodySHA256: "00", Time: time.Now(), SendBy: time.Now(), Unique: true}
-			require.NoError(s.t, s.journal.Begin(s.t.Context(), i))
-		}, unresolved, longPause, longPause},
-		"reconcile": {fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}), unresolved, longPause, longPause},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachDatabase(t, func(t *testing.T, source string) {
-				s := openShop(t, settingsOf(source))
-				s.order("A-1")
-				tc.before(s)
-				snooze := s.work("A-1")
-				assert.Equal(t, tc.state, s.state("A-1"))
-				assert.GreaterOrEqual(t, snooze, tc.least)
-				assert.LessOrEqual(t, snooze, tc.most)
-				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
-			})
-		})
-	}
-}
-
-// Why an order failed is the service's to say. Its words may quote a name: they stay out of
-// the log.
-func TestTheServicesMessageIsInTheNote(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
-	s.order("A-1")
-	s.fake.Fail(operation, cardwiretest.Fault{Status: 422, Message: "the account of Grace is closed"}, 1)
-	assert.Zero(t, s.work("A-1"))
-	const words = "the account of Grace is closed"
-	assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `refused, HTTP 422, code 422, \"`+words+`\"`)
-	assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), words)
-	events, err := s.history(t.Context(), "A-1")
-	require.NoError(t, err)
-	assert.Contains(t, events[len(events)-1].Why, words)
-	assert.Contains(t, s.log.String(), "refused, HTTP 422, code 422: use a new reference")
-	assert.NotContains(t, s.log.String(), "Grace")
-}
-
-// While the brake holds, the pages say so, and what to do.
-func TestTheBrakeIsSeen(t *testing.T) {
-	t.Parallel()
-	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
-	set.brake = 2
-	s := openShop(t, set)
-	const stopped = "Nothing is sent: too many orders are unresolved: resolve them first (unresolved: 2, -brake 2)."
-	s.lost("A-1", true)
-	s.order("A-3")
-	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "Nothing is sent")
-	s.lost("A-2", true)
-	assert.Equal(t, time.Second, s.work("A-3"))
-	assert.Equal(t, queued, s.state("A-3"))
-	for path, says := range map[string]string{
-		"/": stopped, "/?state=queued": stopped, "/orders/A-3": errBraked.Error(), "/payouts/A-3": `"note":"` + errBraked.Error() + `"`,
-	} {
-		text := textOf(t, s.call("GET", path, ""))
-		assert.Contains(t, text, says, path)
-		assert.NotContains(t, text, "rate limiter", path)
-	}
-	assert.NotContains(t, s.log.String(), "rate limiter")
-	assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
-	assert.NotContains(t, textOf(t, s.call("GET", "/", "")), "Nothing is sent")
-	assert.Zero(t, s.work("A-3"))
-	assert.Equal(t, submitted, s.state("A-3"))
-}
-
-// While another worker's call is in progress, the order stays with that one.
-func TestAWorkerWaitsForAnother(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		var group sync.WaitGroup
-		defer group.Wait()
-		defer stop()
-		group.Go(func() { _, _ = s.client.CreateTransfer(ctx, paramsFor("A-1")) })
-		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
-		assert.Positive(t, s.work("A-1"))
-		assert.Equal(t, sending, s.state("A-1"))
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		var snooze *rivertype.JobSnoozeError
-		require.ErrorAs(t, (&submitter{service: s.service}).follow(t.Context(), o, nil, &cardwire.Error{
-			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 9 * longPause,
-		}), &snooze)
-		assert.Equal(t, mostPause, snooze.Duration, "a clock may be wrong")
 	})
 }
 
 // The job's context is done where the program is told to stop: the call goes on.
 func TestACallOutlivesItsJobsContext(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
@@ -361,557 +218,23 @@ func TestACallOutlivesItsJobsContext(t *testing.T) {
 	})
 }
 
-// Stop lets what is being sent come to its end.
-func TestStoppingEndsNoCall(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source), cardwiretest.WithLatency(300*time.Millisecond))
-		s.order("A-1")
-		require.NoError(t, s.river.Start(context.Background()))
-		s.awaitState("A-1", sending)
-		require.NoError(t, s.river.Stop(context.Background()))
-		assert.Equal(t, submitted, s.state("A-1"))
-		assert.Equal(t, []string{"completed"}, s.jobs())
-	})
-}
-
-// A worker that was paused, and whose order another one has taken, changes nothing.
-func TestALateWorkerChangesNothing(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		claim := func() order {
-			o, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
-			require.NoError(t, err)
-			return o
-		}
-		late, now := claim(), claim()
-		w := &submitter{service: s.service}
-		err := w.follow(t.Context(), late, nil, errors.New("no cardwire error"))
-		require.ErrorAs(t, err, new(*rivertype.JobSnoozeError))
-		assert.Equal(t, sending, s.state("A-1"))
-		require.NoError(t, w.follow(t.Context(), now, &cardwire.Transfer{APIOrderNo: "T-1", Status: "wait_process"}, nil))
-		assert.Equal(t, submitted, s.state("A-1"))
-	})
-}
-
-func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		set := settingsOf(source)
-		set.giveUpAfter = 0
-		s := openShop(t, set)
-		s.order("A-1")
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
-		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, failed, s.state("A-1"))
-		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 state=failed")
-		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
-		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
-		assert.Empty(t, s.fake.Ledger())
-	})
-}
-
-// However long the service asks to wait, the order is looked at when its day is over.
-func TestNoPauseOutlastsTheOrdersDay(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "99999999999"}, 2)
-		snooze := s.work("A-1")
-		assert.Equal(t, queued, s.state("A-1"))
-		assert.LessOrEqual(t, snooze, s.giveUpAfter+leastPause)
-		s.exec(`UPDATE payouts SET queued_at = $1`, time.Now().UTC().Add(-s.giveUpAfter-leastPause)) // it has slept
-		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, failed, s.state("A-1"))
-	})
-}
-
-// The day begins anew where a person has an old order sent again.
-func TestAnOrderThatIsSentAgainHasItsDay(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-1", false)
-		s.exec(`UPDATE payouts SET created_at = $1, queued_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"send_again","by":"Ada","why":"ticket 7"}`).StatusCode)
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
-		snooze := s.work("A-1")
-		assert.Equal(t, queued, s.state("A-1"))
-		assert.Positive(t, snooze)
-		assert.Less(t, snooze, mostPause, "its pauses begin anew as well")
-		s.exec(`UPDATE payouts SET queued_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}, 1)
-		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, failed, s.state("A-1"), "a worker that queues it prolongs nothing")
-	})
-}
-
-func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		o, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
-		require.NoError(t, err)
-		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-1", Status: "reviewing"}, nil))
-		assert.Contains(t, textOf(t, s.call("GET", "/", "")), "status reviewing: look")
-		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), "This needs a look")
-		assert.Contains(t, s.log.String(), "level=WARN msg=payout order=A-1 state=submitted")
-	})
-}
-
-// The database is gone where the order is to change: the journal has the service's number,
-// but no status.
-func TestAStatusThatIsLostNeedsALook(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
-		require.NoError(t, err)
-		assert.Zero(t, s.work("A-1"))
-		s.order("A-2")
-		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
-		assert.Zero(t, s.work("A-2"))
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-2", "T-2", "Ada", "in the service's records"))
-		require.NoError(t, s.repair(t.Context()))
-		s.order("A-3")
-		o, err := s.apply(t.Context(), change{order: "A-3", from: unended, to: sending, by: "worker"})
-		require.NoError(t, err)
-		require.NoError(t, (&submitter{service: s.service}).follow(t.Context(), o, &cardwire.Transfer{APIOrderNo: "T-3"}, nil)) // a response without it
-		for _, number := range []string{"A-1", "A-2", "A-3"} {
-			o, err := s.find(t.Context(), number)
-			require.NoError(t, err)
-			assert.Equal(t, []string{submitted, "unknown"}, []string{o.State, o.ServiceStatus}, number)
-			assert.NotEmpty(t, o.ServiceID)
-			assert.Contains(t, textOf(t, s.call("GET", "/orders/"+number, "")), "and its status is not known: ask for it")
-		}
-		assert.Equal(t, 3, strings.Count(textOf(t, s.call("GET", "/", "")), "status unknown: look"))
-		assert.Contains(t, s.log.String(), "level=WARN msg=payout order=A-1 state=submitted")
-	})
-}
-
-func TestCancel(t *testing.T) {
-	t.Parallel()
-	const who = `{"by":"Ada","why":"the customer asked"}`
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada"}`).StatusCode, "without a reason")
-		for range 2 {
-			r := s.call("POST", "/payouts/A-1/cancel", who)
-			assert.Equal(t, 200, r.StatusCode)
-			assert.Contains(t, textOf(t, r), `"state":"cancelled"`)
-		}
-		assert.Zero(t, s.work("A-1"), "its job ends")
-		assert.Equal(t, cancelled, s.state("A-1"))
-		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
-		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "the number is closed")
-
-		s.order("A-2")
-		assert.Zero(t, s.work("A-2"))
-		assert.Equal(t, 409, s.call("POST", "/payouts/A-2/cancel", who).StatusCode, "it was submitted")
-		assert.Equal(t, 404, s.call("POST", "/payouts/A-3/cancel", who).StatusCode)
-
-		// The program dies between the two statements of cancel: the same again finishes it, and a
-		// worker that is faster fails the order.
-		for _, number := range []string{"A-4", "A-5"} {
-			s.order(number)
-			require.NoError(t, s.journal.Void(t.Context(), operation, number, "Ada", "the customer asked"))
-		}
-		assert.Zero(t, s.work("A-4"))
-		assert.Equal(t, failed, s.state("A-4"))
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-5/cancel", who).StatusCode)
-		assert.Equal(t, cancelled, s.state("A-5"))
-		// The number is closed for another program too.
-		i := cardwire.Intent{Op: operation, Reference: "A-6", BodySHA256: "00", Time: time.Now(), SendBy: time.Now(), Unique: true}
-		require.NoError(t, s.journal.Begin(t.Context(), i))
-		require.NoError(t, s.journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}))
-		s.order("A-6")
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-6/cancel", who).StatusCode)
-		require.ErrorIs(t, s.journal.Begin(t.Context(), i), cardwire.ErrDuplicateIntent)
-		assert.Len(t, s.fake.Ledger(), 1)
-		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
-	})
-}
-
-// lost makes an order whose response was lost.
-func (s *shop) lost(number string, executed bool) {
+// cancelAs has Ada cancel the order.
+func (s *shop) cancelAs(number string) *http.Response {
 	s.t.Helper()
-	o := s.order(number)
-	s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed}, 1)
-	require.Equal(s.t, longPause, s.work(number))
-	require.Equal(s.t, unresolved, s.state(number))
-	s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1 WHERE id = $2`, time.Now().UTC().Add(longPause), o.JobID)
-}
-
-// forget has the journal forget everything, as after a restore.
-func (s *shop) forget() {
-	s.t.Helper()
-	s.exec(`DELETE FROM cardwire_intents_history`)
-	s.exec(`DELETE FROM cardwire_intents`)
-}
-
-// resolveTry resolves the try that the journal knows.
-func (s *shop) resolveTry(number, body string) *http.Response {
-	s.t.Helper()
-	e, err := s.journal.Lookup(s.t.Context(), operation, number)
-	require.NoError(s.t, err)
-	return s.call("POST", "/payouts/"+number+"/resolve", strings.Replace(body, "{", `{"try":"`+e.Try+`",`, 1))
-}
-
-// What was found out about one try must not free a later one.
-func TestAnOldResolutionFreesNothing(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-1", false)
-		first, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Contains(t, textOf(t, s.call("GET", "/payouts/A-1", "")), `"try":"`+first.Try+`"`)
-		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="try" value="`+first.Try+`"`)
-		again := `{"try":"` + first.Try + `","outcome":"send_again","by":"Ada","why":"ticket 7"}`
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", again).StatusCode)
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
-		assert.Equal(t, longPause, s.work("A-1"))
-		r := s.call("POST", "/payouts/A-1/resolve", strings.Replace(again, "ticket 7", "ticket 6", 1))
-		assert.Equal(t, 409, r.StatusCode)
-		assert.Contains(t, textOf(t, r), "this is about another try")
-		assert.Equal(t, unresolved, s.state("A-1"))
-		r = s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`)
-		assert.Equal(t, 422, r.StatusCode)
-		assert.Contains(t, textOf(t, r), "try is required")
-	})
-}
-
-// The service's number means that it was executed: "not executed" with one is a slip that
-// would pay twice.
-func TestAResolutionThatContradictsItselfIsRefused(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
-	s.lost("A-1", true)
-	s.order("A-2")
-	assert.Zero(t, s.work("A-2"))
-	const who = `"by":"Ada","why":"ticket 7"}`
-	for _, tc := range []struct{ order, body, want string }{
-		{"A-1", `{"outcome":"not_executed","service_id":"AO1234",`, "means that it was executed"},
-		{"A-1", `{"outcome":"send_again","service_id":"AO1234",`, "means that it was executed"},
-		{"A-1", `{"outcome":"not-executed",`, "the outcome must be"},
-		{"A-1", `{"outcome":"",`, "the outcome must be"},
-	} {
-		r := s.resolveTry(tc.order, tc.body+who)
-		assert.Equal(t, 422, r.StatusCode, tc.body)
-		assert.Contains(t, textOf(t, r), tc.want, tc.body)
-	}
-	try, err := s.find(t.Context(), "A-1")
-	require.NoError(t, err)
-	form := url.Values{"try": {try.Try}, "outcome": {"send_again"}, "service_id": {"AO1234"}, "by": {"Ada"}, "why": {"ticket 7"}}
-	r := s.post("/orders/A-1/resolve", form.Encode())
-	assert.Equal(t, 422, r.Code)
-	assert.Contains(t, r.Body.String(), "means that it was executed")
-	assert.Equal(t, []string{unresolved, submitted}, []string{s.state("A-1"), s.state("A-2")})
-
-	blank := s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":" "}`)
-	assert.Equal(t, 422, blank.StatusCode)
-	assert.Contains(t, textOf(t, blank), "by and why are required: the history records who made the change, and why")
-	text := textOf(t, s.resolveTry("A-1", `{"outcome":"executed","service_id":"  ","by":"Ada","why":" ticket 7 "}`))
-	assert.NotContains(t, text, "service_id")
-	assert.Contains(t, text, `"note":"ticket 7"`)
-}
-
-func TestResolve(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-1", true)
-		s.lost("A-2", false)
-		s.lost("A-3", false)
-		s.start()
-		resolve := func(order, body string) (int, string) {
-			r := s.resolveTry(order, body)
-			return r.StatusCode, textOf(t, r)
-		}
-		for range 2 { // the response to the first may be lost
-			status, text := resolve("A-1", `{"outcome":"executed","service_id":"T-1","by":"Ada","why":"ticket 7"}`)
-			assert.Equal(t, 200, status, text)
-			assert.Contains(t, text, `"state":"submitted"`)
-			assert.Contains(t, text, `"service_id":"T-1"`)
-		}
-		status, text := resolve("A-2", `{"outcome":"send_again","by":"Ada","why":"ticket 8"}`)
-		assert.Equal(t, 200, status, text)
-		s.awaitState("A-2", submitted)
-		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
-		status, text = resolve("A-3", `{"outcome":"not_executed","by":"Ada","why":"ticket 9"}`)
-		assert.Equal(t, 200, status, text)
-		assert.Equal(t, failed, s.state("A-3"))
-		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-3"))
-		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
-		require.Eventually(t, func() bool {
-			return assert.ObjectsAreEqual([]string{"completed", "completed", "completed"}, s.jobs())
-		}, waitFor, tick, "one job for each order, for all its life")
-
-		for body, want := range map[string]int{
-			`{"outcome":"executed","by":"Ada","why":"ticket 7"}`:                       409, // it is submitted
-			`{"outcome":"perhaps","by":"Ada","why":"ticket 7"}`:                        422,
-			`{"outcome":"executed","by":"Ada"}`:                                        422,
-			`{"outcome":"executed","why":"ticket 7"}`:                                  422,
-			`{"outcome":"executed","by":"Ada","why":"ticket 7","order":"A-1"}`:         400,
-			`{"outcome":"paid","by":"Ada","why":"statement"}`:                          200,
-			`{"outcome":"send_again","by":"Ada","why":"a slip"}`:                       409,
-			`{"outcome":"executed","by":"Ada","why":"ticket 7"} {"outcome":"another"}`: 400,
-		} {
-			status, text := resolve("A-2", body)
-			assert.Equal(t, want, status, "%s: %s", body, text)
-		}
-		status, text = resolve("A-2", `{"outcome":"returned","by":"Ada","why":"statement 2"}`)
-		assert.Equal(t, 200, status, text)
-		assert.Equal(t, returned, s.state("A-2"))
-
-		events, err := s.journal.History(t.Context(), operation, "A-1")
-		require.NoError(t, err)
-		last := events[len(events)-1]
-		assert.Equal(t, []string{"resolved", "Ada", "ticket 7"}, []string{last.Kind, last.By, last.Note})
-		assert.Len(t, s.fake.Ledger(), 2)
-	})
-}
-
-// Only what was said before is done already: of the same try, and with the same number.
-func TestAResolutionIsTheSameOnlyIfAllOfItIs(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		for _, number := range []string{"A-1", "A-2", "A-3"} {
-			s.lost(number, true)
-		}
-		const who = `"by":"Ada","why":"ticket 7"}`
-		for _, tc := range []struct {
-			order, body string
-			status      int
-		}{
-			{"A-1", `{"outcome":"executed","service_id":"T-1",`, 200},
-			{"A-1", `{"outcome":"executed","service_id":"T-1",`, 200},
-			{"A-1", `{"outcome":"executed",`, 200}, // it contradicts nothing
-			{"A-1", `{"outcome":"executed","service_id":"T-2",`, 409},
-			{"A-1", `{"outcome":"executed","service_id":"T-1","try":"1-9",`, 409},
-			{"A-1", `{"outcome":"paid","service_id":"T-2",`, 409},
-			{"A-1", `{"outcome":"paid","service_id":"T-1",`, 200},
-			{"A-1", `{"outcome":"paid",`, 200},
-			{"A-2", `{"outcome":"executed",`, 200},
-			{"A-2", `{"outcome":"executed","service_id":"T-2",`, 409}, // it would not be recorded
-			{"A-2", `{"outcome":"not_executed",`, 409},
-			{"A-2", `{"outcome":"paid","service_id":"T-3",`, 200}, // found out later
-			{"A-2", `{"outcome":"returned","service_id":"T-4",`, 409},
-			{"A-3", `{"outcome":"not_executed",`, 200},
-			{"A-3", `{"outcome":"not_executed",`, 200},
-			{"A-3", `{"outcome":"not_executed","try":"1-9",`, 409},
-		} {
-			send := s.resolveTry
-			if strings.Contains(tc.body, "try") {
-				send = func(number, body string) *http.Response { return s.call("POST", "/payouts/"+number+"/resolve", body) }
-			}
-			r := send(tc.order, tc.body+who)
-			assert.Equal(t, tc.status, r.StatusCode, "%s: %s: %s", tc.order, tc.body, textOf(t, r))
-		}
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, []string{paid, "T-1"}, []string{o.State, o.ServiceID})
-		_, err = s.apply(t.Context(), change{order: "A-1", from: []string{submitted, paid, returned}, to: paid, by: "Bob", note: "at the same time", serviceID: "T-2"})
-		require.ErrorIs(t, err, errMoved, "the number was recorded since the order was read")
-		o, err = s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, []string{paid, "T-1", "ticket 7"}, []string{o.State, o.ServiceID, o.Note})
-	})
-}
-
-// Of what became of the money the journal knows nothing, and is not needed. The same again
-// is recorded once.
-func TestWhatBecameOfTheMoneyIsRecordedOnce(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-1", true)
-		assert.Equal(t, 409, s.resolveTry("A-1", `{"outcome":"paid","by":"Ada","why":"statement"}`).StatusCode, "it is unresolved")
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
-		assert.Contains(t, textOf(t, s.call("GET", "/orders/A-1", "")), `name="service_id"`, "it can be recorded later")
-		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
-		for range 2 {
-			r := s.call("POST", "/payouts/A-1/resolve", `{"outcome":"paid","service_id":"T-1","by":"Ada","why":"statement"}`)
-			assert.Equal(t, 200, r.StatusCode)
-			assert.Contains(t, textOf(t, r), `"state":"paid"`)
-		}
-		assert.Equal(t, 1, strings.Count(s.log.String(), "order=A-1 state=paid"))
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"paid","by":"Bob","why":"another statement"}`).StatusCode)
-		assert.Equal(t, 2, strings.Count(s.log.String(), "order=A-1 state=paid"))
-	})
-}
-
-// What is recorded as failed is closed, also where the journal learned by itself that it was
-// not sent. What the journal learned since the order was read is not overruled.
-func TestWhatFailsIsClosed(t *testing.T) {
-	t.Parallel()
-	const who = `"by":"Ada","why":"ticket 7"}`
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-1", false)
-		s.lost("A-2", false)
-		stale, err := s.findEntry(t.Context(), "A-2")
-		require.NoError(t, err)
-		s.exec(`UPDATE cardwire_intents SET state = 'not_sent', event = 'ended', ended_at = begun_at`) // a late call
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"not_executed",`+who).StatusCode)
-		_, err = s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
-		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nobody sends it any more")
-		assert.Empty(t, s.fake.Ledger())
-		_, err = s.tellJournal(t.Context(), stale, resolution{Try: stale.Try, Outcome: "send_again", By: "Ada", Why: "ticket 7"})
-		require.ErrorIs(t, err, sqljournal.ErrDecided)
-
-		s.lost("A-3", true) // recorded as executed, but not closed, in a journal that forgot the last try
-		s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-3', closed = FALSE WHERE reference = 'A-3'`)
-		s.exec(`UPDATE payouts SET try = '3-2' WHERE order_no = 'A-3'`)
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-3/resolve", `{"try":"3-2","outcome":"executed",`+who).StatusCode)
-		assert.Equal(t, 409, s.resolveTry("A-1", `{"outcome":"executed",`+who).StatusCode, "it has failed")
-		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, cardwire.OutcomeNotSent, e.Outcome, "what is refused has no effect")
-		assert.Equal(t, 409, s.call("POST", "/payouts/A-1/cancel", `{`+who).StatusCode)
-		assert.Equal(t, failed, s.state("A-1"))
-	})
-}
-
-// "Not executed" is believed when nothing can be sent and the service has had its time.
-func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		set := settingsOf(source)
-		set.grace = 10 * time.Minute
-		s := openShop(t, set)
-		s.lost("A-1", true)
-		r := s.resolveTry("A-1", `{"outcome":"send_again","by":"Ada","why":"ticket 7"}`)
-		assert.Equal(t, 409, r.StatusCode)
-		assert.Contains(t, textOf(t, r), "it is too early: the service may still execute it; ask again after 20")
-		assert.Equal(t, unresolved, s.state("A-1"))
-		page := textOf(t, s.call("GET", "/orders/A-1", ""))
-		assert.Contains(t, page, "“Not executed” is accepted from 20")
-		assert.Contains(t, page, "Here support would say: it was executed, with the number <code>"+s.fake.Ledger()[0].ID)
-		between := regexp.MustCompile(`sent between (\S+ \S+) and (\S+ \S+) UTC`).FindStringSubmatch(page)
-		require.Len(t, between, 3)
-		assert.NotEqual(t, between[1], between[2], "no empty interval")
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
-	})
-}
-
-// The program dies between the two statements of a resolution: it is repeated.
-func TestAResolutionIsFinishedAfterACrash(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		for number, found := range map[string]sqljournal.Resolution{
-			"A-1": {Outcome: cardwire.OutcomeNotSent, ServiceID: "X-1", By: "Ada", Note: "ticket 7"},
-			"A-2": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-2", By: "Ada", Note: "ticket 7"},
-			"A-3": {Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "ticket 7"},
-		} {
-			s.lost(number, found.Outcome == cardwire.OutcomeExecuted)
-			e, err := s.journal.Lookup(t.Context(), operation, number)
-			require.NoError(t, err)
-			require.NoError(t, s.journal.Resolve(t.Context(), e, found))
-		}
-		const again, executed = `{"outcome":"send_again","by":"Ada","why":"ticket 7"}`, `{"outcome":"executed","by":"Ada","why":"ticket 7"}`
-		assert.Equal(t, 200, s.resolveTry("A-1", again).StatusCode)
-		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-		assert.Equal(t, 409, s.resolveTry("A-2", again).StatusCode, "the opposite")
-		assert.Equal(t, 409, s.resolveTry("A-2", `{"outcome":"executed","service_id":"T-9","by":"Ada","why":"ticket 7"}`).StatusCode, "another number")
-		assert.Equal(t, 200, s.resolveTry("A-2", executed).StatusCode)
-		o, err := s.find(t.Context(), "A-2")
-		require.NoError(t, err)
-		assert.Equal(t, []string{submitted, "T-2"}, []string{o.State, o.ServiceID})
-
-		r := s.resolveTry("A-3", `{"outcome":"executed","service_id":"T-3","by":"Ada","why":"ticket 7"}`)
-		assert.Equal(t, 409, r.StatusCode, "the journal would not get the number")
-		assert.Contains(t, textOf(t, r), "leave service_id out")
-		assert.Equal(t, unresolved, s.state("A-3"))
-		assert.Equal(t, 200, s.resolveTry("A-3", executed).StatusCode)
-		assert.Equal(t, 200, s.resolveTry("A-3", `{"outcome":"paid","service_id":"T-3","by":"Ada","why":"statement"}`).StatusCode)
-	})
-}
-
-// In the journal the number is another program's transfer, whose outcome is unknown: what
-// is recorded of this order must not free that one.
-func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		other := paramsFor("A-1")
-		other.TransferAmount = decimal.New(9900, -2)
-		s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
-		_, err := s.client.CreateTransfer(t.Context(), other)
-		require.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
-		s.order("A-1")
-		assert.Equal(t, longPause, s.work("A-1"))
-		before, err := s.journal.Lookup(t.Context(), operation, "A-1")
-		require.NoError(t, err)
-		for _, state := range []string{"executed", "not_sent", "unknown"} { // as the other program may learn
-			s.exec(`UPDATE cardwire_intents SET state = $1`, state)
-			require.NoError(t, s.repair(t.Context()))
-			assert.Equal(t, unresolved, s.state("A-1"), state)
-		}
-		for _, outcome := range []string{"send_again", "not_executed"} {
-			r := s.resolveTry("A-1", `{"outcome":"`+outcome+`","by":"Ada","why":"there is no A-1 over 12.50"}`)
-			assert.Equal(t, 409, r.StatusCode)
-			assert.Contains(t, textOf(t, r), "belongs to another request")
-			assert.Equal(t, unresolved, s.state("A-1"))
-		}
-		page := textOf(t, s.call("GET", "/orders/A-1", ""))
-		assert.Contains(t, page, `value="executed"`)
-		assert.NotContains(t, page, "not_executed", "the page offers nothing that is refused")
-		assert.Contains(t, page, "belongs to another request")
-		assert.Equal(t, 200, s.resolveTry("A-1", `{"outcome":"executed","by":"Ada","why":"ticket 7"}`).StatusCode)
-		assert.Equal(t, submitted, s.state("A-1"))
-		after, err := s.journal.Lookup(t.Context(), operation, "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, before, after)
-		require.NoError(t, s.repair(t.Context()))
-		assert.NotContains(t, s.log.String(), "disagree", "the journal does not have this order")
-		_, err = s.client.CreateTransfer(t.Context(), other)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
-		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-	})
-}
-
-// Where the database fails in the middle of a resolution, an order that was to fail is
-// not sent either.
-func TestAnOrderThatAPersonFailedIsNotSent(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
-	s.lost("A-1", false)
-	s.exec(`CREATE TRIGGER full1 BEFORE UPDATE ON cardwire_intents WHEN NEW.event = 'voided' BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
-	s.exec(`CREATE TRIGGER full2 BEFORE UPDATE ON payouts WHEN NEW.state = 'failed' BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
-	r := s.resolveTry("A-1", `{"outcome":"not_executed","by":"Ada","why":"the customer is paid by hand"}`)
-	assert.Equal(t, 503, r.StatusCode)
-	s.exec(`DROP TRIGGER full1`)
-	s.exec(`DROP TRIGGER full2`)
-	require.NoError(t, s.repair(t.Context()))
-	assert.Equal(t, []string{"available"}, s.jobs())
-	s.work("A-1")
-	assert.Equal(t, failed, s.state("A-1"))
-	assert.Empty(t, s.fake.Ledger())
+	return s.call("POST", "/payouts/"+number+"/cancel", `{"by":"Ada","why":"the customer asked"}`)
 }
 
 // A request's context is done where its client hangs up.
 func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
 		s.order("A-2")
 		s.order("A-3")
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		for path, body := range map[string]string{
-			"/payouts/A-1/resolve": `{"try":"` + e.Try + `","outcome":"not_executed","by":"Ada","why":"ticket 7"}`,
+			"/payouts/A-1/resolve": `{"call":"` + e.Call + `","outcome":"executed","by":"Ada","why":"ticket 7"}`,
 			"/payouts/A-2/cancel":  `{"by":"Ada","why":"the customer asked"}`,
 			"/orders/A-3/cancel":   "by=Ada&why=the+customer+asked",
 		} {
@@ -919,324 +242,22 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 			hangUp()
 			w := httptest.NewRecorder()
 			r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1"+path, strings.NewReader(body))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // of the page; the API reads JSON in any case
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // the API reads JSON in any case
 			s.routes("").ServeHTTP(w, r)
 			assert.Contains(t, []int{200, 303}, w.Code, path)
 		}
-		assert.Equal(t, failed, s.state("A-1"))
-		assert.Equal(t, []string{cancelled, cancelled}, []string{s.state("A-2"), s.state("A-3")})
-	})
-}
-
-// What the repair finds.
-func TestRepairWakesOrders(t *testing.T) {
-	t.Parallel()
-	const ofA1 = ` WHERE kind = 'payout'`
-	for name, tc := range map[string]struct {
-		before func(*shop)
-		jobs   []string
-		end    string
-	}{
-		"whose job is gone": {func(s *shop) { s.order("A-1"); s.exec(`DELETE FROM river_job` + ofA1) }, []string{"available"}, submitted},
-		"whose job has ended": {func(s *shop) {
-			s.order("A-1")
-			s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at` + ofA1)
-		}, []string{"available"}, submitted},
-		"that were resolved while their job ran": {func(s *shop) {
-			s.order("A-1")
-			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(longPause-time.Minute))
-		}, []string{"available"}, submitted},
-		"that were not sent, as a late call says": {func(s *shop) {
-			s.lost("A-1", false)
-			s.exec(`UPDATE cardwire_intents SET state = 'not_sent', event = 'ended'`)
-		}, []string{"available"}, submitted},
-		"but not those of which the journal never had a try": {func(s *shop) {
-			s.lost("A-1", true)
-			s.exec(`UPDATE payouts SET try = ''`)
-			s.exec(`DELETE FROM cardwire_intents`)
-		}, []string{"scheduled"}, unresolved},
-		"nor those that wait": {func(s *shop) {
-			s.order("A-1")
-			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(mostPause))
-		}, []string{"scheduled"}, submitted},
-		"nor those that the service told to wait": {func(s *shop) {
-			s.order("A-1")
-			s.giveUpAfter = giveUpAfter
-			s.fake.Fail(operation, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "80000"}, 1)
-			snooze := s.work("A-1")
-			assert.Equal(s.t, 80000*time.Second, snooze)
-			s.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = $1`+ofA1, time.Now().UTC().Add(snooze))
-		}, []string{"scheduled"}, submitted},
-		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"scheduled"}, unresolved},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachDatabase(t, func(t *testing.T, source string) {
-				s := openShop(t, settingsOf(source))
-				tc.before(s)
-				require.NoError(t, (&repairer{service: s.service}).Work(t.Context(), nil))
-				assert.Equal(t, tc.jobs, s.jobs())
-				s.work("A-1")
-				assert.Equal(t, tc.end, s.state("A-1"))
-				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
-			})
-		})
-	}
-}
-
-func TestRepairFindsWhatTheTablesDisagreeAbout(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		s.fake.Fail(operation, cardwiretest.Fault{Status: 422}, 1)
-		assert.Zero(t, s.work("A-1"))
-		s.order("A-2")
-		assert.Zero(t, s.work("A-2"))
-		require.NoError(t, s.repair(t.Context()))
-		assert.NotContains(t, s.log.String(), "disagree")
-
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records")) // what was refused turns out to be paid
-		s.exec(`DELETE FROM cardwire_intents WHERE reference = 'A-2'`)                                          // a lossy failover
-		s.order("A-3")
-		assert.Equal(t, 200, s.call("POST", "/payouts/A-3/cancel", `{"by":"Ada","why":"the customer asked"}`).StatusCode)
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-3", "T-3", "Ada", "in the service's records"))
-		require.NoError(t, s.repair(t.Context()))
-		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-1 state=failed journal=executed`)
-		assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=A-2 state=submitted journal=missing`)
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
-		assert.Equal(t, submitted, s.state("A-2"), "a person decides")
-		assert.Equal(t, submitted, s.state("A-3"), "what was canceled turns out to be paid")
-		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-3 state=submitted")
-	})
-}
-
-// What the journal has as executed is submitted at once: while it waited in the queue, a
-// restore could have the journal forget it, and it would be sent.
-func TestRepairSubmitsWhatWasExecuted(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		for _, number := range []string{"A-1", "A-2"} {
-			s.lost(number, true)
-		}
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the back office"))
-		s.exec(`UPDATE cardwire_intents SET state = 'executed', service_id = 'T-2', event = 'ended' WHERE reference = 'A-2'`) // a late call
-		require.NoError(t, s.repair(t.Context()))
-		for number, id := range map[string]string{"A-1": "T-1", "A-2": "T-2"} {
-			o, err := s.find(t.Context(), number)
-			require.NoError(t, err)
-			assert.Equal(t, []string{submitted, id, statusLost}, []string{o.State, o.ServiceID, o.ServiceStatus})
-		}
-		require.NoError(t, s.reconcile(t.Context(), order{Order: "A-1", State: unresolved}, executed), "it has moved since it was read")
-		assert.NotContains(t, s.log.String(), "disagree")
-		s.exec(`DELETE FROM cardwire_intents`)
-		require.NoError(t, s.repair(t.Context()))
-		for _, number := range []string{"A-1", "A-2"} {
-			assert.Zero(t, s.work(number))
-			assert.Equal(t, 1, s.fake.Executions(operation, number))
-		}
-	})
-}
-
-// After a restore another program may have used the number: its execution is not the order's.
-func TestRepairSubmitsNothingForAnotherRequest(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-0", false)
-		s.lost("A-1", false)
-		s.forget()
-		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
-		other := paramsFor("A-0")
-		other.TransferAmount = decimal.New(9900, -2)
-		for _, number := range []string{"B-1", "B-2", "A-1"} { // its try is none of the order's
-			other.MerchantOrderNo = number
-			_, err := s.client.CreateTransfer(t.Context(), other)
-			require.NoError(t, err)
-		}
-		require.NoError(t, s.repair(t.Context()))
-		assert.Equal(t, longPause, s.work("A-1"))
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, []any{unresolved, "", true}, []any{o.State, o.ServiceID, o.OtherBody})
-		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"), "the other request's")
-	})
-}
-
-// A restored backup of the journal has no intent of an order, and would grant it again.
-func TestAnOrderThatTheJournalForgotIsNotSent(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		numbers := []string{"A-1", "A-2", "A-3"}
-		for _, number := range numbers {
-			s.lost(number, number != "A-3")
-		}
-		s.forget()
-		require.NoError(t, s.connect(t.Context())) // as after a restart: it knows what the journal knows
-		require.NoError(t, s.repair(t.Context()))
-		for _, number := range numbers {
-			assert.Equal(t, longPause, s.work(number), "a day later")
-			assert.Contains(t, s.log.String(), `level=ERROR msg="the journal and the order disagree" order=`+number+` state=unresolved journal=missing`)
-			r := s.call("GET", "/payouts/"+number, "")
-			assert.Equal(t, 200, r.StatusCode)
-			text := textOf(t, r)
-			assert.Contains(t, text, `"state":"unresolved"`)
-			page := textOf(t, s.call("GET", "/orders/"+number, ""))
-			assert.Contains(t, page, "The journal has no record of this try")
-			assert.NotContains(t, page, "0001-01-01")
-			for _, outcome := range []string{executed, "not_executed"} {
-				o, err := s.find(t.Context(), number)
-				require.NoError(t, err)
-				assert.Contains(t, text, `"try":"`+o.Try+`"`)
-				r = s.call("POST", "/payouts/"+number+"/resolve", `{"try":"`+o.Try+`","outcome":"`+outcome+`","by":"Ada","why":"ticket 7"}`)
-				assert.Equal(t, 409, r.StatusCode)
-				assert.Contains(t, textOf(t, r), "the journal has no record of this try: see docs/operations.md")
-			}
-		}
-		assert.Len(t, s.fake.Ledger(), 2)
-
-		// The procedure of docs/operations.md. Then the repair ends the order.
-		for _, number := range numbers[:2] {
-			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "in the service's records"))
-		}
-		require.NoError(t, s.journal.Void(t.Context(), operation, "A-3", "Ada", "not in the service's records"))
-		require.NoError(t, s.repair(t.Context()))
-		assert.Equal(t, []string{submitted, submitted, queued}, []string{s.state("A-1"), s.state("A-2"), s.state("A-3")})
-		assert.Equal(t, []string{"available", "available", "available"}, s.jobs())
-		for number, want := range map[string][]string{"A-1": {submitted, "T-A-1"}, "A-2": {submitted, "T-A-2"}, "A-3": {failed, ""}} {
-			assert.Zero(t, s.work(number))
-			o, err := s.find(t.Context(), number)
-			require.NoError(t, err)
-			assert.Equal(t, want, []string{o.State, o.ServiceID}, number)
-		}
-		assert.Len(t, s.fake.Ledger(), 2)
-	})
-}
-
-// What the journal was told of a forgotten try can be recorded before the repair comes by:
-// the page that offers it and the journal have one rule.
-func TestAForgottenOrderIsResolvedByHand(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		for _, number := range []string{"A-1", "A-2"} {
-			s.lost(number, number == "A-1")
-		}
-		s.forget()
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
-		require.NoError(t, s.journal.Void(t.Context(), operation, "A-2", "Ada", "not in the service's records"))
-		resolve := func(number, outcome string) *httptest.ResponseRecorder {
-			o, err := s.find(t.Context(), number)
-			require.NoError(t, err)
-			assert.Contains(t, textOf(t, s.call("GET", "/orders/"+number, "")), `value="`+outcome+`"`)
-			return s.post("/orders/"+number+"/resolve", "try="+o.Try+"&outcome="+outcome+"&service_id=&by=Ada&why=ticket+7")
-		}
-		assert.Equal(t, 409, resolve("A-1", "send_again").Code, "the journal has it as executed")
-		assert.Equal(t, 409, resolve("A-1", "not_executed").Code)
-		assert.Equal(t, 303, resolve("A-1", "executed").Code)
-		assert.Equal(t, 303, resolve("A-2", "not_executed").Code)
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		assert.Equal(t, []string{submitted, "T-1", failed}, []string{o.State, o.ServiceID, s.state("A-2")})
-		for _, number := range []string{"A-1", "A-2"} {
-			assert.Zero(t, s.work(number))
-		}
-		assert.Len(t, s.fake.Ledger(), 1)
-	})
-}
-
-// A backup may know an earlier try, which was not sent, and not the one whose response
-// was lost.
-func TestAnOrderOfWhichTheJournalForgotATryIsNotSent(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.lost("A-1", true)
-		s.exec(`UPDATE cardwire_intents SET state = 'not_sent', ended_at = begun_at`)
-		s.exec(`UPDATE payouts SET try = '1-2'`) // a second try, which a restore took from the journal
-		assert.Equal(t, longPause, s.work("A-1"), "a day later")
-		assert.Equal(t, unresolved, s.state("A-1"))
-		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-		r := s.call("POST", "/payouts/A-1/resolve", `{"try":"1-2","outcome":"send_again","by":"Ada","why":"ticket 7"}`)
-		assert.Equal(t, 409, r.StatusCode)
-		assert.Contains(t, textOf(t, r), "the journal has no record of this try")
-		require.NoError(t, recordPaid(t.Context(), s.journal, "A-1", "T-1", "Ada", "in the service's records"))
-		require.NoError(t, s.repair(t.Context()))
-		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, submitted, s.state("A-1"))
-	})
-}
-
-// The journal may learn how a call ended before the order's row says that it is unresolved:
-// by whoever resolved it, or by a clock that is behind.
-func TestAnOrderThatWasResolvedAtOnceEnds(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		for number, found := range map[string]sqljournal.Resolution{
-			"A-1": {Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", By: "Ada", Note: "ticket 7"},
-			"A-2": {Outcome: cardwire.OutcomeNotSent, Close: true, By: "Ada", Note: "ticket 8"},
-			"A-3": {Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 9"},
-		} {
-			s.lost(number, number == "A-1")
-			e, err := s.journal.Lookup(t.Context(), operation, number)
-			require.NoError(t, err)
-			require.NoError(t, s.journal.Resolve(t.Context(), e, found))
-		}
-		s.exec(`UPDATE payouts SET changed_at = $1`, time.Now().UTC().Add(time.Hour))
-		require.NoError(t, s.repair(t.Context()))
-		for number, want := range map[string]string{"A-1": submitted, "A-2": failed, "A-3": submitted} {
-			assert.Zero(t, s.work(number))
-			assert.Equal(t, want, s.state(number), number)
-			assert.LessOrEqual(t, s.fake.Executions(operation, number), 1)
-		}
+		assert.Equal(t, []string{canceled, canceled}, []string{s.state("A-2"), s.state("A-3")})
 	})
 }
 
 // A journal that was stopped by hand stops this program also after a restart.
 func TestAStoppedJournalStopsTheProgram(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
-		require.NoError(t, s.close())
-		_, err := open(t.Context(), settingsOf(source), slog.New(slog.DiscardHandler))
+		_, err := open(t.Context(), s.settings, slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, "sending was stopped by hand")
-	})
-}
-
-// River itself runs the repair.
-func TestTheRepairIsPeriodic(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		set := settingsOf(source)
-		set.repairEvery = time.Second
-		s := openShop(t, set)
-		s.order("A-1")
-		s.exec(`DELETE FROM river_job`)
-		s.start()
-		s.awaitState("A-1", submitted)
-	})
-}
-
-// A job that died with its process is run again.
-func TestADeadWorkersOrderIsRescued(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		set := settingsOf(source)
-		set.timeout = 100 * time.Millisecond
-		s := openShop(t, set)
-		s.order("A-1")
-		_, err := s.apply(t.Context(), change{order: "A-1", from: unended, to: sending, by: "worker"})
-		require.NoError(t, err)
-		s.exec(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
-		s.start()
-		s.awaitState("A-1", submitted)
-		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
 	})
 }
 
@@ -1248,7 +269,7 @@ func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
 		set := settingsOf(source)
 		set.tracers = provider
 		s := openShop(t, set)
-		s.start()
+		s.run()
 		assert.Equal(t, 202, s.call("POST", "/payouts", a1).StatusCode)
 		spans := map[string]tracetest.SpanStub{}
 		require.Eventually(t, func() bool {
@@ -1268,44 +289,9 @@ func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
 	})
 }
 
-func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
-		s.order("A-1")
-		s.lost("A-3", true) // younger than A-2
-		s.lost("A-2", true)
-		s.exec(`DELETE FROM cardwire_intents`) // it is unresolved also where the journal forgot it
-		s.exec(`UPDATE payouts SET changed_at = $1 WHERE order_no = 'A-2'`, time.Now().UTC().Add(-time.Hour))
-		reader := sdkmetric.NewManualReader()
-		registration, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-		require.NoError(t, err)
-		var all metricdata.ResourceMetrics
-		require.NoError(t, reader.Collect(t.Context(), &all))
-		counts := map[string]int64{}
-		require.Len(t, all.ScopeMetrics[0].Metrics, 2)
-		for _, m := range all.ScopeMetrics[0].Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Gauge[int64]:
-				assert.Equal(t, "payouts.orders", m.Name)
-				for _, p := range data.DataPoints {
-					state, _ := p.Attributes.Value("state")
-					counts[state.AsString()] = p.Value
-				}
-			case metricdata.Gauge[float64]:
-				assert.Equal(t, "payouts.oldest_unresolved.age", m.Name)
-				assert.InDelta(t, 3600, data.DataPoints[0].Value, 300)
-			}
-		}
-		assert.Equal(t, map[string]int64{queued: 1, sending: 0, unresolved: 2}, counts)
-		require.NoError(t, registration.Unregister())
-	})
-}
-
 func TestHealthAndReadiness(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		assert.Equal(t, 200, s.call("GET", "/healthz", "").StatusCode)
 		assert.Equal(t, 200, s.call("GET", "/readyz", "").StatusCode)
 		s.exec(`UPDATE cardwire_intents_journal SET identity = 'another'`)
@@ -1318,31 +304,32 @@ func TestHealthAndReadiness(t *testing.T) {
 
 func TestEveryErrorIsAProblem(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
+	const good = `"payoutCurrency":"EUR","transferAmount":"12.50"`
+	post := func(body string) []string { return []string{"POST", "/payouts", body} }
+	transfer := func(fields string) []string { return post(`{"order":"A-1","transfer":{` + fields + `}}`) }
 	for name, tc := range map[string]struct {
-		method, path, body string
-		status             int
-		detail             string
+		request []string
+		status  int
+		detail  string
 	}{
-		"no JSON":        {"POST", "/payouts", `{"order":`, 400, "one JSON object"},
-		"unknown name":   {"POST", "/payouts", `{"number":"A-1"}`, 400, `the field "number" is unknown`},
-		"no order":       {"POST", "/payouts", `{"transfer":{"transferAmount":"1.00"}}`, 422, "expected"},
-		"a dot":          {"POST", "/payouts", `{"order":".","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
-		"two dots":       {"POST", "/payouts", `{"order":"..","transfer":{"payoutCurrency":"EUR","transferAmount":"1.00"}}`, 422, "no URL"},
-		"no amount":      {"POST", "/payouts", `{"order":"A-1","transfer":{}}`, 422, "TransferAmount"},
-		"three decimals": {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":"1.005"}}`, 422, `has two decimals and is above zero, as in "12.50"`},
-		"a bare amount":  {"POST", "/payouts", `{"order":"A-1","transfer":{"transferAmount":12.50}}`, 422, "each field is a string"},
-		"a typo":         {"POST", "/payouts", `{"order":"A-1","transfer":{"payoutCurency":"EUR","transferAmount":"12.50"}}`, 422, `transfer has unknown fields: ["payoutCurency"]`},
-		"unknown fields": {"POST", "/payouts", `{"order":"A-1","transfer":{"color":"red","transferAmount":"12.50","age":"7"}}`, 422, `transfer has unknown fields: ["age" "color"]`},
-		"no such order":  {"GET", "/payouts/A-9", "", 404, "no such order"},
-		"no such state":  {"GET", "/payouts?state=lost", "", 422, "state must be one of queued, sending"},
-		"no such page":   {"GET", "/nothing", "", 404, "no such page"},
-		"another method": {"DELETE", "/payouts/A-1", "", 404, "no such page or operation"},
-		"too large":      {"POST", "/payouts", `{"order":"` + strings.Repeat("x", maxBody) + `"}`, 400, "one JSON object"},
+		"no order":       {post(`{"transfer":{` + good + `}}`), 422, "expected"},
+		"a dot":          {post(`{"order":".","transfer":{` + good + `}}`), 422, "no URL"},
+		"two dots":       {post(`{"order":"..","transfer":{` + good + `}}`), 422, "no URL"},
+		"no amount":      {transfer(``), 422, "TransferAmount"},
+		"three decimals": {transfer(`"transferAmount":"1.005"`), 422, `two decimals and is above zero, as in "12.50"`},
+		"a bare amount":  {transfer(`"transferAmount":12.50`), 422, "each field is a string"},
+		"unknown fields": {transfer(good + `,"color":"red","age":"7"`), 422, `has unknown fields: ["age" "color"]`},
+		"unknown name":   {post(`{"number":"A-1"}`), 400, `the field "number" is unknown`},
+		"too large":      {post(`{"order":"` + strings.Repeat("x", maxBody) + `"}`), 400, "one JSON object"},
+		"no such order":  {[]string{"GET", "/payouts/A-9", ""}, 404, "no such order"},
+		"no such state":  {[]string{"GET", "/payouts?state=lost", ""}, 422, "state must be one of queued, sending"},
+		"no such page":   {[]string{"GET", "/nothing", ""}, 404, "no such page"},
+		"another method": {[]string{"DELETE", "/payouts/A-1", ""}, 404, "no such page or operation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := s.call(tc.method, tc.path, tc.body)
+			r := s.call(tc.request[0], tc.request[1], tc.request[2])
 			assert.Equal(t, tc.status, r.StatusCode)
 			assert.Equal(t, "application/problem+json", r.Header.Get("Content-Type"))
 			var p problem
@@ -1355,30 +342,22 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	}
 }
 
-// What a browser asks for is a page, also where it is an error.
+// What a browser asks for is a page, also where it is an error. An API's client may accept
+// anything, and its errors stay problems.
 func TestABrowserGetsAPage(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1/orders/A-9", nil)
-	r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
-	w := httptest.NewRecorder()
-	s.routes("").ServeHTTP(w, r)
-	assert.Equal(t, 404, w.Code)
-	assert.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
-	assert.Contains(t, w.Body.String(), "there is no such order")
-	assert.Equal(t, "application/problem+json", s.call("GET", "/orders/A-9", "").Header.Get("Content-Type"))
-}
-
-// An API's client may accept anything, and its errors stay problems.
-func TestAProgramGetsAProblem(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
-	for _, path := range []string{"/payouts/A-9", "/payouts?state=lost"} {
+	s := shopInFile(t)
+	for path, want := range map[string]string{
+		"/orders/A-9": "text/html; charset=utf-8", "/payouts/A-9": "application/problem+json",
+		"/payouts?state=lost": "application/problem+json",
+	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1"+path, nil)
-		r.Header.Set("Accept", "text/html, image/gif, image/jpeg, */*; q=0.2")
+		r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 		w := httptest.NewRecorder()
 		s.routes("").ServeHTTP(w, r)
-		assert.Equal(t, "application/problem+json", w.Header().Get("Content-Type"), path)
+		assert.Equal(t, want, w.Header().Get("Content-Type"), path)
+		assert.Equal(t, path == "/orders/A-9", strings.Contains(w.Body.String(), "<p>there is no such order</p>"), path)
+		assert.Equal(t, "application/problem+json", s.call("GET", path, "").Header.Get("Content-Type"), path)
 	}
 }
 
@@ -1386,14 +365,12 @@ func TestAProgramGetsAProblem(t *testing.T) {
 // the order was executed.
 func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.order("A-2")
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
+		o := s.found("A-1")
 		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
-			w := s.post("/orders/A-1/resolve", "try="+o.Try+"&outcome=send_again&by=Ada&why=a+call&service_id="+id)
+			w := s.post("/orders/A-1/resolve", "call="+o.Call+"&outcome=send_again&by=Ada&why=a+call&service_id="+id)
 			assert.Equal(t, 400, w.Code)
 			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
@@ -1401,15 +378,16 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 			"/orders/A-1/resolve":   "&outcome=send_again&service_id=&service_id=TX1",
 			"/orders/A-1/resolve?":  "&outcome=send_again&outcome=executed",
 			"/orders/A-1/resolve?a": "&outcome=send_again&serviceid=TX1",
-			"/orders/A-2/cancel":    "", // it has no try
-			"/sample":               "&fault=0",
+			"/orders/A-2/cancel":    "", // it has no call
+			"/resume":               "&fault=0",
 		} {
-			w := s.post(path, "try="+o.Try+"&by=Ada&why=a+call"+form)
+			w := s.post(path, "call="+o.Call+"&by=Ada&why=a+call"+form)
 			assert.Equal(t, 400, w.Code, path)
 			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
-		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve", strings.NewReader(
-			"--b\r\nContent-Disposition: form-data; name=\"outcome\"\r\n\r\nnot_executed\r\n--b--\r\n"))
+		parts := "--b\r\nContent-Disposition: form-data; name=\"outcome\"\r\n\r\nnot_executed\r\n--b--\r\n"
+		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve",
+			strings.NewReader(parts))
 		multipart.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 		w := httptest.NewRecorder()
 		s.routes("").ServeHTTP(w, multipart)
@@ -1422,7 +400,7 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 
 func TestTheTemplatesAreNotServed(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
 	assert.Equal(t, 200, s.call("GET", "/static/style.css", "").StatusCode)
 	assert.Equal(t, 404, s.call("GET", "/static/..%2ftemplates/order.html", "").StatusCode)
 }
@@ -1430,14 +408,14 @@ func TestTheTemplatesAreNotServed(t *testing.T) {
 // A body of which two programs could read different payouts is refused.
 func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
 	const fields = `"payoutCurrency":"EUR","transferAmount":"12.50"`
 	for name, tc := range map[string]struct {
 		body   string
 		status int
 	}{
 		"not UTF-8":               {"{\"order\":\"A-\xff\",\"transfer\":{" + fields + "}}", 400},
-		"not UTF-8, in a field":   {"{\"order\":\"A-1\",\"transfer\":{" + fields + ",\"senderAddress\":\"\xff\"}}", 400},
+		"not UTF-8, in a field":   {`{"order":"A-1","transfer":{` + fields + ",\"senderAddress\":\"\xff\"}}", 400},
 		"half a character":        {`{"order":"A-1","transfer":{` + fields + `,"senderAddress":"\ud800"}}`, 422},
 		"half of the number":      {`{"order":"A-\ud800","transfer":{` + fields + `}}`, 422},
 		"order twice":             {`{"order":"A-1","order":"A-2","transfer":{` + fields + `}}`, 400},
@@ -1471,17 +449,20 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, list)
 	assert.Equal(t, 202, s.call("POST", "/payouts", ` { "transfer" : {`+fields+`} , "order" : "A-1" } `).StatusCode)
-	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/cancel", `{"By":"Ada","why":"a slip"}`).StatusCode)
-	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada","why":"a slip","why":"another"}`).StatusCode)
-	assert.Equal(t, 400, s.call("POST", "/payouts/A-1/resolve", `{"outcome":"executed","Outcome":"not_executed","by":"Ada","why":"a slip"}`).StatusCode)
+	for path, body := range map[string]string{
+		"/payouts/A-1/cancel":   `{"By":"Ada","why":"a slip"}`,
+		"/payouts/A-1/cancel?":  `{"by":"Ada","why":"a slip","why":"another"}`,
+		"/payouts/A-1/resolve?": `{"outcome":"executed","Outcome":"not_executed","by":"Ada","why":"a slip"}`,
+	} {
+		assert.Equal(t, 400, s.call("POST", path, body).StatusCode, path)
+	}
 	assert.Equal(t, queued, s.state("A-1"))
 }
 
 // PostgreSQL refuses NUL and what is not UTF-8: it is not asked.
 func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.order("A-2")
 		const who, page = `"by":"Ada","why":"ticket 7"`, "by=Ada&why=ticket+7"
@@ -1499,20 +480,21 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 			check(422, "GET", "/payouts?after="+number, "")
 			check(422, "GET", "/?after="+number, "")
 		}
-		check(422, "POST", "/payouts", `{"order":"A-\u0000","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50"}}`)
-		check(422, "POST", "/payouts", `{"order":"A-3","transfer":{"payoutCurrency":"E\u0000","transferAmount":"12.50"}}`)
-		kept := s.call("POST", "/payouts", `{"order":"A-4","transfer":{"payoutCurrency":"EUR","transferAmount":"12.50","senderAddress":"a\u0000"}}`)
-		assert.Equal(t, 202, kept.StatusCode, "JSON has an escape for it")
+		check(422, "POST", "/payouts", strings.Replace(a1, "A-1", `A-\u0000`, 1))
+		check(422, "POST", "/payouts", strings.Replace(strings.Replace(a1, "A-1", "A-3", 1), "EUR", `E\u0000`, 1))
+		kept := strings.Replace(strings.Replace(a1, "A-1", "A-4", 1), "CANARY", `\u0000`, 1)
+		assert.Equal(t, 202, s.call("POST", "/payouts", kept).StatusCode, "JSON has an escape for it")
 		for _, who := range []string{`"by":"A\u0000","why":"ticket 7"`, `"by":"Ada","why":"\u0000"`} {
 			check(422, "POST", "/payouts/A-2/cancel", `{`+who+`}`)
 			check(422, "POST", "/payouts/A-1/resolve", `{"outcome":"executed",`+who+`}`)
 		}
-		o, err := s.find(t.Context(), "A-1")
-		require.NoError(t, err)
-		check(422, "POST", "/payouts/A-1/resolve", `{"try":"`+o.Try+`","outcome":"executed","service_id":"T\u0000",`+who+`}`)
+		o := s.found("A-1")
+		id := `{"call":"` + o.Call + `","outcome":"executed","service_id":"T\u0000",`
+		check(422, "POST", "/payouts/A-1/resolve", id+who+`}`)
 		for path, form := range map[string]string{
 			"/orders/%ff/cancel": page, "/orders/A%00/resolve": page + "&outcome=executed",
-			"/orders/A-2/cancel": "by=%ff&why=ticket+7", "/orders/A-1/resolve": page + "&outcome=executed&service_id=%00",
+			"/orders/A-2/cancel":  "by=%ff&why=ticket+7",
+			"/orders/A-1/resolve": page + "&outcome=executed&service_id=%00",
 		} {
 			want := 422
 			if strings.Contains(path, "%") {
@@ -1526,8 +508,7 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 
 func TestTheListHasPages(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, source string) {
-		s := openShop(t, settingsOf(source))
+	eachShop(t, func(t *testing.T, s *shop) {
 		for i := range pageSize + 1 {
 			s.order("A-" + string(rune('a'+i/26)) + string(rune('a'+i%26)))
 		}
@@ -1535,22 +516,21 @@ func TestTheListHasPages(t *testing.T) {
 			Payouts []json.RawMessage
 			Next    string
 		}
-		require.NoError(t, json.Unmarshal([]byte(textOf(t, s.call("GET", "/payouts?state=queued", ""))), &first))
+		require.NoError(t, json.Unmarshal([]byte(s.get("/payouts?state=queued")), &first))
 		assert.Len(t, first.Payouts, pageSize)
-		last := textOf(t, s.call("GET", first.Next, ""))
+		last := s.get(first.Next)
 		assert.Equal(t, 1, strings.Count(last, `"order":`))
 		assert.NotContains(t, last, `"next"`)
-		assert.Contains(t, textOf(t, s.call("GET", "/?state=queued", "")), "Next page")
+		assert.Contains(t, s.get("/?state=queued"), "Next page")
 	})
 }
 
 // Who may come in.
 func TestWhoMayComeIn(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, settingsOf(filepath.Join(t.TempDir(), "payouts.db")))
+	s := shopInFile(t)
 	s.lost("A-1", true)
-	try, err := s.find(t.Context(), "A-1")
-	require.NoError(t, err)
+	try := s.found("A-1")
 	for name, tc := range map[string]struct {
 		password string
 		change   func(r *http.Request)
@@ -1562,31 +542,25 @@ func TestWhoMayComeIn(t *testing.T) {
 		"without a password": {"secret", func(*http.Request) {}, 401},
 		"a wrong password":   {"secret", func(r *http.Request) { r.SetBasicAuth("Ada", "guess") }, 401},
 		"without a name":     {"secret", func(r *http.Request) { r.SetBasicAuth("", "secret") }, 401},
-		"with the password":  {"secret", func(r *http.Request) { r.SetBasicAuth("Ada", "secret"); r.Host = "payouts.example" }, 200},
+		"with the password": {"secret", func(r *http.Request) {
+			r.SetBasicAuth("Ada", "secret")
+			r.Host = "payouts.example"
+		}, 200},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/payouts/A-1/resolve",
-			strings.NewReader(`{"try":"`+try.Try+`","outcome":"executed","by":"Eve","why":"ticket 7"}`))
+			strings.NewReader(`{"call":"`+try.Call+`","outcome":"executed","by":"Eve","why":"ticket 7"}`))
 		tc.change(r)
 		w := httptest.NewRecorder()
 		s.routes(tc.password).ServeHTTP(w, r)
 		assert.Equal(t, tc.status, w.Code, name)
 	}
-	events, err := s.history(t.Context(), "A-1")
+	events, err := s.history(t.Context(), s.found("A-1"))
 	require.NoError(t, err)
 	by := map[string]bool{}
 	for _, e := range events {
 		by[e.By] = true
 	}
 	assert.True(t, by["Ada"] || by["Eve"], "who resolved it: %v", by)
-}
-
-// Whoever signed in is who resolves, whatever the request names.
-func TestTheUserIsWhoResolves(t *testing.T) {
-	t.Parallel()
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
-	assert.Equal(t, "Eve", signedIn(r, " Eve "))
-	r.SetBasicAuth("Ada", "secret")
-	assert.Equal(t, "Ada", signedIn(r, "Eve"))
 }
 
 func TestTheDatabaseMustHaveItsTables(t *testing.T) {
@@ -1616,40 +590,6 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 
 // serviceMoved is the statement of docs/payouts.md.
 const serviceMoved = `UPDATE payouts_service SET base_url = 'https://.../api/v1'`
-
-// The fake service must not take the orders of a real one, nor the sandbox's those of
-// production.
-func TestADatabaseIsOfOneService(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, source string) {
-		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
-		t.Setenv("CARDWIRE_API_KEY", "key")
-		try := func(fake *cardwiretest.Service) error {
-			set := settingsOf(source)
-			set.fake = fake
-			s, err := open(t.Context(), set, slog.New(slog.DiscardHandler))
-			if err == nil {
-				require.NoError(t, s.close())
-			}
-			return err
-		}
-		t.Setenv("CARDWIRE_BASE_URL", "")
-		require.ErrorIs(t, try(nil), cardwire.ErrSetup, "half of the environment claims nothing")
-		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1/")
-		require.NoError(t, try(nil))
-		t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
-		require.NoError(t, try(nil))
-		require.ErrorContains(t, try(cardwiretest.New()), "the orders in this database are for https://cards.example/api/v1, and not for the fake service")
-		t.Setenv("CARDWIRE_BASE_URL", "https://sandbox.cards.example/api/v1")
-		require.ErrorContains(t, try(nil), "and not for https://sandbox.cards.example/api/v1")
-
-		db, err := (&service{settings: settingsOf(source)}).pool()
-		require.NoError(t, err)
-		defer db.Close()
-		_, err = db.ExecContext(t.Context(), strings.Replace(serviceMoved, "https://.../", "https://sandbox.cards.example/", 1))
-		require.NoError(t, err)
-		require.NoError(t, try(nil))
-	})
-}
 
 const (
 	waitFor = 2 * time.Minute

@@ -1,13 +1,72 @@
+// Package contract is what client and fake are tested against: openapi.yaml, written
+// from the API's documentation alone, and a suite that calls every operation of a
+// client, whatever service is behind it. Only tests and checks use it.
 package contract
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 )
+
+// Document is openapi.yaml: the twelve operations in OpenAPI 3.1. Its examples are JSON,
+// which YAML contains.
+//
+//go:embed openapi.yaml
+var Document []byte
+
+// Example returns an example of Document.
+func Example(name string) json.RawMessage {
+	at := regexp.MustCompile(`(?m)^ +` + name + `:\n(?: +summary: .*\n)? +value:`).FindIndex(Document)
+	if at == nil {
+		panic("there is no example " + name)
+	}
+	var text json.RawMessage
+	must(json.NewDecoder(bytes.NewReader(Document[at[1]:])).Decode(&text))
+	var compact bytes.Buffer
+	must(json.Compact(&compact, text))
+	return compact.Bytes()
+}
+
+// must panics where a literal of this package or of the document is wrong.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// envelope is a response of an example.
+type envelope struct {
+	Msg  string
+	Data json.RawMessage
+}
+
+func exampleResponse(name string) (e envelope) {
+	must(json.Unmarshal(Example(name), &e))
+	return e
+}
+
+// Profile returns the names that Document gives to undocumented parameters, so that
+// every parameter is sent.
+func Profile() cardwire.Profile {
+	p := cardwire.DefaultProfile()
+	p.LimitParam, p.PageParam, p.SubAccountParam = "limit", "page", "sub_account_id"
+	p.StatusParam, p.CardBINParam = "status", "card_bin"
+	p.CreatedFromParam, p.CreatedToParam = "created_from", "created_to"
+	p.TransactedFromParam, p.TransactedToParam = "transacted_from", "transacted_to"
+	p.CardIDParam, p.RetryAction = "id", "retry"
+	return p
+}
 
 // Target is what is behind the client of a suite.
 type Target int
@@ -25,8 +84,7 @@ const (
 
 // Run is the suite. It calls the operations through c, and returns the names of
 // the steps that were made and the first difference from what the API and the target's
-// data require. Against all targets but Real, these are all
-// operations.
+// data require. Against all targets but Real, these are all operations.
 func Run(ctx context.Context, c *cardwire.Client, target Target) (made []string, err error) {
 	if target == Real {
 		return read(ctx, c)
@@ -43,13 +101,14 @@ func Run(ctx context.Context, c *cardwire.Client, target Target) (made []string,
 	return made, nil
 }
 
-// step is one call of the suite, and its expected result.
+// step is one call of the suite.
 type step struct {
-	name    string
-	call    func(...cardwire.CallOption) (any, error)
-	example string // of the document, that is the right response; "": it depends on the state
-	msg     string // "": success
+	name string
+	// example is the one of the document that is the right response, and whose data the
+	// call must return; "": that depends on the state, and is want.
+	example string
 	want    any
+	call    func(...cardwire.CallOption) (any, error)
 }
 
 func (s *step) run(target Target) error {
@@ -62,15 +121,18 @@ func (s *step) run(target Target) error {
 	if err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(got, s.want) {
-		return fmt.Errorf("got\n%+v\nnot\n%+v", got, s.want)
+	want, message := s.want, "success"
+	if s.example != "" {
+		e := exampleResponse(s.example)
+		into := reflect.New(reflect.TypeOf(got))
+		must(json.Unmarshal(e.Data, into.Interface()))
+		want, message = into.Elem().Interface(), e.Msg
 	}
-	want := s.msg
-	if want == "" {
-		want = "success"
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("got\n%+v\nnot\n%+v", got, want)
 	}
-	if response.Message != want {
-		return fmt.Errorf("the message is %q, not %q", response.Message, want)
+	if response.Message != message {
+		return fmt.Errorf("the message is %q, not %q", response.Message, message)
 	}
 	return nil
 }
@@ -79,80 +141,127 @@ func steps(ctx context.Context, c *cardwire.Client) []step {
 	return slices.Concat(cardSteps(ctx, c), binSteps(ctx, c), remittanceSteps(ctx, c), repeatedSteps(ctx, c))
 }
 
+func day(month, d int) cardwire.Date {
+	return cardwire.Date{Year: 2025, Month: time.Month(month), Day: d}
+}
+
 func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
-		{name: "ListCards", example: "second", want: wantPage(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "ListCards", example: "second", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.ListCards(ctx, cardwire.ListCardsParams{
 				Limit: 1, Page: 2, SubAccountID: "sub-1", Status: new(cardwire.CardSuspended), CardBIN: "428837",
-				CreatedFrom: day(2025, 1, 2), CreatedTo: day(2025, 1, 2),
-				TransactedFrom: day(2025, 2, 1), TransactedTo: day(2025, 2, 1),
+				CreatedFrom: day(1, 2), CreatedTo: day(1, 2),
+				TransactedFrom: day(2, 1), TransactedTo: day(2, 1),
 			}, o...)
 		}},
-		// The numbers of this page differ from each other.
-		{name: "ListCards by page", want: wantNumbers, call: func(o ...cardwire.CallOption) (any, error) {
-			p, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: 4, Page: 2}, o...)
-			if err != nil {
-				return nil, err
-			}
-			got := []any{p.Total, p.PerPage, p.CurrentPage, p.LastPage}
-			for _, card := range p.Cards {
-				got = append(got, card.ID)
+		{
+			name: "ListCards by page", // whose numbers differ from each other
+			want: []any{10, 4, 2, 3, "other-status", "other-bin", "made-before", "made-after"},
+			call: func(o ...cardwire.CallOption) (any, error) {
+				p, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: 4, Page: 2}, o...)
+				if err != nil {
+					return nil, err
+				}
+				got := []any{p.Total, p.PerPage, p.CurrentPage, p.LastPage}
+				for _, card := range p.Cards {
+					got = append(got, card.ID)
+				}
+				return got, nil
+			},
+		},
+		{
+			name: "AllCards",
+			want: []any{
+				"card-0", "card-1", onlyCard(), "other-account", "other-status",
+				"other-bin", "made-before", "made-after", "used-before", "used-after",
+			},
+			call: func(o ...cardwire.CallOption) (any, error) {
+				var got []any
+				for card, err := range c.AllCards(ctx, cardwire.ListCardsParams{Limit: 5}, o...) {
+					switch {
+					case err != nil:
+						return nil, err
+					case card.ID == "card-2":
+						got = append(got, card)
+					default:
+						got = append(got, card.ID)
+					}
+				}
+				return got, nil
+			},
+		},
+		{name: "AllPages of one page", example: "only", call: func(o ...cardwire.CallOption) (any, error) {
+			var got *cardwire.CardPage
+			for page, err := range c.AllPages(ctx, cardwire.ListCardsParams{CardBIN: "49387519"}, o...) {
+				if err != nil || got != nil {
+					return nil, fmt.Errorf("a second page: %w", err)
+				}
+				got = page
 			}
 			return got, nil
 		}},
-		{name: "AllCards", want: wantCards(), call: func(o ...cardwire.CallOption) (any, error) {
-			return allCards(ctx, c, cardwire.ListCardsParams{Limit: 5}, o)
-		}},
-		{name: "AllCards of one page", example: "only", want: wantCards()[2:3], call: func(o ...cardwire.CallOption) (any, error) {
-			return allCards(ctx, c, cardwire.ListCardsParams{CardBIN: "49387519"}, o)
-		}},
-		{name: "GetCard", example: "suspended", want: wantSingle(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "GetCard", example: "suspended", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.GetCard(ctx, "card-1", o...)
 		}},
-		{name: "GetCard without anything", example: "empty", want: wantSingleEmpty(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "GetCard without anything", example: "empty", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.GetCard(ctx, "card-2", o...)
 		}},
-		{name: "GetCardSecrets", example: "secrets", want: wantSecrets, call: func(o ...cardwire.CallOption) (any, error) {
-			secrets, err := c.GetCardSecrets(ctx, "card-1", o...)
+		{name: "GetCardSecrets", example: "secrets", call: func(o ...cardwire.CallOption) (any, error) {
+			return c.GetCardSecrets(ctx, "card-1", o...)
+		}},
+		{name: "FreezeCard", example: "operation", call: func(o ...cardwire.CallOption) (any, error) {
+			p := cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID}
+			op, err := c.FreezeCard(ctx, p, o...)
+			if err == nil && op.ClientTransactionID != freezeID {
+				err = fmt.Errorf("the reference is %s", op.ClientTransactionID)
+			}
 			if err != nil {
 				return nil, err
 			}
-			return []string{secrets.Number.Reveal(), secrets.CVV.Reveal(), secrets.Expiry.String(), secrets.PAN.Reveal()}, nil
+			return op.ID, nil
 		}},
-		{name: "FreezeCard", example: "operation", want: wantOperation(), call: func(o ...cardwire.CallOption) (any, error) {
-			return c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"}, o...)
-		}},
-		{name: "GetCardByOrder", example: "frozen", want: wantFrozen(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "GetCardByOrder", example: "frozen", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.GetCardByOrder(ctx, "order-1", o...)
 		}},
 		{name: "CancelOperation", example: "done", call: func(o ...cardwire.CallOption) (any, error) {
-			return nil, c.CancelOperation(ctx, cancelledID, o...)
+			return true, c.CancelOperation(ctx, cancelledID, o...)
 		}},
 		{name: "RetryOperation", example: "done", call: func(o ...cardwire.CallOption) (any, error) {
-			return nil, c.RetryOperation(ctx, retriedID, o...)
+			return true, c.RetryOperation(ctx, retriedID, o...)
 		}},
 	}
+}
+
+// onlyCard is the card of the page "only".
+func onlyCard() cardwire.Card {
+	var p cardwire.CardPage
+	must(json.Unmarshal(exampleResponse("only").Data, &p))
+	return p.Cards[0]
 }
 
 // binSteps are those of BINs, and of the capacity of cards.
 func binSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
-		{name: "ListBINs", example: "bins", want: wantBINs(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "ListBINs", example: "bins", call: func(o ...cardwire.CallOption) (any, error) {
 			bins, err := c.ListBINs(ctx, o...)
 			return bins[:min(len(bins), 2)], err
 		}},
-		{name: "ListBINs, all of them", want: wantDigits, call: func(o ...cardwire.CallOption) (any, error) {
-			bins, err := c.ListBINs(ctx, o...)
-			var got []string
-			for _, bin := range bins {
-				got = append(got, bin.BIN)
-			}
-			return got, err
-		}},
-		{name: "ListBINsUnderMaintenance", example: "digits", want: wantMaintained, call: func(o ...cardwire.CallOption) (any, error) {
+		{
+			name: "ListBINs, all of them",
+			want: []string{"428837", "440102", "531847", "53270366", "601187", "65312478", "559666"},
+			call: func(o ...cardwire.CallOption) (any, error) {
+				bins, err := c.ListBINs(ctx, o...)
+				var got []string
+				for _, bin := range bins {
+					got = append(got, bin.BIN)
+				}
+				return got, err
+			},
+		},
+		{name: "ListBINsUnderMaintenance", example: "digits", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.ListBINsUnderMaintenance(ctx, o...)
 		}},
-		{name: "CardCapacity", example: "capacity", want: int64(606), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "CardCapacity", example: "capacity", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.CardCapacity(ctx, o...)
 		}},
 	}
@@ -160,20 +269,22 @@ func binSteps(ctx context.Context, c *cardwire.Client) []step {
 
 func remittanceSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
-		{name: "ListRemittanceStates", example: "states", want: wantStates, call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "ListRemittanceStates", example: "states", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.ListRemittanceStates(ctx, o...)
 		}},
-		{name: "ListRemittanceCurrencies", example: "currencies", want: wantCurrencies(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "ListRemittanceCurrencies", example: "currencies", call: func(o ...cardwire.CallOption) (any, error) {
 			list, err := c.ListRemittanceCurrencies(ctx, o...)
 			for i := range list { // one is sent as 45000.50, and a proxy may write it anew
-				list[i].MaxQuota = dec(list[i].MaxQuota.String())
+				list[i].MaxQuota = decimal.RequireFromString(list[i].MaxQuota.String())
 			}
 			return list, err
 		}},
-		{name: "CreateTransfer", example: "order", want: wantTransfer(), call: func(o ...cardwire.CallOption) (any, error) {
-			return c.CreateTransfer(ctx, fullTransfer(), o...)
+		{name: "CreateTransfer", example: "order", call: func(o ...cardwire.CallOption) (any, error) {
+			var p cardwire.TransferParams
+			must(json.Unmarshal(Example("transfer"), &p))
+			return c.CreateTransfer(ctx, p, o...)
 		}},
-		{name: "UploadImage", example: "image", msg: "Uploaded", want: wantImage(), call: func(o ...cardwire.CallOption) (any, error) {
+		{name: "UploadImage", example: "image", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.UploadImage(ctx, cardwire.ImageBytes("id.gif", []byte(image)), o...)
 		}},
 	}
@@ -190,32 +301,20 @@ func repeatedSteps(ctx context.Context, c *cardwire.Client) []step {
 			}
 			return nil, nil
 		}},
-		{name: "ListCards of every status", want: []int{0, 1, 1, 0, 0, 8}, call: func(o ...cardwire.CallOption) (any, error) {
-			var got []int
-			for status := cardwire.CardLocked; status <= cardwire.CardSuspended; status++ {
-				p, err := c.ListCards(ctx, cardwire.ListCardsParams{Status: &status}, o...)
-				if err != nil {
-					return nil, err
+		{
+			name: "ListCards of every status",
+			want: []int{0, 1, 1, 0, 0, 8},
+			call: func(o ...cardwire.CallOption) (any, error) {
+				var got []int
+				for status := cardwire.CardLocked; status <= cardwire.CardSuspended; status++ {
+					p, err := c.ListCards(ctx, cardwire.ListCardsParams{Status: &status}, o...)
+					if err != nil {
+						return nil, err
+					}
+					got = append(got, p.Total)
 				}
-				got = append(got, p.Total)
-			}
-			return got, nil
-		}},
+				return got, nil
+			},
+		},
 	}
-}
-
-// allCards are the IDs of all cards, and card-2 in full.
-func allCards(ctx context.Context, c *cardwire.Client, p cardwire.ListCardsParams, o []cardwire.CallOption) ([]any, error) {
-	var got []any
-	for card, err := range c.AllCards(ctx, p, o...) {
-		switch {
-		case err != nil:
-			return nil, err
-		case card.ID == "card-2":
-			got = append(got, card)
-		default:
-			got = append(got, card.ID)
-		}
-	}
-	return got, nil
 }

@@ -3,10 +3,7 @@ package contract_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -21,50 +18,51 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inProcess returns a client whose requests are served without a socket.
-func inProcess(t *testing.T, service http.RoundTripper) *cardwire.Client {
+// clientOf returns a client of the service at base, whose requests the transport gets.
+func clientOf(t *testing.T, base string, transport http.RoundTripper) *cardwire.Client {
 	t.Helper()
-	c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithHTTPClient(&http.Client{Transport: service}),
-		cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }), cardwire.WithStrictDrift())
+	c, err := cardwire.New(base, cardwiretest.DefaultKey,
+		cardwire.WithHTTPClient(&http.Client{Transport: transport}), cardwire.WithStrictDrift(),
+		cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }))
 	require.NoError(t, err)
 	return c
 }
 
-// overHTTP returns a client whose own connections lead to the service.
-func overHTTP(t *testing.T, service http.Handler) *cardwire.Client {
+// inProcess returns a client whose requests are served without a socket.
+func inProcess(t *testing.T, service *cardwiretest.Service) *cardwire.Client {
 	t.Helper()
-	server := httptest.NewServer(service)
-	t.Cleanup(server.Close)
-	c, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithProfile(func(own *cardwire.Profile) { *own = contract.Profile() }), cardwire.WithStrictDrift())
-	require.NoError(t, err)
-	t.Cleanup(c.CloseIdleConnections)
-	return c
+	return clientOf(t, "https://cards.example/api/v1", service)
 }
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	for name, client := range map[string]func(*testing.T, *contract.Recorder) *cardwire.Client{
-		"in process": func(t *testing.T, r *contract.Recorder) *cardwire.Client { return inProcess(t, r) },
-		"over HTTP":  func(t *testing.T, r *contract.Recorder) *cardwire.Client { return overHTTP(t, r) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := contract.NewService()
-			made, err := contract.Run(t.Context(), client(t, contract.NewRecorder(t, s)), contract.Fake)
-			require.NoError(t, err)
-			assert.Len(t, made, 21)
-			require.NoError(t, contract.Executed(s))
-		})
-	}
+	s := contract.NewService()
+	suite(t, s, inProcess(t, s))
 }
 
-// Everything that a service holds from the beginning is read, for the record.
+// suite calls every operation of a prepared service, and asks for what it refuses.
+func suite(t *testing.T, s *cardwiretest.Service, c *cardwire.Client) {
+	t.Helper()
+	made, err := contract.Run(t.Context(), c, contract.Fake)
+	require.NoError(t, err)
+	assert.Len(t, made, 21)
+	require.NoError(t, contract.Executed(s))
+	refusals(t, s, c)
+}
+
 func TestSeededWorld(t *testing.T) {
 	t.Parallel()
-	s := cardwiretest.New(cardwiretest.WithSeed(7), cardwiretest.WithCards(30), cardwiretest.WithProfile(contract.Profile()))
-	c := overHTTP(t, contract.NewRecorder(t, s))
+	seeded(t, inProcess(t, seededService()))
+}
+
+func seededService() *cardwiretest.Service {
+	return cardwiretest.New(
+		cardwiretest.WithSeed(7), cardwiretest.WithCards(30), cardwiretest.WithProfile(contract.Profile()))
+}
+
+// seeded reads everything that a service holds from the beginning.
+func seeded(t *testing.T, c *cardwire.Client) {
+	t.Helper()
 	var ids []string
 	for card, err := range c.AllCards(t.Context(), cardwire.ListCardsParams{Limit: 7}) {
 		require.NoError(t, err)
@@ -83,12 +81,11 @@ func TestSeededWorld(t *testing.T) {
 	assert.Len(t, bins, 7)
 }
 
-// What the client asks for and the service refuses is in the API's form too.
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	s := contract.NewService()
-	s.SetCardStatus("card-2", 2)
-	c := inProcess(t, contract.NewRecorder(t, s))
+// refusals ask for what the service refuses, in the API's form too.
+func refusals(t *testing.T, s *cardwiretest.Service, c *cardwire.Client) {
+	t.Helper()
+	s.SetCard(`{"id":"card-closed","status":2}`)
+	before := s.Ledger()
 	for name, tt := range map[string]struct {
 		call func() error
 		code int
@@ -99,7 +96,7 @@ func TestRefusals(t *testing.T) {
 			return c.CancelOperation(t.Context(), "00000000-0000-4000-8000-000000000000")
 		}, 422},
 		"a closed card": {func() error {
-			_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-2"})
+			_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "card-closed"})
 			return err
 		}, 422},
 		"no currency": {func() error {
@@ -109,75 +106,88 @@ func TestRefusals(t *testing.T) {
 			return err
 		}, 422},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var refusal *cardwire.Error
-			require.ErrorAs(t, tt.call(), &refusal)
-			assert.Equal(t, tt.code, refusal.Code)
-			assert.Equal(t, cardwire.OutcomeRefused, refusal.Outcome)
-		})
+		var refusal *cardwire.Error
+		require.ErrorAs(t, tt.call(), &refusal, name)
+		assert.Equal(t, tt.code, refusal.Code, name)
+		assert.Equal(t, cardwire.OutcomeRefused, refusal.Outcome, name)
 	}
-	assert.Empty(t, s.Ledger())
+	assert.Equal(t, before, s.Ledger())
 }
-
-func TestRecorder(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "exchanges")
-	t.Setenv(contract.RecordTo, file)
-	s := contract.NewService()
-	for _, c := range []*cardwire.Client{inProcess(t, contract.NewRecorder(t, s)), overHTTP(t, contract.NewRecorder(t, s))} {
-		require.NoError(t, c.CancelOperation(t.Context(), "6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11"))
-		s.AddFailedOperation("6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11", "close")
-	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	require.Len(t, lines, 2)
-	for _, line := range lines {
-		var e contract.Exchange
-		require.NoError(t, json.Unmarshal([]byte(line), &e))
-		assert.Equal(t, "POST /api/v1/cards/adjustAction", e.Method+" "+e.Target)
-		assert.Equal(t, "Bearer "+cardwiretest.DefaultKey, e.Header.Get("Authorization"))
-		assert.Equal(t, "client_transaction_id=6f1c1f2e-9d7b-4c0a-8f57-0d8b6f0c9a11&type=cancel", string(e.Body))
-		assert.Equal(t, 200, e.Status)
-		assert.Equal(t, "application/json", e.ResponseHeader.Get("Content-Type"))
-		assert.Equal(t, `{"code":200,"msg":"success","data":true}`, string(e.ResponseBody))
-	}
-}
-
-func TestRecorderWithoutAFile(t *testing.T) {
-	t.Setenv(contract.RecordTo, t.TempDir()) // a directory
-	failed := &failures{T: t}
-	c := inProcess(t, contract.NewRecorder(failed, contract.NewService()))
-	_, err := c.CardCapacity(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, 1, failed.n)
-}
-
-// failures counts what would have failed the test.
-type failures struct {
-	*testing.T
-	n int
-}
-
-func (f *failures) Errorf(string, ...any) { f.n++ }
 
 // Run stops at the first difference, and says where.
 func TestSuiteStops(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		fault cardwiretest.Fault
-		want  string
-	}{
-		"at an error":         {cardwiretest.Fault{Kind: cardwiretest.FaultCode, Code: 403}, "GetCardSecrets: "},
-		"at another response": {cardwiretest.Fault{Kind: cardwiretest.FaultOtherResponse}, "GetCardSecrets: got"},
+	another := json.RawMessage(`{"card_no":"493875******0013","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
+	for want, code := range map[string]int{"GetCardSecrets: cardwire: ": 403, "GetCardSecrets: got": 200} {
+		s := contract.NewService()
+		s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) { return code, "success", another })
+		made, err := contract.Run(t.Context(), inProcess(t, s), contract.Fake)
+		require.ErrorContains(t, err, want)
+		assert.Len(t, made, 6)
+		require.ErrorContains(t, contract.Executed(s), "ledger: got")
+	}
+}
+
+// reads are the steps of a suite that changes nothing.
+var reads = []string{
+	"ListCards", "GetCard", "GetCardSecrets", "ListBINs", "ListBINsUnderMaintenance", "CardCapacity",
+	"ListRemittanceStates", "ListRemittanceCurrencies",
+}
+
+func TestReal(t *testing.T) {
+	if os.Getenv("CARDWIRE_BASE_URL") == "" || os.Getenv("CARDWIRE_API_KEY") == "" {
+		t.Skip("there is no real service: CARDWIRE_BASE_URL and CARDWIRE_API_KEY are not both set")
+	}
+	c, err := cardwire.NewFromEnv(cardwire.WithStrictDrift())
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	made, err := contract.Run(t.Context(), c, contract.Real)
+	t.Logf("passed: %v", made)
+	require.NoError(t, err)
+}
+
+// The fake stands in for the real service here.
+func TestRealOnTheFake(t *testing.T) {
+	t.Parallel()
+	for cards, want := range map[int][]string{3: reads, 0: append([]string{"ListCards"}, reads[3:]...)} {
+		s := cardwiretest.New(cardwiretest.WithProfile(contract.Profile()), cardwiretest.WithCards(cards))
+		made, err := contract.Run(t.Context(), inProcess(t, s), contract.Real)
+		require.NoError(t, err)
+		assert.Equal(t, want, made)
+		assert.Empty(t, s.Ledger())
+	}
+}
+
+// What contradicts the API without being drift is found by the suite.
+func TestRealFinds(t *testing.T) {
+	t.Parallel()
+	card := func(fields string) func(*cardwiretest.Service) {
+		return func(s *cardwiretest.Service) { s.SetCard(fields) }
+	}
+	bin := func(fields string) func(*cardwiretest.Service) {
+		return func(s *cardwiretest.Service) { s.SetBIN(fields) }
+	}
+	another := json.RawMessage(`{"card_no":"428837******0019","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
+	for want, prepare := range map[string]func(*cardwiretest.Service){
+		"ListCards: a number of the list is masked": card(`{"card_no":"428837******0003"}`),
+		"ListCards: a CVV of the list is masked":    card(`{"cvv":"***"}`),
+		"ListCards: card_bin is not made of digits": card(`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`),
+		"ListCards: a status is none of the six":    card(`{"status":5}`),
+		"ListBINs: a BIN is not made of digits":     bin(`{"bin":"42883x"}`),
+		"ListBINs: a country has not two letters":   bin(`{"country":"USA"}`),
+		"ListBINs: auth_level and level do not corres": bin(
+			`{"auth_level":1,"auth_requirement":{"level":"advanced","fields":[]}}`),
+		"CardCapacity: ": func(s *cardwiretest.Service) {
+			s.Fail("CardCapacity", cardwiretest.Fault{Status: 200, Code: 403, Message: "no"}, 9)
+		},
+		"GetCardSecrets: the number is another than in the list": func(s *cardwiretest.Service) {
+			s.SetCard(`{"card_no":"4288379977000003"}`)
+			s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) { return 200, "success", another })
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := contract.NewService()
-			s.Fail("GetCardSecrets", tt.fault, 9)
-			made, err := contract.Run(t.Context(), inProcess(t, s), contract.Fake)
-			require.ErrorContains(t, err, tt.want)
-			assert.Len(t, made, 6)
-			require.ErrorContains(t, contract.Executed(s), "ledger: got")
-		})
+		s := cardwiretest.New(contract.Options()...)
+		prepare(s)
+		_, err := contract.Run(t.Context(), inProcess(t, s), contract.Real)
+		require.ErrorContains(t, err, want)
 	}
 }

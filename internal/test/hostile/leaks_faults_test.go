@@ -3,10 +3,22 @@ package hostile_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"log"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,31 +31,382 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
-// What the service and the requests hold, and no error may: the service's own
-// secrets, and what is sent. Attempts and times beside them are digits too,
-// which these are too long to be found in by chance.
-const (
-	faultNumber = "4917365624401735"
-	faultCVV    = "7351537"
-	faultKey    = "skCanaryZq8XvT3mKpW5Hd"
-	faultQuery  = "canary-in-a-query"
-	faultBody   = "canary-in-a-body"
-	faultUUID   = "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
+// keptAlive returns the base URL of a service with one response, whose connections stay open.
+func keptAlive(t *testing.T, body string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// errorPrinters are those that programs use on errors, and testify's.
+var errorPrinters = slices.DeleteFunc(slices.Clone(printers), func(p printer) bool {
+	return !slices.Contains([]string{"%v", "%+v", "%#v", "%x", "slog text", "slog JSON", "testify"}, p.name)
+})
+
+// assertErrorSilent prints an error, what it wraps and what came with it, as programs do,
+// and returns how many strings that were.
+func assertErrorSilent(t *testing.T, err error, r *cardwire.Response, canaries ...canary) (texts int) {
+	t.Helper()
+	printed := []any{}
+	for _, layer := range layers(err) {
+		printed = append(printed, layer)
+	}
+	if r != nil {
+		printed = append(printed, *r)
+	}
+	for _, v := range printed {
+		few := map[string]any{"value": v, "hidden": hidden{"n", v}, "wrapped": fmt.Errorf("in a program: %w", err)}
+		texts += assertSilent(t, few, errorPrinters, canaries...)
+	}
+	for _, quoting := range []any{
+		new(*url.Error), new(*net.OpError), new(*net.AddrError), new(*net.ParseError), new(*http.MaxBytesError),
+		new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*strconv.NumError), new(*time.ParseError),
+		new(base64.CorruptInputError), new(*fs.PathError), new(*os.SyscallError),
+	} {
+		assert.False(t, errors.As(err, quoting), "%T is found in %v", quoting, err)
+	}
+	return texts
+}
+
+// layers are an error and all that it wraps, at any depth.
+func layers(err error) (list []error) {
+	if err == nil {
+		return nil
+	}
+	list = []error{err}
+	switch wrapping := err.(type) {
+	case interface{ Unwrap() error }:
+		list = append(list, layers(wrapping.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, inner := range wrapping.Unwrap() {
+			list = append(list, layers(inner)...)
+		}
+	}
+	return list
+}
+
+// loud is an error of a caller-supplied function that quotes its argument.
+type loud struct{ Secret, hidden string }
+
+func (e *loud) Error() string { return e.Secret }
+
+// The search in errors is only worth something if it finds what is there.
+func TestACanaryInAnErrorIsHeard(t *testing.T) {
+	t.Parallel()
+	one := fmt.Errorf("one: %w", io.ErrNoProgress)
+	joined := errors.Join(io.EOF, one)
+	outer := fmt.Errorf("two: %w, %w", joined, io.ErrClosedPipe)
+	assert.Equal(t, []error{outer, joined, io.EOF, one, io.ErrNoProgress, io.ErrClosedPipe}, layers(outer))
+	for name, err := range map[string]error{
+		"in its text":      errors.New("pan=" + wiretest.CanaryNumber),
+		"in what it wraps": &cardwire.Error{Op: "GetCard", Err: fmt.Errorf("%w: %s", io.EOF, wiretest.CanaryNumber)},
+		"in what it joins": errors.Join(io.EOF, fmt.Errorf("%x", wiretest.CanaryNumber)),
+		"in a field":       &cardwire.Error{Op: "GetCard", Message: wiretest.CanaryNumber},
+		"in a hidden one":  &loud{hidden: wiretest.CanaryNumber},
+	} {
+		heard := false
+		for _, layer := range layers(err) {
+			for _, by := range errorPrinters {
+				heard = heard || numberCanary.in(by.print(hidden{"n", layer}, hidden{}))
+			}
+		}
+		assert.True(t, heard, name)
+	}
+}
+
+// What responses and requests hold, and no error may. Attempts and times beside them are
+// digits too, which these are too long to be found in by chance.
+var (
+	longCanaries = []canary{
+		newCanary("number", wiretest.LongNumber), newCanary("CVV", wiretest.LongCVV), panCanary, keyCanary,
+	}
+	queryCanary, bodyCanary = newCanary("query", "canary-in-a-query"), newCanary("body", "canary-in-a-body")
 )
 
-// faultMessage is what the service says of a fault.
-const faultMessage = "card " + faultNumber + ", key " + faultKey
+// canaryResponses are the data of a success of each operation, full of canaries.
+func canaryResponses() map[string]string {
+	card := strings.ReplaceAll(canaryCard, wiretest.CanaryCVV, wiretest.LongCVV)
+	number := wiretest.CanaryNumber
+	responses := map[string]string{
+		"ListCards": onePage(card), "AllPages": onePage(card), "AllCards": onePage(card),
+		"GetCard": card, "GetCardByOrder": card,
+		"GetCardSecrets": `{"card_no":"` + number + `","cvv":"` + wiretest.LongCVV +
+			`","expire_date":"09/2028","pan":"` + wiretest.CanaryPAN + `"}`,
+		"ListBINs":                 `[` + wiretest.BIN + `]`,
+		"ListBINsUnderMaintenance": `["491736","` + number + `"]`,
+		"CardCapacity":             number,
+		"ListRemittanceStates":     `[{"code":"1","name":"` + number + `","country":"PT","countryStandardCode":"PRT"}]`,
+		"ListRemittanceCurrencies": `[` + strings.Replace(wiretest.Currency, "2.50", number, 1) + `]`,
+		"Call": `{"pan":"` + number + `","cvv":` + wiretest.LongCVV + `,"n":[1,"` +
+			wiretest.CanaryKey + `"]}`,
+	}
+	for _, w := range wiretest.AllWrites() {
+		if w.Op != "CloseCard" {
+			responses[w.Op] = w.Data
+		}
+	}
+	return responses
+}
+
+// hostileCalls are calls of every method, one of them into a type that has
+// places for hardly anything.
+func hostileCalls() map[string]wiretest.Method {
+	calls := wiretest.AllMethods()
+	calls["Call"] = func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+		return wiretest.OnlyError(cardwire.Call[struct {
+			PAN  int8
+			CVV  time.Time
+			N    map[string]bool
+			Card cardwire.Card
+		}](ctx, c, cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+	}
+	return calls
+}
+
+// telling are options of a client that tells all that it can to w.
+func telling(w io.Writer) []cardwire.Option {
+	return []cardwire.Option{
+		cardwire.WithLogger(slog.New(slog.NewTextHandler(w, timeless))),
+		cardwire.WithObserver(cardwire.Observer{
+			CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {
+				fmt.Fprintln(w, i, r.HTTPStatus, r.Code, r.Outcome, r.Err)
+			},
+			Drift: func(_ context.Context, i cardwire.CallInfo, d cardwire.Drift) { fmt.Fprintln(w, i, d) },
+		}),
+	}
+}
+
+// Bodies that end anywhere, or hold a byte that does not belong there.
+func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
+	t.Parallel()
+	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryResponses()["ListCards"] + `}`
+	var bodies []string
+	for i := range whole {
+		bodies = append(bodies, whole[:i])
+		for _, b := range []string{`"`, "]", ",", "x", `\`, "\xff"} {
+			bodies = append(bodies, whole[:i]+b+whole[i+1:])
+		}
+	}
+	assertBodiesSilent(t, "ListCards", bodies)
+}
+
+// Values of another kind in each place, so that an error that quotes what it
+// found would quote a canary.
+func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
+	t.Parallel()
+	// A code and a message like any other, which masking long runs of digits does not know.
+	unknowable := map[string]bool{wiretest.LongCVV: true, `"` + wiretest.CanaryPAN + `"`: true}
+	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+]*|true|false|null|\{|\[`)
+	number, key := wiretest.CanaryNumber, wiretest.CanaryKey
+	others := []string{
+		`"` + number + `"`, number, "-" + number + ".5e3", `{"` + number + `":"` + key + `"}`,
+		`["` + number + `",` + wiretest.LongCVV + `]`, wiretest.LongCVV, `"` + key + `"`,
+		`"` + wiretest.CanaryPAN + `"`,
+		`"` + number + `\ud800"`, // an odd number of them: each place takes turns with the two clients
+	}
+	for op, data := range canaryResponses() {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + data + `}`
+			var bodies []string
+			for _, at := range value.FindAllStringIndex(whole, -1) {
+				for _, other := range others {
+					if !unknowable[other] || at[0] > len(`{"code":200,"msg":`) {
+						bodies = append(bodies, whole[:at[0]]+other+whole[at[1]:])
+					}
+				}
+			}
+			assertBodiesSilent(t, op, bodies)
+		})
+	}
+}
+
+func assertBodiesSilent(t *testing.T, op string, bodies []string) {
+	t.Helper()
+	var told bytes.Buffer
+	var body string
+	client := func(opts ...cardwire.Option) *cardwire.Client {
+		c, err := cardwire.New(wiretest.Base, wiretest.CanaryKey, append(append(opts, telling(&told)...),
+			cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				return wiretest.Response(r, 200, body), nil
+			})))...)
+		require.NoError(t, err)
+		return c
+	}
+	clients := []*cardwire.Client{client(), client(cardwire.WithStrictDrift(), cardwire.WithMaskedCards())}
+	call := hostileCalls()[op]
+	errs, texts, searched := 0, 0, map[string]bool{}
+	for i := range bodies {
+		body = bodies[i]
+		var r cardwire.Response
+		err := call(t.Context(), clients[i%len(clients)], cardwire.WithResponse(&r), cardwire.WithoutRetry())
+		if err != nil {
+			errs++
+		}
+		r.Attempts = nil
+		if text := fmt.Sprintf("%v %+v %q", err, r.Header, r.Message); !searched[text] {
+			searched[text] = true
+			texts += assertErrorSilent(t, err, &r, longCanaries...)
+		}
+		texts += assertSilent(t, map[string]any{"hidden": hidden{"n", err}}, errorPrinters[1:3], longCanaries...)
+	}
+	assertToldSilent(t, told.String(), longCanaries...)
+	assert.Positive(t, errs)
+	t.Logf("%s: %d bodies, %d errors, %d texts", op, len(bodies), errs, texts)
+}
+
+// assertToldSilent searches the different lines of what was logged and observed.
+func assertToldSilent(t *testing.T, told string, canaries ...canary) {
+	t.Helper()
+	lines := strings.Split(told, "\n")
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		for _, c := range canaries {
+			assert.False(t, c.in(line), line)
+		}
+	}
+}
+
+// net/http quotes responses that are not HTTP.
+func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
+	t.Parallel()
+	const (
+		number, key = wiretest.CanaryNumber, wiretest.CanaryKey
+		secret      = number + " " + wiretest.LongCVV + " " + key
+		end         = "\r\n\r\n"
+		ok          = "HTTP/1.1 200 OK\r\n"
+		chunked     = ok + "Transfer-Encoding: chunked\r\n"
+		empty       = "\r\nContent-Length: 0" + end
+	)
+	for _, raw := range []string{
+		secret + "\r\n",
+		"HTTP/1.1 " + number + " OK" + end,
+		"HTTP/" + number + " 200 OK" + end,
+		ok + secret + end,
+		ok + "X " + secret + ": 1" + end,
+		ok + " " + secret + end,
+		ok + "Content-Length: " + secret + end,
+		ok + "Content-Length: -" + number + end,
+		ok + "Content-Length: 1\r\nContent-Length: " + number + end,
+		ok + "Content-Length: 999" + end + secret,
+		ok + "Transfer-Encoding: " + secret + end,
+		chunked + "\r\n" + number + "x\r\n" + secret,
+		chunked + "\r\n2\r\n" + secret,
+		chunked + "Trailer: " + number + end + "0\r\n" + secret + end,
+		"HTTP/1.1 302 Found\r\nLocation: https://" + key + ".example/?pan=" + number + empty,
+		"HTTP/1.1 307 Moved\r\nLocation: ://" + secret + empty,
+		ok + "Refresh: 0; url=/" + key + "\r\nContent-Length: 2" + end + "{}",
+		"HTTP/1.1 500 No\r\nX-Request-Id: " + number + key + empty,
+		"HTTP/1.1 429 No\r\nRetry-After: " + secret + empty,
+		"HTTP/1.1 500 " + secret + empty,
+		"HTTP/1.1 101 Switching\r\nUpgrade: " + key + "\r\nConnection: upgrade" + end + secret,
+		"HTTP/1.1 103 Early\r\nLink: <" + key + ">" + end + secret,
+	} {
+		s := loopback.Serve(t, loopback.Say(raw))
+		c, err := cardwire.New(s.Base, key, cardwire.WithRetry(cardwire.RetryPolicy{}))
+		require.NoError(t, err)
+		t.Cleanup(c.CloseIdleConnections)
+		for _, call := range []string{"ListCards", "CreateTransfer"} {
+			var r cardwire.Response
+			err = hostileCalls()[call](t.Context(), c, cardwire.WithResponse(&r))
+			require.Error(t, err)
+			assertErrorSilent(t, err, nil, longCanaries...)
+			assertErrorSilent(t, nil, &r, longCanaries[0], keyCanary) // a wait is repeated in the header
+		}
+	}
+}
+
+// net/http writes what a service sends unasked to the standard logger, card
+// numbers included. Only without idle connections is there nowhere to send it.
+// The logger is the process's, so this test runs by itself.
+func TestNetHTTPLogsUnsolicitedBytesUnlessConnectionsAreFresh(t *testing.T) {
+	fresh := []cardwire.Option{cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})}
+	for _, tc := range []struct {
+		opts   []cardwire.Option
+		call   string
+		logged bool
+	}{
+		{nil, "CardCapacity", true}, {fresh, "CardCapacity", false}, {nil, "GetCardSecrets", false},
+		{nil, "FreezeCard", false}, {fresh, "FreezeCard", false},
+	} {
+		t.Run(fmt.Sprint(tc.call, len(tc.opts)), func(t *testing.T) {
+			var logged bytes.Buffer
+			before := log.Writer()                      //nolint:forbidigo // what net/http writes to
+			log.SetOutput(&logged)                      //nolint:forbidigo // what net/http writes to
+			t.Cleanup(func() { log.SetOutput(before) }) //nolint:forbidigo // what net/http writes to
+			gone := make(chan struct{})
+			s := loopback.Serve(t, func(conn net.Conn) {
+				defer close(gone)
+				const response = `{"code":500,"msg":"no","data":null}`
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked: %s",
+					len(response), response, wiretest.CanaryNumber)
+				_, _ = io.Copy(io.Discard, conn) // until the client is done with the connection
+			})
+			c := wiretest.ClientOver(t, s.Base, append(tc.opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
+			require.ErrorIs(t, hostileCalls()[tc.call](t.Context(), c), cardwire.ErrOutcomeUnknown)
+			<-gone
+			log.SetOutput(before) //nolint:forbidigo // nothing is written to the buffer any more
+			assert.Equal(t, tc.logged, logged.Len() > 0, logged.String())
+			assert.Equal(t, tc.logged, strings.Contains(logged.String(), wiretest.CanaryNumber), logged.String())
+		})
+	}
+}
+
+func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		wiretest.Success(onePage(canaryCard)), `{"code":422,"msg":"no","data":` + canaryCard + `}`,
+		`{"code":200,"data":` + onePage(canaryCard) + `}`, canaryCard + canaryCard, "",
+	} {
+		c := wiretest.NewClient(t, wiretest.Always(200, body), cardwire.WithMaskedCards())
+		var r cardwire.Response
+		page, _ := c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&r))
+		assert.Nil(t, r.RevealBody(), body)
+		assert.Equal(t, 200, r.HTTPStatus, body)
+		if page != nil {
+			assert.Equal(t, "491736******1735", page.Cards[0].Number.Reveal(), body)
+			assert.Equal(t, "***", page.Cards[0].CVV.Reveal(), body)
+		}
+		_, err := cardwire.Call[any](t.Context(), c,
+			cardwire.Request{Op: "Ping", Method: "POST", Path: "/ping", Reference: "r-1"}, cardwire.WithResponse(&r))
+		assert.Nil(t, r.RevealBody(), "%s: %v", body, err)
+	}
+}
+
+func TestAHiddenCauseIsFoundAndNotPrinted(t *testing.T) {
+	t.Parallel()
+	cause := &loud{wiretest.CanaryKey, wiretest.CanaryKey}
+	c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) {
+		return "", fmt.Errorf("for %s: %w", wiretest.CanaryKey, errors.Join(cause, context.Canceled))
+	}))
+	_, err := c.GetCard(t.Context(), "c1")
+	assert.EqualError(t, err, "cardwire: GetCard: not sent: the key source failed: it is safe to call again")
+	e := wiretest.Failure(t, err)
+	assert.Nil(t, errors.Unwrap(e.Err))
+	for _, err := range []error{e, e.Err} {
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.ErrorIs(t, err, cause)
+		assert.NotErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorAs(t, err, new(*loud), "As would hand out the words")
+		assertSilent(t, places(err), printers, keyCanary)
+	}
+}
 
 // faultyCalls are calls of every operation by its name in the fake.
 func faultyCalls() map[string]wiretest.Method {
-	transfer := wiretest.SmallTransfer("M-1")
-	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = faultBody, faultBody
+	p := wiretest.SmallTransfer("M-1")
+	p.SenderAddress, p.ReceiverBankAccountNumber = bodyCanary.words, bodyCanary.words
 	calls := wiretest.MethodsGiven(wiretest.Given{
-		Card: faultQuery, Order: faultQuery, Freeze: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01", Operation: faultUUID,
-		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: faultQuery, Status: new(cardwire.CardActive)},
-		Transfer: transfer, Image: []byte(faultBody),
+		Card: queryCanary.words, Order: queryCanary.words, Operation: wiretest.UUID,
+		Freeze:   cardwire.FreezeCardParams{CardID: queryCanary.words, ClientTransactionID: wiretest.FreezeID},
+		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: queryCanary.words, Status: new(cardwire.CardActive)},
+		Transfer: p, Image: cardwire.ImageBytes("id.png", []byte(bodyCanary.words)),
 	})
 	delete(calls, "AllPages") // ListCards, to the fake
 	delete(calls, "AllCards") // likewise
@@ -51,116 +414,98 @@ func faultyCalls() map[string]wiretest.Method {
 	return calls
 }
 
-// faultyCarriers are the ways to the fake. Each returns the client's base URL
-// and what it needs beside the options of all clients.
-var faultyCarriers = map[string]func(*testing.T, ...cardwiretest.Option) (*cardwiretest.Service, string, []cardwire.Option){
-	"in process": func(_ *testing.T, opts ...cardwiretest.Option) (*cardwiretest.Service, string, []cardwire.Option) {
-		s := cardwiretest.New(opts...)
-		return s, "https://cards.example/api/v1", []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s})}
-	},
-	// With a timeout http.Client makes the call, whose errors quote the URL.
-	"by an http.Client": func(_ *testing.T, opts ...cardwiretest.Option) (*cardwiretest.Service, string, []cardwire.Option) {
-		s := cardwiretest.New(opts...)
-		hc := &http.Client{Transport: s, Timeout: time.Minute}
-		return s, "https://cards.example/api/v1", []cardwire.Option{cardwire.WithHTTPClient(hc)}
-	},
-}
+func withSub(p *cardwire.Profile) { p.SubAccountParam = "sub" }
 
-func faultyService() []cardwiretest.Option {
+func fakeOptions() []cardwiretest.Option {
 	profile := cardwire.DefaultProfile()
-	profile.SubAccountParam = "sub"
-	return []cardwiretest.Option{cardwiretest.WithKey(faultKey), cardwiretest.WithProfile(profile), cardwiretest.WithCards(3)}
-}
-
-// provide puts canaries into the service and returns a client of it.
-func provide(t *testing.T, s *cardwiretest.Service, base string, told *bytes.Buffer, opts []cardwire.Option) *cardwire.Client {
-	t.Helper()
-	s.AddCard(cardwiretest.Card{ID: faultQuery, OrderID: faultQuery, SubAccountID: faultQuery, CardBIN: "491736", CardNo: faultNumber, CVV: faultCVV})
-	s.AddFailedOperation(faultUUID, "close")
-	profile := cardwire.DefaultProfile()
-	profile.SubAccountParam = "sub"
-	c, err := cardwire.New(base, faultKey, append(opts,
-		cardwire.WithProfile(func(own *cardwire.Profile) { *own = profile }), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
-		cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}),
-		cardwire.WithLogger(slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-		cardwire.WithObserver(cardwire.Observer{CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {
-			fmt.Fprintf(told, "%+v %+v\n", i, r)
-		}}))...)
-	require.NoError(t, err)
-	t.Cleanup(c.CloseIdleConnections)
-	return c
-}
-
-// eachFault calls f with every fault that goes with the operation.
-func eachFault(op string, executed bool, f func(cardwiretest.Fault)) {
-	for kind := cardwiretest.FaultKind(0); !strings.HasPrefix(kind.String(), "FaultKind("); kind++ {
-		switch kind {
-		case cardwiretest.FaultRepeatedPage, cardwiretest.FaultIgnoredPage, cardwiretest.FaultIgnoredFilter:
-			if op != "ListCards" {
-				continue
-			}
-		case cardwiretest.FaultOtherResponse:
-			if !slices.Contains([]string{"CreateTransfer", "GetCard", "GetCardByOrder", "GetCardSecrets"}, op) {
-				continue
-			}
-		}
-		f(cardwiretest.Fault{Kind: kind, Executed: executed, Message: faultMessage, Delay: time.Millisecond, Bytes: 80 << 10})
+	withSub(&profile)
+	return []cardwiretest.Option{
+		cardwiretest.WithKey(wiretest.CanaryKey), cardwiretest.WithProfile(profile), cardwiretest.WithCards(3),
 	}
-	// A body that ends early, after what an error could quote.
-	f(cardwiretest.Fault{Kind: cardwiretest.FaultTruncated, Bytes: 200})
-	f(cardwiretest.Fault{Status: 422, Message: faultMessage})
 }
 
+// faults are all that the fake has.
+func faults() (list []cardwiretest.Fault) {
+	for kind := cardwiretest.FaultKind(0); !strings.HasPrefix(kind.String(), "FaultKind("); kind++ {
+		list = append(list, cardwiretest.Fault{Kind: kind, Message: canaryMessage, Delay: time.Millisecond})
+	}
+	return append(list, cardwiretest.Fault{Status: 422, Message: canaryMessage})
+}
+
+// Each fault comes over loopback and in process, where time is virtual, by an http.Client
+// with a timeout: its errors quote the URL.
 func TestNoErrorOfAFaultShowsASecret(t *testing.T) {
 	t.Parallel()
 	var errs, texts atomic.Int64
 	t.Cleanup(func() { t.Logf("%d errors, %d texts", errs.Load(), texts.Load()) })
-	for op, call := range faultyCalls() {
-		for name, carrier := range faultyCarriers {
-			t.Run(op+" "+name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					eachFault(op, name == "in process", func(f cardwiretest.Fault) {
-						s, base, opts := carrier(t, faultyService()...)
-						n, heard := strike(t, s, base, opts, op, f, call)
-						errs.Add(int64(n))
-						texts.Add(int64(heard))
-					})
-				})
-			})
-		}
-		t.Run(op+" over loopback", func(t *testing.T) {
+	for op := range faultyCalls() {
+		t.Run(op, func(t *testing.T) {
 			t.Parallel()
-			eachFault(op, false, func(f cardwiretest.Fault) {
-				if f.Kind == cardwiretest.FaultHang || f.Kind == cardwiretest.FaultLateAfterHang {
-					return // real seconds: what the client sees is its own deadline
-				}
-				t.Run(fmt.Sprint(f.Kind, f.Status), func(t *testing.T) {
-					server := cardwiretest.NewServer(t, faultyService()...)
-					n, heard := strike(t, server.Service, server.URL, nil, op, f, call)
-					errs.Add(int64(n))
-					texts.Add(int64(heard))
+			for _, f := range faults() {
+				synctest.Test(t, func(t *testing.T) {
+					s := cardwiretest.New(fakeOptions()...)
+					hc := cardwire.WithHTTPClient(&http.Client{Transport: s, Timeout: time.Minute})
+					n, printed := strike(t, op, f, s, "https://cards.example/api/v1", hc)
+					errs.Add(n)
+					texts.Add(printed)
 				})
-			})
+				if f.Kind == cardwiretest.FaultHang || f.Kind == cardwiretest.FaultLate {
+					continue // real seconds: what the client sees is its own deadline
+				}
+				s := cardwiretest.NewServer(t, fakeOptions()...)
+				n, printed := strike(t, op, f, s.Service, s.URL)
+				errs.Add(n)
+				texts.Add(printed)
+			}
 		})
 	}
 }
 
+// A response to something else: no error says what was asked for.
+func TestNoErrorOfAnotherResponseShowsASecret(t *testing.T) {
+	t.Parallel()
+	const card = `{"id":"card-2","available":"1.000","pending":0,"frozen":0,"fee":"0.00","status":1}`
+	for op, other := range map[string]struct{ route, data string }{
+		"ListCards": {"GET /cards", `{"total":1,"per_page":1,"current_page":1,"last_page":1,"data":[` + card + `]}`},
+		"GetCard":   {"GET /cards/info", card},
+		"CreateTransfer": {"POST /remittance/transfer",
+			`{"merchant_order_no":"order-2","api_order_no":"AO2","status":"wait_process"}`},
+	} {
+		s := cardwiretest.New(fakeOptions()...)
+		method, path, _ := strings.Cut(other.route, " ")
+		s.Handle(method, path, func(*http.Request) (int, string, any) {
+			return 200, "success", json.RawMessage(other.data)
+		})
+		hc := cardwire.WithHTTPClient(&http.Client{Transport: s})
+		errs, _ := strike(t, op, cardwiretest.Fault{}, s, "https://cards.example/api/v1", hc)
+		assert.EqualValues(t, 1, errs, op)
+	}
+}
+
 // strike makes one call that meets the fault, and searches all that it leaves.
-func strike(t *testing.T, s *cardwiretest.Service, base string, opts []cardwire.Option, op string, f cardwiretest.Fault, call wiretest.Method) (errs, texts int) {
+func strike(
+	t *testing.T, op string, f cardwiretest.Fault, s *cardwiretest.Service, base string, opts ...cardwire.Option,
+) (errs, texts int64) {
 	t.Helper()
-	var told bytes.Buffer
-	c := provide(t, s, base, &told, opts)
+	id := queryCanary.words
+	s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,"sub_account_id":%[1]q,"card_bin":"491736","card_no":%q,"cvv":%q}`,
+		id, wiretest.CanaryNumber, wiretest.LongCVV))
+	s.AddFailedOperation(wiretest.UUID, "close")
 	s.Fail(op, f, -1)
+	var told bytes.Buffer
+	c, err := cardwire.New(base, wiretest.CanaryKey, append(append(opts, telling(&told)...),
+		cardwire.WithProfile(withSub), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
+		cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}))...)
+	require.NoError(t, err)
+	defer c.CloseIdleConnections()
 	var r cardwire.Response
-	err := call(t.Context(), c, cardwire.WithResponse(&r))
-	secrets := []string{faultNumber[3:13], faultCVV, faultKey}
-	texts = AssertErrorSilent(t, err, nil, append(secrets, faultQuery, faultBody)...)
-	texts += AssertErrorSilent(t, nil, &r, secrets...) // a redirect's header repeats the query
-	AssertTextSilent(t, told.String(), append(secrets, faultQuery, faultBody)...)
-	if err != nil {
+	if err = faultyCalls()[op](t.Context(), c, cardwire.WithResponse(&r)); err != nil {
 		errs = 1
 	}
+	sent := append(slices.Clone(longCanaries), queryCanary, bodyCanary)
+	printed := assertErrorSilent(t, err, nil, sent...)
+	printed += assertErrorSilent(t, nil, &r, longCanaries...) // a redirect's header repeats the query
+	assertToldSilent(t, told.String(), sent...)
 	assert.NotContains(t, fmt.Sprint(err), base, f.Kind)
-	return errs, texts
+	return errs, int64(printed)
 }

@@ -12,10 +12,12 @@ import (
 type Journal struct {
 	OnBegin func(context.Context, cardwire.Intent) error                        // nil: always fine
 	OnEnd   func(context.Context, cardwire.Intent, cardwire.IntentResult) error // nil: always fine
+	OnVoid  func(cardwire.Intent) error                                         // nil: always fine
 
 	mu      sync.Mutex
 	Begun   []cardwire.Intent
 	Ended   []cardwire.Intent
+	Voided  []cardwire.Intent
 	Results []cardwire.IntentResult
 }
 
@@ -42,6 +44,17 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	return j.OnEnd(ctx, i, r)
 }
 
+// Void notes the intent, and calls OnVoid.
+func (j *Journal) Void(_ context.Context, i cardwire.Intent, _, _ string) error {
+	j.mu.Lock()
+	j.Voided = append(j.Voided, i)
+	j.mu.Unlock()
+	if j.OnVoid == nil {
+		return nil
+	}
+	return j.OnVoid(i)
+}
+
 // TransferOutcome sends a transfer and returns its outcome: that of a success is executed.
 func TransferOutcome(t *testing.T, c *cardwire.Client, orderNo string) cardwire.Outcome {
 	t.Helper()
@@ -50,18 +63,4 @@ func TransferOutcome(t *testing.T, c *cardwire.Client, orderNo string) cardwire.
 		return cardwire.OutcomeExecuted
 	}
 	return Failure(t, err).Outcome
-}
-
-// LookingJournal is a Journal that is a cardwire.Looker too.
-type LookingJournal struct {
-	Journal
-	OnLook func(op, reference string) error // nil: the reference is free
-}
-
-// Look calls OnLook.
-func (j *LookingJournal) Look(_ context.Context, op, reference string) error {
-	if j.OnLook == nil {
-		return nil
-	}
-	return j.OnLook(op, reference)
 }

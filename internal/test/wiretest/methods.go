@@ -2,7 +2,9 @@ package wiretest
 
 import (
 	"context"
+	"iter"
 	"net/url"
+	"reflect"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -12,79 +14,76 @@ type Method = func(context.Context, *cardwire.Client, ...cardwire.CallOption) er
 
 // Given are the arguments of such calls.
 type Given struct {
-	Card, Order, Freeze, Operation string // identifiers
-	List                           cardwire.ListCardsParams
-	Transfer                       cardwire.TransferParams
-	Image                          []byte
+	Card, Order, Operation string // identifiers
+	List                   cardwire.ListCardsParams
+	Freeze                 cardwire.FreezeCardParams
+	Transfer               cardwire.TransferParams
+	Image                  cardwire.UploadImageParams
+	Request                cardwire.Request // of Call
 }
 
 // MethodsGiven returns calls of every method that sends requests, by its name.
 func MethodsGiven(g Given) map[string]Method {
-	return map[string]Method{
-		"ListBINs": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.ListBINs(ctx, opts...))
-		},
-		"ListBINsUnderMaintenance": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.ListBINsUnderMaintenance(ctx, opts...))
-		},
-		"ListCards": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.ListCards(ctx, g.List, opts...))
-		},
-		"AllCards": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(Walk(ctx, c, g.List, opts...))
-		},
-		"AllPages": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			for _, err := range c.AllPages(ctx, g.List, opts...) {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"GetCard": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.GetCard(ctx, g.Card, opts...))
-		},
-		"GetCardByOrder": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.GetCardByOrder(ctx, g.Order, opts...))
-		},
-		"GetCardSecrets": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.GetCardSecrets(ctx, g.Card, opts...))
-		},
-		"FreezeCard": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: g.Card, ClientTransactionID: g.Freeze}, opts...))
-		},
-		"CancelOperation": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return c.CancelOperation(ctx, g.Operation, opts...)
-		},
-		"RetryOperation": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return c.RetryOperation(ctx, g.Operation, opts...)
-		},
-		"CardCapacity": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.CardCapacity(ctx, opts...))
-		},
-		"ListRemittanceStates": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.ListRemittanceStates(ctx, opts...))
-		},
-		"ListRemittanceCurrencies": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.ListRemittanceCurrencies(ctx, opts...))
-		},
-		"CreateTransfer": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.CreateTransfer(ctx, g.Transfer, opts...))
-		},
-		"UploadImage": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(c.UploadImage(ctx, cardwire.ImageBytes("id.png", g.Image), opts...))
-		},
+	texts := map[string]string{
+		"GetCard": g.Card, "GetCardByOrder": g.Order, "GetCardSecrets": g.Card,
+		"CancelOperation": g.Operation, "RetryOperation": g.Operation,
+	}
+	params := map[reflect.Type]reflect.Value{}
+	for _, p := range []any{g.List, g.Freeze, g.Transfer, g.Image} {
+		params[reflect.TypeOf(p)] = reflect.ValueOf(p)
+	}
+	methods := map[string]Method{
 		"Call": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			return OnlyError(cardwire.Call[any](ctx, c, cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"}, opts...))
+			return OnlyError(cardwire.Call[any](ctx, c, g.Request, opts...))
 		},
 	}
+	for m := range reflect.TypeFor[*cardwire.Client]().Methods() {
+		if m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]() {
+			continue // it sends nothing
+		}
+		methods[m.Name] = func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+			in := []reflect.Value{reflect.ValueOf(c), reflect.ValueOf(&ctx).Elem()}
+			for i := 2; i < m.Type.NumIn()-1; i++ {
+				if text, ok := texts[m.Name]; ok {
+					in = append(in, reflect.ValueOf(text))
+				} else {
+					in = append(in, params[m.Type.In(i)])
+				}
+			}
+			out := m.Func.CallSlice(append(in, reflect.ValueOf(opts)))
+			return errorOf(out[len(out)-1].Interface())
+		}
+	}
+	return methods
+}
+
+// errorOf returns the last result of a call, or the error that its loop ends with.
+func errorOf(result any) error {
+	switch r := result.(type) {
+	case error:
+		return r
+	case iter.Seq2[cardwire.Card, error]:
+		return lastError(r)
+	case iter.Seq2[*cardwire.CardPage, error]:
+		return lastError(r)
+	}
+	return nil
+}
+
+func lastError[T any](all iter.Seq2[T, error]) (last error) {
+	for _, err := range all {
+		last = err
+	}
+	return last
 }
 
 // AllMethods returns MethodsGiven arguments that are valid.
 func AllMethods() map[string]Method {
 	return MethodsGiven(Given{
-		Card: "c1", Order: "o1", Freeze: FreezeID, Operation: UUID,
-		Transfer: SmallTransfer("M-1"), Image: []byte("\x89PNG\r\n\x1a\nimage"),
+		Card: "c1", Order: "o1", Operation: UUID,
+		Freeze:   cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: FreezeID},
+		Transfer: SmallTransfer("M-1"), Image: cardwire.ImageBytes("id.png", []byte("\x89PNG\r\n\x1a\nimage")),
+		Request: cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"},
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,9 +54,10 @@ type Kind struct {
 	effect   effect
 	verdicts []Verdict       // those that are right where the deadline leaves time
 	serve    func(*exchange) // what the service does; nil: it succeeds
-	toxic    string          // of the proxy, as JSON; "": none
-	down     bool            // the proxy does not listen
-	direct   bool            // no proxy: it would make a reset an orderly end, or choke on what nobody reads
+	unread   bool            // serve comes before the body is read
+	read     func(*exchange) // what the service does to a read; nil: it succeeds
+	line     line            // what happens to each connection; nil: nothing
+	down     bool            // there is nobody to connect to
 	silent   bool            // only the deadline ends the call
 }
 
@@ -78,35 +80,57 @@ func (k *Kind) fits(ops []string) (fit []string) {
 	return fit
 }
 
-// Kinds returns all kinds: 25 of the service, 15 of the proxy, and 5 of data
-// that are not the promised.
-func Kinds() []Kind { return slices.Concat(serviceKinds(), proxyKinds(), dataKinds()) }
+// Kinds returns all kinds: those of the service, before and after it has executed, of
+// connections, and of data that are not the promised.
+func Kinds() []Kind {
+	return slices.Concat(earlyKinds(), executedKinds(), connectionKinds(), dataKinds())
+}
 
 // KindsOf returns the kinds that some of the operations can meet.
 func KindsOf(ops []string) []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return len(k.fits(ops)) == 0 })
 }
 
-func serviceKinds() []Kind {
-	// Before it is executed, or instead.
-	kinds := []Kind{
-		{Name: "ok", effect: always, verdicts: []Verdict{Success}},
-		{Name: "400", verdicts: []Verdict{Refused}, serve: respond(400, `{"code":400,"msg":"no","data":null}`)},
-		{Name: "code-422", verdicts: []Verdict{Refused}, serve: respond(200, `{"code":422,"msg":"no","data":null}`)},
-		{Name: "429", verdicts: []Verdict{Refused}, serve: retryAfter(429, "1")},
-		{Name: "reset", verdicts: []Verdict{Unknown}, serve: (*exchange).reset, direct: true},
-		{Name: "503", verdicts: []Verdict{Unknown}, serve: respond(503, `{"code":503,"msg":"busy","data":null}`)},
+var (
+	success = []Verdict{Success}
+	refused = []Verdict{Refused}
+	unknown = []Verdict{Unknown}
+	// Where a connection is reset as soon as it is made, the reset may come before the
+	// client has it: then nothing was sent, and that is provable.
+	early = []Verdict{Unknown, NotSent}
+)
+
+// earlyKinds are before it is executed, or instead.
+func earlyKinds() []Kind {
+	return []Kind{
+		{Name: "ok", effect: always, verdicts: success},
+		{Name: "ok-close", effect: always, verdicts: success, serve: func(x *exchange) {
+			x.w.Header().Set("Connection", "close")
+			succeed(x)
+		}},
+		{Name: "400", verdicts: refused, serve: respond(400, `{"code":400,"msg":"no","data":null}`)},
+		{Name: "code-422", verdicts: refused, serve: respond(200, `{"code":422,"msg":"no","data":null}`)},
+		{Name: "429", verdicts: refused, serve: retryAfter(429, "1")},
+		{Name: "reset", verdicts: unknown, serve: (*exchange).reset},
+		{Name: "reset-unread", verdicts: unknown, serve: (*exchange).reset, unread: true},
+		{Name: "503", verdicts: unknown, serve: respond(503, `{"code":503,"msg":"busy","data":null}`)},
 		{
-			Name: "duplicate-code", verdicts: []Verdict{Unknown},
+			Name: "duplicate-code", verdicts: unknown,
 			serve: respond(200, `{"code":500,"msg":"no","data":null,"code":200}`),
 		},
-		{Name: "html-200", verdicts: []Verdict{Unknown}, serve: respond(200, page)},
-		{Name: "empty-object", verdicts: []Verdict{Unknown}, serve: respond(200, `{}`)},
+		{Name: "html-200", verdicts: unknown, serve: respond(200, page)},
+		{Name: "empty-object", verdicts: unknown, serve: respond(200, `{}`)},
 	}
-	// After it was executed: of this the response, if there is one, says nothing.
-	for _, k := range []Kind{
-		{Name: "done-reset", serve: (*exchange).reset, direct: true},
+}
+
+// executedKinds are after it was executed: of this the response, if there is one, says
+// nothing.
+func executedKinds() []Kind {
+	kinds := []Kind{
+		{Name: "done-reset", serve: (*exchange).reset},
 		{Name: "done-close", serve: (*exchange).close},
+		{Name: "done-408", serve: respond(408, `{"code":408,"msg":"later","data":null}`)},
+		{Name: "done-425", serve: respond(425, "")},
 		{Name: "done-502-html", serve: respond(502, page)},
 		{Name: "done-500", serve: respond(500, `{"code":500,"msg":"oops","data":null}`)},
 		{Name: "done-503", serve: retryAfter(503, "0")},
@@ -114,72 +138,88 @@ func serviceKinds() []Kind {
 		{Name: "done-code-500", serve: respond(200, `{"code":500,"msg":"oops","data":null}`)},
 		{Name: "done-hang", serve: (*exchange).awaitDeparture, silent: true},
 		{Name: "done-truncated", serve: truncate},
-		{Name: "done-garbage", serve: func(x *exchange) { x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n") }},
+		{Name: "done-half-head", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Le", hangUp) }},
+		{Name: "done-half-reset", serve: func(x *exchange) {
+			x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", reset)
+		}},
+		{Name: "done-garbage", serve: func(x *exchange) {
+			x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n", hangUp)
+		}},
 		{Name: "done-html-200", serve: respond(200, page)},
 		{Name: "done-307-itself", serve: redirect(http.StatusTemporaryRedirect, "")},
 		{Name: "done-303-dead", serve: redirect(http.StatusSeeOther, "http://"+refusedAddress+"/")},
-		{Name: "done-gzip-bomb", serve: bomb, direct: true},
-		{Name: "done-header-flood", serve: flood, direct: true},
-	} {
-		fault := k.serve
-		k.serve = func(x *exchange) { x.execute(); fault(x) }
-		k.effect, k.verdicts = always, []Verdict{Unknown}
-		kinds = append(kinds, k)
+		{Name: "done-gzip-bomb", serve: bomb},
+		{Name: "done-header-flood", serve: flood},
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		k.effect, k.verdicts, k.serve = always, unknown, after(k.serve)
 	}
 	return append(kinds, Kind{
-		Name: "done-late", effect: always, verdicts: []Verdict{Unknown}, silent: true,
+		Name: "done-late", effect: always, verdicts: unknown, silent: true,
 		serve: func(x *exchange) { x.accept(); x.awaitDeparture(); x.executeIn(lateBy) },
 	})
 }
 
-func proxyKinds() []Kind {
-	// Where the proxy resets a connection as soon as it is made, the reset may
-	// come before the client has it: then nothing was sent, and that is provable.
-	early := []Verdict{Unknown, NotSent}
+// after has the order executed before the fault.
+func after(fault func(*exchange)) func(*exchange) { return func(x *exchange) { x.execute(); fault(x) } }
+
+// requestTimeout is how a server ends an idle connection. On one that is not idle it is
+// not the response to a request.
+const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+func connectionKinds() []Kind {
 	return []Kind{
 		{Name: "down", down: true, verdicts: []Verdict{NotSent}},
-		{Name: "reset-downstream", effect: either, verdicts: early, toxic: toxic("reset_peer", "downstream", "timeout", 0)},
-		{Name: "reset-upstream", effect: either, verdicts: early, toxic: toxic("reset_peer", "upstream", "timeout", 0)},
-		{Name: "timeout-upstream", verdicts: []Verdict{Unknown}, silent: true, toxic: toxic("timeout", "upstream", "timeout", 0)},
+		{Name: "reset-at-once", verdicts: early, line: resetAtOnce},
+		{Name: "reset-any-time", effect: either, verdicts: append(early, Success), line: anyTime(reset)},
+		{Name: "close-any-time", effect: either, verdicts: append(early, Success), line: anyTime(hangUp)},
+		{Name: "leave-any-time", effect: either, verdicts: append(early, Success), line: anyTime(leave)},
+		{Name: "408-at-once", effect: either, verdicts: early, line: saying(requestTimeout)},
+		{Name: "deaf", verdicts: unknown, silent: true, line: func(conn net.Conn) net.Conn { return deaf{conn} }},
+		{Name: "cut-after-60-sent", verdicts: unknown, line: cutIn(60)},
+		{Name: "cut-after-230-sent", verdicts: unknown, line: cutIn(230)},
+		{Name: "cut-after-0-received", effect: always, verdicts: unknown, line: cutOut(0)},
+		{Name: "cut-after-20-received", effect: always, verdicts: unknown, line: cutOut(20)},
+		{Name: "cut-after-100-received", effect: always, verdicts: unknown, line: cutOut(100)},
+		{Name: "latency", effect: always, verdicts: success, line: slowly(20*time.Millisecond, 0, 4<<10)},
+		{Name: "slices", effect: always, verdicts: success, line: slowly(0, 100*time.Microsecond, 16)},
 		{
-			// Not silent: the service hangs up after its response, and that gets through.
-			Name: "timeout-downstream", effect: always, verdicts: []Verdict{Unknown},
-			toxic: toxic("timeout", "downstream", "timeout", 0),
-		},
-		{Name: "limit-upstream-60", verdicts: []Verdict{Unknown}, toxic: toxic("limit_data", "upstream", "bytes", 60)},
-		{Name: "limit-upstream-230", verdicts: []Verdict{Unknown}, toxic: toxic("limit_data", "upstream", "bytes", 230)},
-		{Name: "limit-downstream-0", effect: always, verdicts: []Verdict{Unknown}, toxic: toxic("limit_data", "downstream", "bytes", 0)},
-		{Name: "limit-downstream-20", effect: always, verdicts: []Verdict{Unknown}, toxic: toxic("limit_data", "downstream", "bytes", 20)},
-		{Name: "limit-downstream-100", effect: always, verdicts: []Verdict{Unknown}, toxic: toxic("limit_data", "downstream", "bytes", 100)},
-		{Name: "latency", effect: always, verdicts: []Verdict{Success}, toxic: toxic("latency", "downstream", "latency", 20)},
-		{
-			// So much longer than even a patient call waits that a machine which
-			// stands still for a while does not make up for it.
-			Name: "latency-too-long", effect: always, verdicts: []Verdict{Unknown}, silent: true,
-			toxic: toxic("latency", "downstream", "latency", 8000),
+			// A deploy: what was used before is reset, new connections are served.
+			Name: "reset-reused", effect: either, verdicts: append(unknown, Success), serve: func(x *exchange) {
+				if x.reused {
+					x.reset()
+				}
+				succeed(x)
+			},
 		},
 		{
-			Name: "slicer", effect: always, verdicts: []Verdict{Success},
-			toxic: `{"type":"slicer","stream":"downstream","attributes":{"average_size":16,"size_variation":8,"delay":100}}`,
+			// At an address of its own: no other kind meets the connections that it leaves.
+			Name: "408-on-idle", line: saying(""), effect: either, verdicts: append(unknown, Success),
+			read: func(x *exchange) {
+				head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(capacity))
+				x.raw(head+capacity+requestTimeout, leave)
+			},
 		},
-		{Name: "bandwidth", effect: always, verdicts: []Verdict{Success}, toxic: toxic("bandwidth", "downstream", "rate", 50)},
-		{Name: "slow-close", effect: always, verdicts: []Verdict{Success}, toxic: toxic("slow_close", "downstream", "delay", 50)},
 	}
 }
 
-// After it was executed, and was said to be: only data that names the order, or has
-// the service's identifier of it, proves that the response is about it.
+// dataKinds are after it was executed, and was said to be: only data that names the
+// order, or has the service's identifier of it, proves that the response is about it.
 func dataKinds() []Kind {
 	kinds := []Kind{
-		{Name: "done-other-data", verdicts: []Verdict{Unknown}, serve: data(`["true"]`)},
-		{Name: "done-no-identity", verdicts: []Verdict{Unknown}, ops: withoutReference, serve: withoutIdentity},
-		{Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"}, serve: ownNumberOnly},
+		{Name: "done-other-data", verdicts: unknown, serve: data(`["true"]`)},
+		{Name: "done-no-identity", verdicts: unknown, ops: withoutReference, serve: withoutIdentity},
 		{
-			Name: "done-other-order", verdicts: []Verdict{Unknown}, ops: []string{"CreateTransfer"},
+			Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"},
+			serve: ownNumberOnly,
+		},
+		{
+			Name: "done-other-order", verdicts: unknown, ops: []string{"CreateTransfer"},
 			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),
 		},
 		{
-			Name: "done-false", verdicts: []Verdict{Unknown}, ops: []string{"CancelOperation", "RetryOperation"},
+			Name: "done-false", verdicts: unknown, ops: []string{"CancelOperation", "RetryOperation"},
 			serve: data(`false`),
 		},
 	}
@@ -189,9 +229,45 @@ func dataKinds() []Kind {
 	return kinds
 }
 
-func toxic(name, stream, attribute string, value int) string {
-	return fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":{%q:%d}}`, name, stream, attribute, value)
+// GatewayKinds are what something in front of the service makes of a request or of
+// its response, and code 200 without evidence. Kinds does not have them: whether the
+// first two are read rightly depends on the client's profile.
+func GatewayKinds() []Kind {
+	return []Kind{
+		// The gateway delivers a POST twice, and returns the second response.
+		{Name: "done-replayed", effect: always, verdicts: unknown, serve: after(orderExists)},
+		{Name: "unless-exists", effect: either, verdicts: append(unknown, Success), serve: executeUnlessExists},
+
+		// A firewall blocks the response.
+		{Name: "done-403-html", effect: always, verdicts: unknown, serve: after(respond(403, page))},
+		{Name: "done-403-object", effect: always, verdicts: unknown, serve: after(respond(403, `{"code":1020}`))},
+		{Name: "done-404-bom", effect: always, verdicts: unknown, serve: after(func(x *exchange) {
+			x.say(404, "\ufeff"+x.success())
+		})},
+		{Name: "done-422-named", effect: always, verdicts: unknown, serve: after(func(x *exchange) {
+			x.say(422, `{"code":4221,"msg":"no","data":{"order":"`+x.order.Reference+`"}}`)
+		})},
+
+		// It blocks the request.
+		{Name: "401", verdicts: refused, serve: respond(401, "")},
+		{Name: "403", verdicts: refused, serve: respond(403, `{"code":403,"msg":"no","data":null}`)},
+		{Name: "404-html", verdicts: refused, serve: respond(404, page)},
+
+		{Name: "200-null", verdicts: unknown, serve: respond(200, `{"code":200,"msg":"success","data":null}`)},
+		{Name: "done-200-null", effect: always, verdicts: unknown, serve: data(`null`)},
+	}
 }
+
+// executeUnlessExists is a service that deduplicates.
+func executeUnlessExists(x *exchange) {
+	if e := x.service.ledger.entry(x.order); e.accepted || e.executions > 0 {
+		orderExists(x)
+		return
+	}
+	succeed(x)
+}
+
+func orderExists(x *exchange) { x.say(422, `{"code":422,"msg":"order exists","data":null}`) }
 
 // page is what a gateway shows.
 const page = "<html><head><title>Gateway</title></head><body>Please try again.</body></html>"
@@ -207,10 +283,7 @@ func respond(status int, text string) func(*exchange) {
 
 // data executes, and responds with the code of success and that.
 func data(text string) func(*exchange) {
-	return func(x *exchange) {
-		x.execute()
-		x.say(http.StatusOK, `{"code":200,"msg":"success","data":`+text+`}`)
-	}
+	return after(respond(http.StatusOK, `{"code":200,"msg":"success","data":`+text+`}`))
 }
 
 // ownNumberOnly executes, and names the order without the service's number for it.
@@ -247,11 +320,11 @@ func redirect(status int, location string) func(*exchange) {
 	}
 }
 
-// truncate promises a success and ends in the middle of it.
+// truncate promises a success and ends one byte before its end.
 func truncate(x *exchange) {
 	text := x.success()
-	x.raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		len(text), text[:len(text)/2]))
+	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(text))
+	x.raw(head+text[:len(text)-1], hangUp)
 }
 
 // bomb is a success of a few kilobytes that expands to 16 MiB.

@@ -29,140 +29,176 @@ type Order struct {
 	Reference string
 }
 
-// Ledger counts how often each order was executed.
+// Ledger counts how often each order arrived and was executed.
 type Ledger struct {
-	mu    sync.Mutex
-	count map[Order]int
-	total int
-	once  bool // an order that is there is not executed again
+	mu      sync.Mutex
+	entries map[Order]entry
 }
 
-// accept makes the order exist, which shall be executed later.
-func (l *Ledger) accept(o Order) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.init()
-	l.count[o] += 0
+type entry struct {
+	arrivals, executions int
+	accepted             bool // it exists, and is executed later
 }
 
-func (l *Ledger) exists(o Order) bool {
+func (l *Ledger) change(o Order, change func(*entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.count[o]
-	return ok
+	if l.entries == nil {
+		l.entries = map[Order]entry{}
+	}
+	e := l.entries[o]
+	change(&e)
+	l.entries[o] = e
+}
+
+func (l *Ledger) entry(o Order) entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries[o]
 }
 
 // Pending reports whether the order was accepted, and is executed later.
 func (l *Ledger) Pending(o Order) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n, ok := l.count[o]
-	return ok && n == 0
-}
-
-func (l *Ledger) init() {
-	if l.count == nil {
-		l.count = map[Order]int{}
-	}
-}
-
-func (l *Ledger) enter(o Order) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.init()
-	if l.once && l.count[o] > 0 {
-		return
-	}
-	l.count[o]++
-	l.total++
+	e := l.entry(o)
+	return e.accepted && e.executions == 0
 }
 
 // Executions returns how often the order has been executed until now.
-func (l *Ledger) Executions(o Order) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.count[o]
-}
+func (l *Ledger) Executions(o Order) int { return l.entry(o).executions }
 
 // Total returns how many executions there were, of whatever order.
-func (l *Ledger) Total() int {
+func (l *Ledger) Total() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.total
+	for _, e := range l.entries {
+		n += e.executions
+	}
+	return n
 }
 
 // KindHeader names a kind that takes the place of the one in the path: so one
 // client, which has one base URL, meets several.
 const KindHeader = "X-Chaos-Kind"
 
-// service listens on loopback. The first segment of a path names the kind of
-// fault, so that one listener serves them all.
-type service struct {
+// Running is the faulty service with its ledger. The first segment of a path names the
+// kind of fault; kinds that do something to connections have an address of their own.
+type Running struct {
 	ledger  Ledger
-	address string
 	kinds   map[string]*Kind
+	base    map[string]string
 	server  http.Server
 	pending sync.WaitGroup // executions that outlive their request
 }
 
-func startService(ctx context.Context, kinds []Kind) (*service, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &service{address: listener.Addr().String(), kinds: map[string]*Kind{}}
-	for i := range kinds {
-		s.kinds[kinds[i].Name] = &kinds[i]
-	}
+// Start starts the service on loopback. Who starts it stops it.
+func Start(ctx context.Context, kinds []Kind) (*Running, error) {
+	s := &Running{kinds: map[string]*Kind{}, base: map[string]string{}}
 	padding() // made now, because the first call that needs it has a deadline
 	s.server.Handler = s
 	// Broken connections are its daily business.
 	s.server.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // net/http takes no other logger
-	go func() { _ = s.server.Serve(listener) }()
-	return s, nil
+	s.server.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, served{}, new(int))
+	}
+	shared, err := s.listen(ctx, nil)
+	for i := range kinds {
+		k := &kinds[i]
+		address := shared
+		if k.down {
+			address = refusedAddress
+		}
+		if k.line != nil && err == nil {
+			address, err = s.listen(ctx, k.line)
+		}
+		s.kinds[k.Name] = k
+		s.base[k.Name] = "http://" + address + "/" + k.Name + "/api/v1"
+	}
+	if err != nil {
+		s.Stop()
+	}
+	return s, err
 }
 
-// settle returns when nothing can be executed any more: no connection is
-// accepted, every request has been dealt with, and so has what was put off.
-func (s *service) settle(ctx context.Context) error {
+// served is the key of the number of requests that a connection has had.
+type served struct{}
+
+// listen serves connections on which the line is what happens to them.
+func (s *Running) listen(ctx context.Context, l line) (address string, err error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	go func() { _ = s.server.Serve(faulty{listener, l}) }()
+	return listener.Addr().String(), nil
+}
+
+// Base returns the base URL of each kind.
+func (s *Running) Base() map[string]string { return s.base }
+
+// Ledger returns what was executed.
+func (s *Running) Ledger() *Ledger { return &s.ledger }
+
+// Settle returns when nothing can be executed any more: no connection is accepted,
+// every request has been dealt with, and so has what was put off.
+func (s *Running) Settle(ctx context.Context) error {
 	if err := s.server.Shutdown(ctx); err != nil {
-		_ = s.server.Close()
+		s.Stop()
 		return fmt.Errorf("the service has not settled: %w", err)
 	}
 	s.pending.Wait()
 	return nil
 }
 
-func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Stop stops the service if it has not settled.
+func (s *Running) Stop() { _ = s.server.Close() } // of what is still open
+
+// ServeHTTP does to a request what its kind does.
+func (s *Running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, operation, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/api/v1")
 	kind := s.kinds[cmp.Or(r.Header.Get(KindHeader), name)]
 	if kind == nil {
 		http.NotFound(w, r)
 		return
 	}
+	n := r.Context().Value(served{}).(*int)
+	*n++
+	x := &exchange{service: s, w: w, r: r, reused: *n > 1}
+	switch {
+	case r.Method == http.MethodGet && kind.read != nil:
+		kind.read(x)
+	case r.Method == http.MethodGet:
+		x.say(http.StatusOK, capacity)
+	case kind.unread:
+		kind.serve(x)
+	default:
+		s.write(x, kind, operation)
+	}
+}
+
+// write does to a write what its kind does.
+func (s *Running) write(x *exchange, kind *Kind, operation string) {
 	// The whole body is read before it is looked at: only then does net/http
 	// notice a client that leaves, and what came incomplete is never executed.
-	body, err := io.ReadAll(r.Body)
+	body, err := io.ReadAll(x.r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	x := &exchange{service: s, w: w, r: r}
-	if r.Method == http.MethodGet {
-		x.say(http.StatusOK, `{"code":200,"msg":"success","data":1}`)
-		return
-	}
-	x.order, err = parseOrder(operation, r.Header.Get("Content-Type"), body)
+	x.order, err = parseOrder(operation, x.r.Header.Get("Content-Type"), body)
 	if err != nil {
 		x.say(http.StatusUnprocessableEntity, `{"code":422,"msg":"not an order","data":null}`)
 		return
 	}
+	s.ledger.change(x.order, func(e *entry) { e.arrivals++ })
 	if kind.serve == nil {
 		succeed(x)
 		return
 	}
 	kind.serve(x)
 }
+
+// capacity is the response to every read.
+const capacity = `{"code":200,"msg":"success","data":1}`
 
 // parseOrder is the service's own reading of a request. It shares no code with
 // the client, whose mistakes it would repeat.
@@ -208,22 +244,37 @@ func readParts(body []byte, params map[string]string) (*multipart.Form, error) {
 
 // exchange is one request and what becomes of it.
 type exchange struct {
-	service *service
+	service *Running
 	order   Order
 	w       http.ResponseWriter
 	r       *http.Request
+	reused  bool // its connection has had a request before
 }
 
-func (x *exchange) execute() { x.service.ledger.enter(x.order) }
+func (x *exchange) execute() {
+	x.service.ledger.change(x.order, func(e *entry) { e.executions++ })
+}
 
-func (x *exchange) accept() { x.service.ledger.accept(x.order) }
+func (x *exchange) accept() {
+	x.service.ledger.change(x.order, func(e *entry) { e.accepted = true })
+}
+
+// executeIn executes after d, when the request is long over.
+func (x *exchange) executeIn(d time.Duration) {
+	x.service.pending.Add(1)
+	time.AfterFunc(d, func() {
+		defer x.service.pending.Done()
+		x.execute()
+	})
+}
 
 // success is the response that the API promises.
 func (x *exchange) success() string {
 	message, data := "success", ""
 	switch x.order.Op {
 	case "CreateTransfer":
-		data = fmt.Sprintf(`{"merchant_order_no":"%s","api_order_no":"AO-%[1]s","status":"wait_process"}`, x.order.Reference)
+		const transfer = `{"merchant_order_no":"%s","api_order_no":"AO-%[1]s","status":"wait_process"}`
+		data = fmt.Sprintf(transfer, x.order.Reference)
 	case "FreezeCard":
 		data = `"6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"`
 	case "UploadImage":
@@ -252,19 +303,13 @@ func (x *exchange) awaitDeparture() { <-x.r.Context().Done() }
 func (x *exchange) close() { panic(http.ErrAbortHandler) }
 
 // reset drops the connection so that the client's side gets an RST.
-func (x *exchange) reset() {
-	conn := x.hijack()
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
-}
+func (x *exchange) reset() { reset(x.hijack()) }
 
-// raw writes bytes that net/http would not write, and hangs up.
-func (x *exchange) raw(text string) {
+// raw writes bytes that net/http would not write, and ends the connection.
+func (x *exchange) raw(text string, end func(net.Conn)) {
 	conn := x.hijack()
 	_, _ = io.WriteString(conn, text)
-	_ = conn.Close()
+	end(conn)
 }
 
 func (x *exchange) hijack() net.Conn {
@@ -273,13 +318,4 @@ func (x *exchange) hijack() net.Conn {
 		panic(http.ErrAbortHandler)
 	}
 	return conn
-}
-
-// executeIn executes after d, when the request is long over.
-func (x *exchange) executeIn(d time.Duration) {
-	x.service.pending.Add(1)
-	time.AfterFunc(d, func() {
-		defer x.service.pending.Done()
-		x.execute()
-	})
 }

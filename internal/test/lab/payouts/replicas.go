@@ -24,7 +24,7 @@ import (
 func build(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "payouts")
 	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./payouts") //nolint:gosec // the example
-	command.Dir = filepath.Join("..", "..", "..", "examples", "apps")
+	command.Dir = filepath.Join("..", "..", "..", "..", "examples", "apps")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the program: %w: %s", err, out)

@@ -1,0 +1,174 @@
+package cardwiretest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Program is a merchant's own program, as [Simulate] runs it. Its methods may be called
+// at the same time, and again after they failed. It must not hold a mutex while it calls
+// the client, the journal or [World.Do].
+type Program interface {
+	// Take accepts an order. The same one may come again, also after it ended.
+	Take(ctx context.Context, order cardwire.TransferParams) error
+	// Run sends what is to be sent, until ctx is done.
+	Run(ctx context.Context)
+	// Support says what the service's support found out about an order that Show
+	// returned as Unresolved. It comes again later if Support returns an error.
+	Support(ctx context.Context, number string, found cardwire.Resolution) error
+	// Show returns what the customer is shown of an order. It is asked when the program
+	// rests, and calls neither the client nor the journal nor World.Do.
+	Show(number string) Shown
+	// Close ends the program. After a crash it must not wait for anything that did not
+	// end.
+	Close() error
+}
+
+// Canceler is an optional interface of a [Program].
+type Canceler interface {
+	// Cancel cancels an order, if that is still possible.
+	Cancel(ctx context.Context, number string) error
+}
+
+// Shown is what a customer is shown of an order.
+type Shown int
+
+const (
+	// Pending means that the order is not known to have ended, or not known at all.
+	Pending Shown = iota
+	// Submitted means that the service has executed the order.
+	Submitted
+	// Failed means that the order was not executed and never will be.
+	Failed
+	// Unresolved means that support must find out.
+	Unresolved
+)
+
+// String returns "pending", "submitted", "failed" or "unresolved".
+func (s Shown) String() string {
+	if s < Pending || s > Unresolved {
+		return fmt.Sprintf("Shown(%d)", int(s))
+	}
+	return []string{"pending", "submitted", "failed", "unresolved"}[s]
+}
+
+// SimulationOption configures [Simulate].
+type SimulationOption func(*simulation)
+
+// Seeds are the seeds that are tried: n of them, from first. The default is 100, from 1.
+func Seeds(first, n uint64) SimulationOption {
+	return func(s *simulation) { s.first, s.seeds = first, n }
+}
+
+// ForgetfulJournal makes the journal of [World.Journal] lose its last seconds, up to d,
+// as a failover to a standby that lags does. No program is safe then that does not know
+// by itself what it has sent.
+func ForgetfulJournal(d time.Duration) SimulationOption {
+	return func(s *simulation) { s.forgets = d }
+}
+
+// JournalOf makes open the journal that World.Journal wraps, instead of one in memory.
+// It is called once for each seed, and what it opens must outlive the program's crashes.
+func JournalOf(open func(t *testing.T) cardwire.Journal) SimulationOption {
+	return func(s *simulation) { s.open = open }
+}
+
+// simulation is what the options of Simulate set.
+type simulation struct {
+	first, seeds uint64
+	forgets      time.Duration
+	open         func(t *testing.T) cardwire.Journal
+}
+
+// patience is how long one seed may take, in real time.
+const patience = time.Minute
+
+// Simulate runs a merchant's own program against a service that fails, in virtual time,
+// once for each seed. start makes the program anew: at first, after each crash, and once
+// for each of two replicas. Faults come before and after executing, and an execution up
+// to Profile.LateExecution late; a gateway delivers requests twice; support says "not
+// found" too early; the program crashes or pauses at any call to the client, the journal
+// or [World.Do]; orders come again, with another body, and are canceled; the journal fails
+// before and after it recorded something.
+//
+// Each seed is a subtest, as in -run 'TestShop/seed=17'. It fails, with the story of one
+// order, if the order was executed twice, shown as failed though executed, shown as
+// submitted though not, or forgotten. The same seed tells the same story, if the program
+// has no randomness of its own and its goroutines meet at calls only.
+func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationOption) {
+	t.Helper()
+	s := newSimulation(options)
+	for seed := s.first; seed < s.first+s.seeds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			if flaw := s.run(t, seed, start).flaw; flaw != "" {
+				t.Error(flaw)
+			}
+		})
+	}
+}
+
+func newSimulation(options []SimulationOption) *simulation {
+	s := &simulation{
+		first: 1, seeds: 100, open: func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() },
+	}
+	for _, option := range options {
+		option(s)
+	}
+	return s
+}
+
+// run simulates one seed.
+func (s *simulation) run(t *testing.T, seed uint64, start func(w *World) Program) (w *World) {
+	t.Helper()
+	stop := watch(seed)
+	defer stop()
+	synctest.Test(t, func(t *testing.T) {
+		w = openWorld(t, seed, s, start)
+		w.simulate()
+	})
+	return w
+}
+
+// watch ends the tests if a seed takes too long: a goroutine that waits for a mutex is
+// not idle for testing/synctest, and virtual time stands still.
+func watch(seed uint64) (stop func()) {
+	timer := time.AfterFunc(patience, func() {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		panic(fmt.Sprintf("cardwiretest: seed %d did not end within %s: does the program hold a mutex over a call, or compute for ever?\n%s",
+			seed, patience, stacks))
+	})
+	return func() { timer.Stop() }
+}
+
+// story is what happened to each order, in order.
+type story map[string][]string
+
+// tell adds a line to the story of an order.
+func (w *World) tell(order, format string, args ...any) {
+	w = w.inner
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line := fmt.Sprintf("%10.3f s  %s", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
+	w.stories[order] = append(w.stories[order], line)
+}
+
+// storyLines bounds a story that is shown.
+const storyLines = 40
+
+// storyOf returns the story of an order, without its middle if it is long.
+func (w *World) storyOf(order string) string {
+	lines := w.stories[order]
+	if len(lines) > storyLines {
+		left := fmt.Sprintf("    (%d lines are left out)", len(lines)-storyLines+1)
+		lines = append(append(append([]string(nil), lines[:storyLines/4]...), left), lines[len(lines)-storyLines*3/4+1:]...)
+	}
+	return strings.Join(lines, "\n")
+}

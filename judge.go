@@ -1,0 +1,172 @@
+package cardwire
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// facts are what is known of a call, as the transport and the reader found it.
+type facts struct {
+	unsent     error // why nothing was sent; nil: something may have been
+	resent     bool  // more than one request was written for one attempt
+	lost       error // why there is no response that could be read; nil: there is one
+	elsewhere  error // the response is a redirect, or to another request; nil: it is not
+	status     int
+	read       bool  // the body is an object with a code
+	unreadable error // why the body is not that, or data is not what it should be; nil: it is
+	bare       bool  // the body is certainly no envelope
+	hasMessage bool
+	code       int
+	message    string
+	data       evidence
+	ignored    error // which parameter the service ignored; nil: none
+	referenced bool  // the operation is a write with a reference
+}
+
+// evidence is what the data of a response proves.
+type evidence uint8
+
+const (
+	proofless  evidence = iota // it is absent, of another kind, or without an identifier
+	thisOrder                  // it names this operation, but is otherwise unreadable
+	readable                   // it is what the operation returns, of this operation
+	otherOrder                 // it names another order
+)
+
+// judge decides from the facts whether the call happened, and why that is not a success;
+// nil with OutcomeExecuted: it is one. The first row that applies decides.
+func judge(p *Profile, f *facts) (Outcome, error) {
+	done := f.isSuccess() && f.read && f.code == codeSuccess
+	switch {
+	case f.unsent != nil:
+		// nothing was sent
+		return OutcomeNotSent, f.unsent
+	case f.resent && !(done && f.data == readable):
+		// more than one request was written for one attempt, and the last is no success
+		return OutcomeUnknown, resent(cmp.Or(f.lost, f.elsewhere, f.unreadable))
+	case f.lost != nil:
+		// sent, and no readable response: reset, end, timeout, cancellation, or too large
+		return OutcomeUnknown, f.lost
+	case f.elsewhere != nil:
+		// a redirect, which is never followed, or a response to another request
+		return OutcomeUnknown, f.elsewhere
+	case done && f.data == readable:
+		// 2xx, code 200, data that is readable and of this operation
+		return OutcomeExecuted, nil
+	case done && f.data == otherOrder:
+		// 2xx, code 200, data that names another order
+		return OutcomeUnknown, f.unreadable
+	case done && f.data == thisOrder && !f.contradicted():
+		// 2xx, code 200, data with the identifier or our reference, otherwise unreadable
+		return OutcomeExecuted, f.unreadable
+	case done:
+		// 2xx, code 200, other data
+		return OutcomeUnknown, f.unreadable
+	case f.exists(p):
+		// a code or a message that says that the reference exists, or data that names this order
+		return OutcomeUnknown, nil
+	case f.isSuccess() && f.refuses() && slices.Contains(p.RefusedCodes, f.code):
+		// 2xx, an envelope whose code is in RefusedCodes
+		return OutcomeRefused, nil
+	case slices.Contains(p.RefusedStatuses, f.status) && f.refuses() && f.code/100 != 5 && f.code != codeSuccess:
+		// 4xx in RefusedStatuses, an envelope whose code is not 200 and not 500 to 599
+		return OutcomeRefused, nil
+	case slices.Contains(p.BareRefusedStatuses, f.status) && f.bare:
+		// 4xx in BareRefusedStatuses, a body that is certainly no envelope
+		return OutcomeRefused, f.unreadable
+	default:
+		// anything else
+		return OutcomeUnknown, f.unreadable
+	}
+}
+
+// resent is the cause of a call whose Doer sent the request again by itself, and why the
+// last response is no success; nil: it is readable.
+func resent(why error) error {
+	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
+	if why == nil {
+		return errors.New(detail)
+	}
+	return &detailError{why, detail}
+}
+
+func (f *facts) isSuccess() bool { return f.status >= 200 && f.status <= 299 }
+
+// refuses reports whether the body is an envelope that does not report a success.
+func (f *facts) refuses() bool {
+	return f.read && f.hasMessage && !isSuccessMessage(f.message)
+}
+
+// contradicted reports whether the message is not that of the code.
+func (f *facts) contradicted() bool { return f.message != "" && !isSuccessMessage(f.message) }
+
+// exists reports whether a response may be the answer to a second delivery of a request
+// that was executed: a gateway may have sent it twice.
+func (f *facts) exists(p *Profile) bool {
+	if !f.read {
+		return false
+	}
+	message := strings.ToLower(f.message)
+	said := func(phrase string) bool { return strings.Contains(message, strings.ToLower(phrase)) }
+	return slices.Contains(p.DuplicateCodes, f.code) ||
+		f.referenced && (f.data == thisOrder || slices.ContainsFunc(p.DuplicateMessages, said))
+}
+
+// isSuccessMessage reports whether a message is that of a success. A missing one is not.
+func isSuccessMessage(message string) bool {
+	return message == messageSuccess || message == messageUploaded
+}
+
+// step decides what to do after a call that returned e: the first row that applies.
+func (e *Error) step() Step {
+	d, known := errors.AsType[*DuplicateIntent](e.Err)
+	harmless := e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
+	switch {
+	case e.Outcome == OutcomeNotSent && e.isInvalid() && harmless:
+		return StepFail
+	case harmless:
+		return StepRetry
+	case known && d != nil && d.InProgress:
+		return StepWait
+	case errors.Is(e.Err, ErrOtherBody) && (known || e.Outcome != OutcomeNotSent):
+		return StepReconcile
+	case known && (d == nil || d.Outcome != e.Outcome):
+		return StepReconcile // the two contradict each other
+	case e.Outcome == OutcomeExecuted:
+		return StepDone
+	case e.Outcome == OutcomeNotSent && !e.isClosed() && !e.isInvalid(), e.refusedForNow():
+		return StepRetry
+	case e.Outcome == OutcomeNotSent, e.Outcome == OutcomeRefused:
+		return StepFail
+	}
+	return StepReconcile
+}
+
+// isInvalid reports whether a parameter of the request itself was refused.
+func (e *Error) isInvalid() bool {
+	return errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup)
+}
+
+// isClosed reports whether the journal has closed the reference.
+func (e *Error) isClosed() bool {
+	return errors.Is(e.Err, ErrDuplicateIntent) || errors.Is(e.Err, ErrOtherBody)
+}
+
+// notOfTheRequest are the statuses and codes of refusals that are due to the URL, the
+// key or the rate: the same request may succeed later.
+var notOfTheRequest = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
+	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
+}
+
+// refusedForNow reports whether a refusal is not about the request itself. A bare one,
+// without an envelope, came from something in front of the service, and a write that names
+// nothing that could be missing was sent to a wrong URL.
+func (e *Error) refusedForNow() bool {
+	return e.Outcome == OutcomeRefused && !e.isClosed() && (e.isOfURL() ||
+		slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
+		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable))
+}

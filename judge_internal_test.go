@@ -1,0 +1,199 @@
+package cardwire
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// judgeTable is the table of judge: what is known, the outcome, and facts that it is
+// about. The cases of judge and docs/outcomes.md have the same rows in the same order.
+var judgeTable = []struct {
+	row     string
+	outcome Outcome
+	cause   error
+	about   []facts
+}{
+	{"nothing was sent", OutcomeNotSent, errUnsent, of(
+		[]facts{{unsent: errUnsent}, {unsent: errUnsent, status: 200, read: true, code: 200, data: readable}},
+	)},
+	{"more than one request was written for one attempt, and the last is no success", OutcomeUnknown, nil, of(
+		[]facts{{resent: true, lost: errLost}},
+		each(refused(422, 422), func(f *facts) { f.resent = true }),
+		each(succeeded(otherOrder), func(f *facts) { f.resent = true }),
+	)},
+	{"sent, and no readable response: reset, end, timeout, cancellation, or too large", OutcomeUnknown, errLost, of(
+		[]facts{{lost: errLost}, {lost: errLost, status: 200}, {lost: errLost, status: 404, bare: true}},
+	)},
+	{"a redirect, which is never followed, or a response to another request", OutcomeUnknown, ErrRedirect, of(
+		[]facts{{elsewhere: ErrRedirect, status: 302}, {elsewhere: ErrRedirect, status: 200}},
+	)},
+	{"2xx, code 200, data that is readable and of this operation", OutcomeExecuted, nil, of(
+		succeeded(readable),
+		each(succeeded(readable), func(f *facts) { f.status, f.message = 299, "duplicate" }),
+		each(succeeded(readable), func(f *facts) { f.resent = true }),
+	)},
+	{"2xx, code 200, data that names another order", OutcomeUnknown, errUnread, of(succeeded(otherOrder))},
+	{"2xx, code 200, data with the identifier or our reference, otherwise unreadable", OutcomeExecuted, errUnread, of(
+		succeeded(thisOrder),
+		each(succeeded(thisOrder), func(f *facts) { f.message = "Uploaded" }),
+		each(succeeded(thisOrder), func(f *facts) { f.message = "" }),
+	)},
+	{"2xx, code 200, other data", OutcomeUnknown, errUnread, of(
+		succeeded(proofless),
+		each(succeeded(thisOrder), func(f *facts) { f.message = "balance too low" }),
+	)},
+	{"a code or a message that says that the reference exists, or data that names this order", OutcomeUnknown, nil, of(
+		refused(422, 1409), refused(200, 1409),
+		each(refused(409, 1409), func(f *facts) { f.referenced = false }),
+		each(refused(422, 422), func(f *facts) { f.message = "Order A-1 ALREADY EXISTS" }),
+		each(refused(200, 422), func(f *facts) { f.message = "订单已存在" }),
+		each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
+	)},
+	{"2xx, an envelope whose code is in RefusedCodes", OutcomeRefused, nil, of(
+		numbers([]int{200, 201, 299}, refusing),
+		each(refused(200, 401), func(f *facts) { f.message = "" }),
+	)},
+	{"4xx in RefusedStatuses, an envelope whose code is not 200 and not 500 to 599", OutcomeRefused, nil, of(
+		numbers(refusing, []int{-1, 0, 1, 201, 422, 499, 600, 1020}),
+		each(refused(422, 422), func(f *facts) { f.referenced, f.message = false, "it already exists" }),
+	)},
+	{"4xx in BareRefusedStatuses, a body that is certainly no envelope", OutcomeRefused, errUnread, of(
+		bare(401, 404, 405, 413, 429),
+	)},
+	{"anything else", OutcomeUnknown, nil, of(
+		[]facts{{}, {status: 404}},
+		numbers([]int{200}, []int{-200, -1, 0, 1, 199, 201, 204, 402, 408, 409, 410, 425, 500, 503, 599, 1020, 20000}),
+		numbers(refusing, []int{200, 500, 503, 599}),
+		numbers(undecided, []int{200, 422, 500}),
+		each(refused(200, 422), func(f *facts) { f.hasMessage = false }),
+		each(refused(422, 422), func(f *facts) { f.hasMessage = false }),
+		each(refused(200, 422), func(f *facts) { f.message = "success" }),
+		each(refused(422, 422), func(f *facts) { f.message = "Uploaded" }),
+	)},
+	{"anything else", OutcomeUnknown, errUnread, of(bare(200, 204, 400, 403, 415, 422), bare(undecided...))},
+}
+
+// refusing are the codes and statuses that refuse by the default profile; undecided are
+// other statuses.
+var (
+	refusing  = []int{400, 401, 403, 404, 405, 413, 415, 422, 429}
+	undecided = []int{100, 402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 502, 503, 504, 599, 600, 999}
+)
+
+var (
+	errUnsent = errors.New("nothing was sent")
+	errLost   = errors.New("the connection was reset")
+	errUnread = errors.New("the response is unreadable")
+)
+
+// succeeded are the facts of a response with code 200.
+func succeeded(data evidence) []facts {
+	f := facts{status: 200, read: true, code: 200, hasMessage: true, message: "success", data: data, referenced: true}
+	if data != readable {
+		f.unreadable = errUnread
+	}
+	return []facts{f}
+}
+
+// refused are the facts of a response with another code.
+func refused(status, code int) []facts { return numbers([]int{status}, []int{code}) }
+
+// numbers are the facts of refusals with each status and each code.
+func numbers(statuses, codes []int) (list []facts) {
+	for _, status := range statuses {
+		for _, code := range codes {
+			list = append(list, facts{
+				status: status, read: true, code: code, hasMessage: true, message: "no", referenced: true,
+			})
+		}
+	}
+	return list
+}
+
+// bare are the facts of responses without an envelope.
+func bare(statuses ...int) (list []facts) {
+	for _, status := range statuses {
+		list = append(list, facts{status: status, bare: true, unreadable: errUnread})
+	}
+	return list
+}
+
+// of are all these facts.
+func of(lists ...[]facts) []facts { return slices.Concat(lists...) }
+
+// each changes all facts.
+func each(list []facts, change func(*facts)) []facts {
+	for n := range list {
+		change(&list[n])
+	}
+	return list
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	p := DefaultProfile()
+	p.DuplicateCodes = []int{1409}
+	for _, r := range judgeTable {
+		for _, f := range r.about {
+			outcome, cause := judge(&p, &f)
+			assert.Equal(t, r.outcome, outcome, "%s: %+v", r.row, f)
+			if f.resent && outcome == OutcomeUnknown {
+				assert.ErrorContains(t, cause, "more than once", "%+v", f)
+				continue
+			}
+			assert.Equal(t, r.cause, cause, "%s: %+v", r.row, f)
+		}
+	}
+}
+
+// The numbers that guarantee that nothing happened are the profile's.
+func TestJudgeByAnotherProfile(t *testing.T) {
+	t.Parallel()
+	p := Profile{RefusedCodes: []int{1001, 503}, RefusedStatuses: []int{409}, BareRefusedStatuses: []int{410}}
+	for _, tc := range []struct {
+		want  Outcome
+		about []facts
+	}{
+		{OutcomeRefused, of(refused(200, 1001), refused(200, 503), refused(409, 7), bare(410))},
+		{OutcomeUnknown, of(refused(200, 422), refused(409, 503), refused(422, 7), bare(404))},
+	} {
+		for _, f := range tc.about {
+			outcome, _ := judge(&p, &f)
+			assert.Equal(t, tc.want, outcome, "%+v", f)
+		}
+	}
+}
+
+// The code, the table above and the document are one table.
+func TestTheTableOfTheJudge(t *testing.T) {
+	t.Parallel()
+	var rows, documented []string
+	for _, r := range judgeTable {
+		if !slices.Contains(rows, r.row) {
+			rows = append(rows, r.row)
+			documented = append(documented, "| "+r.row+" | "+r.outcome.String()+" |")
+		}
+	}
+	source, err := os.ReadFile("judge.go")
+	require.NoError(t, err)
+	var cases []string
+	comments := regexp.MustCompile(`(?m)^\t(?:case .*|default):\n\t\t// (.*)$`)
+	for _, match := range comments.FindAllStringSubmatch(string(source), -1) {
+		cases = append(cases, match[1])
+	}
+	assert.Equal(t, rows, cases)
+
+	document, err := os.ReadFile("docs/outcomes.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(document), "| what is known | outcome |\n|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	assert.Equal(t, documented, strings.Split(table, "\n"))
+}

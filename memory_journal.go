@@ -1,0 +1,426 @@
+package cardwire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cardwire/cardwire-go/internal/check"
+)
+
+// MemoryJournal is the [Journal] of a client without [WithJournal]: the same rules, until
+// the program ends. It remembers every unresolved reference, of which it takes 65,536,
+// and the last 65,536 that were executed or closed. It is safe for concurrent use.
+type MemoryJournal struct {
+	mu         sync.Mutex
+	service    string // "": none has been recorded
+	rows       map[rowKey]*row
+	unresolved int
+	ended      ring // executed or closed
+	free       ring // neither, and not unresolved
+}
+
+// The bounds of a MemoryJournal.
+const (
+	maxUnresolved = 64 << 10
+	maxEnded      = 64 << 10
+	maxFree       = 4 << 10
+)
+
+// NewMemoryJournal returns an empty journal. Clients that share it must be of one
+// service.
+func NewMemoryJournal() *MemoryJournal {
+	return &MemoryJournal{rows: map[rowKey]*row{}, ended: ring{most: maxEnded}, free: ring{most: maxFree}}
+}
+
+// Begin records that the call is about to be sent, as [Journal] says. It also fails when
+// 65,536 references are unresolved.
+func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
+	return j.change(ctx, i, func(r *row) error {
+		full := j.unresolved >= maxUnresolved && !r.isUnresolved()
+		return r.begin(i, time.Now(), full)
+	})
+}
+
+// End records how the call ended, as [Journal] says.
+func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
+	return j.change(ctx, i, func(r *row) error { return r.end(i, result, time.Now()) })
+}
+
+// Void closes a reference of which nothing happened, as [Journal] says. By must not be
+// empty; the journal does not keep it, or the note.
+func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
+	if err := checked(check.Given("Reference", i.Reference), check.Given("by", by)); err != nil {
+		return err
+	}
+	return j.change(ctx, i, func(r *row) error { return r.void(i, time.Now()) })
+}
+
+// Unresolved returns the calls to ask the service about, oldest first: those that ended
+// as unknown, and those that have not ended by their SendBy.
+func (j *MemoryJournal) Unresolved() []Intent {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var list []Intent
+	for _, r := range j.rows {
+		if r.isUnresolved() && !r.inProgress(time.Now()) {
+			list = append(list, r.intent)
+		}
+	}
+	slices.SortFunc(list, func(a, b Intent) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Reference, b.Reference))
+	})
+	return list
+}
+
+// Resolve records what a person found out about the call i.Call of a reference.
+//
+// Executed is believed at any time, and of any call. The others are only of the call on
+// record, and only as of its SettledBy or later; what was said before can be corrected
+// from not sent to refused, and from executed to either, unless a response proved it.
+// What is closed can only be corrected to executed. A ServiceID that is already that of
+// another reference is refused. To say what is on record is no error.
+func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
+	if err := found.valid(time.Now()); err != nil {
+		return err
+	}
+	return j.change(ctx, i, func(r *row) error {
+		if !r.exists {
+			return fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
+		}
+		if other := j.executedAs(found.ServiceID, i); other != "" {
+			return fmt.Errorf("cardwire: the service ID is that of reference %s: correct the one that is wrong", other)
+		}
+		return r.resolve(i, found)
+	})
+}
+
+// valid refuses what no record could accept.
+func (r *Resolution) valid(now time.Time) error {
+	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
+	case err != nil:
+		return err
+	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:
+		return invalid("Outcome must be executed, refused or not sent")
+	case r.Outcome == OutcomeExecuted:
+		return nil
+	case r.ServiceID != "":
+		return invalid("ServiceID is only for what was executed")
+	case r.AsOf.IsZero():
+		return invalid("AsOf is missing: when was the service asked?")
+	case r.AsOf.After(now):
+		return invalid("AsOf is in the future")
+	}
+	return nil
+}
+
+// executedAs returns the reference, other than i's, that was executed as serviceID.
+func (j *MemoryJournal) executedAs(serviceID string, i Intent) string {
+	if serviceID == "" {
+		return ""
+	}
+	for key, r := range j.rows {
+		if r.outcome == OutcomeExecuted && r.serviceID == serviceID && key.op == i.Op && key.reference != i.Reference {
+			return key.reference
+		}
+	}
+	return ""
+}
+
+// change calls f with the row of i, and keeps what f made of it.
+func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if i.Service != "" && j.service != "" && i.Service != j.service {
+		return safeError("cardwire: the journal is of the service at " + j.service + ", not of " + i.Service + ": use a journal of its own for each")
+	}
+	r := j.rows[keyOf(i)]
+	if r == nil {
+		r = new(row)
+	}
+	was := r.isUnresolved()
+	err := f(r)
+	if r.exists {
+		j.service = cmp.Or(j.service, i.Service)
+		j.keep(r, was)
+	}
+	return err
+}
+
+// keep stores a row that was unresolved or not where it is remembered long enough.
+func (j *MemoryJournal) keep(r *row, was bool) {
+	j.rows[keyOf(r.intent)] = r
+	home := &j.free
+	switch {
+	case r.isUnresolved():
+		home = nil
+	case r.isEnded():
+		home = &j.ended
+	}
+	if is := r.isUnresolved(); is != was {
+		j.unresolved += map[bool]int{true: 1, false: -1}[is]
+	}
+	if home == r.home {
+		return
+	}
+	r.home = home
+	if home == nil {
+		return
+	}
+	if oldest := home.push(r); oldest != nil {
+		delete(j.rows, keyOf(oldest.intent))
+	}
+}
+
+// ring is the last rows that came to a place. Those that left it since keep their slot.
+type ring struct {
+	most int
+	rows []*row
+	next int
+}
+
+// push adds a row, and returns the one that it replaces; nil: none, or it has left.
+func (g *ring) push(r *row) (oldest *row) {
+	if len(g.rows) < g.most {
+		r.slot = int32(len(g.rows))
+		g.rows = append(g.rows, r)
+		return nil
+	}
+	if old := g.rows[g.next]; old.home == g && int(old.slot) == g.next {
+		oldest = old
+	}
+	g.rows[g.next], r.slot = r, int32(g.next)
+	g.next = (g.next + 1) % g.most
+	return oldest
+}
+
+// rowKey identifies a row.
+type rowKey struct{ op, reference string }
+
+func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
+
+// row is what is known of a reference. A full journal has 135,000 of them.
+type row struct {
+	intent    Intent // of the call that it is about
+	serviceID string
+	denied    []string // the calls of which a person said that they did not happen
+	outcome   Outcome
+	home      *ring // nil: the row is unresolved
+	slot      int32 // where it is in home
+	exists    bool
+	open      bool // the call has not ended; the outcome is then unknown
+	closed    bool // it is never granted again
+	proven    bool // a response says that it was executed, not a person
+}
+
+func (r *row) isUnresolved() bool { return r.exists && r.outcome == OutcomeUnknown }
+
+func (r *row) isEnded() bool { return r.outcome == OutcomeExecuted || r.closed }
+
+func (r *row) inProgress(now time.Time) bool { return r.open && now.Before(r.intent.SendBy) }
+
+// begin grants the reference to the call, or returns why not.
+func (r *row) begin(i Intent, now time.Time, full bool) error {
+	if r.open && r.intent.Call == i.Call {
+		return nil
+	}
+	if err := r.refusal(i, now); err != nil {
+		return err
+	}
+	if full {
+		return safeError("cardwire: 65,536 references are unresolved: resolve them first")
+	}
+	*r = row{exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
+	return nil
+}
+
+// refusal returns what Begin returns of the row; nil: it is free.
+func (r *row) refusal(i Intent, now time.Time) error {
+	d := r.duplicate(now)
+	sameBody := r.intent.BodySHA256 == i.BodySHA256
+	switch {
+	case !r.exists, i.Repeatable && (d == nil || r.isRepeatableAt(now)):
+		return nil
+	case d == nil && !sameBody:
+		return ErrOtherBody
+	case d == nil:
+		return nil
+	case r.closed, sameBody, i.Repeatable:
+		return d
+	}
+	return &otherBodyError{d}
+}
+
+// isRepeatableAt reports whether a repeatable reference may begin again: nothing that was
+// sent can still be executed.
+func (r *row) isRepeatableAt(now time.Time) bool {
+	return r.outcome != OutcomeUnknown || !now.Before(r.intent.SettledBy)
+}
+
+// duplicate returns why the reference is not free; nil: nothing happened, and it is not
+// closed.
+func (r *row) duplicate(now time.Time) *DuplicateIntent {
+	switch {
+	case r.inProgress(now):
+		return &DuplicateIntent{InProgress: true, Remaining: r.intent.SendBy.Sub(now)}
+	case r.isUnresolved(), r.isEnded():
+		return &DuplicateIntent{Outcome: r.outcome, ServiceID: r.serviceID}
+	}
+	return nil
+}
+
+// end records a result, and returns an error where the record contradicts it.
+func (r *row) end(i Intent, result IntentResult, now time.Time) error {
+	known := r.exists
+	if !known {
+		*r = row{exists: true, intent: i, open: true}
+	}
+	if r.record(i, result) && known {
+		return nil
+	}
+	if d := r.duplicate(now); d != nil {
+		return &contradiction{d}
+	}
+	return &contradiction{}
+}
+
+// record applies a result, and reports whether the row agreed with it before and agrees
+// after.
+func (r *row) record(i Intent, result IntentResult) bool {
+	own := r.intent.Call == i.Call
+	switch {
+	case !own && i.Repeatable:
+		return true // each call is granted by itself: this one is history
+	case result.Outcome == OutcomeExecuted:
+		return r.executed(i, own, result.ServiceID)
+	case result.Outcome == OutcomeUnknown:
+		return r.unknown(i)
+	}
+	closes := result.Final && !i.Repeatable
+	if own && r.open {
+		r.open, r.outcome, r.closed = false, result.Outcome, closes
+		return true
+	}
+	return r.outcome == result.Outcome && r.closed == closes
+}
+
+// executed records that the call i was executed, whatever the row says.
+func (r *row) executed(i Intent, own bool, serviceID string) bool {
+	if r.outcome == OutcomeExecuted {
+		same := r.serviceID == serviceID && serviceID != ""
+		agrees := same || own && (r.serviceID == "" || serviceID == "")
+		r.proven, r.serviceID = true, cmp.Or(r.serviceID, serviceID)
+		return agrees
+	}
+	agrees := own && r.outcome == OutcomeUnknown
+	r.intent, r.open, r.closed = i, false, false
+	r.outcome, r.proven, r.serviceID = OutcomeExecuted, true, serviceID
+	return agrees
+}
+
+// unknown records that the call i may have been executed.
+func (r *row) unknown(i Intent) bool {
+	if r.outcome == OutcomeExecuted || slices.Contains(r.denied, i.Call) {
+		return false
+	}
+	if i.SettledBy.After(r.intent.SettledBy) {
+		r.intent = i // the last that could still happen is the one to ask about
+	}
+	agrees := r.outcome == OutcomeUnknown // or somebody was told that it did not happen
+	r.open, r.closed, r.outcome = false, false, OutcomeUnknown
+	return agrees
+}
+
+// void closes the reference, or returns why not.
+func (r *row) void(i Intent, now time.Time) error {
+	repeatable := i.Repeatable || r.intent.Repeatable
+	d := r.duplicate(now)
+	switch {
+	case r.closed, repeatable && (d == nil || r.isRepeatableAt(now)):
+		return nil
+	case d != nil && r.outcome == OutcomeExecuted && i.BodySHA256 != "" && i.BodySHA256 != r.intent.BodySHA256:
+		return &otherBodyError{d}
+	case d != nil:
+		return d
+	case !r.exists:
+		r.exists, r.intent, r.outcome = true, i, OutcomeNotSent
+	}
+	r.closed = true
+	return nil
+}
+
+// resolve records what a person found out about the call i.
+func (r *row) resolve(i Intent, found Resolution) error {
+	if found.Outcome == OutcomeExecuted {
+		return r.confirm(found.ServiceID)
+	}
+	closes := found.Outcome == OutcomeRefused && !r.intent.Repeatable
+	free := !r.closed && (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused)
+	switch {
+	case r.outcome == found.Outcome && r.closed == closes, free && !closes:
+		return nil
+	case i.Call != r.intent.Call:
+		return errors.New("cardwire: another call is on record under this reference: read it again")
+	case r.closed:
+		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
+	case r.outcome == OutcomeExecuted && r.proven:
+		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
+	case !free && found.AsOf.Before(r.intent.SettledBy):
+		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", r.intent.SettledBy.Format(time.RFC3339))
+	}
+	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""
+	r.denied = append(slices.Clip(r.denied), i.Call)
+	return nil
+}
+
+// confirm records that a person found the reference executed.
+func (r *row) confirm(serviceID string) error {
+	if r.outcome == OutcomeExecuted && r.proven && r.serviceID != "" {
+		if serviceID == "" || serviceID == r.serviceID {
+			return nil
+		}
+		return fmt.Errorf("cardwire: a response proved that it was executed as %s: this cannot be corrected", r.serviceID)
+	}
+	r.open, r.closed, r.outcome = false, false, OutcomeExecuted
+	r.serviceID = cmp.Or(serviceID, r.serviceID)
+	return nil
+}
+
+// safeError is an error whose message may be shown.
+type safeError string
+
+func (e safeError) Error() string       { return string(e) }
+func (e safeError) SafeMessage() string { return string(e) }
+
+// otherBodyError is the refusal of a reference that another request has used.
+type otherBodyError struct{ known *DuplicateIntent }
+
+func (e *otherBodyError) Error() string   { return ErrOtherBody.Error() }
+func (e *otherBodyError) Unwrap() []error { return []error{ErrOtherBody, e.known} }
+
+// contradiction is the error of an End whose result is not what the record says.
+type contradiction struct{ known *DuplicateIntent } // nil: the reference is free
+
+func (e *contradiction) Error() string {
+	if e.known == nil {
+		return "cardwire: the record of this reference was changed while the call was in progress"
+	}
+	return "cardwire: the record contradicts the result: " + e.known.Error()
+}
+
+// SafeMessage returns the message.
+func (e *contradiction) SafeMessage() string { return e.Error() }
+
+func (e *contradiction) Unwrap() error {
+	if e.known == nil {
+		return nil
+	}
+	return e.known
+}

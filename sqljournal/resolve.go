@@ -1,0 +1,195 @@
+package sqljournal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
+)
+
+// Void implements cardwire.Journal: it closes a reference of which nothing happened, for
+// an order that was canceled before it was sent, or abandoned after many tries. Void it
+// before you mark the order as failed.
+//
+// Of the intent, Void needs Op and Reference, exactly as the client has them:
+// "CreateTransfer", and a client transaction ID in lower case. An empty Service is taken
+// for the journal's. If the client would refuse the reference, for example because it is
+// empty, or begins or ends with white space, Void changes nothing and returns a
+// cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the
+// intended reference free. By must not be empty.
+func (j *Journal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
+	return j.waiting().Void(ctx, i, by, note)
+}
+
+const void = `@event
+INSERT INTO @intents AS i (` + columns + `)
+SELECT ?1, ?2, ?3, ?4, FALSE, 'not_sent', TRUE, FALSE, ?5, 0, '', '', @now, @now, @now, @now, @now, 'voided', ?6, ?7
+WHERE @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service)) AND NOT CAST(?9 AS @bool)
+ON CONFLICT (op, reference) DO UPDATE
+SET closed = TRUE, ended_at = excluded.ended_at, kind = 'voided', by = excluded.by, note = excluded.note
+WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND NOT i.repeatable AND NOT CAST(?9 AS @bool)`
+
+// Void is [Journal.Void] in the transaction.
+func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
+	if err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by)); err != nil {
+		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+	}
+	if err := t.pin(ctx); err != nil {
+		return err
+	}
+	return t.attempt(ctx, "voiding the reference", func() (bool, error) { return t.unvoided(ctx, i) },
+		void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
+}
+
+// unvoided returns why Void changed nothing, or reports that it can by now.
+func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err error) {
+	k, again, err := t.findFor(ctx, i)
+	repeatable := i.Repeatable || k.Repeatable
+	d := k.duplicate()
+	switch {
+	case again:
+		return true, nil
+	case errors.Is(err, ErrNoIntent):
+		return !i.Repeatable, nil
+	case err != nil:
+		return false, err
+	case k.Closed, repeatable && (d == nil || k.mayRepeat()):
+		return false, nil
+	case d == nil:
+		return true, nil
+	case k.Open && t.journal.abandoned.has(k.Call):
+		return true, t.release(ctx, k.Intent)
+	case k.Outcome == cardwire.OutcomeExecuted && i.BodySHA256 != "" && k.isOther(i.BodySHA256):
+		return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+	}
+	return false, d
+}
+
+// Resolve records what a person found out about the call i.Call of a reference, as an
+// [Entry] has it. An empty Service is taken for the journal's.
+//
+// Executed may be recorded at any time, of any call. Refused, which closes the reference,
+// and not sent, which frees it, are only of the call on record, and only as of its
+// SettledBy or later. What is free can be closed. What a person said can be corrected from
+// executed to either; what is closed, only to executed; what a response proved, never. To
+// record what is on record changes nothing.
+//
+// Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
+// [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
+func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
+	if j.dialect == SQLite || r.ServiceID == "" {
+		return j.waiting().Resolve(ctx, i, r)
+	}
+	var refused error
+	err := j.transaction(ctx, func(t *Tx) error {
+		refused = t.Resolve(ctx, i, r)
+		return refused
+	})
+	if err != nil && refused == nil {
+		return j.failed("resolving the intent", err)
+	}
+	return err
+}
+
+// resolve changes what a resolution may change. The conditions of "executed" keep one
+// service ID to one reference.
+const resolve = `@event
+UPDATE @intents
+SET state = ?3, closed = (?3 = 'refused' AND NOT repeatable),
+	service_id = CASE WHEN ?3 <> 'executed' THEN '' WHEN ?5 = '' THEN service_id ELSE ?5 END,
+	ended_at = @now, kind = 'resolved', by = ?6, note = ?7
+WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service))
+AND CASE WHEN ?3 = 'executed'
+	THEN (call = ?4 OR NOT repeatable) AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
+		AND NOT EXISTS (SELECT 1 FROM @intents AS o
+			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2)
+	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
+	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND settled_by <= @now END`
+
+// Resolve is [Journal.Resolve] in the transaction.
+func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
+	if err := valid(r); err != nil {
+		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+	}
+	if err := t.pin(ctx); err != nil {
+		return err
+	}
+	if t.journal.dialect == PostgreSQL && r.ServiceID != "" { // of two people who say the same of two references, one is first
+		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(?1, `+lockNumber+`))`, r.ServiceID); err != nil {
+			return t.journal.failed("resolving the intent", err)
+		}
+	}
+	return t.attempt(ctx, "resolving the intent", func() (bool, error) { return t.unresolved(ctx, i, r) },
+		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service, t.journal.dialect.moment(r.AsOf))
+}
+
+func valid(r cardwire.Resolution) error {
+	isDenial := r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent
+	switch err := cmp.Or(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
+	case err != nil:
+		return err
+	case !isDenial && r.Outcome != cardwire.OutcomeExecuted:
+		return errors.New("the outcome must be executed, refused or not sent: leave the intent unresolved until one is known")
+	case isDenial && r.ServiceID != "":
+		return errors.New("ServiceID is only for what was executed")
+	case isDenial && r.AsOf.IsZero():
+		return errors.New("AsOf is missing: when was the service asked?")
+	case isDenial && r.AsOf.After(time.Now()):
+		return errors.New("AsOf is in the future")
+	}
+	return nil
+}
+
+// unresolved returns why Resolve changed nothing, or reports that it can by now.
+func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
+	k, again, err := t.findFor(ctx, i)
+	if again || err != nil {
+		return again, err
+	}
+	if r.Outcome == cardwire.OutcomeExecuted {
+		return t.unconfirmed(ctx, k, i, r)
+	}
+	closes := r.Outcome == cardwire.OutcomeRefused && !k.Repeatable
+	switch {
+	case k.Outcome == r.Outcome && k.Closed == closes, k.duplicate() == nil && !closes:
+		return false, nil
+	case k.Call != i.Call:
+		return false, errOtherCall
+	case k.Closed:
+		return false, decided("the reference is closed, which can only be corrected to executed")
+	case k.Proved:
+		return false, decided("a response proved that it was executed")
+	case k.now.Before(k.SettledBy), r.AsOf.Before(k.SettledBy):
+		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
+	}
+	return true, nil
+}
+
+var errOtherCall = decided("another call is on record under this reference: read its entry again")
+
+// unconfirmed is unresolved for what was executed.
+func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
+	switch {
+	case k.Outcome == r.Outcome && (r.ServiceID == "" || r.ServiceID == k.ServiceID):
+		return false, nil
+	case k.Proved && k.ServiceID != "":
+		return false, decided("a response proved that it was executed as " + k.ServiceID)
+	case k.Repeatable && k.Call != i.Call:
+		return false, errOtherCall
+	}
+	var other string
+	err = t.queryRow(ctx, []any{&other}, `
+SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3`,
+		r.ServiceID, k.Op, k.Reference)
+	switch {
+	case err != nil:
+		return false, t.journal.failed("reading the intents", err)
+	case other == "":
+		return true, nil
+	}
+	return false, decided("the service ID is that of reference " + other + ": correct the one that is wrong")
+}
