@@ -64,7 +64,6 @@ var mutants = []mutant{
 	defect("retry writes on a reset", in("transport.exchange.retryable", swap("is[*unsentError](_)", "true"))),
 	defect("retry writes without end", in("transport.maxWriteRetries", value("9"))),
 	defect("client that retries by itself not noticed", in("transport.exchange.RoundTrip", swap("_ > 1", "_ > 9"))),
-	defect("refusal by a client that retries by itself believed", in("Error.doubt", swap("!r.Resent", "true"))),
 	defect("WithoutRetry ignored", in("transport.exchange.maxRetries", never("NoRetry"))),
 	defect("follow 307",
 		in("transport.Engine.carrier", declare(follow), swap("_.fresh", "following{_.fresh}")),
