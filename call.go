@@ -44,6 +44,7 @@ type spec struct {
 
 	// Together, since each alone takes eight bytes, and calls are made often.
 	class   transport.Class
+	fresh   bool // a read that needs a connection of its own
 	body    encoding
 	recheck bool // a response that fails its check is asked for once more
 }
@@ -140,7 +141,7 @@ type call struct {
 //	do         begins the call, ends it, and returns what it read
 //	exchange   asks the engine, and has judge say what its response means
 //	Engine.Do  of package transport hands the call to go-retryablehttp
-//	RoundTrip  of package transport is called back for each attempt, and asks net/http
+//	RoundTrip  of package transport makes one attempt, and asks net/http
 //
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
@@ -305,7 +306,7 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
-		Class: k.op.class, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k,
+		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k,
 		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
 	}
 	r := &k.request

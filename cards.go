@@ -300,11 +300,11 @@ func (c *Client) getCard(name, param, id string) spec {
 }
 
 // GetCardSecrets returns the masked values of a card and the ciphertext of its number.
-// It calls POST /cards/private. It is retried at most once: see [RetryPolicy].
+// It calls POST /cards/private.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
-			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", class: transport.Secret,
+			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
 			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.Given("cardID", cardID)),
 		},
 		read: object(secretsFields, wire.Whole),

@@ -11,114 +11,111 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
+// transferWith sends a transfer. In the body of the response $ stands for its data, and @ for
+// a whole success.
+func transferWith(t *testing.T, body string, opts ...cardwire.Option) (*cardwire.Transfer, error) {
+	t.Helper()
+	body = strings.NewReplacer("$", wiretest.TransferData, "@", wiretest.Success(wiretest.TransferData)).Replace(body)
+	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), body, opts...)
+	return c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+}
+
 // Only one strict form of an envelope is a success. Everything else under status
 // 200 is unknown, with no code and no message of the service's.
 func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{
-		// The code.
-		`{"code":"200","msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":200.0,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":2e2,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":+200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":0200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":null,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":true,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":[200],"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":{},"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"Code":200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"CODE":200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code ":200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":9223372036854775808,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":1e400,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":` + strings.Repeat("2", 1000) + `,"msg":"success","data":` + wiretest.TransferData + `}`,
-		// Two codes.
-		`{"code":200,"code":200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"code":422,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":422,"code":200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"code":422}`,
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"c\u006fde":422}`,
-		`{"\u0063ode":422,"msg":"success","data":` + wiretest.TransferData + `,"code":200}`,
-		// Other fields twice.
-		`{"code":200,"msg":"success","msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"x":1,"x":1}`,
-		`{"code":200,"msg":"success","data":{"api_order_no":"A-1","api_order_no":"A-2"}}`,
-		`{"code":200,"msg":"success","data":{"api_order_no":"A-1","x":{"a":1,"\u0061":2}}}`,
-		`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
-		// Not an object.
-		`[` + wiretest.Success(wiretest.TransferData) + `]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
-		// More than one JSON value.
-		wiretest.Success(wiretest.TransferData) + `{}`, wiretest.Success(wiretest.TransferData) + `,`, wiretest.Success(wiretest.TransferData) + `x`, wiretest.Success(wiretest.TransferData) + "\x00",
-		wiretest.Success(wiretest.TransferData) + wiretest.Success(wiretest.TransferData), wiretest.Success(wiretest.TransferData) + "\ufeff",
-		"\ufeff" + wiretest.Success(wiretest.TransferData), "\x00" + wiretest.Success(wiretest.TransferData), "x" + wiretest.Success(wiretest.TransferData),
-		// Not JSON.
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,}`,
-		`{"code":200 "msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData,
-		`{"code":200,"msg":'success',"data":` + wiretest.TransferData + `}`,
-		`{code:200,"msg":"success","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"success","data":NaN}`,
-		`{"code":200,"msg":"success","data":tru}`,
-		`{"code":200,"msg":"succ` + "\n" + `ess","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"succ` + "\xff" + `ess","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"\ud800","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"\q","data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":"success","data":{"api_order_no":"A` + "\xff" + `1"}}`,
-		`{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"more":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
-		// The message.
-		`{"code":200,"msg":200,"data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":{},"data":` + wiretest.TransferData + `}`,
-		`{"code":200,"msg":true,"data":` + wiretest.TransferData + `}`,
-		// Data of the wrong kind in an envelope that is not sound either.
-		`{"code":200,"msg":"success","data":[}`,
-		`{"code":200,"msg":"success","data":"A-1"`,
-		`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":nothing}}`,
-		`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":1,"x":2}}`,
-		`{"code":200,"msg":"success","data":"A-1","code":200}`,
-		`{"code":200,"data":"A-1","msg":7}`,
-		`{"data":"A-1","msg":"success","code":"200"}`,
-		`{"data":[,"msg":"success","code":200}`,
+	for what, bodies := range map[string][]string{
+		"the code": {
+			`{"msg":"success","data":$}`, `{"Code":200,"msg":"success","data":$}`,
+			`{"code ":200,"msg":"success","data":$}`,
+		},
+		"two codes": {
+			`{"code":200,"code":200,"msg":"success","data":$}`, `{"code":200,"code":422,"msg":"success","data":$}`,
+			`{"code":422,"code":200,"msg":"success","data":$}`, `{"code":200,"msg":"success","data":$,"code":422}`,
+			`{"code":200,"msg":"success","data":$,"c\u006fde":422}`,
+			`{"\u0063ode":422,"msg":"success","data":$,"code":200}`,
+		},
+		"other fields twice": {
+			`{"code":200,"msg":"success","msg":"success","data":$}`, `{"code":200,"msg":"success","data":$,"data":$}`,
+			`{"code":200,"msg":"success","data":$,"x":1,"x":1}`,
+			`{"code":200,"msg":"success","data":{"api_order_no":"A-1","api_order_no":"A-2"}}`,
+			`{"code":200,"msg":"success","data":{"api_order_no":"A-1","x":{"a":1,"\u0061":2}}}`,
+			`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
+		},
+		"not one object": {
+			`[@]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
+			`@{}`, `@,`, `@x`, "@\x00", `@@`, "@\ufeff", "\ufeff@", "\x00@", `x@`,
+		},
+		"no JSON": {
+			`{"code":200,"msg":"success","data":$,}`, `{"code":200 "msg":"success","data":$}`,
+			`{"code":200,"msg":"success","data":$`, `{"code":200,"msg":'success',"data":$}`,
+			`{code:200,"msg":"success","data":$}`, `{"code":200,"msg":"success","data":NaN}`,
+			`{"code":200,"msg":"success","data":tru}`, "{\"code\":200,\"msg\":\"succ\ness\",\"data\":$}",
+			"{\"code\":200,\"msg\":\"succ\xffess\",\"data\":$}", `{"code":200,"msg":"\ud800","data":$}`,
+			`{"code":200,"msg":"\q","data":$}`,
+			"{\"code\":200,\"msg\":\"success\",\"data\":{\"api_order_no\":\"A\xff1\"}}",
+			`{"code":200,"msg":"success","data":$,"more":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
+		},
+		"the message": {
+			`{"code":200,"msg":200,"data":$}`, `{"code":200,"msg":{},"data":$}`, `{"code":200,"msg":true,"data":$}`,
+		},
+		"data of the wrong kind, and more that is wrong": {
+			`{"code":200,"msg":"success","data":[}`, `{"code":200,"msg":"success","data":"A-1"`,
+			`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":nothing}}`,
+			`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":1,"x":2}}`,
+			`{"code":200,"msg":"success","data":"A-1","code":200}`, `{"code":200,"data":"A-1","msg":7}`,
+			`{"data":"A-1","msg":"success","code":"200"}`, `{"data":[,"msg":"success","code":200}`,
+		},
 	} {
-		t.Run(body[:min(len(body), 90)], func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), body)
-			transfer, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+		for _, body := range bodies {
+			transfer, err := transferWith(t, body)
 			assert.Nil(t, transfer)
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, wiretest.FactsOf(t, err))
-		})
+			assert.Equal(t, "Unknown Unreadable, HTTP 200", outcomeOf(t, err), "%s: %s", what, body)
+		}
+	}
+	for _, code := range []string{
+		`"200"`, `200.0`, `2e2`, `+200`, `0200`, `null`, `true`, `[200]`, `{}`, `1e400`, strings.Repeat("2", 1000),
+		`4111111111111111`, `-4111111111111111`, `2147483648`, `9223372036854775808`, // what is perhaps a card number
+	} {
+		var r cardwire.Response
+		c := wiretest.NewClient(t, wiretest.Always(200, `{"code":`+code+`,"msg":"success","data":{}}`))
+		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithResponse(&r))
+		assert.Equal(t, "Unknown Unreadable, HTTP 200", outcomeOf(t, err), code)
+		assert.Zero(t, r.Code)
+	}
+	for code, want := range map[string]int{"2147483647": 2147483647, "-2147483648": -2147483648} {
+		_, err := transferWith(t, `{"code":`+code+`,"msg":"no"}`)
+		assert.Equal(t, want, wiretest.Failure(t, err).Code)
 	}
 }
 
 func TestEnvelopesThatAreASuccess(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 63) + strings.Repeat("]", 63)
-	for name, tc := range map[string]struct {
-		body   string
-		drifts []cardwire.Drift
-	}{
-		"as the API documents it": {body: wiretest.Success(wiretest.TransferData)},
-		"in another order":        {body: `{"data":` + wiretest.TransferData + `,"code":200,"msg":"success"}`},
-		"with white space":        {body: " \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : " + wiretest.TransferData + " }\n"},
-		"with escapes in names":   {body: `{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":` + wiretest.TransferData + `}`},
-		"with another text":       {body: `{"code":200,"msg":"done","data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"msg", "unknown success message"}}},
-		"without a text":          {body: `{"code":200,"data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"msg", "missing field"}}},
-		"with null for a text":    {body: `{"code":200,"msg":null,"data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"msg", "null for string"}}},
-		"with unknown fields":     {body: `{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"ts":1,"trace":{"id":"4"}}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
-		"with another letter":     {body: `{"code":200,"Code":500,"msg":"success","data":` + wiretest.TransferData + `}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
-		"at the depth's bound":    {body: `{"code":200,"msg":"success","data":` + wiretest.TransferData + `,"more":` + deep + `}`, drifts: []cardwire.Drift{{"*", "unknown field"}}},
-		"with an unknown in data": {body: `{"code":200,"msg":"success","data":{"merchant_order_no":"M-1","fee":1,"api_order_no":"A-1","status":"wait_process","fee2":1}}`, drifts: []cardwire.Drift{{"data.*", "unknown field"}}},
+	for body, drift := range map[string]cardwire.Drift{
+		`@`:                                     {},
+		`{"data":$,"code":200,"msg":"success"}`: {},
+		" \r\n\t{ \"code\" : 200 , \"msg\" : \"success\" , \"data\" : $ }\n": {},
+		`{"c\u006fde":200,"m\u0073g":"success","d\u0061ta":$}`:               {},
+		`{"code":200,"msg":"done","data":$}`:                                 {"msg", "unknown success message"},
+		`{"code":200,"msg":"already exists","data":$}`:                       {"msg", "unknown success message"},
+		`{"code":200,"data":$}`:                                              {"msg", "missing field"},
+		`{"code":200,"msg":null,"data":$}`:                                   {"msg", "null for string"},
+		`{"code":200,"msg":"success","data":$,"ts":1,"trace":{"id":"4"}}`:    {"*", "unknown field"},
+		`{"code":200,"Code":500,"msg":"success","data":$}`:                   {"*", "unknown field"},
+		`{"code":200,"msg":"success","data":$,"more":` + deep + `}`:          {"*", "unknown field"},
+		wiretest.Success(`{"fee":1,` + wiretest.TransferData[1:]):            {"data.*", "unknown field"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			heard, drifts := wiretest.Drifts()
-			c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), tc.body, heard)
-			transfer, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			require.NoError(t, err)
-			assert.Equal(t, &cardwire.Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: cardwire.TransferWaitProcess}, transfer)
-			assert.Equal(t, tc.drifts, *drifts)
-		})
+		heard, drifts := wiretest.Drifts()
+		transfer, err := transferWith(t, body, heard)
+		require.NoError(t, err, body)
+		want := &cardwire.Transfer{MerchantOrderNo: "M-1", APIOrderNo: "A-1", Status: cardwire.TransferWaitProcess}
+		assert.Equal(t, want, transfer, body)
+		if drift == (cardwire.Drift{}) {
+			assert.Empty(t, *drifts, body)
+		} else {
+			assert.Equal(t, []cardwire.Drift{drift}, *drifts, body)
+		}
 	}
 }
 
@@ -126,47 +123,23 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 // anything that is JSON.
 func TestDataOfAFailureIsNotRead(t *testing.T) {
 	t.Parallel()
-	refused := wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"}
-	unreadable := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}
-	unknown := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"} // it names this order
-	const others = `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
-	for body, want := range map[string]wiretest.Facts{
-		`{"code":422,"msg":"no","data":` + wiretest.TransferData + `}`: unknown,
-		`{"data":` + wiretest.TransferData + `,"code":422,"msg":"no"}`: unknown,
-		`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`:           refused,
-		`{"code":422,"msg":"no","data":"why"}`:                         refused,
-		`{"code":422,"msg":"no","data":` + others + `}`:                refused,
-		`{"data":` + others + `,"code":422,"msg":"no"}`:                refused,
-		`{"code":422,"msg":"no"}`:                                      refused,
-		`{"code":422,"msg":"no","data":[1,]}`:                          unreadable,
-		`{"data":[1,],"code":422,"msg":"no"}`:                          unreadable,
-		`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`:                 unreadable,
+	for want, bodies := range map[string][]string{
+		`Refused, HTTP 200, 422 "no"`: {
+			`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`, `{"code":422,"msg":"no","data":"why"}`,
+			`{"code":422,"msg":"no"}`,
+			`{"code":422,"msg":"no","data":{"merchant_order_no":"M-2","api_order_no":"A-2"}}`,
+			`{"data":{"merchant_order_no":"M-2","api_order_no":"A-2"},"code":422,"msg":"no"}`,
+		},
+		"Unknown Unreadable, HTTP 200": {
+			`{"code":422,"msg":"no","data":[1,]}`, `{"data":[1,],"code":422,"msg":"no"}`,
+			`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`,
+		},
 	} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
+		for _, body := range bodies {
 			heard, drifts := wiretest.Drifts()
-			c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), body, heard)
-			_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, want, wiretest.FactsOf(t, err))
+			_, err := transferWith(t, body, heard)
+			assert.Equal(t, want, outcomeOf(t, err), body)
 			assert.Empty(t, *drifts, "drift is told of successes")
-		})
-	}
-}
-
-// What is no code but perhaps a card number is not printed as one.
-func TestACodeOfMoreThan32BitsIsUnreadable(t *testing.T) {
-	t.Parallel()
-	for code, want := range map[string]wiretest.Facts{
-		"4111111111111111":  {Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
-		"-4111111111111111": {Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
-		"2147483648":        {Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
-		"2147483647":        {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 2147483647},
-		"-2147483648":       {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: -2147483648},
-	} {
-		c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":`+code+`,"data":`+wiretest.TransferData+`}`)
-		var r cardwire.Response
-		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithResponse(&r))
-		assert.Equal(t, want, wiretest.FactsOf(t, err), code)
-		assert.Equal(t, want.Code, r.Code)
+		}
 	}
 }

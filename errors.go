@@ -102,9 +102,14 @@ type Error struct {
 	// Page is where AllPages and AllCards resume: pass it as ListCardsParams.Page. It is
 	// 0 for every other operation.
 	Page int
-	// RetryAfter is how long to wait before calling again: what the service asked for,
-	// or until the SendBy of the call that is in progress; 0: unknown.
+	// RetryAfter is how long to wait before calling again: what the service asked for, at
+	// most an hour, or until the SendBy of the call that is in progress; 0: unknown. See
+	// [RetryAfter].
 	RetryAfter time.Duration
+	// ServiceID is the service's identifier of what was executed, by this call or by an
+	// earlier one with the reference; "": it is not known, or nothing is known to be
+	// executed. See [ServiceID].
+	ServiceID string
 	// Attempts are the requests that were made; nil if the first was the only one and
 	// got a response.
 	Attempts []Attempt
@@ -131,6 +136,9 @@ type Attempt struct {
 	HTTPStatus int
 	// Wait is the pause before the next attempt; 0: there was none.
 	Wait time.Duration
+	// Resent reports that the client of WithHTTPClient sent the request of a write more
+	// than once, which it must not.
+	Resent bool
 }
 
 func attempts(list []transport.Attempt) []Attempt {
@@ -180,6 +188,24 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// RetryAfter returns how long to wait before calling again after err: the RetryAfter of
+// the one [*Error] in it, at most an hour; 0: unknown.
+func RetryAfter(err error) time.Duration {
+	if e := theError(err); e != nil {
+		return min(max(e.RetryAfter, 0), time.Hour)
+	}
+	return 0
+}
+
+// ServiceID returns the service's identifier of what was executed: the ServiceID of the
+// one [*Error] in err. A call without an error returns the identifier in its result.
+func ServiceID(err error) string {
+	if e := theError(err); e != nil {
+		return e.ServiceID
+	}
+	return ""
+}
+
 // known returns what is known of the call. Whether a read was executed does not matter.
 func (e *Error) known() string {
 	switch {
@@ -217,6 +243,8 @@ func (e *Error) advice() string {
 
 func (e *Error) adviceOnRead() string {
 	switch {
+	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound) && !e.isOfURL():
+		return "check the identifier, and that the base URL ends in /api/v1"
 	case errors.Is(e.Err, ErrParameterIgnored):
 		return "correct that field, or omit the parameter"
 	case errors.Is(e.Err, ErrInvalidParams):
@@ -235,6 +263,8 @@ func (e *Error) adviceOnRetry() string {
 		return "wait " + e.RetryAfter.String() + ", then call again"
 	case e.has(http.StatusTooManyRequests):
 		return "wait, then call again"
+	case e.Outcome == OutcomeRefused && e.isOfURL():
+		return "check that the base URL ends in /api/v1, then call again"
 	case e.Outcome == OutcomeRefused && e.refusedForNow():
 		return "check the base URL, the key and its permissions, then call again"
 	case e.Outcome == OutcomeRefused:
@@ -251,10 +281,27 @@ func (e *Error) adviceOnFail() string {
 		return "correct it, and use a new reference: this one is closed"
 	case errors.Is(e.Err, ErrOtherBody):
 		return "nothing was executed under it: use a new reference"
+	case slices.Contains(repeatable, e.Op):
+		return "check the record and its state before calling again"
 	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound):
 		return "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"
 	}
 	return "use a new reference for a corrected request"
+}
+
+// repeatable are the operations whose references are never closed.
+var repeatable = []string{"CancelOperation", "RetryOperation"}
+
+// namesNothing are the operations that name nothing that could be missing.
+var namesNothing = []string{
+	"ListBINs", "ListBINsUnderMaintenance", "ListCards", "CardCapacity",
+	"ListRemittanceStates", "ListRemittanceCurrencies", opCreateTransfer, opUploadImage,
+}
+
+// isOfURL reports whether "not found" is about the URL: the operation names nothing, or
+// something in front of the service said so.
+func (e *Error) isOfURL() bool {
+	return e.has(http.StatusNotFound) && (slices.Contains(namesNothing, e.Op) || errors.Is(e.Err, ErrUnreadable))
 }
 
 // Unwrap returns the cause, which [errors.Is] and [errors.As] look through.

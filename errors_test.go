@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,12 +25,20 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
+const (
+	unknown  = cardwire.OutcomeUnknown
+	notSent  = cardwire.OutcomeNotSent
+	refused  = cardwire.OutcomeRefused
+	executed = cardwire.OutcomeExecuted
+)
+
 func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	t.Parallel()
+	full := map[string]string{"Unknown": "OutcomeUnknown", "TooLarge": "ResponseTooLarge"}
 	var listed, declared []string
 	for _, s := range wiretest.Sentinels {
 		assert.EqualError(t, s.Err, s.Text)
-		listed = append(listed, "Err"+cmp.Or(map[string]string{"Unknown": "OutcomeUnknown", "TooLarge": "ResponseTooLarge"}[s.Name], s.Name))
+		listed = append(listed, "Err"+cmp.Or(full[s.Name], s.Name))
 	}
 	for _, file := range syntax.Files(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -41,159 +51,244 @@ func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	assert.ElementsMatch(t, declared, listed)
 }
 
-func TestTheZeroOutcomeIsUnknown(t *testing.T) {
-	t.Parallel()
-	var o cardwire.Outcome
-	assert.Equal(t, cardwire.OutcomeUnknown, o)
-	assert.ErrorIs(t, &cardwire.Error{}, cardwire.ErrOutcomeUnknown)
-}
-
-func TestOutcomeStrings(t *testing.T) {
+func TestOutcomesAndStepsAreWords(t *testing.T) {
 	t.Parallel()
 	for o, want := range map[cardwire.Outcome]string{
-		cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeNotSent: "not sent", cardwire.OutcomeRefused: "refused", cardwire.OutcomeExecuted: "executed",
+		unknown: "unknown", notSent: "not sent", refused: "refused", executed: "executed",
 		-1: "Outcome(-1)", 4: "Outcome(4)",
 	} {
 		assert.Equal(t, want, o.String())
 	}
+	for s, want := range map[cardwire.Step]string{
+		cardwire.StepReconcile: "reconcile", cardwire.StepDone: "done", cardwire.StepRetry: "retry",
+		cardwire.StepFail: "fail", cardwire.StepWait: "wait", -1: "Step(-1)", 5: "Step(5)",
+	} {
+		assert.Equal(t, want, s.String())
+	}
+	assert.Equal(t, unknown, cardwire.Outcome(0), "the zero values are the careful ones")
+	assert.Equal(t, cardwire.StepReconcile, cardwire.Step(0))
 }
 
 // detail is a sentinel with what it is about.
 func detail(kind error, words string) error { return fmt.Errorf("%w: %s", kind, words) }
 
+// failed is an error of an operation; a cause in words is one of no other meaning.
+func failed(op string, o cardwire.Outcome, status int, cause error) *cardwire.Error {
+	readOnly := strings.HasPrefix(op, "Get") || strings.HasPrefix(op, "List")
+	return &cardwire.Error{Op: op, ReadOnly: readOnly, Outcome: o, HTTPStatus: status, Err: cause}
+}
+
+// about gives an error a reference.
+func about(reference string, e *cardwire.Error) *cardwire.Error { e.Reference = reference; return e }
+
+// The texts name what failed, on what, what is known, why, and what to do.
 func TestErrorStrings(t *testing.T) {
 	t.Parallel()
+	const (
+		transfer    = "CreateTransfer"
+		useNew      = "use a new reference for a corrected request"
+		checkURL    = "check that the base URL ends in /api/v1, then call again"
+		checkRecord = "check the record and its state before calling again"
+		checkKey    = "check the API key, then call again"
+		checkAll    = "check the base URL, the key and its permissions, then call again"
+	)
+	duplicate := func(d cardwire.DuplicateIntent) *cardwire.Error {
+		return about("order-7", failed(transfer, d.Outcome, 0, &d))
+	}
+	invalid, setup := detail(cardwire.ErrInvalidParams, "no"), detail(cardwire.ErrSetup, "no")
+	ignored := detail(cardwire.ErrParameterIgnored, "another page was returned: see Profile.PageParam")
 	for _, tc := range []struct {
-		name string
-		err  cardwire.Error
-		want string
+		err  *cardwire.Error
+		want string // after the operation
 	}{
+		{failed(transfer, unknown, 502, nil), "unknown outcome, HTTP 502: ask the service before sending it again"},
 		{
-			"unknown write", cardwire.Error{Op: "CreateTransfer", HTTPStatus: 502},
-			"cardwire: CreateTransfer: unknown outcome, HTTP 502: ask the service before sending it again",
+			about("order-7", failed(transfer, unknown, 0, errors.New("connection reset"))),
+			"unknown outcome: connection reset: ask the service about order-7 before sending it again",
 		},
 		{
-			"unknown write with a cause", cardwire.Error{Op: "CreateTransfer", Reference: "order-1", Err: errors.New("connection reset by the peer")},
-			"cardwire: CreateTransfer order-1: unknown outcome: connection reset by the peer: ask the service about order-1 before sending it again",
+			failed("FreezeCard", unknown, 302, cardwire.ErrRedirect),
+			"unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again",
+		},
+		{failed("GetCard", unknown, 503, nil), "failed, HTTP 503: it is safe to call again"},
+		{failed("UploadImage", unknown, 503, nil), "unknown outcome, HTTP 503: it is safe to call again"},
+
+		{failed("FreezeCard", notSent, 0, io.EOF), "not sent: EOF: it is safe to call again"},
+		{failed("GetCard", notSent, 0, invalid), "not sent: invalid parameters: no: correct it before calling again"},
+		{failed("A", notSent, 0, invalid), "not sent: invalid parameters: no: correct it before calling again"},
+		{
+			about("order-7", failed(transfer, notSent, 0, invalid)),
+			"not sent: invalid parameters: no: correct it, and use a new reference: this one is closed",
+		},
+		{failed(transfer, notSent, 0, setup), "not sent: invalid setup: no: correct it, then call again"},
+
+		{failed(transfer, refused, 422, nil), "refused, HTTP 422: " + useNew},
+		{failed("CancelOperation", refused, 422, nil), "refused, HTTP 422: " + checkRecord},
+		{failed("GetCard", refused, 422, nil), "refused, HTTP 422: correct the request before calling again"},
+		{failed(transfer, refused, 404, nil), "refused, HTTP 404: " + checkURL},
+		{failed("UploadImage", refused, 404, nil), "refused, HTTP 404: " + checkURL},
+		{failed("ListBINs", refused, 404, nil), "refused, HTTP 404: " + checkURL},
+		{
+			failed("GetCard", refused, 404, nil),
+			"refused, HTTP 404: check the identifier, and that the base URL ends in /api/v1",
 		},
 		{
-			"unknown write with a redirect", cardwire.Error{Op: "FreezeCard", HTTPStatus: 302, Err: cardwire.ErrRedirect},
-			"cardwire: FreezeCard: unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again",
+			&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 200, Code: 404, Message: `no "such" card`},
+			`refused, HTTP 200, code 404, "no \"such\" card": ` +
+				"check the identifiers, and that the base URL ends in /api/v1, then use a new reference",
 		},
 		{
-			"unknown read", cardwire.Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503},
-			"cardwire: GetCard: failed, HTTP 503: it is safe to call again",
+			failed("FreezeCard", refused, 404, cardwire.ErrUnreadable),
+			"refused, HTTP 404: the response is unreadable: " + checkURL,
 		},
 		{
-			"not sent", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: errors.New("connection refused")},
-			"cardwire: CreateTransfer: not sent: connection refused: it is safe to call again",
+			failed(transfer, refused, 413, cardwire.ErrUnreadable),
+			"refused, HTTP 413: the response is unreadable: " + checkAll,
+		},
+		{failed("ListBINs", refused, 401, nil), "refused, HTTP 401: " + checkKey},
+		{&cardwire.Error{Op: "A", Outcome: refused, Code: 401}, "refused, code 401: " + checkKey},
+		{&cardwire.Error{Op: "A", Outcome: refused, Code: 429}, "refused, code 429: wait, then call again"},
+		{
+			&cardwire.Error{Op: "A", Outcome: refused, Code: 429, RetryAfter: time.Second},
+			"refused, code 429: wait 1s, then call again",
+		},
+
+		{
+			&cardwire.Error{Op: "A", Outcome: executed, Code: 200, Message: "success", Err: cardwire.ErrUnreadable},
+			"executed, code 200: the response is unreadable: do not send it again",
 		},
 		{
-			"invalid parameter", cardwire.Error{Op: "GetCard", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrInvalidParams, "cardID is empty")},
-			"cardwire: GetCard: not sent: invalid parameters: cardID is empty: correct it before calling again",
+			failed("GetCard", executed, 200, cardwire.ErrUnreadable),
+			"failed, HTTP 200: the response is unreadable: it is safe to call again",
 		},
 		{
-			"refused", cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 404, Message: `no "such" path`},
-			`cardwire: FreezeCard: refused, HTTP 200, code 404, "no \"such\" path": check the identifiers, and that the base URL ends in /api/v1, then use a new reference`,
+			&cardwire.Error{Op: "ListCards", ReadOnly: true, Page: 3, RequestID: "r-1", Err: ignored},
+			"failed, request ID r-1, page 3: the service ignored a parameter: another page was returned: " +
+				"see Profile.PageParam: correct that field, or omit the parameter",
 		},
 		{
-			"unauthorised", cardwire.Error{Op: "ListBINs", Outcome: cardwire.OutcomeRefused, HTTPStatus: 401},
-			"cardwire: ListBINs: refused, HTTP 401: check the API key, then call again",
+			&cardwire.Error{Op: "GetCard", ReadOnly: true, Attempts: make([]cardwire.Attempt, 3)},
+			"failed, 3 attempts: it is safe to call again",
 		},
 		{
-			"unauthorised by code", cardwire.Error{Op: "ListBINs", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 401},
-			"cardwire: ListBINs: refused, HTTP 200, code 401: check the API key, then call again",
+			failed("UploadImage", executed, 0, cardwire.ErrDrift),
+			"executed: the response deviates from the API: do not send it again",
+		},
+
+		{
+			duplicate(cardwire.DuplicateIntent{InProgress: true}),
+			"unknown outcome: another call with this reference is in progress: wait for its result",
 		},
 		{
-			"too many requests", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 429, RetryAfter: time.Second},
-			"cardwire: CreateTransfer: refused, HTTP 429: wait 1s, then call again",
+			duplicate(cardwire.DuplicateIntent{}),
+			"unknown outcome: the outcome of an earlier call with this reference is unknown: " +
+				"ask the service about order-7 before sending it again",
 		},
 		{
-			"too many requests by code", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 200, Code: 429},
-			"cardwire: CreateTransfer: refused, HTTP 200, code 429: wait, then call again",
+			duplicate(cardwire.DuplicateIntent{Outcome: executed}),
+			"executed: this reference was executed before: do not send it again",
 		},
+		{duplicate(cardwire.DuplicateIntent{Outcome: refused}), "refused: this reference is closed: " + useNew},
 		{
-			"executed write", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Message: "success", Err: detail(cardwire.ErrUnreadable, "data: expected an object")},
-			`cardwire: CreateTransfer: executed, HTTP 200, code 200: the response is unreadable: data: expected an object: do not send it again`,
-		},
-		{
-			"unreadable read", cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Err: detail(cardwire.ErrUnreadable, "data.id: expected a string")},
-			"cardwire: GetCard: failed, HTTP 200, code 200: the response is unreadable: data.id: expected a string: it is safe to call again",
-		},
-		{
-			"ignored parameter", cardwire.Error{Op: "ListCards", ReadOnly: true, Outcome: cardwire.OutcomeExecuted, HTTPStatus: 200, Code: 200, Page: 3, RequestID: "r-1", Err: detail(cardwire.ErrParameterIgnored, "another page was returned: see Profile.PageParam")},
-			"cardwire: ListCards: failed, HTTP 200, code 200, request ID r-1, page 3: the service ignored a parameter: another page was returned: see Profile.PageParam: correct that field, or omit the parameter",
-		},
-		{
-			"reference in progress", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: &cardwire.DuplicateIntent{InProgress: true}},
-			"cardwire: CreateTransfer order-7: unknown outcome: another call with this reference is in progress: wait for its result",
-		},
-		{
-			"reference unknown", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: &cardwire.DuplicateIntent{}},
-			"cardwire: CreateTransfer order-7: unknown outcome: the outcome of an earlier call with this reference is unknown: ask the service about order-7 before sending it again",
-		},
-		{
-			"reference executed", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Outcome: cardwire.OutcomeExecuted, Err: &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}},
-			"cardwire: CreateTransfer order-7: executed: this reference was executed before: do not send it again",
-		},
-		{
-			"reference closed", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Outcome: cardwire.OutcomeRefused, Err: &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}},
-			"cardwire: CreateTransfer order-7: refused: this reference is closed: use a new reference for a corrected request",
-		},
-		{
-			"another body", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Err: cardwire.ErrOtherBody},
-			"cardwire: CreateTransfer order-7: unknown outcome: this reference was already used for a different request: find out what became of the other request, then use a new reference",
-		},
-		{
-			"several attempts", cardwire.Error{Op: "GetCard", ReadOnly: true, HTTPStatus: 503, Attempts: make([]cardwire.Attempt, 3)},
-			"cardwire: GetCard: failed, HTTP 503, 3 attempts: it is safe to call again",
-		},
-		{
-			"bare refusal", cardwire.Error{Op: "CreateTransfer", Reference: "order-7", Outcome: cardwire.OutcomeRefused, HTTPStatus: 404, Err: cardwire.ErrUnreadable},
-			"cardwire: CreateTransfer order-7: refused, HTTP 404: the response is unreadable: check the base URL, the key and its permissions, then call again",
-		},
-		{
-			"an image that was taken", cardwire.Error{Op: "UploadImage", Outcome: cardwire.OutcomeExecuted, Err: cardwire.ErrDrift},
-			"cardwire: UploadImage: executed: the response deviates from the API: do not send it again",
-		},
-		{
-			"an image that may be there", cardwire.Error{Op: "UploadImage", Err: cardwire.ErrUnreadable},
-			"cardwire: UploadImage: unknown outcome: the response is unreadable: it is safe to call again",
-		},
-		{
-			"setup", cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeNotSent, Err: detail(cardwire.ErrSetup, "the context is nil")},
-			"cardwire: CreateTransfer: not sent: invalid setup: the context is nil: correct it, then call again",
+			failed(transfer, unknown, 0, cardwire.ErrOtherBody),
+			"unknown outcome: this reference was already used for a different request: " +
+				"find out what became of the other request, then use a new reference",
 		},
 	} {
-		assert.Equal(t, tc.want, tc.err.Error(), tc.name)
+		assert.Equal(t, strings.TrimSpace("cardwire: "+tc.err.Op+" "+tc.err.Reference)+": "+tc.want, tc.err.Error())
 	}
 }
 
-func TestACode0ThatWasSentIsInTheError(t *testing.T) {
+// What a call says in whole, from the response to the advice.
+func TestErrorStringsOfResponses(t *testing.T) {
 	t.Parallel()
-	c := wiretest.Respond(t, wiretest.SmallTransferRequest("order-7"), `{"code":0,"msg":"ok","data":null}`)
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("order-7"))
-	assert.EqualError(t, err, `cardwire: CreateTransfer order-7: unknown outcome, HTTP 200, code 0, "ok": ask the service about order-7 before sending it again`)
+	const ask = ": ask the service about M-1 before sending it again"
+	for _, tc := range []struct {
+		status     int
+		body, want string
+	}{
+		{200, `{"code":0,"msg":"ok"}`, `unknown outcome, HTTP 200, code 0, "ok"` + ask},
+		{502, "<h1>", "unknown outcome, HTTP 502: the response is from a gateway in front of the service" + ask},
+		{
+			200, "<!doctype html><p>Hi",
+			"unknown outcome, HTTP 200: the response is HTML, not JSON: check the base URL and any proxy" + ask,
+		},
+		{
+			404, `{"code":404,"msg":"no route"}`,
+			`refused, HTTP 404, code 404, "no route": check that the base URL ends in /api/v1, then call again`,
+		},
+	} {
+		err := send(t, wiretest.NewClient(t, wiretest.Always(tc.status, tc.body)))
+		require.EqualError(t, err, "cardwire: CreateTransfer M-1: "+tc.want)
+	}
+	require.EqualError(t, sendAmount(t, wiretest.Unasked(t), "10.505"), "cardwire: CreateTransfer M-1: not sent: "+
+		"invalid parameters: TransferAmount has more than two decimal places: "+
+		"correct it, and use a new reference: this one is closed")
+}
+
+// safely is an error of a journal whose message may be shown.
+type safely string
+
+func (s safely) Error() string       { return "4111111111111111: " + string(s) }
+func (s safely) SafeMessage() string { return string(s) }
+
+// What a journal's error says may contain anything: only what is known to be harmless is
+// shown.
+func TestErrorStringsOfAJournal(t *testing.T) {
+	t.Parallel()
+	const number, transfer, safe = "4111111111111111", "cardwire: CreateTransfer M-1: ", ": it is safe to call again"
+	for want, err := range map[string]error{
+		"check its database":                errors.New("INSERT of " + number),
+		"it did not return in time":         fmt.Errorf("%s: %w", number, context.DeadlineExceeded),
+		"the context was canceled":          fmt.Errorf("%s: %w", number, context.Canceled),
+		syscall.ECONNREFUSED.Error():        fmt.Errorf("%s: %w", number, syscall.ECONNREFUSED),
+		syscall.EROFS.Error():               fmt.Errorf("%s: %w", number, syscall.EROFS),
+		"its tables are missing: migrate":   fmt.Errorf("%s: %w", number, safely("its tables are missing: migrate")),
+		"of **************** and the\tkey ": errors.Join(io.EOF, safely("of "+number+" and the\tkey\n")),
+	} {
+		want = strings.ReplaceAll(want, "\t", " ")
+		called := send(t, wiretest.Unasked(t, cardwire.WithJournal(begins(err))))
+		require.EqualError(t, called, transfer+"not sent: the journal did not record the intent: "+want+safe)
+		require.ErrorIs(t, called, err)
+
+		unclosed := &wiretest.Journal{OnVoid: func(cardwire.Intent) error { return err }}
+		called = sendAmount(t, wiretest.Unasked(t, cardwire.WithJournal(unclosed)), "10.505")
+		require.EqualError(t, called, transfer+"not sent: the journal did not close the reference: "+want+safe)
+
+		called = send(t, wiretest.NewClient(t, wiretest.Always(422, refusal), cardwire.WithJournal(ends(err))))
+		require.EqualError(t, called, transfer+`unknown outcome, HTTP 422, code 422, "no": the journal did not record `+
+			"the result: "+want+": ask the service about M-1 before sending it again")
+	}
+	journal := cardwire.NewMemoryJournal()
+	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Service: "https://other"}))
+	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
+	assert.ErrorContains(t, err, "the journal is of the service at https://other, not of "+
+		wiretest.Base+": use a journal of its own for each"+safe)
 }
 
 // causes are all that an Error may stand on, nil among them.
-var causes = []error{
-	nil, cardwire.ErrInvalidParams, cardwire.ErrUnreadable, cardwire.ErrResponseTooLarge, cardwire.ErrRedirect, cardwire.ErrParameterIgnored, cardwire.ErrDrift,
-	context.DeadlineExceeded, io.EOF, errors.New("the journal failed"),
+func causes() []error {
+	list := []error{
+		nil, context.DeadlineExceeded, io.EOF, &cardwire.DuplicateIntent{}, &cardwire.DuplicateIntent{InProgress: true},
+		&cardwire.DuplicateIntent{Outcome: executed}, &cardwire.DuplicateIntent{Outcome: refused},
+		&cardwire.DuplicateIntent{Outcome: notSent},
+	}
+	for _, s := range wiretest.Sentinels {
+		list = append(list, s.Err)
+	}
+	return list
 }
 
 // A money transfer that is not settled must never read as if it could be
 // retried, whatever the service or a caller-supplied function said.
 func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 	t.Parallel()
-	safe := regexp.MustCompile(`nothing (happened|was)|safe|call(ing)? again|was done|corrected`)
+	safe := regexp.MustCompile(`nothing happened|safe|call(ing)? again|was done|corrected`)
 	for _, status := range []int{0, 200, 302, 400, 401, 404, 408, 422, 429, 500, 503} {
 		for _, code := range []int{0, 200, 401, 404, 429, 500} {
-			for _, cause := range causes {
+			for _, cause := range causes() {
 				e := &cardwire.Error{Op: "CreateTransfer", HTTPStatus: status, Code: code, Err: cause}
 				assert.NotRegexp(t, safe, e.Error())
-				e.Outcome = cardwire.OutcomeExecuted
-				assert.Regexp(t, ": do not send it again$", e.Error())
 			}
 		}
 	}
@@ -202,70 +297,53 @@ func TestNoErrorMakesAnUnknownWriteSoundSafe(t *testing.T) {
 func TestErrorMatchesSentinels(t *testing.T) {
 	t.Parallel()
 	outcomes := map[cardwire.Outcome]error{
-		cardwire.OutcomeUnknown: cardwire.ErrOutcomeUnknown, cardwire.OutcomeNotSent: cardwire.ErrNotSent, cardwire.OutcomeRefused: cardwire.ErrRefused, cardwire.OutcomeExecuted: cardwire.ErrExecuted,
+		unknown: cardwire.ErrOutcomeUnknown, notSent: cardwire.ErrNotSent,
+		refused: cardwire.ErrRefused, executed: cardwire.ErrExecuted,
 	}
 	numbers := map[int]error{401: cardwire.ErrUnauthorized, 404: cardwire.ErrNotFound, 429: cardwire.ErrRateLimited}
-	var others []error // they follow in the list
-	for _, s := range wiretest.Sentinels[len(outcomes)+len(numbers):] {
-		others = append(others, s.Err)
-	}
-	statuses := []int{0, 200, 400, 401, 403, 404, 429, 500}
-	for outcome := range outcomes {
-		for _, status := range statuses {
-			for _, code := range statuses {
-				for _, cause := range append([]error{nil}, others...) {
-					e := &cardwire.Error{Op: "Op", Outcome: outcome, HTTPStatus: status, Code: code}
-					if cause != nil {
-						e.Err = detail(cause, "words")
-					}
-					wrapped := fmt.Errorf("in a program: %w", e)
-					for o, sentinel := range outcomes {
-						assert.Equal(t, o == outcome, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
-					}
-					for n, sentinel := range numbers {
-						assert.Equal(t, n == status || n == code, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
-					}
-					for _, sentinel := range others {
-						matches := sentinel == cause || cause == cardwire.ErrSetup && sentinel == cardwire.ErrInvalidParams
-						assert.Equal(t, matches, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
-					}
+	others := wiretest.Sentinels[len(outcomes)+len(numbers):] // they follow in the list
+	for outcome := range cardwire.Outcome(5) {
+		for _, number := range [][2]int{{0, 0}, {200, 200}, {401, 0}, {0, 401}, {404, 1}, {429, 404}, {500, 429}} {
+			for _, cause := range others {
+				e := failed("Op", outcome, number[0], detail(cause.Err, "words"))
+				e.Code = number[1]
+				wrapped := fmt.Errorf("in a program: %w", e)
+				for o, sentinel := range outcomes {
+					assert.Equal(t, o == outcome, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
+				}
+				for n, sentinel := range numbers {
+					assert.Equal(t, slices.Contains(number[:], n), errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
+				}
+				for _, s := range others {
+					matches := s.Err == cause.Err || cause.Name == "Setup" && s.Name == "InvalidParams"
+					assert.Equal(t, matches, errors.Is(wrapped, s.Err), "%v: %v", e, s.Name)
 				}
 			}
 		}
 	}
-}
-
-func TestErrorIsNoSentinelOfAnUnlistedOutcome(t *testing.T) {
-	t.Parallel()
-	e := &cardwire.Error{Outcome: 7}
-	for _, sentinel := range []error{cardwire.ErrOutcomeUnknown, cardwire.ErrNotSent, cardwire.ErrRefused, cardwire.ErrExecuted} {
-		assert.NotErrorIs(t, e, sentinel)
-	}
-	assert.NotErrorIs(t, e, errors.New("cardwire: the outcome is unknown"))
+	assert.NotErrorIs(t, &cardwire.Error{}, errors.New("cardwire: the outcome is unknown"))
 }
 
 func TestErrorUnwraps(t *testing.T) {
 	t.Parallel()
-	assert.Nil(t, (&cardwire.Error{}).Unwrap())
-	assert.NotErrorIs(t, &cardwire.Error{Outcome: cardwire.OutcomeNotSent}, context.Canceled)
+	assert.NoError(t, (&cardwire.Error{}).Unwrap())
+	c := wiretest.Unasked(t)
+	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Limit: -1})
+	var e *cardwire.Error
+	require.ErrorAs(t, fmt.Errorf("in a program: %w", err), &e)
+	assert.Same(t, err, e)
+	require.EqualError(t, e.Unwrap(), "cardwire: invalid parameters: Limit must not be negative")
+	assert.Equal(t, cardwire.ErrInvalidParams, errors.Unwrap(e.Unwrap()))
 
-	cause := detail(cardwire.ErrInvalidParams, "Limit must not be negative")
-	e := &cardwire.Error{Op: "ListCards", Outcome: cardwire.OutcomeNotSent, Err: cause}
-	assert.Same(t, cause, e.Unwrap())
-	assert.EqualError(t, cause, "cardwire: invalid parameters: Limit must not be negative")
-	assert.Equal(t, cardwire.ErrInvalidParams, errors.Unwrap(cause))
-
-	var found *cardwire.Error
-	require.ErrorAs(t, fmt.Errorf("in a program: %w", error(e)), &found)
-	assert.Same(t, e, found)
-	assert.ErrorIs(t, &cardwire.Error{Err: context.DeadlineExceeded}, context.DeadlineExceeded)
+	_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: " "})
+	assert.ErrorContains(t, err, "CardID is empty: correct it", "of two invalid parameters the first is named")
 }
 
-// Errors end up in logs of every kind.
+// Errors end up in logs of every kind. A nil one is a caller's mistake, and no reason to panic.
 func TestErrorInLogs(t *testing.T) {
 	t.Parallel()
-	e := &cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: cardwire.OutcomeRefused, HTTPStatus: 404}
-	const want = "cardwire: GetCard: refused, HTTP 404: correct the request before calling again"
+	e := &cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: refused, HTTPStatus: 422}
+	const want = "cardwire: GetCard: refused, HTTP 422: correct the request before calling again"
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		assert.Equal(t, want, fmt.Sprintf(format, e), format)
 	}
@@ -274,59 +352,7 @@ func TestErrorInLogs(t *testing.T) {
 	var line struct{ Err string }
 	require.NoError(t, json.Unmarshal([]byte(b.String()), &line))
 	assert.Equal(t, want, line.Err)
-}
 
-// What a caller-supplied doer, limiter or key source says of another call,
-// which it made by this package too, is not said of this one.
-func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
-	t.Parallel()
-	reasons := []error{io.ErrNoProgress}
-	for _, s := range wiretest.Sentinels {
-		reasons = append(reasons, s.Err)
-	}
-	other := &cardwire.Error{
-		Op: "CardCapacity", Outcome: cardwire.OutcomeRefused, HTTPStatus: http.StatusUnauthorized, Err: errors.Join(reasons...),
-	}
-	for name, tc := range map[string]struct {
-		opt     cardwire.Option
-		outcome error
-	}{
-		"a doer": {
-			cardwire.WithHTTPClient(wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no token: %w", other) })),
-			cardwire.ErrOutcomeUnknown,
-		},
-		"a limiter":    {cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return other })), cardwire.ErrNotSent},
-		"a key source": {cardwire.WithKeySource(func(context.Context) (string, error) { return "", other }), cardwire.ErrNotSent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Unasked(t, tc.opt)
-			_, err := c.CreateTransfer(t.Context(), cardwire.TransferParams{MerchantOrderNo: "M-1", TransferAmount: wiretest.Dec("1")})
-			var matched []error
-			for _, s := range wiretest.Sentinels {
-				if errors.Is(err, s.Err) {
-					matched = append(matched, s.Err)
-				}
-			}
-			assert.Equal(t, []error{tc.outcome}, matched)
-			require.ErrorIs(t, err, io.ErrNoProgress, "what is not of this package is found")
-			assert.NotContains(t, err.Error(), "this call sent nothing")
-			assert.NotContains(t, err.Error(), "correct it")
-		})
-	}
-}
-
-func TestOfTwoInvalidParametersTheFirstIsNamed(t *testing.T) {
-	t.Parallel()
-	_, err := wiretest.Unasked(t).FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: " "})
-	assert.ErrorIs(t, err, cardwire.ErrInvalidParams)
-	assert.ErrorContains(t, err, "not sent: invalid parameters: CardID is empty: correct it")
-}
-
-// A nil *Error in an error is a caller's mistake, and no reason to panic where it is
-// logged.
-func TestANilErrorIsHarmless(t *testing.T) {
-	t.Parallel()
 	var none *cardwire.Error
 	assert.Equal(t, "<nil>", none.Error())
 	assert.NoError(t, none.Unwrap())
@@ -338,120 +364,105 @@ func TestANilErrorIsHarmless(t *testing.T) {
 	assert.ErrorIs(t, taken, cardwire.ErrDuplicateIntent)
 }
 
-func TestStepStrings(t *testing.T) {
+// What a caller-supplied doer, limiter or key source says of another call,
+// which it made by this package too, is not said of this one.
+func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[cardwire.Step]string{
-		cardwire.StepReconcile: "reconcile", cardwire.StepDone: "done", cardwire.StepRetry: "retry", cardwire.StepFail: "fail", cardwire.StepWait: "wait",
-		-1: "Step(-1)", 5: "Step(5)",
+	reasons := append(causes(), io.ErrNoProgress)
+	other := &cardwire.Error{Op: "CardCapacity", Outcome: refused, HTTPStatus: 401, Err: errors.Join(reasons...)}
+	for want, opt := range map[string]cardwire.Option{
+		"Unknown, sent": cardwire.WithHTTPClient(wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("no token: %w", other)
+		})),
+		"NotSent":  cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return other })),
+		"NotSent ": cardwire.WithKeySource(func(context.Context) (string, error) { return "", other }),
 	} {
-		assert.Equal(t, want, s.String())
+		err := send(t, wiretest.Unasked(t, opt))
+		assert.Equal(t, strings.TrimSpace(want), outcomeOf(t, err))
+		require.ErrorIs(t, err, io.ErrNoProgress, "what is not of this package is found")
+		assert.NotContains(t, err.Error(), "correct it")
 	}
-	assert.Equal(t, cardwire.StepReconcile, cardwire.Step(0), "the zero value is the careful one")
 }
 
 // transferError is an error of CreateTransfer, as a stub would build it.
-func transferError(o cardwire.Outcome, cause error) *cardwire.Error {
-	return &cardwire.Error{Op: "CreateTransfer", Reference: "M-1", Outcome: o, Err: cause}
+func transferError(o cardwire.Outcome, causes ...error) *cardwire.Error {
+	e := &cardwire.Error{Op: "CreateTransfer", Reference: "M-1", Outcome: o, Err: errors.Join(causes...)}
+	if len(causes) == 1 {
+		e.Err = causes[0]
+	}
+	return e
+}
+
+// refusedTransfers are errors of CreateTransfer that was refused, with a status and a code.
+func refusedTransfers(numbers ...[2]int) (list []error) {
+	for _, n := range numbers {
+		e := transferError(refused)
+		e.HTTPStatus, e.Code = n[0], n[1]
+		list = append(list, e)
+	}
+	return list
 }
 
 func TestNextStep(t *testing.T) {
 	t.Parallel()
 	var none *cardwire.Error
-	var noneAsError error = none
-	refusal := func(o cardwire.Outcome, status, code int) *cardwire.Error {
-		e := transferError(o, nil)
-		e.HTTPStatus, e.Code = status, code
-		return e
-	}
-	read := func(o cardwire.Outcome, cause error) *cardwire.Error {
+	type status = [2]int // and code
+	of, numbers := transferError, refusedTransfers
+	duplicate := func(o cardwire.Outcome) error { return &cardwire.DuplicateIntent{Outcome: o} }
+	inProgress := &cardwire.DuplicateIntent{InProgress: true, Remaining: time.Second}
+	read := func(o cardwire.Outcome, cause error) error {
 		return &cardwire.Error{Op: "GetCard", ReadOnly: true, Outcome: o, Err: cause}
 	}
-	upload := func(o cardwire.Outcome, cause error) *cardwire.Error {
+	upload := func(o cardwire.Outcome, cause error) error {
 		return &cardwire.Error{Op: "UploadImage", Outcome: o, Err: cause}
 	}
-	for name, tc := range map[string]struct {
-		err  error
-		want cardwire.Step
-	}{
-		"success":                             {nil, cardwire.StepDone},
-		"executed":                            {transferError(cardwire.OutcomeExecuted, cardwire.ErrUnreadable), cardwire.StepDone},
-		"executed with drift":                 {transferError(cardwire.OutcomeExecuted, cardwire.ErrDrift), cardwire.StepDone},
-		"executed before":                     {transferError(cardwire.OutcomeExecuted, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}), cardwire.StepDone},
-		"executed before, the sentinel alone": {transferError(cardwire.OutcomeExecuted, cardwire.ErrDuplicateIntent), cardwire.StepDone},
-
-		"a read that is unknown":   {read(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
-		"a read that was refused":  {read(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
-		"a read that was not sent": {read(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
-		"a read that was executed": {read(cardwire.OutcomeExecuted, cardwire.ErrParameterIgnored), cardwire.StepRetry},
-
-		"not sent":           {transferError(cardwire.OutcomeNotSent, nil), cardwire.StepRetry},
-		"no connection":      {transferError(cardwire.OutcomeNotSent, io.EOF), cardwire.StepRetry},
-		"the context ended":  {transferError(cardwire.OutcomeNotSent, context.Canceled), cardwire.StepRetry},
-		"the setup is wrong": {transferError(cardwire.OutcomeNotSent, cardwire.ErrSetup), cardwire.StepRetry},
-		"a detail of it":     {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrSetup, "the context is nil")), cardwire.StepRetry},
-
-		"an invalid parameter": {transferError(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
-		"a detail of that":     {transferError(cardwire.OutcomeNotSent, detail(cardwire.ErrInvalidParams, "Limit must not be negative")), cardwire.StepFail},
-
-		"refused":                  {transferError(cardwire.OutcomeRefused, nil), cardwire.StepFail},
-		"422":                      {refusal(cardwire.OutcomeRefused, 422, 422), cardwire.StepFail},
-		"400":                      {refusal(cardwire.OutcomeRefused, 400, 1020), cardwire.StepFail},
-		"404 of a wrong URL":       {refusal(cardwire.OutcomeRefused, 404, 404), cardwire.StepRetry},
-		"404 of a card":            {&cardwire.Error{Op: "FreezeCard", Outcome: cardwire.OutcomeRefused, HTTPStatus: 404}, cardwire.StepFail},
-		"401":                      {refusal(cardwire.OutcomeRefused, 401, 401), cardwire.StepRetry},
-		"403":                      {refusal(cardwire.OutcomeRefused, 403, 1), cardwire.StepRetry},
-		"405":                      {refusal(cardwire.OutcomeRefused, 405, 1), cardwire.StepRetry},
-		"413":                      {refusal(cardwire.OutcomeRefused, 413, 1), cardwire.StepRetry},
-		"415":                      {refusal(cardwire.OutcomeRefused, 415, 1), cardwire.StepRetry},
-		"429":                      {refusal(cardwire.OutcomeRefused, 429, 1), cardwire.StepRetry},
-		"code 401":                 {refusal(cardwire.OutcomeRefused, 200, 401), cardwire.StepRetry},
-		"code 403":                 {refusal(cardwire.OutcomeRefused, 400, 403), cardwire.StepRetry},
-		"code 405":                 {refusal(cardwire.OutcomeRefused, 200, 405), cardwire.StepRetry},
-		"code 413":                 {refusal(cardwire.OutcomeRefused, 200, 413), cardwire.StepRetry},
-		"code 415":                 {refusal(cardwire.OutcomeRefused, 200, 415), cardwire.StepRetry},
-		"code 429":                 {refusal(cardwire.OutcomeRefused, 200, 429), cardwire.StepRetry},
-		"the sentinel of the key":  {transferError(cardwire.OutcomeRefused, cardwire.ErrUnauthorized), cardwire.StepRetry},
-		"the sentinel of the rate": {transferError(cardwire.OutcomeRefused, cardwire.ErrRateLimited), cardwire.StepRetry},
-		"bare":                     {transferError(cardwire.OutcomeRefused, cardwire.ErrUnreadable), cardwire.StepRetry},
-
-		"closed by a refusal":             {transferError(cardwire.OutcomeRefused, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}), cardwire.StepFail},
-		"voided":                          {transferError(cardwire.OutcomeNotSent, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeNotSent}), cardwire.StepFail},
-		"voided, the sentinel alone":      {transferError(cardwire.OutcomeNotSent, cardwire.ErrDuplicateIntent), cardwire.StepFail},
-		"closed, with a status of before": {&cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent}, cardwire.StepFail},
-
-		"in progress, another body": {
-			transferError(cardwire.OutcomeUnknown, errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{InProgress: true})),
-			cardwire.StepWait,
+	for want, errs := range map[cardwire.Step][]error{
+		cardwire.StepDone: {
+			nil, of(executed), of(executed, cardwire.ErrUnreadable), of(executed, cardwire.ErrDrift),
+			of(executed, duplicate(executed)), of(executed, cardwire.ErrDuplicateIntent),
+			upload(executed, cardwire.ErrDrift),
 		},
-		"in progress": {transferError(cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{InProgress: true, Remaining: time.Second}), cardwire.StepWait},
-
-		"unknown":                       {transferError(cardwire.OutcomeUnknown, nil), cardwire.StepReconcile},
-		"the zero Error":                {&cardwire.Error{}, cardwire.StepReconcile},
-		"an outcome that is none":       {transferError(9, nil), cardwire.StepReconcile},
-		"unknown before":                {transferError(cardwire.OutcomeUnknown, &cardwire.DuplicateIntent{}), cardwire.StepReconcile},
-		"a duplicate that is nil":       {transferError(cardwire.OutcomeUnknown, (*cardwire.DuplicateIntent)(nil)), cardwire.StepReconcile},
-		"a duplicate that contradicts":  {transferError(cardwire.OutcomeNotSent, &cardwire.DuplicateIntent{}), cardwire.StepReconcile},
-		"another body":                  {transferError(cardwire.OutcomeUnknown, cardwire.ErrOtherBody), cardwire.StepReconcile},
-		"another body, not sent":        {transferError(cardwire.OutcomeNotSent, cardwire.ErrOtherBody), cardwire.StepFail},
-		"another body of one executed":  {transferError(cardwire.OutcomeExecuted, errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})), cardwire.StepReconcile},
-		"invalid, and perhaps executed": {transferError(cardwire.OutcomeUnknown, cardwire.ErrInvalidParams), cardwire.StepReconcile},
-		"unknown with the setup wrong":  {transferError(cardwire.OutcomeUnknown, cardwire.ErrSetup), cardwire.StepReconcile},
-		"no Error":                      {io.EOF, cardwire.StepReconcile},
-		"what New returns":              {detail(cardwire.ErrSetup, "the API key is empty"), cardwire.StepReconcile},
-		"a nil Error":                   {noneAsError, cardwire.StepReconcile},
-		"two Errors":                    {errors.Join(transferError(cardwire.OutcomeNotSent, nil), transferError(cardwire.OutcomeRefused, nil)), cardwire.StepReconcile},
-		"an Error in an Error":          {transferError(cardwire.OutcomeNotSent, transferError(cardwire.OutcomeUnknown, nil)), cardwire.StepReconcile},
-		"an Error beside a nil one":     {errors.Join(transferError(cardwire.OutcomeNotSent, nil), noneAsError), cardwire.StepReconcile},
-
-		"an image that was taken":      {upload(cardwire.OutcomeExecuted, cardwire.ErrDrift), cardwire.StepDone},
-		"an image that may be there":   {upload(cardwire.OutcomeUnknown, nil), cardwire.StepRetry},
-		"an image that is refused":     {upload(cardwire.OutcomeRefused, nil), cardwire.StepRetry},
-		"an image that cannot be sent": {upload(cardwire.OutcomeNotSent, cardwire.ErrInvalidParams), cardwire.StepFail},
+		cardwire.StepRetry: append(
+			numbers( // for now: the URL, the key, the rate
+				status{404, 404}, status{401, 401}, status{403, 1}, status{405, 1}, status{413, 1}, status{415, 1},
+				status{429, 1}, status{200, 401}, status{400, 403}, status{200, 405}, status{200, 413},
+				status{200, 415}, status{200, 429},
+			),
+			read(unknown, nil), read(refused, nil), read(executed, cardwire.ErrParameterIgnored),
+			upload(unknown, nil), upload(refused, nil),
+			of(notSent), of(notSent, io.EOF), of(notSent, context.Canceled),
+			of(notSent, cardwire.ErrSetup), of(notSent, detail(cardwire.ErrSetup, "the context is nil")),
+			of(refused, cardwire.ErrUnauthorized), of(refused, cardwire.ErrRateLimited),
+			of(refused, cardwire.ErrUnreadable),
+		),
+		cardwire.StepFail: append(
+			numbers(status{422, 422}, status{400, 1020}),
+			of(notSent, cardwire.ErrInvalidParams), of(notSent, detail(cardwire.ErrInvalidParams, "Limit")),
+			read(notSent, cardwire.ErrInvalidParams), upload(notSent, cardwire.ErrInvalidParams),
+			&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 404},
+			of(refused, duplicate(refused)), of(notSent, duplicate(notSent)),
+			of(notSent, cardwire.ErrDuplicateIntent), of(notSent, cardwire.ErrOtherBody),
+			&cardwire.Error{Op: "CreateTransfer", Outcome: refused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent},
+		),
+		cardwire.StepWait: {
+			of(unknown, inProgress), of(unknown, cardwire.ErrOtherBody, inProgress),
+		},
+		cardwire.StepReconcile: {
+			&cardwire.Error{}, of(unknown), of(9), of(unknown, duplicate(unknown)),
+			of(unknown, (*cardwire.DuplicateIntent)(nil)), of(notSent, duplicate(unknown)),
+			of(unknown, cardwire.ErrOtherBody), of(executed, cardwire.ErrOtherBody, duplicate(executed)),
+			of(unknown, cardwire.ErrInvalidParams), of(unknown, cardwire.ErrSetup),
+			io.EOF, detail(cardwire.ErrSetup, "the API key is empty"), error(none),
+			errors.Join(of(notSent), of(refused)), errors.Join(of(notSent), error(none)),
+			of(notSent, of(unknown)),
+		},
 	} {
-		assert.Equal(t, tc.want, cardwire.NextStep(tc.err), name)
-		if tc.err != nil && tc.err != noneAsError {
-			assert.Equal(t, tc.want, cardwire.NextStep(fmt.Errorf("order 7: %w", tc.err)), "%s, wrapped", name)
-			assert.Equal(t, tc.want, cardwire.NextStep(errors.Join(io.EOF, tc.err)), "%s, joined", name)
+		for _, err := range errs {
+			assert.Equal(t, want, cardwire.NextStep(err), "%v", err)
+			if err != nil && err != error(none) { //nolint:errorlint // the very one
+				assert.Equal(t, want, cardwire.NextStep(fmt.Errorf("order 7: %w", err)), "%v, wrapped", err)
+				assert.Equal(t, want, cardwire.NextStep(errors.Join(io.EOF, err)), "%v, joined", err)
+			}
 		}
 	}
 }
@@ -459,28 +470,49 @@ func TestNextStep(t *testing.T) {
 // Whatever else an error of a write carries, its outcome bounds the step.
 func TestNoCauseMakesAStepUnsafe(t *testing.T) {
 	t.Parallel()
-	may := map[cardwire.Outcome][]cardwire.Step{
-		cardwire.OutcomeUnknown:  {cardwire.StepReconcile, cardwire.StepWait},
-		cardwire.OutcomeExecuted: {cardwire.StepDone, cardwire.StepReconcile, cardwire.StepWait},
-		cardwire.OutcomeNotSent:  {cardwire.StepRetry, cardwire.StepFail, cardwire.StepReconcile, cardwire.StepWait},
-		cardwire.OutcomeRefused:  {cardwire.StepRetry, cardwire.StepFail, cardwire.StepReconcile, cardwire.StepWait},
-	}
-	causes := []error{
-		nil, context.DeadlineExceeded, &cardwire.DuplicateIntent{}, &cardwire.DuplicateIntent{InProgress: true},
-		&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeNotSent},
-	}
-	for _, s := range wiretest.Sentinels {
-		causes = append(causes, s.Err)
-	}
-	for outcome, steps := range may {
-		for _, cause := range causes {
-			for _, other := range causes {
+	nothing := []cardwire.Step{cardwire.StepRetry, cardwire.StepFail, cardwire.StepReconcile, cardwire.StepWait}
+	for outcome, steps := range map[cardwire.Outcome][]cardwire.Step{
+		unknown:  {cardwire.StepReconcile, cardwire.StepWait},
+		executed: {cardwire.StepDone, cardwire.StepReconcile, cardwire.StepWait},
+		notSent:  nothing,
+		refused:  nothing,
+	} {
+		for _, cause := range causes() {
+			for _, other := range causes() {
 				for _, status := range []int{0, 200, 302, 400, 401, 404, 422, 429, 500, 503} {
-					e := transferError(outcome, errors.Join(cause, other))
+					e := transferError(outcome, cause, other)
 					e.HTTPStatus, e.Code = status, status
 					assert.Contains(t, steps, cardwire.NextStep(e), "%v", e)
 				}
 			}
 		}
 	}
+}
+
+// A program asks any error, without errors.As.
+func TestWhatAnErrorKnows(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		err       error
+		after     time.Duration
+		serviceID string
+	}{
+		{nil, 0, ""},
+		{io.EOF, 0, ""},
+		{&cardwire.Error{RetryAfter: time.Minute, ServiceID: "A-1"}, time.Minute, "A-1"},
+		{fmt.Errorf("M-1: %w", &cardwire.Error{RetryAfter: 9999 * time.Hour, ServiceID: "A-1"}), time.Hour, "A-1"},
+		{&cardwire.Error{RetryAfter: -time.Second}, 0, ""},
+		{errors.Join(&cardwire.Error{RetryAfter: 1, ServiceID: "A-1"}, &cardwire.Error{}), 0, ""},
+		{(*cardwire.Error)(nil), 0, ""},
+	} {
+		assert.Equal(t, tc.after, cardwire.RetryAfter(tc.err), "%v", tc.err)
+		assert.Equal(t, tc.serviceID, cardwire.ServiceID(tc.err), "%v", tc.err)
+	}
+
+	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferUnreadable})
+	assert.Equal(t, "A-7", cardwire.ServiceID(send(t, c)), "of what is otherwise unreadable")
+	assert.Equal(t, "A-7", cardwire.ServiceID(send(t, c)), "of an earlier call")
+	assert.Empty(t, cardwire.ServiceID(sendAmount(t, c, "11")), "of another request")
+	limited := wiretest.Exchange{Want: wiretest.Anything, Status: 429, Header: "Retry-After: 7", Response: refusal}
+	assert.Equal(t, 7*time.Second, cardwire.RetryAfter(send(t, wiretest.Converse(t, []wiretest.Exchange{limited}))))
 }

@@ -22,6 +22,10 @@ import (
 // is not nil is a *[DuplicateIntent], where the table says so in an error that also wraps
 // [ErrOtherBody]; Void adds that to "executed" if its intent has another body.
 //
+// The message of any other error may contain anything, so the client says that the journal
+// failed in words of its own. It adds those of an error with a method SafeMessage() string,
+// which returns what failed and what to do about it, without a value of a request.
+//
 // A Repeatable intent is refused only while another is in progress, or unresolved before
 // its SettledBy, and its reference is never closed.
 type Journal interface {

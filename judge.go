@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,7 +13,7 @@ type facts struct {
 	unsent     error // why nothing was sent; nil: something may have been
 	resent     bool  // more than one request was written for one attempt
 	lost       error // why there is no response that could be read; nil: there is one
-	elsewhere  bool  // the response is a redirect, or to another request
+	elsewhere  error // the response is a redirect, or to another request; nil: it is not
 	status     int
 	read       bool  // the body is an object with a code
 	unreadable error // why the body is not that, or data is not what it should be; nil: it is
@@ -45,13 +46,13 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 		return OutcomeNotSent, f.unsent
 	case f.resent && !(done && f.data == readable):
 		// more than one request was written for one attempt, and the last is no success
-		return OutcomeUnknown, errResent
+		return OutcomeUnknown, resent(cmp.Or(f.lost, f.elsewhere, f.unreadable))
 	case f.lost != nil:
 		// sent, and no readable response: reset, end, timeout, cancellation, or too large
 		return OutcomeUnknown, f.lost
-	case f.elsewhere:
+	case f.elsewhere != nil:
 		// a redirect, which is never followed, or a response to another request
-		return OutcomeUnknown, ErrRedirect
+		return OutcomeUnknown, f.elsewhere
 	case done && f.data == readable:
 		// 2xx, code 200, data that is readable and of this operation
 		return OutcomeExecuted, nil
@@ -82,8 +83,15 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 	}
 }
 
-// errResent is for a caller-supplied Doer that sends a request again by itself.
-var errResent = errors.New("the HTTP client sent the request more than once: it must not retry")
+// resent is the cause of a call whose Doer sent the request again by itself, and why the
+// last response is no success; nil: it is readable.
+func resent(why error) error {
+	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
+	if why == nil {
+		return errors.New(detail)
+	}
+	return &detailError{why, detail}
+}
 
 func (f *facts) isSuccess() bool { return f.status >= 200 && f.status <= 299 }
 
@@ -158,8 +166,7 @@ var notOfTheRequest = []int{
 // without an envelope, came from something in front of the service, and a write that names
 // nothing that could be missing was sent to a wrong URL.
 func (e *Error) refusedForNow() bool {
-	missing := e.has(http.StatusNotFound) && e.Op == opCreateTransfer
-	return e.Outcome == OutcomeRefused && !e.isClosed() && (missing ||
+	return e.Outcome == OutcomeRefused && !e.isClosed() && (e.isOfURL() ||
 		slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
 		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable))
 }

@@ -7,8 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -103,9 +107,38 @@ func (c *claim) void(ctx context.Context, reason error, note string) *Error {
 
 // unrecorded returns the error of a call whose journal failed before anything was sent.
 func (c *claim) unrecorded(ctx context.Context, message string, err error) *Error {
-	hidden := hideCause(message, err)
+	hidden := journalError(message, err)
 	c.core.journalFailed(ctx, c.op, hidden)
 	return c.op.failure(OutcomeNotSent, hidden)
+}
+
+// journalError hides a journal's error, and says of its cause what may be shown.
+func journalError(message string, err error) error {
+	return hideCause(message+": "+journalCause(err), err)
+}
+
+// safeMessage is the method of an error whose message may be shown: see [Journal].
+type safeMessage interface {
+	error
+	SafeMessage() string
+}
+
+// journalCause returns why a journal failed, and what to do. What an error says may
+// contain anything, except where its method promises otherwise, or it is one of these.
+func journalCause(err error) string {
+	if safe, ok := errors.AsType[safeMessage](err); ok && !check.Nil(safe) {
+		return mask.Message(strings.TrimPrefix(safe.SafeMessage(), "cardwire: "), "")
+	}
+	number, ofSystem := errors.AsType[syscall.Errno](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not return in time"
+	case errors.Is(err, context.Canceled):
+		return "the context was canceled"
+	case ofSystem:
+		return number.Error()
+	}
+	return "check its database"
 }
 
 // refused returns the error of a call whose reference the journal refused with d, which
@@ -118,6 +151,9 @@ func (c *claim) refused(err error, d *DuplicateIntent) *Error {
 		failure = c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, hideCause("", err))})
 	}
 	failure.RetryAfter = d.Remaining
+	if failure.Outcome == OutcomeExecuted {
+		failure.ServiceID = d.ServiceID
+	}
 	return failure
 }
 
@@ -161,6 +197,9 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 	}
 	if end.Outcome == OutcomeExecuted {
 		end.ServiceID, end.Status = r.record()
+		if failure != nil {
+			failure.ServiceID = end.ServiceID
+		}
 	}
 	bounded, stop := c.bounded(context.WithoutCancel(ctx), time.Now().Add(journalTimeout)) // the caller may be gone
 	defer stop()
@@ -168,7 +207,7 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 	if err == nil {
 		return failure
 	}
-	hidden := hideCause("the journal did not record the result", err)
+	hidden := journalError("the journal did not record the result", err)
 	c.core.journalFailed(ctx, c.op, hidden)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {

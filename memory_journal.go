@@ -139,7 +139,7 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return fmt.Errorf("cardwire: the journal is of the service at %s, not of %s: use a journal of its own for each", j.service, i.Service)
+		return safeError("cardwire: the journal is of the service at " + j.service + ", not of " + i.Service + ": use a journal of its own for each")
 	}
 	r := j.rows[keyOf(i)]
 	if r == nil {
@@ -235,7 +235,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 		return err
 	}
 	if full {
-		return errors.New("cardwire: 65,536 references are unresolved: resolve them first")
+		return safeError("cardwire: 65,536 references are unresolved: resolve them first")
 	}
 	*r = row{exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
 	return nil
@@ -393,6 +393,12 @@ func (r *row) confirm(serviceID string) error {
 	return nil
 }
 
+// safeError is an error whose message may be shown.
+type safeError string
+
+func (e safeError) Error() string       { return string(e) }
+func (e safeError) SafeMessage() string { return string(e) }
+
 // otherBodyError is the refusal of a reference that another request has used.
 type otherBodyError struct{ known *DuplicateIntent }
 
@@ -408,6 +414,9 @@ func (e *contradiction) Error() string {
 	}
 	return "cardwire: the record contradicts the result: " + e.known.Error()
 }
+
+// SafeMessage returns the message.
+func (e *contradiction) SafeMessage() string { return e.Error() }
 
 func (e *contradiction) Unwrap() error {
 	if e.known == nil {

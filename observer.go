@@ -137,6 +137,9 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 				o.Attempt(ctx, k.op.info(), Attempt(a))
 			}
 		}
+		if a.Resent {
+			k.logAttempt(ctx, slog.LevelError, "cardwire: the HTTP client sent a write more than once: see WithHTTPClient", a, nil)
+		}
 		if a.Wait == 0 {
 			k.last.attempt = &a // to be logged when its outcome and code are known
 			return
@@ -163,7 +166,23 @@ func (k *call) logAttempt(ctx context.Context, level slog.Level, message string,
 	if failure != nil {
 		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))
 	}
+	if cause := unanswered(a); cause != "" {
+		attrs = append(attrs, slog.String("cause", cause))
+	}
 	k.client.log(ctx, level, message, attrs...)
+}
+
+// unanswered returns why an attempt has no response that could be read; "": it has one.
+func unanswered(a transport.Attempt) string {
+	switch {
+	case a.HTTPStatus == 0 && a.Phase == "connect":
+		return "no connection"
+	case a.HTTPStatus == 0:
+		return "no response"
+	case a.HTTPStatus/100 == 2 && a.Wait > 0:
+		return "the response broke off"
+	}
+	return ""
 }
 
 func (c *core) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {

@@ -51,6 +51,10 @@ const (
 // *http.Client may be changed: the next call uses it as it is then, except that
 // redirects are never followed. OutcomeNotSent is then only for what fails before d is
 // called, and d decides which certificates to trust.
+//
+// Neither d nor its transport may retry requests: that executes a transfer twice. If
+// net/http/httptrace shows that a write was sent more than once, Attempt.Resent is true,
+// an error is logged, and the outcome of a write that did not succeed is unknown.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if check.Nil(d) {
@@ -136,9 +140,9 @@ func WithLimiter(l Limiter) Option {
 
 // WithLogger logs failed writes, except those that are refused before they begin, with
 // operation, reference, outcome, step, status, code, request ID and cause: as an error if
-// the outcome is unknown, and otherwise as a warning. Drift, retries and results that a
-// Journal did not record are warnings. Each attempt is one line at debug level. Nothing
-// of a payload is logged.
+// the outcome is unknown, and otherwise as a warning. An HTTP client that sends a write
+// more than once is an error; drift, retries and results that a Journal did not record are
+// warnings. Each attempt is one line at debug level. Nothing of a payload is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || check.Nil(l.Handler()) {
@@ -256,9 +260,7 @@ func WithStrictDrift() Option {
 
 // RetryPolicy is how reads are retried after connection failures and the statuses 408,
 // 425, 429, 500, 502, 503 and 504. Retries also share a budget of the client, so that
-// they do not multiply the traffic during an outage. GetCardSecrets, and a [Request] with
-// ReadOnly whose method is not GET, are retried at most once, and only if no connection
-// was obtained or after 429, 502, 503 and 504.
+// they do not multiply the traffic during an outage.
 type RetryPolicy struct {
 	// MaxRetries is the number of retries; 0: none.
 	MaxRetries int

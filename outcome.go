@@ -85,11 +85,12 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 
 // facts reads the response, and returns how a success deviates from the API.
 func (k *call) facts(r *transport.Response) (*facts, []wire.Drift) {
-	f := &facts{status: r.Status, elsewhere: r.Redirected, referenced: k.op.isClaimed()}
+	f := &facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}
 	switch {
 	case r.NotSent:
 		f.unsent = &transportError{r.Err}
 	case r.Redirected:
+		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key()))
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		f.lost = ErrResponseTooLarge
 	case r.Err != nil:
@@ -194,6 +195,14 @@ func (s *spec) isProven(c *wire.Codec, m wire.Mark) bool {
 	}
 	c.Rewind(m)
 	return s.proves(c)
+}
+
+// redirected returns the error of a redirect that leads to a host; "": it is unknown.
+func redirected(host string) error {
+	if host == "" {
+		return &detailError{ErrRedirect, "check the base URL"}
+	}
+	return &detailError{ErrRedirect, "it leads to " + host + ": check the base URL"}
 }
 
 func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

@@ -1,16 +1,18 @@
 package cardwire_test
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -26,395 +28,257 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
-// responseCase is a response, and the facts of the error of a write that gets it.
-type responseCase struct {
-	name   string
-	status string // with reason, as "200 OK"
-	header string // lines
-	body   string // <data> stands for the data of the operation's success
-	raw    string // instead of all these: what goes out
-	reset  bool   // the connection is reset after raw
-	want   wiretest.Facts
+// outcomeOf is all that an error tells a program: the sentinels that it matches, what the
+// response was, when to call again, and how far each attempt got.
+func outcomeOf(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return "success"
+	}
+	f := wiretest.FactsOf(t, err)
+	text := f.Is
+	if f.HTTPStatus != 0 {
+		text += fmt.Sprint(", HTTP ", f.HTTPStatus)
+	}
+	if f.Code != 0 || f.Message != "" {
+		text += fmt.Sprintf(", %d %q", f.Code, f.Message)
+	}
+	if f.RetryAfter != 0 {
+		text += fmt.Sprint(", again after ", f.RetryAfter)
+	}
+	if f.Phases != "" {
+		text += ", " + f.Phases
+	}
+	return text
 }
 
-// text is the response for an operation.
-func (c responseCase) text(w wiretest.Write) string {
-	if c.status == "" {
-		return c.raw
-	}
-	return loopback.Response(c.status, c.header, strings.ReplaceAll(c.body, "<data>", w.Data))
+// transferOver sends the transfer M-1 to the service at base.
+func transferOver(t *testing.T, base string, opts ...cardwire.Option) error {
+	t.Helper()
+	_, err := wiretest.ClientOver(t, base, opts...).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+	return err
 }
 
-// Responses that cannot be read: the outcome is unknown.
-func brokenResponses() []responseCase {
-	unknown := func(status int, is, phases string) wiretest.Facts {
-		return wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: is, HTTPStatus: status, Phases: phases}
-	}
-	sent := unknown(0, "Unknown", "sent")
-	return []responseCase{
-		{name: "reset without a response", reset: true, want: sent},
-		{name: "closed without a response", want: sent},
-		{name: "closed within the status line", raw: "HTTP/1.", want: sent},
-		{name: "closed within the headers", raw: "HTTP/1.1 200 OK\r\nContent-Le", want: sent},
-		{name: "garbage", raw: "SSH-2.0-OpenSSH_9.6\r\n", want: sent},
-		{name: "a status that is no number", raw: "HTTP/1.1 OK 200\r\n\r\n", want: sent},
-		{name: "two lengths", raw: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 30\r\n\r\n{}", want: sent},
-		{
-			name: "a flood of headers",
-			raw:  "HTTP/1.1 200 OK\r\nX-Flood: " + strings.Repeat("f", 80<<10) + "\r\nContent-Length: 2\r\n\r\n{}",
-			want: sent,
-		},
-		{name: "an informational status and no more", raw: "HTTP/1.1 199 Strange\r\n\r\n", want: sent},
-		{
-			name: "switching protocols",
-			raw:  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
-			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 101},
-		},
-		{
-			name: "a body that ends too early",
-			raw:  "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + `{"code":422,"msg":"no","data":null}`,
-			want: unknown(200, "Unknown", "received"),
-		},
-		{
-			name: "a refusal whose body ends too early",
-			raw:  "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: 500\r\n\r\n" + `{"code":422,`,
-			want: unknown(422, "Unknown", "received"),
-		},
-		{
-			name: "a chunk that ends too early",
-			raw:  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + `{"code":422,`,
-			want: unknown(200, "Unknown", "received"),
-		},
-		{
-			name: "a chunk whose size is no number",
-			raw:  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" + `{"code":422,`,
-			want: unknown(200, "Unknown", "received"),
-		},
-		{name: "a page of HTML", status: "200 OK", body: "<!doctype html><p>Welcome", want: unknown(200, "Unknown Unreadable", "")},
-		{name: "an empty body", status: "200 OK", want: unknown(200, "Unknown Unreadable", "")},
-		{name: "no content", raw: "HTTP/1.1 204 No Content\r\n\r\n", want: unknown(204, "Unknown Unreadable", "")},
-		{name: "another object", status: "200 OK", body: `{"status":"ok"}`, want: unknown(200, "Unknown Unreadable", "")},
-		{
-			name: "bytes said to be gzip", status: "200 OK", header: "Content-Encoding: gzip\r\n",
-			body: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", want: unknown(200, "Unknown Unreadable", ""),
-		},
-		{
-			name: "a byte over 64 KiB", status: "200 OK", body: paddedRefusal((64 << 10) + 1),
-			want: unknown(200, "Unknown TooLarge", "received"),
-		},
-		{
-			name: "a refusal of over 64 KiB", status: "422 Unprocessable Entity", body: paddedRefusal((64 << 10) + 1),
-			want: unknown(422, "Unknown TooLarge", "received"),
-		},
-		{
-			name: "a code in a string", status: "200 OK", body: `{"code":"422","msg":"no","data":null}`,
-			want: unknown(200, "Unknown Unreadable", ""),
-		},
-		{
-			name: "data that is no JSON", status: "200 OK", body: `{"code":200,"msg":"success","data":nothing}`,
-			want: unknown(200, "Unknown Unreadable", ""),
-		},
-		{
-			name: "data of the wrong kind in a body that is no JSON", status: "200 OK", body: `{"code":200,"msg":"success","data":1.5`,
-			want: unknown(200, "Unknown Unreadable", ""),
-		},
-	}
+// Responses to a write, as they go over the wire: one for each fact that is read from one.
+// What the facts mean is judge's table. <data> is the data of the operation's success.
+var writeResponses = []struct{ name, response, want string }{
+	{"no response", "", "Unknown, sent"},
+	{"an end within the status line", "HTTP/1.", "Unknown, sent"},
+	{"an end within the header", "HTTP/1.1 200 OK\r\nContent-Le", "Unknown, sent"},
+	{"garbage", "SSH-2.0-OpenSSH_9.6\r\n", "Unknown, sent"},
+	{"a status that is no number", "HTTP/1.1 OK 200\r\n\r\n", "Unknown, sent"},
+	{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 30\r\n\r\n{}", "Unknown, sent"},
+	{"a large header", response("200 OK", "{}", "X-A: "+strings.Repeat("a", 80<<10)+"\r\n"), "Unknown, sent"},
+	{"an informational status alone", "HTTP/1.1 199 Strange\r\n\r\n", "Unknown, sent"},
+	{"switching protocols", switching + refusal, "Unknown Unreadable, HTTP 101"},
+
+	{"a body cut off", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + refusal, "Unknown, HTTP 200, received"},
+	{"a refusal cut off", "HTTP/1.1 422 No\r\nContent-Length: 500\r\n\r\n" + refusal, "Unknown, HTTP 422, received"},
+	{"a chunk cut off", chunked("200 OK") + "ff\r\n" + refusal, "Unknown, HTTP 200, received"},
+	{"a chunk without a size", chunked("200 OK") + "zz\r\n" + refusal, "Unknown, HTTP 200, received"},
+	{"over 64 KiB", response("200 OK", padded(64<<10+1)), "Unknown TooLarge, HTTP 200, received"},
+	{"a refusal over 64 KiB", response("422 No", padded(64<<10+1)), "Unknown TooLarge, HTTP 422, received"},
+	{"a refusal of 64 KiB", response("422 No", padded(64<<10)), refused422},
+
+	{"a page of HTML", response("200 OK", "<!doctype html><p>Welcome"), "Unknown Unreadable, HTTP 200"},
+	{"an empty body", response("200 OK", ""), "Unknown Unreadable, HTTP 200"},
+	{"no content", "HTTP/1.1 204 No Content\r\n\r\n", "Unknown Unreadable, HTTP 204"},
+	{"another object", response("200 OK", `{"status":"ok"}`), "Unknown Unreadable, HTTP 200"},
+	{"gzip", response("200 OK", "\x1f\x8b\x08", "Content-Encoding: gzip\r\n"), "Unknown Unreadable, HTTP 200"},
+	{"a code in a string", response("200 OK", `{"code":"422","msg":"no"}`), "Unknown Unreadable, HTTP 200"},
+	{"two codes", response("422 No", `{"code":200,"code":422,"msg":"no"}`), "Unknown Unreadable, HTTP 422"},
+	{"no message", response("422 No", `{"code":422}`), `Unknown, HTTP 422, 422 ""`},
+	{"no JSON", response("200 OK", `{"code":200,"msg":"success","data":nothing}`), "Unknown Unreadable, HTTP 200"},
+	{"a gateway", response("502 Bad Gateway", "<h1>502</h1>"), "Unknown Unreadable, HTTP 502"},
+
+	{"300", redirect("300 Choices"), "Unknown Redirect, HTTP 300"},
+	{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", "Unknown Redirect, HTTP 304"},
+	{"307", redirect("307 Elsewhere"), "Unknown Redirect, HTTP 307"},
+	{"399", redirect("399 Elsewhere"), "Unknown Redirect, HTTP 399"},
+
+	{"a refusal", response("422 No", refusal), refused422},
+	{"a code that refuses", response("200 OK", refusal), `Refused, HTTP 200, 422 "no"`},
+	{"in chunks", chunked("422 No") + "5\r\n{\"cod\r\n12\r\ne\":422,\"msg\":\"no\"}\r\n0\r\n\r\n", refused422},
+	{"after an early hint", "HTTP/1.1 103 Early Hints\r\n\r\n" + response("422 No", refusal), refused422},
+	{"a code under no status of success", response("409 No", refusal), `Unknown, HTTP 409, 422 "no"`},
+	{"a success under one of a refusal", response("422 No", success), `Unknown, HTTP 422, 200 "success"`},
+	{"code 0", response("200 OK", `{"code":0,"msg":"success","data":<data>}`), `Unknown, HTTP 200, 0 "success"`},
+	{
+		"when to call again", response("429 Slow", `{"code":429,"msg":"slow"}`, "Retry-After: 40\r\n"),
+		`Refused RateLimited, HTTP 429, 429 "slow", again after 40s`,
+	},
+	{"it exists", response("422 No", `{"code":422,"msg":"ALREADY Exist"}`), `Unknown, HTTP 422, 422 "ALREADY Exist"`},
+	{"in Chinese", response("200 OK", `{"code":422,"msg":"单号重复"}`), `Unknown, HTTP 200, 422 "单号重复"`},
+	{"its data", response("422 No", `{"code":422,"msg":"no","data":<data>}`), `Unknown, HTTP 422, 422 "no"`},
+
+	{"bare, a page", response("429 Slow", "<h1>Slow"), bareRefusal},
+	{"bare, empty", response("429 Slow", ""), bareRefusal},
+	{"bare, no chunk", chunked("429 Slow") + "0\r\n\r\n", bareRefusal},
+	{"bare, perhaps cut off before its body", open, bareUnknown},
+	{"bare, perhaps cut off before an envelope", open + " \n", bareUnknown},
+	{"bare, a page perhaps cut off", open + "<h1>Slow", bareRefusal},
+	{"bare, not encoded", response("429 Slow", "<h1>Slow", encoded+"Identity\r\n"), bareRefusal},
+	{"bare, encoded", response("429 Slow", "\x1f\x8b\x08", encoded+"gzip\r\n"), bareUnknown},
+	{"bare, encoded twice", response("429 Slow", "\x1f\x8b", encoded+"identity\r\n", encoded+"gzip\r\n"), bareUnknown},
+	{"bare, the reference", response("429 Slow", "<h1>no <REFERENCE>"), bareUnknown},
 }
 
-// paddedRefusal is a refusal of so many bytes.
-func paddedRefusal(size int) string {
-	const text = `{"code":422,"msg":"no","data":null}`
-	return text + strings.Repeat(" ", size-len(text))
+const (
+	refused422  = `Refused, HTTP 422, 422 "no"`
+	refusal     = `{"code":422,"msg":"no","data":null}`
+	success     = `{"code":200,"msg":"success","data":<data>}`
+	switching   = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+	open        = "HTTP/1.1 429 Slow\r\nConnection: close\r\n\r\n" // its body ends with the connection
+	encoded     = "Content-Encoding: "
+	bareRefusal = "Refused RateLimited Unreadable, HTTP 429"
+	bareUnknown = "Unknown RateLimited Unreadable, HTTP 429"
+)
+
+func chunked(status string) string {
+	return "HTTP/1.1 " + status + "\r\nTransfer-Encoding: chunked\r\n\r\n"
 }
 
-// Redirects are never followed: what was sent may have been executed before.
-func redirectResponses() []responseCase {
-	var cases []responseCase
-	for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308, 399} {
-		cases = append(cases, responseCase{
-			name: fmt.Sprint("a redirect within the service, ", status),
-			raw:  fmt.Sprintf("HTTP/1.1 %d Elsewhere\r\nLocation: /api/v1/cards\r\nContent-Length: 0\r\n\r\n", status),
-			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: status},
-		})
-	}
-	return cases
+func redirect(status string) string {
+	return "HTTP/1.1 " + status + "\r\nLocation: /api/v1/cards\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 }
 
-// Readable envelopes whose code is not that of a success, under a status that is.
-func codeResponses() []responseCase {
-	var cases []responseCase
-	for code, is := range wiretest.RefusalsByNumber {
-		cases = append(cases, responseCase{
-			name: fmt.Sprint("code ", code), status: "200 OK",
-			body: fmt.Sprintf(`{"code":%d,"msg":"not possible","data":{"merchant_order_no":"M-2"}}`, code),
-			want: wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is, HTTPStatus: 200, Code: code, Message: "not possible"},
-		})
-	}
-	for _, code := range []int{-200, -1, 1, 199, 201, 204, 402, 406, 408, 409, 410, 418, 423, 425, 500, 502, 503, 599, 1001, 20000} {
-		cases = append(cases, responseCase{
-			name: fmt.Sprint("code ", code), status: "200 OK",
-			body: fmt.Sprintf(`{"code":%d,"msg":"who knows","data":null}`, code),
-			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: code, Message: "who knows"},
-		})
-	}
-	return append(cases,
-		responseCase{
-			name: "code 0", status: "200 OK", body: `{"code":0,"msg":"success","data":<data>}`,
-			want: wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Message: "success"},
-		},
-		responseCase{
-			name: "a refusal under another status of success", status: "201 Created", body: `{"code":422,"msg":"no","data":null}`,
-			want: wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 201, Code: 422, Message: "no"},
-		},
-		responseCase{
-			name: "a refusal that says when to come again", status: "200 OK", header: "Retry-After: 7\r\n",
-			body: `{"code":429,"msg":"slow down","data":null}`,
-			want: wiretest.Facts{
-				Outcome: cardwire.OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 200, Code: 429,
-				Message: "slow down", RetryAfter: 7 * time.Second,
-			},
-		},
-		responseCase{
-			name: "an informational status before a refusal",
-			raw:  "HTTP/1.1 103 Early Hints\r\n\r\n" + loopback.Response("200 OK", "", `{"code":422,"msg":"no","data":null}`),
-			want: wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 422, Message: "no"},
-		},
-	)
+// response is one whose length is written when its body is known.
+func response(status, body string, header ...string) string {
+	return "HTTP/1.1 " + status + "\r\n" + strings.Join(header, "") +
+		"Content-Length: <length>\r\nConnection: close\r\n\r\n" + body
 }
 
-// HTTP statuses of failures.
-func statusResponses() []responseCase {
-	var cases []responseCase
-	for status, is := range wiretest.RefusalsByNumber {
-		want := wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is, HTTPStatus: status}
-		unknown := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1) + " Unreadable", HTTPStatus: status}
-		bare := unknown
-		if slices.Contains([]int{401, 404, 405, 413, 429}, status) {
-			bare = wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: is + " Unreadable", HTTPStatus: status}
-		}
-		for name, body := range map[string]string{"HTML": "<h1>Forbidden</h1>", "no body": "", "a list": "[]"} {
-			cases = append(cases, responseCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: bare})
-		}
-		cases = append(cases, responseCase{
-			name: fmt.Sprint(status, " and two codes"), status: fmt.Sprint(status, " No"),
-			body: `{"code":200,"code":422,"msg":"m","data":null}`, want: unknown,
-		})
-		for _, code := range []int{1, 201, 422, 499, 600, 1001} {
-			w := want
-			w.Code, w.Message = code, "no"
-			cases = append(cases, responseCase{
-				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
-				body: fmt.Sprintf(`{"code":%d,"msg":"no","data":null}`, code), want: w,
-			})
-		}
-		// The status says no, the code says yes or that it does not know.
-		for _, code := range []int{200, 500, 503, 599} {
-			cases = append(cases, responseCase{
-				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
-				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code),
-				want: wiretest.Facts{
-					Outcome: cardwire.OutcomeUnknown, Is: strings.Replace(is, "Refused", "Unknown", 1), HTTPStatus: status,
-					Code: code, Message: "hm",
-				},
-			})
-		}
-	}
-	limited := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown RateLimited Unreadable", HTTPStatus: 429}
-	bare := limited
-	bare.Outcome, bare.Is = cardwire.OutcomeRefused, "Refused RateLimited Unreadable"
-	const open = "HTTP/1.1 429 Slow\r\nConnection: close\r\n\r\n" // its body ends with the connection
-	cases = append(cases,
-		responseCase{name: "429 that may be cut before its body", raw: open, want: limited},
-		responseCase{name: "429 that may be cut before the envelope", raw: open + " \n", want: limited},
-		responseCase{name: "429 with a page that may be cut", raw: open + "<h1>Slow", want: bare},
-		responseCase{name: "429 with a chunked body that is empty", raw: "HTTP/1.1 429 Slow\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", want: bare},
-		responseCase{name: "429 with a page said to be as it is", status: "429 Slow", header: "Content-Encoding: identity\r\n", body: "<h1>Slow", want: bare},
-		responseCase{name: "429 with bytes said to be gzip", status: "429 Slow", header: "Content-Encoding: gzip\r\n", body: "\x1f\x8b\x08\x00", want: limited},
-	)
-	cases = append(cases, responseCase{
-		name: "429 that says when to come again", status: "429 Too Many Requests", header: "Retry-After: 40\r\n",
-		body: `{"code":429,"msg":"slow down","data":null}`,
-		want: wiretest.Facts{
-			Outcome: cardwire.OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429,
-			Message: "slow down", RetryAfter: 40 * time.Second,
-		},
-	})
-	for _, status := range []int{402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 501, 502, 503, 504, 505, 511, 599, 600, 999} {
-		want := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: status}
-		for name, body := range map[string]string{"HTML": "<h1>No</h1>", "no body": ""} {
-			w := want
-			w.Is = "Unknown Unreadable"
-			cases = append(cases, responseCase{name: fmt.Sprint(status, " and ", name), status: fmt.Sprint(status, " No"), body: body, want: w})
-		}
-		for _, code := range []int{200, 422, 500} {
-			w := want
-			w.Code, w.Message = code, "hm"
-			cases = append(cases, responseCase{
-				name: fmt.Sprint(status, " and code ", code), status: fmt.Sprint(status, " No"),
-				body: fmt.Sprintf(`{"code":%d,"msg":"hm","data":<data>}`, code), want: w,
-			})
-		}
-	}
-	return cases
+// padded is a refusal of so many bytes.
+func padded(size int) string { return fmt.Sprintf("%-*s", size, refusal) }
+
+// responseTo is a response as it goes out for an operation.
+func responseTo(w wiretest.Write, response string) string {
+	response = strings.ReplaceAll(response, "<data>", w.Data)
+	response = strings.ReplaceAll(response, "<REFERENCE>", strings.ToUpper(w.Reference))
+	_, last, _ := strings.Cut(response, "<length>")
+	_, body, _ := strings.Cut(last, "\r\n\r\n")
+	return strings.Replace(response, "<length>", strconv.Itoa(len(body)), 1)
 }
 
 func TestOutcomeOfAWrite(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(brokenResponses(), redirectResponses(), codeResponses(), statusResponses())
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			t.Parallel()
-			for _, tc := range cases {
-				t.Run(tc.name, func(t *testing.T) {
-					s := loopback.Serve(t, func(conn net.Conn) {
-						loopback.Say(tc.text(w))(conn)
-						if tc.reset {
-							loopback.Reset(conn)
-						}
-					})
-					err := w.Call(t.Context(), wiretest.ClientOver(t, s.Base))
-					assert.Equal(t, tc.want, wiretest.FactsOf(t, err))
-					assert.Equal(t, w.Op, wiretest.Failure(t, err).Op)
-					assert.Equal(t, w.Reference, wiretest.Failure(t, err).Reference)
-					assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
-				})
-			}
-		})
-	}
-}
-
-// The code is that of a success, and the data is not what the API promises: it was
-// executed only where the data names this order, or has the service's number for it.
-func TestOutcomeOfAWriteWhoseDataIsNotThePromised(t *testing.T) {
-	t.Parallel()
-	executed := wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	unknown := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	wrong := map[string]map[string]wiretest.Facts{
-		"CreateTransfer": {
-			`"A-1"`: unknown, `7`: unknown, `true`: unknown, `null`: unknown, `[]`: unknown, `{}`: unknown,
-			`{"status":"wait_process"}`:                                                   unknown,
-			`[{"merchant_order_no":"M-1","api_order_no":"A-1"}]`:                          unknown,
-			`{"api_order_no":"A-1","status":5}`:                                           executed,
-			`{"merchant_order_no":"M-1","status":"wait_process"}`:                         executed,
-			`{"merchant_order_no":"M-1","api_order_no":null,"status":"wait_process"}`:     executed,
-			`{"merchant_order_no":"M-1","api_order_no":"","status":"wait_process"}`:       executed,
-			`{"merchant_order_no":"M-1","api_order_no":" ","status":"wait_process"}`:      executed,
-			`{"merchant_order_no":"M-1","api_order_no":{},"status":"wait_process"}`:       executed,
-			`{"merchant_order_no":"M-1","api_order_no":"A-1","status":5}`:                 executed,
-			`{"merchant_order_no":"M-2","api_order_no":"A-1","status":"wait_process"}`:    unknown,
-			`{"merchant_order_no":"m-1","api_order_no":"A-1","status":"wait_process"}`:    unknown,
-			`{"merchant_order_no":"M-1 ","api_order_no":"A-1","status":"wait_process"}`:   unknown,
-			`{"merchant_order_no":"M-1\n","api_order_no":"A-1","status":"wait_process"}`:  unknown,
-			`{"merchant_order_no":"M-10","api_order_no":"A-1","status":"wait_process"}`:   unknown,
-			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_proce"}`: unknown,
-		},
-		"FreezeCard": {
-			`{}`: unknown, `[]`: unknown, `""`: unknown, `" \t"`: unknown, `null`: unknown, `true`: unknown, `1.5`: unknown,
-			`"failed"`: unknown, `"Card not found"`: unknown, `"null"`: unknown, `0`: unknown, `"not found (404)"`: unknown, `"code:-1"`: unknown, `"00000000-0000-0000-0000-000000000000"`: unknown,
-		},
-		"CancelOperation": {
-			`{}`: unknown, `[]`: unknown, `"yes"`: unknown, `""`: unknown, `2`: unknown, `null`: unknown,
-			`false`: unknown, `0`: unknown, `"0"`: unknown,
-		},
-		"RetryOperation": {`"done"`: unknown, `null`: unknown, `false`: unknown},
-		"UploadImage": {
-			`"k-1"`: unknown, `null`: unknown, `[]`: unknown, `{}`: unknown,
-			`{"attachment_key":null}`: unknown, `{"attachment_key":""}`: unknown, `{"attachment_key":" "}`: unknown, `{"attachment_key":["k"]}`: unknown,
-		},
-		"CloseCard": {`"T-9"`: unknown, `[]`: unknown, `null`: unknown, `{"ticket":9}`: unknown},
-	}
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			t.Parallel()
-			bodies := map[string]wiretest.Facts{`{"code":200,"msg":"success"}`: unknown}
-			for data, want := range wrong[w.Op] {
-				bodies[`{"code":200,"msg":"success","data":`+data+`}`] = want
-				bodies[`{"data":`+data+`,"msg":"success","code":200}`] = want
-			}
-			for body, want := range bodies {
-				t.Run(body, func(t *testing.T) {
-					s := loopback.Serve(t, loopback.Say(loopback.Response("200 OK", "", body)))
-					err := w.Call(t.Context(), wiretest.ClientOver(t, s.Base))
-					assert.Equal(t, want, wiretest.FactsOf(t, err))
-					assert.Equal(t, w.Reference, wiretest.Failure(t, err).Reference)
-					assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
-				})
-			}
-		})
-	}
-}
-
-func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
-	t.Parallel()
-	for _, w := range wiretest.AllWrites() {
-		for name, response := range map[string]string{
-			"200":                      loopback.Response("200 OK", "", `{"code":200,"msg":"success","data":`+w.Data+`}`),
-			"201":                      loopback.Response("201 Created", "", `{"code":200,"msg":"Uploaded","data":`+w.Data+`}`),
-			"data first":               loopback.Response("200 OK", "", `{"data":`+w.Data+`,"msg":"success","code":200}`),
-			"an early hint before it":  "HTTP/1.1 103 Early Hints\r\n\r\n" + loopback.Response("200 OK", "", `{"code":200,"msg":"success","data":`+w.Data+`}`),
-			"without a length":         "HTTP/1.1 200 OK\r\n\r\n" + `{"code":200,"msg":"success","data":` + w.Data + `}`,
-			"of just 64 KiB":           loopback.Response("200 OK", "", fmt.Sprintf("%-*s", (64<<10), `{"code":200,"msg":"success","data":`+w.Data+`}`)),
-			"Retry-After all the same": loopback.Response("200 OK", "Retry-After: 9\r\n", `{"code":200,"msg":"success","data":`+w.Data+`}`),
-		} {
-			t.Run(w.Op+" "+name, func(t *testing.T) {
+	for _, w := range wiretest.AllWrites()[:2] { // a transfer and a freeze
+		for _, tc := range writeResponses {
+			t.Run(w.Op+", "+tc.name, func(t *testing.T) {
 				t.Parallel()
-				s := loopback.Serve(t, loopback.Say(response))
-				require.NoError(t, w.Call(t.Context(), wiretest.ClientOver(t, s.Base)))
+				s := loopback.Serve(t, loopback.Say(responseTo(w, tc.response)))
+				assert.Equal(t, tc.want, outcomeOf(t, w.Call(t.Context(), wiretest.ClientOver(t, s.Base))))
 				assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
 			})
 		}
 	}
 }
 
-// "Executed" is claimed of a response without readable data only where its message
-// does not contradict its code.
-func TestASuccessWhoseMessageSaysOtherwise(t *testing.T) {
+// Each operation that writes is sent once, and has its reference in its errors.
+func TestOutcomeOfEachWrite(t *testing.T) {
 	t.Parallel()
-	for msg, want := range map[string]cardwire.Outcome{
-		`"msg":"success",`:              cardwire.OutcomeExecuted,
-		`"msg":"Uploaded",`:             cardwire.OutcomeExecuted,
-		`"msg":"",`:                     cardwire.OutcomeExecuted,
-		``:                              cardwire.OutcomeExecuted,
-		`"msg":"insufficient balance",`: cardwire.OutcomeUnknown,
-	} {
-		for _, data := range []string{`"data":{"merchant_order_no":"M-1"}`, `"data":{"merchant_order_no":"M-1","api_order_no":"","status":"failed"}`} {
-			t.Run(msg+data, func(t *testing.T) {
+	for _, w := range wiretest.AllWrites() {
+		for want, respond := range map[string]func(net.Conn){
+			"success": loopback.Say(responseTo(w, response("200 OK", success, "Retry-After: 9\r\n"))),
+
+			refused422:                     loopback.Say(responseTo(w, response("422 No", refusal))),
+			"Unknown Unreadable, HTTP 503": loopback.Say(responseTo(w, response("503 Down", ""))),
+			"Unknown, sent":                loopback.Reset,
+		} {
+			t.Run(w.Op+", "+want, func(t *testing.T) {
 				t.Parallel()
-				c := wiretest.Respond(t, wiretest.Anything, `{"code":200,`+msg+data+`}`)
-				_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-				require.ErrorIs(t, err, cardwire.ErrUnreadable)
-				assert.Equal(t, want, wiretest.Failure(t, err).Outcome)
+				s := loopback.Serve(t, respond)
+				err := w.Call(t.Context(), wiretest.ClientOver(t, s.Base))
+				assert.Equal(t, want, outcomeOf(t, err))
+				assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
+				if err != nil {
+					e := wiretest.Failure(t, err)
+					assert.Equal(t, w.Op+" "+w.Reference, e.Op+" "+e.Reference)
+				}
 			})
 		}
 	}
 }
 
+func TestOutcomeOfAWriteThatSucceeds(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"201":              response("201 Created", strings.Replace(success, "success", "Uploaded", 1)),
+		"after a hint":     "HTTP/1.1 103 Early Hints\r\n\r\n" + response("200 OK", success),
+		"without a length": "HTTP/1.1 200 OK\r\n\r\n" + success,
+		"64 KiB":           response("200 OK", fmt.Sprintf("%-*s", 64<<10, wiretest.Success(wiretest.TransferData))),
+	} {
+		s := loopback.Serve(t, loopback.Say(responseTo(wiretest.AllWrites()[0], text)))
+		require.NoError(t, transferOver(t, s.Base), name)
+		assert.EqualValues(t, 1, s.Requests.Load(), name)
+	}
+}
+
+// The code is that of a success: it was executed if the data names this order, or is or has
+// the service's number for it.
+func TestDataThatIsNotThePromised(t *testing.T) {
+	t.Parallel()
+	const executed, unknown = "Executed Unreadable", "Unknown Unreadable"
+	for _, tc := range []struct {
+		op, want string
+		data     []string
+	}{
+		{"CreateTransfer", unknown, []string{
+			`"M-1"`, `7`, `true`, `false`, `null`, `[]`, `{}`, `[{"merchant_order_no":"M-1","api_order_no":"A-1"}]`,
+			`{"status":"wait_process"}`, `{"api_order_no":" ","status":"wait_process"}`, `{"api_order_no":true}`,
+		}},
+		{"CreateTransfer", executed, []string{
+			`{"api_order_no":"A-1","status":5}`, `{"api_order_no":7,"status":{}}`, `{"merchant_order_no":"M-1"}`,
+			`{"merchant_order_no":"M-1","api_order_no":null}`, `{"merchant_order_no":"M-1","api_order_no":" "}`,
+			`{"merchant_order_no":"M-1","api_order_no":{}}`,
+			`{"merchant_order_no":"M-1","api_order_no":"A-1","status":5}`,
+		}},
+		{"CreateTransfer", unknown, []string{ // another order's
+			`{"merchant_order_no":"M-2"}`, `{"merchant_order_no":"M-2","api_order_no":"A-1","status":"wait_process"}`,
+			`{"merchant_order_no":"M-2","api_order_no":"A-1","status":{}}`,
+			`{"merchant_order_no":["M-2"],"api_order_no":"A-1"}`,
+			`{"merchant_order_no":{"no":"M-2"},"api_order_no":"A-1"}`,
+			`{"merchant_order_no":"m-1","api_order_no":"A-1"}`,
+			`{"merchant_order_no":"M-1 ","api_order_no":"A-1"}`, `{"merchant_order_no":"M-10","api_order_no":"A-1"}`,
+			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_process"}`,
+		}},
+		{"CancelOperation", unknown, []string{`{}`, `[]`, `"yes"`, `""`, `2`, `null`, `false`, `0`, `"0"`}},
+		{"RetryOperation", unknown, []string{`"done"`, `null`, `false`}},
+		{"UploadImage", unknown, []string{
+			`"k-1"`, `null`, `[]`, `{}`,
+			`{"attachment_key":null}`, `{"attachment_key":" "}`, `{"attachment_key":["k"]}`,
+		}},
+		{"CloseCard", unknown, []string{`"T-9"`, `[]`, `null`, `{"ticket":9}`}},
+	} {
+		writes := wiretest.AllWrites()
+		w := writes[slices.IndexFunc(writes, func(w wiretest.Write) bool { return w.Op == tc.op })]
+		for _, data := range tc.data {
+			for _, body := range []string{wiretest.Success(data), `{"data":` + data + `,"msg":"success","code":200}`} {
+				err := w.Call(t.Context(), wiretest.NewClient(t, wiretest.Always(200, body)))
+				assert.Equal(t, tc.want+`, HTTP 200, 200 "success"`, outcomeOf(t, err), "%s %s", tc.op, body)
+			}
+		}
+		err := w.Call(t.Context(), wiretest.NewClient(t, wiretest.Always(200, `{"code":200,"msg":"success"}`)))
+		assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err), tc.op)
+	}
+	contradicted := `{"code":200,"msg":"balance too low","data":{"merchant_order_no":"M-1"}}`
+	err := send(t, wiretest.NewClient(t, wiretest.Always(200, contradicted)))
+	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "balance too low"`, outcomeOf(t, err))
+}
+
 func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 	t.Parallel()
 	base := loopback.ClosedPort(t)
-	for _, w := range wiretest.AllWrites() {
-		for name, tc := range map[string]struct {
-			retries int
-			opts    []cardwire.CallOption
-			phases  string
-		}{
-			"no retries":                {0, nil, "connect"},
-			"one retry":                 {1, nil, "connect connect"},
-			"two retries":               {2, nil, "connect connect connect"},
-			"never more than two":       {9, nil, "connect connect connect"},
-			"none if the call says so ": {2, []cardwire.CallOption{cardwire.WithoutRetry()}, "connect"},
-		} {
-			t.Run(w.Op+" "+name, func(t *testing.T) {
-				t.Parallel()
-				policy := wiretest.QuickRetry
-				policy.MaxRetries = tc.retries
-				err := w.Call(t.Context(), wiretest.ClientOver(t, base, cardwire.WithRetry(policy)), tc.opts...)
-				assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: tc.phases}, wiretest.FactsOf(t, err))
-				assert.Equal(t, w.Reference, wiretest.Failure(t, err).Reference)
-				require.ErrorIs(t, err, syscall.ECONNREFUSED)
-			})
-		}
+	for retries, attempts := range []int{1, 2, 3, 3} {
+		policy := wiretest.QuickRetry
+		policy.MaxRetries = retries
+		err := transferOver(t, base, cardwire.WithRetry(policy))
+		assert.Equal(t, "NotSent,"+strings.Repeat(" connect", attempts), outcomeOf(t, err), "%d retries", retries)
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	}
+	c := wiretest.ClientOver(t, base)
+	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithoutRetry())
+	assert.Equal(t, "NotSent, connect", outcomeOf(t, err))
 }
 
 // What is not encrypted with a trusted peer is no connection, and nothing is sent
@@ -423,45 +287,36 @@ func TestAWriteWhoseHandshakeFailsWasNotSent(t *testing.T) {
 	t.Parallel()
 	plain := loopback.Serve(t, func(net.Conn) {})
 	var requests atomic.Int32
-	stranger := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // silence for the handshakes that are to fail
+	count := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) })
+	stranger := httptest.NewUnstartedServer(count)
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // silence
 	stranger.StartTLS()
 	t.Cleanup(stranger.Close)
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			err := w.Call(t.Context(), wiretest.ClientOver(t, strings.Replace(plain.Base, "http:", "https:", 1)))
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: "connect connect connect"}, wiretest.FactsOf(t, err))
-			err = w.Call(t.Context(), wiretest.ClientOver(t, stranger.URL))
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: "connect"}, wiretest.FactsOf(t, err))
-			assert.ErrorContains(t, err, "certificate not trusted")
-			assert.Zero(t, plain.Requests.Load()+requests.Load())
-		})
-	}
+	err := transferOver(t, strings.Replace(plain.Base, "http:", "https:", 1))
+	assert.Equal(t, "NotSent, connect connect connect", outcomeOf(t, err))
+	err = transferOver(t, stranger.URL+"/api/v1")
+	assert.Equal(t, "NotSent, connect", outcomeOf(t, err))
+	assert.ErrorContains(t, err, "certificate not trusted")
+	assert.Zero(t, plain.Requests.Load()+requests.Load())
 }
 
 // A connection that could not be had is sought again; a request that was sent
 // on the second one is not sent on a third.
 func TestAWriteIsSentOnceHoweverOftenItWasNotSent(t *testing.T) {
 	t.Parallel()
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			t.Parallel()
-			s := loopback.Serve(t, func(net.Conn) {})
-			var dials atomic.Int32
-			c := wiretest.ClientOver(t, s.Base, cardwire.WithTransport(&http.Transport{
-				DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-					if dials.Add(1) == 1 {
-						return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-					}
-					return new(net.Dialer).DialContext(ctx, network, address)
-				},
-			}))
-			err := w.Call(t.Context(), c)
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "connect sent"}, wiretest.FactsOf(t, err))
-			assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
-			assert.EqualValues(t, 2, dials.Load())
-		})
-	}
+	s := loopback.Serve(t, func(net.Conn) {})
+	var dials atomic.Int32
+	err := transferOver(t, s.Base, cardwire.WithTransport(&http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if dials.Add(1) == 1 {
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}))
+	assert.Equal(t, "Unknown, connect sent", outcomeOf(t, err))
+	assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
+	assert.EqualValues(t, 2, dials.Load())
 }
 
 // endingContext is a context that ends when the test says so, in the way it says.
@@ -485,165 +340,115 @@ func (e *endingContext) Err() error {
 
 func TestAWriteWhoseContextEndsWhileItWaitsForTheResponse(t *testing.T) {
 	t.Parallel()
-	for _, w := range wiretest.AllWrites() {
-		for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
-			t.Run(w.Op+" "+cause.Error(), func(t *testing.T) {
-				t.Parallel()
-				ctx := &endingContext{Context: t.Context(), done: make(chan struct{}), err: cause}
-				s := loopback.Serve(t, func(conn net.Conn) {
-					close(ctx.done)
-					_, _ = io.Copy(io.Discard, conn) // until the client closes it
-				})
-				err := w.Call(ctx, wiretest.ClientOver(t, s.Base))
-				assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}, wiretest.FactsOf(t, err))
-				require.ErrorIs(t, err, cause)
-				assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
-			})
-		}
-	}
-}
-
-func TestAWriteWhoseContextIsDoneWasNotSent(t *testing.T) {
-	t.Parallel()
-	shutdown := errors.New("the shop closes")
-	s := loopback.Serve(t, func(net.Conn) {})
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithCancelCause(t.Context())
-			cancel(shutdown)
-			err := w.Call(ctx, wiretest.ClientOver(t, s.Base))
-			assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}, wiretest.FactsOf(t, err))
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, shutdown)
-			assert.NotContains(t, err.Error(), "shop", "the text of a cause may hold anything")
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+		ctx := &endingContext{Context: t.Context(), done: make(chan struct{}), err: cause}
+		s := loopback.Serve(t, func(conn net.Conn) {
+			close(ctx.done)
+			_, _ = io.Copy(io.Discard, conn) // until the client closes it
 		})
-	}
-	t.Cleanup(func() { assert.Zero(t, s.Requests.Load()) })
-}
-
-// The numbers that guarantee that nothing happened are the profile's.
-func TestTheProfileSaysWhatIsARefusal(t *testing.T) {
-	t.Parallel()
-	p := cardwire.DefaultProfile()
-	p.RefusedCodes = []int{1001, 503}
-	p.RefusedStatuses = []int{409}
-	p.BareRefusedStatuses = []int{410}
-	for response, want := range map[string]wiretest.Facts{
-		loopback.Response("200 OK", "", `{"code":1001,"msg":"no","data":null}`): {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 1001, Message: "no"},
-		loopback.Response("200 OK", "", `{"code":422,"msg":"no","data":null}`):  {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "no"},
-		loopback.Response("200 OK", "", `{"code":503,"msg":"no","data":null}`):  {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 200, Code: 503, Message: "no"},
-		loopback.Response("409 Conflict", "", `{"code":503,"msg":"no"}`):        {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 409, Code: 503, Message: "no"},
-		loopback.Response("409 Conflict", "", `{"code":7,"msg":"no"}`):          {Outcome: cardwire.OutcomeRefused, Is: "Refused", HTTPStatus: 409, Code: 7, Message: "no"},
-		loopback.Response("422 No", "", `{"code":7,"msg":"no"}`):                {Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 422, Code: 7, Message: "no"},
-		loopback.Response("410 Gone", "", `no`):                                 {Outcome: cardwire.OutcomeRefused, Is: "Refused Unreadable", HTTPStatus: 410},
-		loopback.Response("404 No", "", `no`):                                   {Outcome: cardwire.OutcomeUnknown, Is: "Unknown NotFound Unreadable", HTTPStatus: 404},
-	} {
-		t.Run(response, func(t *testing.T) {
-			t.Parallel()
-			s := loopback.Serve(t, loopback.Say(response))
-			_, err := wiretest.ClientOver(t, s.Base, cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, want, wiretest.FactsOf(t, err))
-		})
+		_, err := wiretest.ClientOver(t, s.Base).CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
+		assert.Equal(t, "Unknown, sent", outcomeOf(t, err))
+		require.ErrorIs(t, err, cause)
+		assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
 	}
 }
 
 func TestOutcomeOfARead(t *testing.T) {
 	t.Parallel()
 	const asked = "GET /shop/api/v1/bins/maintenance"
-	down := wiretest.Exchange{Want: asked, Status: 503, Response: "<h1>down</h1>"}
-	busy := wiretest.Exchange{Want: asked, Status: 429, Header: "Retry-After: 7", Response: `{"code":429,"msg":"slow down","data":null}`}
+	exchange := func(status int, body string) wiretest.Exchange {
+		return wiretest.Exchange{Want: asked, Status: status, Response: body}
+	}
+	limited := func(after string) wiretest.Exchange {
+		e := exchange(429, `{"code":429,"msg":"slow"}`)
+		e.Header = "Retry-After: " + after
+		return e
+	}
+	down, good := exchange(503, "<h1>down</h1>"), exchange(200, wiretest.Success(`["493193"]`))
 	broken := wiretest.Exchange{Want: asked, Err: wiretest.ErrBroken}
-	good := wiretest.Exchange{Want: asked, Response: `{"code":200,"msg":"success","data":["493193"]}`}
+	const seven = 7 * time.Second
+	type conversation []wiretest.Exchange
 	for name, tc := range map[string]struct {
-		responses []wiretest.Exchange
-		opts      []cardwire.CallOption
-		want      wiretest.Facts // zero: success
-		attempts  []int          // statuses of the attempts that are told
+		responses conversation
+		once      bool // with WithoutRetry
+		want      string
+		attempts  []int // statuses of the attempts that are told
 		waited    time.Duration
 	}{
-		"one retry helps":    {responses: []wiretest.Exchange{down, good}, attempts: []int{503, 200}},
-		"two retries help":   {responses: []wiretest.Exchange{broken, down, good}, attempts: []int{0, 503, 200}},
-		"a clean first try":  {responses: []wiretest.Exchange{good}},
-		"the wait asked for": {responses: []wiretest.Exchange{busy, good}, attempts: []int{429, 200}, waited: 7 * time.Second},
+		"a clean first try": {responses: conversation{good}, want: "success"},
+		"one retry helps":   {responses: conversation{down, good}, want: "success", attempts: []int{503, 200}},
+		"two retries help": {
+			responses: conversation{broken, down, good}, want: "success", attempts: []int{0, 503, 200},
+		},
+		"the wait asked for": {
+			responses: conversation{limited("7"), good}, want: "success", attempts: []int{429, 200}, waited: seven,
+		},
 		"the last response is told": {
-			responses: []wiretest.Exchange{broken, busy, {Want: asked, Status: 500, Response: `{"code":500,"msg":"database","data":null}`}},
-			want: wiretest.Facts{
-				Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 500, Code: 500, Message: "database", Phases: "sent received received",
-			},
-			attempts: []int{0, 429, 500}, waited: 7 * time.Second,
+			responses: conversation{broken, limited("7"), exchange(500, `{"code":500,"msg":"database"}`)},
+			want:      `Unknown, HTTP 500, 500 "database", sent received received`,
+			attempts:  []int{0, 429, 500}, waited: seven,
 		},
 		"nothing of a response before the last is told": {
-			responses: []wiretest.Exchange{busy, broken, broken},
-			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "received sent sent"},
-			attempts:  []int{429, 0, 0}, waited: 7 * time.Second,
+			responses: conversation{limited("7"), broken, broken},
+			want:      "Unknown, received sent sent", attempts: []int{429, 0, 0}, waited: seven,
 		},
 		"without retries": {
-			responses: []wiretest.Exchange{busy}, opts: []cardwire.CallOption{cardwire.WithoutRetry()},
-			want: wiretest.Facts{
-				Outcome: cardwire.OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 7 * time.Second,
-			},
+			responses: conversation{limited("7")}, once: true,
+			want: `Refused RateLimited, HTTP 429, 429 "slow", again after 7s`,
 		},
 		"too long a wait": {
-			responses: []wiretest.Exchange{{Want: asked, Status: 429, Header: "Retry-After: 61", Response: `{"code":429,"msg":"slow down","data":null}`}},
-			want: wiretest.Facts{
-				Outcome: cardwire.OutcomeRefused, Is: "Refused RateLimited", HTTPStatus: 429, Code: 429, Message: "slow down", RetryAfter: 61 * time.Second,
-			},
+			responses: conversation{limited("61")},
+			want:      `Refused RateLimited, HTTP 429, 429 "slow", again after 1m1s`,
 		},
 		"a refusal is not retried": {
-			responses: []wiretest.Exchange{{Want: asked, Status: 401, Response: `{"code":401,"msg":"bad key","data":null}`}},
-			want:      wiretest.Facts{Outcome: cardwire.OutcomeRefused, Is: "Refused Unauthorized", HTTPStatus: 401, Code: 401, Message: "bad key"},
+			responses: conversation{exchange(401, `{"code":401,"msg":"bad key"}`)},
+			want:      `Refused Unauthorized, HTTP 401, 401 "bad key"`,
 		},
 		"another code is not retried": {
-			responses: []wiretest.Exchange{{Want: asked, Status: 200, Response: `{"code":500,"msg":"hm","data":null}`}},
-			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 200, Code: 500, Message: "hm"},
+			responses: conversation{exchange(200, `{"code":500,"msg":"hm"}`)}, want: `Unknown, HTTP 200, 500 "hm"`,
 		},
 		"data of the wrong kind": {
-			responses: []wiretest.Exchange{{Want: asked, Status: 200, Response: `{"code":200,"msg":"success","data":{}}`}},
-			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"},
+			responses: conversation{exchange(200, wiretest.Success(`{}`))},
+			want:      `Unknown Unreadable, HTTP 200, 200 "success"`,
 		},
-		"not the envelope": {
-			responses: []wiretest.Exchange{{Want: asked, Status: 200, Response: `<html>`}},
-			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
-		},
-		"a redirect": {
-			responses: []wiretest.Exchange{{Want: asked, Status: 302, Header: "Location: /elsewhere"}},
-			want:      wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 302},
-		},
+		"not the envelope": {responses: conversation{exchange(200, "<html>")}, want: "Unknown Unreadable, HTTP 200"},
+		"a redirect":       {responses: conversation{exchange(302, "")}, want: "Unknown Redirect, HTTP 302"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var r cardwire.Response
+				opts := []cardwire.CallOption{cardwire.WithResponse(&r)}
+				if tc.once {
+					opts = append(opts, cardwire.WithoutRetry())
+				}
 				start := time.Now()
 				c := wiretest.Converse(t, tc.responses, cardwire.WithRetry(wiretest.QuickRetry))
-				bins, err := c.ListBINsUnderMaintenance(t.Context(), append(tc.opts, cardwire.WithResponse(&r))...)
+				bins, err := c.ListBINsUnderMaintenance(t.Context(), opts...)
+				assert.Equal(t, tc.want, outcomeOf(t, err))
 				assert.Equal(t, tc.waited, time.Since(start).Round(time.Second))
 				var statuses []int
 				for i, a := range r.Attempts {
 					statuses = append(statuses, a.HTTPStatus)
-					assert.Equal(t, i+1 < len(r.Attempts), a.Wait > 0, "there is a wait before a retry, and none after the last")
+					assert.Equal(t, i+1 < len(r.Attempts), a.Wait > 0, "a wait before each retry")
 				}
 				assert.Equal(t, tc.attempts, statuses)
-				if tc.want == (wiretest.Facts{}) {
-					require.NoError(t, err)
+				if err == nil {
 					assert.Equal(t, []string{"493193"}, bins)
 					return
 				}
-				assert.Equal(t, tc.want, wiretest.FactsOf(t, err))
-				assert.Equal(t, r.Attempts, wiretest.Failure(t, err).Attempts)
 				assert.Nil(t, bins)
+				assert.Equal(t, r.Attempts, wiretest.Failure(t, err).Attempts)
 				assert.NotContains(t, err.Error(), "4111", "the text of a cause may hold anything")
-				assert.Contains(t, err.Error(), "ListBINsUnderMaintenance")
 			})
 		})
 	}
 }
 
-// Card secrets are read by a POST on a connection of its own: one retry at most.
-func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
+// Card secrets are retried as every read is.
+func TestCardSecretsAreARead(t *testing.T) {
 	t.Parallel()
-	for status, requests := range map[int]int{429: 2, 502: 2, 503: 2, 504: 2, 500: 1, 408: 1, 425: 1, 501: 1} {
+	for status, requests := range map[int]int{429: 3, 502: 3, 503: 3, 504: 3, 500: 3, 408: 3, 425: 3, 501: 1} {
 		s := loopback.Serve(t, loopback.Say(loopback.Response(fmt.Sprint(status, " No"), "", "")))
 		_, err := wiretest.ClientOver(t, s.Base).GetCardSecrets(t.Context(), "c1")
 		assert.Equal(t, status, wiretest.Failure(t, err).HTTPStatus)
@@ -651,11 +456,11 @@ func TestCardSecretsAreAskedForTwiceAtMost(t *testing.T) {
 	}
 	lost := loopback.Serve(t, func(net.Conn) {})
 	_, err := wiretest.ClientOver(t, lost.Base).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"}, wiretest.FactsOf(t, err))
-	assert.EqualValues(t, 1, lost.Requests.Load(), "a POST whose response was lost is not retried")
+	assert.Equal(t, "Unknown, sent sent sent", outcomeOf(t, err))
+	assert.EqualValues(t, 3, lost.Requests.Load())
 
 	_, err = wiretest.ClientOver(t, loopback.ClosedPort(t)).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent", Phases: "connect connect"}, wiretest.FactsOf(t, err))
+	assert.Equal(t, "NotSent, connect connect connect", outcomeOf(t, err))
 }
 
 // closeRecorder notes whether a body was closed.
@@ -666,109 +471,149 @@ type closeRecorder struct {
 
 func (c *closeRecorder) Close() error { c.closed = true; return nil }
 
-// With a caller-supplied doer nothing proves that nothing was sent, once it was called.
+// With a caller-supplied doer nothing proves that nothing was sent, once it was called; and
+// what one that follows redirects brings back may be the response to a GET of another place.
 func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 	t.Parallel()
-	closed := loopback.ClosedPort(t)
-	s := loopback.Serve(t, func(conn net.Conn) {
-		loopback.Say("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
-	})
-	fresh := func() *http.Client {
-		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	}
-	body := &closeRecorder{Reader: strings.NewReader(`{"code":422,"msg":"no","data":null}`)}
-	for name, tc := range map[string]struct {
-		doer cardwire.Doer
-		base string
-		want wiretest.Facts
+	moved := loopback.Serve(t, loopback.Say(redirect("303 See Other")))
+	fresh := &http.Transport{DisableKeepAlives: true}
+	body := &closeRecorder{Reader: strings.NewReader(refusal)}
+	type doer = wiretest.RoundTripper
+	for _, tc := range []struct {
+		name, base string
+		doer       cardwire.Doer
+		want       string
 	}{
-		"an http.Client that would follow redirects": {
-			fresh(), s.Base, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
+		{"an http.Client", moved.Base, &http.Client{Transport: fresh}, "Unknown Redirect, HTTP 303"},
+		{
+			"an http.Client with a timeout", moved.Base,
+			&http.Client{Transport: fresh, Timeout: time.Minute}, "Unknown Redirect, HTTP 303",
 		},
-		"an http.Client with a jar and a timeout": {
-			&http.Client{Transport: fresh().Transport, Timeout: time.Minute}, s.Base,
-			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 303},
-		},
-		"an http.Client and a closed port": {
-			fresh(), closed, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "connect"},
-		},
-		"the response to another request": {
-			wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				other := r.Clone(r.Context())
-				other.Method, other.URL = "GET", &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/done"}
-				return wiretest.Response(other, 200, `{"code":422,"msg":"no","data":null}`), nil
-			}), wiretest.Base,
-			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200},
-		},
-		"neither a response nor an error": {
-			wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, nil }), wiretest.Base,
-			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"},
-		},
-		"a response and an error": {
-			wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 422, Body: body, Request: r}, wiretest.ErrBroken
-			}), wiretest.Base,
-			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "sent"},
-		},
-		"a response without a body": {
-			wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 200, Request: r}, nil
-			}), wiretest.Base,
-			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200},
-		},
-		"one that says that it could not connect, this time": {
-			wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
-				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-			}), wiretest.Base,
-			wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown", Phases: "connect"},
-		},
+		{"a closed port", loopback.ClosedPort(t), &http.Client{Transport: fresh}, "Unknown, connect"},
+		{"the response to another request", wiretest.Base, doer(func(r *http.Request) (*http.Response, error) {
+			other := r.Clone(r.Context())
+			other.Method, other.URL = "GET", &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/done"}
+			return wiretest.Response(other, 200, refusal), nil
+		}), "Unknown Redirect, HTTP 200"},
+		{"neither a response nor an error", wiretest.Base, doer(func(*http.Request) (*http.Response, error) {
+			return nil, nil
+		}), "Unknown, sent"},
+		{"a response and an error", wiretest.Base, doer(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 422, Body: body, Request: r}, wiretest.ErrBroken
+		}), "Unknown, sent"},
+		{"a response without a body", wiretest.Base, doer(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Request: r}, nil
+		}), "Unknown Unreadable, HTTP 200"},
+		{"no connection, it says", wiretest.Base, doer(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}), "Unknown, connect"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := wiretest.ClientOver(t, tc.base, cardwire.WithHTTPClient(tc.doer)).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, tc.want, wiretest.FactsOf(t, err))
-		})
+		assert.Equal(t, tc.want, outcomeOf(t, transferOver(t, tc.base, cardwire.WithHTTPClient(tc.doer))), tc.name)
 	}
 	assert.True(t, body.closed, "the body that came with an error must be closed")
-	assert.EqualValues(t, 2, s.Requests.Load(), "no redirect was followed")
-}
+	assert.EqualValues(t, 2, moved.Requests.Load(), "no redirect was followed")
 
-// What a doer that follows redirects brings back may be the response to a GET of
-// another place, whatever it says.
-func TestADoerThatFollowsRedirectsIsFoundOut(t *testing.T) {
-	t.Parallel()
 	var responses atomic.Int32
 	s := loopback.Serve(t, func(conn net.Conn) {
-		if responses.Add(1) == 1 {
-			loopback.Say("HTTP/1.1 303 See Other\r\nLocation: /api/v1/done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")(conn)
-			return
+		text := redirect("303 See Other")
+		if responses.Add(1) == 2 {
+			text = responseTo(wiretest.AllWrites()[0], response("200 OK", success))
 		}
-		loopback.Say(loopback.Response("200 OK", "", wiretest.Success(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`)))(conn)
+		loopback.Say(text)(conn)
 	})
-	following := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	_, err := wiretest.ClientOver(t, s.Base, cardwire.WithHTTPClient(wiretest.RoundTripper(following.Do))).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Redirect", HTTPStatus: 200}, wiretest.FactsOf(t, err))
+	following := wiretest.RoundTripper((&http.Client{Transport: fresh}).Do)
+	err := transferOver(t, s.Base, cardwire.WithHTTPClient(following))
+	assert.Equal(t, "Unknown Redirect, HTTP 200, received", outcomeOf(t, err))
 	assert.EqualValues(t, 2, s.Requests.Load())
 }
 
-// With a caller's doer, too, what stops a call before the doer is asked is told
-// as not sent.
-func TestNotSentIsClaimedOfWhatFailsBeforeTheDoer(t *testing.T) {
+// A redirect tells where it leads, as far as that is no secret.
+func TestRedirectNamesItsHost(t *testing.T) {
 	t.Parallel()
-	asked := wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
-		t.Error("the doer was asked")
-		return nil, wiretest.ErrBroken
-	})
-	broken := errors.New("broken")
-	for name, opt := range map[string]cardwire.Option{
-		"the limiter": cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return broken })),
-		"the journal": cardwire.WithJournal(&wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return broken }}),
+	for location, want := range map[string]string{
+		"https://www.example.com/login?pan=4111111111111111":             "it leads to www.example.com: check the base URL",
+		"https://4111111111111111.example.com:8443/":                     "it leads to ****************.example.com:8443: check the base URL",
+		"https://" + strings.ToLower(wiretest.Key) + ".example.com/%2e%": "the response is a redirect: check the base URL",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := wiretest.ClientOver(t, wiretest.Base, cardwire.WithHTTPClient(asked), opt).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, cardwire.OutcomeNotSent, wiretest.Failure(t, err).Outcome)
-			require.ErrorIs(t, err, broken)
-		})
+		moved := loopback.Response("307 Temporary Redirect", "Location: "+location+"\r\n", "")
+		s := loopback.Serve(t, loopback.Say(moved))
+		_, err := wiretest.ClientOver(t, s.Base).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+		require.ErrorIs(t, err, cardwire.ErrRedirect)
+		assert.ErrorContains(t, err, want)
+		assert.NotContains(t, err.Error(), "4111")
+	}
+}
+
+// retrying is a client that retries by itself after a 5xx, which callers must not use.
+type retrying struct{ transport http.RoundTripper }
+
+func (r retrying) Do(in *http.Request) (*http.Response, error) { return r.RoundTrip(in) }
+
+func (r retrying) RoundTrip(in *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		again := in.Clone(in.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		resp, err := r.transport.RoundTrip(again)
+		if err != nil || resp.StatusCode < 500 || !first {
+			return resp, err
+		}
+		resp.Body.Close()
+	}
+}
+
+// The last response proves nothing about the requests before it, unless it is a success.
+func TestHTTPClientThatRetriesByItself(t *testing.T) {
+	t.Parallel()
+	busy := loopback.Response("503 Busy", "", "")
+	refusal := loopback.Response("422 No", "", `{"code":422,"msg":"insufficient funds","data":null}`)
+	success := loopback.Response("200 OK", "", wiretest.Success(wiretest.TransferData))
+	const words = "the HTTP client sent the request more than once: see WithHTTPClient"
+	for name, tc := range map[string]struct {
+		responses []string
+		want      string // of the error; "": none
+		resent    bool
+	}{
+		"refused at once":       {[]string{refusal}, "not executed", false},
+		"done at once":          {[]string{success}, "", false},
+		"refused after a retry": {[]string{busy, refusal}, "unknown outcome, HTTP 422, code 422, \"insufficient funds\": " + words, true},
+		"broken after a retry":  {[]string{busy, ""}, "unknown outcome: connection closed before the response was complete: " + words, true},
+		"busy after a retry":    {[]string{busy, busy}, "unknown outcome, HTTP 503: the response is from a gateway in front of the service: " + words, true},
+		"done after a retry":    {[]string{busy, success}, "", true},
+	} {
+		transport := retrying{&http.Transport{DisableKeepAlives: true}}
+		for kind, doer := range map[string]cardwire.Doer{"Doer": transport, "http.Client": &http.Client{Transport: transport}} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				var sent atomic.Int32
+				s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.responses[sent.Add(1)-1])(conn) })
+				var log bytes.Buffer
+				var told []cardwire.Attempt
+				c := wiretest.ClientOver(t, s.Base, cardwire.WithHTTPClient(doer),
+					cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+					cardwire.WithObserver(cardwire.Observer{
+						Attempt: func(_ context.Context, _ cardwire.CallInfo, a cardwire.Attempt) { told = append(told, a) },
+					}))
+				_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+				switch {
+				case tc.want == "":
+					require.NoError(t, err)
+				case tc.resent:
+					require.ErrorContains(t, err, tc.want)
+					assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
+					assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+				default:
+					assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
+				}
+				require.Len(t, told, 1)
+				assert.Equal(t, tc.resent, told[0].Resent)
+				assert.Equal(t, tc.resent, strings.Contains(log.String(),
+					`level=ERROR msg="cardwire: the HTTP client sent a write more than once: see WithHTTPClient" operation=CreateTransfer`))
+			})
+		}
 	}
 }
 
@@ -778,62 +623,50 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	t.Parallel()
 	leave := make(chan struct{})
 	s := loopback.Serve(t, func(conn net.Conn) {
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = io.WriteString(conn, switching)
 		<-leave
 	})
 	t.Cleanup(func() { close(leave) })
-	c, err := cardwire.New(s.Base, wiretest.Key)
-	require.NoError(t, err)
-	t.Cleanup(c.CloseIdleConnections)
-	_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
-	assert.Equal(t, 101, wiretest.Failure(t, err).HTTPStatus)
-	_, err = c.CardCapacity(t.Context())
-	assert.Equal(t, 101, wiretest.Failure(t, err).HTTPStatus)
+	assert.Equal(t, "Unknown Unreadable, HTTP 101", outcomeOf(t, transferOver(t, s.Base)))
+	_, err := wiretest.ClientOver(t, s.Base).CardCapacity(t.Context())
+	assert.Equal(t, "Unknown Unreadable, HTTP 101", outcomeOf(t, err))
 }
 
-// A code that means "this reference exists" may be the response to a second delivery.
-func TestDuplicateCodesAreUnknown(t *testing.T) {
+// A code or a message that means "this reference exists" may be the response to a second
+// delivery. The profile has both.
+func TestDuplicatesAreUnknown(t *testing.T) {
 	t.Parallel()
 	exists := cardwire.WithProfile(func(p *cardwire.Profile) {
-		p.DuplicateCodes = []int{1409, 422}
+		p.DuplicateCodes, p.DuplicateMessages = []int{1409, 422}, []string{"Bereits"}
 		p.RefusedCodes = append(p.RefusedCodes, 1409)
 	})
 	for _, e := range []wiretest.Exchange{
-		{Status: 422, Response: `{"code":422,"msg":"order exists","data":null}`},
-		{Status: 400, Response: `{"code":1409,"msg":"order exists","data":null}`},
-		{Status: 200, Response: `{"code":1409,"msg":"order exists","data":null}`},
-		{Status: 409, Response: `{"code":1409,"msg":"order exists"}`},
+		{Status: 422, Response: `{"code":422,"msg":"no"}`},
+		{Status: 400, Response: `{"code":1409,"msg":"no"}`},
+		{Status: 200, Response: `{"code":1409,"msg":"no"}`},
+		{Status: 400, Response: `{"code":400,"msg":"BEREITS bekannt"}`},
 	} {
-		e.Want = wiretest.SmallTransferRequest("M-1")
-		_, err := wiretest.Converse(t, []wiretest.Exchange{e}, exists).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		assert.Equal(t, "Unknown", wiretest.FactsOf(t, err).Is, e.Response)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+		err := send(t, wiretest.NewClient(t, wiretest.Always(e.Status, e.Response), exists))
+		assert.Equal(t, told{"Unknown", cardwire.StepReconcile}, toldBy(t, err), e.Response)
 	}
-	_, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes = []int{200} }))
-	require.ErrorIs(t, err, cardwire.ErrSetup)
 }
 
-// A refusal needs an envelope. What is in the place of one proves nothing.
+func refusedWith(t *testing.T, status int, body string) told {
+	t.Helper()
+	return toldBy(t, send(t, wiretest.NewClient(t, wiretest.Always(status, body))))
+}
+
+// A refusal needs an envelope. What is in the place of one proves nothing, unless it is
+// certain that no envelope was sent.
 func TestWhatIsARefusal(t *testing.T) {
 	t.Parallel()
 	const bom = "\xef\xbb\xbf"
 	executed := wiretest.Success(wiretest.TransferData)
-	bare := map[string]string{
-		"an empty body": "", "white space": " \r\n\t", "HTML": "<html>blocked</html>", "HTML behind a byte order mark": bom + " <html>",
-		"a string": `"no"`, "an array": `[1]`, "words": "Too many requests", "zeros": "\x00\x00",
-	}
-	for name, body := range bare {
-		for _, status := range []int{401, 404, 405, 413, 429} {
-			e := refusedWith(t, status, body)
-			assert.Equal(t, "Refused Unreadable", firstAndLast(e), "%s under %d", name, status)
-			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(e), "%s under %d", name, status)
-		}
-		for _, status := range []int{400, 403, 415, 422, 409, 500, 200, 204} {
-			e := refusedWith(t, status, body)
-			assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "%s under %d", name, status)
-			assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(e), "%s under %d", name, status)
-		}
+	for _, body := range []string{
+		"", " \r\n\t", "<html>blocked</html>", bom + " <html>", `"no"`, `[1]`, "Too many requests", "\x00\x00",
+	} {
+		assert.Equal(t, told{"Refused Unreadable", cardwire.StepRetry}, refusedWith(t, 405, body), "%q", body)
+		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, refusedWith(t, 403, body), "%q", body)
 	}
 	for name, body := range map[string]string{
 		"no message":                         `{"code":1020}`,
@@ -846,136 +679,30 @@ func TestWhatIsARefusal(t *testing.T) {
 		"a success in UTF-16":                "\xff\xfe{\x00\"\x00c\x00",
 		"a success in UTF-16, big-endian":    "\xfe\xff\x00{\x00\"",
 		"a success that was cut off":         executed[:len(executed)-9],
-		"a success":                          executed,
-		"the code of a failed service":       `{"code":503,"msg":"no"}`,
-		"the message of a success":           `{"code":422,"msg":"success"}`,
 		"a success, and more":                executed + executed,
+		"a success in a list":                `[` + executed + `]`,
+		"a success behind a guard":           `)]}',` + executed,
+		"a page with the order":              "<html>m-1</html>",
 		"an object of another kind":          `{"error":"access denied"}`,
 	} {
-		for _, status := range []int{400, 401, 403, 404, 405, 413, 415, 422, 429} {
-			e := refusedWith(t, status, body)
-			assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "%s under %d", name, status)
-		}
+		assert.Equal(t, cardwire.StepReconcile, refusedWith(t, 405, body).step, name)
 	}
-	for _, status := range []int{400, 401, 403, 404, 405, 413, 415, 422, 429} {
-		for _, body := range []string{`{"code":1020,"msg":"no"}`, `{"msg":"","code":0}`, `{"data":{"field":"amount"},"msg":"no","code":422}`} {
-			assert.Equal(t, cardwire.OutcomeRefused, refusedWith(t, status, body).Outcome, "%s under %d", body, status)
-		}
+	for _, body := range []string{`{"msg":"","code":0}`, `{"data":{"field":"amount"},"msg":"no","code":422}`} {
+		assert.Equal(t, "Refused", refusedWith(t, 405, body).is, body)
 	}
-	e := refusedWith(t, 200, `{"code":422,"msg":"no"}`)
-	assert.Equal(t, cardwire.OutcomeRefused, e.Outcome)
-	e = refusedWith(t, 200, `{"code":422}`)
-	assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "without a message it is no envelope")
-	e = refusedWith(t, 409, `{"code":422,"msg":"no"}`)
-	assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome, "409 is not in RefusedStatuses")
-}
-
-// firstAndLast are an error's outcome and cause.
-func firstAndLast(e *cardwire.Error) string {
-	name := map[cardwire.Outcome]string{cardwire.OutcomeRefused: "Refused", cardwire.OutcomeUnknown: "Unknown"}[e.Outcome]
-	if errors.Is(e.Err, cardwire.ErrUnreadable) {
-		name += " Unreadable"
-	}
-	return name
-}
-
-func refusedWith(t *testing.T, status int, body string) *cardwire.Error {
-	t.Helper()
-	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.SmallTransferRequest("M-1"), Status: status, Response: body}})
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	return wiretest.Failure(t, err)
 }
 
 // What a refusal says no to may be the second delivery of an order that was executed.
 func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
-		`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait_process"}`, `"M-1"`, `["M-1"]`, `{"M-1":"exists"}`,
-		`{"order":{"no":"m-1"}}`, `[{"a":[1,{"b":"\u004d-1"}]}]`,
+		wiretest.TransferData, `{"merchant_order_no":" M-1 "}`, `{"api_order_no":"A-1","status":"wait_process"}`,
+		`"M-1"`, `["M-1"]`, `{"M-1":"exists"}`, `{"order":{"no":"m-1"}}`, `[{"a":[1,{"b":"\u004d-1"}]}]`,
 	} {
-		for _, body := range []string{`{"code":422,"msg":"order exists","data":` + data + `}`, `{"data":` + data + `,"code":422,"msg":"order exists"}`} {
-			assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 422, body).Outcome, body)
-			assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 200, body).Outcome, body)
-		}
+		assert.Equal(t, "Unknown", refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).is, data)
+		assert.Equal(t, "Unknown", refusedWith(t, 200, `{"data":`+data+`,"code":422,"msg":"no"}`).is, data)
 	}
 	for _, data := range []string{`{"merchant_order_no":"M-2"}`, `null`, `{}`, `"M-12"`, `["M1"]`, `7`} {
-		assert.Equal(t, cardwire.OutcomeRefused, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
-	}
-}
-
-// Executed needs evidence: data of the right kind, with the service's identifier or
-// our own reference.
-func TestWhatProvesThatATransferWasExecuted(t *testing.T) {
-	t.Parallel()
-	for data, want := range map[string]string{
-		`{"merchant_order_no":"M-1","api_order_no":"A-1","status":7}`:  "Executed Unreadable",
-		`{"merchant_order_no":"M-1","status":"wait_process"}`:          "Executed Unreadable",
-		`{"merchant_order_no":"M-1","api_order_no":""}`:                "Executed Unreadable",
-		`{"merchant_order_no":"M-1","api_order_no":null}`:              "Executed Unreadable",
-		`{"api_order_no":"A-1","status":{}}`:                           "Executed Unreadable",
-		`{"api_order_no":7,"status":{}}`:                               "Executed Unreadable",
-		`{"merchant_order_no":"M-2","api_order_no":"A-1"}`:             "Unknown Unreadable",
-		`{"merchant_order_no":"M-2","api_order_no":"A-1","status":{}}`: "Unknown Unreadable",
-		`{"merchant_order_no":"M-2"}`:                                  "Unknown Unreadable",
-		`{"api_order_no":" ","status":"wait_process"}`:                 "Unknown Unreadable",
-		`{"api_order_no":true}`:                                        "Unknown Unreadable",
-		`{"status":"wait_process"}`:                                    "Unknown Unreadable",
-		`{}`:                                                           "Unknown Unreadable", `[]`: "Unknown Unreadable", `null`: "Unknown Unreadable", `false`: "Unknown Unreadable",
-		`true`: "Unknown Unreadable", `"M-1"`: "Unknown Unreadable", `[{"merchant_order_no":"M-1"}]`: "Unknown Unreadable",
-	} {
-		for _, body := range []string{wiretest.Success(data), `{"data":` + data + `,"msg":"success","code":200}`} {
-			_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), body).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-			assert.Equal(t, want, wiretest.FactsOf(t, err).Is, body)
-		}
-	}
-	_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":200,"msg":"success"}`).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is)
-	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":200,"msg":"balance too low","data":{"merchant_order_no":"M-1"}}`).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, "the message contradicts the code")
-}
-
-// A message that is not a success's, beside good data, is drift.
-func TestAStrangeMessageBesideGoodDataIsDrift(t *testing.T) {
-	t.Parallel()
-	response := `{"code":200,"msg":"order exists","data":` + wiretest.TransferData + `}`
-	observe, told := wiretest.Drifts()
-	transfer, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, observe).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	require.NoError(t, err)
-	assert.Equal(t, "A-1", transfer.APIOrderNo)
-	assert.Equal(t, []cardwire.Drift{{"msg", "unknown success message"}}, *told)
-	_, err = wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), response, cardwire.WithStrictDrift()).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-	assert.Equal(t, "Executed Drift", wiretest.FactsOf(t, err).Is)
-}
-
-func TestMoreThatNamesTheOrder(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{`{"merchant_order_no":" M-1 "}`, `{"api_order_no":"A-1","status":"wait_process"}`} {
-		assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).Outcome, data)
-	}
-	for _, body := range []string{`[` + wiretest.Success(wiretest.TransferData) + `]`, `)]}',` + wiretest.Success(wiretest.TransferData), "<html>M-1</html>", "<html>m-1</html>"} {
-		assert.Equal(t, cardwire.OutcomeUnknown, refusedWith(t, 404, body).Outcome, body)
-	}
-	for _, data := range []string{`{"merchant_order_no":["M-2"],"api_order_no":"A-1"}`, `{"merchant_order_no":{"no":"M-2"},"api_order_no":"A-1"}`} {
-		_, err := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), wiretest.Success(data)).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
-		assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, data)
-	}
-	_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), cardwire.Request{Op: "UploadImage", Method: "POST", Path: "/withdraw"})
-	wiretest.RefusedBeforehand(t, err, "Op must not be UploadImage")
-}
-
-// Data that T accepts is a success, data that T refuses proves nothing.
-func TestCallWithDataThatTRefusesIsUnknown(t *testing.T) {
-	t.Parallel()
-	const want = "POST /shop/api/v1/close\napplication/x-www-form-urlencoded\n\n"
-	call := func(data string) (struct{ ID string }, error) {
-		c := wiretest.Respond(t, want, wiretest.Success(data))
-		return cardwire.Call[struct{ ID string }](t.Context(), c, cardwire.Request{Op: "CloseCard", Method: "POST", Path: "/close", Reference: "R-1"})
-	}
-	got, err := call(`{"id":"A-1"}`)
-	require.NoError(t, err)
-	assert.Equal(t, "A-1", got.ID)
-	for _, data := range []string{`7`, `[]`, `null`, `{"id":7}`} {
-		_, err = call(data)
-		assert.Equal(t, "Unknown Unreadable", wiretest.FactsOf(t, err).Is, data)
+		assert.Equal(t, "Refused", refusedWith(t, 422, `{"code":422,"msg":"no","data":`+data+`}`).is, data)
 	}
 }

@@ -50,8 +50,8 @@ type Request struct {
 	// of Form, JSON and Multipart may be set.
 	Multipart []Part
 	// ReadOnly declares that a request with a method other than GET changes nothing. It
-	// may then be retried, as GetCardSecrets is. Without ReadOnly it is a write, which is
-	// sent once. A GET is always a read.
+	// is then retried as reads are. Without ReadOnly it is a write, which is sent once. A
+	// GET is always a read.
 	ReadOnly bool
 	// Reference is the caller-supplied identifier of a write, of at most 128 visible
 	// bytes, under which the journal records it, and it is executed once. A write requires
@@ -67,7 +67,7 @@ type Request struct {
 // can be nil: if an operation returns nothing, use any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	s := spec{
-		name: r.name(), method: r.Method, path: r.Path, class: r.class(),
+		name: r.name(), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
 		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference),
 	}
 	s.invalid = r.encode(&s)
@@ -85,11 +85,8 @@ func (r *Request) name() string {
 }
 
 func (r *Request) class() transport.Class {
-	switch {
-	case r.Method == http.MethodGet:
+	if r.Method == http.MethodGet || r.ReadOnly {
 		return transport.Read
-	case r.ReadOnly:
-		return transport.Secret
 	}
 	return transport.Write
 }

@@ -109,17 +109,16 @@ func (t *Tx) find(ctx context.Context, op, reference string) (k known, err error
 	case len(found) > 0:
 		return found[0], nil
 	}
-	journal, err := t.identify(ctx)
-	k.Service = journal.service
+	_, k.Service, err = t.identify(ctx)
 	if err == nil {
 		err = ErrNoIntent
 	}
 	return k, err
 }
 
-// known is find for an intent, whose service must be the journal's. If the journal has
-// none yet, known records it, and reports that the caller can try again.
-func (t *Tx) known(ctx context.Context, i cardwire.Intent) (k known, again bool, err error) {
+// findFor is find for an intent, whose service must be the journal's. If the journal has
+// none yet, findFor records it, and reports that the caller can try again.
+func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (k known, again bool, err error) {
 	k, err = t.find(ctx, i.Op, i.Reference)
 	switch {
 	case err != nil && !errors.Is(err, ErrNoIntent), i.Service == "", i.Service == k.Service:

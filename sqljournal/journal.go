@@ -188,7 +188,7 @@ func (t *Tx) attempt(ctx context.Context, what string, refusal func() (again boo
 
 // refusal returns why the intent could not be begun, or reports that it can be by now.
 func (t *Tx) refusal(ctx context.Context, i cardwire.Intent) (again bool, err error) {
-	k, again, err := t.known(ctx, i)
+	k, again, err := t.findFor(ctx, i)
 	d := k.duplicate()
 	switch {
 	case again, errors.Is(err, ErrNoIntent):

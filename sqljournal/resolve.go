@@ -47,7 +47,7 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 
 // unvoided returns why Void changed nothing, or reports that it can by now.
 func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err error) {
-	k, again, err := t.known(ctx, i)
+	k, again, err := t.findFor(ctx, i)
 	repeatable := i.Repeatable || k.Repeatable
 	d := k.duplicate()
 	switch {
@@ -74,9 +74,9 @@ func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err e
 //
 // Executed may be recorded at any time, of any call. Refused, which closes the reference,
 // and not sent, which frees it, are only of the call on record, and only as of its
-// SettledBy or later. What a person said can be corrected from not sent to refused, and
-// from executed to either; what is closed, only to executed; what a response proved,
-// never. To record what is on record changes nothing.
+// SettledBy or later. What is free can be closed. What a person said can be corrected from
+// executed to either; what is closed, only to executed; what a response proved, never. To
+// record what is on record changes nothing.
 //
 // Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
 // [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
@@ -104,11 +104,11 @@ SET state = ?3, closed = (?3 = 'refused' AND NOT repeatable),
 	ended_at = @now, kind = 'resolved', by = ?6, note = ?7
 WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service))
 AND CASE WHEN ?3 = 'executed'
-	THEN (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
+	THEN (call = ?4 OR NOT repeatable) AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
 		AND NOT EXISTS (SELECT 1 FROM @intents AS o
 			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2 AND o.state = 'executed')
-	ELSE call = ?4 AND NOT closed AND settled_by <= ?9 AND settled_by <= @now
-		AND (state IN ('open', 'unknown') OR state = 'executed' AND NOT proved OR state = 'not_sent' AND ?3 = 'refused') END`
+	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
+	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND settled_by <= @now END`
 
 // Resolve is [Journal.Resolve] in the transaction.
 func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
@@ -133,7 +133,7 @@ func valid(r cardwire.Resolution) error {
 	case err != nil:
 		return err
 	case !isDenial && r.Outcome != cardwire.OutcomeExecuted:
-		return errors.New("Outcome must be executed, refused or not sent: leave the intent unresolved until one is known")
+		return errors.New("the outcome must be executed, refused or not sent: leave the intent unresolved until one is known")
 	case isDenial && r.ServiceID != "":
 		return errors.New("ServiceID is only for what was executed")
 	case isDenial && r.AsOf.IsZero():
@@ -146,38 +146,41 @@ func valid(r cardwire.Resolution) error {
 
 // unresolved returns why Resolve changed nothing, or reports that it can by now.
 func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
-	k, again, err := t.known(ctx, i)
+	k, again, err := t.findFor(ctx, i)
 	if again || err != nil {
 		return again, err
 	}
 	if r.Outcome == cardwire.OutcomeExecuted {
-		return t.unconfirmed(ctx, k, r)
+		return t.unconfirmed(ctx, k, i, r)
 	}
 	closes := r.Outcome == cardwire.OutcomeRefused && !k.Repeatable
+	free := k.duplicate() == nil
 	switch {
-	case k.Outcome == r.Outcome && k.Closed == closes:
+	case k.Outcome == r.Outcome && k.Closed == closes, free && !closes:
 		return false, nil
 	case k.Call != i.Call:
-		return false, decided("another call is on record under this reference: read its entry again")
+		return false, errOtherCall
 	case k.Closed:
 		return false, decided("the reference is closed, which can only be corrected to executed")
 	case k.Proved:
 		return false, decided("a response proved that it was executed")
-	case k.Outcome == cardwire.OutcomeRefused:
-		return false, decided("the service refused it: void the reference to close it")
-	case k.now.Before(k.SettledBy), r.AsOf.Before(k.SettledBy):
+	case !free && (k.now.Before(k.SettledBy) || r.AsOf.Before(k.SettledBy)):
 		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
 	}
 	return true, nil
 }
 
+var errOtherCall = decided("another call is on record under this reference: read its entry again")
+
 // unconfirmed is unresolved for what was executed.
-func (t *Tx) unconfirmed(ctx context.Context, k known, r cardwire.Resolution) (again bool, err error) {
+func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
 	switch {
 	case k.Outcome == r.Outcome && (r.ServiceID == "" || r.ServiceID == k.ServiceID):
 		return false, nil
 	case k.Proved && k.ServiceID != "":
 		return false, decided("a response proved that it was executed as " + k.ServiceID)
+	case k.Repeatable && k.Call != i.Call:
+		return false, errOtherCall
 	}
 	var other string
 	err = t.queryRow(ctx, []any{&other}, `

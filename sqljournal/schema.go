@@ -34,10 +34,9 @@ CREATE TABLE @intents (
 	by          TEXT   NOT NULL,
 	note        TEXT   NOT NULL,
 	@key (op, reference)
-)`,
-	`CREATE INDEX @index_unresolved ON @on (time, id) WHERE state IN ('open', 'unknown')`,
-	`CREATE INDEX @index_service_id ON @on (service_id) WHERE service_id <> ''`,
-	`
+)`, `
+CREATE INDEX @index_unresolved ON @on (time, id) WHERE state IN ('open', 'unknown')`, `
+CREATE INDEX @index_service_id ON @on (service_id) WHERE service_id <> ''`, `
 CREATE TABLE @history (
 	number     @serial,
 	intent     @count NOT NULL,
@@ -48,16 +47,15 @@ CREATE TABLE @history (
 	service_id TEXT   NOT NULL,
 	by         TEXT   NOT NULL,
 	note       TEXT   NOT NULL
-)`,
-	`CREATE INDEX @index_history_intent ON @on_history (intent)`,
-	`
+)`, `
+CREATE INDEX @index_history_intent ON @on_history (intent)`, `
 CREATE TABLE @journal (
 	one      @count PRIMARY KEY CHECK (one = 1),
 	version  @count NOT NULL,
 	identity TEXT   NOT NULL,
 	service  TEXT   NOT NULL
-)`,
-	`INSERT INTO @journal (one, version, identity, service) SELECT 1, 1, @random, ''`,
+)`, `
+INSERT INTO @journal (one, version, identity, service) SELECT 1, 1, @random, ''`,
 }
 
 // triggers write SQLite's history, within the statement that changes the intent.
@@ -157,9 +155,9 @@ func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
 func (j *Journal) Verify(ctx context.Context) error { return j.waiting().verify(ctx) }
 
 func (t *Tx) verify(ctx context.Context) error {
-	found, err := t.identify(ctx)
+	identity, _, err := t.identify(ctx)
 	if err == nil {
-		t.journal.identity.CompareAndSwap(nil, &found.identity)
+		t.journal.identity.CompareAndSwap(nil, &identity)
 	}
 	return err
 }
@@ -183,52 +181,50 @@ func (j *Journal) pinned() string {
 // Identity returns the identity of the journal that is in the database: what
 // [WithIdentity] takes. It is random; Migrate writes it once.
 func (j *Journal) Identity(ctx context.Context) (string, error) {
-	found, err := j.waiting().identify(ctx)
-	return found.identity, err
+	identity, _, err := j.waiting().identify(ctx)
+	return identity, err
 }
 
 // SetService records the base URL of the service that the journal belongs to: before the
 // first Begin, which would record that of its client, or where the service has moved. The
 // orders of another service need another journal.
 func (j *Journal) SetService(ctx context.Context, service string) error {
-	changed, err := j.waiting().exec(ctx, `UPDATE @journal SET service = ?1 WHERE one IN (SELECT j.one FROM @journal AS j WHERE @pinned)`, service)
-	switch {
-	case err != nil:
+	t := j.waiting()
+	identity, _, err := t.identify(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err = t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE identity = ?2`, service, identity); err != nil {
 		return j.failed("recording the service", err)
-	case changed == 0:
-		return errors.Join(j.Verify(ctx), errMissing)
 	}
 	return nil
 }
 
-// identification is the row of @journal.
-type identification struct{ identity, service string }
-
 // identify returns whose journal is in the database, or why it is not this one in this
 // version.
-func (t *Tx) identify(ctx context.Context) (found identification, err error) {
+func (t *Tx) identify(ctx context.Context) (identity, service string, err error) {
 	var version, triggers int
-	err = t.queryRow(ctx, []any{&version, &found.identity}, `SELECT version, identity FROM @journal`)
+	err = t.queryRow(ctx, []any{&version, &identity}, `SELECT version, identity FROM @journal`)
 	pinned := t.journal.pinned()
 	switch {
 	case t.journal.missing(err):
-		return found, errMissing
+		return "", "", errMissing
 	case err != nil:
-		return found, t.journal.failed("reading the schema", err)
+		return "", "", t.journal.failed("reading the schema", err)
 	case version > schemaVersion:
-		return found, problem("its tables are of a newer version: update this program")
-	case version < schemaVersion, found.identity == "":
-		return found, problem("its table _journal has no valid row: restore it from a backup")
-	case pinned != "" && pinned != found.identity:
-		return found, problem("it belongs to another journal: check which database and schema this is")
+		return "", "", problem("its tables are of a newer version: update this program")
+	case version < schemaVersion, identity == "":
+		return "", "", problem("its table _journal has no valid row: restore it from a backup")
+	case pinned != "" && pinned != identity:
+		return "", "", problem("it belongs to another journal: check which database and schema this is")
 	}
-	err = t.queryRow(ctx, []any{&found.service, &triggers},
+	err = t.queryRow(ctx, []any{&service, &triggers},
 		`SELECT service, @triggers + (SELECT count(*) FROM @intents, @history WHERE FALSE) FROM @journal`)
 	switch {
 	case t.journal.missing(err), err == nil && triggers != 2:
-		return found, problem("a table or a trigger is missing: restore it from a backup")
+		return "", "", problem("a table or a trigger is missing: restore it from a backup")
 	case err != nil:
-		return found, t.journal.failed("reading the schema", err)
+		return "", "", t.journal.failed("reading the schema", err)
 	}
-	return found, nil
+	return identity, service, nil
 }

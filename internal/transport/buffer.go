@@ -48,8 +48,13 @@ var errMiscounted = errors.New("transport: a body's Read returned an impossible 
 // between the last byte and the end: a complete body is not discarded.
 func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error {
 	// One byte more than promised, to see the end without growing.
-	b.grow(int(max(min(size, limit, maxFirst), minBuffer-1)) + 1)
-	for empty := 0; ; {
+	if first := int(max(min(size, limit, maxFirst), minBuffer-1)) + 1; first > cap(b.b) {
+		b.b = make([]byte, 0, first)
+	}
+	for empty := 0; empty < maxEmptyReads; empty++ {
+		if len(b.b) == cap(b.b) {
+			b.grow(size, limit)
+		}
 		n, err := r.Read(b.b[len(b.b):cap(b.b)])
 		if n < 0 || n > cap(b.b)-len(b.b) {
 			return errMiscounted
@@ -64,36 +69,22 @@ func (b *buffer) fill(ctx context.Context, r io.Reader, size, limit int64) error
 			return err
 		case int64(len(b.b)) != size && ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if empty++; n > 0 {
-			empty = 0
-		}
-		if empty == maxEmptyReads {
-			return io.ErrNoProgress
-		}
-		if len(b.b) == cap(b.b) {
-			b.grow(b.next(size, limit))
+		case n > 0:
+			empty = -1
 		}
 	}
+	return io.ErrNoProgress
 }
 
-// next returns the next capacity of a full buffer: much more, so that little is
-// copied, but no more than is promised or allowed. If nothing is promised, all buffers
-// together take less than twice the limit.
-func (b *buffer) next(size, limit int64) int {
+// grow makes room: much more, so that little is copied, but no more than is promised or
+// allowed. If nothing is promised, all buffers together take less than twice the limit.
+// It clears what it leaves behind.
+func (b *buffer) grow(size, limit int64) {
 	most := min(growth*int64(cap(b.b))-1, limit)
 	if size >= int64(len(b.b)) {
 		most = min(most, size)
 	}
-	return int(most) + 1
-}
-
-// grow makes room for size bytes in all, and clears what it leaves behind.
-func (b *buffer) grow(size int) {
-	if size <= cap(b.b) {
-		return
-	}
 	old := b.b
-	b.b = append(make([]byte, 0, size), old...)
+	b.b = append(make([]byte, 0, most+1), old...)
 	clear(old)
 }

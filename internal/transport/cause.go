@@ -1,28 +1,32 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// cause seals an error: its message is one of a few fixed ones, because those of
-// net/http quote URLs and even the bytes of a response. errors.Is finds the error
-// itself; errors.As finds only types that contain nothing of the request or the
-// response. cause(nil) is nil.
-func cause(err error) error {
-	if err == nil {
-		return nil
+// failure seals an error: its message consists of fixed words and of the host and port
+// that it is about, because those of net/http quote URLs and even the bytes of a response.
+// If the caller's context is done, that is the cause that the caller knows about.
+func (x *exchange) failure(err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err // go-retryablehttp's http.Client put it around RoundTrip's
 	}
-	if _, ok := err.(*sealed); ok { //nolint:errorlint // a wrapped one needs a seal like any other error
-		return err
+	words := x.words(err)
+	if done := x.ctx.Err(); done != nil {
+		err = errors.Join(done, context.Cause(x.ctx), err)
 	}
-	return seal(words(err), err)
+	return &sealed{words, func() error { return err }}
 }
 
 // sealed keeps the error in a closure, where neither fmt nor reflection finds it, and
@@ -31,10 +35,6 @@ func cause(err error) error {
 type sealed struct {
 	words string
 	raw   func() error
-}
-
-func seal(words string, err error) error {
-	return &sealed{words: words, raw: func() error { return err }}
 }
 
 func (s *sealed) Error() string { return s.words }
@@ -58,29 +58,61 @@ func (s *sealed) As(target any) bool {
 	return false
 }
 
+const (
+	contexts     = "the context's"
+	proxyConnect = "proxyconnect" // the operation of connecting to a proxy
+)
+
 // words describes an error by its kind.
-func words(err error) string {
+func (x *exchange) words(err error) string {
+	stopped, _ := errors.AsType[*stoppedError](err)
+	overdue := errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case errors.Is(x.ctx.Err(), context.Canceled), errors.Is(err, context.Canceled):
+		return "the call was canceled"
+	case stopped != nil && stopped.what != "" && overdue:
+		return stopped.what + ": deadline exceeded: " + x.whose(err, x.end(), "the limiter's")
+	case stopped != nil && stopped.what != "":
+		return stopped.what
+	case x.ctx.Err() != nil, overdue:
+		return "deadline exceeded: " + x.whose(err, x.bound(), "the HTTP client's")
+	}
+	return x.wordsOfNetwork(err)
+}
+
+// whose returns whose deadline passed: d's, unless that is still to come.
+func (x *exchange) whose(err error, d deadline, otherwise string) string {
+	switch passed := !d.at.IsZero() && !time.Now().Before(d.at); {
+	case x.ctx.Err() != nil:
+		return contexts
+	case passed, errors.Is(err, errExpired):
+		return d.whose
+	}
+	return otherwise
+}
+
+func (x *exchange) wordsOfNetwork(err error) string {
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return "the response is too large"
 	case errors.Is(err, errMiscounted):
 		return "the response body's Read returned an impossible count"
-	case errors.Is(err, context.Canceled):
-		return "the call was canceled"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "deadline exceeded"
-	case untrusted(err):
+	case distrust(err) != "":
 		return "certificate not trusted: " + distrust(err)
+	case speaksNoTLS(err):
+		return "TLS handshake failed: " + x.peer(err) + " does not speak TLS: check the scheme and the port"
 	case handshakeFailed(err):
 		return "TLS handshake failed"
 	case is[*net.DNSError](err):
-		return "name lookup failed"
-	case errors.Is(err, errProxyRefused), operation(err) == "proxyconnect":
-		return "the proxy refused the connection"
+		return "name lookup failed: " + x.peer(err)
+	case errors.Is(err, errProxyRefused):
+		return "the proxy refused the connection to " + hostPort(x.in.URL)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
+		return "connection refused by " + x.peer(err)
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "connection reset by the peer"
+	case timedOut(err) && dialFailed(err):
+		return "timeout while connecting to " + x.peer(err)
 	case timedOut(err):
 		return "timeout"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -89,45 +121,75 @@ func words(err error) string {
 		return "response headers too large"
 	case errors.Is(err, errNoResponse), strings.Contains(err.Error(), "malformed"):
 		return "not an HTTP response"
+	case dialFailed(err):
+		return "connection failed: " + x.peer(err)
 	}
 	return "connection failed"
 }
 
+// peer names what could not be reached: the host and port of the request or, as far as the
+// error tells, those of the proxy.
+func (x *exchange) peer(err error) string {
+	outer, _ := errors.AsType[*net.OpError](err)
+	if outer == nil || outer.Op != proxyConnect {
+		return hostPort(x.in.URL)
+	}
+	if lookup, ok := errors.AsType[*net.DNSError](outer.Err); ok {
+		return "the proxy " + lookup.Name
+	}
+	if dial, ok := errors.AsType[*net.OpError](outer.Err); ok && dial.Addr != nil {
+		return "the proxy " + dial.Addr.String()
+	}
+	return "the proxy"
+}
+
+func hostPort(u *url.URL) string {
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+}
+
 // permanent reports whether the same request would fail in the same way.
 func permanent(err error) bool {
-	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || untrusted(err) || handshakeFailed(err) || flooded(err)
+	return errors.Is(err, ErrTooLarge) || errors.Is(err, errExpired) || distrust(err) != "" ||
+		handshakeFailed(err) || flooded(err)
 }
 
 // connecting reports whether an error is about getting a connection. It proves
 // nothing, since it may be about a redirect: use it for reports only.
 func connecting(err error) bool {
+	return dialFailed(err) || errors.Is(err, errProxyRefused) || is[*net.DNSError](err) || distrust(err) != ""
+}
+
+func dialFailed(err error) bool {
 	op := operation(err)
-	return op == "dial" || op == "proxyconnect" || errors.Is(err, errProxyRefused) ||
-		is[*net.DNSError](err) || untrusted(err)
+	return op == "dial" || op == proxyConnect
 }
 
-func untrusted(err error) bool {
-	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
-}
-
+// distrust returns why a certificate is not trusted; "": the error is about something else.
 func distrust(err error) string {
-	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case is[x509.UnknownAuthorityError](err):
 		return "unknown authority"
 	case is[x509.HostnameError](err):
 		return "issued for another host"
-	case invalid.Cert != nil && invalid.Reason == x509.Expired:
+	case isInvalid && invalid.Reason == x509.Expired:
 		return "expired or not yet valid"
+	case isInvalid, is[*tls.CertificateVerificationError](err):
+		return "not valid"
 	}
-	return "not valid"
+	return ""
 }
 
 // handshakeFailed covers alerts of either side and peers that do not speak TLS.
 func handshakeFailed(err error) bool {
 	op := operation(err)
-	return op == "remote error" || op == "local error" || is[tls.RecordHeaderError](err)
+	return op == "remote error" || op == "local error" || speaksNoTLS(err)
+}
+
+// speaksNoTLS also knows what an http.Client makes of that error.
+func speaksNoTLS(err error) bool {
+	return is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // flooded matches the message, because net/http gives this error no type.

@@ -2,7 +2,7 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +14,45 @@ import (
 // errExpired means that the deadline of a Write passed before its connection was
 // written to.
 var errExpired = fmt.Errorf("transport: the deadline has passed: %w", context.DeadlineExceeded)
+
+// connTrace records what became of the attempt of a Write. net/http calls GotConn before
+// it writes the first byte of a request, so a GetConn without a GotConn proves that nothing
+// was sent. It calls WroteHeaders for each time that a request is written. Its hooks may be
+// called late, from other goroutines: hence one for each attempt, and atomics.
+type connTrace struct {
+	sought, got atomic.Bool
+	written     atomic.Int32
+	fence       fence
+}
+
+// traceKey is how a new connection finds the fence of the attempt that it is made for.
+type traceKey struct{}
+
+func (t *connTrace) attach(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, traceKey{}, t)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { t.sought.Store(true) },
+		GotConn:      func(httptrace.GotConnInfo) { t.got.Store(true) },
+		WroteHeaders: func() { t.written.Add(1) },
+	})
+}
+
+// classify makes the error of an attempt that provably sent nothing an unsentError. The
+// deadline becomes the error of one that the fence stopped: net/http may report only that
+// the connection was closed.
+func (t *connTrace) classify(err error) error {
+	unsent := t.sought.Load() && (!t.got.Load() || t.fence.expired() && t.fence.bar())
+	if t.fence.state.Load() >= barred {
+		err = errors.Join(errExpired, err)
+	}
+	if unsent {
+		return &unsentError{err}
+	}
+	return err
+}
+
+// resent reports whether more than one request was written, as by a doer that retries.
+func (t *connTrace) resent() bool { return t != nil && t.written.Load() > 1 }
 
 // fence stops the connection of one attempt from beginning a write after the
 // deadline. The timer of a context does not: after a process was stopped, or a
@@ -38,11 +77,8 @@ const (
 // expired checks both clocks: the monotonic one stops while the machine is suspended,
 // and the wall clock can be set back.
 func (f *fence) expired() bool {
-	if f.deadline.IsZero() {
-		return false
-	}
 	now := time.Now()
-	return !now.Before(f.deadline) || !f.wall(now).Before(f.deadline.Round(0))
+	return !f.deadline.IsZero() && (!now.Before(f.deadline) || !f.wall(now).Before(f.deadline.Round(0)))
 }
 
 // admit reports whether a write may begin. request is false before the request itself:
@@ -62,8 +98,6 @@ func (f *fence) admit(request bool) bool {
 func (f *fence) bar() bool {
 	return f.state.CompareAndSwap(untouched, barred) || f.state.Load() == barred
 }
-
-func (f *fence) stopped() bool { return f.state.Load() >= barred }
 
 // fencedConn hides every method of a connection that net.Conn does not have: an
 // io.ReaderFrom would go on writing after it has read the clocks once.
@@ -107,34 +141,15 @@ func fenced(
 		if err != nil || conn == nil || !ok || trace.fence.deadline.IsZero() {
 			return conn, err
 		}
-		if err := handshake(ctx, conn); err != nil {
-			go func() { _ = conn.Close() }() // as net/http does: closing TLS may block
-			return nil, err
+		// net/http cannot see a *tls.Conn behind a fence. Of any type, a first write that
+		// waits for its handshake would be late although it passed the fence in time.
+		if shaker, ok := conn.(interface{ HandshakeContext(context.Context) error }); ok {
+			if err := shaker.HandshakeContext(ctx); err != nil {
+				go func() { _ = conn.Close() }() // as net/http does: closing TLS may block
+				return nil, err
+			}
 		}
 		trace.fence.state.CompareAndSwap(unfenced, untouched)
 		return &fencedConn{conn, trace}, nil
 	}
-}
-
-// handshake does what net/http does with a *tls.Conn, which it cannot see behind a
-// fence. It includes other types: a first write that waits for its handshake would be
-// late although it passed the fence in time.
-func handshake(ctx context.Context, conn net.Conn) error {
-	shaker, ok := conn.(interface{ HandshakeContext(context.Context) error })
-	if !ok {
-		return nil
-	}
-	trace := httptrace.ContextClientTrace(ctx)
-	own, ok := conn.(*tls.Conn)
-	if !ok || trace == nil {
-		return shaker.HandshakeContext(ctx)
-	}
-	if trace.TLSHandshakeStart != nil {
-		trace.TLSHandshakeStart()
-	}
-	err := shaker.HandshakeContext(ctx)
-	if trace.TLSHandshakeDone != nil {
-		trace.TLSHandshakeDone(own.ConnectionState(), err)
-	}
-	return err
 }

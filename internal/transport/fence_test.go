@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,8 +21,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
-type dialer = func(context.Context, string, string) (net.Conn, error)
-
 // route is one way in which a transport can be told how to connect.
 type route struct {
 	scheme    string
@@ -32,6 +29,8 @@ type route struct {
 
 // routes are all of them, to a service in memory. serve is given connections
 // after the TLS handshake.
+//
+//nolint:staticcheck // a caller may still use Dial and DialTLS
 func routes(t *testing.T, serve func(net.Conn)) map[string]route {
 	t.Helper()
 	srv, client := secure(t, func(http.ResponseWriter, *http.Request) {})
@@ -63,16 +62,18 @@ func routes(t *testing.T, serve func(net.Conn)) map[string]route {
 	})
 	proxy := http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
 	return map[string]route{
-		"Dial":                        {"http", &http.Transport{Dial: without(plain)}}, //nolint:staticcheck // a caller may still use Dial
+		"Dial":                        {"http", &http.Transport{Dial: without(plain)}},
 		"DialContext":                 {"http", &http.Transport{DialContext: plain}},
-		"Dial, then TLS":              {"https", &http.Transport{Dial: without(secret), TLSClientConfig: client}}, //nolint:staticcheck // see above
+		"Dial, then TLS":              {"https", &http.Transport{Dial: without(secret), TLSClientConfig: client}},
 		"DialContext, then TLS":       {"https", &http.Transport{DialContext: secret, TLSClientConfig: client}},
-		"DialTLS":                     {"https", &http.Transport{DialTLS: without(begin)}}, //nolint:staticcheck // see above
-		"DialTLS after the handshake": {"https", &http.Transport{DialTLS: without(shake)}}, //nolint:staticcheck // see above
+		"DialTLS":                     {"https", &http.Transport{DialTLS: without(begin)}},
+		"DialTLS after the handshake": {"https", &http.Transport{DialTLS: without(shake)}},
 		"DialTLSContext":              {"https", &http.Transport{DialTLSContext: begin}},
 		"DialTLSContext, hidden type": {"https", &http.Transport{DialTLSContext: hide}},
 		"proxy":                       {"http", &http.Transport{DialContext: plain, Proxy: proxy}},
-		"proxy, then TLS":             {"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client}},
+		"proxy, then TLS": {
+			"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client},
+		},
 	}
 }
 
@@ -100,7 +101,7 @@ func (w *wallClock) read(now time.Time) time.Time {
 
 func TestNoWriteBeginsAfterTheDeadline(t *testing.T) {
 	var executed atomic.Int64
-	for name, way := range routes(t, func(conn net.Conn) { exchange(conn, ok, &executed) }) {
+	for name, way := range routes(t, func(conn net.Conn) { converse(conn, ok, &executed) }) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for _, tc := range []struct {
@@ -131,7 +132,7 @@ func TestNoWriteBeginsAfterTheDeadline(t *testing.T) {
 						continue
 					}
 					assert.Zero(t, executed.Load(), "%s: executed after the deadline", tc.name)
-					require.EqualError(t, r.Err, "deadline exceeded", tc.name)
+					require.EqualError(t, r.Err, "deadline exceeded: the context's", tc.name)
 					require.ErrorIs(t, r.Err, context.DeadlineExceeded, tc.name)
 					assert.True(t, r.NotSent, tc.name)
 					assert.Equal(t, 1, r.Tries, "%s: the next attempt would be too late as well", tc.name)
@@ -143,40 +144,34 @@ func TestNoWriteBeginsAfterTheDeadline(t *testing.T) {
 }
 
 func TestTheEarlierDeadlineCounts(t *testing.T) {
-	for name, tc := range map[string]struct {
+	const none, soon, late = 0, time.Minute, 2 * time.Hour
+	for _, tc := range []struct {
 		class            Class
-		request, context time.Duration // from now; 0: none
+		request, context time.Duration // from now
 		sent             bool
 	}{
-		"the request's":         {Write, time.Minute, 0, false},
-		"the context's":         {Write, 0, time.Minute, false},
-		"the request's, before": {Write, time.Minute, 2 * time.Hour, false},
-		"the context's, before": {Write, 2 * time.Hour, time.Minute, false},
-		"both later":            {Write, 2 * time.Hour, 2 * time.Hour, true},
-		"none":                  {Write, 0, 0, true},
-		"of a Secret":           {Secret, time.Minute, time.Minute, true},
-		"of a Read":             {Read, time.Minute, time.Minute, true},
+		{Write, soon, none, false}, {Write, none, soon, false}, {Write, soon, late, false}, {Write, late, soon, false},
+		{Write, late, late, true}, {Write, none, none, true}, {Read, soon, soon, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var executed atomic.Int64
-				e := own(t, Config{Transport: &http.Transport{
-					DialContext: pipeTo(func(conn net.Conn) { exchange(conn, ok, &executed) }),
-				}})
-				e.wall = func(now time.Time) time.Time { return now.Round(0).Add(time.Hour) }
-				ctx, in := t.Context(), post(t, service, tc.class)
-				if tc.request != 0 {
-					in.Deadline = time.Now().Add(tc.request)
-				}
-				if tc.context != 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, tc.context)
-					defer cancel()
-				}
-				r := e.Do(ctx, in)
-				assert.Equal(t, tc.sent, executed.Load() == 1)
-				assert.Equal(t, !tc.sent, r.NotSent)
-			})
+		synctest.Test(t, func(t *testing.T) {
+			var executed atomic.Int64
+			e := own(t, Config{Transport: &http.Transport{
+				DialContext: pipeTo(func(conn net.Conn) { converse(conn, ok, &executed) }),
+			}})
+			e.wall = func(now time.Time) time.Time { return now.Round(0).Add(time.Hour) }
+			ctx, in := t.Context(), post(t, service, tc.class)
+			in.Fresh = true
+			if tc.request != none {
+				in.Deadline = time.Now().Add(tc.request)
+			}
+			if tc.context != none {
+				limited, cancel := context.WithTimeout(ctx, tc.context)
+				defer cancel()
+				ctx = limited
+			}
+			r := e.Do(ctx, in)
+			assert.Equal(t, tc.sent, executed.Load() == 1, "%+v", tc)
+			assert.Equal(t, !tc.sent, r.NotSent, "%+v", tc)
 		})
 	}
 }
@@ -186,7 +181,7 @@ func TestDeadlineBetweenConnectionAndFirstByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var executed atomic.Int64
 		e := own(t, Config{Policy: policy, Transport: &http.Transport{
-			DialContext: pipeTo(func(conn net.Conn) { exchange(conn, ok, &executed) }),
+			DialContext: pipeTo(func(conn net.Conn) { converse(conn, ok, &executed) }),
 		}})
 		for range 100 {
 			in := post(t, service, Write)
@@ -197,10 +192,7 @@ func TestDeadlineBetweenConnectionAndFirstByte(t *testing.T) {
 		}
 		assert.Zero(t, executed.Load())
 
-		silent := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
-			defer loopback.HangUp(conn)
-			_, _ = io.Copy(io.Discard, conn)
-		})}})
+		silent := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(sink)}})
 		ctx, cancel := context.WithCancel(t.Context())
 		in := post(t, service, Write)
 		in.Deadline = time.Now().Add(time.Minute)
@@ -234,7 +226,7 @@ func TestDeadlineWithinARequest(t *testing.T) {
 		r := e.Do(t.Context(), in)
 
 		synctest.Wait()
-		require.EqualError(t, r.Err, "deadline exceeded")
+		require.EqualError(t, r.Err, "deadline exceeded: WithTimeout's")
 		assert.False(t, r.NotSent, "half of it has arrived")
 		assert.Equal(t, 1, r.Tries)
 		assert.Equal(t, []string{"sent"}, phases(r))
@@ -255,13 +247,13 @@ func TestClockSetBackAfterARefusal(t *testing.T) {
 	defer loopback.HangUp(peer)
 	defer loopback.HangUp(conn)
 	fenced, err := fenced(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, nil)(
-		context.WithValue(t.Context(), traceKey{}, trace), "tcp", "service.test:80")
+		trace.attach(t.Context()), "tcp", "service.test:80")
 	require.NoError(t, err)
 	trace.sought.Store(true)
 	trace.got.Store(true)
-	assert.False(t, trace.unused(), "nothing was written yet, but may be")
+	assert.Equal(t, errBroken, trace.classify(errBroken), "nothing was written yet, but may be")
 	wall.set(time.Hour)
-	require.True(t, trace.unused())
+	require.True(t, is[*unsentError](trace.classify(errBroken)))
 	wall.set(0)
 	n, err := fenced.Write([]byte("POST"))
 	assert.Zero(t, n)
@@ -291,7 +283,7 @@ func TestDeadlineBeforeTheHandshake(t *testing.T) {
 			in := post(t, "https://service.test", Write)
 			in.Deadline = time.Now().Add(time.Hour)
 			r := e.Do(t.Context(), in)
-			require.EqualError(t, r.Err, "deadline exceeded")
+			require.EqualError(t, r.Err, "deadline exceeded: WithTimeout's")
 			assert.True(t, r.NotSent)
 			assert.Equal(t, 1, r.Tries)
 			assert.Zero(t, arrived.Load())
@@ -315,35 +307,22 @@ func TestHandshakeBehindAFence(t *testing.T) {
 			return tls.Client(conn, config), nil
 		}}
 	}
-	do := func(transport *http.Transport) (r *Response, events []string) {
+	do := func(transport *http.Transport) *Response {
 		in := post(t, srv.URL, Write)
 		in.Deadline = time.Now().Add(time.Minute)
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-			TLSHandshakeStart: func() { events = append(events, "start") },
-			TLSHandshakeDone: func(s tls.ConnectionState, err error) {
-				events = append(events, fmt.Sprint("done ", s.HandshakeComplete, " ", err == nil))
-			},
-			GotConn: func(info httptrace.GotConnInfo) {
-				state := info.Conn.(*fencedConn).Conn.(interface{ ConnectionState() tls.ConnectionState }).ConnectionState()
-				events = append(events, fmt.Sprint("got ", state.HandshakeComplete))
-			},
-		})
-		return own(t, Config{Transport: transport, Policy: quick}).Do(ctx, in), events
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+			state := info.Conn.(*fencedConn).Conn.(interface{ ConnectionState() tls.ConnectionState }).ConnectionState()
+			assert.True(t, state.HandshakeComplete, "a write that waits for its handshake would be late")
+		}})
+		return own(t, Config{Transport: transport, Policy: quick}).Do(ctx, in)
 	}
+	require.NoError(t, do(dialTLS(trusted, false)).Err)
+	require.NoError(t, do(dialTLS(trusted, true)).Err, "net/http does not know that this is TLS")
 
-	r, events := do(dialTLS(trusted, false))
-	require.NoError(t, r.Err)
-	assert.Equal(t, []string{"start", "done true true", "got true"}, events)
-
-	r, events = do(dialTLS(trusted, true))
-	require.NoError(t, r.Err)
-	assert.Equal(t, []string{"got true"}, events, "net/http does not know that this is TLS")
-
-	r, events = do(dialTLS(new(tls.Config), false))
+	r := do(dialTLS(new(tls.Config), false))
 	require.EqualError(t, r.Err, "certificate not trusted: unknown authority")
 	assert.True(t, r.NotSent)
 	assert.Equal(t, 1, r.Tries)
-	assert.Equal(t, []string{"start", "done false false"}, events)
 }
 
 func TestHookThatReturnsNothing(t *testing.T) {

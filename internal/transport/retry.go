@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -11,130 +13,138 @@ import (
 )
 
 const (
-	// maxSecretRetries and maxWriteRetries cap Policy.MaxRetries.
-	maxSecretRetries = 1
-	maxWriteRetries  = 2
-	// maxRetryAfter is reported for any longer Retry-After.
-	maxRetryAfter = 10 * 365 * 24 * time.Hour
+	maxWriteRetries = 2 // at most, whatever Policy.MaxRetries is
+	// maxRetryAfter is reported for any longer Retry-After: a service that sends an epoch
+	// instead of a number of seconds must not park an order for years.
+	maxRetryAfter = time.Hour
+	budgetSize    = 100
+	retryCost     = 5
 )
 
-// again records the attempt, and reports whether another follows, after attempt.Wait.
-func (c *call) again() bool {
-	if c.refused {
-		return false
+// checkRetry records the attempt, and reports whether another follows, after attempt.Wait.
+// Backoff chooses nothing any more, because a pause that is too long ends the call.
+func (x *exchange) checkRetry(_ context.Context, resp *http.Response, err error) (bool, error) {
+	if is[*stoppedError](err) {
+		return false, nil
 	}
-	c.attempt.Wait = c.pause()
-	c.record()
-	again := c.attempt.Wait > 0
-	if !again && c.response.Tries == 1 && c.healthy() {
-		c.engine.budget.refill()
+	x.attempt.Wait = x.pause(resp, err)
+	x.record(err)
+	again := x.attempt.Wait > 0
+	if !again && x.response.Tries == 1 && healthy(resp, err) {
+		x.engine.budget.refill()
 	}
-	return again
+	return again, nil
 }
 
 // pause returns how long to wait before the next attempt; 0: there is none.
-func (c *call) pause() time.Duration {
-	if c.response.Tries > c.maxRetries() || !c.retryable() {
+func (x *exchange) pause(resp *http.Response, err error) time.Duration {
+	if x.response.Tries > x.retrier.RetryMax || !x.retryable(resp, err) {
 		return 0
 	}
-	wait := c.engine.policy.delay(c.response.Tries - 1)
-	switch after := c.response.RetryAfter; {
-	case after > c.engine.policy.MaxRetryAfter:
+	wait := x.engine.policy.delay(x.response.Tries - 1)
+	switch after := x.response.RetryAfter; {
+	case after > x.engine.policy.MaxRetryAfter:
 		return 0
 	case after > 0:
 		wait = after
 	}
-	if !c.outlasts(wait) || !c.engine.budget.spend() {
+	if end := x.end().at; !end.IsZero() && time.Until(end) <= wait || !x.engine.budget.spend() {
 		return 0
 	}
 	return wait
 }
 
-func (c *call) maxRetries() int {
-	most := c.engine.policy.MaxRetries
-	switch {
-	case c.in.NoRetry:
+func (x *exchange) maxRetries() int {
+	switch most := x.engine.policy.MaxRetries; {
+	case x.in.NoRetry:
 		return 0
-	case c.in.Class == Secret:
-		return min(most, maxSecretRetries)
-	case c.in.Class == Write:
+	case x.in.Class == Write:
 		return min(most, maxWriteRetries)
+	default:
+		return most
 	}
-	return most
 }
 
 // retryable reports whether another attempt is harmless and may succeed.
-func (c *call) retryable() bool {
+func (x *exchange) retryable(resp *http.Response, err error) bool {
 	switch {
-	case c.final || c.response.Redirected || c.ctx.Err() != nil:
+	case x.response.Redirected || x.ctx.Err() != nil:
 		return false
-	case c.response.Err == nil:
-		return retryableStatus(c.in.Class, c.response.Status)
-	case c.in.Class == Read:
-		return true
+	case err == nil:
+		return x.in.Class == Read && retryableStatus(resp.StatusCode)
+	case permanent(err):
+		return false
 	}
-	return c.unsent
+	return x.in.Class == Read || is[*unsentError](err)
 }
 
-func retryableStatus(class Class, status int) bool {
+func retryableStatus(status int) bool {
 	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return class != Write
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError:
-		return class == Read
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
 	}
 	return false
+}
+
+// healthy reports whether the service is up and not overloaded.
+func healthy(resp *http.Response, err error) bool {
+	return err == nil && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
 }
 
 // delay is full jitter: clients that failed together do not retry together. It is
 // never 0, which would mean that there is no retry.
 func (p Policy) delay(retry int) time.Duration {
-	bound := p.MaxDelay
-	if bound <= 0 {
-		bound = math.MaxInt64 / 2
-	}
+	bound := cmp.Or(p.MaxDelay, math.MaxInt64/2)
 	most := p.MinDelay
 	for ; retry > 0 && most < bound; retry-- {
 		most *= 2
 	}
-	most = min(most, bound)
-	if most <= 0 {
-		return 1
+	return 1 + rand.N(max(min(most, bound), 1))
+}
+
+// deadline is a point in time, and whose it is.
+type deadline struct {
+	at    time.Time // zero: never
+	whose string
+}
+
+// or returns the earlier of two deadlines.
+func (d deadline) or(other deadline) deadline {
+	if d.at.IsZero() || !other.at.IsZero() && other.at.Before(d.at) {
+		return other
 	}
-	return 1 + rand.N(most)
+	return d
 }
 
-// outlasts reports whether the call has more than d left.
-func (c *call) outlasts(d time.Duration) bool {
-	end := c.end()
-	return end.IsZero() || time.Until(end) > d
+// end returns when the call ends, by its own deadline or its context's.
+func (x *exchange) end() deadline {
+	own, _ := x.ctx.Deadline()
+	return deadline{own, contexts}.or(deadline{x.in.Deadline, "WithTimeout's"})
 }
 
-// end returns when the call ends, by its own deadline or its context's; zero: never.
-func (c *call) end() time.Time {
-	end := c.in.Deadline
-	if own, ok := c.ctx.Deadline(); ok {
-		end = earlier(end, own)
+// bound returns when the attempt ends.
+func (x *exchange) bound() deadline {
+	if most := x.engine.policy.Attempt; most > 0 && x.in.Class == Read {
+		return x.end().or(deadline{x.attempt.Start.Add(most), "RetryPolicy.Attempt's"})
 	}
-	return end
+	return x.end()
 }
 
-// healthy reports whether the service is up and not overloaded.
-func (c *call) healthy() bool {
-	return c.response.Err == nil && c.response.Status < 500 && c.response.Status != http.StatusTooManyRequests
+// until is the caller's context with a deadline.
+func (x *exchange) until(d deadline) (context.Context, context.CancelFunc) {
+	if d.at.IsZero() || d.whose == contexts {
+		return x.ctx, func() {}
+	}
+	return context.WithDeadline(x.ctx, d.at)
 }
 
 // parseRetryAfter reads seconds or an HTTP date; anything else is 0.
 func parseRetryAfter(v string, now time.Time) time.Duration {
 	v = strings.TrimSpace(v)
-	// Checked first: for a long string strconv reports "out of range" before it finds
-	// that it is not a number.
 	if v != "" && strings.Trim(v, "0123456789") == "" {
-		seconds, err := strconv.ParseUint(v, 10, 64)
-		if err != nil || seconds > uint64(maxRetryAfter/time.Second) {
-			return maxRetryAfter
-		}
-		return time.Duration(seconds) * time.Second
+		seconds, _ := strconv.ParseUint(v, 10, 64) // a number that is too large is the largest
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(v)
 	if err != nil {
@@ -143,32 +153,20 @@ func parseRetryAfter(v string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-const (
-	budgetSize = 100
-	retryCost  = 5
-)
-
 // budget keeps retries from multiplying the traffic during an outage: a retry costs
 // more than a success restores. Its zero value is full.
 type budget struct{ spent atomic.Int64 }
 
 func (b *budget) spend() bool {
-	for {
-		n := b.spent.Load()
-		if n+retryCost > budgetSize {
-			return false
-		}
-		if b.spent.CompareAndSwap(n, n+retryCost) {
-			return true
-		}
+	if b.spent.Add(retryCost) <= budgetSize {
+		return true
 	}
+	b.spent.Add(-retryCost)
+	return false
 }
 
 func (b *budget) refill() {
-	for {
-		n := b.spent.Load()
-		if n == 0 || b.spent.CompareAndSwap(n, n-1) {
-			return
-		}
+	if b.spent.Load() > 0 && b.spent.Add(-1) < 0 {
+		b.spent.Add(1)
 	}
 }

@@ -1,17 +1,14 @@
-// Package transport carries one call to the service: it chooses the engine, retries
-// where that is safe, reads the whole response and reports what is proven about it.
-// All retrying runs in go-retryablehttp, with every default of it replaced; no other
-// package uses that library.
+// Package transport carries one call to the service: it chooses the engine, has
+// go-retryablehttp retry where that is safe, reads the whole response and reports what is
+// proven about it. No other package uses that library.
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 )
@@ -25,40 +22,28 @@ type Doer interface {
 type Class uint8
 
 const (
-	// Read changes nothing: pooled connections, retried by the policy.
+	// Read changes nothing: it is retried by the policy.
 	Read Class = iota
-	// Secret reads card secrets: a fresh connection, at most one retry. It is not
-	// pooled because net/http logs unsolicited bytes on an idle connection.
-	Secret
-	// Write changes something: a fresh connection, retried only if provably nothing
-	// was sent. With the engines of this package, no write to its connection begins
-	// after its deadline, the earlier of Request.Deadline and the context's, by the
-	// monotonic or the wall clock, whichever passes it first. Bytes handed over before
-	// may arrive later.
+	// Write changes something: a fresh connection, retried only if provably nothing was
+	// sent. With the engines of this package, no write to its connection begins after
+	// Request.Deadline or the context's.
 	Write
 )
 
-// Policy is how often calls are retried, and after which waits.
+// Policy is how often calls are retried, a Write at most twice, and after which waits:
+// see cardwire.RetryPolicy.
 type Policy struct {
-	// MaxRetries is how often a Read is retried; Secret and Write have lower limits.
-	// 0: nothing is retried.
-	MaxRetries int
-	// MinDelay and MaxDelay bound the wait before retry n, counted from 0: a random
-	// time of at most MinDelay*2^n and at most MaxDelay; MaxDelay 0: no bound.
+	MaxRetries         int
 	MinDelay, MaxDelay time.Duration
-	// MaxRetryAfter is the longest wait that the service may ask for; a longer
-	// one ends the call. 0: any ends it.
-	MaxRetryAfter time.Duration
-	// Attempt is how long one attempt of a Read may take; 0: as long as the call.
-	Attempt time.Duration
+	MaxRetryAfter      time.Duration
+	Attempt            time.Duration
 }
 
 // Config is what an Engine is made from. The zero value is usable: no retries.
 type Config struct {
 	// Doer carries every class of call; nil: the engines of this package.
 	Doer Doer
-	// Transport is cloned into both engines; nil: a transport with sensible limits.
-	// It is ignored if there is a Doer.
+	// Transport is cloned into both engines, unless there is a Doer; nil: one with limits.
 	Transport *http.Transport
 	// Policy governs retries.
 	Policy Policy
@@ -68,28 +53,22 @@ type Config struct {
 
 // Engine carries calls. It is safe for concurrent use.
 type Engine struct {
-	doer    Doer              // caller-supplied; nil: pooled and fresh
-	custom  http.RoundTripper // the doer, unless it is an *http.Client
-	pooled  *http.Transport   // for reads
-	fresh   *http.Transport   // for everything else: a connection for each attempt
-	policy  Policy
-	limit   func(context.Context) error
-	library library
-	budget  budget
-	buffers sync.Pool // of *buffer
-
-	// Shared by all calls, and never written to.
-	noHeader http.Header
-	stub     http.Response
+	doer     Doer              // caller-supplied; nil: pooled and fresh
+	custom   http.RoundTripper // the doer, unless it is an *http.Client
+	pooled   *http.Transport   // for reads
+	fresh    *http.Transport   // a connection for each attempt
+	policy   Policy
+	limit    func(context.Context) error
+	budget   budget
+	buffers  sync.Pool                 // of *buffer
+	noHeader http.Header               // shared by all calls, and never written to
 	wall     func(time.Time) time.Time // of the fence
 }
 
 // New makes an Engine. It does not touch the network.
 func New(cfg Config) *Engine {
-	e := &Engine{doer: cfg.Doer, custom: doerTripper{cfg.Doer}, policy: cfg.Policy, limit: cfg.Limit, noHeader: http.Header{}}
-	e.stub = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
-	e.wall = func(t time.Time) time.Time { return t.Round(0) }
-	e.library = newLibrary(cfg.Policy.MaxRetries)
+	e := &Engine{doer: cfg.Doer, custom: doerTripper{cfg.Doer}, policy: cfg.Policy, limit: cfg.Limit}
+	e.noHeader, e.wall = http.Header{}, func(t time.Time) time.Time { return t.Round(0) }
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
 	}
@@ -104,25 +83,23 @@ func (e *Engine) CloseIdleConnections() {
 	}
 }
 
-// Attempt is one request of a call.
+// Attempt is one request of a call: see cardwire.Attempt.
 type Attempt struct {
-	// Start is when the attempt began.
-	Start time.Time
-	// Duration is how long it took, to the last byte of the response.
-	Duration time.Duration
-	// Phase is how far it got: "connect", "sent" or "received". Without a trace, "sent"
-	// is anything that is not known to be "connect".
-	Phase string
-	// HTTPStatus is the status of the response; 0: there was none.
+	Start      time.Time
+	Duration   time.Duration
+	Phase      string
 	HTTPStatus int
-	// Wait is the pause before the next attempt; 0: there was none.
-	Wait time.Duration
+	Wait       time.Duration
+	Resent     bool
 }
 
 // Request is what a call sends, in one or more attempts.
 type Request struct {
 	// Class is how it is carried and retried.
 	Class Class
+	// Fresh gives a Read a connection of its own: net/http logs unsolicited bytes on an
+	// idle one, which may be card secrets.
+	Fresh bool
 	// Method is the HTTP method.
 	Method string
 	// URL is absolute, http or https. It may be shared: it is only copied.
@@ -131,12 +108,11 @@ type Request struct {
 	Path string
 	// Query replaces URL's query, encoded; "": that stays.
 	Query string
-	// Header makes the header of an attempt, with valid names and values; nil: none.
-	// Each attempt needs its own: a caller-supplied Doer may change it, and keep it
-	// after the attempt has ended.
+	// Header makes the header of an attempt, with valid names and values. Each needs its
+	// own: a caller-supplied Doer may change it, and keep it.
 	Header interface{ Header() http.Header }
 	// Body opens the body, once for each attempt; nil: none. What it returns is closed
-	// once, before Do returns, but perhaps while net/http still reads it.
+	// before Do returns, perhaps twice, and perhaps while net/http still reads it.
 	Body func() (io.ReadCloser, error)
 	// BodySize is the exact length of the body in bytes; 0: there is none.
 	BodySize int64
@@ -152,13 +128,6 @@ type Request struct {
 	OnAttempt func(Attempt)
 }
 
-func (r *Request) header() http.Header {
-	if r.Header == nil {
-		return http.Header{}
-	}
-	return r.Header.Header()
-}
-
 // address returns the URL of one attempt, which shares nothing with others.
 func (r *Request) address() url.URL {
 	u := *r.URL
@@ -169,17 +138,8 @@ func (r *Request) address() url.URL {
 	return u
 }
 
-// isFor reports whether u is the URL of the request's attempts. It compares what that is
-// made of: a doer may have changed the URL that it was given.
-func (r *Request) isFor(u *url.URL) bool {
-	base := r.URL
-	path, below := strings.CutPrefix(u.Path, base.Path)
-	return below && path == r.Path && u.RawPath == base.RawPath && u.RawQuery == cmp.Or(r.Query, base.RawQuery) &&
-		u.Scheme == base.Scheme && u.Opaque == base.Opaque && u.Host == base.Host && u.User == base.User
-}
-
-// Response is the result of a call. If a limiter, a context or a deadline stopped a
-// retry, it is the last response together with an Err.
+// Response is the result of a call. If a limiter, a context, a deadline or a body that
+// could not be opened stopped a retry, it is the last response together with an Err.
 type Response struct {
 	// Status is the status of the last response; 0: it had no readable head.
 	Status int
@@ -187,24 +147,26 @@ type Response struct {
 	Header http.Header
 	// Body is the whole body of the last response, valid until Release.
 	Body []byte
-	// Attempts are the requests made; nil if the first was the only one and got a
-	// response.
+	// Attempts are the requests made; nil after a clean first try.
 	Attempts []Attempt
 	// NotSent is proof that no byte of the request left this machine in any attempt.
 	// For a Read it means that every attempt ended in a failed dial.
 	NotSent bool
+	// Resent reports that the Doer sent the request of a Write more than once.
+	Resent bool
 	// Redirected reports that the response is a redirect, or belongs to another
 	// request than the one sent.
 	Redirected bool
+	// RedirectHost is the host that a redirect leads to; "": unknown.
+	RedirectHost string
 	// MayBeCut reports that nothing but the end of the connection ended the body.
 	MayBeCut bool
-	// RetryAfter is how long the last response asks to wait, at most ten years; 0: it
-	// does not.
+	// RetryAfter is what the last response asks for, at most an hour; 0: nothing.
 	RetryAfter time.Duration
 	// Tries is the number of attempts begun.
 	Tries int
 	// Err is nil if the last response was read to its end. It is sealed: its message
-	// is one of a few fixed ones, and errors.Is finds what is behind it.
+	// contains no URL and no response, and errors.Is finds what is behind it.
 	Err error
 
 	buf   *buffer
@@ -221,19 +183,3 @@ func (r *Response) Release() {
 
 // ErrTooLarge means that the body of the response exceeds MaxBytes.
 var ErrTooLarge = errors.New("transport: the response is too large")
-
-// Do carries a call to its end; in must not change until Do returns. The Response is
-// never nil, and the caller must release it.
-func (e *Engine) Do(ctx context.Context, in *Request) *Response {
-	c := &call{ctx: ctx, in: in, engine: e}
-	c.response = Response{NotSent: true, owner: e}
-	if err := in.validate(); err != nil {
-		c.response.Err = seal("invalid request", err)
-		return &c.response
-	}
-	// An error comes only from a wait that the context cut short.
-	if _, err := e.library.Do(c.carry()); err != nil { //nolint:bodyclose // of a stub
-		c.response.Err = c.failure(err)
-	}
-	return &c.response
-}

@@ -56,7 +56,7 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	case quoted:
 		lit = c.readString()
 	case isNumeric(b):
-		lit = c.number()
+		lit, _ = c.number()
 	default:
 		c.wrong(b, "a decimal amount")
 	}
@@ -98,7 +98,7 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	}
 	var room [1 + maxDigits]byte
 	text := append(append(room[:0], lit[:whole]...), lit[mantissa-scale:mantissa]...)
-	if small, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+	if small, ok := parseInt(text); ok {
 		return decimal.New(small, int32(exp)), true
 	}
 	large, _ := new(big.Int).SetString(string(text), 10)

@@ -1,15 +1,12 @@
 package wire_test
 
 import (
-	"bytes"
-	"encoding/gob"
 	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -274,52 +271,5 @@ func TestMoneyDoesNotHeedTheVariablesOfItsPackage(t *testing.T) {
 		one := sample{MoneyText: decimal.New(1200, -2), MoneyNumber: decimal.New(12, 2)}
 		text, _ := wire.Marshal(&one, sampleFields)
 		assert.Contains(t, string(text), `"money_text":"12.00","money_number":1200,`)
-	}
-}
-
-// Equal amounts of one text share their digits, so what a caller does with one
-// must not reach the other.
-func TestAnAmountThatIsSharedDoesNotChangeWithTheOther(t *testing.T) {
-	t.Parallel()
-	var encoded bytes.Buffer
-	require.NoError(t, gob.NewEncoder(&encoded).Encode(decimal.New(777, -1)))
-	for name, use := range map[string]func(d *decimal.Decimal) error{
-		"gob":             func(d *decimal.Decimal) error { return gob.NewDecoder(bytes.NewReader(encoded.Bytes())).Decode(d) },
-		"GobDecode":       func(d *decimal.Decimal) error { return d.GobDecode([]byte{0xff, 0xff, 0xff, 0xff, 2, 3, 9}) },
-		"UnmarshalBinary": func(d *decimal.Decimal) error { return d.UnmarshalBinary([]byte{0xff, 0xff, 0xff, 0xff, 2, 3, 9}) },
-		"Scan":            func(d *decimal.Decimal) error { return d.Scan("77.7") },
-		"Scan, bytes":     func(d *decimal.Decimal) error { return d.Scan([]byte("77.7")) },
-		"Scan, an int64":  func(d *decimal.Decimal) error { return d.Scan(int64(77)) },
-		"UnmarshalJSON":   func(d *decimal.Decimal) error { return d.UnmarshalJSON([]byte(`"77.7"`)) },
-		"UnmarshalText":   func(d *decimal.Decimal) error { return d.UnmarshalText([]byte("77.7")) },
-		"Round":           func(d *decimal.Decimal) error { *d = d.Round(0); return nil },
-		"Neg":             func(d *decimal.Decimal) error { *d = d.Neg(); return nil },
-		"Add":             func(d *decimal.Decimal) error { *d = d.Add(*d); return nil },
-		"DivRound":        func(d *decimal.Decimal) error { *d = d.DivRound(decimal.New(7, 0), 3); return nil },
-		"PowWithPrecision": func(d *decimal.Decimal) (err error) {
-			*d, err = d.PowWithPrecision(decimal.New(25, -1), 8)
-			return err
-		},
-		"its coefficient": func(d *decimal.Decimal) error {
-			n := d.Coefficient()
-			*d = decimal.NewFromBigInt(n.Neg(n), -1)
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var amounts []decimal.Decimal
-			plainly(t, read(t, `["1.50","1.50"]`, func(c *wire.Codec) {
-				c.Each(func() {
-					amounts = append(amounts, decimal.Decimal{})
-					c.DecimalString(&amounts[len(amounts)-1])
-				})
-			}))
-			require.Len(t, amounts, 2)
-			require.True(t, amounts[0] == amounts[1], "nothing is shared, so this test says nothing") //nolint:testifylint // pointers are compared
-			require.NoError(t, use(&amounts[0]))
-			assert.NotEqual(t, "150e-2", exactly(amounts[0]), "what was done to it")
-			assert.Equal(t, "150e-2", exactly(amounts[1]))
-		})
 	}
 }

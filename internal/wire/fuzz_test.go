@@ -39,7 +39,6 @@ func addTexts(f *testing.F) {
 // accepted says whether read takes text as a whole.
 func accepted(text []byte, read func(*wire.Codec)) bool {
 	c := wire.NewReader(text, true)
-	defer c.Release()
 	read(c)
 	c.End()
 	return c.Err() == nil
@@ -286,7 +285,6 @@ func FuzzDateTime(f *testing.F) {
 		require.Equal(t, err == nil && want.Year() > 0, ok)
 		if ok {
 			require.Equal(t, want, time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC))
-			require.Equal(t, text, string(wire.AppendDate(nil, year, time.Month(month), day)))
 		}
 
 		hour, minute, second, ok := wire.ParseClock([]byte(text))
@@ -295,7 +293,6 @@ func FuzzDateTime(f *testing.F) {
 		require.Equal(t, err == nil && len(text) == 8, ok)
 		if ok {
 			require.Equal(t, want, time.Date(0, 1, 1, hour, minute, second, 0, time.UTC))
-			require.Equal(t, text, string(wire.AppendClock(nil, hour, minute, second)))
 		}
 
 		year, month, ok = wire.ParseMonth([]byte(text))
@@ -303,7 +300,6 @@ func FuzzDateTime(f *testing.F) {
 		require.Equal(t, err == nil && want.Year() > 0, ok)
 		if ok {
 			require.Equal(t, want, time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC))
-			require.Equal(t, text, string(wire.AppendMonth(nil, year, time.Month(month))))
 		}
 	})
 }

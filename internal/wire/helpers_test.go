@@ -25,7 +25,6 @@ type result struct {
 func read(t testing.TB, text string, read func(*wire.Codec)) result {
 	t.Helper()
 	c := wire.NewReader([]byte(text), true)
-	defer c.Release()
 	read(c)
 	c.End()
 	r := result{drifts: c.Drifts()}

@@ -16,6 +16,5 @@ func TestALongTextWithEscapesTakesOneBuffer(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(3, func() {
 		c := wire.NewReader(text, false)
 		c.Skip()
-		c.Release()
 	}), 5.0)
 }

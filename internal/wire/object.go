@@ -18,8 +18,8 @@ package wire
 
 import (
 	"bytes"
-	"math/bits"
 	"reflect"
+	"slices"
 )
 
 // FieldOf describes one field of the JSON object of a T. Lists of fields are
@@ -48,57 +48,75 @@ const (
 	Whole   Variant = 1 << 0 // the only form of a type that has just one
 )
 
-// Object reads or writes dst as an object of at most 63 fields, in the form v.
+// Object reads or writes dst as an object of at most 64 fields, in the form v.
 func Object[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
 	if c.writing {
 		writeObject(c, dst, fields)
 		return
 	}
+	order := asListed(len(fields))
+	readObject(c, dst, fields, v, order[:len(fields)])
+}
+
+// asListed is the order of n fields in their list.
+func asListed(n int) (order [64]uint8) {
+	for i := range n {
+		order[i] = uint8(i)
+	}
+	return order
+}
+
+// readObject expects the fields in an order, and changes it to that in which they come:
+// a service keeps to one, which need not be the documented one.
+func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order []uint8) {
 	if !c.open('{', nowhere, "an object") {
 		return
 	}
-	var seen uint64
-	unknown, next := len(c.names), 0
+	unknown, seen := len(c.names), 0
 	for first := true; c.more('}', first); first = false {
-		start, i := c.pos, next
-		if next == len(fields) || !c.take(fields[next].Name) {
+		start := c.pos
+		if seen == len(order) || !c.take(fields[order[seen]].Name) {
 			name := c.fieldName()
 			if c.err != nil {
 				return
 			}
-			if i = find(fields, name, next); i < 0 {
+			switch at := find(fields, order[seen:], name); {
+			case at > 0:
+				rotate(order[seen:], at)
+			case at < 0 && find(fields, order[:seen], name) >= 0:
+				c.malformed(duplicateField)
+				return
+			case at < 0:
 				c.skipUnknown(name)
 				continue
 			}
 		}
-		if seen&(1<<i) != 0 {
-			c.malformed(duplicateField)
-			return
-		}
-		seen |= 1 << i
-		next = i + 1
 		c.at(step(start))
-		fields[i].Value(c, dst)
+		fields[order[seen]].Value(c, dst)
+		seen++
 	}
 	if c.err == nil {
 		c.close()
 		c.forget(unknown)
-		reportMissing(c, fields, seen, v)
+		reportMissing(c, fields, v, order[seen:])
 	}
 }
 
-// find searches from the expected place outwards: fields that are left out or added shift
-// the others only a little. It returns -1 if there is none.
-func find[T any](fields []FieldOf[T], name []byte, near int) int {
-	for up, down := near, near-1; up < len(fields) || down >= 0; up, down = up+1, down-1 {
-		if up < len(fields) && string(name) == fields[up].Name {
-			return up
-		}
-		if down >= 0 && string(name) == fields[down].Name {
-			return down
+// find returns where in order the field with that name is; -1: there is none.
+func find[T any](fields []FieldOf[T], order []uint8, name []byte) int {
+	for at, i := range order {
+		if fields[i].Name == string(name) {
+			return at
 		}
 	}
 	return -1
+}
+
+// rotate moves the first n to the end.
+func rotate(order []uint8, n int) {
+	slices.Reverse(order[:n])
+	slices.Reverse(order[n:])
+	slices.Reverse(order)
 }
 
 // skipUnknown checks a field that is not in the list. Its name is payload too, so it is
@@ -110,9 +128,10 @@ func (c *Codec) skipUnknown(name []byte) {
 	c.Skip()
 }
 
-func reportMissing[T any](c *Codec, fields []FieldOf[T], seen uint64, v Variant) {
-	for missing := ^seen & (1<<len(fields) - 1); missing != 0; missing &= missing - 1 {
-		m := &fields[bits.TrailingZeros64(missing)]
+func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, missing []uint8) {
+	slices.Sort(missing)
+	for _, i := range missing {
+		m := &fields[i]
 		if m.Required {
 			c.failAt(m.Name, isMissing)
 			return
@@ -145,6 +164,7 @@ func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) 
 	}
 	read := []T{}
 	size := int(reflect.TypeFor[T]().Size())
+	order := asListed(len(fields))
 	c.Each(func() {
 		if !c.Budget(size) {
 			return
@@ -153,7 +173,7 @@ func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) 
 			read = make([]T, 0, min(c.upcoming(), 1+c.left()/size))
 		}
 		read = append(read, *new(T))
-		Object(c, &read[len(read)-1], fields, v)
+		readObject(c, &read[len(read)-1], fields, v, order[:len(fields)])
 	})
 	*dst = read
 }

@@ -323,7 +323,7 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 				texts := 0
 				for i := range n {
 					list = append(list, row(i, length(i)))
-					texts += length(i) + 16 // of a row's one string, and what its size is rounded up by
+					texts += 2*length(i) + 16 // at the end of what strings share there may be no room for the next
 				}
 				body := []byte("[" + strings.Join(list, between) + "]")
 				var rows []pet
@@ -332,7 +332,6 @@ func TestRoomForRowsIsAllocatedOnce(t *testing.T) {
 					wire.Rows(c, &rows, petFields, listed)
 					c.End()
 					require.Nil(t, c.Err())
-					c.Release()
 				})
 				assert.Len(t, rows, n)
 				assert.LessOrEqual(t, cap(rows), n+1)
@@ -393,7 +392,6 @@ func TestStringsOfAnElementCostOneAllocation(t *testing.T) {
 			wire.Rows(c, &rows, fields, wire.Lenient)
 			c.End()
 			require.Nil(t, c.Err())
-			c.Release()
 		})
 	}
 	// A pool may drop a reader at any time, and under the race detector does;
@@ -410,7 +408,6 @@ func TestTheTextIsNotKept(t *testing.T) {
 	c.End()
 	require.Nil(t, c.Err())
 	clear(body) // the transport clears a body that was read
-	c.Release()
 	assert.Equal(t, []pet{{"12", "Rex", "pug", "", "Eve"}}, b.Rows)
 	assert.Equal(t, []pet{{ID: "1", Name: "Tom"}}, b.List)
 }
@@ -460,7 +457,6 @@ func TestDriftIsNotKeptWhereNobodyWatches(t *testing.T) {
 	t.Parallel()
 	var p pet
 	c := wire.NewReader([]byte(`{"id":7,"x":1}`), false)
-	defer c.Release()
 	wire.Object(c, &p, petFields, listed)
 	c.End()
 	require.Nil(t, c.Err())
@@ -507,13 +503,11 @@ func TestRewindReadsAgain(t *testing.T) {
 			t.Parallel()
 			var l letter
 			c := wire.NewReader([]byte(test.text), true)
-			defer c.Release()
 			wire.Object(c, &l, letterFields, wire.Whole)
 			c.End()
 			require.Nil(t, c.Err())
 			c.Rewind(l.data)
 			wire.Object(c, &l.Pet, petFields, wire.Whole)
-			c.Flush()
 			if test.err != "" {
 				require.NotNil(t, c.Err())
 				assert.Equal(t, test.err, c.Err().Error())
@@ -542,6 +536,7 @@ var patientFields = []wire.FieldOf[patient]{
 			p.Wrong = err.Error()
 			c.Rewind(mark)
 			c.Skip()
+			p.Pet = pet{}
 		}
 	}},
 	{Name: "after", Value: func(c *wire.Codec, p *patient) { c.String(&p.After) }},
@@ -587,7 +582,6 @@ func TestElementsMustBeWorthTheirMemory(t *testing.T) {
 	fields := []wire.FieldOf[large]{{Name: "n", Value: func(c *wire.Codec, v *large) { c.String(&v.Name) }}}
 	read := func(text string) *wire.Error {
 		c := wire.NewReader([]byte(text), false)
-		defer c.Release()
 		var list []large
 		wire.Rows(c, &list, fields, wire.Whole)
 		c.End()

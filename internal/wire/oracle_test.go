@@ -263,7 +263,6 @@ func agreesTyped(t *testing.T, text []byte, doc any, strictly bool) bool {
 	var got thing
 	var want mirror
 	c := wire.NewReader(text, true)
-	defer c.Release()
 	readThing(&got)(c)
 	c.End()
 	_, isObject := doc.(map[string]any)

@@ -385,16 +385,17 @@ func (c *Codec) word(w string) bool {
 	return true
 }
 
-// number consumes a number and returns its bytes.
-func (c *Codec) number() []byte {
+// number consumes a number and returns its bytes, and whether it is an integer: without
+// fraction and exponent.
+func (c *Codec) number() (lit []byte, integer bool) {
 	rest := c.buf[c.pos:]
-	_, _, end := numberIn(rest)
+	whole, _, end := numberIn(rest)
 	if end == 0 {
 		c.malformed("a number is misspelled")
-		return nil
+		return nil, false
 	}
 	c.pos += end
-	return rest[:end]
+	return rest[:end], whole == end
 }
 
 // numberIn measures the number by JSON's grammar that text begins with: where its whole

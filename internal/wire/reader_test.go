@@ -21,7 +21,6 @@ func TestHTMLInPlaceOfJSON(t *testing.T) {
 		c.Skip()
 		assert.EqualError(t, c.Err(), want, page)
 		assert.True(t, c.Err().Malformed, page)
-		c.Release()
 	}
 	for _, other := range []string{"<", "<p>", "<?xml version=1?>", "[<html>]"} {
 		assert.Equal(t, notStrict+"a value is missing", read(t, other, skip).err, other)

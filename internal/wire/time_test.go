@@ -141,17 +141,3 @@ func TestParseMonth(t *testing.T) {
 	}
 }
 
-func TestAppendDatesAndTimes(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ want, got string }{
-		{"2026-02-03", string(wire.AppendDate(nil, 2026, time.February, 3))},
-		{"0007-12-31", string(wire.AppendDate(nil, 7, time.December, 31))},
-		{"10000-01-01", string(wire.AppendDate(nil, 10000, time.January, 1))},
-		{"at 00:00:00", string(wire.AppendClock([]byte("at "), 0, 0, 0))},
-		{"23:05:59", string(wire.AppendClock(nil, 23, 5, 59))},
-		{"09/2028", string(wire.AppendMonth(nil, 2028, time.September))},
-		{"12/0099", string(wire.AppendMonth(nil, 99, time.December))},
-	} {
-		assert.Equal(t, test.want, test.got)
-	}
-}

@@ -78,7 +78,7 @@ func (c *Codec) stringBytes(null nullRule, numberToo bool) []byte {
 		}
 		c.word("null")
 	case numberToo && isNumeric(b):
-		if lit := c.number(); isInteger(lit) {
+		if lit, integer := c.number(); integer {
 			c.Drift("number for string")
 			return lit
 		}
@@ -133,9 +133,9 @@ const fittingInteger = "an integer that fits"
 func (c *Codec) integer(null nullRule) int64 {
 	switch b := c.peek(); {
 	case isNumeric(b):
-		return c.parseInteger(c.number())
+		return c.integerIn(c.number())
 	case b == '"':
-		n := c.parseInteger(c.readString())
+		n := c.quotedInteger()
 		c.Drift("string for number")
 		return n
 	case b == 'n' && null != nullFails:
@@ -147,19 +147,37 @@ func (c *Codec) integer(null nullRule) int64 {
 	return 0
 }
 
-func (c *Codec) parseInteger(lit []byte) int64 {
-	n, err := strconv.ParseInt(string(lit), 10, 64)
-	if err != nil || !isInteger(lit) {
-		c.Fail(fittingInteger)
-		return 0
-	}
-	return n
+func (c *Codec) quotedInteger() int64 {
+	lit := c.readString()
+	whole, _, end := numberIn(lit)
+	return c.integerIn(lit, whole == len(lit) && end > 0)
 }
 
-// isInteger reports whether lit is a number without fraction and exponent.
-func isInteger(lit []byte) bool {
-	whole, _, end := numberIn(lit)
-	return whole == len(lit) && end > 0
+func (c *Codec) integerIn(lit []byte, integer bool) int64 {
+	if integer {
+		if n, ok := parseInt(lit); ok {
+			return n
+		}
+	}
+	c.Fail(fittingInteger)
+	return 0
+}
+
+// parseInt reads digits, which may follow a minus sign. It reports whether they fit.
+func parseInt(lit []byte) (n int64, ok bool) {
+	if len(lit) > 18 {
+		n, err := strconv.ParseInt(string(lit), 10, 64)
+		return n, err == nil
+	}
+	for _, b := range lit {
+		if b != '-' {
+			n = n*10 + int64(b-'0')
+		}
+	}
+	if lit[0] == '-' {
+		n = -n
+	}
+	return n, true
 }
 
 // Flag reads or writes 0 or 1. Any other number is true and drift; a string, a
@@ -174,7 +192,7 @@ func (c *Codec) Flag(dst *bool) {
 		*dst = c.boolean(b)
 		c.Drift("boolean for number")
 	case '"':
-		n := c.parseInteger(c.readString())
+		n := c.quotedInteger()
 		if n != 0 && n != 1 {
 			c.Fail("0 or 1")
 		}
@@ -207,7 +225,8 @@ func (c *Codec) Bool(dst *bool) {
 		*dst = c.bit(c.readString())
 		c.Drift("string for boolean")
 	case isNumeric(b):
-		*dst = c.bit(c.number())
+		lit, _ := c.number()
+		*dst = c.bit(lit)
 		c.Drift("number for boolean")
 	default:
 		c.wrong(b, "a boolean")

@@ -379,7 +379,6 @@ func TestEveryValueInEveryForm(t *testing.T) {
 
 func kindOf(text string) string {
 	c := wire.NewReader([]byte(text), false)
-	defer c.Release()
 	return string(rune(c.Kind()))
 }
 
@@ -429,14 +428,12 @@ func TestKindTellsWhatComesNext(t *testing.T) {
 	} {
 		c := wire.NewReader([]byte(test.text), true)
 		assert.Equal(t, string(rune(test.want)), string(rune(c.Kind())), "of %q", test.text)
-		c.Release()
 	}
 }
 
 func TestNothingIsReadAfterAnError(t *testing.T) {
 	t.Parallel()
 	c := wire.NewReader([]byte(`"text" 12 true [1] {"a":1}`), true)
-	defer c.Release()
 	c.Fail("something else")
 
 	text, number, flag, list := "old", 99, true, []string{}

@@ -17,7 +17,7 @@ import (
 
 // place is where a mutant changes the code, and how.
 type place struct {
-	name    string // as in "transport.call.pause/MaxRetryAfter"
+	name    string // as in "transport.exchange.pause/MaxRetryAfter"
 	changes []change
 }
 

@@ -115,10 +115,10 @@ func TestWhatDoesNotMatchOnceIsAnErrorThatNamesTheMutant(t *testing.T) {
 func TestTheTestsOfAMutant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
-		"claim.take":             {"", ".", "./..."},
-		"transport.call.pause":   {"", "./internal/transport", ".", "./..."},
-		"sqljournal.Journal.End": {"sqljournal", "./..."},
-		"export.openPart/Chmod":  {"examples/apps", "./..."},
+		"claim.take":               {"", ".", "./..."},
+		"transport.exchange.pause": {"", "./internal/transport", ".", "./..."},
+		"sqljournal.Journal.End":   {"sqljournal", "./..."},
+		"export.part.begin/Remove": {"examples/apps", "./..."},
 	} {
 		m := defect("a defect", in(name))
 		assert.Equal(t, want, slices.Concat([]string{m.module()}, m.packages()), name)

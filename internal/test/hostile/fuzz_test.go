@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"math/big"
 	"reflect"
 	"regexp"
 	"slices"
@@ -16,9 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
@@ -26,39 +22,44 @@ import (
 const maxDepth = 64
 
 func FuzzEnvelope(f *testing.F) {
+	good := wiretest.Success
 	for _, body := range []string{
-		wiretest.Success(`null`), wiretest.Success(`{"a":[1.50,"\u00e9"]}`), wiretest.Success(wiretest.SingleCard), wiretest.Success(`[` + wiretest.BIN + `]`), wiretest.Success(`[{"a":1,"a":1}]`),
-		`{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`, `{"code":200,"data":1}`, `{"code":200,"msg":"success"}`,
-		`{"code":422,"msg":"no","data":null}`, `{"code":500,"msg":"no"}`, `{"code":599}`, `{"code":-1}`, `{"code":0}`,
-		`{"code":200.0,"data":1}`, `{"code":2e2,"data":1}`, `{"code":"200","data":1}`, `{"Code":200,"data":1}`, `{"c\u006fde":200,"data":1}`,
-		`{"code":200,"code":200,"data":1}`, `{"code":200,"Code":500,"data":1}`, `{"code":200,"data":1,"x":{"y":[]}}`, `{"code":200,"msg":7,"data":1}`,
-		`{"code":9223372036854775807}`, `{"code":9223372036854775808}`, `[]`, `200`, ``, "\ufeff" + wiretest.Success(`1`), wiretest.Success(`1`) + "\x00", `<html>`,
-		wiretest.Success(strings.Repeat("[", 62) + strings.Repeat("]", 62)), wiretest.Success(strings.Repeat("[", 63) + strings.Repeat("]", 63)),
-		wiretest.Success(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
+		good(`null`), good(`{"a":[1.50,"\u00e9"]}`), good(wiretest.SingleCard), good(`[` + wiretest.BIN + `]`),
+		good(`[{"a":1,"a":1}]`), `{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`,
+		`{"code":200,"data":1}`, `{"code":200,"msg":"success"}`, `{"code":422,"msg":"no","data":null}`,
+		`{"code":500,"msg":"no"}`, `{"code":599}`, `{"code":-1}`, `{"code":0}`, `{"code":200.0,"data":1}`,
+		`{"code":2e2,"data":1}`, `{"code":"200","data":1}`, `{"Code":200,"data":1}`, `{"c\u006fde":200,"data":1}`,
+		`{"code":200,"code":200,"data":1}`, `{"code":200,"Code":500,"data":1}`, `{"code":200,"data":1,"x":{"y":[]}}`,
+		`{"code":200,"msg":7,"data":1}`, `{"code":9223372036854775807}`, `{"code":9223372036854775808}`, `[]`, `200`,
+		``, "\ufeff" + good(`1`), good(`1`) + "\x00", `<html>`, good(strings.Repeat("[", 62) + strings.Repeat("]", 62)),
+		good(strings.Repeat("[", 63) + strings.Repeat("]", 63)),
+		good(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
 	} {
 		f.Add(uint16(0), []byte(body))
 	}
-	f.Add(uint16(222), []byte(`{"code":422,"msg":"no","data":null}`))
-	f.Add(uint16(222), []byte(`{"code":200,"msg":"success","data":null}`))
-	f.Add(uint16(222), []byte(`{"code":500,"msg":"no","data":null}`))
-	f.Add(uint16(302), []byte(`{"code":200,"msg":"success","data":null}`))
-	f.Add(uint16(71), []byte(`{"code":200,"msg":"no"}`))
-	for _, status := range []uint16{400, 401, 403, 404, 422, 429} {
+	for _, status := range []uint16{271, 302, 400, 401, 403, 404, 422, 429} {
 		for _, body := range []string{
-			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{", `{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`,
-			`{"code":422,"msg":"success"}`, `{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
+			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{",
+			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`,
+			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`, `{"code":422,"msg":"no","data":null}`,
+			`{"code":200,"msg":"success","data":null}`, `{"code":500,"msg":"no","data":null}`,
 		} {
 			f.Add(status-200, []byte(body))
 		}
 	}
 	for _, text := range jsonsuite.Seeds(f, 12) {
-		f.Add(uint16(0), []byte(wiretest.Success(string(text))))
+		f.Add(uint16(0), []byte(good(string(text))))
 	}
 	f.Fuzz(func(t *testing.T, n uint16, body []byte) {
 		status := 200 + int(n)%400
 		for _, write := range []bool{false, true} {
-			c := wiretest.NewClient(t, wiretest.Always(status, string(body)), cardwire.WithRetry(cardwire.RetryPolicy{}))
-			got, err := cardwire.Call[json.RawMessage](t.Context(), c, cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write})
+			response := wiretest.Always(status, string(body))
+			c := wiretest.NewClient(t, response, cardwire.WithRetry(cardwire.RetryPolicy{}))
+			request := cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: !write}
+			if write {
+				request.Reference = wiretest.UUID
+			}
+			got, err := cardwire.Call[json.RawMessage](t.Context(), c, request)
 			outcome, data := outcomeOf(status, body)
 			if outcome == succeeded {
 				require.NoError(t, err)
@@ -133,30 +134,36 @@ type model interface {
 	json.Unmarshaler
 }
 
-func models() []model {
-	return []model{
-		new(cardwire.Card), new(cardwire.ConsumptionScene), new(cardwire.CardPage), new(cardwire.CardSecrets), new(cardwire.BIN), new(cardwire.FeeTier), new(cardwire.AuthRequirement), new(cardwire.AuthField),
-		new(cardwire.RemittanceState), new(cardwire.RemittanceCurrency), new(cardwire.Transfer), new(cardwire.TransferParams), new(cardwire.UploadedImage), new(cardwire.Address), new(cardwire.CardOperation),
+// models are new values of all such types.
+func models() (list []model) {
+	for _, of := range receivers {
+		if v, ok := reflect.New(of).Interface().(model); ok && strings.HasPrefix(of.String(), "cardwire.") {
+			list = append(list, v)
+		}
 	}
+	return list
 }
 
-// A type that decodes itself is read as a response is: what it takes is strict JSON,
-// and its fields have what encoding/json finds under their names.
+// A type that decodes itself is read as a response is: what it takes is strict JSON, and
+// what it encodes is read as the same again.
 func FuzzModels(f *testing.F) {
 	for _, text := range []string{
-		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN, wiretest.AuthRequirement, wiretest.State, wiretest.Currency, wiretest.Transfer,
-		`{"total":1,"per_page":20,"current_page":1,"last_page":1,"data":[` + wiretest.ListedCard + `]}`, `{"attachment_key":"att/7f.png"}`,
-		`{"name":"online","channel_id":7}`, `{"fee":0.11,"fee_rate":0.012,"extra_fee":1e2,"extra_fee_rate":-0}`, `{"field":"idType","required":1}`,
-		`{"city":"a","state":null,"country":"PT","postalCode":1000,"addressLine1":"","addressLine2":"\u00e9"}`, `{}`, `null`, `[]`, `{"id":"c1"}`,
-		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99},"cashback_fee_config":[1,null]}`,
-		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","card_no":"4111111111111111","holder_address":{}}`,
-		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00","update_time":"0000-00-00"}`,
+		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN, wiretest.AuthRequirement,
+		wiretest.State, wiretest.Currency, wiretest.Transfer, hostilePage, `{"attachment_key":"att/7f.png"}`,
+		`{"name":"online","channel_id":7}`, `{"fee":0.11,"fee_rate":0.012,"extra_fee":1e2,"extra_fee_rate":-0}`,
+		`{"city":"a","state":null,"country":"PT","postalCode":1000,"addressLine1":"","addressLine2":"\u00e9"}`,
+		`{"field":"idType","required":1}`, `{}`, `null`, `[]`, `{"id":"c1"}`, wiretest.TransferSent,
+		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99}}`,
+		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","holder_address":{}}`,
+		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00"}`,
 		`{"api_order_no":"a\u0000\u2028b ","merchant_order_no":"m","status":""}`,
-		wiretest.TransferSent, `{"transferAmount":"1.00","merchantOrderNo":"a","fee":"none","available":"1.0"}`, `{"merchantOrderNo":"a","transferAmount":"1"}`,
+		`{"transferAmount":"1.00","merchantOrderNo":"a","fee":"none","available":"1.0"}`,
+		`{"merchantOrderNo":"a","transferAmount":"1"}`,
 		`{"merchantOrderNo":"a","transferAmount":"1.00","senderDateOfBirth":"2026-02-29"}`,
 	} {
 		f.Add([]byte(text))
 	}
+	require.Len(f, models(), 15)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for i, v := range models() {
 			err := v.UnmarshalJSON(text)
@@ -176,11 +183,8 @@ func FuzzModels(f *testing.F) {
 			encoded, err := encodedOf(v)
 			require.NoError(t, err)
 			if _, params := v.(*cardwire.TransferParams); params { // all of it is kept
-				require.Equal(t, decoded(t, text), decoded(t, encoded))
-			} else {
-				requireSameValues(t, "", decoded(t, text), decoded(t, encoded))
+				require.JSONEq(t, string(text), string(encoded))
 			}
-
 			// What was encoded is complete, and is read as the same again.
 			again := models()[i]
 			require.NoError(t, again.UnmarshalJSON(encoded), "%T", v)
@@ -197,115 +201,4 @@ func encodedOf(v model) ([]byte, error) {
 		return p.RevealJSON()
 	}
 	return v.MarshalJSON()
-}
-
-func decoded(t *testing.T, text []byte) (v any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	require.NoError(t, d.Decode(&v))
-	return v
-}
-
-// Fields of which not the very value is encoded: masks, what is any JSON and is
-// kept as it stands, and numbers of which only 0 is false.
-var (
-	sealedFields = []string{"card_no", "cvv", "pan"}
-	rawFields    = []string{"auth_fee_config", "refund_fee_config", "reversal_fee_config", "cashback_fee_config"}
-	flagFields   = []string{"avs", "3ds", "physical", "apple_pay", "google_wallet", "is_card_count_limited"}
-)
-
-// requireSameValues compares what is under name in JSON that was decoded, in,
-// with what it was encoded as, out. Where their kinds differ, a value of another
-// kind was tolerated, which is not for encoding/json to judge.
-func requireSameValues(t *testing.T, name string, in, out any) {
-	t.Helper()
-	if slices.Contains(rawFields, name) && in != nil {
-		if list, ok := in.([]any); !ok || len(list) > 0 {
-			require.Equal(t, in, out, name)
-		}
-		return
-	}
-	switch out := out.(type) {
-	case map[string]any:
-		object, _ := in.(map[string]any)
-		for name := range out {
-			if v, ok := object[name]; ok {
-				requireSameValues(t, name, v, out[name])
-			}
-		}
-	case []any:
-		list, ok := in.([]any)
-		if !ok {
-			return
-		}
-		require.Len(t, out, len(list), name)
-		for i := range list {
-			requireSameValues(t, "", list[i], out[i])
-		}
-	case string:
-		if text, ok := in.(string); ok {
-			requireSameText(t, name, text, out)
-		}
-	case json.Number:
-		if number, ok := in.(json.Number); ok {
-			requireSameNumber(t, name, string(number), string(out))
-		}
-	case bool:
-		if b, ok := in.(bool); ok {
-			require.Equal(t, b, out, name)
-		}
-	}
-}
-
-// absentDate is how some databases write that there is none.
-var absentDate = regexp.MustCompile(`^0000-00-00( 00:00:00)?$`)
-
-func requireSameText(t *testing.T, name, in, out string) {
-	t.Helper()
-	switch {
-	case slices.Contains(sealedFields, name):
-		require.True(t, out == in && !strings.ContainsAny(in, "0123456789") || strings.Contains(out, "*"), name)
-	case name == "expire_date" && in == "":
-		require.Equal(t, "**/****", out)
-	case name == "create_time" || name == "update_time":
-		require.Equal(t, absentDate.ReplaceAllString(in, ""), out)
-	case name == "available" || name == "fee":
-		requireSameNumber(t, name, in, out)
-	case name == "api_order_no" && in != out:
-		require.Error(t, check.Visible(name, in))
-		require.NoError(t, check.Visible(name, out))
-	default:
-		require.Equal(t, in, out, name)
-	}
-}
-
-func requireSameNumber(t *testing.T, name, in, out string) {
-	t.Helper()
-	want, ok := new(big.Rat).SetString(in)
-	require.True(t, ok, name)
-	got, ok := new(big.Rat).SetString(out)
-	require.True(t, ok, name)
-	if slices.Contains(flagFields, name) {
-		require.Equal(t, want.Sign() != 0, got.Cmp(big.NewRat(1, 1)) == 0, name)
-		return
-	}
-	require.Zero(t, want.Cmp(got), name)
-}
-
-// A type that comes to decode itself must be fuzzed as well.
-func TestTheListOfModelsIsComplete(t *testing.T) {
-	t.Parallel()
-	var declared, listed []string
-	for _, file := range syntax.Files(t, "../../..") {
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "UnmarshalJSON" {
-				declared = append(declared, "*cardwire."+f.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name)
-			}
-		}
-	}
-	for _, v := range models() {
-		listed = append(listed, reflect.TypeOf(v).String())
-	}
-	require.ElementsMatch(t, declared, listed)
 }

@@ -134,15 +134,17 @@ func canaryResponses() map[string]string {
 	card := strings.ReplaceAll(canaryCard, wiretest.CanaryCVV, wiretest.LongCVV)
 	number := wiretest.CanaryNumber
 	responses := map[string]string{
-		"ListCards": onePage(card), "AllPages": onePage(card), "AllCards": onePage(card), "GetCard": card, "GetCardByOrder": card,
-		"GetCardSecrets": `{"card_no":"` + number + `","cvv":"` + wiretest.LongCVV + `","expire_date":"09/2028","pan":"` +
-			wiretest.CanaryPAN + `"}`,
+		"ListCards": onePage(card), "AllPages": onePage(card), "AllCards": onePage(card),
+		"GetCard": card, "GetCardByOrder": card,
+		"GetCardSecrets": `{"card_no":"` + number + `","cvv":"` + wiretest.LongCVV +
+			`","expire_date":"09/2028","pan":"` + wiretest.CanaryPAN + `"}`,
 		"ListBINs":                 `[` + wiretest.BIN + `]`,
 		"ListBINsUnderMaintenance": `["491736","` + number + `"]`,
 		"CardCapacity":             number,
 		"ListRemittanceStates":     `[{"code":"1","name":"` + number + `","country":"PT","countryStandardCode":"PRT"}]`,
 		"ListRemittanceCurrencies": `[` + strings.Replace(wiretest.Currency, "2.50", number, 1) + `]`,
-		"Call":                     `{"pan":"` + number + `","cvv":` + wiretest.LongCVV + `,"n":[1,"` + wiretest.CanaryKey + `"]}`,
+		"Call": `{"pan":"` + number + `","cvv":` + wiretest.LongCVV + `,"n":[1,"` +
+			wiretest.CanaryKey + `"]}`,
 	}
 	for _, w := range wiretest.AllWrites() {
 		if w.Op != "CloseCard" {
@@ -204,7 +206,8 @@ func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 	number, key := wiretest.CanaryNumber, wiretest.CanaryKey
 	others := []string{
 		`"` + number + `"`, number, "-" + number + ".5e3", `{"` + number + `":"` + key + `"}`,
-		`["` + number + `",` + wiretest.LongCVV + `]`, wiretest.LongCVV, `"` + key + `"`, `"` + wiretest.CanaryPAN + `"`,
+		`["` + number + `",` + wiretest.LongCVV + `]`, wiretest.LongCVV, `"` + key + `"`,
+		`"` + wiretest.CanaryPAN + `"`,
 		`"` + number + `\ud800"`, // an odd number of them: each place takes turns with the two clients
 	}
 	for op, data := range canaryResponses() {

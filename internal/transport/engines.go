@@ -11,12 +11,9 @@ import (
 )
 
 const (
-	maxHeaderBytes   = 64 << 10
-	maxIdlePerHost   = 100
-	idleTimeout      = 90 * time.Second
-	dialTimeout      = 5 * time.Second
-	handshakeTimeout = 10 * time.Second
-	tlsSessions      = 64
+	maxHeaderBytes = 64 << 10
+	maxIdle        = 100
+	dialTimeout    = 5 * time.Second
 )
 
 // errProxyRefused replaces the text of a proxy's response, which net/http would put
@@ -27,15 +24,13 @@ var errProxyRefused = errors.New("transport: the proxy refused to connect")
 // proxy, dialer, certificates and timeouts.
 func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 	if base == nil {
-		base = defaultTransport()
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: maxIdle}
+		base.IdleConnTimeout = 90 * time.Second
 	}
 	pooled = base.Clone()
 	harden(pooled)
 	if pooled.MaxIdleConnsPerHost == 0 {
-		pooled.MaxIdleConnsPerHost = maxIdlePerHost
-	}
-	if pooled.MaxIdleConns != 0 {
-		pooled.MaxIdleConns = max(pooled.MaxIdleConns, pooled.MaxIdleConnsPerHost)
+		pooled.MaxIdleConnsPerHost = maxIdle
 	}
 	// Cloned after hardening, so that both share one cache of TLS sessions.
 	fresh = pooled.Clone()
@@ -44,14 +39,6 @@ func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
 	fresh.DisableKeepAlives = true
 	fenceDials(fresh)
 	return pooled, fresh
-}
-
-func defaultTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:           http.ProxyFromEnvironment,
-		MaxIdleConns:    maxIdlePerHost,
-		IdleConnTimeout: idleTimeout,
-	}
 }
 
 // harden disables HTTP/2, over which net/http retries requests by itself and without
@@ -67,13 +54,13 @@ func harden(t *http.Transport) {
 	if t.MaxResponseHeaderBytes <= 0 || t.MaxResponseHeaderBytes > maxHeaderBytes {
 		t.MaxResponseHeaderBytes = maxHeaderBytes
 	}
-	t.OnProxyConnectResponse = checkProxy(t.OnProxyConnectResponse)
+	checkProxy(t)
 	// net/http dials in a goroutine that does not end with the request.
 	if t.DialContext == nil && t.Dial == nil { //nolint:staticcheck // a caller may still use Dial
 		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
 	if t.TLSHandshakeTimeout == 0 {
-		t.TLSHandshakeTimeout = handshakeTimeout
+		t.TLSHandshakeTimeout = 10 * time.Second
 	}
 }
 
@@ -85,15 +72,14 @@ func hardenTLS(c *tls.Config) *tls.Config {
 	c.NextProtos = []string{"http/1.1"}
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
 	if c.ClientSessionCache == nil {
-		c.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions)
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(64)
 	}
 	return c
 }
 
-type proxyHook = func(context.Context, *url.URL, *http.Request, *http.Response) error
-
-func checkProxy(next proxyHook) proxyHook {
-	return func(ctx context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
+func checkProxy(t *http.Transport) {
+	next := t.OnProxyConnectResponse
+	t.OnProxyConnectResponse = func(ctx context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
 		if next != nil {
 			if err := next(ctx, proxy, req, resp); err != nil {
 				return err
@@ -105,3 +91,31 @@ func checkProxy(next proxyHook) proxyHook {
 		return nil
 	}
 }
+
+// carrier returns what carries a request to the head of its response, and follows no
+// redirect. A caller-supplied client is used as it is at this moment: mocks are often
+// installed after it was handed over. Redirects are all that one without cookies and a
+// timeout adds to its transport, so that the request goes straight there.
+func (e *Engine) carrier(in *Request) http.RoundTripper {
+	hc, isClient := e.doer.(*http.Client)
+	switch {
+	case e.doer == nil && (in.Class == Write || in.Fresh):
+		return e.fresh
+	case e.doer == nil:
+		return e.pooled
+	case !isClient:
+		return e.custom
+	case hc.Jar != nil || hc.Timeout != 0:
+		single := *hc
+		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		return doerTripper{&single}
+	case hc.Transport == nil:
+		return http.DefaultTransport
+	}
+	return hc.Transport
+}
+
+// doerTripper is a doer as a RoundTripper.
+type doerTripper struct{ Doer }
+
+func (d doerTripper) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }
