@@ -348,7 +348,7 @@ var drifting = []struct {
 	{"empty object for array", address, `{}`, "data.holder_address", "Card.HolderAddress", (*cardwire.Address)(nil)},
 	{"null for object", address, `null`, "data.holder_address", "Card.HolderAddress", (*cardwire.Address)(nil)},
 	{"empty string", createTime, `""`, "data.create_time", "Card.CreateTime", cardwire.DateTime{}},
-	{"zero date", createTime, `"0000-00-00 00:00:00"`, "data.create_time", "Card.CreateTime", cardwire.DateTime{}},
+	{"invalid date", createTime, `"0000-00-00 00:00:00"`, "data.create_time", "Card.CreateTime", cardwire.DateTime{}},
 	{"identifier that is not a UUID", wiretest.OperationID, `op-1`, "data", "CardOperation.ID", "op-1"},
 	{
 		"identifier with invisible characters", wiretest.OperationID, wiretest.OperationID + `\u0000`,

@@ -12,7 +12,7 @@ import (
 )
 
 // Expiry is the last month in which a card is valid. The zero value means
-// that the service masked or omitted it.
+// that the service masked or omitted it, or sent what is none, which is drift.
 type Expiry struct {
 	// Year is the year, in full: 2028. 0: masked or absent.
 	Year int
@@ -124,7 +124,8 @@ func checkDate(name string, d Date) error {
 }
 
 // DateTime is a date and time without a time zone: the API documents none. It is absent
-// if its Date is; 0000-00-00 from the service means the same.
+// if its Date is. In a response, what is none, like 0000-00-00 or 23:59:60, reads as
+// absent, and is drift.
 type DateTime struct {
 	// Date is the day.
 	Date

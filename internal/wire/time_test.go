@@ -140,4 +140,3 @@ func TestParseMonth(t *testing.T) {
 		}
 	}
 }
-
