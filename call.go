@@ -306,8 +306,8 @@ func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
-		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method, URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k,
-		MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
+		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
+		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
 	}
 	r := &k.request
 	if k.op.class == transport.Write {

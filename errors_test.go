@@ -21,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
@@ -40,7 +39,7 @@ func TestTheListOfSentinelsIsComplete(t *testing.T) {
 		assert.EqualError(t, s.Err, s.Text)
 		listed = append(listed, "Err"+cmp.Or(full[s.Name], s.Name))
 	}
-	for _, file := range syntax.Files(t, ".") {
+	for _, file := range wiretest.Source(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {
 				declared = append(declared, spec.Names[0].Name)

@@ -19,7 +19,7 @@ type Observer struct {
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
-	// Attempt is called after each request.
+	// Attempt is called after each request. Report its Resent as an error.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
@@ -138,7 +138,8 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 			}
 		}
 		if a.Resent {
-			k.logAttempt(ctx, slog.LevelError, "cardwire: the HTTP client sent a write more than once: see WithHTTPClient", a, nil)
+			const message = "cardwire: the HTTP client sent a write more than once: see WithHTTPClient"
+			k.logAttempt(ctx, slog.LevelError, message, a, nil)
 		}
 		if a.Wait == 0 {
 			k.last.attempt = &a // to be logged when its outcome and code are known

@@ -531,15 +531,15 @@ func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 func TestRedirectNamesItsHost(t *testing.T) {
 	t.Parallel()
 	for location, want := range map[string]string{
-		"https://www.example.com/login?pan=4111111111111111":             "it leads to www.example.com: check the base URL",
-		"https://4111111111111111.example.com:8443/":                     "it leads to ****************.example.com:8443: check the base URL",
-		"https://" + strings.ToLower(wiretest.Key) + ".example.com/%2e%": "the response is a redirect: check the base URL",
+		"https://www.example.com/login?pan=4111111111111111": "it leads to www.example.com: ",
+		"https://4111111111111111.example.com:8443/":         "it leads to ****************.example.com:8443: ",
+		"https://www.example.com/%zz":                        "the response is a redirect: ",
 	} {
 		moved := loopback.Response("307 Temporary Redirect", "Location: "+location+"\r\n", "")
 		s := loopback.Serve(t, loopback.Say(moved))
 		_, err := wiretest.ClientOver(t, s.Base).CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 		require.ErrorIs(t, err, cardwire.ErrRedirect)
-		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, want+"check the base URL")
 		assert.NotContains(t, err.Error(), "4111")
 	}
 }
@@ -571,47 +571,45 @@ func TestHTTPClientThatRetriesByItself(t *testing.T) {
 	busy := loopback.Response("503 Busy", "", "")
 	refusal := loopback.Response("422 No", "", `{"code":422,"msg":"insufficient funds","data":null}`)
 	success := loopback.Response("200 OK", "", wiretest.Success(wiretest.TransferData))
-	const words = "the HTTP client sent the request more than once: see WithHTTPClient"
 	for name, tc := range map[string]struct {
 		responses []string
-		want      string // of the error; "": none
+		want      string // of the error, before the words; "": none
 		resent    bool
 	}{
-		"refused at once":       {[]string{refusal}, "not executed", false},
+		"refused at once":       {[]string{refusal}, "refused, HTTP 422", false},
 		"done at once":          {[]string{success}, "", false},
-		"refused after a retry": {[]string{busy, refusal}, "unknown outcome, HTTP 422, code 422, \"insufficient funds\": " + words, true},
-		"broken after a retry":  {[]string{busy, ""}, "unknown outcome: connection closed before the response was complete: " + words, true},
-		"busy after a retry":    {[]string{busy, busy}, "unknown outcome, HTTP 503: the response is from a gateway in front of the service: " + words, true},
+		"refused after a retry": {[]string{busy, refusal}, `unknown outcome, HTTP 422, code 422, "insufficient funds": `, true},
+		"broken after a retry":  {[]string{busy, ""}, "connection closed before the response was complete: ", true},
+		"busy after a retry":    {[]string{busy, busy}, "HTTP 503: the response is from a gateway in front of the service: ", true},
 		"done after a retry":    {[]string{busy, success}, "", true},
 	} {
-		transport := retrying{&http.Transport{DisableKeepAlives: true}}
-		for kind, doer := range map[string]cardwire.Doer{"Doer": transport, "http.Client": &http.Client{Transport: transport}} {
+		send := retrying{&http.Transport{DisableKeepAlives: true}}
+		for kind, doer := range map[string]cardwire.Doer{"Doer": send, "http.Client": &http.Client{Transport: send}} {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				t.Parallel()
 				var sent atomic.Int32
 				s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.responses[sent.Add(1)-1])(conn) })
 				var log bytes.Buffer
 				var told []cardwire.Attempt
+				observe := func(_ context.Context, _ cardwire.CallInfo, a cardwire.Attempt) { told = append(told, a) }
 				c := wiretest.ClientOver(t, s.Base, cardwire.WithHTTPClient(doer),
 					cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
-					cardwire.WithObserver(cardwire.Observer{
-						Attempt: func(_ context.Context, _ cardwire.CallInfo, a cardwire.Attempt) { told = append(told, a) },
-					}))
+					cardwire.WithObserver(cardwire.Observer{Attempt: observe}))
 				_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 				switch {
 				case tc.want == "":
 					require.NoError(t, err)
 				case tc.resent:
-					require.ErrorContains(t, err, tc.want)
+					require.ErrorContains(t, err, tc.want+"the HTTP client sent the request more than once: see WithHTTPClient")
 					assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
 					assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
 				default:
-					assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
+					require.ErrorContains(t, err, tc.want)
 				}
 				require.Len(t, told, 1)
 				assert.Equal(t, tc.resent, told[0].Resent)
-				assert.Equal(t, tc.resent, strings.Contains(log.String(),
-					`level=ERROR msg="cardwire: the HTTP client sent a write more than once: see WithHTTPClient" operation=CreateTransfer`))
+				assert.Equal(t, tc.resent, strings.Contains(log.String(), `level=ERROR msg="cardwire: `+
+					`the HTTP client sent a write more than once: see WithHTTPClient" operation=CreateTransfer`))
 			})
 		}
 	}

@@ -296,20 +296,23 @@ func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
 // How often Call asks is the matter of what it is asked to do.
 func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
+	down, broken := loopback.Response("503 Down", "", ""), loopback.Response("500 Down", "", "")
+	slow := loopback.Response("429 Slow", "", "")
+	reading := cardwire.Request{Method: "POST", ReadOnly: true}
 	for name, tc := range map[string]struct {
 		request  cardwire.Request
 		response string // empty: the connection is closed without a response
 		asked    int32
 		want     error
 	}{
-		"a GET after 503":                        {cardwire.Request{Method: "GET"}, loopback.Response("503 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
-		"a GET after 500":                        {cardwire.Request{Method: "GET"}, loopback.Response("500 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
+		"a GET after 503":                        {cardwire.Request{Method: "GET"}, down, 3, cardwire.ErrOutcomeUnknown},
+		"a GET after 500":                        {cardwire.Request{Method: "GET"}, broken, 3, cardwire.ErrOutcomeUnknown},
 		"a GET without a response":               {cardwire.Request{Method: "GET"}, "", 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads after 503":            {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("503 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads after 500":            {cardwire.Request{Method: "POST", ReadOnly: true}, loopback.Response("500 Down", "", ""), 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads, without a response":  {cardwire.Request{Method: "POST", ReadOnly: true}, "", 3, cardwire.ErrOutcomeUnknown},
-		"a POST that writes after 503":           {cardwire.Request{Method: "POST"}, loopback.Response("503 Down", "", ""), 1, cardwire.ErrOutcomeUnknown},
-		"a POST that writes after 429":           {cardwire.Request{Method: "POST"}, loopback.Response("429 Slow", "", ""), 1, cardwire.ErrRefused},
+		"a POST that reads after 503":            {reading, down, 3, cardwire.ErrOutcomeUnknown},
+		"a POST that reads after 500":            {reading, broken, 3, cardwire.ErrOutcomeUnknown},
+		"a POST that reads, without a response":  {reading, "", 3, cardwire.ErrOutcomeUnknown},
+		"a POST that writes after 503":           {cardwire.Request{Method: "POST"}, down, 1, cardwire.ErrOutcomeUnknown},
+		"a POST that writes after 429":           {cardwire.Request{Method: "POST"}, slow, 1, cardwire.ErrRefused},
 		"a POST that writes, without a response": {cardwire.Request{Method: "POST"}, "", 1, cardwire.ErrOutcomeUnknown},
 		"a DELETE without a response":            {cardwire.Request{Method: "DELETE"}, "", 1, cardwire.ErrOutcomeUnknown},
 		"a PUT without a response":               {cardwire.Request{Method: "PUT", JSON: 1}, "", 1, cardwire.ErrOutcomeUnknown},

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/cardwire/cardwire-go"
 )
 
 // BenchmarkBeginAndEnd is what the journal costs while 16 callers write: an iteration is
@@ -33,7 +31,8 @@ func beginAndEnd(b *testing.B, at place) {
 	write := func() bool {
 		n := last.Add(1)
 		i := intent(fmt.Sprintf("order-2026-11-%09d", n))
-		r := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: fmt.Sprint("T20261121", n), Status: "wait_process"}
+		r := executed
+		r.ServiceID = fmt.Sprint("T20261121", n)
 		return assert.NoError(b, journal.Begin(b.Context(), i)) && assert.NoError(b, journal.End(b.Context(), i, r))
 	}
 	for range 2 * writers {

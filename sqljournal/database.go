@@ -24,8 +24,9 @@ type executor interface {
 
 // In returns the journal in tx, a transaction of its database: what it records is
 // committed, or not, with the caller's own changes. After a failure of the database, roll
-// back. In SQLite begin tx with BEGIN IMMEDIATE, as by the option _txlock=immediate of
-// some drivers: one that has read before it writes fails while others write.
+// back. In PostgreSQL leave the isolation level at READ COMMITTED. In SQLite begin tx with
+// BEGIN IMMEDIATE, as by the option _txlock=immediate of some drivers: one that has read
+// before it writes fails while others write.
 func (j *Journal) In(tx *sql.Tx) *Tx {
 	return &Tx{j, tx, func(error) bool { return false }}
 }

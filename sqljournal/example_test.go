@@ -66,7 +66,7 @@ func Example() {
 			return
 		}
 		fmt.Println("unresolved:", e.Op, e.Reference)
-		found := cardwire.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support found it: ticket 4711"}
+		found := cardwire.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support: ticket 4711"}
 		if err := journal.Resolve(ctx, e.Intent, found); err != nil {
 			fmt.Println(err)
 			return

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,32 @@ func TestTheRulesOfEveryJournal(t *testing.T) {
 	})
 }
 
+// Of many calls that begin a reference at once, in four processes' journals, one does.
+func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, _ := openNew(t, at)
+		var won atomic.Int32
+		var group sync.WaitGroup
+		for range 4 {
+			pool, journal := open(t, at)
+			pool.SetMaxOpenConns(4)
+			for range 8 {
+				group.Go(func() {
+					if err := journal.Begin(t.Context(), intent("M-1")); err == nil {
+						won.Add(1)
+					} else {
+						assert.Equal(t, "in progress", word(err))
+					}
+				})
+			}
+		}
+		group.Wait()
+		assert.EqualValues(t, 1, won.Load())
+		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
+	})
+}
+
 // As behind a pool of transactions: each statement has a session of its own, and none
 // finds what another has prepared.
 func TestNoStatementNeedsASession(t *testing.T) {
@@ -44,7 +71,7 @@ func TestNoStatementNeedsASession(t *testing.T) {
 		stats, err := journal.Stats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, int64(1), stats.Unresolved)
-		assert.Equal(t, []string{"begun: unknown", "ended: unknown"}, events(t, journal, "M-0"))
+		assertEvents(t, journal, "M-0", "begun: unknown", "ended: unknown")
 		return journal
 	})
 }
@@ -58,18 +85,19 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 			func() error { _, err := journal.Lookup(t.Context(), transfer, "M-1"); return err },
 			func() error { _, err := journal.History(t.Context(), transfer, "M-1"); return err },
 			func() error {
-				return journal.Resolve(t.Context(), intent("M-1"), found(cardwire.OutcomeExecuted, "T-1"))
+				return journal.Resolve(t.Context(), intent("M-1"), paid("T-1"))
 			},
 		} {
 			assert.Same(t, sqljournal.ErrNoIntent, find())
 		}
 		first := settled("M-1")
 		ended(t, journal, first, unknown)
-		require.NoError(t, journal.Resolve(t.Context(), first, found(cardwire.OutcomeNotSent, "")))
+		require.NoError(t, journal.Resolve(t.Context(), first, notSent()))
 		e := lookup(t, journal, "M-1")
 		assert.WithinDuration(t, time.Now(), e.EndedAt, time.Minute)
 		assert.WithinDuration(t, first.Time, e.CreatedAt, time.Second)
-		want := sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeNotSent, Calls: 1, CreatedAt: e.CreatedAt, EndedAt: e.EndedAt}
+		want := sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeNotSent, Calls: 1,
+			CreatedAt: e.CreatedAt, EndedAt: e.EndedAt}
 		assert.Equal(t, want, e)
 
 		second := intent("M-1")
@@ -81,11 +109,11 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 
 		require.NoError(t, journal.End(t.Context(), second, executed))
 		e = lookup(t, journal, "M-1")
-		want = sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeExecuted, Proved: true, Calls: 2, ServiceID: "T-1",
-			Status: "wait_process", CreatedAt: want.CreatedAt, EndedAt: e.EndedAt}
+		want = sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeExecuted, Proved: true, Calls: 2,
+			ServiceID: "T-1", Status: "wait_process", CreatedAt: want.CreatedAt, EndedAt: e.EndedAt}
 		assert.Equal(t, want, e)
-		assert.Equal(t, []string{"begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7", "begun: unknown",
-			"ended: executed T-1"}, events(t, journal, "M-1"))
+		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7",
+			"begun: unknown", "ended: executed T-1")
 		history, err := journal.History(t.Context(), transfer, "M-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{first.Call, first.Call, first.Call, second.Call, second.Call}, callsOf(history))
@@ -94,11 +122,32 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 	})
 }
 
+// A repeatable reference that is begun again is that call's, and nothing is left of the
+// last.
+func TestWhatIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		first, second := intent("M-1"), intent("M-1")
+		first.Repeatable, second.Repeatable, second.Summary = true, true, "retry"
+		ended(t, journal, first, executed)
+		begun(t, journal, second)
+		e := lookup(t, journal, "M-1")
+		assertSame(t, second, e.Intent)
+		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
+		assert.Equal(t, want, e)
+		require.ErrorIs(t, journal.Resolve(t.Context(), first, paid("T-2")), sqljournal.ErrDecided, "another call")
+		require.NoError(t, journal.End(t.Context(), second, final))
+		assert.False(t, lookup(t, journal, "M-1").Closed)
+	})
+}
+
 // assertSame compares intents whose times went through a database.
 func assertSame(t *testing.T, want, got cardwire.Intent) {
 	t.Helper()
 	for what, times := range map[string][2]time.Time{
-		"Time": {want.Time, got.Time}, "SendBy": {want.SendBy, got.SendBy}, "SettledBy": {want.SettledBy, got.SettledBy},
+		"Time": {want.Time, got.Time}, "SendBy": {want.SendBy, got.SendBy},
+		"SettledBy": {want.SettledBy, got.SettledBy},
 	} {
 		assert.WithinDuration(t, times[0], times[1], time.Second, what)
 		assert.Equal(t, time.UTC, times[1].Location(), what)
@@ -130,26 +179,69 @@ func TestTheProofOfADoublePayment(t *testing.T) {
 		err := other.End(t.Context(), second, late)
 		require.ErrorIs(t, err, sqljournal.ErrContradiction)
 		assert.Equal(t, "executed T-1", word(err))
-		assert.Equal(t, []string{"begun: unknown", "contradicted: executed T-1", "contradicted: executed T-2"}, events(t, other, "M-1"))
+		assertEvents(t, other, "M-1", "begun: unknown", "contradicted: executed T-1", "contradicted: executed T-2")
 		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
 		require.ErrorIs(t, other.End(t.Context(), second, late), sqljournal.ErrContradiction)
 		assert.Len(t, events(t, other, "M-1"), 3, "the same result is one event")
 	})
 }
 
-// What may still be executed is denied no earlier than the later of both calls allows.
+// A late success is that of its call and request, whatever was on record.
+func TestALateSuccessIsOfItsCall(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		i, invalid := settled("M-1"), intent("M-1")
+		invalid.BodySHA256 = "00"
+		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
+		require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
+		assertSame(t, i, lookup(t, journal, "M-1").Intent)
+		err := journal.Begin(t.Context(), intent("M-1"))
+		assert.Equal(t, "executed T-1", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
+	})
+}
+
+// What may still be executed is denied no earlier than the later of both calls allows,
+// and that of another call is not what was denied.
 func TestALateUnknownKeepsTheLaterSettledBy(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
-		first, second := intent("M-1"), settled("M-1")
+		for name, calls := range map[string][2]cardwire.Intent{
+			"the first":  {intent("M-1"), settled("M-1")},
+			"the second": {settled("M-2"), intent("M-2")},
+		} {
+			first, second := calls[0], calls[1]
+			ended(t, journal, first, refused)
+			begun(t, journal, second)
+			require.NoError(t, journal.End(t.Context(), first, unknown))
+			e := lookup(t, journal, first.Reference)
+			assert.Equal(t, second.Call, e.Call, name)
+			assert.WithinDuration(t, intent("").SettledBy, e.SettledBy, time.Minute, name)
+			require.ErrorIs(t, journal.Resolve(t.Context(), second, notSent()), sqljournal.ErrDecided, name)
+		}
+		first, second := settled("M-3"), settled("M-3")
 		ended(t, journal, first, refused)
-		begun(t, journal, second)
-		require.NoError(t, journal.End(t.Context(), first, unknown))
-		e := lookup(t, journal, "M-1")
-		assert.Equal(t, second.Call, e.Call)
-		assert.WithinDuration(t, first.SettledBy, e.SettledBy, time.Second)
-		require.ErrorIs(t, journal.Resolve(t.Context(), second, found(cardwire.OutcomeNotSent, "")), sqljournal.ErrDecided)
+		ended(t, journal, second, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), second, notSent()))
+		assert.Equal(t, "unknown", word(journal.End(t.Context(), first, unknown)))
+	})
+}
+
+// What a person said is proved by the response that says the same.
+func TestAResponseProvesWhatAPersonSaid(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		i := settled("M-1")
+		begun(t, journal, i)
+		require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
+		assert.False(t, lookup(t, journal, "M-1").Proved)
+		require.NoError(t, journal.End(t.Context(), i, executed))
+		require.ErrorIs(t, journal.Resolve(t.Context(), i, notSent()), sqljournal.ErrDecided)
+		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
+		assertEvents(t, journal, "M-1", "begun: unknown", "resolved: executed, Ada, ticket 7", "ended: executed T-1")
 	})
 }
 
@@ -168,32 +260,38 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			r    cardwire.Resolution
 			want string
 		}{
-			{proved, found(cardwire.OutcomeNotSent, ""), "a response proved that it was executed"},
-			{proved, found(cardwire.OutcomeExecuted, "X"), "a response proved that it was executed as T-1"},
-			{closed, found(cardwire.OutcomeNotSent, ""), "the reference is closed, which can only be corrected to executed"},
-			{early, found(cardwire.OutcomeRefused, ""), "the service may still execute it until " +
+			{proved, notSent(), "a response proved that it was executed"},
+			{proved, paid("X"), "a response proved that it was executed as T-1"},
+			{closed, notSent(), "the reference is closed, which can only be corrected to executed"},
+			{early, rejected(), "the service may still execute it until " +
 				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
-			{settled("early"), found(cardwire.OutcomeNotSent, ""), "another call is on record under this reference: read its entry again"},
-			{taken, found(cardwire.OutcomeExecuted, "T-1"), "the service ID is that of reference proved: correct the one that is wrong"},
+			{settled("early"), notSent(), "another call is on record under this reference: " +
+				"read its entry again"},
+			{taken, paid("T-1"), "the service ID is that of reference proved: " +
+				"correct the one that is wrong"},
 		} {
 			err := journal.Resolve(t.Context(), tc.i, tc.r)
 			require.ErrorIs(t, err, sqljournal.ErrDecided, tc.want)
 			assert.EqualError(t, err, "sqljournal: this cannot be recorded: "+tc.want)
 		}
+		const refused = cardwire.OutcomeRefused
+		unresolved := "the outcome must be executed, refused or not sent: " +
+			"leave the intent unresolved until one is known"
+		later := time.Now().Add(time.Hour)
 		for want, r := range map[string]cardwire.Resolution{
-			"By is empty": {Outcome: cardwire.OutcomeExecuted},
-			"the outcome must be executed, refused or not sent: leave the intent unresolved until one is known": {By: "Ada"},
-			"ServiceID begins or ends with white space":                                                         {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: "T-1 "},
-			"ServiceID is longer than 128 bytes":                                                                {Outcome: cardwire.OutcomeExecuted, By: "Ada", ServiceID: strings.Repeat("T", 129)},
-			"ServiceID is only for what was executed":                                                           {Outcome: cardwire.OutcomeRefused, By: "Ada", ServiceID: "T-1"},
-			"AsOf is missing: when was the service asked?":                                                      {Outcome: cardwire.OutcomeRefused, By: "Ada"},
-			"AsOf is in the future":                                                                             {Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: time.Now().Add(time.Hour)},
+			"By is empty": {},
+			unresolved:    {By: "Ada"},
+			"ServiceID begins or ends with white space":    {By: "Ada", ServiceID: "T-1 "},
+			"ServiceID is longer than 128 bytes":           {By: "Ada", ServiceID: strings.Repeat("T", 129)},
+			"ServiceID is only for what was executed":      {By: "Ada", Outcome: refused, ServiceID: "T-1"},
+			"AsOf is missing: when was the service asked?": {By: "Ada", Outcome: refused},
+			"AsOf is in the future":                        {By: "Ada", Outcome: refused, AsOf: later},
 		} {
 			err := journal.Resolve(t.Context(), taken, r)
 			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 			assert.EqualError(t, err, "cardwire: invalid parameters: "+want)
 		}
-		assert.Equal(t, []string{"begun: unknown"}, events(t, journal, "taken"))
+		assertEvents(t, journal, "taken", "begun: unknown")
 	})
 }
 
@@ -215,7 +313,7 @@ func TestOneServiceIDIsOfOneReference(t *testing.T) {
 			errs := make([]error, people)
 			var group sync.WaitGroup
 			for n, i := range intents {
-				group.Go(func() { errs[n] = journal.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, id)) })
+				group.Go(func() { errs[n] = journal.Resolve(t.Context(), i, paid(id)) })
 			}
 			group.Wait()
 			first := slices.Index(errs, nil)
@@ -236,11 +334,13 @@ func TestAPaidOrderIsRecorded(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
 		require.NoError(t, journal.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "M-1"}, "Ada", "restore"))
-		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, found(cardwire.OutcomeExecuted, "T-1")))
-		for _, i := range []cardwire.Intent{intent("M-1"), {Call: "c", Op: transfer, Reference: "M-1", BodySHA256: "00"}} {
-			assert.Equal(t, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}, journal.Begin(t.Context(), i))
+		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, paid("T-1")))
+		other := intent("M-1")
+		other.BodySHA256 = "00"
+		for _, i := range []cardwire.Intent{intent("M-1"), other} {
+			assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), i)))
 		}
-		assert.Equal(t, []string{"voided: not sent, Ada, restore", "resolved: executed T-1, Ada, ticket 7"}, events(t, journal, "M-1"))
+		assertEvents(t, journal, "M-1", "voided: not sent, Ada, restore", "resolved: executed T-1, Ada, ticket 7")
 	})
 }
 
@@ -256,7 +356,7 @@ func TestInATransaction(t *testing.T) {
 			require.NoError(t, err)
 			_, fresh := open(t, at)
 			in := fresh.In(tx)
-			require.NoError(t, in.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "T-1")))
+			require.NoError(t, in.Resolve(t.Context(), i, paid("T-1")))
 			require.NoError(t, in.Void(t.Context(), intent("M-2"), "Ada", "canceled"))
 			e, err := in.Lookup(t.Context(), transfer, "M-1")
 			require.NoError(t, err)
@@ -270,7 +370,7 @@ func TestInATransaction(t *testing.T) {
 			}
 			require.NoError(t, tx.Rollback())
 			assert.Equal(t, []string{"M-1 unknown 1"}, rows(t, db, at))
-			assert.Equal(t, []string{"begun: unknown", "ended: unknown"}, events(t, journal, "M-1"))
+			assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown")
 		}
 		assert.Equal(t, []string{"M-1 executed 1 T-1", "M-2 not_sent 0"}, rows(t, db, at))
 	})
@@ -289,14 +389,15 @@ func TestTheServiceOfAJournal(t *testing.T) {
 		for what, err := range map[string]error{
 			"Begin":   other.Begin(t.Context(), elsewhere),
 			"Void":    other.Void(t.Context(), elsewhere, "Ada", ""),
-			"Resolve": other.Resolve(t.Context(), elsewhere, found(cardwire.OutcomeExecuted, "T-1")),
+			"Resolve": other.Resolve(t.Context(), elsewhere, paid("T-1")),
 		} {
-			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+", and the call is for "+
-				elsewhere.Service+": use a journal of its own for each, or SetService if the service has moved", what)
+			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+
+				", and the call is for "+elsewhere.Service+": use a journal of its own for each, "+
+				"or SetService if the service has moved", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
 		require.NoError(t, other.SetService(t.Context(), elsewhere.Service))
-		require.NoError(t, other.Resolve(t.Context(), elsewhere, found(cardwire.OutcomeExecuted, "T-1")))
+		require.NoError(t, other.Resolve(t.Context(), elsewhere, paid("T-1")))
 		require.Error(t, journal.Begin(t.Context(), intent("M-2")))
 		require.NoError(t, journal.End(t.Context(), i, executed), "what happened is recorded all the same")
 		assert.Equal(t, elsewhere.Service, lookup(t, journal, "M-1").Service)
@@ -311,7 +412,8 @@ func TestWhoseClockCounts(t *testing.T) {
 		db, journal := openNew(t, at)
 		begun(t, journal, intent("M-1"))
 		assert.Empty(t, unresolved(t, journal))
-		execute(t, db, "UPDATE "+at.Table+" SET time = '2999-01-01T00:00:00.000000Z', send_by = '2999-01-01T00:01:00.000000Z'")
+		execute(t, db, "UPDATE "+at.Table+
+			" SET time = '2999-01-01T00:00:00.000000Z', send_by = '2999-01-01T00:01:00.000000Z'")
 		assert.Equal(t, []string{"M-1"}, unresolved(t, journal))
 		assert.Equal(t, &cardwire.DuplicateIntent{}, journal.Begin(t.Context(), intent("M-1")))
 		stats, err := journal.Stats(t.Context())
@@ -319,9 +421,10 @@ func TestWhoseClockCounts(t *testing.T) {
 		assert.Zero(t, stats.InProgress)
 		assert.EqualValues(t, 1, stats.Unresolved)
 
-		begun(t, journal, cardwire.Intent{Call: "c", Op: transfer, Reference: "M-2"})
+		begun(t, journal, cardwire.Intent{Call: "c", Op: transfer, Reference: "M-2", SendBy: time.Now().Add(time.Hour)})
 		e := lookup(t, journal, "M-2")
-		assert.WithinDuration(t, time.Now(), e.SettledBy, time.Minute, "without times, its time is now")
+		assert.WithinDuration(t, time.Now(), e.Time, time.Minute, "without a time, it is now")
+		assert.Equal(t, e.SendBy, e.SettledBy, "and it is not settled before it is sent")
 	})
 }
 
@@ -353,17 +456,18 @@ func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
-		others := strings.ReplaceAll(`repeatable, body_sha256, summary, state, closed, proved, call, calls, service_id, status,
-created_at, time, send_by, settled_by, ended_at, kind, by, note`, "\n", " ")
+		const others = `repeatable, body_sha256, summary, state, closed, proved, call, calls, service_id, status,
+			created_at, time, send_by, settled_by, ended_at, kind, by, note`
 		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
-INSERT INTO `+at.Table+` (op, reference, `+others+`) SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)
+INSERT INTO `+at.Table+` (op, reference, `+others+`)
+SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)
 
 		var all []string
 		for e, err := range journal.Unresolved(t.Context()) {
 			require.NoError(t, err)
 			all = append(all, e.Reference)
 			if len(all)%3 == 0 {
-				require.NoError(t, journal.Resolve(t.Context(), e.Intent, found(cardwire.OutcomeNotSent, "")))
+				require.NoError(t, journal.Resolve(t.Context(), e.Intent, notSent()))
 			}
 		}
 		assert.Equal(t, numbered("M", count), all)
@@ -388,8 +492,9 @@ func TestADoneContextIsHonoredAndLeavesNoRow(t *testing.T) {
 		_, stats := journal.Stats(ctx)
 		_, identity := journal.Identity(ctx)
 		for _, err := range []error{
-			journal.Begin(ctx, intent("M-2")), journal.End(ctx, i, executed), journal.Void(ctx, intent("M-3"), "Ada", ""),
-			journal.Resolve(ctx, i, found(cardwire.OutcomeExecuted, "T-1")), lookup, history, stats, identity,
+			journal.Begin(ctx, intent("M-2")), journal.End(ctx, i, executed),
+			journal.Void(ctx, intent("M-3"), "Ada", ""), journal.Resolve(ctx, i, paid("T-1")),
+			lookup, history, stats, identity,
 			journal.Migrate(ctx), journal.Verify(ctx), journal.SetService(ctx, service),
 		} {
 			require.ErrorIs(t, err, context.Canceled)
@@ -418,10 +523,12 @@ func TestErrorsHoldNoReferenceAndNoHash(t *testing.T) {
 			"other body":  journal.Begin(t.Context(), other),
 			"no call":     journal.Begin(t.Context(), nameless),
 			"late":        journal.End(t.Context(), other, refused),
-			"early":       journal.Resolve(t.Context(), i, found(cardwire.OutcomeNotSent, "")),
-			"another":     journal.Resolve(t.Context(), other, found(cardwire.OutcomeNotSent, "")),
+			"early":       journal.Resolve(t.Context(), i, notSent()),
+			"another":     journal.Resolve(t.Context(), other, notSent()),
 			"void":        journal.Void(t.Context(), i, "Ada", canary),
-			"no table":    missing.Begin(t.Context(), i), "no table, end": missing.End(t.Context(), i, executed), "none": noTable,
+			"no table":    missing.Begin(t.Context(), i),
+			"none, end":   missing.End(t.Context(), i, executed),
+			"none, find":  noTable,
 		}
 		if at.Dialect == sqljournal.PostgreSQL { // SQLite takes any bytes
 			errs["not UTF-8"] = journal.Begin(t.Context(), broken)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
@@ -58,7 +59,8 @@ func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 func onSQLite(t testing.TB, options string) place {
 	t.Helper()
 	path := (&url.URL{Path: filepath.Join(t.TempDir(), "journal.db")}).EscapedPath()
-	return place{"sqlite", "file:" + path + "?_pragma=synchronous(OFF)" + options, sqljournal.SQLite, sqljournal.DefaultTable}
+	source := "file:" + path + "?_pragma=synchronous(OFF)" + options
+	return place{"sqlite", source, sqljournal.SQLite, sqljournal.DefaultTable}
 }
 
 // onPostgreSQL gives the test a table of its own.
@@ -141,6 +143,7 @@ func since(reference string, age time.Duration) cardwire.Intent {
 var (
 	executed = cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", Status: "wait_process"}
 	refused  = cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}
+	final    = cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}
 	unknown  = cardwire.IntentResult{}
 )
 
@@ -159,7 +162,11 @@ func ended(t testing.TB, journal *sqljournal.Journal, i cardwire.Intent, r cardw
 	require.NoError(t, journal.End(t.Context(), i, r))
 }
 
-// found is what Ada found out just now.
+// What Ada found out just now.
+func paid(id string) cardwire.Resolution { return found(cardwire.OutcomeExecuted, id) }
+func rejected() cardwire.Resolution      { return found(cardwire.OutcomeRefused, "") }
+func notSent() cardwire.Resolution       { return found(cardwire.OutcomeNotSent, "") }
+
 func found(outcome cardwire.Outcome, serviceID string) cardwire.Resolution {
 	return cardwire.Resolution{Outcome: outcome, ServiceID: serviceID, By: "Ada", Note: "ticket 7", AsOf: time.Now()}
 }
@@ -200,6 +207,11 @@ func events(t testing.TB, journal *sqljournal.Journal, reference string) (all []
 	return all
 }
 
+func assertEvents(t testing.TB, journal *sqljournal.Journal, reference string, want ...string) {
+	t.Helper()
+	assert.Equal(t, want, events(t, journal, reference))
+}
+
 // unresolved are the references that Unresolved yields.
 func unresolved(t testing.TB, journal *sqljournal.Journal) (all []string) {
 	t.Helper()
@@ -213,7 +225,8 @@ func unresolved(t testing.TB, journal *sqljournal.Journal) (all []string) {
 // rows are the rows of the table: state, calls, and service ID.
 func rows(t testing.TB, db *sql.DB, at place) (all []string) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT reference, state, calls, service_id FROM "+at.Table+" ORDER BY id")
+	query := "SELECT reference, state, calls, service_id FROM " + at.Table + " ORDER BY id"
+	rows, err := db.QueryContext(t.Context(), query)
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {

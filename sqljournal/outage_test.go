@@ -101,8 +101,9 @@ type unsteadyTx struct {
 
 func (u *unsteadyTx) Commit() error { return u.outage.write(u.Tx.Commit, u.Rollback) }
 
-func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	err = u.outage.write(func() (err error) {
+func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	var result driver.Result
+	err := u.outage.write(func() (err error) {
 		result, err = u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 		return err
 	}, func() error { return nil })
@@ -159,7 +160,7 @@ func TestEndOutlastsAnOutage(t *testing.T) {
 func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	for want, result := range map[string]cardwire.IntentResult{
-		"ended: executed T-1": executed, "ended: refused": {Outcome: cardwire.OutcomeRefused, Final: true}, "ended: unknown": unknown,
+		"ended: executed T-1": executed, "ended: refused": final, "ended: unknown": unknown,
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +171,7 @@ func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 				begun(t, journal, i)
 				outage.lost.Store(3)
 				require.NoError(t, journal.End(t.Context(), i, result))
-				assert.Equal(t, []string{"begun: unknown", want}, events(t, journal, "M-1"))
+				assertEvents(t, journal, "M-1", "begun: unknown", want)
 				assert.Equal(t, result.Final, lookup(t, journal, "M-1").Closed)
 			})
 		})
@@ -189,7 +190,7 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 			outage.lost.Store(1)
 			outage.failed.Store(3)
 			require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), io.ErrUnexpectedEOF)
-			assert.Equal(t, []string{"begun: unknown", "ended: not sent, , nothing was sent: Begin failed"}, events(t, journal, "M-1"))
+			assertEvents(t, journal, "M-1", "begun: unknown", "ended: not sent, , nothing was sent: Begin failed")
 		})
 	})
 }
@@ -207,11 +208,11 @@ func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 			outage.lost.Store(1)
 			outage.failed.Store(1)
 			require.ErrorIs(t, journal.Begin(t.Context(), intent(reference)), denied)
-			require.Equal(t, "in progress", word(other.Begin(t.Context(), intent(reference))), "another process cannot know")
+			require.Equal(t, "in progress", word(other.Begin(t.Context(), intent(reference))), "to other processes")
 		}
 		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
-		assert.Equal(t, []string{"begun: unknown", "ended: not sent, , nothing was sent: Begin failed", "begun: unknown"},
-			events(t, journal, "M-1"))
+		assertEvents(t, journal, "M-1",
+			"begun: unknown", "ended: not sent, , nothing was sent: Begin failed", "begun: unknown")
 		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-1"))), "now it is begun")
 		require.NoError(t, journal.Void(t.Context(), intent("M-2"), "Ada", "canceled"))
 		another := intent("M-3")
@@ -291,7 +292,8 @@ func TestAStatementFailsAlone(t *testing.T) {
 	t.Parallel()
 	at := onSQLite(t, "&_pragma=journal_mode(WAL)")
 	db, journal := openNew(t, at)
-	execute(t, db, "CREATE TRIGGER unlucky BEFORE INSERT ON "+at.Table+" WHEN NEW.reference LIKE '%13' BEGIN SELECT RAISE(ABORT, 'no'); END")
+	execute(t, db, "CREATE TRIGGER unlucky BEFORE INSERT ON "+at.Table+
+		" WHEN NEW.reference LIKE '%13' BEGIN SELECT RAISE(ABORT, 'no'); END")
 	var group sync.WaitGroup
 	for n := range 128 {
 		i := intent(fmt.Sprintf("M-%02d", n))
@@ -320,7 +322,7 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 		"executed T-1": {executed, "executed T-1"},
 		"unknown":      {unknown, "unknown"},
 		"refused":      {refused, "ok"},
-		"final":        {cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}, "refused"},
+		"final":        {final, "refused"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -374,7 +376,7 @@ func TestEndDoesNotRetryWhatLasts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, journal := open(t, at)
 				start := time.Now()
-				require.ErrorContains(t, journal.End(t.Context(), intent("M-1"), executed), "recording the result failed")
+				require.ErrorContains(t, journal.End(t.Context(), intent("M-1"), executed), "failed")
 				assert.Equal(t, start, time.Now(), "nothing was waited for")
 			})
 		})

@@ -45,7 +45,9 @@ type task struct {
 }
 
 func order(reference string) cardwire.TransferParams {
-	return cardwire.TransferParams{MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50")}
+	return cardwire.TransferParams{
+		MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50"),
+	}
 }
 
 // work is the life of a worker process. It prints each order and how it ended,
@@ -69,8 +71,9 @@ func work() int {
 	if err != nil {
 		return complain(err)
 	}
-	unrecorded := cardwire.Observer{JournalError: func(context.Context, cardwire.CallInfo, error) { fmt.Fprintln(os.Stdout, "- unrecorded") }}
-	client, err := cardwire.New(w.URL, cardwiretest.DefaultKey, cardwire.WithJournal(journal), cardwire.WithObserver(unrecorded))
+	unrecorded := func(context.Context, cardwire.CallInfo, error) { fmt.Fprintln(os.Stdout, "- unrecorded") }
+	client, err := cardwire.New(w.URL, cardwiretest.DefaultKey, cardwire.WithJournal(journal),
+		cardwire.WithObserver(cardwire.Observer{JournalError: unrecorded}))
 	if err != nil {
 		return complain(err)
 	}
@@ -461,10 +464,10 @@ func resolve(t *testing.T, service *guarded, journal *sqljournal.Journal, client
 	t.Helper()
 	i := lookup(t, journal, reference).Intent
 	if service.Executions(transfer, reference) == 1 {
-		require.NoError(t, journal.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "")))
+		require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
 		return
 	}
-	require.NoError(t, journal.Resolve(t.Context(), i, found(cardwire.OutcomeNotSent, "")))
+	require.NoError(t, journal.Resolve(t.Context(), i, notSent()))
 	_, err := client.CreateTransfer(t.Context(), order(reference))
 	require.NoError(t, err, reference)
 }

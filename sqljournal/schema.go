@@ -10,7 +10,8 @@ import (
 const schemaVersion = 1
 
 // tables creates the tables and indexes of both dialects.
-var tables = []string{`
+var tables = []string{
+	`
 CREATE TABLE @intents (
 	id          @id,
 	op          TEXT   NOT NULL,

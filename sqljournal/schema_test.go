@@ -21,20 +21,21 @@ import (
 // Verify and Begin refuse what is not the journal, and say what it is.
 func TestWhatIsNotTheJournal(t *testing.T) {
 	t.Parallel()
+	const nothing = "DROP TABLE @; DROP TABLE @_history; DROP TABLE @_journal"
 	for name, tc := range map[string]struct {
-		change []string // @ is the table
-		want   string   // from Verify
-		sent   bool     // Begin does not look
+		change string // @ is the table
+		want   string // from Verify
+		sent   bool   // Begin does not look
 	}{
-		"nothing":            {[]string{"DROP TABLE @", "DROP TABLE @_history", "DROP TABLE @_journal"}, "its tables are missing", false},
-		"no intents":         {[]string{"DROP TABLE @"}, "a table or a trigger is missing", false},
-		"no history":         {[]string{"DROP TABLE @_history"}, "a table or a trigger is missing", false},
-		"an empty journal":   {[]string{"DELETE FROM @_journal"}, "has no valid row", false},
-		"no journal":         {[]string{"DROP TABLE @_journal"}, "its tables are missing", false},
-		"an older version":   {[]string{"UPDATE @_journal SET version = 0"}, "has no valid row", true},
-		"a newer version":    {[]string{"UPDATE @_journal SET version = 2"}, "update this program", true},
-		"another journal":    {[]string{"UPDATE @_journal SET identity = 'another'"}, "it belongs to another journal", false},
-		"no identity at all": {[]string{"UPDATE @_journal SET identity = ''"}, "has no valid row", false},
+		"nothing":            {nothing, "its tables are missing", false},
+		"no intents":         {"DROP TABLE @", "a table or a trigger is missing", false},
+		"no history":         {"DROP TABLE @_history", "a table or a trigger is missing", false},
+		"an empty journal":   {"DELETE FROM @_journal", "has no valid row", false},
+		"no journal":         {"DROP TABLE @_journal", "its tables are missing", false},
+		"an older version":   {"UPDATE @_journal SET version = 0", "has no valid row", true},
+		"a newer version":    {"UPDATE @_journal SET version = 2", "update this program", true},
+		"another journal":    {"UPDATE @_journal SET identity = 'another'", "it belongs to another journal", false},
+		"no identity at all": {"UPDATE @_journal SET identity = ''", "has no valid row", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +43,7 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 				db, _ := openNew(t, at)
 				_, journal := open(t, at)
 				begun(t, journal, intent("M-0"))
-				for _, statement := range tc.change {
+				for statement := range strings.SplitSeq(tc.change, ";") {
 					execute(t, db, strings.ReplaceAll(statement, "@", at.Table))
 				}
 				err := journal.Verify(t.Context())
@@ -89,7 +90,7 @@ func TestASecondSchemaStopsThePayment(t *testing.T) {
 	for what, err := range map[string]error{
 		"Begin": moving.Begin(t.Context(), intent("M-1")), "End": moving.End(t.Context(), i, executed),
 		"Void":    moving.Void(t.Context(), intent("M-2"), "Ada", ""),
-		"Resolve": moving.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "T-1")),
+		"Resolve": moving.Resolve(t.Context(), i, paid("T-1")),
 		"Stats":   stats, "Lookup": lookup, "History": history, "SetService": moving.SetService(t.Context(), "x"),
 	} {
 		require.ErrorIs(t, err, sqljournal.ErrSchema, what)
@@ -172,7 +173,7 @@ func TestTheStatementsOfTheSchema(t *testing.T) {
 		require.NoError(t, journal.Verify(t.Context()))
 		require.NoError(t, journal.Migrate(t.Context()), "there is nothing to do")
 		begun(t, journal, intent("M-1"))
-		assert.Equal(t, []string{"begun: unknown"}, events(t, journal, "M-1"))
+		assertEvents(t, journal, "M-1", "begun: unknown")
 	})
 	_, err := sqljournal.Schema(0, "t")
 	require.Error(t, err)
@@ -211,8 +212,8 @@ func TestAQualifiedTable(t *testing.T) {
 		_, journal := openNew(t, at)
 		i := settled("M-1")
 		ended(t, journal, i, unknown)
-		require.NoError(t, journal.Resolve(t.Context(), i, found(cardwire.OutcomeExecuted, "T-1")))
-		assert.Equal(t, []string{"begun: unknown", "ended: unknown", "resolved: executed T-1, Ada, ticket 7"}, events(t, journal, "M-1"))
+		require.NoError(t, journal.Resolve(t.Context(), i, paid("T-1")))
+		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: executed T-1, Ada, ticket 7")
 		require.NoError(t, journal.Migrate(t.Context()))
 	})
 }
@@ -238,11 +239,11 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 	require.NoError(t, journal.Verify(t.Context()))
 	first, second := settled("M-1"), settled("M-1")
 	ended(t, journal, first, unknown)
-	require.NoError(t, journal.Resolve(t.Context(), first, found(cardwire.OutcomeNotSent, "")))
+	require.NoError(t, journal.Resolve(t.Context(), first, notSent()))
 	begun(t, journal, second)
 	require.ErrorIs(t, journal.End(t.Context(), first, executed), sqljournal.ErrContradiction)
 	require.NoError(t, journal.Void(t.Context(), intent("M-2"), "Ada", ""))
-	require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-2").Intent, found(cardwire.OutcomeExecuted, "T-2")))
+	require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-2").Intent, paid("T-2")))
 	_, err := journal.Stats(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, unresolved(t, journal))
@@ -264,10 +265,12 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	} {
 		assert.EqualError(t, err, want)
 	}
-	for _, name := range []string{"", "1a", "a-b", "a b", "a;b", `a"b`, "A", "a.b.c", ".a", "s.", strings.Repeat("a", 49)} {
-		assert.EqualError(t, refusal(db, sqljournal.SQLite, sqljournal.WithTable(name)), "sqljournal: the name of a table must be "+
-			"at most 48 of a-z, 0-9 and _, and not begin with a digit; a schema may precede it, as in payments.cardwire_intents", name)
+	for _, name := range []string{"", "1a", "a-b", "a b", `a"b`, "A", "a.b.c", ".a", "s.", strings.Repeat("a", 49)} {
+		err := refusal(db, sqljournal.SQLite, sqljournal.WithTable(name))
+		assert.EqualError(t, err, "sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not "+
+			"begin with a digit; a schema may precede it, as in payments.cardwire_intents", name)
 	}
 	assert.NoError(t, refusal(db, sqljournal.PostgreSQL, sqljournal.WithTable("_"+strings.Repeat("z", 47))))
-	assert.Equal(t, "SQLite PostgreSQL Dialect(0)", fmt.Sprint(sqljournal.SQLite, sqljournal.PostgreSQL, sqljournal.Dialect(0)))
+	names := fmt.Sprint(sqljournal.SQLite, sqljournal.PostgreSQL, sqljournal.Dialect(0))
+	assert.Equal(t, "SQLite PostgreSQL Dialect(0)", names)
 }

@@ -71,22 +71,23 @@ func (x *exchange) words(err error) string {
 	case errors.Is(x.ctx.Err(), context.Canceled), errors.Is(err, context.Canceled):
 		return "the call was canceled"
 	case stopped != nil && stopped.what != "" && overdue:
-		return stopped.what + ": deadline exceeded: " + x.whose(err, x.end(), "the limiter's")
+		return stopped.what + ": deadline exceeded: " + x.whose(err, "the limiter's")
 	case stopped != nil && stopped.what != "":
 		return stopped.what
 	case x.ctx.Err() != nil, overdue:
-		return "deadline exceeded: " + x.whose(err, x.bound(), "the HTTP client's")
+		return "deadline exceeded: " + x.whose(err, "the HTTP client's")
 	}
 	return x.wordsOfNetwork(err)
 }
 
-// whose returns whose deadline passed: d's, unless that is still to come.
-func (x *exchange) whose(err error, d deadline, otherwise string) string {
-	switch passed := !d.at.IsZero() && !time.Now().Before(d.at); {
+// whose returns whose deadline passed; otherwise, if the one that is next is still to come.
+func (x *exchange) whose(err error, otherwise string) string {
+	next := x.bound()
+	switch passed := !next.at.IsZero() && !time.Now().Before(next.at); {
 	case x.ctx.Err() != nil:
 		return contexts
 	case passed, errors.Is(err, errExpired):
-		return d.whose
+		return next.whose
 	}
 	return otherwise
 }
@@ -208,9 +209,4 @@ func operation(err error) string {
 		return op.Op
 	}
 	return ""
-}
-
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
 }

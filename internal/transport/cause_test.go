@@ -107,7 +107,7 @@ func TestWhoseDeadlineWasExceeded(t *testing.T) {
 		"the call's, in a wait":   {Read, 0, time.Second, wait, hang, limiter + "deadline exceeded: WithTimeout's"},
 		"the context's in a wait": {Read, time.Second, 0, wait, hang, limiter + "deadline exceeded: the context's"},
 		"by the limiter":          {Read, time.Minute, 0, ends, hang, limiter + "deadline exceeded: the limiter's"},
-		"by a limiter that waits": {Write, 0, time.Second, deaf, hang, "deadline exceeded: WithTimeout's"},
+		"by a limiter that waits": {Read, 0, time.Minute, deaf, hang, "deadline exceeded: WithTimeout's"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

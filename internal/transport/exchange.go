@@ -31,11 +31,9 @@ type exchange struct {
 }
 
 // Do carries a call to its end; in must not change until Do returns. The Response is
-// never nil, and the caller must release it.
-//
-// All defaults of go-retryablehttp are replaced: by itself it retries a POST on any failed
-// connection and any 5xx, sleeps for any Retry-After, if it is a year, and logs every URL
-// to stderr.
+// never nil, and the caller must release it. All defaults of go-retryablehttp are replaced:
+// by itself it retries a POST on any failed connection and any 5xx, sleeps for any
+// Retry-After, if it is a year, and logs every URL to stderr.
 func (e *Engine) Do(ctx context.Context, in *Request) *Response {
 	x := &exchange{ctx: ctx, in: in, engine: e, response: Response{NotSent: true}}
 	x.client.Transport = x
@@ -71,10 +69,12 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 		ctx = trace.attach(ctx)
 	}
 	resp, err := x.engine.carrier(x.in).RoundTrip(x.request(ctx, body))
-	err = x.classify(trace, x.receive(ctx, resp, err))
-	x.attempt.Resent = trace.resent()
+	err = x.receive(ctx, resp, err)
+	if trace != nil {
+		x.attempt.Resent = trace.written.Load() > 1 // as by a doer that retries
+	}
 	if err != nil {
-		return nil, err
+		return nil, x.classify(trace, err)
 	}
 	return x.whole(resp), nil
 }
@@ -92,8 +92,14 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // admit waits for the limiter and opens the body. Its error is a stoppedError.
 func (x *exchange) admit() (io.ReadCloser, error) {
+	x.attempt = Attempt{}
 	if err := x.ctx.Err(); err != nil {
 		return nil, &stoppedError{"", err}
 	}
@@ -112,7 +118,7 @@ func (x *exchange) admit() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, &stoppedError{"the request body could not be opened", err}
 	}
-	x.attempt = Attempt{Start: start}
+	x.attempt.Start = start
 	return body, nil
 }
 
@@ -228,7 +234,7 @@ func (x *exchange) whole(resp *http.Response) *http.Response {
 // doer proves nothing.
 func (x *exchange) classify(trace *connTrace, err error) error {
 	switch {
-	case err == nil || x.engine.doer != nil:
+	case x.engine.doer != nil:
 		return err
 	case trace != nil:
 		return trace.classify(err)

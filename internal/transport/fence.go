@@ -51,14 +51,10 @@ func (t *connTrace) classify(err error) error {
 	return err
 }
 
-// resent reports whether more than one request was written, as by a doer that retries.
-func (t *connTrace) resent() bool { return t != nil && t.written.Load() > 1 }
-
 // fence stops the connection of one attempt from beginning a write after the
 // deadline. The timer of a context does not: after a process was stopped, or a
-// machine suspended, a write may begin before the timers fire.
-//
-// It does not notice a stop between reading the clocks and the system call.
+// machine suspended, a write may begin before the timers fire. It does not notice a stop
+// between reading the clocks and the system call.
 type fence struct {
 	deadline time.Time                 // zero: never
 	wall     func(time.Time) time.Time // returns the wall clock's part of a time

@@ -123,9 +123,9 @@ func (x *exchange) end() deadline {
 	return deadline{own, contexts}.or(deadline{x.in.Deadline, "WithTimeout's"})
 }
 
-// bound returns when the attempt ends.
+// bound returns when the attempt ends, or the call if none has begun.
 func (x *exchange) bound() deadline {
-	if most := x.engine.policy.Attempt; most > 0 && x.in.Class == Read {
+	if most := x.engine.policy.Attempt; most > 0 && x.in.Class == Read && !x.attempt.Start.IsZero() {
 		return x.end().or(deadline{x.attempt.Start.Add(most), "RetryPolicy.Attempt's"})
 	}
 	return x.end()

@@ -14,7 +14,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 

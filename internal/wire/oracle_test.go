@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 

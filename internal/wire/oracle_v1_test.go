@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 )
 
 // oracleIsV2 says that the oracle is encoding/json/v2, which is stricter.

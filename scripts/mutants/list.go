@@ -63,7 +63,7 @@ var mutants = []mutant{
 		in("transport.exchange.retryable", swap("_ && retryableStatus(_)", "(_ || resp.StatusCode == 429) && retryableStatus(_)"))),
 	defect("retry writes on a reset", in("transport.exchange.retryable", swap("is[*unsentError](_)", "true"))),
 	defect("retry writes without end", in("transport.maxWriteRetries", value("9"))),
-	defect("client that retries by itself not noticed", in("transport.connTrace.resent", swap("_ > 1", "_ > 9"))),
+	defect("client that retries by itself not noticed", in("transport.exchange.RoundTrip", swap("_ > 1", "_ > 9"))),
 	defect("refusal by a client that retries by itself believed", in("Error.doubt", swap("!r.Resent", "true"))),
 	defect("WithoutRetry ignored", in("transport.exchange.maxRetries", never("NoRetry"))),
 	defect("follow 307",

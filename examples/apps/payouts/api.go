@@ -79,7 +79,7 @@ func (s *service) routes(password string) http.Handler {
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
 		"GET /payouts":                  result(s.listed),
-		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.find(r.Context(), r.PathValue("order")) }),
+		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.seen(r.Context(), r.PathValue("order")) }),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
 		"POST /payouts/{order}/cancel":  result(s.postCancellation),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
@@ -88,10 +88,8 @@ func (s *service) routes(password string) http.Handler {
 		"GET /orders/{order}":           s.paged(s.orderPage),
 		"POST /orders/{order}/resolve":  s.paged(redirected(s.postResolution)),
 		"POST /orders/{order}/cancel":   s.paged(redirected(s.postCancellation)),
+		"POST /resume":                  s.paged(s.postResumption),
 		"/":                             s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
-	}
-	if s.fake != nil {
-		handlers["POST /sample"] = s.paged(redirected(s.sample))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))
@@ -125,14 +123,44 @@ func result[T any](do func(*http.Request) (T, error)) handler {
 
 func (s *service) postResolution(r *http.Request) (order, error) {
 	var found resolution
-	err := decode(r, map[string]any{
-		"try": &found.Try, "outcome": &found.Outcome, "service_id": &found.ServiceID, "by": &found.By, "why": &found.Why,
-	})
+	var asOf string
+	err := decode(r, map[string]any{"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
+		"as_of": &asOf, "by": &found.By, "why": &found.Why})
+	if err == nil && asOf != "" {
+		found.AsOf, err = parseTime(asOf)
+	}
 	if err != nil {
 		return order{}, err
 	}
 	found.By = signedIn(r, found.By)
 	return s.resolve(r.Context(), r.PathValue("order"), found)
+}
+
+// parseTime reads a time of JSON, or of a form's field, which is in UTC.
+func parseTime(text string) (t time.Time, err error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if t, err = time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return t, invalid("as_of must be a time, as in 2026-01-31T15:04:05Z")
+}
+
+// postResumption has the queue go on, as a person found that it can.
+func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
+	var by, why string
+	err := decode(r, map[string]any{"by": &by, "why": &why})
+	if err == nil {
+		by, why = signedIn(r, by), strings.TrimSpace(why)
+		err = check(by, why)
+	}
+	if err == nil {
+		err = s.resume(r.Context(), by)
+	}
+	if err == nil {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	}
+	return err
 }
 
 func (s *service) postCancellation(r *http.Request) (order, error) {
@@ -250,8 +278,8 @@ var errBody = newProblem(http.StatusBadRequest, "the body must be one JSON objec
 // signedIn is who makes a request: the user, where there is a password, or whoever the
 // request names.
 func signedIn(r *http.Request, named string) string {
-	if user, _, ok := r.BasicAuth(); ok && user != "" {
-		return user
+	if user, _, ok := r.BasicAuth(); ok && strings.TrimSpace(user) != "" {
+		return strings.TrimSpace(user)
 	}
 	return strings.TrimSpace(named)
 }

@@ -51,7 +51,7 @@ func TestAShopsOwnTable(t *testing.T) {
 		type row struct{ Number, Customer, State string }
 		var found []row
 		require.NoError(t, sqlscan.Select(t.Context(), s.db, &found,
-			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts p ON p.order_no = o.number`))
+			`SELECT o.number, o.customer, p.state FROM orders o LEFT JOIN payouts_states p ON p.order_no = o.number`))
 		assert.Equal(t, []row{{"A-1", "Ada", failed}}, found, "what the service refuses stays")
 	})
 }

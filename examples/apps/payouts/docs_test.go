@@ -24,7 +24,7 @@ func TestTheGuidesShowThisCode(t *testing.T) {
 		blocks int
 	}{
 		"payouts.md":    {[]string{"orders.go", "worker.go", "limiter.go", "checkout_test.go"}, 4},
-		"operations.md": {[]string{"limiter.go", "support_test.go", "telemetry.go"}, 4},
+		"operations.md": {[]string{"limiter.go", "pause.go", "support_test.go", "telemetry.go"}, 4},
 	} {
 		text, err := os.ReadFile("../../../docs/" + guide)
 		require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestTheGuidesShowThisCode(t *testing.T) {
 		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
 		require.Len(t, blocks, tc.blocks, guide)
 		for _, block := range blocks {
-			assert.Contains(t, program.String(), "\n"+block[1], guide)
+			assert.True(t, strings.Contains(program.String(), "\n"+block[1]), "%s: %s", guide, block[1])
 		}
 	}
 }
@@ -45,10 +45,11 @@ func TestTheGuidesShowThisCode(t *testing.T) {
 // The table of River's settings in docs/payouts.md.
 func TestTheSettingsOfRiver(t *testing.T) {
 	t.Setenv("CARDWIRE_BASE_URL", "https://cards.example/api/v1")
+	t.Setenv("CARDWIRE_API_KEY", "key")
 	o, err := parse(nil)
 	require.NoError(t, err)
 	assert.Equal(t, []time.Duration{30 * time.Second, 10 * time.Minute, time.Minute, 24 * time.Hour},
-		[]time.Duration{o.timeout, o.grace, o.repairEvery, o.giveUpAfter})
+		[]time.Duration{o.timeout, o.late, o.sweepEvery, o.giveUpAfter})
 	assert.Equal(t, []int64{8, 20}, []int64{int64(o.workers), o.brake})
 	config := (&service{settings: o, log: slog.New(slog.DiscardHandler)}).queue()
 	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute, 5 * time.Millisecond, 100 * time.Millisecond},

@@ -13,36 +13,18 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// limiter is what a request waits for: the rate, which all replicas share, and the
-// brake, which stops them while too much is unresolved.
-func (s *service) limiter() cardwire.Limiter {
-	var next cardwire.Limiter = rate.NewLimiter(rate.Inf, 0)
+// newLimiter returns what a request waits for: the rate, which all replicas share.
+func (s *service) newLimiter() cardwire.Limiter {
 	switch {
 	case s.rate > 0 && s.dialect == sqljournal.PostgreSQL:
-		next = &turns{s.db, s.rate}
+		return &turns{s.db, s.rate}
 	case s.rate > 0:
-		next = rate.NewLimiter(rate.Limit(s.rate), 1)
+		return rate.NewLimiter(rate.Limit(s.rate), 1)
 	}
-	return &brake{s.journal, s.brake, next}
-}
-
-// brake is a cardwire.Limiter that stops all replicas while most orders, or more,
-// are unresolved, and lets them go on as those are resolved.
-type brake struct {
-	journal *sqljournal.Journal
-	most    int64            // 0: any
-	next    cardwire.Limiter // for the rate
+	return rate.NewLimiter(rate.Inf, 0)
 }
 
 var errBraked = errors.New("too many orders are unresolved: resolve them first")
-
-// Wait implements cardwire.Limiter.
-func (b *brake) Wait(ctx context.Context) error {
-	if err := braked(ctx, b.journal, b.most); err != nil {
-		return err
-	}
-	return b.next.Wait(ctx)
-}
 
 // braked returns errBraked, with the numbers, while most orders or more are unresolved.
 func braked(ctx context.Context, journal *sqljournal.Journal, most int64) error {

@@ -64,7 +64,7 @@ func journalOfTwo(t *testing.T) *sqljournal.Journal {
 
 func unresolvedIn(t *testing.T, journal *sqljournal.Journal) (references []string) {
 	t.Helper()
-	for e, err := range journal.Unresolved(t.Context(), 0) {
+	for e, err := range journal.Unresolved(t.Context()) {
 		require.NoError(t, err)
 		references = append(references, e.Reference)
 	}
@@ -76,9 +76,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	t.Parallel()
 	for perSecond, want := range map[float64]rate.Limit{0: rate.Inf, 2.5: 2.5} {
 		s := &service{settings: settings{rate: perSecond}, dialect: sqljournal.SQLite}
-		braking, ok := s.limiter().(*brake)
-		require.True(t, ok)
-		limiter, ok := braking.next.(*rate.Limiter)
+		limiter, ok := s.newLimiter().(*rate.Limiter)
 		require.True(t, ok)
 		assert.Equal(t, want, limiter.Limit())
 		assert.LessOrEqual(t, limiter.Burst(), 1)
@@ -88,7 +86,10 @@ func TestTheRateOfOneReplica(t *testing.T) {
 // createTurns may be called by several at once.
 func createTurns(t *testing.T, db *sql.DB) {
 	t.Helper()
-	_, err := db.ExecContext(t.Context(), schemaOf(sqljournal.PostgreSQL))
+	journal, err := sqljournal.New(db, sqljournal.PostgreSQL)
+	assert.NoError(t, err)
+	assert.NoError(t, journal.Migrate(t.Context())) // which the view reads
+	_, err = db.ExecContext(t.Context(), schemaOf(sqljournal.PostgreSQL))
 	assert.NoError(t, err)
 }
 

@@ -2,16 +2,15 @@
 // over HTTP, keeps them in a table of its own, and has a queue of jobs call the service;
 // a page shows what became of each.
 //
-//	go run -C examples/apps ./payouts
+//	CARDWIRE_BASE_URL=https://.../api/v1 CARDWIRE_API_KEY=... go run -C examples/apps ./payouts -migrate
 //
-// starts it beside the fake service, with SQLite in a temporary file, and prints the
-// address of the page. With CARDWIRE_BASE_URL, which ends in /api/v1, and
-// CARDWIRE_API_KEY set it works on that service. With -db postgres://... any number of
-// replicas may run. docs/payouts.md explains each step.
+// starts it, with SQLite in payouts.db, and prints the address of the page. With
+// -db postgres://... any number of replicas may run. The program beside it,
+// go run -C examples/apps ./payouts/demo, runs it against the fake service. docs/payouts.md
+// explains each step.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,10 +23,11 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel"
 
-	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go"
 )
 
 func main() {
@@ -42,26 +42,23 @@ func main() {
 
 const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
 
-It uses the service of CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or
-without both the fake one. PAYOUTS_PASSWORD, the password of everybody, is needed to listen
+It uses the service of CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY: both
+are required. PAYOUTS_PASSWORD, the password of everybody, is needed to listen
 for other machines.
 
 `
 
 func parse(args []string) (o settings, err error) {
-	o.giveUpAfter, o.grace, o.tracers = giveUpAfter, 10*time.Minute, otel.GetTracerProvider()
-	if os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == "" {
-		o.fake, o.grace = cardwiretest.New(), 0 // it executes nothing late
-	}
+	o.base, o.key = os.Getenv("CARDWIRE_BASE_URL"), os.Getenv("CARDWIRE_API_KEY")
+	o.giveUpAfter, o.tracers = giveUpAfter, otel.GetTracerProvider()
 	flags := flag.NewFlagSet("payouts", flag.ExitOnError)
-	flags.StringVar(&o.source, "db", "", "the `database`: postgres://..., or a file of SQLite, for one machine; a temporary file with the fake service, payouts.db with a real one")
+	flags.StringVar(&o.source, "db", "payouts.db", "the `database`: postgres://..., or a file of SQLite, for one machine")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
-	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release; a temporary file has them")
-	flags.BoolVar(&o.demo, "demo", false, "send 200 orders through faults, respond as support, compare with the service's ledger, and end")
+	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release")
 	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a call may take; a job may take half as long again, and runs again after twice as long")
-	flags.DurationVar(&o.grace, "grace", o.grace, "how long after a call \"not executed\" is not believed; 10m with a real service")
-	flags.DurationVar(&o.repairEvery, "repair", time.Minute, "how often to look for orders whose job sleeps, and compare with the journal")
+	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution, "how long after a call the service may still execute it: until then \"not executed\" is not believed")
+	flags.DurationVar(&o.sweepEvery, "sweep", time.Minute, "how often to look for orders whose job is gone")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved transfers of the journal stop the sending; 0: any")
 	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
@@ -70,8 +67,13 @@ func parse(args []string) (o settings, err error) {
 		flags.PrintDefaults()
 	}
 	_ = flags.Parse(args) // it exits
-	if flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.grace < 0 || o.repairEvery < time.Second || o.rate < 0 || o.brake < 0 {
-		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, -repair at least 1s, and nothing less than zero: -help lists them")
+	switch {
+	case flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.late < 0 || o.sweepEvery < time.Second || o.rate < 0 || o.brake < 0:
+		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, -sweep at least 1s, and nothing less than zero: -help lists them")
+	case o.rate > 0 && o.timeout < 2*patience: // a turn may be that far away, and the job's time includes it
+		err = fmt.Errorf("-timeout must be at least %v with -rate", 2*patience)
+	case o.base == "" || o.key == "":
+		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; to try it without a service: go run ./payouts/demo")
 	}
 	return o, err
 }
@@ -81,22 +83,15 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	forget, err := o.useFake()
-	if err != nil {
-		return err
-	}
-	defer forget()
-	o.source = cmp.Or(o.source, "payouts.db")
 	s, err := open(ctx, o, slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level})))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if o.demo {
-		return s.demonstrate(ctx, out)
-	}
 	return s.serve(ctx, out, os.Getenv("PAYOUTS_PASSWORD"))
 }
+
+const leastPassword = 12
 
 // serve serves until ctx is done. Calls in progress may then come to their end: one that
 // is cut off is one more to ask about.
@@ -106,8 +101,11 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
-	if password == "" && !isLoopback(listener.Addr().String()) {
+	switch {
+	case password == "" && !isLoopback(listener.Addr().String()):
 		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front")
+	case password != "" && utf8.RuneCountInString(password) < leastPassword:
+		return fmt.Errorf("PAYOUTS_PASSWORD must have at least %d characters", leastPassword)
 	}
 	orders, err1 := s.observe(otel.GetMeterProvider())
 	intents, err2 := watch(s.journal)
@@ -115,7 +113,8 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 		return err
 	}
 	detached := context.WithoutCancel(ctx)
-	if err := s.river.Start(detached); err != nil {
+	stopQueue, err := s.start(ctx)
+	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -125,14 +124,11 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 		_, _ = fmt.Fprintln(out, "Stopping: waiting for calls in progress.")
 		ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 		defer cancel()
-		stopped <- s.river.Stop(ending)
+		stopped <- stopQueue(ending)
 	})
 	server := &http.Server{
 		Handler: s.routes(password), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
-	}
-	if s.fake != nil {
-		_, _ = fmt.Fprintln(out, "This is the fake service: no money moves.")
 	}
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
 	err = serveUntil(ctx, server, listener, requestTimeout+server.ReadTimeout)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/subtle"
 	"embed"
-	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -21,25 +20,23 @@ var templates embed.FS
 const seconds = "2006-01-02 15:04:05"
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"time":       func(t time.Time) string { return t.UTC().Format(seconds) },
-	"after":      func(t time.Time) string { return t.UTC().Add(time.Second).Format(seconds) },
-	"path":       url.PathEscape,
-	"states":     func() []string { return states },
-	"fakeFaults": func() []fakeFault { return fakeFaults },
+	"time":   func(t moment) string { return t.UTC().Format(seconds) },
+	"after":  func(t moment) string { return t.UTC().Add(time.Second).Format(seconds) },
+	"past":   func(t moment) bool { return time.Now().After(t.Time) },
+	"path":   url.PathEscape,
+	"states": func() []string { return states },
 }).ParseFS(templates, "templates/*.html"))
 
 // page is what a template is given.
 type page struct {
 	listing
-	Problem   *problem // of problem.html
-	Braked    error    // why nothing is sent; nil: it is
-	Counts    map[string]int64
-	Order     order
-	NotBefore time.Time // when "not executed" is believed; zero: now
-	Ledger    string    // the number that the fake service has for the order; "": none
-	History   []event
-	User      string // who is signed in; "": nobody has to
-	Fake      bool
+	Problem *problem // of problem.html
+	Paused  *pause   // why nothing is sent; nil: it is
+	Counts  map[string]int64
+	Order   order
+	History []event
+	User    string // who is signed in; "": nobody has to
+	Of      string // where the service is
 }
 
 // signIn requires the password, if there is one. Without it only this machine is served.
@@ -66,11 +63,11 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page{listing: l}
-	if p.Counts, err = s.counts(r.Context(), states); err != nil {
+	if p.Counts, err = s.counts(r.Context()); err != nil {
 		return err
 	}
-	if p.Braked = braked(r.Context(), s.journal, s.brake); p.Braked != nil && !errors.Is(p.Braked, errBraked) {
-		return p.Braked
+	if p.Paused, _, err = s.pausedNow(r.Context()); err != nil {
+		return err
 	}
 	return s.render(w, r, http.StatusOK, "list.html", p)
 }
@@ -78,13 +75,12 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
 // orderPage shows one order, with what both tables know of it.
 func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) {
 	var p page
-	if p.Order, err = s.findEntry(r.Context(), r.PathValue("order")); err != nil {
+	if p.Order, err = s.seen(r.Context(), r.PathValue("order")); err != nil {
 		return err
 	}
-	if p.History, err = s.history(r.Context(), p.Order.Order); err != nil {
+	if p.History, err = s.history(r.Context(), p.Order); err != nil {
 		return err
 	}
-	p.NotBefore, p.Ledger = s.notBefore(p.Order.Entry), s.inLedger(p.Order.Order)
 	return s.render(w, r, http.StatusOK, "order.html", p)
 }
 
@@ -115,7 +111,7 @@ func redirected(do func(*http.Request) (order, error)) handler {
 // render writes a page when it is whole, and none if it cannot be.
 func (s *service) render(w http.ResponseWriter, r *http.Request, status int, name string, p page) error {
 	p.User, _, _ = r.BasicAuth()
-	p.Fake = s.fake != nil
+	_, p.Of, _ = strings.Cut(s.of, "://")
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, p); err != nil {
 		return err

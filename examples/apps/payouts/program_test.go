@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -26,13 +25,10 @@ import (
 func TestTheProgram(t *testing.T) {
 	server := cardwiretest.NewServer(t)
 	for name, tc := range map[string]struct {
-		base, key string
-		args      []string
-		says      string // the page
+		args []string
 	}{
-		"the fake service": {"", "", nil, "fake service: no money moves"},
-		"a service":        {server.URL, server.Key, []string{"-migrate"}, "real service: money moves"},
-		"replicas":         {server.URL, server.Key, []string{"-migrate", "-rate", "1000"}, "real service: money"},
+		"a service": {[]string{"-migrate"}},
+		"replicas":  {[]string{"-migrate", "-rate", "1000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			switch name {
@@ -41,8 +37,8 @@ func TestTheProgram(t *testing.T) {
 			case "replicas":
 				tc.args = append(tc.args, "-db", postgresURL(t))
 			}
-			t.Setenv("CARDWIRE_BASE_URL", tc.base)
-			t.Setenv("CARDWIRE_API_KEY", tc.key)
+			t.Setenv("CARDWIRE_BASE_URL", server.URL)
+			t.Setenv("CARDWIRE_API_KEY", server.Key)
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
 			ctx, end := context.WithCancel(t.Context())
@@ -56,11 +52,6 @@ func TestTheProgram(t *testing.T) {
 			out := bufio.NewReader(r)
 			line, err := out.ReadString('\n')
 			require.NoError(t, err)
-			if tc.base == "" {
-				assert.Equal(t, "This is the fake service: no money moves.\n", line)
-				line, err = out.ReadString('\n')
-				require.NoError(t, err)
-			}
 			says := regexp.MustCompile(`\AOpen (http://127\.0\.0\.1:\d+)/ in a browser\. Ctrl-C ends it\.\n\z`)
 			address := says.FindStringSubmatch(line)
 			require.Len(t, address, 2, line)
@@ -75,7 +66,7 @@ func TestTheProgram(t *testing.T) {
 				defer response.Body.Close()
 				return textOf(t, response)
 			}
-			assert.Contains(t, send("GET", "/", ""), tc.says)
+			assert.Contains(t, send("GET", "/", ""), strings.TrimPrefix(server.URL, "http://"))
 			assert.Contains(t, send("POST", "/payouts", a1), `"order":"A-1"`)
 			require.Eventually(t, func() bool {
 				return strings.Contains(send("GET", "/payouts/A-1", ""), `"state":"submitted"`)
@@ -109,9 +100,7 @@ func TestAReplicaThatStopsBeginsNoCall(t *testing.T) {
 		ended <- errors.Join(err, w.Close())
 	}()
 	out := bufio.NewScanner(r)
-	for range 2 { // the first line is about the fake service
-		require.True(t, out.Scan())
-	}
+	require.True(t, out.Scan())
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(out.Text())
 	go func() { _, _ = io.Copy(io.Discard, r) }()
 	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -132,53 +121,6 @@ func TestAReplicaThatStopsBeginsNoCall(t *testing.T) {
 	assert.Empty(t, s.fake.Ledger())
 }
 
-// On SQLite, in a zone east of Greenwich. It starts a process, because the zone is the
-// process's: a queue that compared times of different zones as strings would sleep for hours.
-func TestTheDemonstrationInAnyTimeZone(t *testing.T) {
-	t.Parallel()
-	command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
-	command.Env = append(os.Environ(), "PAYOUTS_TEST_ARGS=-demo", "TZ=Asia/Tokyo", "TMPDIR="+t.TempDir())
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, string(out))
-	assert.Regexp(t, `\A200 orders go to the fake service\. .*
-submitted 1\d\d
-failed    +\d\d
-Orders and ledger agree: what was submitted was executed once, and nothing else was\.
-\z`, string(out))
-}
-
-func TestTheDemonstrationOnPostgreSQL(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, io.Discard, []string{"-demo", "-migrate", "-db", postgresURL(t)}))
-	assert.Contains(t, out.String(), "Orders and ledger agree: ")
-}
-
-// A ledger that says otherwise is an error.
-func TestTheDemonstrationCompares(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
-	s.lost("A-1", true)
-	s.order("A-2")
-	assert.Zero(t, s.work("A-2"))
-	var out bytes.Buffer
-	err := s.compareDemo(t.Context(), &out, []string{"A-1", "A-2"})
-	require.ErrorIs(t, err, errDisagree)
-	assert.Equal(t, "A-1 is unresolved, and was executed 1 times\nsubmitted 1\nfailed    0\n", out.String())
-}
-
-// interrupt is a Ctrl-C at the first line.
-type interrupt func()
-
-func (f interrupt) Write(p []byte) (int, error) { f(); return len(p), nil }
-
-func TestTheDemonstrationIsInterrupted(t *testing.T) {
-	t.Parallel()
-	ctx, stop := context.WithCancel(t.Context())
-	args := []string{"-demo", "-migrate", "-db", filepath.Join(t.TempDir(), "payouts.db")}
-	err := run(ctx, interrupt(stop), io.Discard, args)
-	require.EqualError(t, err, "the demonstration was interrupted")
-}
-
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -188,8 +130,11 @@ func TestTheCommandLine(t *testing.T) {
 	}{
 		"an unknown flag": {"-x", 2, "flag provided but not defined: -x\nPayouts submits each"},
 		"an argument":     {"now", 1, "payouts: only flags are taken; "},
+		"no service":      {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
+		"a short timeout": {"-rate 1 -timeout 19s", 1, "payouts: -timeout must be at least 20s with -rate"},
+		"short password":  {"-migrate -listen 127.0.0.1:0 -db " + filepath.Join(t.TempDir(), "new.db"), 1, "at least 12 characters"},
 		"no workers":      {"-workers 0", 1, "payouts: only flags are taken; -workers and -timeout must be greater"},
-		"other machines":  {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
+		"other machines":  {"-migrate -listen 0.0.0.0:0 -db " + filepath.Join(t.TempDir(), "new.db"), 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
 		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
 		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "reading the schema failed"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},
@@ -197,8 +142,15 @@ func TestTheCommandLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
-			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL=", "CARDWIRE_API_KEY=", "PAYOUTS_PASSWORD=",
-				"PAYOUTS_TEST_ARGS="+tc.args, "TMPDIR="+t.TempDir())
+			base, password := "https://cards.example/api/v1", ""
+			switch name {
+			case "no service":
+				base = ""
+			case "short password":
+				password = "elevenchars"
+			}
+			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+base, "CARDWIRE_API_KEY=key", "PAYOUTS_PASSWORD="+password,
+				"PAYOUTS_TEST_ARGS="+tc.args)
 			var out, complaint strings.Builder
 			command.Stdout, command.Stderr = &out, &complaint
 			_ = command.Run() // its status is what counts

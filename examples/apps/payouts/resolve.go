@@ -3,149 +3,209 @@ package main
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// outcomes are what a person may find out about an order, and the state that it leads to.
-var outcomes = map[string]string{
-	executed:       submitted, // the service has it
-	"not_executed": failed,    // the service does not have it, and never will
-	"send_again":   queued,    // as "not_executed", and this pays
-	paid:           paid,      // of one that was submitted
-	returned:       returned,  // of one that was submitted
+// outcomes are what a person may find out about an order.
+var outcomes = map[string]cardwire.Outcome{
+	"executed":     cardwire.OutcomeExecuted, // the service has it
+	"not_executed": cardwire.OutcomeRefused,  // the service does not have it, and it is not sent any more
+	"send_again":   cardwire.OutcomeNotSent,  // as "not_executed", and this pays
+	paid:           cardwire.OutcomeExecuted, // of one that was executed
+	returned:       cardwire.OutcomeExecuted, // of one that was executed
 }
-
-const executed = "executed"
 
 // resolution is what a person found out, and why.
 type resolution struct {
-	Try       string // of an unresolved one: what GET returned when the service was asked
+	Call      string // the journal's: what GET returned when the service was asked
 	Outcome   string
-	ServiceID string // the service's number, of an executed one; "": not known
+	ServiceID string    // the service's number, of an executed one; "": not known
+	AsOf      time.Time // when the service was asked, of what was not executed
 	By        string
 	Why       string
 }
 
-// resolve records what a person found out: of an unresolved order first in the journal and
-// then in the order, whose job is woken in the same transaction. After a crash in between,
-// the same resolution finishes what was begun.
-func (s *service) resolve(ctx context.Context, number string, r resolution) (order, error) {
+// resolve records what a person found out, or corrects it: the journal's change, the order's
+// and the wake-up of its job are one transaction.
+func (s *service) resolve(ctx context.Context, number string, r resolution) (o order, err error) {
 	r.Why, r.ServiceID = strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
-	to := outcomes[r.Outcome]
-	switch {
-	case to == "":
-		return order{}, invalid("the outcome must be executed, not_executed or send_again, or paid or returned of an order that was submitted")
-	case r.ServiceID != "" && (to == failed || to == queued): // a slip that pays twice
-		return order{}, invalid("service_id means that it was executed: leave it out, or correct the outcome")
-	}
-	if err := check(r.By, r.Why, r.ServiceID); err != nil {
-		return order{}, err
-	}
-	o, err := s.find(ctx, number)
-	c := change{order: number, from: []string{unresolved}, to: to, by: r.By, note: r.Why, serviceID: r.ServiceID}
-	ofMoney := to == paid || to == returned // which the journal knows nothing of
-	same := o.State == to && o.Note == r.Why && (ofMoney || o.Try == r.Try) && (r.ServiceID == "" || r.ServiceID == o.ServiceID)
-	switch {
-	case err != nil, same: // as where the response was lost
-		return o, err
-	case ofMoney: // also where the first was a mistake
-		c.from = []string{submitted, paid, returned}
-		return s.apply(ctx, c)
-	}
-	if o, err = s.findEntry(ctx, number); err == nil && o.State != unresolved {
-		err = errMoved
-	}
-	if err == nil {
-		c.serviceID, err = s.tellJournal(ctx, o, r)
-	}
-	if err != nil {
+	if err := r.check(); err != nil {
 		return o, err
 	}
-	return s.apply(ctx, c, s.wake)
+	if _, err := s.seen(ctx, number); err != nil {
+		return o, err
+	}
+	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
+		ofMoney := r.Outcome == paid || r.Outcome == returned
+		switch {
+		case o.State == conflicted:
+			return conflict("in the journal this number belongs to another request: this order was not sent; cancel it, and use a new number")
+		case ofMoney && o.State != submitted && o.State != paid && o.State != returned:
+			return errMoved
+		case ofMoney:
+			return s.sayMoney(ctx, tx, o, r)
+		case r.Call == "" && o.Call != "":
+			return invalid("call is required: get the order, and ask the service about this call")
+		case o.State == forgotten:
+			return s.remember(ctx, tx, o, r)
+		}
+		return s.tellJournal(ctx, tx, o, r)
+	})
+}
+
+func (r resolution) check() error {
+	outcome, ok := outcomes[r.Outcome]
+	switch {
+	case !ok:
+		return invalid("the outcome must be executed, not_executed, send_again, paid or returned")
+	case outcome != cardwire.OutcomeExecuted && r.ServiceID != "":
+		return invalid("a number of the service's means that it was executed")
+	}
+	return check(r.By, r.Why, r.ServiceID, r.Call)
 }
 
 // check reports what cannot be recorded of a change that a person makes.
-func check(by, why, serviceID string) error {
+func check(by, why string, others ...string) error {
 	switch {
 	case by == "" || why == "":
 		return invalid("by and why are required: the history records who made the change, and why")
-	case !isText(by, why, serviceID):
+	case !isText(append(others, by, why)...):
 		return errText
+	case strings.ContainsFunc(by, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return invalid("by must be the visible letters of a name")
 	}
 	return nil
 }
 
-// tellJournal records the resolution of an unresolved order, by the rule: "not
-// executed" only when nothing of the call can be sent, and the service has had its time.
-// It returns the service's number, which the journal may know.
-func (s *service) tellJournal(ctx context.Context, o order, r resolution) (serviceID string, err error) {
-	said, known := r.Outcome == executed, o.Entry.Outcome == cardwire.OutcomeExecuted
+// seen returns an order that somebody looks at. Where the journal has forgotten it, this is
+// the latest that it was found out.
+func (s *service) seen(ctx context.Context, number string) (order, error) {
+	o, err := s.find(ctx, number)
+	if err == nil && o.State == forgotten && o.MissedAt.IsZero() {
+		if err = s.miss(ctx, s.db, number); err == nil {
+			o, err = s.find(ctx, number)
+		}
+	}
+	return o, err
+}
+
+// decide makes what a person decides about an order: all of it, or nothing. The order's row
+// is locked first, so that of two people one is first.
+func (s *service) decide(ctx context.Context, number, by, what string, do func(*sql.Tx, order) error) (o order, err error) {
+	if !isText(number) {
+		return o, errNoOrder
+	}
+	err = s.transaction(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number)
+		if err == nil {
+			o, err = s.findIn(ctx, tx, number)
+		}
+		if err == nil {
+			err = do(tx, o)
+		}
+		if err == nil {
+			o, err = s.findIn(ctx, tx, number)
+		}
+		if err == nil && o.State == queued {
+			err = s.wake(ctx, tx, o)
+		}
+		return err
+	})
+	if err == nil {
+		s.report(ctx, slog.LevelInfo, number, what, by, "")
+	}
+	return o, err
+}
+
+// tellJournal records what is known of a call. The journal decides whether it is believed,
+// also where it corrects what a person said before.
+func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	i := o.intent()
+	i.Call = r.Call
+	err := s.journal.In(tx).Resolve(ctx, i, r.said())
+	if err == nil && outcomes[r.Outcome] != cardwire.OutcomeExecuted && o.Said != "" { // it was no payment
+		err = say(ctx, tx, o, "", r.Outcome, r.By, r.Why)
+	}
+	if err == nil && r.Outcome == "send_again" { // with a day of its own
+		_, err = tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL WHERE order_no = $1`, o.Order)
+	}
+	return err
+}
+
+func (r resolution) said() cardwire.Resolution {
+	return cardwire.Resolution{Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf}
+}
+
+// remember records what is known of an order that the journal has forgotten. A call may have
+// begun just before that was found: what the service says earlier proves nothing.
+func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	denied := outcomes[r.Outcome] != cardwire.OutcomeExecuted
 	switch {
-	case r.Try == "":
-		return "", invalid("try is required: get the order, and ask the service about this try")
-	case r.Try != o.Try: // what was found out about one try proves nothing about a later one
-		return "", conflict("this is about another try: the order was sent again since; get it, and ask the service about this try")
-	case o.OtherBody && said:
-		return r.ServiceID, nil // the intent belongs to another request
-	case o.OtherBody:
-		return "", conflict("in the journal this number belongs to another request: this order was not sent, " +
-			"and \"not executed\" would free the other one; use a new number")
-	case o.IsForgotten():
-		return "", conflict(`the journal has no record of this try: see docs/operations.md, "Backups, and what a restore forgets"`)
-	case known && r.ServiceID != "" && r.ServiceID != o.Entry.ServiceID:
-		return "", conflict("the journal has this order as executed, with another number of the service's or none: leave service_id out, " +
-			"and record it later, with paid or returned")
+	case denied && (r.AsOf.IsZero() || r.AsOf.After(time.Now())):
+		return invalid("as_of is required: when the service was asked, which is not in the future")
+	case denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
+		return conflict("the journal has no record of this order, and the service may still execute it: ask again after " +
+			o.DenyFrom.Format(time.RFC3339))
+	case r.Outcome == "send_again":
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET first_sent = NULL, missed_at = NULL WHERE order_no = $1`, o.Order)
+		return cmp.Or(err, say(ctx, tx, o, "", r.Outcome, r.By, r.Why))
 	}
-	found := sqljournal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: r.ServiceID, By: r.By, Note: r.Why}
-	if !said {
-		found.Outcome, found.Close = cardwire.OutcomeNotSent, outcomes[r.Outcome] == failed
-		if from := s.notBefore(o.Entry); !from.IsZero() {
-			return "", conflict("it is too early: the service may still execute it; ask again after " + from.Format(time.RFC3339))
-		}
+	journal := s.journal.In(tx)
+	err := journal.Void(ctx, o.intent(), r.By, r.Why)
+	if err == nil && !denied {
+		err = journal.Resolve(ctx, o.intent(), r.said())
 	}
-	err = s.journal.Resolve(ctx, o.Entry, found)
-	if errors.Is(err, sqljournal.ErrDecided) && o.Entry.Outcome != cardwire.OutcomeUnknown && known == said {
-		err = nil // it says so already
-		if found.Close {
-			err = s.journal.Void(ctx, operation, o.Order, r.By, r.Why)
-		}
-	}
-	if said {
-		serviceID = cmp.Or(r.ServiceID, o.Entry.ServiceID)
-	}
-	return serviceID, err
+	return err
 }
 
-// notBefore is when "not executed" is believed of a try; zero: now.
-func (s *service) notBefore(e sqljournal.Entry) (from time.Time) {
-	if end := e.SendBy.Add(s.grace); time.Now().Before(end) {
-		from = end
+// sayMoney records what became of the money, which the journal knows nothing of.
+func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	if r.ServiceID != "" && r.ServiceID != o.ServiceID {
+		if err := s.journal.In(tx).Resolve(ctx, o.intent(), r.said()); err != nil {
+			return err
+		}
 	}
-	return from
+	if o.Said == r.Outcome { // as where the response was lost
+		return nil
+	}
+	return say(ctx, tx, o, r.Outcome, r.Outcome, r.By, r.Why)
 }
 
-// cancel closes an order of which nothing was executed. The journal is asked first:
-// once it has closed the number nobody can send it, whatever a worker is about to do.
+// say records what a person says after the end.
+func say(ctx context.Context, tx *sql.Tx, o order, said, what, by, why string) error {
+	now := time.Now().UTC()
+	_, err1 := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, o.Order, said, now)
+	_, err2 := tx.ExecContext(ctx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
+		o.Order, now, what, by, why)
+	return cmp.Or(err1, err2)
+}
+
+// cancel closes an order of which nothing was executed. Once the journal has closed the
+// number nobody can send it, whatever a worker is about to do. Where the number is another
+// request's, this order's body can never be sent under it.
 func (s *service) cancel(ctx context.Context, number, by, why string) (order, error) {
 	why = strings.TrimSpace(why)
-	if err := check(by, why, ""); err != nil {
+	if err := check(by, why); err != nil {
 		return order{}, err
 	}
-	o, err := s.find(ctx, number)
-	switch {
-	case err != nil, o.State == cancelled:
-		return o, err
-	case o.State != queued:
-		return o, errMoved
-	}
-	if err := s.journal.Void(ctx, operation, number, by, why); err != nil {
-		return o, err
-	}
-	// A worker that took the order meanwhile finds the number closed, and fails it.
-	return s.apply(ctx, change{order: number, from: []string{queued}, to: cancelled, by: by, note: why})
+	return s.decide(ctx, number, by, canceled, func(tx *sql.Tx, o order) error {
+		switch o.State {
+		case canceled:
+			return nil
+		case queued, conflicted:
+			err := s.journal.In(tx).Void(ctx, o.intent(), by, why)
+			if err != nil && (o.State == queued || !errors.Is(err, cardwire.ErrDuplicateIntent)) {
+				return err
+			}
+			return say(ctx, tx, o, canceled, canceled, by, why)
+		}
+		return errMoved
+	})
 }

@@ -1,17 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
@@ -24,26 +25,25 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
-	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 // settings are what the flags and the environment choose.
 type settings struct {
+	base, key   string        // the service's address, and the key of its API
 	source      string        // of the database: a file of SQLite, or the URL of PostgreSQL
 	listen      string        // the address
 	timeout     time.Duration // of a call
-	grace       time.Duration // after SendBy, until "not executed" is believed
+	late        time.Duration // how long after a call the service may still execute it
 	giveUpAfter time.Duration // of an order that cannot be sent
-	repairEvery time.Duration // between two repairs
+	sweepEvery  time.Duration // between two looks for orders without a job
 	rate        float64       // requests a second, of all replicas together; 0: any
 	brake       int64         // how many unresolved transfers of the journal stop the sending; 0: any
 	workers     int           // of this replica
 	migrate     bool          // create or upgrade the tables first
-	demo        bool
-	level       slog.Level // the least that is logged
+	level       slog.Level    // the least that is logged
 	tracers     trace.TracerProvider
-	fake        *cardwiretest.Service // nil: the service is a real one
+	options     []cardwire.Option // more of the client: the cardwire.WithProfile that examples/doctor prints belongs here
 }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
@@ -60,9 +60,13 @@ type service struct {
 	journal *sqljournal.Journal
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
+	limiter cardwire.Limiter
 	of      string // the address of the service, in one form
 	log     *slog.Logger
-	pools   []*sql.DB
+
+	digester *cardwire.Client // tells the digest of a transfer, and sends nothing
+	paused   atomic.Bool      // as this replica last saw the queue
+	troubles atomic.Int64     // calls in a row that did not reach the service
 }
 
 // open opens the database, and connects what works on it. Nothing runs yet.
@@ -77,8 +81,7 @@ func open(ctx context.Context, set settings, log *slog.Logger) (*service, error)
 	return s, nil
 }
 
-// openDatabase opens two pools. With the orders' the journal would wait for a connection
-// that the worker which calls it may have.
+// openDatabase opens one pool for all: nothing waits for a connection while it has one.
 func (s *service) openDatabase(context.Context) (err error) {
 	if s.db, err = s.pool(); err != nil {
 		return err
@@ -89,15 +92,16 @@ func (s *service) openDatabase(context.Context) (err error) {
 			return err
 		}
 	}
-	journalDB, err := s.pool()
-	if err == nil {
-		s.journal, err = sqljournal.New(journalDB, s.dialect)
-	}
+	s.limiter = s.newLimiter()
+	s.journal, err = sqljournal.New(s.db, s.dialect)
 	return err
 }
 
+// mostConnections is of one replica: PostgreSQL allows 100 by default.
+const mostConnections = 36
+
 func (s *service) pool() (*sql.DB, error) {
-	driver, source, connections := "pgx", s.source, 2*s.workers+10
+	driver, source, connections := "pgx", s.source, min(s.workers+8, mostConnections)
 	s.dialect = sqljournal.PostgreSQL
 	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
 		path := url.URL{Path: filepath.ToSlash(source)}
@@ -108,32 +112,39 @@ func (s *service) pool() (*sql.DB, error) {
 	}
 	db, err := sql.Open(driver, source)
 	if err == nil {
-		s.pools = append(s.pools, db)
 		db.SetMaxOpenConns(connections)
 		db.SetMaxIdleConns(connections)
 	}
 	return db, err
 }
 
-// createTables creates or upgrades all tables, where that is a step of the deployment.
-func (s *service) createTables(ctx context.Context) error {
-	if !s.migrate {
-		return nil
+// createTables creates or upgrades all tables, where that is a step of the deployment. Of two
+// that do this at once, one finds halfway what the other made, and begins again.
+func (s *service) createTables(ctx context.Context) (err error) {
+	for i := 0; s.migrate && i < 5; i++ {
+		if err = s.createOnce(ctx); err == nil {
+			return nil
+		}
 	}
+	return err
+}
+
+func (s *service) createOnce(ctx context.Context) error {
 	migrator, err := rivermigrate.New(s.driver, &rivermigrate.Config{Logger: s.log})
 	if err == nil {
 		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	}
 	if err == nil {
-		_, err = s.db.ExecContext(ctx, schemaOf(s.dialect))
-	}
-	if err == nil {
-		_, err = s.db.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
-	}
-	if err == nil {
 		err = s.journal.Migrate(ctx)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		_, err1 := tx.ExecContext(ctx, schemaOf(s.dialect)) // the view needs the journal's table
+		_, err2 := tx.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
+		return cmp.Or(err1, err2)
+	})
 }
 
 // verify reports that the database is not this program's, or has the orders of another
@@ -174,7 +185,6 @@ func (s *service) openQueue(context.Context) (err error) {
 func (s *service) queue() *river.Config {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &submitter{service: s})
-	river.AddWorker(workers, &repairer{service: s})
 	return &river.Config{
 		Workers:              workers,
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.workers}},
@@ -182,9 +192,7 @@ func (s *service) queue() *river.Config {
 		RescueStuckJobsAfter: s.rescueAfter(),
 		FetchCooldown:        5 * time.Millisecond,
 		FetchPollInterval:    100 * time.Millisecond,
-		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(s.repairEvery),
-			func() (river.JobArgs, *river.InsertOpts) { return repairs{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})},
-		Logger: slog.New(warnings{s.log.Handler()}),
+		Logger:               slog.New(warnings{s.log.Handler()}),
 	}
 }
 
@@ -194,37 +202,53 @@ func (s *service) connect(context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := []cardwire.Option{
+	opts := append([]cardwire.Option{
 		cardwire.WithUserAgent("cardwire-payouts/1"),
-		// The cardwire.WithProfile that examples/doctor prints belongs here.
 		cardwire.WithTimeout(s.timeout),
+		cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = s.late }),
 		cardwire.WithJournal(s.journal),
-		cardwire.WithLimiter(s.limiter()),
 		cardwire.WithObserver(observer),
 		cardwire.WithObserver(cardwire.Observer{JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
 			s.log.ErrorContext(ctx, "the journal did not record a result", "order", c.Reference, "error", err)
 		}}),
+	}, s.options...)
+	s.of = strings.TrimRight(s.base, "/")
+	if s.client, err = cardwire.New(s.base, s.key, opts...); err != nil {
+		return err
 	}
-	if s.fake != nil {
-		opts = append(opts, cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
-		s.of = "the fake service"
-		s.client, err = cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey, opts...)
-	} else {
-		s.of = strings.TrimRight(os.Getenv("CARDWIRE_BASE_URL"), "/")
-		s.client, err = cardwire.NewFromEnv(opts...)
-	}
+	s.digester, err = cardwire.New(s.base, s.key, cardwire.WithJournal(digests{}))
 	return err
 }
 
-// close closes the databases.
+// close closes the database.
 func (s *service) close() (err error) {
 	if s.client != nil {
 		s.client.CloseIdleConnections()
 	}
-	for _, db := range s.pools {
-		err = errors.Join(err, db.Close())
+	if s.db != nil {
+		err = s.db.Close()
 	}
 	return err
+}
+
+// start has the queue run, and returns what stops it: calls in progress come to their end.
+func (s *service) start(ctx context.Context) (stop func(context.Context) error, err error) {
+	ctx = context.WithoutCancel(ctx)
+	if err := s.river.Start(ctx); err != nil {
+		return nil, err
+	}
+	keeping, cancel := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		s.keep(keeping)
+	}()
+	return func(ctx context.Context) error {
+		cancel()
+		err := s.river.Stop(ctx)
+		<-kept // a test of the way has its own timeout
+		return err
+	}, nil
 }
 
 // warnings leaves out what is less.

@@ -33,19 +33,12 @@ func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, refer
 // recordPaid records an order that the service executed, whatever the journal knows of
 // it: nothing, as after a restore, or that it failed. It may be called again.
 func recordPaid(ctx context.Context, journal *sqljournal.Journal, reference, serviceID, by, note string) error {
-	var known *cardwire.DuplicateIntent
-	err := journal.Void(ctx, "CreateTransfer", reference, by, note) // nobody sends it from here on
-	if err != nil && !errors.As(err, &known) {
+	i := cardwire.Intent{Op: "CreateTransfer", Reference: reference}
+	err := journal.Void(ctx, i, by, note) // nobody sends it from here on
+	if err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
 		return err
 	}
-	if known != nil && known.Outcome == cardwire.OutcomeExecuted {
-		return nil
-	}
-	e, err := journal.Lookup(ctx, "CreateTransfer", reference)
-	if err != nil {
-		return err
-	}
-	return journal.Resolve(ctx, e, sqljournal.Resolution{
+	return journal.Resolve(ctx, i, cardwire.Resolution{
 		Outcome: cardwire.OutcomeExecuted, ServiceID: serviceID, By: by, Note: note,
 	})
 }

@@ -55,28 +55,35 @@ func watch(journal *sqljournal.Journal, opts ...cardwireotel.Option) (metric.Reg
 	}, opts...)
 }
 
-// observe reports how many orders have not ended, by state, and for how long the one
-// that is unresolved for longest has been so. Replicas report the same numbers.
+// observe reports how many orders have not ended, by state, since when the oldest that needs
+// a person has waited, and whether the queue is paused. Replicas report the same numbers.
 func (s *service) observe(meters metric.MeterProvider) (metric.Registration, error) {
 	meter := meters.Meter(scope)
 	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
 	age, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
-		metric.WithUnit("s"), metric.WithDescription("Time since the order that is unresolved for longest became so; 0: there is none."))
-	if err := errors.Join(err1, err2); err != nil {
+		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order that a person has to look at; 0: there is none."))
+	paused, err3 := meter.Int64ObservableGauge("payouts.paused", metric.WithDescription("1 while the queue is paused, with why."))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		counts, err1 := s.counts(ctx, unended)
-		oldest, err2 := read(ctx, s.db, `SELECT changed_at FROM payouts WHERE state = 'unresolved' ORDER BY changed_at LIMIT 1`)
-		if err := errors.Join(err1, err2); err != nil {
+		counts, err1 := s.counts(ctx)
+		oldest, err2 := s.read(ctx, s.db, `order_no IN `+live+` AND state IN ('unresolved', 'forgotten', 'conflict') ORDER BY changed_at LIMIT 1`)
+		p, _, err3 := s.pausedNow(ctx)
+		if err := errors.Join(err1, err2, err3); err != nil {
 			return err // zeros would look as if all were well
 		}
 		for _, state := range unended {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
-		since := append(oldest, order{ChangedAt: time.Now()})[0].ChangedAt
-		o.ObserveFloat64(age, max(0, time.Since(since).Seconds())) // clocks of replicas differ
+		since := append(oldest, order{ChangedAt: moment{time.Now()}})[0].ChangedAt
+		o.ObserveFloat64(age, max(0, time.Since(since.Time).Seconds())) // clocks of replicas differ
+		if p == nil {
+			o.ObserveInt64(paused, 0)
+		} else {
+			o.ObserveInt64(paused, 1, metric.WithAttributes(attribute.String("why", p.Why)))
+		}
 		return nil
-	}, orders, age)
+	}, orders, age, paused)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -17,7 +16,7 @@ import (
 const operation = "CreateTransfer"
 
 // submit is the job of an order: it has the number, and nothing else. Each order has
-// one job for all its life, which is snoozed and woken, and never inserted again.
+// one job for all its life, which ends where nothing is to be sent, and is woken.
 type submit struct {
 	Order string `json:"order"`
 }
@@ -29,17 +28,16 @@ func (submit) Kind() string { return "payout" }
 // database mostly, use up attempts: snoozes do not.
 func (submit) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 1000} }
 
-// submitter does what cardwire.NextStep says. It takes no order that is unresolved.
+// submitter does what cardwire.NextStep says.
 type submitter struct {
 	river.WorkerDefaults[submit]
 	*service
 }
 
-// The pauses of an order that cannot be sent now, and of one that a person looks at.
+// The pauses of an order that cannot be sent now.
 const (
 	leastPause  = time.Second
 	mostPause   = 10 * time.Minute
-	longPause   = 24 * time.Hour // resolving it wakes the job
 	giveUpAfter = 24 * time.Hour
 )
 
@@ -50,16 +48,17 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	defer cancel()
 	ctx, span := w.startJob(ctx, job.JobRow)
 	defer span.End()
-	o, err := w.apply(ctx, change{order: job.Args.Order, from: []string{queued, sending}, to: sending, by: "worker"})
-	if err != nil {
-		return w.leave(ctx, job.Args.Order, err)
+	if w.paused.Load() { // River stops fetching jobs up to two seconds late
+		return river.JobSnooze(leastPause)
 	}
-	var params cardwire.TransferParams
-	if err := params.UnmarshalJSON([]byte(o.Body)); err != nil {
-		return err
+	snooze, trouble, err := w.send(ctx, job.Args.Order)
+	if err == nil && trouble != nil {
+		err = w.troubled(ctx, trouble)
 	}
-	transfer, err := w.client.CreateTransfer(ctx, params)
-	return w.follow(ctx, o, transfer, err)
+	if err == nil && snooze > 0 {
+		err = river.JobSnooze(snooze)
+	}
+	return err
 }
 
 // NextRetry implements river.Worker: after an error of the database, or a crash.
@@ -67,93 +66,140 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 	return time.Now().Add(min(time.Duration(job.Attempt)*leastPause, time.Minute))
 }
 
-// follow does what the step says. The change is made only under the claim of this
-// worker: one that was paused and woke up late changes nothing.
-func (w *submitter) follow(ctx context.Context, o order, transfer *cardwire.Transfer, err error) error {
-	c := change{order: o.Order, from: []string{sending}, claim: o.Claim, by: "worker", level: slog.LevelWarn}
-	var e cardwire.Error
-	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
-		e, c.note = *failure, failure.Error()
-		e.Message = "" // the service's own words, which may quote a name or an account
-		c.log = e.Error()
+// send calls the service about an order that is queued, and returns how long its job is to
+// sleep (0: it has ended), and what is wrong with the service rather than with the order.
+func (s *service) send(ctx context.Context, number string) (snooze time.Duration, trouble *cardwire.Error, err error) {
+	if err := s.limiter.Wait(ctx); err != nil { // before the stamp: waiting is no attempt
+		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
+		return leastPause, nil, nil
 	}
-	if errors.Is(err, errBraked) { // which the client's error does not quote
-		c.note, c.log = errBraked.Error(), errBraked.Error()
+	o, err := s.take(ctx, number)
+	if err != nil || o.State != queued {
+		return s.leave(o), nil, err
 	}
-	var snooze time.Duration
-	switch cardwire.NextStep(err) {
-	case cardwire.StepDone:
-		c.to = submitted
-		c.serviceID, c.status = executedAs(transfer, err)
-		if c.status == string(cardwire.TransferWaitProcess) {
-			c.level = slog.LevelInfo
-		}
-	case cardwire.StepFail:
-		c.to = failed
-	case cardwire.StepWait:
-		return river.JobSnooze(min(max(e.RetryAfter, leastPause), mostPause))
-	case cardwire.StepRetry:
-		waited := time.Since(o.QueuedAt)
-		if waited > w.giveUpAfter {
-			return w.giveUp(ctx, c)
-		}
-		pause := max(e.RetryAfter, min(max(waited/4, leastPause), mostPause))
-		c.to, snooze = queued, min(pause, w.giveUpAfter-waited+leastPause) // it is looked at when its day is over
-		if errors.Is(err, cardwire.ErrSetup) || errors.Is(err, cardwire.ErrUnauthorized) {
-			c.level = slog.LevelError // a person has to do something before it goes on
-		}
-	default: // cardwire.StepReconcile
-		known, err2 := w.findEntry(ctx, o.Order)
-		if err2 != nil {
-			return err2 // the next call tells
-		}
-		c.to, c.level, snooze, c.try = unresolved, slog.LevelError, longPause, known.Entry.Try
-		c.otherBody = errors.Is(err, cardwire.ErrOtherBody)
+	var params cardwire.TransferParams
+	if err := params.UnmarshalJSON([]byte(o.Body)); err != nil {
+		return 0, nil, err
 	}
-	return w.settle(ctx, c, snooze)
+	transfer, err := s.client.CreateTransfer(ctx, params)
+	if transfer != nil && transfer.Status != cardwire.TransferWaitProcess {
+		s.log.WarnContext(ctx, "the status is undocumented: look", "order", number, "status", transfer.Status)
+	}
+	return s.follow(ctx, o, err)
 }
 
-// giveUp fails an order that could not be sent for a day. Void closes it first, so
-// that nothing sends it later.
-func (w *submitter) giveUp(ctx context.Context, c change) error {
-	const why = "not sent for too long"
-	if err := w.journal.Void(ctx, operation, c.order, c.by, why); err != nil {
-		return err // the next call tells what became of it
-	}
-	c.to, c.level, c.note, c.log = failed, slog.LevelError, why+": "+c.note, why+": "+c.log
-	return w.settle(ctx, c, 0)
-}
-
-// settle makes a change. If that fails, the journal knows how the call ended, and the next
-// call tells.
-func (w *submitter) settle(ctx context.Context, c change, snooze time.Duration) error {
-	_, err := w.apply(ctx, c)
-	if err == nil && snooze > 0 {
-		return river.JobSnooze(snooze)
-	}
-	return w.leave(ctx, c.order, err)
-}
-
-// leave leaves an order alone that has moved: it ended, or became unresolved, or another
-// worker has it.
-func (w *submitter) leave(ctx context.Context, number string, err error) error {
-	if !errors.Is(err, errMoved) {
-		return err
-	}
-	o, err := w.find(ctx, number)
+// take returns an order, and stamps it before its first call. From then on the journal must
+// know it: what it forgets is never sent again by itself. Only where the journal knows nothing
+// of it is it stamped, so that most orders take this one statement.
+func (s *service) take(ctx context.Context, number string) (o order, err error) {
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET first_sent = $2
+WHERE order_no = $1 AND first_sent IS NULL AND said = ''
+	AND NOT EXISTS (SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
+RETURNING body`, number, time.Now().UTC()).Scan(&o.Body)
 	switch {
-	case o.State == unresolved:
-		return river.JobSnooze(longPause)
-	case !o.Ended():
-		return river.JobSnooze(leastPause)
-	case errors.Is(err, errNoOrder):
-		return nil
+	case err == nil:
+		o.Order, o.State = number, queued
+		return o, nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return o, err
 	}
+	o, err = s.find(ctx, number)
+	switch {
+	case errors.Is(err, errNoOrder):
+		return order{State: failed}, nil // a job without an order
+	case err == nil && o.State == forgotten:
+		err = s.miss(ctx, s.db, number)
+		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has no record of it: nothing is sent")
+	case err == nil && o.State == conflicted:
+		s.report(ctx, slog.LevelError, number, conflicted, "worker", "in the journal the number is another request's: nothing is sent")
+	case err == nil && o.State == queued: // again
+		_, err = s.db.ExecContext(ctx, `UPDATE payouts SET first_sent = coalesce(first_sent, $2), missed_at = NULL
+WHERE order_no = $1 AND (first_sent IS NULL OR missed_at IS NOT NULL)`, number, time.Now().UTC())
+	}
+	return o, err
+}
+
+// miss records when it was found that the journal does not know the order.
+func (s *service) miss(ctx context.Context, db execer, number string) error {
+	_, err := db.ExecContext(ctx, `UPDATE payouts SET missed_at = $2 WHERE order_no = $1 AND missed_at IS NULL`, number, time.Now().UTC())
 	return err
 }
 
+// execer is a pool, or a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
+}
+
+// leave says for how long an order that is not queued is left alone: until another worker's
+// call can send nothing more, or for good.
+func (s *service) leave(o order) time.Duration {
+	if o.State != sending {
+		return 0
+	}
+	return min(max(time.Until(o.CallUntil.Time), leastPause), mostPause)
+}
+
+// follow does what the step says. What the order is now, the journal says.
+func (s *service) follow(ctx context.Context, o order, failure error) (snooze time.Duration, trouble *cardwire.Error, err error) {
+	var e cardwire.Error
+	if known, ok := errors.AsType[*cardwire.Error](failure); ok {
+		e = *known
+		e.Message = "" // the service's own words, which may quote a name or an account
+	}
+	switch cardwire.NextStep(failure) {
+	case cardwire.StepDone:
+		s.troubles.Store(0)
+		s.report(ctx, slog.LevelInfo, o.Order, submitted, "worker", "")
+		return 0, nil, nil
+	case cardwire.StepFail:
+		s.troubles.Store(0)
+		s.report(ctx, slog.LevelWarn, o.Order, failed, "worker", e.Error())
+		return 0, nil, s.note(ctx, o, failure)
+	case cardwire.StepWait:
+		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
+	case cardwire.StepRetry:
+		s.report(ctx, slog.LevelWarn, o.Order, queued, "worker", e.Error())
+		snooze, err = s.again(ctx, o, failure)
+		return snooze, &e, err
+	default: // cardwire.StepReconcile
+		s.report(ctx, slog.LevelError, o.Order, unresolved, "worker", e.Error())
+		return 0, nil, errors.Join(s.note(ctx, o, failure), s.brakes(ctx))
+	}
+}
+
+// note keeps what a call said, for people.
+func (s *service) note(ctx context.Context, o order, failure error) error {
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET note = $2 WHERE order_no = $1`, o.Order, failure.Error())
+	return err
+}
+
+// again returns when an order that was not sent is sent again. After a day of its own it
+// fails: Void closes its number first, so that nothing sends it later.
+func (s *service) again(ctx context.Context, o order, failure error) (time.Duration, error) {
+	now, err := s.unpaused(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var since moment
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3
+WHERE order_no = $1 RETURNING retried_at`, o.Order, now, failure.Error()).Scan(&since)
+	if err != nil {
+		return 0, err
+	}
+	waited := now.Sub(since.Time)
+	if waited < s.giveUpAfter {
+		return min(max(waited/4, leastPause), mostPause, s.giveUpAfter-waited+leastPause), nil
+	}
+	const why = "not sent for too long"
+	if err := s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: o.Order}, "worker", why); err != nil {
+		return 0, err // the next call tells what became of it
+	}
+	s.report(ctx, slog.LevelError, o.Order, failed, "worker", why)
+	return 0, nil
+}
+
 // wake has the order's job run now, in the transaction of a change. A job that is
-// running is left alone; if it then sleeps for long, the repair wakes it.
+// running is left alone; if it then ends, the sweep wakes it.
 func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
 	var args submit
@@ -171,18 +217,19 @@ func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	return err
 }
 
-// statusLost is the status of an order that was executed, where no response says it: the
-// journal keeps none.
-const statusLost = "unknown"
+// asleep are orders that are to be sent, or may have been, and whose job is gone or has
+// ended: it was running while the order was resolved, or somebody deleted it.
+const asleep = `order_no IN ` + live + ` AND state IN ('queued', 'sending') AND NOT EXISTS (
+	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.args ->> 'order' = order_no
+		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
-// executedAs returns the service's number and status of an order. Where an earlier call
-// was executed, the journal has the number.
-func executedAs(t *cardwire.Transfer, err error) (serviceID, status string) {
-	if t != nil {
-		return t.APIOrderNo, cmp.Or(string(t.Status), statusLost)
+// sweep wakes what has no job.
+func (s *service) sweep(ctx context.Context) error {
+	sleeping, err := s.read(ctx, s.db, asleep)
+	errs := []error{err}
+	for _, o := range sleeping {
+		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
+		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
 	}
-	if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok {
-		serviceID = d.ServiceID
-	}
-	return serviceID, statusLost
+	return errors.Join(errs...)
 }

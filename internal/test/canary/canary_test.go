@@ -17,9 +17,9 @@ func TestFormsHoldEverySpelling(t *testing.T) {
 		spellings := Spellings(secret)
 		assert.Greater(t, len(spellings), 50)
 		for name, spelling := range spellings {
-			for _, text := range []string{spelling, "card: " + spelling + ", declined", "[" + spelling + "]", `{"x":"` + spelling + `"}`} {
-				found := slices.ContainsFunc(Forms(text), func(form string) bool { return strings.Contains(form, secret) })
-				assert.True(t, found, "%s, %s: %s", secret, name, text)
+			for _, around := range [][2]string{{}, {"card: ", ", declined"}, {"[", "]"}, {`{"x":"`, `"}`}} {
+				text := around[0] + spelling + around[1]
+				assert.Contains(t, strings.Join(Forms(text), "\n"), secret, "%s: %s", name, text)
 			}
 		}
 	}
@@ -28,8 +28,8 @@ func TestFormsHoldEverySpelling(t *testing.T) {
 func TestFormsOfWhatIsNotASecretHoldNone(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"", "card 491736******1735 declined", "0xc000491736", "[1 2 3]", `\`, `\u`, `\x4`, "%", "%4", "&", "&#", "&#x;", "&;", "%!", "U+",
-		"%!e(uint8", "=", "\xff\xfe", strings.Repeat("\\", 99), "  |", "\u0000",
+		"", "card 491736******1735 declined", "0xc000491736", "[1 2 3]", `\`, `\u`, `\x4`, "%", "%4", "&", "&#", "&#x;",
+		"&;", "%!", "U+", "%!e(uint8", "=", "\xff\xfe", strings.Repeat("\\", 99), "  |", "\u0000",
 	} {
 		for _, form := range Forms(text) {
 			assert.NotContains(t, form, "4917365624401735", text)
@@ -83,7 +83,8 @@ func TestFindInEverySpelling(t *testing.T) {
 	t.Parallel()
 	s := testSecrets()
 	for secret, want := range map[string]string{
-		"4288379977000007": "a card number", "400000000000": "a card number", "another-key": "an API key", "cvv: 907": "a CVV",
+		"4288379977000007": "a card number", "400000000000": "a card number",
+		"another-key": "an API key", "cvv: 907": "a CVV",
 	} {
 		for name, text := range Spellings(secret) {
 			assert.Equal(t, []string{want}, s.Find(text), "%s: %s", name, text)

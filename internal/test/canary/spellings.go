@@ -33,12 +33,13 @@ func Spellings(secret string) map[string]string {
 		"XML":                  marshalled(xml.Marshal(secret)),
 		"Go bytes":             fmt.Sprintf("%#v", []byte(secret)),
 	}
-	for _, verb := range []string{"v", "d", "+d", "5d", "03d", "o", "#o", "O", "b", "#b", "c", "q", "+q", "U", "#U", "e", "t"} {
+	for verb := range strings.FieldsSeq("v d +d 5d 03d o #o O b #b c q +q U #U e t") {
 		all["bytes as %"+verb] = fmt.Sprintf("%"+verb, []rune(secret))
 	}
 	for name, format := range map[string]string{
 		"percents": "%%%02X", "small percents": "%%%02x", "entities": "&#%d;", "hex entities": "&#x%X;",
-		"hex escapes": `\x%02x`, "Unicode escapes": `\u%04x`, "long Unicode escapes": `\U%08X`, "octal escapes": `\%03o`,
+		"hex escapes": `\x%02x`, "Unicode escapes": `\u%04x`, "long Unicode escapes": `\U%08X`,
+		"octal escapes": `\%03o`,
 	} {
 		var b strings.Builder
 		for i := range len(secret) {

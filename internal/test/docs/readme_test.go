@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 // fences are the blocks of code, with the language of each.
@@ -93,7 +93,8 @@ func program(t *testing.T, block string) string {
 // uses returns statements that use what a fragment declares: a reader would.
 func uses(t *testing.T, block string) string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+block+"\n}", parser.SkipObjectResolution)
+	source := "package p\nfunc f() {\n" + block + "\n}"
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 	require.NoError(t, err, "the README's code must parse:\n%s", block)
 	var text strings.Builder
 	for _, statement := range file.Decls[0].(*ast.FuncDecl).Body.List {
@@ -171,14 +172,15 @@ func TestREADMEIsShort(t *testing.T) {
 // leads to.
 func TestTheDiagramDrawsEveryOutcome(t *testing.T) {
 	t.Parallel()
-	drawn := regexp.MustCompile(`>(success|(?:Outcome|Err)[A-Za-z]+)<`).FindAllStringSubmatch(document(t, "docs/outcomes.svg"), -1)
+	ends := regexp.MustCompile(`>(success|(?:Outcome|Err)[A-Za-z]+)<`)
+	drawn := ends.FindAllStringSubmatch(document(t, "docs/outcomes.svg"), -1)
 	names := map[string]bool{}
 	for _, name := range drawn {
 		names[name[1]] = true
 	}
 	assert.Equal(t, map[string]bool{
-		"OutcomeNotSent": true, "OutcomeRefused": true, "OutcomeExecuted": true, "OutcomeUnknown": true, "success": true,
-		"ErrDuplicateIntent": true, "ErrOtherBody": true,
+		"OutcomeNotSent": true, "OutcomeRefused": true, "OutcomeExecuted": true, "OutcomeUnknown": true,
+		"success": true, "ErrDuplicateIntent": true, "ErrOtherBody": true,
 	}, names)
 }
 
@@ -246,7 +248,7 @@ func TestEveryOperationAndOptionHasAnExample(t *testing.T) {
 			assert.True(t, shown["Client_"+m.Name], "%s has no example", m.Name)
 		}
 	}
-	for _, file := range syntax.Files(t, root) {
+	for _, file := range wiretest.Source(t, root) {
 		for _, declaration := range file.Decls {
 			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "With") {
 				assert.True(t, shown[f.Name.Name], "%s has no example", f.Name.Name)

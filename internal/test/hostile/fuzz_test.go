@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 )
 
 // maxDepth is how deep a response may be nested.
@@ -25,7 +25,8 @@ func FuzzEnvelope(f *testing.F) {
 	good := wiretest.Success
 	for _, body := range []string{
 		good(`null`), good(`{"a":[1.50,"\u00e9"]}`), good(wiretest.SingleCard), good(`[` + wiretest.BIN + `]`),
-		good(`[{"a":1,"a":1}]`), `{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`,
+		good(`"\\ud800"`), good(`"\\\ud83d\ude00"`), good(`[{"a":1,"a":1}]`),
+		`{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`,
 		`{"code":200,"data":1}`, `{"code":200,"msg":"success"}`, `{"code":422,"msg":"no","data":null}`,
 		`{"code":500,"msg":"no"}`, `{"code":599}`, `{"code":-1}`, `{"code":0}`, `{"code":200.0,"data":1}`,
 		`{"code":2e2,"data":1}`, `{"code":"200","data":1}`, `{"Code":200,"data":1}`, `{"c\u006fde":200,"data":1}`,
@@ -41,7 +42,8 @@ func FuzzEnvelope(f *testing.F) {
 		for _, body := range []string{
 			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{",
 			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`,
-			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`, `{"code":422,"msg":"no","data":null}`,
+			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
+			`{"code":422,"msg":"no","data":null}`,
 			`{"code":200,"msg":"success","data":null}`, `{"code":500,"msg":"no","data":null}`,
 		} {
 			f.Add(status-200, []byte(body))

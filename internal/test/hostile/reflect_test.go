@@ -34,7 +34,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
@@ -127,7 +127,7 @@ func TestTheListsAreComplete(t *testing.T) {
 		found[typ.String()] = true
 	}
 	for pkg, dir := range map[string]string{"cardwire": "../../..", "cardwiretest": "../../../cardwiretest"} {
-		for _, file := range syntax.Files(t, dir) {
+		for _, file := range wiretest.Source(t, dir) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				name := ""
 				switch d := n.(type) {

@@ -63,52 +63,26 @@ func alike(facts wiretest.Facts, bodies ...string) (list []hostileResponse) {
 	return list
 }
 
-func hostileCodes() (list []hostileResponse) {
+// hostileEnvelopes are those that are large. What else may be wrong with an envelope
+// TestAnEnvelopeThatIsNotStrictIsUnreadable says.
+func hostileEnvelopes() (list []hostileResponse) {
 	for _, code := range []string{
-		`200.0`, `2e2`, `"200"`, `null`, `true`, `[200]`, `{"code":200}`, `""`, `0200`, `+200`, `0xc8`, `NaN`,
-		`18446744073709551816`, `1e1000000000`, `200e-1000000000`, `1e` + nines(60_000), nines(60_000),
-		`200` + zeros(60_000), `200.` + zeros(60_000),
+		`1e1000000000`, `200e-1000000000`, `1e` + nines(60_000), nines(60_000), `200` + zeros(60_000),
+		`200.` + zeros(60_000),
 	} {
 		list = append(list, alike(hostileUnreadable, `{"code":`+code+`,"msg":"success","data":<data>}`,
 			`{"data":<data>,"msg":"success","code":`+code+`}`)...)
 	}
-	list = append(list, alike(hostileUnreadable,
-		`{"msg":"success","data":<data>}`,
-		`{"code":200,"code":200,"msg":"success","data":<data>}`,
-		`{"code":200,"msg":"success","data":<data>,"code":422}`,
-		`{"code":422,"code":200,"msg":"success","data":<data>}`,
-		`{"code":200,"msg":"success","data":<data>,"\u0063\u006f\u0064\u0065":200}`,
-		`{"Code":200,"msg":"success","data":<data>}`,
-		`{"CODE":200,"msg":"success","data":<data>}`,
-		"{\"code\u017f\":200,\"msg\":\"success\",\"data\":<data>}",
-	)...)
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	list = append(list, alike(hostileUnreadable, strings.Repeat("\x00", 1000),
+		`{"x":`+deep+`,"code":200,"msg":"success","data":<data>}`, wiretest.Success(deep), strings.Repeat("[", 20_000),
+		`{"data":`+deep+`,"code":200,"msg":"success"}`, strings.Repeat(`{"":`, 15_000))...)
 	list = append(list, alike(hostileRefusal, `{"code":422,"Code":200,"msg":"success","data":<data>}`,
 		`{"CODE":200,"msg":"success","data":<data>,"code":422}`)...)
 	return append(list,
 		hostileResponse{`{"code":` + nines(10_000_000) + `,"data":<data>}`, nil, hostileTooLarge, hostileTooLarge},
-		hostileResponse{`{"code":` + nines(8_000_000) + `,"data":<data>}`, nil, hostileUnreadable, hostileTooLarge})
-}
-
-func hostileEnvelopes() []hostileResponse {
-	const html = "<!doctype html><html><head><title>502</title></head><body>Bad Gateway</body></html>"
-	good := wiretest.Success("<data>")
-	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-	list := alike(hostileUnreadable,
-		`[`+good+`]`, `[]`, `200`, `"success"`, `true`, `null`, `{}`, html, html+good, " \r\n\t", "\ufeff"+good,
-		"\xff\xfe{\x00}\x00", "\x00"+good, good+"\x00", strings.Replace(good, ",", "\x00,", 1),
-		strings.Repeat("\x00", 1000), good+"}", good+",", good+good, good+" ok", ")]}',\n"+good,
-		`{"x":`+deep+`,"code":200,"msg":"success","data":<data>}`, wiretest.Success(deep), strings.Repeat("[", 20_000),
-		`{"data":`+deep+`,"code":200,"msg":"success"}`, strings.Repeat(`{"":`, 15_000),
-		`{"code":200,"msg":"success","data":<data>,"data":<data>}`,
-		`{"code":200,"msg":"success","data":{"api_order_no":"1","api_order_no":"2","data":[],"data":[]}}`,
-		`{"code":200,"msg":["success"],"data":<data>}`)
-	list = append(list, alike(hostileUnfit,
-		wiretest.Success(`null`), `{"code":200,"msg":"success"}`, `{"code":200,"msg":"success","Data":<data>}`,
-		wiretest.Success(`true`), wiretest.Success(`"{}"`), wiretest.Success(`[<data>]`), wiretest.Success(`[]`))...)
-	nothing := loopback.Say(hostileHead + "Content-Length: 0\r\n\r\n")
-	return append(list,
-		hostileResponse{strings.Repeat(`{"":`, 200_000), nil, hostileUnreadable, hostileTooLarge},
-		hostileResponse{"", nothing, hostileUnreadable, hostileUnreadable})
+		hostileResponse{`{"code":` + nines(8_000_000) + `,"data":<data>}`, nil, hostileUnreadable, hostileTooLarge},
+		hostileResponse{strings.Repeat(`{"":`, 200_000), nil, hostileUnreadable, hostileTooLarge})
 }
 
 // hostileMoney are numbers where amounts and identifiers stand.
@@ -252,7 +226,7 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 
 // Not parallel: what the process allocates is measured.
 func TestHostileResponses(t *testing.T) {
-	for i, h := range slices.Concat(hostileCodes(), hostileEnvelopes(), hostileMoney(t), hostileStreams(t)) {
+	for i, h := range slices.Concat(hostileEnvelopes(), hostileMoney(t), hostileStreams(t)) {
 		for write, want := range map[bool]wiretest.Facts{false: h.read, true: h.write} {
 			if want != (wiretest.Facts{}) {
 				told, allocated := hostileCall(t, h, write)

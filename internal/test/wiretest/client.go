@@ -21,15 +21,17 @@ import (
 // Drifts returns an option that gathers the drift of all calls, and the list.
 func Drifts() (cardwire.Option, *[]cardwire.Drift) {
 	list := new([]cardwire.Drift)
-	return cardwire.WithObserver(cardwire.Observer{Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
-		*list = append(*list, d)
-	}}), list
+	note := func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { *list = append(*list, d) }
+	return cardwire.WithObserver(cardwire.Observer{Drift: note}), list
 }
 
 // ReadsQuirk asserts that a response which deviates from the API is read as want, that
 // observers are told of the drift, and that WithStrictDrift returns an error for it together
 // with the same value.
-func ReadsQuirk[T any](t *testing.T, request, response string, read func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error), want T, drift []cardwire.Drift) {
+func ReadsQuirk[T any](
+	t *testing.T, request, response string,
+	read func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error), want T, drift []cardwire.Drift,
+) {
 	t.Helper()
 	observe, told := Drifts()
 	got, err := read(Respond(t, request, response, observe), t.Context())
@@ -134,7 +136,9 @@ func CountingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 }
 
 // Walk returns what AllCards yields: the IDs of cards, and the error that ended it.
-func Walk(ctx context.Context, c *cardwire.Client, p cardwire.ListCardsParams, opts ...cardwire.CallOption) (ids []string, err error) {
+func Walk(
+	ctx context.Context, c *cardwire.Client, p cardwire.ListCardsParams, opts ...cardwire.CallOption,
+) (ids []string, err error) {
 	for card, e := range c.AllCards(ctx, p, opts...) {
 		if e != nil {
 			if err != nil {

@@ -84,7 +84,8 @@ func Unasked(t *testing.T, opts ...cardwire.Option) *cardwire.Client {
 // NewClient returns a client whose requests transport gets.
 func NewClient(t *testing.T, transport http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
-	c, err := cardwire.New(Base, Key, append([]cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: transport})}, opts...)...)
+	carried := cardwire.WithHTTPClient(&http.Client{Transport: transport})
+	c, err := cardwire.New(Base, Key, append([]cardwire.Option{carried}, opts...)...)
 	require.NoError(t, err)
 	return c
 }

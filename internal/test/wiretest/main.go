@@ -107,7 +107,8 @@ func run(tests *exec.Cmd) error {
 // watched are the secrets that the tests use.
 func watched() *canary.Secrets {
 	s := new(canary.Secrets)
-	for _, key := range []string{CanaryKey, CanaryPAN, Key, "cwtest-canary-key-5f0c9d7e31ab4286"} { // the last one is the fake's
+	const ofTheFake = "cwtest-canary-key-5f0c9d7e31ab4286"
+	for _, key := range []string{CanaryKey, CanaryPAN, Key, ofTheFake} {
 		s.AddKey(key)
 	}
 	for _, number := range []string{CanaryNumber, "4111111111111111"} {

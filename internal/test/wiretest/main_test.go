@@ -39,7 +39,8 @@ func TestWatch(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr strings.Builder
 			assert.Equal(t, want.status, watch(&stdout, &stderr, []string{
-				"-test.run=^TestOfAWatchedRun$", "-test.count=1", "-test.shuffle=1795395502077381681", what, // this seed contains a canary number
+				// The seed contains a canary number.
+				"-test.run=^TestOfAWatchedRun$", "-test.count=1", "-test.shuffle=1795395502077381681", what,
 			}))
 			assert.Contains(t, stderr.String(), want.said)
 			assert.NotEmpty(t, stdout.String())

@@ -22,5 +22,6 @@ func TestZeroFieldsAreFoundAtAnyDepth(t *testing.T) {
 	}
 	v := outer{Amount: Dec("0.00"), Pointer: &inner{A: "a"}, List: []inner{{"a", "b"}, {B: "b"}}, Empty: []inner{}}
 	assert.Zero(t, v.hidden)
-	assert.Equal(t, []string{"Amount", "Pointer.B", "List[].A", "Empty", "None", "Flag"}, zeroFields(reflect.ValueOf(v), ""))
+	want := []string{"Amount", "Pointer.B", "List[].A", "Empty", "None", "Flag"}
+	assert.Equal(t, want, zeroFields(reflect.ValueOf(v), ""))
 }

@@ -115,30 +115,33 @@ func TestKinds(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	executes, refuses := &Kind{effect: always, verdicts: unknown}, &Kind{verdicts: refused}
+	patient := func(k *Kind, v Verdict) record { return record{kind: k, patient: true, verdict: v} }
+	hurry := func(k *Kind, v Verdict) record { return record{kind: k, verdict: v, deadline: true} }
 	for name, tc := range map[string]struct {
-		record record
-		ledger entry // arrivals, executions
-		counts []int // the columns that count it, but for its verdict, calls and executions
+		record                       record
+		atOnce, arrivals, executions int
+		counts                       []int // the columns that count it, but for its verdict, calls and executions
 	}{
-		"done":                  {record{kind: executes, patient: true, verdict: Unknown, atOnce: 1}, entry{1, 1, false}, []int{unknownExecuted}},
-		"done late":             {record{kind: executes, patient: true, verdict: Unknown}, entry{1, 1, true}, []int{unknownExecuted, atOnceWrong}},
-		"done twice":            {record{kind: executes, verdict: Unknown, atOnce: 2}, entry{2, 2, false}, []int{unknownExecuted, duplicated}},
-		"sent twice":            {record{kind: refuses, verdict: Refused}, entry{2, 0, false}, []int{duplicated}},
-		"not sent and done":     {record{kind: executes, verdict: NotSent}, entry{1, 1, false}, []int{falseFailure, unexpected}},
-		"not sent and received": {record{kind: refuses, verdict: NotSent}, entry{1, 0, false}, []int{falseFailure, unexpected}},
-		"executed and not done": {record{kind: refuses, verdict: Executed}, entry{1, 0, false}, []int{falseSuccess, unexpected}},
-		"refused and done":      {record{kind: refuses, verdict: Refused}, entry{1, 1, false}, []int{falseFailure, unexpected}},
-		"hurried":               {record{kind: refuses, verdict: NotSent, deadline: true}, entry{}, []int{hurried}},
-		"patient":               {record{kind: refuses, patient: true, verdict: Unknown, deadline: true}, entry{}, []int{unexpected}},
-		"no deadline":           {record{kind: refuses, verdict: Unknown}, entry{}, []int{unexpected}},
-		"not done":              {record{kind: executes, patient: true, verdict: Unknown}, entry{1, 0, false}, []int{unexpected}},
+		"done":                  {patient(executes, Unknown), 1, 1, 1, []int{unknownExecuted}},
+		"done late":             {patient(executes, Unknown), 0, 1, 1, []int{unknownExecuted, atOnceWrong}},
+		"done twice":            {patient(executes, Unknown), 2, 2, 2, []int{unknownExecuted, duplicated}},
+		"sent twice":            {patient(refuses, Refused), 0, 2, 0, []int{duplicated}},
+		"not sent and done":     {patient(executes, NotSent), 1, 1, 1, []int{falseFailure, unexpected}},
+		"not sent and received": {patient(refuses, NotSent), 0, 1, 0, []int{falseFailure, unexpected}},
+		"executed and not done": {patient(refuses, Executed), 0, 1, 0, []int{falseSuccess, unexpected}},
+		"refused and done":      {patient(refuses, Refused), 1, 1, 1, []int{falseFailure, unexpected}},
+		"hurried":               {hurry(refuses, NotSent), 0, 0, 0, []int{hurried}},
+		"not hurried":           {record{kind: refuses, verdict: Unknown}, 0, 0, 0, []int{unexpected}},
+		"patient":               {patient(refuses, Unknown), 0, 0, 0, []int{unexpected}},
+		"not done":              {patient(executes, Unknown), 0, 1, 0, []int{unexpected}},
 	} {
 		want := Row{}
-		want.Counts[tc.record.verdict], want.Counts[calls], want.Counts[executions] = 1, 1, tc.ledger.executions
+		want.Counts[tc.record.verdict], want.Counts[calls], want.Counts[executions] = 1, 1, tc.executions
 		for _, column := range tc.counts {
 			want.Counts[column] = 1
 		}
-		got, complaint := tc.record.judge(tc.ledger)
+		tc.record.atOnce = tc.atOnce
+		got, complaint := tc.record.judge(entry{arrivals: tc.arrivals, executions: tc.executions})
 		assert.Equal(t, want, got, name)
 		wrong := got.Counts[duplicated] + got.Counts[falseSuccess] + got.Counts[falseFailure] + got.Counts[unexpected]
 		assert.Equal(t, wrong > 0, complaint != "", name)

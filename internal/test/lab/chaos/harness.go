@@ -283,6 +283,7 @@ func (r *Report) String() string {
 		_, _ = fmt.Fprintf(w, "%v\t%s\t\n", row.Longest.Round(time.Millisecond), row.Kind)
 	}
 	_ = w.Flush()
-	_, _ = fmt.Fprintf(&table, "calls took %v, settling %v\n", r.Calling.Round(time.Millisecond), r.Settling.Round(time.Millisecond))
+	calling, settling := r.Calling.Round(time.Millisecond), r.Settling.Round(time.Millisecond)
+	_, _ = fmt.Fprintf(&table, "calls took %v, settling %v\n", calling, settling)
 	return table.String()
 }

@@ -88,7 +88,8 @@ func TestHTTP2OfACallersClient(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(context.Context, *cardwire.Client) error{
 		"a write without a body": func(ctx context.Context, c *cardwire.Client) error {
-			_, err := cardwire.Call[any](ctx, c, cardwire.Request{Op: "DeleteHook", Method: "DELETE", Path: "/hook"})
+			request := cardwire.Request{Op: "DeleteHook", Method: "DELETE", Path: "/hook", Reference: "h-1"}
+			_, err := cardwire.Call[any](ctx, c, request)
 			return err
 		},
 	}
@@ -116,7 +117,8 @@ func TestHTTP2OfACallersClient(t *testing.T) {
 			}
 			var requests atomic.Int32
 			base := loopback.Listen(t, func(conn net.Conn) { _ = serveHTTP2(conn, &requests, h.respond) })
-			_, err := speakingHTTP2(t).Post(base, "text/plain", strings.NewReader("cardId=c1")) //nolint:noctx // it ends
+			body := strings.NewReader("cardId=c1")
+			_, err := speakingHTTP2(t).Post(base, "text/plain", body) //nolint:noctx // it ends
 			require.Error(t, err)
 			assert.EqualValues(t, 2, requests.Load())
 		})

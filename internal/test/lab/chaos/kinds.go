@@ -114,7 +114,10 @@ func earlyKinds() []Kind {
 		{Name: "reset", verdicts: unknown, serve: (*exchange).reset},
 		{Name: "reset-unread", verdicts: unknown, serve: (*exchange).reset, unread: true},
 		{Name: "503", verdicts: unknown, serve: respond(503, `{"code":503,"msg":"busy","data":null}`)},
-		{Name: "duplicate-code", verdicts: unknown, serve: respond(200, `{"code":500,"msg":"no","data":null,"code":200}`)},
+		{
+			Name: "duplicate-code", verdicts: unknown,
+			serve: respond(200, `{"code":500,"msg":"no","data":null,"code":200}`),
+		},
 		{Name: "html-200", verdicts: unknown, serve: respond(200, page)},
 		{Name: "empty-object", verdicts: unknown, serve: respond(200, `{}`)},
 	}
@@ -136,7 +139,9 @@ func executedKinds() []Kind {
 		{Name: "done-hang", serve: (*exchange).awaitDeparture, silent: true},
 		{Name: "done-truncated", serve: truncate},
 		{Name: "done-half-head", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Le", hangUp) }},
-		{Name: "done-half-reset", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", reset) }},
+		{Name: "done-half-reset", serve: func(x *exchange) {
+			x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", reset)
+		}},
 		{Name: "done-garbage", serve: func(x *exchange) {
 			x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n", hangUp)
 		}},
@@ -190,7 +195,8 @@ func connectionKinds() []Kind {
 		},
 		{
 			// At an address of its own: no other kind meets the connections that it leaves.
-			Name: "408-on-idle", line: saying(""), effect: either, verdicts: append(unknown, Success), read: func(x *exchange) {
+			Name: "408-on-idle", line: saying(""), effect: either, verdicts: append(unknown, Success),
+			read: func(x *exchange) {
 				head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(capacity))
 				x.raw(head+capacity+requestTimeout, leave)
 			},
@@ -204,7 +210,10 @@ func dataKinds() []Kind {
 	kinds := []Kind{
 		{Name: "done-other-data", verdicts: unknown, serve: data(`["true"]`)},
 		{Name: "done-no-identity", verdicts: unknown, ops: withoutReference, serve: withoutIdentity},
-		{Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"}, serve: ownNumberOnly},
+		{
+			Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"},
+			serve: ownNumberOnly,
+		},
 		{
 			Name: "done-other-order", verdicts: unknown, ops: []string{"CreateTransfer"},
 			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),

@@ -273,7 +273,8 @@ func (x *exchange) success() string {
 	message, data := "success", ""
 	switch x.order.Op {
 	case "CreateTransfer":
-		data = fmt.Sprintf(`{"merchant_order_no":"%s","api_order_no":"AO-%[1]s","status":"wait_process"}`, x.order.Reference)
+		const transfer = `{"merchant_order_no":"%s","api_order_no":"AO-%[1]s","status":"wait_process"}`
+		data = fmt.Sprintf(transfer, x.order.Reference)
 	case "FreezeCard":
 		data = `"6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"`
 	case "UploadImage":

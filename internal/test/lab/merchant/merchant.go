@@ -238,7 +238,7 @@ func (m *merchant) void(ctx context.Context, msg message) error {
 	if m.journal == nil {
 		return nil
 	}
-	return m.journal.Void(ctx, operation, msg.Reference, "merchant", "the order is failed")
+	return m.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: msg.Reference}, "merchant", "the order is failed")
 }
 
 const (
@@ -287,7 +287,9 @@ func (m *merchant) newCardwire() (client, error) {
 	opts := []cardwire.Option{
 		cardwire.WithTimeout(m.Timeout),
 		cardwire.WithTransport(&http.Transport{DialContext: dial}),
-		cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes = []int{http.StatusUnprocessableEntity} }),
+		cardwire.WithProfile(func(p *cardwire.Profile) {
+			p.DuplicateCodes, p.LateExecution = []int{http.StatusUnprocessableEntity}, m.Grace
+		}),
 	}
 	if m.journal != nil {
 		opts = append(opts, cardwire.WithJournal(m.journal))

@@ -81,9 +81,13 @@ func (m *merchant) grace(late bool) time.Duration {
 func (m *merchant) resolveJournal(ctx context.Context, late bool) error {
 	var entries []sqljournal.Entry
 	q := question{Late: late}
-	for e, err := range m.journal.Unresolved(ctx, m.grace(late)) {
+	asked := time.Now()
+	for e, err := range m.journal.Unresolved(ctx) {
 		if err != nil {
 			return err
+		}
+		if late && asked.Before(e.SettledBy) {
+			continue
 		}
 		entries, q.References = append(entries, e), append(q.References, e.Reference)
 	}
@@ -92,15 +96,15 @@ func (m *merchant) resolveJournal(ctx context.Context, late bool) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := m.resolve(ctx, e, found[e.Reference], late); err != nil && !errors.Is(err, sqljournal.ErrDecided) {
+		if err := m.resolve(ctx, e, found[e.Reference], late, asked); err != nil && !errors.Is(err, sqljournal.ErrDecided) {
 			return err // another process has resolved it already
 		}
 	}
 	return nil
 }
 
-func (m *merchant) resolve(ctx context.Context, e sqljournal.Entry, found string, late bool) error {
-	r := sqljournal.Resolution{By: "support", Note: found}
+func (m *merchant) resolve(ctx context.Context, e sqljournal.Entry, found string, late bool, asked time.Time) error {
+	r := cardwire.Resolution{By: "support", Note: found, AsOf: asked}
 	switch {
 	case found == executed:
 		r.Outcome, r.ServiceID = cardwire.OutcomeExecuted, "AO-"+e.Reference
@@ -109,12 +113,12 @@ func (m *merchant) resolve(ctx context.Context, e sqljournal.Entry, found string
 	default:
 		return nil // it is asked again
 	}
-	if err := m.journal.Resolve(ctx, e, r); err != nil || r.Outcome == cardwire.OutcomeExecuted || dice(e.Reference, 3) != 0 {
+	if err := m.journal.Resolve(ctx, e.Intent, r); err != nil || r.Outcome == cardwire.OutcomeExecuted || dice(e.Reference, 3) != 0 {
 		return err
 	}
 	// The customer did not wait. The next message is told that the order is closed; if
 	// one was faster, it was sent again, and this one is too late.
-	err := m.journal.Void(ctx, e.Op, e.Reference, "merchant", "the customer has gone")
+	err := m.journal.Void(ctx, e.Intent, "merchant", "the customer has gone")
 	if errors.Is(err, cardwire.ErrDuplicateIntent) {
 		return nil
 	}

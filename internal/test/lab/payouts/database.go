@@ -94,7 +94,7 @@ func (d *database) unended(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	err = db.QueryRowContext(ctx, `SELECT count(*) FROM payouts WHERE state IN ('queued', 'sending', 'unresolved')`).Scan(&n)
+	err = db.QueryRowContext(ctx, `SELECT count(*) FROM payouts_states WHERE state IN ('queued', 'sending', 'unresolved', 'forgotten', 'conflict')`).Scan(&n)
 	return n, err
 }
 
@@ -106,7 +106,7 @@ func (d *database) rows(ctx context.Context) (all map[string]row, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	rows, err := db.QueryContext(ctx, `SELECT p.order_no, p.state, p.service_id, coalesce(i.state, 'missing'), coalesce(i.closed, false)
-FROM payouts p LEFT JOIN cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
+FROM payouts_states p LEFT JOIN cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (r *Result) String() string {
 // that is on its way, as a real one must not.
 const (
 	timeout  = time.Second
-	grace    = 2 * time.Second
+	late     = 2 * time.Second
 	patience = 10 * time.Minute // after the last blow, on however slow a machine
 )
 
@@ -113,8 +113,8 @@ func (w *world) open(ctx context.Context) (err error) {
 	}
 	for range 3 {
 		r := &replica{program: program, service: w.gateway.base(), args: []string{
-			"-db", w.database.source, "-listen", "127.0.0.1:0", "-timeout", timeout.String(), "-grace", grace.String(),
-			"-repair", "5s", "-brake", "0", "-workers", "16", "-log", "WARN",
+			"-db", w.database.source, "-listen", "127.0.0.1:0", "-timeout", timeout.String(), "-late", late.String(),
+			"-sweep", "5s", "-brake", "0", "-workers", "16", "-log", "WARN",
 		}}
 		if len(w.replicas) == 0 { // the step of the deployment
 			r.args = append(r.args, "-migrate")
@@ -258,7 +258,7 @@ func (w *world) list(ctx context.Context, state string) (orders []listed) {
 func (w *world) support(ctx context.Context) {
 	asked := map[string]int{}
 	for ctx.Err() == nil {
-		for _, o := range w.list(ctx, "unresolved") {
+		for _, o := range append(w.list(ctx, "unresolved"), w.list(ctx, "forgotten")...) {
 			if asked[o.Order]++; asked[o.Order] > int(dice(o.Order, 3)) {
 				w.resolve(ctx, o)
 			}
@@ -270,19 +270,20 @@ func (w *world) support(ctx context.Context) {
 // resolve records what the ledger says. At first support also says "not executed" of
 // what is on its way, which must be refused as too early.
 func (w *world) resolve(ctx context.Context, o listed) {
-	order := chaos.Order{Op: operation, Reference: o.Order}
+	order, now := chaos.Order{Op: operation, Reference: o.Order}, time.Now()
 	var asked struct {
-		Try string `json:"try"`
+		Call string `json:"call"`
 	}
 	if status, text := w.request(ctx, "GET", "/payouts/"+o.Order, ""); status != http.StatusOK || json.Unmarshal(text, &asked) != nil {
 		return // it is asked again
 	}
-	body := fmt.Sprintf(`{"try":%q,"outcome":"executed","service_id":"AO-%s","by":"support","why":"the ledger"}`, asked.Try, o.Order)
+	body := fmt.Sprintf(`{"call":%q,"outcome":"executed","service_id":"AO-%s","by":"support","why":"the ledger"}`, asked.Call, o.Order)
 	if w.service.Ledger().Executions(order) == 0 {
-		if w.service.Ledger().Pending(order) && time.Since(o.ChangedAt) > grace/2 {
+		if w.service.Ledger().Pending(order) && time.Since(o.ChangedAt) > late/2 {
 			return
 		}
-		body = fmt.Sprintf(`{"try":%q,"outcome":%q,"by":"support","why":"the ledger"}`, asked.Try, []string{"send_again", "not_executed"}[dice(o.Order, 2)])
+		body = fmt.Sprintf(`{"call":%q,"outcome":%q,"as_of":%q,"by":"support","why":"the ledger"}`,
+			asked.Call, []string{"send_again", "not_executed"}[dice(o.Order, 2)], now.Format(time.RFC3339Nano))
 	}
 	switch status, _ := w.request(ctx, "POST", "/payouts/"+o.Order+"/resolve", body); status {
 	case http.StatusOK:

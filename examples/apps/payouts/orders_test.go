@@ -1,0 +1,876 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+func settingsOf(source string) settings {
+	return settings{
+		base: "https://cards.example/api/v1", key: cardwiretest.DefaultKey, source: source, timeout: 5 * time.Second,
+		sweepEvery: time.Hour, workers: 4, migrate: true, giveUpAfter: time.Hour, tracers: noop.NewTracerProvider(),
+	}
+}
+
+// openShop opens a service whose queue does not run.
+func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
+	t.Helper()
+	s := &shop{t: t, log: &buffer{}, fake: cardwiretest.New(opts...)}
+	set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s.fake})}
+	var err error
+	s.service, err = open(t.Context(), set, slog.New(slog.NewTextHandler(s.log, nil)))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.close()) })
+	return s
+}
+
+// run lets the queue run until the test ends.
+func (s *shop) run() {
+	s.t.Helper()
+	stop, err := s.start(context.Background())
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { assert.NoError(s.t, stop(context.Background())) })
+}
+
+// work runs an order's job once, as River would, and returns for how long it snoozes.
+func (s *shop) work(number string) time.Duration {
+	s.t.Helper()
+	err := (&submitter{service: s.service}).Work(s.t.Context(), jobOf(number))
+	if snooze, ok := errors.AsType[*rivertype.JobSnoozeError](err); ok {
+		return snooze.Duration
+	}
+	require.NoError(s.t, err)
+	return 0
+}
+
+func jobOf(number string) *river.Job[submit] {
+	return &river.Job[submit]{JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{number}}
+}
+
+// lost makes an order whose response was lost.
+func (s *shop) lost(number string, executed bool) {
+	s.t.Helper()
+	s.order(number)
+	s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed})
+	require.Zero(s.t, s.work(number), "the job ends")
+	require.Equal(s.t, unresolved, s.state(number))
+	s.settle()
+	s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at WHERE state = 'available'`)
+}
+
+// settle has the calls been made long ago, unless the service executes late.
+func (s *shop) settle() {
+	s.t.Helper()
+	if s.late == 0 {
+		s.exec(`UPDATE cardwire_intents SET send_by = time, settled_by = time WHERE state = 'unknown'`)
+	}
+}
+
+// forget has the journal forget an order, as after a failover that lost something.
+func (s *shop) forget(number string) {
+	s.t.Helper()
+	s.exec(`DELETE FROM cardwire_intents WHERE reference = $1`, number)
+}
+
+// otherRequest has another program use the number, for another body.
+func (s *shop) otherRequest(number string) {
+	s.t.Helper()
+	require.NoError(s.t, s.journal.Begin(s.t.Context(), intentOf(number)))
+}
+
+// resolveBody resolves what the body says.
+func (s *shop) resolveBody(number, body string) *http.Response {
+	s.t.Helper()
+	return s.call("POST", "/payouts/"+number+"/resolve", body)
+}
+
+// resolveAs resolves the call that is on record as Ada found out now, with the service's
+// number if that is given.
+func (s *shop) resolveAs(number, outcome string, serviceID ...string) *http.Response {
+	s.t.Helper()
+	return s.resolveBody(number, fmt.Sprintf(`{"call":%q,"outcome":%q,"service_id":%q,"as_of":%q,"by":"Ada","why":"ticket 7"}`,
+		s.found(number).Call, outcome, strings.Join(serviceID, ""), time.Now().Format(time.RFC3339Nano)))
+}
+
+func (s *shop) resolves(number, outcome string, serviceID ...string) {
+	s.t.Helper()
+	r := s.resolveAs(number, outcome, serviceID...)
+	require.Equal(s.t, 200, r.StatusCode, textOf(s.t, r))
+}
+
+// refuses expects that a resolution conflicts with what is known, and that nothing changes.
+func (s *shop) refuses(number, outcome, why string, serviceID ...string) {
+	s.t.Helper()
+	before := s.state(number)
+	r := s.resolveAs(number, outcome, serviceID...)
+	assert.Equal(s.t, 409, r.StatusCode)
+	assert.Contains(s.t, textOf(s.t, r), why)
+	assert.Equal(s.t, before, s.state(number))
+}
+
+func TestAnOrderIsSubmittedOnce(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.run()
+		first := s.call("POST", "/payouts", a1)
+		assert.Equal(t, 202, first.StatusCode)
+		assert.Equal(t, "/payouts/A-1", first.Header.Get("Location"))
+		s.awaitState("A-1", submitted)
+		again := s.call("POST", "/payouts", a1)
+		assert.Equal(t, 202, again.StatusCode, "the same again is the same payout")
+		assert.Contains(t, textOf(t, again), `"state":"submitted"`)
+		other := s.call("POST", "/payouts", strings.Replace(a1, "12.50", "13.50", 1))
+		assert.Equal(t, 409, other.StatusCode)
+		assert.Contains(t, textOf(t, other), `"detail":"this order exists with another body"`)
+
+		s.awaitJobs("completed")
+		require.Len(t, s.fake.Ledger(), 1)
+		o := s.found("A-1")
+		want := []string{"12.50", "EUR", s.fake.Ledger()[0].ID, "wait_process"}
+		assert.Equal(t, want, []string{o.Amount, o.Currency, o.ServiceID, o.ServiceStatus})
+		assert.Contains(t, s.get("/payouts?state=submitted"), `"order":"A-1"`)
+		assert.JSONEq(t, `{"payouts":[]}`, s.get("/payouts?state=failed"))
+		events, err := s.history(t.Context(), o)
+		require.NoError(t, err)
+		var what []string
+		for _, e := range events {
+			what = append(what, e.Where+" "+e.What)
+		}
+		assert.Equal(t, []string{"order created", "journal begun: unknown", "journal ended: executed"}, what)
+		assert.Equal(t, 2, strings.Count(s.log.String(), "msg=payout order=A-1"), "created and submitted")
+		assert.NotContains(t, s.log.String(), "CANARY")
+	})
+}
+
+// The digests of an order and of its call are compared for years: a release of the library
+// must not change them.
+func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	for body, want := range map[string]string{
+		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`: "a251f2a46d3beeb434e2adaeb67b8d91e3fb231fca26ef3b154454368cda1f40",
+		`{"transferAmount":"0.01","payoutCurrency":"USD","merchantOrderNo":"A-1",
+"senderFirstName":"Åda","receiverBankAccountNumber":"DE00","extra":"x"}`: "3acee19c5ea32bf96ac8747361ad9c3ea9133916208a2fb7399c1c79ce5deecc",
+	} {
+		var p cardwire.TransferParams
+		require.NoError(t, p.UnmarshalJSON([]byte(body)))
+		digest, err := s.digestOf(t.Context(), p)
+		require.NoError(t, err)
+		assert.Equal(t, want, digest, body)
+	}
+	s.order("A-1")
+	assert.Zero(t, s.work("A-1"))
+	e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+	require.NoError(t, err)
+	assert.Equal(t, e.BodySHA256, s.found("A-1").Digest, "what is sent")
+	assert.Empty(t, s.fake.Requests()[1:], "to ask for a digest sends nothing")
+}
+
+// Order and job are in one transaction: where one cannot be written, neither is.
+func TestAnOrderWithoutAJobIsNoOrder(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.exec(`ALTER TABLE payouts RENAME TO gone`)
+		assert.Equal(t, 503, s.call("POST", "/payouts", a1).StatusCode)
+		assert.Regexp(t, `level=ERROR msg="a request failed" path=/payouts error=.*payouts`, s.log.String())
+		s.exec(`ALTER TABLE gone RENAME TO payouts`)
+		assert.Empty(t, s.jobs())
+		_, err := s.find(t.Context(), "A-1")
+		require.ErrorIs(t, err, errNoOrder)
+		assert.Zero(t, s.work("A-1"), "nor is a job without an order tried for ever")
+	})
+}
+
+// What the worker does after each step, and what the order then is.
+func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
+	t.Parallel()
+	fails := func(f cardwiretest.Fault) func(*shop) { return func(s *shop) { s.fails(f) } }
+	for name, tc := range map[string]struct {
+		before func(*shop)
+		state  string
+		snooze time.Duration
+		paused bool
+	}{
+		"done":          {func(*shop) {}, submitted, 0, false},
+		"fail":          {fails(cardwiretest.Fault{Status: 422}), failed, 0, false},
+		"a 429":         {fails(rateLimited("7")), queued, time.Second, true},
+		"a refused key": {fails(cardwiretest.Fault{Status: 401}), queued, time.Second, true},
+		"retry":         {fails(cardwiretest.Fault{Status: 403}), queued, time.Second, false},
+		"another body":  {func(s *shop) { s.otherRequest("A-1") }, conflicted, 0, false},
+		"reconcile":     {fails(lostResponse), unresolved, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				tc.before(s)
+				assert.Equal(t, tc.snooze, s.work("A-1"))
+				assert.Equal(t, tc.state, s.state("A-1"))
+				p, _, err := s.pausedNow(t.Context())
+				require.NoError(t, err)
+				assert.Equal(t, tc.paused, p != nil)
+				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
+			})
+		})
+	}
+}
+
+// Each state, as the journal's row and the order's make it, and that the state's list and
+// the counts have it: they look by indexes of their own.
+func TestTheStateIsDerived(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		journal := func(number, change string) {
+			s.lost(number, false)
+			s.exec(`UPDATE cardwire_intents SET `+change+` WHERE reference = $1`, number)
+		}
+		s.order("queued")
+		s.order("sending")
+		own := s.found("sending").intent()
+		own.Call, own.Time, own.SendBy = "c", time.Now(), time.Now().Add(time.Minute)
+		require.NoError(t, s.journal.Begin(t.Context(), own))
+		s.order("died")
+		own.Reference, own.SendBy = "died", time.Now().Add(-time.Second)
+		own.BodySHA256 = s.found("died").Digest
+		require.NoError(t, s.journal.Begin(t.Context(), own))
+		journal("free", `state = 'not_sent'`)
+		journal("closed", `state = 'refused', closed = TRUE`)
+		journal("executed", `state = 'executed'`)
+		journal("paid", `state = 'executed'`)
+		s.exec(`UPDATE payouts SET said = 'paid' WHERE order_no = 'paid'`)
+		journal("denied", `state = 'not_sent'`)
+		s.exec(`UPDATE payouts SET said = 'paid' WHERE order_no = 'denied'`)
+		s.order("canceled")
+		assert.Equal(t, 200, s.cancelAs("canceled").StatusCode)
+		s.order("late") // a canceled one that turns out to be executed
+		assert.Equal(t, 200, s.cancelAs("late").StatusCode)
+		s.exec(`UPDATE cardwire_intents SET state = 'executed', closed = FALSE WHERE reference = 'late'`)
+		s.order("restored") // a canceled one that the journal forgot
+		assert.Equal(t, 200, s.cancelAs("restored").StatusCode)
+		s.forget("restored")
+		s.lost("forgotten", true)
+		s.forget("forgotten")
+		assert.Zero(t, s.work("forgotten"))
+		s.order("other")
+		s.otherRequest("other")
+		s.order("taken")
+		s.otherRequest("taken")
+		s.exec(`UPDATE cardwire_intents SET state = 'executed' WHERE reference = 'taken'`)
+		want := map[string]string{
+			"queued": queued, "sending": sending, "died": unresolved, "free": queued, "closed": failed, "executed": submitted,
+			"paid": paid, "denied": paid, "canceled": canceled, "late": submitted, "restored": canceled,
+			"forgotten": forgotten, "other": conflicted, "taken": conflicted,
+		}
+		counts := map[string]int64{}
+		for number, state := range want {
+			assert.Equal(t, state, s.state(number), number)
+			assert.Contains(t, s.get("/payouts?state="+state), `"order":"`+number+`"`, "the list of "+state)
+			if (order{State: state}).Ended() {
+				continue
+			}
+			counts[state]++
+		}
+		found, err := s.counts(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, counts, found)
+		for number, state := range want { // whatever is delivered again
+			if state == forgotten || state == conflicted || state == unresolved {
+				assert.Zero(t, s.work(number), number)
+				assert.Zero(t, s.fake.Executions(operation, number)-len(number)/9, number)
+			}
+		}
+	})
+}
+
+// Why an order failed is the service's to say. Its words may quote a name: they stay out of
+// the log.
+func TestTheServicesMessageIsInTheNote(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.order("A-1")
+	s.fails(cardwiretest.Fault{Status: 422, Message: "the account of Grace is closed"})
+	assert.Zero(t, s.work("A-1"))
+	const words = "the account of Grace is closed"
+	assert.Contains(t, s.get("/payouts/A-1"), `refused, HTTP 422, code 422, \"`+words+`\"`)
+	assert.Contains(t, s.get("/orders/A-1"), words)
+	assert.Contains(t, s.log.String(), "refused, HTTP 422, code 422: use a new reference")
+	assert.NotContains(t, s.log.String(), "Grace")
+}
+
+func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.reviewed("A-1")
+		assert.Contains(t, s.get("/?state=submitted"), "status reviewing: look")
+		assert.Contains(t, s.get("/orders/A-1"), "This needs a look")
+	})
+}
+
+// reviewed makes an order that the service accepted in a state of its own.
+func (s *shop) reviewed(number string) {
+	s.t.Helper()
+	s.order(number)
+	i := s.found(number).intent()
+	i.Call, i.Time, i.SendBy = "c", time.Now(), time.Now()
+	result := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-" + number, Status: "reviewing"}
+	require.NoError(s.t, errors.Join(s.journal.Begin(s.t.Context(), i), s.journal.End(s.t.Context(), i, result)))
+}
+
+// While another worker's call is in progress, the order stays with that one.
+func TestAWorkerWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer stop()
+		group.Go(func() { _, _ = s.client.CreateTransfer(ctx, paramsFor("A-1")) })
+		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
+		assert.Equal(t, sending, s.state("A-1"))
+		assert.Positive(t, s.work("A-1"))
+		assert.Len(t, s.fake.Requests(), 1)
+		snooze, _, err := s.follow(t.Context(), order{Order: "A-1"}, &cardwire.Error{
+			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 99 * time.Hour,
+		})
+		require.NoError(t, err)
+		assert.Equal(t, mostPause, snooze, "a clock may be wrong")
+	})
+}
+
+// Stop lets what is being sent come to its end.
+func TestStoppingEndsNoCall(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, settingsOf(source), cardwiretest.WithLatency(300*time.Millisecond))
+		s.order("A-1")
+		stop, err := s.start(t.Context())
+		require.NoError(t, err)
+		s.awaitState("A-1", sending)
+		require.NoError(t, stop(context.Background()))
+		assert.Equal(t, submitted, s.state("A-1"))
+		assert.Equal(t, []string{"completed"}, s.jobs())
+	})
+}
+
+// A job that died with its process is run again.
+func TestADeadWorkersOrderIsRescued(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.timeout = 100 * time.Millisecond
+		s := openShop(t, set)
+		s.order("A-1")
+		aMinuteAgo := time.Now().UTC().Add(-time.Minute)
+		s.exec(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, aMinuteAgo)
+		s.run()
+		s.awaitState("A-1", submitted)
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
+}
+
+// A day of its own, which begins where it first has to be sent again.
+func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.exec(`UPDATE payouts SET created_at = $1`, time.Now().UTC().Add(-99*s.giveUpAfter)) // in a queue that was paused
+		s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 2)
+		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, queued, s.state("A-1"))
+		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-s.giveUpAfter))
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, failed, s.state("A-1"))
+		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 what=failed by=worker")
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
+		assert.Empty(t, s.fake.Ledger())
+	})
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada"}`).StatusCode, "without a reason")
+		for range 2 {
+			r := s.cancelAs("A-1")
+			assert.Equal(t, 200, r.StatusCode)
+			assert.Contains(t, textOf(t, r), `"state":"canceled"`)
+		}
+		assert.Zero(t, s.work("A-1"))
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "the number is closed")
+		s.order("A-2")
+		assert.Zero(t, s.work("A-2"))
+		assert.Equal(t, 409, s.cancelAs("A-2").StatusCode, "it was submitted")
+		assert.Equal(t, 404, s.cancelAs("A-3").StatusCode)
+		s.lost("A-4", false)
+		assert.Equal(t, 409, s.cancelAs("A-4").StatusCode, "it may have been executed")
+
+		s.order("A-5") // the other request's outcome is not touched
+		s.otherRequest("A-5")
+		assert.Equal(t, 200, s.cancelAs("A-5").StatusCode)
+		e, err := s.journal.Lookup(t.Context(), operation, "A-5")
+		require.NoError(t, err)
+		assert.Equal(t, []any{cardwire.OutcomeUnknown, false}, []any{e.Outcome, e.Closed})
+		assert.Len(t, s.fake.Ledger(), 1)
+		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
+	})
+}
+
+// A person's action, the journal's change and the job's wake-up are one transaction: where
+// one fails, nothing has changed.
+func TestAPersonsActionIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", false)
+		s.order("A-2")
+		s.exec(`ALTER TABLE payouts_history RENAME TO gone`)
+		assert.Equal(t, 503, s.cancelAs("A-2").StatusCode)
+		s.exec(`ALTER TABLE river_job RENAME TO jobs_gone`)
+		assert.Equal(t, 503, s.resolveAs("A-1", "send_again").StatusCode)
+		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+		s.exec(`ALTER TABLE jobs_gone RENAME TO river_job`)
+		s.exec(`ALTER TABLE gone RENAME TO payouts_history`)
+		s.resolves("A-1", "send_again")
+		assert.Equal(t, 200, s.cancelAs("A-2").StatusCode)
+		assert.Contains(t, s.jobs(), "available", "the job of A-1 is awake")
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, []string{submitted, canceled}, []string{s.state("A-1"), s.state("A-2")})
+	})
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", true)
+		s.lost("A-2", false)
+		s.lost("A-3", false)
+		s.run()
+		s.refuses("A-1", "paid", "another state")
+		for range 2 { // the response to the first may be lost
+			s.resolves("A-1", "executed", "T-1")
+		}
+		s.resolves("A-1", "executed")
+		o := s.found("A-1")
+		assert.Equal(t, []string{submitted, "T-1"}, []string{o.State, o.ServiceID})
+		s.resolves("A-2", "send_again")
+		s.awaitState("A-2", submitted)
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
+		s.resolves("A-3", "not_executed")
+		s.resolves("A-3", "not_executed")
+		assert.Equal(t, failed, s.state("A-3"))
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-3"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
+		s.awaitJobs("completed", "completed", "completed") // one for each order, for all its life
+
+		const call, who = `"call":"x",`, `"by":"Ada","why":"ticket 7"}`
+		for body, want := range map[string]int{
+			`{"outcome":"perhaps",` + call + who:                            422,
+			`{"outcome":"executed",` + who:                                  422, // of which call?
+			`{` + call + `"outcome":"not_executed","service_id":"T",` + who: 422,
+			`{` + call + `"outcome":"send_again","as_of":"soon",` + who:     422,
+			`{` + call + `"outcome":"send_again",` + who:                    422, // when was the service asked?
+			`{` + call + `"outcome":"executed","by":"Ada"}`:                 422,
+			`{` + call + `"outcome":"executed","why":"ticket 7"}`:           422,
+			`{` + call + `"outcome":"executed","by":"A\u200bda","why":"x"}`: 422,
+			`{` + call + `"outcome":"executed","order":"A-1",` + who:        400,
+		} {
+			r := s.resolveBody("A-2", body)
+			assert.Equal(t, want, r.StatusCode, "%s: %s", body, textOf(t, r))
+		}
+		events, err := s.journal.History(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		last := events[len(events)-1]
+		assert.Equal(t, []string{"resolved", "Ada", "ticket 7"}, []string{last.Kind, last.By, last.Note})
+		assert.Len(t, s.fake.Ledger(), 2)
+	})
+}
+
+// What was found out about one call must not free a later one.
+func TestAnOldResolutionFreesNothing(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", false)
+		first := s.found("A-1").Call
+		assert.Contains(t, s.get("/payouts/A-1"), `"call":"`+first+`"`)
+		assert.Contains(t, s.get("/orders/A-1"), `name="call" value="`+first+`"`)
+		s.resolves("A-1", "send_again")
+		s.fails(lostResponse)
+		assert.Zero(t, s.work("A-1"))
+		s.settle()
+		r := s.resolveBody("A-1", fmt.Sprintf(`{"call":%q,"outcome":"send_again","as_of":%q,"by":"Ada","why":"ticket 6"}`,
+			first, time.Now().Format(time.RFC3339Nano)))
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "another call is on record")
+		assert.Equal(t, unresolved, s.state("A-1"))
+	})
+}
+
+// What a person said by mistake is put right, by the rules of the journal.
+func TestCorrections(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"A-1", "A-2", "A-3"} {
+			s.lost(number, false)
+		}
+		s.resolves("A-1", "executed", "T-1")
+		s.refuses("A-2", "executed", "the service ID is that of reference A-1", "T-1")
+		s.resolves("A-1", "executed", "T-2") // it was mistyped
+		s.resolves("A-2", "executed", "T-1")
+		assert.Equal(t, []string{"T-2", "T-1"}, []string{s.found("A-1").ServiceID, s.found("A-2").ServiceID})
+		for range 2 {
+			s.resolves("A-1", "paid")
+		}
+		assert.Equal(t, 1, strings.Count(s.get("/orders/A-1"), `data-label="What">paid`), "recorded once")
+		s.resolves("A-1", "returned")
+		s.resolves("A-1", "paid")
+		assert.Contains(t, s.get("/orders/A-1"), "Correct it")
+		s.resolves("A-1", "not_executed") // a paid one that was not
+		assert.Equal(t, failed, s.state("A-1"))
+		s.resolves("A-2", "send_again") // by mistake, said to be executed
+		assert.Zero(t, s.work("A-2"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
+		s.refuses("A-2", "send_again", "a response proved that it was executed")
+		assert.NotContains(t, s.get("/orders/A-2"), "Correct it")
+		s.resolves("A-3", "not_executed")
+		s.refuses("A-3", "send_again", "can only be corrected to executed")
+		s.resolves("A-3", "executed", "T-3")
+		assert.Equal(t, submitted, s.state("A-3"))
+		r := s.resolveAs("A-3", "paid", strings.Repeat("x", 129))
+		assert.Equal(t, 422, r.StatusCode)
+	})
+}
+
+// "Not executed" is believed as of when the service has had its time.
+func TestNotExecutedIsNotBelievedTooEarly(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.late = 10 * time.Minute
+		s := openShop(t, set)
+		s.lost("A-1", true)
+		s.refuses("A-1", "send_again", "the service may still execute it until")
+		assert.Contains(t, s.get("/payouts/A-1"), `"deny_from":"20`)
+		page := s.get("/orders/A-1")
+		assert.Contains(t, page, "“Not executed” is accepted if the service says so at 20")
+		assert.Regexp(t, `sent between 20\S+ \S+ and 20\S+ \S+ UTC`, page)
+		s.resolves("A-1", "executed")
+	})
+}
+
+// In the journal the number is another program's transfer, whose outcome is unknown: what
+// is recorded of this order must not free that one.
+func TestAnotherProgramsTransferIsNotResolved(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		other := paramsFor("A-1")
+		other.TransferAmount = decimal.New(9900, -2)
+		s.fails(lostResponse)
+		_, err := s.client.CreateTransfer(t.Context(), other)
+		require.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
+		s.order("A-1")
+		for _, state := range []string{"unknown", "executed", "not_sent"} { // as the other program may learn
+			s.exec(`UPDATE cardwire_intents SET state = $1`, state)
+			assert.Zero(t, s.work("A-1"))
+			assert.Equal(t, conflicted, s.state("A-1"), state)
+			for _, outcome := range []string{"executed", "send_again", "not_executed"} {
+				s.refuses("A-1", outcome, "belongs to another request")
+			}
+		}
+		assert.Contains(t, s.get("/orders/A-1"), "Cancel this order")
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
+}
+
+// What was sent once is never queued again by itself, whatever the journal forgot.
+func TestWhatTheJournalForgotIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.late = 10 * time.Minute
+		s := openShop(t, set)
+		for _, number := range []string{"A-1", "A-2", "A-3", "A-4"} {
+			s.order(number)
+			assert.Zero(t, s.work(number))
+			s.forget(number)
+		}
+		s.exec(`DELETE FROM river_job`)
+		require.NoError(t, s.sweep(t.Context()))
+		assert.Empty(t, s.jobs(), "nothing wakes it")
+		assert.Zero(t, s.work("A-1"), "delivered again")
+		assert.Equal(t, forgotten, s.state("A-1"))
+		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 what=forgotten")
+		assert.Contains(t, s.get("/orders/A-1"), "the journal has no record of it")
+		s.refuses("A-1", "send_again", "ask again after 20") // also where it is seen for the first time
+		s.refuses("A-2", "not_executed", "ask again after 20")
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.timeout-s.late))
+		assert.Equal(t, 422, s.resolveBody("A-1", `{"outcome":"send_again","by":"Ada","why":"x"}`).StatusCode)
+		s.resolves("A-1", "executed", "T-1")
+		s.resolves("A-2", "not_executed")
+		assert.Equal(t, []string{submitted, failed}, []string{s.state("A-1"), s.state("A-2")})
+		require.NoError(t, recordPaid(t.Context(), s.journal, "A-3", "T-3", "Ada", "ticket 7"))
+		assert.Equal(t, submitted, s.state("A-3"), "as operations.md does it")
+		assert.Len(t, s.fake.Ledger(), 4)
+		s.resolves("A-4", "send_again") // which a person says was not executed
+		assert.Equal(t, queued, s.state("A-4"))
+		assert.Zero(t, s.work("A-4"))
+		assert.Equal(t, submitted, s.state("A-4"))
+	})
+}
+
+// What wakes an order whose job is gone.
+func TestTheSweepWakesOrders(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		before func(*shop)
+		jobs   []string
+		end    string
+	}{
+		"whose job is gone": {func(s *shop) {
+			s.order("A-1")
+			s.exec(`DELETE FROM river_job`)
+		}, []string{"available"}, submitted},
+		"whose job ended while it was resolved": {func(s *shop) {
+			s.order("A-1")
+			s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at`)
+		}, []string{"available"}, submitted},
+		"that were not sent, as a late call says": {func(s *shop) {
+			s.lost("A-1", false)
+			s.exec(`UPDATE cardwire_intents SET state = 'not_sent'`)
+		}, []string{"available"}, submitted},
+		"but not those that wait":       {func(s *shop) { s.order("A-1") }, []string{"available"}, submitted},
+		"nor those that are unresolved": {func(s *shop) { s.lost("A-1", true) }, []string{"completed"}, unresolved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				tc.before(s)
+				require.NoError(t, s.sweep(t.Context()))
+				assert.Equal(t, tc.jobs, s.jobs())
+				s.work("A-1")
+				assert.Equal(t, tc.end, s.state("A-1"))
+				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
+			})
+		})
+	}
+}
+
+func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.lost("A-2", true)
+		s.lost("A-3", true)
+		s.forget("A-3")
+		assert.Zero(t, s.work("A-3"))
+		require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
+		reader := sdkmetric.NewManualReader()
+		registration, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+		require.NoError(t, err)
+		var all metricdata.ResourceMetrics
+		require.NoError(t, reader.Collect(t.Context(), &all))
+		values := map[string]int64{}
+		require.Len(t, all.ScopeMetrics[0].Metrics, 3)
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				for _, p := range data.DataPoints {
+					state, _ := p.Attributes.Value("state")
+					values[m.Name+state.AsString()] = p.Value
+				}
+			case metricdata.Gauge[float64]:
+				assert.Equal(t, "payouts.oldest_unresolved.age", m.Name)
+				assert.Positive(t, data.DataPoints[0].Value)
+			}
+		}
+		assert.Equal(t, map[string]int64{
+			"payouts.ordersqueued": 1, "payouts.orderssending": 0, "payouts.ordersunresolved": 1,
+			"payouts.ordersforgotten": 1, "payouts.ordersconflict": 0, "payouts.paused": 1,
+		}, values)
+		require.NoError(t, registration.Unregister())
+	})
+}
+
+// The sandbox's orders must not be sent to production.
+func TestADatabaseIsOfOneService(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		try := func(base string) error {
+			set := settingsOf(source)
+			set.base = base
+			s, err := open(t.Context(), set, slog.New(slog.DiscardHandler))
+			if err == nil {
+				require.NoError(t, s.close())
+			}
+			return err
+		}
+		require.ErrorIs(t, try("cards.example"), cardwire.ErrSetup, "what is no address claims nothing")
+		require.NoError(t, try("https://cards.example/api/v1/"))
+		require.NoError(t, try("https://cards.example/api/v1"))
+		require.ErrorContains(t, try("https://sandbox.cards.example/api/v1"),
+			"are for https://cards.example/api/v1, and not for https://sandbox.cards.example/api/v1")
+		db, err := (&service{settings: settingsOf(source)}).pool()
+		require.NoError(t, err)
+		defer db.Close()
+		moved := strings.Replace(serviceMoved, "https://.../", "https://sandbox.cards.example/", 1)
+		_, err = db.ExecContext(t.Context(), moved)
+		require.NoError(t, err)
+		require.NoError(t, try("https://sandbox.cards.example/api/v1"))
+	})
+}
+
+// Of people who sign in, who does something is the one who signed in.
+func TestTheUserIsWhoResolves(t *testing.T) {
+	t.Parallel()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "Eve", signedIn(r, " Eve "))
+	r.SetBasicAuth(" Ada ", "secret")
+	assert.Equal(t, "Ada", signedIn(r, "Eve"))
+}
+
+// On the way to and from the service the queue, and not the order, waits.
+func TestTheQueueIsPaused(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"A-1", "A-2"} {
+			s.order(number)
+		}
+		s.fake.Fail(operation, rateLimited("3600"), 1)
+		assert.Equal(t, time.Second, s.work("A-1"))
+		assert.Equal(t, time.Second, s.work("A-2"), "which was fetched before")
+		assert.Len(t, s.fake.Requests(), 1, "nothing is sent")
+		assert.Contains(t, s.get("/"), "Nothing is sent")
+		assert.Contains(t, s.get("/"), "the next try is at 20")
+		assert.NotContains(t, s.get("/"), "0001")
+		assert.Equal(t, 1, strings.Count(s.log.String(), `msg="nothing is sent"`), "logged once")
+		require.NoError(t, s.look(t.Context()))
+		assert.Len(t, s.fake.Requests(), 1, "before its time")
+
+		s.elapse() // the first test fails, and the next one is later
+		s.fake.Fail(operation, rateLimited(""), 1)
+		require.NoError(t, s.look(t.Context()))
+		assert.Len(t, s.fake.Requests(), 2, "one order tests the way")
+		p, _, err := s.pausedNow(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1, p.Tests)
+		s.elapse()
+		require.NoError(t, s.look(t.Context()))
+		p, before, err := s.pausedNow(t.Context())
+		require.NoError(t, err)
+		assert.Nil(t, p)
+		assert.GreaterOrEqual(t, before, 2*time.Hour, "which counts for no order's day")
+		assert.Equal(t, submitted, s.state("A-1"))
+		assert.Zero(t, s.work("A-2"))
+		assert.Equal(t, submitted, s.state("A-2"))
+	})
+}
+
+// elapse moves the queue's pause by an hour.
+func (s *shop) elapse() {
+	s.t.Helper()
+	require.NoError(s.t, s.change(s.t.Context(), func(p *pause) *pause {
+		p.Until, p.Since = p.Until.Add(-time.Hour), p.Since.Add(-time.Hour)
+		return p
+	}))
+}
+
+// Any calls that do nothing pause the queue, but not one or two of them.
+func TestSomeCallsThatFailPauseTheQueue(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.order("A-1")
+	s.order("A-2")
+	s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 2)
+	s.work("A-1")
+	s.work("A-1")
+	assert.Zero(t, s.work("A-2"))
+	s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 3)
+	for range 3 {
+		assert.NotContains(t, s.get("/"), "Nothing is sent")
+		s.work("A-1")
+	}
+	assert.Contains(t, s.get("/"), "Nothing is sent")
+	assert.Equal(t, 303, s.post("/resume", "by=Ada&why=the+key+is+new").Code)
+	assert.NotContains(t, s.get("/"), "Nothing is sent")
+	assert.Contains(t, s.log.String(), `msg="orders are sent again" by=Ada`)
+	assert.Zero(t, s.work("A-1"))
+}
+
+// The queue waits for people where too much is unresolved.
+func TestTheBrakePausesTheQueue(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.brake = 2
+		s := openShop(t, set)
+		s.lost("A-1", true)
+		assert.NotContains(t, s.get("/"), "Nothing is sent")
+		s.lost("A-2", true)
+		s.order("A-3")
+		assert.Contains(t, s.get("/"), "too many orders are unresolved: resolve them first (unresolved: 2, -brake 2).")
+		require.NoError(t, s.look(t.Context()))
+		assert.Equal(t, time.Second, s.work("A-3"))
+		s.resolves("A-1", "executed")
+		require.NoError(t, s.look(t.Context()))
+		assert.NotContains(t, s.get("/"), "Nothing is sent")
+		assert.Zero(t, s.work("A-3"))
+		assert.Equal(t, submitted, s.state("A-3"))
+	})
+}
+
+// All replicas pause, and any of them resumes, also one that started later.
+func TestReplicasPauseTogether(t *testing.T) {
+	t.Parallel()
+	source := postgresURL(t)
+	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
+	require.NoError(t, first.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(-time.Second)}))
+	require.NoError(t, second.look(t.Context()))
+	p, _, err := first.pausedNow(t.Context())
+	require.NoError(t, err)
+	assert.Nil(t, p)
+	first.run()
+	require.NoError(t, second.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(2 * time.Second)}))
+	first.order("A-1")
+	first.awaitState("A-1", submitted)
+}
+
+// Two deployments at once wait for each other.
+func TestTwoMigrationsAtOnce(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				s, err := open(t.Context(), settingsOf(source), slog.New(slog.DiscardHandler))
+				if assert.NoError(t, err) {
+					assert.NoError(t, s.close())
+				}
+			})
+		}
+		group.Wait()
+	})
+}

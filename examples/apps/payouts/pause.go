@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// pause is why the queue is paused, in its metadata: it outlives the replica that paused it,
+// and any other resumes.
+type pause struct {
+	Why    string        `json:"why"`
+	Until  time.Time     `json:"until"` // when an order tests the way; zero: when the brake is released
+	Tests  int           `json:"tests"` // that failed
+	Since  time.Time     `json:"since"`
+	Before time.Duration `json:"before"` // how long the queue was paused before, altogether
+}
+
+// The pauses of the queue: each is twice as long as the one before.
+const (
+	mostTests  = 10        // of which the last is a quarter of an hour after the one before
+	hour       = time.Hour // the longest that a service may ask for
+	someFail   = 3         // calls in a row that did not reach the service pause the queue
+	keepEvery  = time.Second
+	everyOrder = river.QueueDefault
+	byHand     = "the queue was paused by hand"
+)
+
+// Text is what people are told; "": orders are sent.
+func (p *pause) Text() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Until.IsZero():
+		return p.Why
+	}
+	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(seconds))
+}
+
+// paused returns why the queue is paused, or nil, and for how long it was, altogether.
+func (s *service) pausedNow(ctx context.Context) (p *pause, before time.Duration, err error) {
+	q, err := s.river.QueueGet(ctx, everyOrder)
+	if errors.Is(err, river.ErrNotFound) { // no replica has run yet
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	p = pauseOf(q)
+	s.paused.Store(q.PausedAt != nil)
+	if q.PausedAt == nil {
+		return nil, p.Before, nil
+	}
+	return p, p.Before + time.Since(p.Since), nil
+}
+
+func pauseOf(q *rivertype.Queue) *pause {
+	p := &pause{}
+	_ = json.Unmarshal(q.Metadata, p) // what is no pause is the zero one
+	if q.PausedAt != nil && p.Why == "" {
+		p.Why, p.Since = byHand, *q.PausedAt
+	}
+	return p
+}
+
+// unpaused is the time by a clock that stops while the queue is paused.
+func (s *service) unpaused(ctx context.Context) (time.Time, error) {
+	_, before, err := s.pausedNow(ctx)
+	return time.Now().UTC().Add(-before), err
+}
+
+// troubled pauses the queue where the next order would fare no better: after a 429, where
+// the key is refused, and after a few calls in a row that did nothing.
+func (s *service) troubled(ctx context.Context, e *cardwire.Error) error {
+	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) || errors.Is(e, cardwire.ErrSetup) ||
+		e.HTTPStatus == http.StatusTooManyRequests
+	if s.troubles.Add(1) < someFail && !certain {
+		return nil
+	}
+	return s.pause(ctx, pause{Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0))})
+}
+
+// pauseFor is until the next test: as long as the service asked for, or longer each time.
+func pauseFor(e *cardwire.Error, tests int) time.Duration {
+	return min(max(e.RetryAfter, leastPause<<min(tests, mostTests)), hour)
+}
+
+// brakes pauses the queue while too much is unresolved.
+func (s *service) brakes(ctx context.Context) error {
+	if err := braked(ctx, s.journal, s.brake); err != nil {
+		if !errors.Is(err, errBraked) {
+			return err
+		}
+		return s.pause(ctx, pause{Why: err.Error()})
+	}
+	return nil
+}
+
+// pause pauses the queue for all replicas, unless it is paused.
+func (s *service) pause(ctx context.Context, p pause) error {
+	s.paused.Store(true)
+	made := false
+	err := s.change(ctx, func(before *pause) *pause {
+		if before.Why != "" {
+			return before
+		}
+		made, p.Since, p.Before = true, time.Now(), before.Before
+		return &p
+	})
+	if err == nil && made {
+		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", p.Text()))
+	}
+	return err
+}
+
+// resume has the queue go on, for all replicas. By is who or what found that it can.
+func (s *service) resume(ctx context.Context, by string) error {
+	err := s.change(ctx, func(p *pause) *pause {
+		if p.Why != "" {
+			p.Before += time.Since(p.Since)
+		}
+		return &pause{Before: p.Before}
+	})
+	if err == nil {
+		s.paused.Store(false)
+		s.troubles.Store(0)
+		s.log.LogAttrs(ctx, slog.LevelWarn, "orders are sent again", slog.String("by", by))
+	}
+	return err
+}
+
+// change changes the queue, and why it is paused, in one transaction. The queue's row is
+// locked by what pauses it.
+func (s *service) change(ctx context.Context, do func(*pause) *pause) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO river_queue (name, created_at, updated_at, metadata) VALUES ($1, $2, $2, '{}')
+ON CONFLICT (name) DO UPDATE SET name = excluded.name`, everyOrder, time.Now().UTC())
+		if err != nil {
+			return err
+		}
+		q, err := s.river.QueueGetTx(ctx, tx, everyOrder)
+		if err != nil {
+			return err
+		}
+		p := do(pauseOf(q))
+		text, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		if p.Why == "" {
+			err = s.river.QueueResumeTx(ctx, tx, everyOrder, nil)
+		} else {
+			err = s.river.QueuePauseTx(ctx, tx, everyOrder, nil)
+		}
+		if err == nil {
+			_, err = s.river.QueueUpdateTx(ctx, tx, everyOrder, &river.QueueUpdateParams{Metadata: text})
+		}
+		return err
+	})
+}
+
+// keep looks after the queue until ctx is done: each replica does.
+func (s *service) keep(ctx context.Context) {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	swept := time.Time{}
+	for {
+		err := s.look(ctx)
+		if err == nil && time.Since(swept) >= s.sweepEvery {
+			swept = time.Now()
+			err = s.sweep(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "the queue is not looked after", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// look resumes the queue where it can go on. One replica has one order test the way.
+func (s *service) look(ctx context.Context) error {
+	p, _, err := s.pausedNow(ctx)
+	if err != nil || p == nil {
+		return err
+	}
+	switch {
+	case p.Until.IsZero():
+		err := braked(ctx, s.journal, s.brake)
+		if err == nil && p.Why != byHand {
+			return s.resume(ctx, "the brake")
+		}
+		if errors.Is(err, errBraked) {
+			err = nil
+		}
+		return err
+	case time.Now().Before(p.Until):
+		return nil
+	}
+	mine := false
+	err = s.change(ctx, func(now *pause) *pause {
+		if mine = now.Why != "" && now.Until.Equal(p.Until); mine {
+			now.Until = time.Now().Add(s.rescueAfter())
+		}
+		return now
+	})
+	if err != nil || !mine {
+		return err
+	}
+	return s.test(context.WithoutCancel(ctx), p.Tests+1)
+}
+
+// test sends one order. If that meets trouble, the queue stays paused for longer.
+func (s *service) test(ctx context.Context, tests int) error {
+	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
+	defer cancel()
+	next, err := s.read(ctx, s.db, `order_no IN `+live+` AND state = 'queued' ORDER BY created_at LIMIT 1`)
+	if err != nil {
+		return err
+	}
+	if len(next) == 0 {
+		return s.resume(ctx, "nothing is queued")
+	}
+	_, trouble, err := s.send(ctx, next[0].Order)
+	switch {
+	case err != nil:
+		return err
+	case trouble == nil:
+		return s.resume(ctx, "an order that went well")
+	}
+	return s.change(ctx, func(p *pause) *pause {
+		if p.Why != "" {
+			p.Why, p.Tests, p.Until = trouble.Error(), tests, time.Now().Add(pauseFor(trouble, tests))
+		}
+		return p
+	})
+}

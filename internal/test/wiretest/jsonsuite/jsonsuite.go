@@ -1,0 +1,143 @@
+// Package jsonsuite gives tests references for JSON that are independent of this module:
+// the files of JSONTestSuite, and what encoding/json accepts. The suite is not part of
+// the repository: an environment variable names its directory.
+package jsonsuite
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Variable names the directory that contains test_parsing and test_transform.
+const Variable = "JSON_TEST_SUITE"
+
+// Kind is what the suite requires for a file: the first letter of its name.
+type Kind byte
+
+// The kinds of the suite.
+const (
+	Accepted  Kind = 'y' // JSON, which every parser must accept
+	Refused   Kind = 'n' // no JSON, which every parser must refuse
+	Free      Kind = 'i' // either
+	Transform Kind = 't' // parsers read it as different values
+)
+
+// counts are how many files of each kind the suite has: with fewer, tests would pass
+// without proving anything.
+var counts = map[Kind]int{Accepted: 95, Refused: 188, Free: 35, Transform: 22}
+
+// File is one file of the suite.
+type File struct {
+	Name string // without its directory and .json
+	Kind Kind
+	Text []byte
+}
+
+// Files returns all files. Without them the test is skipped, but fails if CI is "true",
+// because they are required there.
+func Files(tb testing.TB) []File {
+	tb.Helper()
+	dir := os.Getenv(Variable)
+	switch {
+	case dir != "":
+	case os.Getenv("CI") == "true":
+		tb.Fatalf("%s is not set, and CI is: the texts of JSONTestSuite are required", Variable)
+	default:
+		tb.Skipf("%s does not say where the texts of JSONTestSuite are", Variable)
+	}
+	var files []File
+	found := map[Kind]int{}
+	for _, folder := range []string{"test_parsing", "test_transform"} {
+		names, _ := filepath.Glob(filepath.Join(dir, folder, "*.json")) // the pattern is sound
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			f := File{Name: strings.TrimSuffix(filepath.Base(name), ".json"), Kind: Transform, Text: text}
+			if folder == "test_parsing" {
+				f.Kind = Kind(f.Name[0])
+			}
+			found[f.Kind]++
+			files = append(files, f)
+		}
+	}
+	if !maps.Equal(found, counts) {
+		tb.Fatalf("the texts of JSONTestSuite by kind: %v instead of %v", found, counts)
+	}
+	return files
+}
+
+// Seeds returns the files of at most limit bytes, which are few enough to begin fuzzing
+// with; none if the environment variable is not set.
+func Seeds(tb testing.TB, limit int) [][]byte {
+	tb.Helper()
+	if os.Getenv(Variable) == "" {
+		return nil
+	}
+	var seeds [][]byte
+	for _, f := range Files(tb) {
+		if len(f.Text) <= limit {
+			seeds = append(seeds, f.Text)
+		}
+	}
+	return seeds
+}
+
+// Strict reports whether text is JSON without what a strict reader refuses beyond
+// encoding/json: duplicate names, invalid strings and depth. It uses only encoding/json.
+func Strict(text []byte, maxDepth int) bool {
+	if !json.Valid(text) || !utf8.Valid(text) || halfSurrogate(string(text)) {
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	deepest, repeated := 0, false
+	walk(d, 0, &deepest, &repeated)
+	return deepest <= maxDepth && !repeated
+}
+
+// walk reads one value from valid JSON.
+func walk(d *json.Decoder, depth int, deepest *int, repeated *bool) {
+	token, err := d.Token()
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return
+	}
+	*deepest = max(*deepest, depth+1)
+	names := map[string]bool{}
+	for d.More() {
+		if open == '{' {
+			name, _ := d.Token()
+			*repeated = *repeated || names[name.(string)]
+			names[name.(string)] = true
+		}
+		walk(d, depth+1, deepest, repeated)
+	}
+	_, _ = d.Token()
+}
+
+var (
+	escapedBackslash = regexp.MustCompile(`\\\\`)
+	pairOfHalves     = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}`)
+	half             = regexp.MustCompile(`(?i)\\ud[89a-f][0-9a-f]{2}`)
+)
+
+// halfSurrogate reports whether valid JSON contains half of a surrogate pair.
+func halfSurrogate(text string) bool {
+	// Something is left in place of each: what stands apart must not meet.
+	text = escapedBackslash.ReplaceAllString(text, "-")
+	return half.MatchString(pairOfHalves.ReplaceAllString(text, "-"))
+}
