@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/test/syntax"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 // instrument is a function of OpenTelemetry's metrics that makes one.
@@ -33,7 +33,7 @@ func metrics(t *testing.T, dir string) (metrics, labels []string) {
 		return ""
 	}
 	escaped := strings.NewReplacer(".", "_")
-	files := syntax.Files(t, filepath.Join(root, dir))
+	files := wiretest.Source(t, filepath.Join(root, dir))
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
@@ -49,9 +49,12 @@ func metrics(t *testing.T, dir string) (metrics, labels []string) {
 				return true
 			}
 			f, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, _ := f.X.(*ast.Ident)
 			switch {
-			case !ok:
-			case syntax.BaseName(f.X) == "attribute":
+			case of != nil && of.Name == "attribute":
 				labels = append(labels, escaped.Replace(text(call.Args[0])))
 			case instrument.MatchString(f.Sel.Name):
 				suffix := map[string]string{"s": "_seconds"}[text(call.Args[1].(*ast.CallExpr).Args[0])]
