@@ -449,6 +449,7 @@ func TestNothingIsReadAfterAnError(t *testing.T) {
 	t.Parallel()
 	c := wire.NewReader([]byte(`"text" 12 true [1] {"a":1}`), true)
 	c.Fail("something else")
+	assert.Equal(t, byte(0), c.Kind())
 
 	text, number, flag, list := "old", 99, true, []string{}
 	c.String(&text)
