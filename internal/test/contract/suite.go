@@ -141,6 +141,7 @@ func steps(ctx context.Context, c *cardwire.Client) []step {
 	return slices.Concat(cardSteps(ctx, c), binSteps(ctx, c), remittanceSteps(ctx, c), repeatedSteps(ctx, c))
 }
 
+// day is one of 2025.
 func day(month, d int) cardwire.Date {
 	return cardwire.Date{Year: 2025, Month: time.Month(month), Day: d}
 }

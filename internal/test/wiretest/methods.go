@@ -63,18 +63,18 @@ func errorOf(result any) error {
 	case error:
 		return r
 	case iter.Seq2[cardwire.Card, error]:
-		return lastError(r)
+		return last(r)
 	case iter.Seq2[*cardwire.CardPage, error]:
-		return lastError(r)
+		return last(r)
 	}
 	return nil
 }
 
-func lastError[T any](all iter.Seq2[T, error]) (last error) {
-	for _, err := range all {
-		last = err
+func last[T any](all iter.Seq2[T, error]) (err error) {
+	for _, e := range all {
+		err = e
 	}
-	return last
+	return err
 }
 
 // AllMethods returns MethodsGiven arguments that are valid.
