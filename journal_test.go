@@ -89,21 +89,18 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 				assert.Equal(t, want, requests.Load())
 				close(proceed)
 				require.NoError(t, <-first)
-				if err := <-second; want == 1 {
-					assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown DuplicateIntent", RetryAfter: 30 * time.Second}, wiretest.FactsOf(t, err), "what is left of the first call's time")
-					assert.Equal(t, w.Reference, wiretest.Failure(t, err).Reference)
-				} else {
-					require.NoError(t, err)
+				told := "success"
+				if want == 1 { // after what is left of the first call's time
+					told = "Unknown DuplicateIntent, again after 30s"
 				}
+				assert.Equal(t, told, outcomeOf(t, <-second))
 
-				err := w.Call(t.Context(), c)
+				told = "success" // the reference is free again
 				if w.Unique {
-					assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeExecuted, Is: "Executed DuplicateIntent"}, wiretest.FactsOf(t, err))
-					assert.Equal(t, want, requests.Load(), "one that was executed is not sent again")
-					return
+					told = "Executed DuplicateIntent"
 				}
-				require.NoError(t, err, "the reference is free again")
-				assert.Equal(t, want+1, requests.Load())
+				assert.Equal(t, told, outcomeOf(t, w.Call(t.Context(), c)))
+				assert.Equal(t, told == "success", requests.Load() == want+1)
 			})
 		})
 	}
@@ -123,7 +120,7 @@ func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
 			_, _ = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: reference})
 		}
 		go wiretest.TransferOutcome(t, c, "M-1")
-		go wiretest.TransferOutcome(t, c, "M-2")
+		go wiretest.TransferOutcome(t, c, wiretest.OperationID)
 		go freeze(wiretest.OperationID)
 		synctest.Wait()
 		assert.EqualValues(t, 3, requests.Load())
@@ -134,30 +131,32 @@ func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
 // What is sent again, and what its caller is told otherwise.
 func TestASecondCallWithAReference(t *testing.T) {
 	t.Parallel()
-	rate := wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}
+	free := told{"NotSent InvalidParams", cardwire.StepFail}
+	done := told{"Executed DuplicateIntent", cardwire.StepDone}
+	failed := told{"Refused DuplicateIntent", cardwire.StepFail}
+	open, other := told{"Unknown DuplicateIntent", cardwire.StepReconcile}, otherBody
 	for name, tc := range map[string]struct {
 		first  wiretest.Exchange
 		amount string // of the second call
-		want   told
-		sent   bool // so the response is a success
+		want   told   // success: it is sent
 	}{
-		"a success":              {wiretest.TransferDone, "10.50", told{"Executed DuplicateIntent", cardwire.StepDone}, false},
-		"unreadable":             {wiretest.TransferUnreadable, "10.50", told{"Executed DuplicateIntent", cardwire.StepDone}, false},
-		"unknown":                {wiretest.TransferBroken, "10.50", told{"Unknown DuplicateIntent", cardwire.StepReconcile}, false},
-		"refused for good":       {wiretest.TransferRefused, "10.50", told{"Refused DuplicateIntent", cardwire.StepFail}, false},
-		"refused for its rate":   {rate, "10.50", told{"success", cardwire.StepDone}, true},
-		"another body, executed": {wiretest.TransferDone, "11.50", told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}, false},
-		"another body, unknown":  {wiretest.TransferBroken, "11.50", told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}, false},
-		"another body, closed":   {wiretest.TransferRefused, "11.50", told{"Refused DuplicateIntent", cardwire.StepFail}, false},
-		"another body, free":     {rate, "11.50", told{"NotSent OtherBody", cardwire.StepFail}, false},
-		"invalid, executed":      {wiretest.TransferDone, "10.505", told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}, false},
-		"invalid, unknown":       {wiretest.TransferBroken, "10.505", told{"Unknown DuplicateIntent", cardwire.StepReconcile}, false},
-		"invalid, free":          {rate, "10.505", told{"NotSent InvalidParams", cardwire.StepFail}, false},
+		"a success":              {wiretest.TransferDone, "10.50", done},
+		"unreadable":             {wiretest.TransferUnreadable, "10.50", done},
+		"unknown":                {wiretest.TransferBroken, "10.50", open},
+		"refused for good":       {wiretest.TransferRefused, "10.50", failed},
+		"refused for its rate":   {limited, "10.50", told{"success", cardwire.StepDone}},
+		"another body, executed": {wiretest.TransferDone, "11.50", other},
+		"another body, unknown":  {wiretest.TransferBroken, "11.50", other},
+		"another body, closed":   {wiretest.TransferRefused, "11.50", failed},
+		"another body, free":     {limited, "11.50", told{"NotSent OtherBody", cardwire.StepFail}},
+		"invalid, executed":      {wiretest.TransferDone, "10.505", other},
+		"invalid, unknown":       {wiretest.TransferBroken, "10.505", open},
+		"invalid, free":          {limited, "10.505", free},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := []wiretest.Exchange{tc.first}
-			if tc.sent {
+			if tc.want.is == "success" {
 				asked = append(asked, wiretest.TransferDone)
 			}
 			c := wiretest.Converse(t, asked)
@@ -169,6 +168,12 @@ func TestASecondCallWithAReference(t *testing.T) {
 		})
 	}
 }
+
+// otherBody is what the caller of another request with a reference is told, unless nothing happened.
+var otherBody = told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}
+
+// limited refuses for now.
+var limited = wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}
 
 // Without WithJournal the client has one in memory, which a person resolves.
 func TestTheJournalInMemory(t *testing.T) {
@@ -182,7 +187,7 @@ func TestTheJournalInMemory(t *testing.T) {
 		require.Len(t, unresolved, 1)
 		assert.Equal(t, 10*time.Minute+30*time.Second, unresolved[0].SettledBy.Sub(unresolved[0].Time))
 
-		denied := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: time.Now()}
+		denied := cardwire.Resolution{Outcome: notSent, By: "Ada", AsOf: time.Now()}
 		require.ErrorContains(t, journal.Resolve(t.Context(), unresolved[0], denied), "may still execute it until")
 		time.Sleep(10*time.Minute + 30*time.Second)
 		denied.AsOf = time.Now()
@@ -232,7 +237,10 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var events []string
 				journal := &wiretest.Journal{
-					OnBegin: func(context.Context, cardwire.Intent) error { events = append(events, "begin"); return nil },
+					OnBegin: func(context.Context, cardwire.Intent) error {
+						events = append(events, "begin")
+						return nil
+					},
 					OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 						events = append(events, "end")
 						return nil
@@ -257,7 +265,7 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 				expected.intent.SendBy = began.Add(30 * time.Second)
 				expected.intent.SettledBy = began.Add(30*time.Second + 10*time.Minute)
 				assert.Equal(t, expected.intent, got)
-				expected.result.Outcome = cardwire.OutcomeExecuted
+				expected.result.Outcome = executed
 				assert.Equal(t, expected.result, journal.Results[0])
 
 				require.NoError(t, w.Call(t.Context(), c))
@@ -301,7 +309,7 @@ func TestServiceIDsAreCleanedBeforeAnyoneGetsThem(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, tc.want, got.APIOrderNo)
 			}
-			assert.Equal(t, cardwire.OutcomeExecuted, journal.Results[0].Outcome, "it names its order")
+			assert.Equal(t, executed, journal.Results[0].Outcome, "it names its order")
 			assert.Equal(t, tc.want, journal.Results[0].ServiceID)
 			cleaned := cardwire.Drift{Path: "data.api_order_no", Kind: "identifier with invisible characters"}
 			assert.Equal(t, tc.drift, slices.Contains(*drift, cleaned))
@@ -315,30 +323,34 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 		return wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(data)}
 	}
 	otherOrder := `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
-	unknown := cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}
+	isUnknown := cardwire.IntentResult{Outcome: unknown}
 	for name, tc := range map[string]struct {
 		asked wiretest.Exchange
 		want  cardwire.IntentResult
 	}{
 		"success": {wiretest.TransferDone, cardwire.IntentResult{
-			Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1", Status: "wait_process",
+			Outcome: executed, ServiceID: "A-1", Status: "wait_process",
 		}},
 		"a status that nobody can see": {
 			about(`{"merchant_order_no":"M-1","api_order_no":"A-1","status":"wait\u0000"}`),
-			cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"},
+			cardwire.IntentResult{Outcome: executed, ServiceID: "A-1"},
 		},
-		"half readable":                  {wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-7"}},
-		"no response":                    {wiretest.TransferBroken, unknown},
-		"no identifier":                  {about(`{}`), unknown},
-		"about a different order":        {about(otherOrder), unknown},
-		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), unknown},
-		"refused for good":               {wiretest.TransferRefused, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}},
+		"half readable": {
+			wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: executed, ServiceID: "A-7"},
+		},
+		"no response":                    {wiretest.TransferBroken, isUnknown},
+		"no identifier":                  {about(`{}`), isUnknown},
+		"about a different order":        {about(otherOrder), isUnknown},
+		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), isUnknown},
+		"refused for good": {
+			wiretest.TransferRefused, cardwire.IntentResult{Outcome: refused, Final: true},
+		},
 		"refused for its rate": {
-			wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`},
-			cardwire.IntentResult{Outcome: cardwire.OutcomeRefused},
+			limited,
+			cardwire.IntentResult{Outcome: refused},
 		},
 		"refused for its key": {
-			wiretest.Exchange{Want: wiretest.Anything, Status: 401}, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused},
+			wiretest.Exchange{Want: wiretest.Anything, Status: 401}, cardwire.IntentResult{Outcome: refused},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -358,7 +370,7 @@ func TestARefusedCancellationIsNotFinal(t *testing.T) {
 	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"not failed"}`), cardwire.WithJournal(journal))
 	err := c.CancelOperation(t.Context(), wiretest.UUID)
 	assert.Equal(t, told{"Refused", cardwire.StepFail}, toldBy(t, err), "of this call")
-	assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeRefused}}, journal.Results)
+	assert.Equal(t, []cardwire.IntentResult{{Outcome: refused}}, journal.Results)
 }
 
 // What fails before the first byte was not sent, even if it panics.
@@ -372,24 +384,24 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 		return cardwire.WithKeySource(func(context.Context) (string, error) { return "", f() })
 	}
 	doer := func(f func() error) cardwire.Option {
-		return cardwire.WithHTTPClient(wiretest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, f() }))
+		return cardwire.WithHTTPClient(wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, f()
+		}))
 	}
 	for name, tc := range map[string]struct {
 		opt  func(func() error) cardwire.Option
 		want cardwire.Outcome
 	}{
-		"the limiter":    {limiter, cardwire.OutcomeNotSent},
-		"the key source": {keys, cardwire.OutcomeNotSent},
-		"the doer":       {doer, cardwire.OutcomeUnknown},
+		"the limiter":    {limiter, notSent},
+		"the key source": {keys, notSent},
+		"the doer":       {doer, unknown},
 	} {
 		for _, panics := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, panics %t", name, panics), func(t *testing.T) {
 				t.Parallel()
 				journal := new(wiretest.Journal)
-				var ended []cardwire.Outcome
-				c := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{
-					CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) { ended = append(ended, r.Outcome) },
-				}), tc.opt(func() error {
+				var ended []cardwire.CallResult
+				c := wiretest.Unasked(t, cardwire.WithJournal(journal), resultsOf(&ended), tc.opt(func() error {
 					if panics {
 						panic("a panic of caller code")
 					}
@@ -401,7 +413,8 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 					require.Error(t, send(t, c))
 				}
 				assert.Equal(t, []cardwire.IntentResult{{Outcome: tc.want}}, journal.Results)
-				assert.Equal(t, []cardwire.Outcome{tc.want}, ended)
+				require.Len(t, ended, 1)
+				assert.Equal(t, tc.want, ended[0].Outcome)
 			})
 		}
 	}
@@ -410,7 +423,9 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 // A panic of the journal leaves nothing behind: it recorded nothing, and nothing was sent.
 func TestAJournalThatPanics(t *testing.T) {
 	t.Parallel()
-	journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { panic("a panic of caller code") }}
+	journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error {
+		panic("a panic of caller code")
+	}}
 	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
 	assert.PanicsWithValue(t, "a panic of caller code", func() { _ = send(t, c) })
 	assert.Empty(t, journal.Ended)
@@ -419,183 +434,156 @@ func TestAJournalThatPanics(t *testing.T) {
 // Its order fails, so the number is closed first, and what the journal then says is told.
 func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
 	t.Parallel()
-	down := errors.New("down")
+	closed := told{"NotSent InvalidParams", cardwire.StepFail}
+	open := told{"Unknown DuplicateIntent", cardwire.StepReconcile}
+	done := &cardwire.DuplicateIntent{Outcome: executed}
 	for name, tc := range map[string]struct {
 		void error
 		want told
 	}{
-		"closed":                 {nil, told{"NotSent InvalidParams", cardwire.StepFail}},
-		"executed":               {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, told{"Executed DuplicateIntent", cardwire.StepDone}},
-		"unknown":                {&cardwire.DuplicateIntent{}, told{"Unknown DuplicateIntent", cardwire.StepReconcile}},
-		"in progress":            {&cardwire.DuplicateIntent{InProgress: true, Remaining: 1}, told{"Unknown DuplicateIntent", cardwire.StepWait}},
-		"the journal is down":    {down, told{"NotSent", cardwire.StepRetry}},
-		"another body, executed": {errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}), told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}},
+		"closed":                 {nil, closed},
+		"executed":               {done, told{"Executed DuplicateIntent", cardwire.StepDone}},
+		"unknown":                {&cardwire.DuplicateIntent{}, open},
+		"in progress":            {inProgress(1), told{"Unknown DuplicateIntent", cardwire.StepWait}},
+		"the journal is down":    {errDown, told{"NotSent", cardwire.StepRetry}},
+		"another body, executed": {errors.Join(cardwire.ErrOtherBody, done), otherBody},
 	} {
-		var heard []error
 		journal := &wiretest.Journal{OnVoid: func(cardwire.Intent) error { return tc.void }}
-		c := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{
-			JournalError: func(_ context.Context, _ cardwire.CallInfo, err error) { heard = append(heard, err) },
-		}))
-		err := sendAmount(t, c, "10.505")
+		heard, errs := journalErrors()
+		err := sendAmount(t, wiretest.Unasked(t, cardwire.WithJournal(journal), heard), "10.505")
 		assert.Equal(t, tc.want, toldBy(t, err), name)
 		assert.Equal(t, "M-1", journal.Voided[0].Reference, name)
-		assert.Equal(t, tc.void == down, len(heard) == 1 && errors.Is(heard[0], down), "%s: the observer hears of a failure", name) //nolint:errorlint // the same one
+		assert.Equal(t, errors.Is(tc.void, errDown), len(*errs) == 1, "%s: the observer hears of a failure", name)
 	}
 	journal := new(wiretest.Journal)
 	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
 	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: "case 4711\x00"})
-	assert.Equal(t, told{"NotSent InvalidParams", cardwire.StepFail}, toldBy(t, err))
+	assert.Equal(t, closed, toldBy(t, err))
 	_, err = c.GetCard(t.Context(), "")
-	assert.Equal(t, told{"NotSent InvalidParams", cardwire.StepFail}, toldBy(t, err), "a read that can never be sent")
+	assert.Equal(t, closed, toldBy(t, err), "a read that can never be sent")
 	_, err = c.UploadImage(t.Context(), cardwire.UploadImageParams{})
-	assert.Equal(t, told{"NotSent InvalidParams", cardwire.StepFail}, toldBy(t, err))
+	assert.Equal(t, closed, toldBy(t, err))
 	assert.Empty(t, journal.Voided, "what can be no reference is in no journal")
-	assert.NotEqual(t, hashOf(""), wiretest.Failure(t, err).Reference)
 }
 
-func TestReadsAreNotRecorded(t *testing.T) {
-	t.Parallel()
-	journal := new(wiretest.Journal)
-	const form = "\napplication/x-www-form-urlencoded\n\n"
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: "GET /shop/api/v1/bins/maintenance", Response: wiretest.Success(`[]`)},
-		{Want: "POST /shop/api/v1/read" + form, Response: wiretest.Success(`[]`)},
-		{Want: "POST /shop/api/v1/cards/private" + form + "cardId=c1", Response: wiretest.Success(`[]`)},
-	}, cardwire.WithJournal(journal))
-	_, err := c.ListBINsUnderMaintenance(t.Context())
-	require.NoError(t, err)
-	_, err = cardwire.Call[[]string](t.Context(), c, cardwire.Request{Op: "Read", Method: "POST", Path: "/read", ReadOnly: true})
-	require.NoError(t, err)
-	_, err = c.GetCardSecrets(t.Context(), "c1")
-	require.ErrorIs(t, err, cardwire.ErrUnreadable)
-	assert.Empty(t, journal.Begun)
+// errDown is an error of a journal, which may contain anything.
+var errDown = errors.New("the database of 4111111111111111 is down")
+
+func inProgress(left time.Duration) error {
+	return &cardwire.DuplicateIntent{InProgress: true, Remaining: left}
+}
+
+// journalErrors returns an observer that gathers what it hears of the journal.
+func journalErrors() (cardwire.Option, *[]error) {
+	heard := new([]error)
+	return cardwire.WithObserver(cardwire.Observer{
+		JournalError: func(_ context.Context, _ cardwire.CallInfo, err error) { *heard = append(*heard, err) },
+	}), heard
 }
 
 // Any error of Begin means that nothing is sent.
 func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 	t.Parallel()
-	down := errors.New("the database of 4111111111111111 is down")
-	executed := &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, ServiceID: "A-1"}
-	for name, tc := range map[string]struct {
-		begin error
-		want  told
-		after time.Duration // Error.RetryAfter
-	}{
-		"down":               {down, told{"NotSent", cardwire.StepRetry}, 0},
-		"executed":           {executed, told{"Executed DuplicateIntent", cardwire.StepDone}, 0},
-		"executed, and more": {fmt.Errorf("%w: %w", down, executed), told{"Executed DuplicateIntent", cardwire.StepDone}, 0},
-		"unknown":            {&cardwire.DuplicateIntent{}, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, 0},
-		"unknown, and more":  {fmt.Errorf("%w: %w", down, &cardwire.DuplicateIntent{}), told{"Unknown DuplicateIntent", cardwire.StepReconcile}, 0},
-		"in progress": {
-			&cardwire.DuplicateIntent{InProgress: true, Remaining: 7 * time.Second}, told{"Unknown DuplicateIntent", cardwire.StepWait}, 7 * time.Second,
+	of := func(o cardwire.Outcome) error { return &cardwire.DuplicateIntent{Outcome: o} }
+	and := func(err error) error { return fmt.Errorf("%w: %w", errDown, err) }
+	contradiction := &cardwire.DuplicateIntent{Outcome: executed, InProgress: true}
+	for want, errs := range map[told][]error{
+		{"NotSent", cardwire.StepRetry}:                 {errDown},
+		{"Executed DuplicateIntent", cardwire.StepDone}: {of(executed), and(of(executed))},
+		{"Refused DuplicateIntent", cardwire.StepFail}:  {of(refused)},
+		{"NotSent DuplicateIntent", cardwire.StepFail}:  {of(notSent)},
+		{"Unknown DuplicateIntent", cardwire.StepWait}:  {inProgress(7 * time.Second), inProgress(-1)},
+		{"Unknown DuplicateIntent", cardwire.StepReconcile}: {
+			of(unknown), and(of(unknown)), of(7), of(-1), (*cardwire.DuplicateIntent)(nil), contradiction,
 		},
-		"refused": {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}, told{"Refused DuplicateIntent", cardwire.StepFail}, 0},
-		"voided":  {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeNotSent}, told{"NotSent DuplicateIntent", cardwire.StepFail}, 0},
-
-		"a nil pointer":              {(*cardwire.DuplicateIntent)(nil), told{"Unknown DuplicateIntent", cardwire.StepReconcile}, 0},
-		"no outcome":                 {&cardwire.DuplicateIntent{Outcome: 7}, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, 0},
-		"below all outcomes":         {&cardwire.DuplicateIntent{Outcome: -1}, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, 0},
-		"a contradiction":            {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted, InProgress: true}, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, 0},
-		"a wait that is in the past": {&cardwire.DuplicateIntent{InProgress: true, Remaining: -time.Second}, told{"Unknown DuplicateIntent", cardwire.StepWait}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			journal := begins(tc.begin)
+		for _, begin := range errs {
+			journal := begins(begin)
 			err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
-			assert.Equal(t, tc.want, toldBy(t, err))
-			assert.Equal(t, tc.after, wiretest.Failure(t, err).RetryAfter)
+			assert.Equal(t, want, toldBy(t, err), "%#v", begin)
 			assert.Equal(t, "M-1", wiretest.Failure(t, err).Reference)
 			assert.NotContains(t, err.Error(), "4111", "the message of a cause may contain anything")
-			assert.Equal(t, errors.Is(tc.begin, down), errors.Is(err, down), "what the journal says is found")
+			assert.Equal(t, errors.Is(begin, errDown), errors.Is(err, errDown), "what the journal says is found")
 			assert.Empty(t, journal.Ended, "what was not begun does not end")
-		})
+		}
 	}
+	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(begins(inProgress(7*time.Second)))))
+	assert.Equal(t, 7*time.Second, wiretest.Failure(t, err).RetryAfter)
+	err = send(t, wiretest.Unasked(t, cardwire.WithJournal(begins(inProgress(-1)))))
+	assert.Zero(t, wiretest.Failure(t, err).RetryAfter, "a wait that is in the past")
 }
 
 // What was executed under the reference was not this: told "executed", a caller
 // would book it as paid.
 func TestAnotherBodyUnderAReference(t *testing.T) {
 	t.Parallel()
-	const used = "this reference was already used for a different request: "
-	const ask = "cardwire: CreateTransfer M-1: unknown outcome: " + used +
-		"find out what became of the other request, then use a new reference"
-	for name, tc := range map[string]struct {
+	for _, tc := range []struct {
 		first error // what else is known of the first; nil: it did not happen
 		want  told
-		says  string
 	}{
-		"it did not happen": {
-			nil, told{"NotSent OtherBody", cardwire.StepFail},
-			"cardwire: CreateTransfer M-1: not sent: " + used + "nothing was executed under it: use a new reference",
-		},
-		"unknown": {
-			&cardwire.DuplicateIntent{}, told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}, ask,
-		},
-		"executed": {
-			&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}, told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}, ask,
-		},
+		{nil, told{"NotSent OtherBody", cardwire.StepFail}},
+		{&cardwire.DuplicateIntent{}, otherBody},
+		{&cardwire.DuplicateIntent{Outcome: executed}, otherBody},
+		{inProgress(1), told{otherBody.is, cardwire.StepWait}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			journal := begins(fmt.Errorf("4111111111111111: %w", errors.Join(cardwire.ErrOtherBody, tc.first)))
-			err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
-			assert.Equal(t, tc.want, toldBy(t, err))
-			require.EqualError(t, err, tc.says)
-			assert.Len(t, journal.Voided, map[bool]int{true: 1}[tc.first == nil], "a failed order is closed")
-			if tc.first != nil {
-				var taken *cardwire.DuplicateIntent
-				require.ErrorAs(t, err, &taken)
-				assert.Equal(t, tc.first, taken, "how the first stands is found")
-			}
-		})
+		journal := begins(fmt.Errorf("4111111111111111: %w", errors.Join(cardwire.ErrOtherBody, tc.first)))
+		err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
+		assert.Equal(t, tc.want, toldBy(t, err))
+		require.ErrorContains(t, err, ": this reference was already used for a different request: ")
+		assert.NotContains(t, err.Error(), "4111")
+		assert.Len(t, journal.Voided, map[bool]int{true: 1}[tc.first == nil], "a failed order is closed")
+		if tc.first == nil {
+			require.ErrorContains(t, err, ": nothing was executed under it: use a new reference")
+			continue
+		}
+		var taken *cardwire.DuplicateIntent
+		require.ErrorAs(t, err, &taken)
+		assert.Equal(t, tc.first, taken, "how the first stands is found")
 	}
-	waits := errors.Join(cardwire.ErrOtherBody, &cardwire.DuplicateIntent{InProgress: true, Remaining: time.Second})
-	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(begins(waits))))
-	assert.Equal(t, told{"Unknown DuplicateIntent OtherBody", cardwire.StepWait}, toldBy(t, err))
 }
 
 // Told "fail" of what is not on record, a merchant fails an order that support does not
 // know to be failed, and that a late message pays.
 func TestAResultThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
-	down := errors.New("the database of 4111111111111111 is down")
-	executed := fmt.Errorf("%w: %w", down, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted})
-	limited := wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}
+	twice := fmt.Errorf("%w: %w", errDown, &cardwire.DuplicateIntent{Outcome: executed})
+	closed := &cardwire.DuplicateIntent{Outcome: refused}
+	reconcile, done := told{"Unknown", cardwire.StepReconcile}, told{"Executed DuplicateIntent", cardwire.StepDone}
+	unreadable := told{"Executed Unreadable", cardwire.StepDone}
+	waits := told{"Unknown DuplicateIntent", cardwire.StepWait}
+	failed := told{"Refused DuplicateIntent", cardwire.StepFail}
 	for name, tc := range map[string]struct {
 		asked wiretest.Exchange
 		end   error
 		want  told
 	}{
-		"a success":                       {wiretest.TransferDone, down, told{"success", cardwire.StepDone}},
-		"a success, executed twice":       {wiretest.TransferDone, executed, told{"success", cardwire.StepDone}},
-		"executed, unreadably":            {wiretest.TransferUnreadable, down, told{"Executed Unreadable", cardwire.StepDone}},
-		"a refusal":                       {wiretest.TransferRefused, down, told{"Unknown", cardwire.StepReconcile}},
-		"a refusal for now":               {limited, down, told{"Unknown RateLimited", cardwire.StepReconcile}},
-		"a refusal, executed meanwhile":   {wiretest.TransferRefused, executed, told{"Executed DuplicateIntent", cardwire.StepDone}},
-		"unknown":                         {wiretest.TransferBroken, down, told{"Unknown", cardwire.StepReconcile}},
-		"unknown, denied and closed":      {wiretest.TransferBroken, &cardwire.DuplicateIntent{Outcome: cardwire.OutcomeRefused}, told{"Refused DuplicateIntent", cardwire.StepFail}},
-		"a refusal of another one's call": {wiretest.TransferRefused, &cardwire.DuplicateIntent{InProgress: true, Remaining: 1}, told{"Unknown DuplicateIntent", cardwire.StepWait}},
+		"a success":                       {wiretest.TransferDone, errDown, told{"success", cardwire.StepDone}},
+		"a success, executed twice":       {wiretest.TransferDone, twice, told{"success", cardwire.StepDone}},
+		"executed, unreadably":            {wiretest.TransferUnreadable, errDown, unreadable},
+		"a refusal":                       {wiretest.TransferRefused, errDown, reconcile},
+		"a refusal for now":               {limited, errDown, told{"Unknown RateLimited", cardwire.StepReconcile}},
+		"a refusal, executed meanwhile":   {wiretest.TransferRefused, twice, done},
+		"unknown":                         {wiretest.TransferBroken, errDown, reconcile},
+		"unknown, denied and closed":      {wiretest.TransferBroken, closed, failed},
+		"a refusal of another one's call": {wiretest.TransferRefused, inProgress(1), waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var heard []error
 			var log bytes.Buffer
+			heard, errs := journalErrors()
 			c := wiretest.Converse(t, []wiretest.Exchange{tc.asked}, cardwire.WithJournal(ends(tc.end)),
-				cardwire.WithObserver(cardwire.Observer{}),
-				cardwire.WithObserver(cardwire.Observer{JournalError: func(_ context.Context, i cardwire.CallInfo, err error) {
-					assert.Equal(t, "CreateTransfer M-1", i.Op+" "+i.Reference)
-					heard = append(heard, err)
-				}}),
-				cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				cardwire.WithObserver(cardwire.Observer{}), heard, logTo(&log, slog.LevelInfo))
 			assert.Equal(t, tc.want, toldBy(t, send(t, c)))
-			require.Len(t, heard, 1)
-			require.ErrorIs(t, heard[0], tc.end)
-			assert.Contains(t, log.String(), `level=ERROR msg="cardwire: the journal failed" operation=CreateTransfer reference=M-1`)
-			assert.NotContains(t, log.String()+heard[0].Error(), "4111")
+			require.Len(t, *errs, 1)
+			require.ErrorIs(t, (*errs)[0], tc.end)
+			const line = `level=ERROR msg="cardwire: the journal failed" operation=CreateTransfer reference=M-1 `
+			assert.Contains(t, log.String(), line)
+			assert.NotContains(t, log.String()+(*errs)[0].Error(), "4111")
 		})
 	}
-	c := wiretest.Unasked(t, cardwire.WithJournal(ends(down)), cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errors.New("no") })))
-	assert.Equal(t, told{"Unknown", cardwire.StepReconcile}, toldBy(t, send(t, c)), "not sent")
+	no := cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error { return errors.New("no") }))
+	c := wiretest.Unasked(t, cardwire.WithJournal(ends(errDown)), no)
+	assert.Equal(t, reconcile, toldBy(t, send(t, c)), "not sent")
 }
 
 // The caller may be gone when the result is recorded.
@@ -603,7 +591,8 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), wiretest.ContextKey{}, "kept"))
-		journal := &wiretest.Journal{OnEnd: func(ctx context.Context, _ cardwire.Intent, _ cardwire.IntentResult) error {
+		type result = cardwire.IntentResult
+		journal := &wiretest.Journal{OnEnd: func(ctx context.Context, _ cardwire.Intent, _ result) error {
 			assert.NoError(t, ctx.Err())
 			assert.Equal(t, "kept", ctx.Value(wiretest.ContextKey{}))
 			end, ok := ctx.Deadline()
@@ -617,7 +606,7 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 		}), cardwire.WithJournal(journal))
 		_, err := c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, []cardwire.IntentResult{{Outcome: cardwire.OutcomeUnknown}}, journal.Results)
+		assert.Equal(t, []cardwire.IntentResult{{Outcome: unknown}}, journal.Results)
 	})
 }
 
@@ -678,8 +667,11 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		wait := func(ctx context.Context, _ cardwire.Intent) error { <-ctx.Done(); return ctx.Err() }
-		c := wiretest.Unasked(t, cardwire.WithJournal(&wiretest.Journal{OnBegin: wait}), cardwire.WithTimeout(7*time.Second))
+		journal := &wiretest.Journal{OnBegin: func(ctx context.Context, _ cardwire.Intent) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		c := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithTimeout(7*time.Second))
 		long, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		for _, ctx := range []context.Context{t.Context(), long} {
@@ -690,20 +682,6 @@ func TestTheJournalIsAskedWithinTheCallsTime(t *testing.T) {
 			assert.Equal(t, 7*time.Second, time.Since(start))
 		}
 	})
-}
-
-func TestADuplicateIntentSaysHowTheEarlierOneStands(t *testing.T) {
-	t.Parallel()
-	for want, d := range map[string]*cardwire.DuplicateIntent{
-		"cardwire: the outcome of an earlier call with this reference is unknown": {},
-		"cardwire: another call with this reference is in progress":               {InProgress: true},
-		"cardwire: this reference was executed before":                            {Outcome: cardwire.OutcomeExecuted},
-		"cardwire: this reference is closed":                                      {Outcome: cardwire.OutcomeRefused},
-	} {
-		require.EqualError(t, d, want)
-		require.ErrorIs(t, d, cardwire.ErrDuplicateIntent)
-		assert.NotErrorIs(t, d, cardwire.ErrOutcomeUnknown)
-	}
 }
 
 // A method other than GET is a write, which is sent once, and needs a reference.
@@ -722,12 +700,13 @@ func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, toldBy(t, err), method)
 		assert.False(t, wiretest.Failure(t, err).ReadOnly)
 	}
-	read := wiretest.Exchange{Want: "POST /shop/api/v1/search\napplication/x-www-form-urlencoded\n\n", Status: 502}
-	c := wiretest.Converse(t, []wiretest.Exchange{read, read}, cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}))
+	journal := new(wiretest.Journal)
+	c := wiretest.NewClient(t, wiretest.Always(502, ""), cardwire.WithJournal(journal))
 	search := cardwire.Request{Op: "Search", Method: "POST", Path: "/search", ReadOnly: true}
 	_, err := cardwire.Call[any](t.Context(), c, search)
 	assert.True(t, wiretest.Failure(t, err).ReadOnly)
 	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+	assert.Empty(t, journal.Begun, "reads are not recorded")
 }
 
 // Canceling and retrying are about one record, which each call may concern again.
@@ -759,7 +738,7 @@ func TestOfTwoCallsAboutOneRecordOneIsSent(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					err := again(t.Context(), c)
 					assert.Equal(t, cardwire.StepWait, cardwire.NextStep(err))
-					assert.Equal(t, 28*time.Second, wiretest.Failure(t, err).RetryAfter, "until the first may send no more")
+					assert.Equal(t, 28*time.Second, cardwire.RetryAfter(err), "until the first may send no more")
 					assert.Equal(t, wiretest.OperationID, wiretest.Failure(t, err).Reference)
 					close(proceed)
 					<-done
@@ -815,7 +794,10 @@ func TestSendBy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, tc := range []struct{ context, timeout, want time.Duration }{
-			{0, 0, 30 * time.Second}, {time.Hour, 0, 30 * time.Second}, {time.Second, 0, time.Second}, {time.Hour, time.Minute, time.Minute},
+			{0, 0, 30 * time.Second},
+			{time.Hour, 0, 30 * time.Second},
+			{time.Second, 0, time.Second},
+			{time.Hour, time.Minute, time.Minute},
 		} {
 			journal := new(wiretest.Journal)
 			opts := []cardwire.Option{cardwire.WithJournal(journal)}
@@ -847,41 +829,36 @@ func TestSendBy(t *testing.T) {
 // sent, sorted by name, each preceded by its length in bytes and a colon.
 func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 	t.Parallel()
-	errStop := errors.New("nothing is to be sent")
 	const record = "6f1ab0f2-3c53-4f0c-9f0a-2d8f3c1f7a10"
-	for name, tc := range map[string]struct {
-		call func(context.Context, *cardwire.Client) error
-		want string
-	}{
-		"a transfer of few fields": {func(ctx context.Context, c *cardwire.Client) error {
-			_, err := c.CreateTransfer(ctx, cardwire.TransferParams{
-				MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: wiretest.Dec("10"),
-			})
-			return err
-		}, "be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f"},
-		"a transfer of all fields": {func(ctx context.Context, c *cardwire.Client) error {
-			_, err := c.CreateTransfer(ctx, cardwire.TransferParams{
-				MerchantOrderNo: "order-2", PayoutCurrency: "JPY", TransferType: cardwire.TransferTypeC2C,
-				PayoutMethod: cardwire.PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "1", TransferAmount: wiretest.Dec("1234567.5"),
-				SenderSourceOfFund: "2", PurposeOfRemittance: "3", SenderFirstName: "Ada", SenderLastName: "O'Brien-Łoś",
-				SenderGender: "F", SenderMobileNumber: "+4915112345678", SenderIDType: "4", SenderIDNumber: "L01X00T47",
-				SenderDateOfBirth: cardwire.Date{Year: 1990, Month: 2, Day: 28}, SenderNationality: "DE", SenderIDIssueCountry: "276",
-				SenderCountry: "DE", SenderAddress: "1 Main St, \"Flat\" 2\nBerlin", ReceiverNativeFirstName: "花子", ReceiverNativeLastName: "山田",
-				ReceiverIDType: "5", ReceiverIDNumber: "12345678", ReceiverMobileNumber: "+819012345678", ReceiverBankAccountNumber: "7654321",
-				Extra: map[string]string{"zzNewField": "z", "aaNewField": "a"},
-			})
-			return err
-		}, "b2218f6e9f0f59a1b22b2cc89877e25a6420b074ab5019f142e5744e43e5ec50"},
-		"a cancellation": {func(ctx context.Context, c *cardwire.Client) error { return c.CancelOperation(ctx, record) }, "8efb03ce6f46fa4ebef73881ac974b2ae9de9b2e0562e2d70190c4dd66834fd9"},
-		"a retry":        {func(ctx context.Context, c *cardwire.Client) error { return c.RetryOperation(ctx, record) }, "2a3beab1cecafeeb6142b28c7ce434b585aac6a836cc9ee4901bc57ff2ae4a0a"},
+	full := cardwire.TransferParams{
+		MerchantOrderNo: "order-2", PayoutCurrency: "JPY", TransferType: cardwire.TransferTypeC2C,
+		PayoutMethod: cardwire.PayoutMethodBankTransfer, SenderBeneficiaryRelationship: "1",
+		TransferAmount: wiretest.Dec("1234567.5"), SenderSourceOfFund: "2", PurposeOfRemittance: "3",
+		SenderFirstName: "Ada", SenderLastName: "O'Brien-Łoś", SenderGender: "F",
+		SenderMobileNumber: "+4915112345678",
+		SenderIDType:       "4", SenderIDNumber: "L01X00T47",
+		SenderDateOfBirth: cardwire.Date{Year: 1990, Month: 2, Day: 28},
+		SenderNationality: "DE", SenderIDIssueCountry: "276", SenderCountry: "DE",
+		SenderAddress: "1 Main St, \"Flat\" 2\nBerlin", ReceiverNativeFirstName: "花子", ReceiverNativeLastName: "山田",
+		ReceiverIDType: "5", ReceiverIDNumber: "12345678", ReceiverMobileNumber: "+819012345678",
+		ReceiverBankAccountNumber: "7654321", Extra: map[string]string{"zzNewField": "z", "aaNewField": "a"},
+	}
+	few := wiretest.SmallTransfer("order-1")
+	few.TransferAmount = wiretest.Dec("10")
+	transfer := func(p cardwire.TransferParams) func(*cardwire.Client) error {
+		return func(c *cardwire.Client) error { return wiretest.OnlyError(c.CreateTransfer(t.Context(), p)) }
+	}
+	for want, call := range map[string]func(*cardwire.Client) error{
+		"be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f": transfer(few),
+		"b2218f6e9f0f59a1b22b2cc89877e25a6420b074ab5019f142e5744e43e5ec50": transfer(full),
+		"8efb03ce6f46fa4ebef73881ac974b2ae9de9b2e0562e2d70190c4dd66834fd9": func(c *cardwire.Client) error {
+			return c.CancelOperation(t.Context(), record)
+		},
+		"2a3beab1cecafeeb6142b28c7ce434b585aac6a836cc9ee4901bc57ff2ae4a0a": func(c *cardwire.Client) error {
+			return c.RetryOperation(t.Context(), record)
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error { return errStop }}
-			client := wiretest.Unasked(t, cardwire.WithJournal(journal))
-			require.ErrorIs(t, tc.call(t.Context(), client), errStop)
-			assert.Equal(t, tc.want, journal.Begun[0].BodySHA256)
-		})
+		assert.Equal(t, want, digests(t)(call))
 	}
 }
 
@@ -889,10 +866,10 @@ func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 // that carries one may be about a second delivery.
 func TestTheRecordOfAFreeze(t *testing.T) {
 	t.Parallel()
-	freeze := func(e wiretest.Exchange) error {
-		e.Want = wiretest.Anything
-		p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID}
-		return wiretest.OnlyError(wiretest.Converse(t, []wiretest.Exchange{e}).FreezeCard(t.Context(), p))
+	freeze := func(status int, body string) told {
+		c := wiretest.NewClient(t, wiretest.Always(status, body))
+		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1"})
+		return toldBy(t, err)
 	}
 	for data, isRecord := range map[string]bool{
 		`"` + wiretest.UUID + `"`: true, `"op_7"`: true, `"OP-0007"`: true, `7`: true, `"7"`: true,
@@ -902,17 +879,11 @@ func TestTheRecordOfAFreeze(t *testing.T) {
 		`"-1"`: false, `-1`: false, `0`: false, `"0"`: false, `"0000-0000"`: false, `"<b>7</b>"`: false, `"7é"`: false,
 		`false`: false, `true`: false, `null`: false, `""`: false, `{}`: false, `["7"]`: false,
 	} {
-		want := told{"Unknown Unreadable", cardwire.StepReconcile}
+		accepted, rejected := "Unknown Unreadable", "Refused"
 		if isRecord {
-			want = told{"success", cardwire.StepDone}
+			accepted, rejected = "success", "Unknown"
 		}
-		assert.Equal(t, want, toldBy(t, freeze(wiretest.Exchange{Response: wiretest.Success(data)})), data)
-
-		want = told{"Refused", cardwire.StepFail}
-		if isRecord {
-			want = told{"Unknown", cardwire.StepReconcile}
-		}
-		refusal := `{"code":422,"msg":"no","data":` + data + `}`
-		assert.Equal(t, want, toldBy(t, freeze(wiretest.Exchange{Status: 422, Response: refusal})), refusal)
+		assert.Equal(t, accepted, freeze(200, wiretest.Success(data)).is, data)
+		assert.Equal(t, rejected, freeze(422, `{"code":422,"msg":"no","data":`+data+`}`).is, data)
 	}
 }

@@ -3,7 +3,6 @@ package cardwire_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,68 +24,68 @@ func (unmarshallable) MarshalJSON() ([]byte, error) { return nil, wiretest.ErrBr
 
 func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		request cardwire.Request
-		want    string
-	}{
-		"no name":                      {cardwire.Request{Method: "GET", Path: "/a"}, "Op is empty"},
-		"a name with a line":           {cardwire.Request{Op: "a\nb", Method: "GET", Path: "/a"}, "Op contains a control character"},
-		"no method":                    {cardwire.Request{Op: "A", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
-		"another method":               {cardwire.Request{Op: "A", Method: "HEAD", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
-		"a method in small letters":    {cardwire.Request{Op: "A", Method: "get", Path: "/a"}, "Method must be GET, POST, PUT, PATCH or DELETE"},
-		"two bodies":                   {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, JSON: 1}, "only one of Form, JSON and Multipart may be set"},
-		"a form and parts":             {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Form: url.Values{}, Multipart: []cardwire.Part{}}, "only one of Form, JSON and Multipart may be set"},
-		"a GET with parts":             {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Multipart: []cardwire.Part{}}, "a GET must not have a body"},
-		"a GET with a reference":       {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Reference: "r"}, "only a write may have a Reference"},
-		"a GET with a form":            {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Form: url.Values{}}, "a GET must not have a body"},
-		"a GET with JSON":              {cardwire.Request{Op: "A", Method: "GET", Path: "/a", JSON: 1}, "a GET must not have a body"},
-		"a read with a reference":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", ReadOnly: true, Reference: "r"}, "only a write may have a Reference"},
-		"a reference with white space": {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r "}, "Reference begins or ends with white space"},
-		"a reference that is too long": {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: strings.Repeat("r", 129)}, "Reference is longer than 128 bytes"},
-		"JSON that has none":           {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", JSON: unmarshallable{}}, "JSON cannot be encoded"},
-		"a function for JSON":          {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", JSON: func() {}}, "JSON cannot be encoded"},
-		"no path":                      {cardwire.Request{Op: "A", Method: "GET"}, `Path must begin with one "/"`},
-		"a path without a slash":       {cardwire.Request{Op: "A", Method: "GET", Path: "a"}, `Path must begin with one "/"`},
-		"a host":                       {cardwire.Request{Op: "A", Method: "GET", Path: "//evil.example.com/a"}, `Path must begin with one "/"`},
-		"a URL":                        {cardwire.Request{Op: "A", Method: "GET", Path: "https://evil.example.com/a"}, `Path must begin with one "/"`},
-		"dots":                         {cardwire.Request{Op: "A", Method: "GET", Path: "/a/../b"}, `Path must not contain "." or ".." segments`},
-		"dots at the end":              {cardwire.Request{Op: "A", Method: "GET", Path: "/a/.."}, `Path must not contain "." or ".." segments`},
-		"a dot":                        {cardwire.Request{Op: "A", Method: "GET", Path: "/./a"}, `Path must not contain "." or ".." segments`},
-		"dots as an escape":            {cardwire.Request{Op: "A", Method: "GET", Path: "/a/%2e%2e/b"}, "Path contains a query, a fragment, a backslash or a percent escape"},
-		"a query":                      {cardwire.Request{Op: "A", Method: "GET", Path: "/a?b=c"}, "Path contains a query, a fragment, a backslash or a percent escape"},
-		"a fragment":                   {cardwire.Request{Op: "A", Method: "GET", Path: "/a#b"}, "Path contains a query, a fragment, a backslash or a percent escape"},
-		"a backslash":                  {cardwire.Request{Op: "A", Method: "GET", Path: `/a\b`}, "Path contains a query, a fragment, a backslash or a percent escape"},
-		"a space":                      {cardwire.Request{Op: "A", Method: "GET", Path: "/a b"}, "Path contains a space"},
-		"a line":                       {cardwire.Request{Op: "A", Method: "GET", Path: "/a\r\nb"}, "Path contains a control character"},
-		"dots with a parameter":        {cardwire.Request{Op: "A", Method: "GET", Path: "/a/..;/b"}, `Path must not contain "." or ".." segments`},
-		"a query that is no UTF-8":     {cardwire.Request{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}, "Query is not valid UTF-8"},
-		"a form that is no UTF-8":      {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", Form: url.Values{"\xff": {"a"}}}, "Form is not valid UTF-8"},
-		"JSON that is no UTF-8":        {cardwire.Request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1", JSON: []string{"\xff"}}, "JSON is not valid UTF-8"},
+	type request = cardwire.Request
+	get := func(path string) request { return request{Op: "A", Method: "GET", Path: path} }
+	post := func(change func(*request)) request {
+		r := request{Op: "A", Method: "POST", Path: "/a", Reference: "r-1"}
+		change(&r)
+		return r
+	}
+	method := func(m string) request { return request{Op: "A", Method: m, Path: "/a"} }
+	form, parts, long := url.Values{}, []cardwire.Part{}, strings.Repeat("r", 129)
+	for want, requests := range map[string][]request{
+		"Op is empty":                       {{Method: "GET", Path: "/a"}},
+		"Op contains a control character":   {{Op: "a\nb", Method: "GET", Path: "/a"}},
+		"Op is not valid UTF-8":             {{Op: "a\xff", Method: "GET", Path: "/a"}},
+		"Op must not be UploadImage":        {{Op: "UploadImage", Method: "POST", Path: "/a", Reference: "r-1"}},
+		"a GET must not have a body":        {{Op: "A", Method: "GET", Path: "/a", Multipart: parts}},
+		"only a write may have a Reference": {{Op: "A", Method: "GET", Path: "/a", Reference: "r"}},
+
+		"Method must be GET, POST, PUT, PATCH or DELETE": {method(""), method("HEAD"), method("get")},
+		"only one of Form, JSON and Multipart may be set": {
+			post(func(r *request) { r.Form, r.JSON = form, 1 }),
+			post(func(r *request) { r.Form, r.Multipart = form, parts }),
+		},
+		"a GET must not have a body: ": {
+			{Op: "A", Method: "GET", Path: "/a", Form: form}, {Op: "A", Method: "GET", Path: "/a", JSON: 1},
+		},
+		"only a write may have a Reference: ":       {post(func(r *request) { r.ReadOnly = true })},
+		"Reference begins or ends with white space": {post(func(r *request) { r.Reference = "r " })},
+		"Reference is longer than 128 bytes":        {post(func(r *request) { r.Reference = long })},
+		"JSON cannot be encoded": {
+			post(func(r *request) { r.JSON = unmarshallable{} }), post(func(r *request) { r.JSON = func() {} }),
+		},
+		"Query is not valid UTF-8": {{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}},
+		"Form is not valid UTF-8":  {post(func(r *request) { r.Form = url.Values{"\xff": {"a"}} })},
+		"JSON is not valid UTF-8":  {post(func(r *request) { r.JSON = []string{"\xff"} })},
+
+		`Path must begin with one "/"`: {
+			get(""), get("a"), get("//evil.example.com/a"), get("https://evil.example.com/a"),
+		},
+		`Path must not contain "." or ".." segments`: {get("/a/../b"), get("/a/.."), get("/./a"), get("/a/..;/b")},
+		"Path contains a query, a fragment, a backslash or a percent escape": {
+			get("/a/%2e%2e/b"), get("/a?b=c"), get("/a#b"), get(`/a\b`),
+		},
+		"Path contains a space":             {get("/a b")},
+		"Path contains a control character": {get("/a\r\nb")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), tc.request)
-			wiretest.RefusedBeforehand(t, err, tc.want)
+		for _, r := range requests {
+			v, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), r)
+			wiretest.RefusedBeforehand(t, err, strings.TrimSuffix(want, ": "))
 			assert.Nil(t, v)
 			assert.NotErrorIs(t, err, wiretest.ErrBroken)
-		})
-	}
-}
-
-// An Op that cannot be a name does not get into the error either.
-func TestCallKeepsAnOpThatIsRefusedOutOfTheError(t *testing.T) {
-	t.Parallel()
-	for op, problem := range map[string]string{
-		"": "Op is empty", "a\nb": "Op contains a control character", "a\xff": "Op is not valid UTF-8",
-	} {
-		_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), cardwire.Request{Op: op, Method: "GET", Path: "/a"})
-		require.EqualError(t, err, "cardwire: Call: not sent: invalid parameters: "+problem+": correct it before calling again")
+			if strings.HasPrefix(want, "Op is") || strings.HasPrefix(want, "Op contains") {
+				const refused = "cardwire: Call: not sent: invalid parameters: "
+				assert.EqualError(t, err, refused+want+": correct it before calling again", "without that Op")
+			}
+		}
 	}
 }
 
 func TestCallSends(t *testing.T) {
 	t.Parallel()
 	const formType = "application/x-www-form-urlencoded"
+	values := url.Values{"b": {"2", "1"}, "a": {"x y&z"}}
 	for name, tc := range map[string]struct {
 		request cardwire.Request
 		want    string
@@ -96,7 +95,7 @@ func TestCallSends(t *testing.T) {
 			"GET /shop/api/v1/wallet/deposits",
 		},
 		"a GET with a query": {
-			cardwire.Request{Op: "A", Method: "GET", Path: "/wallet", Query: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			cardwire.Request{Op: "A", Method: "GET", Path: "/wallet", Query: values},
 			"GET /shop/api/v1/wallet?a=x+y%26z&b=2&b=1",
 		},
 		"a path with other letters": {
@@ -104,7 +103,7 @@ func TestCallSends(t *testing.T) {
 			"GET /shop/api/v1/caf%C3%A9:1;v=2,3",
 		},
 		"a POST that reads": {
-			cardwire.Request{Op: "A", Method: "POST", Path: "/find", ReadOnly: true, Form: url.Values{"b": {"2", "1"}, "a": {"x y&z"}}},
+			cardwire.Request{Op: "A", Method: "POST", Path: "/find", ReadOnly: true, Form: values},
 			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
 		},
 		"a POST without a body": {
@@ -112,11 +111,16 @@ func TestCallSends(t *testing.T) {
 			"POST /shop/api/v1/ping\n" + formType + "\n\n",
 		},
 		"a PUT of JSON": {
-			cardwire.Request{Op: "A", Method: "PUT", Path: "/limits", Reference: "r-1", Query: url.Values{"card": {"c1"}}, JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"}},
+			cardwire.Request{
+				Op: "A", Method: "PUT", Path: "/limits", Reference: "r-1", Query: url.Values{"card": {"c1"}},
+				JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"},
+			},
 			"PUT /shop/api/v1/limits?card=c1\napplication/json\n\n" + `{"a":"\u003cé\u003e","b":[1,2]}`,
 		},
 		"a PATCH of raw JSON": {
-			cardwire.Request{Op: "A", Method: "PATCH", Path: "/limits", Reference: "r-1", JSON: json.RawMessage(`{"day": 1.50}`)},
+			cardwire.Request{
+				Op: "A", Method: "PATCH", Path: "/limits", Reference: "r-1", JSON: json.RawMessage(`{"day": 1.50}`),
+			},
 			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
 		},
 		"fields and files": {
@@ -128,9 +132,11 @@ func TestCallSends(t *testing.T) {
 			}},
 			"POST /shop/api/v1/kyc\nmultipart/form-data\n\n" +
 				"Content-Disposition: form-data; name=\"cardId\"\n\nc1\n\n" +
-				"Content-Disposition: form-data; name=\"front\"; filename=\"front.png\"\nContent-Type: image/png\n\n\x89PNG\r\n\x1a\nfront\n\n" +
+				"Content-Disposition: form-data; name=\"front\"; filename=\"front.png\"\nContent-Type: image/png\n\n" +
+				"\x89PNG\r\n\x1a\nfront\n\n" +
 				"Content-Disposition: form-data; name=\"note\"\n\n\n\n" +
-				"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n\xff\xd8\xffselfie",
+				"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n" +
+				"\xff\xd8\xffselfie",
 		},
 		"a DELETE": {
 			cardwire.Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"},
@@ -139,7 +145,8 @@ func TestCallSends(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := cardwire.Call[string](t.Context(), wiretest.Respond(t, tc.want, wiretest.Success(`"done"`)), tc.request)
+			c := wiretest.Respond(t, tc.want, wiretest.Success(`"done"`))
+			v, err := cardwire.Call[string](t.Context(), c, tc.request)
 			require.NoError(t, err)
 			assert.Equal(t, "done", v)
 		})
@@ -159,105 +166,60 @@ type wallet struct {
 	Tags    []string        `json:"tags"`
 }
 
-func TestCallDecodesIntoAnyType(t *testing.T) {
-	t.Parallel()
-	t.Run("struct", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[wallet](t, ` {"owner":"Ann","balance":"10.50","tags":["a"],"more":1} `)
-		require.NoError(t, err)
-		assert.Equal(t, wallet{Owner: "Ann", Balance: wiretest.Dec("10.50"), Tags: []string{"a"}}, v)
-	})
-	t.Run("pointer", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[*wallet](t, `{"owner":"Ann","balance":1,"tags":null}`)
-		require.NoError(t, err)
-		assert.Equal(t, &wallet{Owner: "Ann", Balance: wiretest.Dec("1")}, v)
-	})
-	t.Run("list", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[[]int64](t, `[1,9007199254740993]`)
-		require.NoError(t, err)
-		assert.Equal(t, []int64{1, 9007199254740993}, v)
-	})
-	t.Run("map", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[map[string]bool](t, `{"a":true}`)
-		require.NoError(t, err)
-		assert.Equal(t, map[string]bool{"a": true}, v)
-	})
-	t.Run("number", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[json.Number](t, `1.10`)
-		require.NoError(t, err)
-		assert.Equal(t, json.Number("1.10"), v)
-	})
-	t.Run("raw", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[json.RawMessage](t, `{"b" : 1, "a": [ ]}`)
-		require.NoError(t, err)
-		assert.Equal(t, `{"b" : 1, "a": [ ]}`, string(v))
-	})
-	t.Run("a type of this package", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[cardwire.RemittanceState](t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`)
-		require.NoError(t, err)
-		assert.Equal(t, cardwire.RemittanceState{Code: "1", Name: "Lisboa", Country: "PT", CountryStandardCode: "PRT"}, v)
-	})
-	t.Run("boolean", func(t *testing.T) {
-		t.Parallel()
-		v, err := callWith[bool](t, `true`)
-		require.NoError(t, err)
-		assert.True(t, v)
-	})
+// callDecodes asserts what Call makes of data.
+func callDecodes[T any](t *testing.T, data string, want T) {
+	t.Helper()
+	got, err := callWith[T](t, data)
+	require.NoError(t, err, data)
+	assert.Equal(t, want, got, data)
 }
 
-// Null is nothing, and no number, string or object.
-func TestCallTakesNullForWhatCanBeNil(t *testing.T) {
+func TestCallDecodesIntoAnyType(t *testing.T) {
 	t.Parallel()
-	pointer, err := callWith[*wallet](t, `null`)
-	require.NoError(t, err)
-	assert.Nil(t, pointer)
-	list, err := callWith[[]string](t, `null`)
-	require.NoError(t, err)
-	assert.Nil(t, list)
-	table, err := callWith[map[string]int](t, `null`)
-	require.NoError(t, err)
-	assert.Nil(t, table)
-	anything, err := callWith[any](t, ` null `)
-	require.NoError(t, err)
-	assert.Nil(t, anything)
-	raw, err := callWith[json.RawMessage](t, `null`)
-	require.NoError(t, err)
-	assert.Equal(t, "null", string(raw))
+	ann := wallet{Owner: "Ann", Balance: wiretest.Dec("10.50"), Tags: []string{"a"}}
+	callDecodes(t, ` {"owner":"Ann","balance":"10.50","tags":["a"],"more":1} `, ann)
+	callDecodes(t, `{"owner":"Ann","balance":1,"tags":null}`, &wallet{Owner: "Ann", Balance: wiretest.Dec("1")})
+	callDecodes(t, `[1,9007199254740993]`, []int64{1, 9007199254740993})
+	callDecodes(t, `{"a":true}`, map[string]bool{"a": true})
+	callDecodes(t, `1.10`, json.Number("1.10"))
+	callDecodes(t, `{"b" : 1, "a": [ ]}`, json.RawMessage(`{"b" : 1, "a": [ ]}`))
+	callDecodes(t, `true`, true)
+	callDecodes(t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`,
+		cardwire.RemittanceState{Code: "1", Name: "Lisboa", Country: "PT", CountryStandardCode: "PRT"})
+	// Null is nothing, and no number, string or object.
+	callDecodes(t, `null`, (*wallet)(nil))
+	callDecodes(t, `null`, []string(nil))
+	callDecodes(t, `null`, map[string]int(nil))
+	callDecodes(t, ` null `, any(nil))
+	callDecodes(t, `null`, json.RawMessage("null"))
 }
 
 func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 	t.Parallel()
-	unreadable := wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success"}
-	read := func(t *testing.T, err error) {
-		t.Helper()
-		assert.Equal(t, unreadable, wiretest.FactsOf(t, err))
-		assert.ErrorContains(t, err, "data: expected a value that can be decoded into the type parameter of Call")
-		assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
+	for _, data := range []string{
+		`null`, `"4111111111111111"`, `4111111111111111`, `[]`, `true`, `{"owner":4111111111111111}`,
+	} {
+		refusesData[wallet](t, data)
 	}
-	for _, data := range []string{`null`, `"4111111111111111"`, `4111111111111111`, `[]`, `true`, `{"owner":4111111111111111}`} {
-		v, err := callWith[wallet](t, data)
-		read(t, err)
-		assert.Equal(t, wallet{}, v, "nothing of what could be read is returned")
-	}
-	_, err := callWith[int32](t, `4111111111111111`)
-	read(t, err)
-	_, err = callWith[int64](t, `null`)
-	read(t, err)
-	_, err = callWith[string](t, `null`)
-	read(t, err)
-	_, err = callWith[decimal.Decimal](t, `null`)
-	read(t, err)
+	refusesData[int32](t, `4111111111111111`)
+	refusesData[int64](t, `null`)
+	refusesData[string](t, `null`)
+	refusesData[decimal.Decimal](t, `null`)
 
-	c := wiretest.Respond(t, "GET /shop/api/v1/wallet", `{"code":200,"msg":"success"}`)
-	_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
-	assert.Equal(t, unreadable, wiretest.FactsOf(t, err))
+	c := wiretest.NewClient(t, wiretest.Always(200, `{"code":200,"msg":"success"}`))
+	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
+	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err))
 	assert.ErrorContains(t, err, "data is missing")
+}
+
+// refusesData asserts that Call cannot decode data, and quotes nothing of it.
+func refusesData[T any](t *testing.T, data string) {
+	t.Helper()
+	v, err := callWith[T](t, data)
+	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err))
+	assert.ErrorContains(t, err, "data: expected a value that can be decoded into the type parameter of Call")
+	assert.NotContains(t, err.Error(), "4111", "the text of encoding/json quotes values")
+	assert.Equal(t, *new(T), v, "nothing of what could be read is returned")
 }
 
 // The envelope is as strict as that of any other operation, and so is data: what
@@ -265,69 +227,49 @@ func TestCallRefusesDataThatIsNotOfTheType(t *testing.T) {
 func TestCallIsAsStrictAsANamedOperation(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		wiretest.Success(`{"owner":"Ann","owner":"Bob"}`), wiretest.Success("\"\xff\""), wiretest.Success(`"\ud800"`), wiretest.Success(`1`) + "1",
-		wiretest.Success(strings.Repeat("[", 64) + strings.Repeat("]", 64)), `{"code":"200","msg":"success","data":1}`,
+		wiretest.Success(`{"owner":"Ann","owner":"Bob"}`), wiretest.Success("\"\xff\""), wiretest.Success(`"\ud800"`),
+		wiretest.Success(`1`) + "1", wiretest.Success(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
+		`{"code":"200","msg":"success","data":1}`,
 	} {
 		c := wiretest.Respond(t, "GET /shop/api/v1/wallet", body)
 		_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"})
-		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeUnknown, Is: "Unknown Unreadable", HTTPStatus: 200}, wiretest.FactsOf(t, err), body)
+		assert.Equal(t, "Unknown Unreadable, HTTP 200", outcomeOf(t, err), body)
 	}
-}
-
-func TestCallRevealsTheBody(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Respond(t, "GET /shop/api/v1/wallet", wiretest.Success(`{ "owner":"Ann"}`))
-	var r cardwire.Response
-	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "ReadWallet", Method: "GET", Path: "/wallet"}, cardwire.WithResponse(&r))
-	require.NoError(t, err)
-	assert.Equal(t, wiretest.Success(`{ "owner":"Ann"}`), string(r.RevealBody()))
-}
-
-func TestAnErrorOfCallNamesTheCallersOperation(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.Refusal("DELETE /shop/api/v1/cards/c1\napplication/x-www-form-urlencoded\n\n")})
-	_, err := cardwire.Call[any](t.Context(), c, cardwire.Request{Op: "CloseCard", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"})
-	e := wiretest.Failure(t, err)
-	assert.Equal(t, "CloseCard", e.Op)
-	assert.Equal(t, "r-1", e.Reference)
-	assert.True(t, strings.HasPrefix(err.Error(), `cardwire: CloseCard r-1: refused, HTTP 422, code 422, "order exists"`), err)
 }
 
 // How often Call asks is the matter of what it is asked to do.
 func TestCallAsksAgainOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
-	down, broken := loopback.Response("503 Down", "", ""), loopback.Response("500 Down", "", "")
-	slow := loopback.Response("429 Slow", "", "")
-	reading := cardwire.Request{Method: "POST", ReadOnly: true}
-	for name, tc := range map[string]struct {
-		request  cardwire.Request
-		response string // empty: the connection is closed without a response
-		asked    int32
-		want     error
+	type request = cardwire.Request
+	read, post := request{Method: "GET"}, request{Method: "POST", ReadOnly: true}
+	write := func(method string) request { return request{Method: method, Reference: "r-1"} }
+	for _, tc := range []struct {
+		request cardwire.Request
+		status  string // empty: the connection is closed without a response
+		asked   int32
+		want    string
 	}{
-		"a GET after 503":                        {cardwire.Request{Method: "GET"}, down, 3, cardwire.ErrOutcomeUnknown},
-		"a GET after 500":                        {cardwire.Request{Method: "GET"}, broken, 3, cardwire.ErrOutcomeUnknown},
-		"a GET without a response":               {cardwire.Request{Method: "GET"}, "", 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads after 503":            {reading, down, 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads after 500":            {reading, broken, 3, cardwire.ErrOutcomeUnknown},
-		"a POST that reads, without a response":  {reading, "", 3, cardwire.ErrOutcomeUnknown},
-		"a POST that writes after 503":           {cardwire.Request{Method: "POST"}, down, 1, cardwire.ErrOutcomeUnknown},
-		"a POST that writes after 429":           {cardwire.Request{Method: "POST"}, slow, 1, cardwire.ErrRefused},
-		"a POST that writes, without a response": {cardwire.Request{Method: "POST"}, "", 1, cardwire.ErrOutcomeUnknown},
-		"a DELETE without a response":            {cardwire.Request{Method: "DELETE"}, "", 1, cardwire.ErrOutcomeUnknown},
-		"a PUT without a response":               {cardwire.Request{Method: "PUT", JSON: 1}, "", 1, cardwire.ErrOutcomeUnknown},
+		{read, "503 Down", 3, "Unknown Unreadable, HTTP 503, received received received"},
+		{read, "500 Down", 3, "Unknown Unreadable, HTTP 500, received received received"},
+		{read, "", 3, "Unknown, sent sent sent"},
+		{post, "503 Down", 3, "Unknown Unreadable, HTTP 503, received received received"},
+		{post, "500 Down", 3, "Unknown Unreadable, HTTP 500, received received received"},
+		{post, "", 3, "Unknown, sent sent sent"},
+		{write("POST"), "503 Down", 1, "Unknown Unreadable, HTTP 503"},
+		{write("POST"), "429 Slow", 1, "Refused RateLimited Unreadable, HTTP 429"},
+		{write("POST"), "", 1, "Unknown, sent"},
+		{write("DELETE"), "", 1, "Unknown, sent"},
+		{write("PUT"), "", 1, "Unknown, sent"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := loopback.Serve(t, func(conn net.Conn) { loopback.Say(tc.response)(conn) })
-			tc.request.Op, tc.request.Path = "Ask", "/ask"
-			if tc.asked == 1 && !tc.request.ReadOnly {
-				tc.request.Reference = "r-1"
-			}
-			_, err := cardwire.Call[any](t.Context(), wiretest.ClientOver(t, s.Base), tc.request)
-			require.ErrorIs(t, err, tc.want)
-			assert.Equal(t, tc.asked, s.Requests.Load())
-		})
+		text := ""
+		if tc.status != "" {
+			text = loopback.Response(tc.status, "", "")
+		}
+		s := loopback.Serve(t, loopback.Say(text))
+		tc.request.Op, tc.request.Path = "Ask", "/ask"
+		_, err := cardwire.Call[any](t.Context(), wiretest.ClientOver(t, s.Base), tc.request)
+		assert.Equal(t, tc.want, outcomeOf(t, err), "%+v after %s", tc.request, tc.status)
+		assert.Equal(t, tc.asked, s.Requests.Load(), "%+v after %s", tc.request, tc.status)
 	}
 }
 
@@ -337,10 +279,11 @@ func TestCallWithAFileOfAnotherSize(t *testing.T) {
 	for _, size := range []int64{3, 5} {
 		p := cardwire.ImageBytes("a.png", []byte("four"))
 		p.Size, p.ContentType = size, "image/png"
-		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			return wiretest.Response(r, 200, wiretest.Success(`"done"`)), nil // before it has read anything
-		}))
-		_, err := cardwire.Call[string](t.Context(), c, cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Reference: "r-1", Multipart: []cardwire.Part{{Name: "file", File: &p}}})
+		c := wiretest.NewClient(t, wiretest.Always(200, wiretest.Success(`"done"`))) // before it has read anything
+		_, err := cardwire.Call[string](t.Context(), c, cardwire.Request{
+			Op: "A", Method: "POST", Path: "/kyc", Reference: "r-1",
+			Multipart: []cardwire.Part{{Name: "file", File: &p}},
+		})
 		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 		require.ErrorContains(t, err, "bytes than Size")
 	}
@@ -350,7 +293,8 @@ func TestWithResponseTellsWhatCameBack(t *testing.T) {
 	t.Parallel()
 	header := http.Header{
 		"X-Request-Id": {"r-1"}, "Set-Cookie": {"session=1"}, "Authorization": {"Bearer x"},
-		"X-Debug": {"asked with " + wiretest.Key}, "X-Cards": {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
+		"X-Debug":            {"b", "asked with Bearer " + wiretest.Key},
+		"X-Cards":            {"none", "of 4111111111111111 and 4111 1111 1111 1111"},
 		"X-4111111111111111": {"1"},
 	}
 	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -419,19 +363,6 @@ func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 	assert.Equal(t, cardwire.Response{}, r, "a call that is refused resets it as well")
 }
 
-func TestAResponseHoldsNoHeaderWithTheKey(t *testing.T) {
-	t.Parallel()
-	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		response := wiretest.Response(r, 200, `{"code":200,"msg":"success","data":["493193"]}`)
-		response.Header = http.Header{"X-A": {"b"}, "X-Echo": {"b", "was: Bearer sk-test-7f3a"}}
-		return response, nil
-	}))
-	var r cardwire.Response
-	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&r))
-	require.NoError(t, err)
-	assert.Equal(t, http.Header{"X-A": {"b"}}, r.Header)
-}
-
 func TestRevealBodyOfNothingIsNil(t *testing.T) {
 	t.Parallel()
 	var none *cardwire.Response
@@ -443,7 +374,10 @@ func TestRevealBodyOfNothingIsNil(t *testing.T) {
 func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 	t.Parallel()
 	const asked = "GET /shop/api/v1/bins/maintenance"
-	c := wiretest.Converse(t, []wiretest.Exchange{{Want: asked, Response: wiretest.Success(`["493193"]`)}, {Want: asked, Response: wiretest.Success(`["555555"]`)}})
+	c := wiretest.Converse(t, []wiretest.Exchange{
+		{Want: asked, Response: wiretest.Success(`["493193"]`)},
+		{Want: asked, Response: wiretest.Success(`["555555"]`)},
+	})
 	var first, second cardwire.Response
 	_, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&first))
 	require.NoError(t, err)
@@ -457,7 +391,8 @@ func TestARevealedBodyOutlivesTheNextCalls(t *testing.T) {
 func TestARevealedBodyIsACopy(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		wiretest.Page(wiretest.ListedCard), `{"code":422,"msg":"no","data":` + wiretest.ListedCard + `}`, "<h1>4111111111111111</h1>",
+		wiretest.Page(wiretest.ListedCard), `{"code":422,"msg":"no","data":` + wiretest.ListedCard + `}`,
+		"<h1>4111111111111111</h1>",
 	} {
 		c := wiretest.NewClient(t, wiretest.Always(200, body))
 		var r cardwire.Response
@@ -488,7 +423,7 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 		want   string
 	}{
 		"none":             {http.Header{}, ""},
-		"X-Request-Id":     {http.Header{"X-Request-Id": {"r-1"}, "Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-1"},
+		"X-Request-Id":     {http.Header{"X-Request-Id": {"r-1"}, "Request-Id": {"r-2"}}, "r-1"},
 		"Request-Id":       {http.Header{"Request-Id": {"r-2"}, "X-Correlation-Id": {"r-3"}}, "r-2"},
 		"X-Correlation-Id": {http.Header{"X-Correlation-Id": {"r-3"}}, "r-3"},
 		"an empty one":     {http.Header{"X-Request-Id": {""}, "Request-Id": {"r-2"}}, "r-2"},
@@ -497,7 +432,8 @@ func TestAnErrorHoldsTheServicesRequestID(t *testing.T) {
 		"a card number":    {http.Header{"X-Request-Id": {"r-4111111111111111"}}, "r-****************"},
 		"one in groups":    {http.Header{"X-Request-Id": {"4111 1111 1111 1111"}}, "****************"},
 		"a card number across the cut": {
-			http.Header{"X-Request-Id": {strings.Repeat("r", 53) + "4111111111111111"}}, strings.Repeat("r", 53) + "***********",
+			http.Header{"X-Request-Id": {strings.Repeat("r", 53) + "4111111111111111"}},
+			strings.Repeat("r", 53) + "***********",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -536,16 +472,20 @@ type keptSecrets struct{ Secrets cardwire.CardSecrets }
 func TestCallMasksTypesOfThisPackage(t *testing.T) {
 	t.Parallel()
 	const number = "4931930000001234"
-	mine := wiretest.Success(`{"Card":` + wiretest.ListedCard + `,"Pointer":` + wiretest.ListedCard + `,"List":[` + wiretest.ListedCard + `],` +
-		`"ByName":{"a":"` + number + `"},"ByOwner":{"a":` + wiretest.ListedCard + `},"Counts":{"` + number + `":2},` +
+	const card = wiretest.ListedCard
+	mine := wiretest.Success(`{"Card":` + card + `,"Pointer":` + card + `,"List":[` + card + `],` +
+		`"ByName":{"a":"` + number + `"},"ByOwner":{"a":` + card + `},"Counts":{"` + number + `":2},` +
 		`"Any":{"card_no":"***"},"Page":{"Cards":[{"Number":"` + number + `"},{"Number":"493193******1234"}]},` +
 		`"Secrets":` + wiretest.Edited(t, wiretest.CardSecrets, `493193******1234`, number) + `}`)
 	request := cardwire.Request{Op: "Cards", Method: "GET", Path: "/cards/mine"}
 
-	got, err := cardwire.Call[kept](t.Context(), wiretest.Respond(t, wiretest.Anything, mine, cardwire.WithMaskedCards()), request)
+	c := wiretest.NewClient(t, wiretest.Always(200, mine), cardwire.WithMaskedCards())
+	got, err := cardwire.Call[kept](t.Context(), c, request)
 	require.NoError(t, err)
 	mask := wiretest.CardNumber(t, "493193******1234")
-	for name, card := range map[string]cardwire.Card{"a field": got.Card, "a pointer": *got.Pointer, "a list": got.List[0], "a map": *got.ByOwner["a"]} {
+	for name, card := range map[string]cardwire.Card{
+		"a field": got.Card, "a pointer": *got.Pointer, "a list": got.List[0], "a map": *got.ByOwner["a"],
+	} {
 		assert.Equal(t, mask, card.Number, name)
 		assert.Equal(t, "***", card.CVV.Reveal(), name)
 		assert.Equal(t, "card-1", card.ID, name)

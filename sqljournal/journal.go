@@ -199,9 +199,11 @@ func (t *Tx) refusal(ctx context.Context, i cardwire.Intent) (again bool, err er
 		return false, nil // it is this one: the driver executed the statement twice
 	case k.Open && t.journal.abandoned.has(k.Call):
 		return true, t.release(ctx, k.Intent)
-	case d == nil && k.isOther(i.BodySHA256) && !i.Repeatable:
+	case i.Repeatable && k.mayRepeat():
+		return true, nil
+	case d == nil && k.isOther(i.BodySHA256):
 		return false, cardwire.ErrOtherBody
-	case d == nil, i.Repeatable && k.mayRepeat():
+	case d == nil:
 		return true, nil
 	case i.Repeatable, k.Closed, !k.isOther(i.BodySHA256):
 		return false, d

@@ -134,11 +134,28 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		begun(t, journal, second)
 		e := lookup(t, journal, "M-1")
 		assertSame(t, second, e.Intent)
+		other := first
+		other.Call, other.BodySHA256 = "c", "00"
+		err := journal.Begin(t.Context(), other)
+		assert.Equal(t, "in progress", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "any request may be the next")
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
 		require.ErrorIs(t, journal.Resolve(t.Context(), first, paid("T-2")), sqljournal.ErrDecided, "another call")
 		require.NoError(t, journal.End(t.Context(), second, final))
 		assert.False(t, lookup(t, journal, "M-1").Closed)
+		require.NoError(t, journal.Void(t.Context(), second, "Ada", "canceled"))
+		unmarked := intent("M-1")
+		require.NoError(t, journal.Void(t.Context(), unmarked, "Ada", "canceled"))
+		assert.False(t, lookup(t, journal, "M-1").Closed, "it is never closed")
+		assert.Len(t, events(t, journal, "M-1"), 4)
+		denied := settled("M-2")
+		denied.Repeatable = true
+		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
+		ended(t, journal, denied, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), denied, rejected()))
+		assert.False(t, lookup(t, journal, "M-2").Closed)
+		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown", "resolved: refused, Ada, ticket 7")
 	})
 }
 
@@ -229,6 +246,32 @@ func TestALateUnknownKeepsTheLaterSettledBy(t *testing.T) {
 	})
 }
 
+// What a resolution changes, and what it leaves.
+func TestWhatAPersonCorrects(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		resolve := func(i cardwire.Intent, found ...cardwire.Resolution) {
+			for _, r := range found {
+				require.NoError(t, journal.Resolve(t.Context(), i, r))
+			}
+		}
+		corrected, free, unnumbered, freeze := settled("M-1"), settled("M-2"), settled("M-3"), settled("M-4")
+		begun(t, journal, corrected)
+		resolve(corrected, paid("X"), rejected())
+		assert.Equal(t, "refused", word(journal.Begin(t.Context(), intent("M-1"))), "without a service ID")
+		ended(t, journal, free, refused)
+		resolve(free, notSent())
+		assertEvents(t, journal, "M-2", "begun: unknown", "ended: refused")
+		ended(t, journal, unnumbered, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
+		resolve(unnumbered, paid("X"), paid(""), paid("X"))
+		assertEvents(t, journal, "M-3", "begun: unknown", "ended: executed", "resolved: executed X, Ada, ticket 7")
+		freeze.Op = "FreezeCard"
+		begun(t, journal, freeze)
+		resolve(freeze, paid("X")) // which is another operation's number
+	})
+}
+
 // What a person said is proved by the response that says the same.
 func TestAResponseProvesWhatAPersonSaid(t *testing.T) {
 	t.Parallel()
@@ -251,10 +294,13 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
 		proved, closed, early, taken := settled("proved"), settled("closed"), intent("early"), settled("taken")
+		voided := settled("voided")
 		ended(t, journal, proved, executed)
 		ended(t, journal, closed, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
 		ended(t, journal, early, unknown)
 		begun(t, journal, taken)
+		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
+		ended(t, journal, intent("free"), refused)
 		for _, tc := range []struct {
 			i    cardwire.Intent
 			r    cardwire.Resolution
@@ -263,6 +309,8 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			{proved, notSent(), "a response proved that it was executed"},
 			{proved, paid("X"), "a response proved that it was executed as T-1"},
 			{closed, notSent(), "the reference is closed, which can only be corrected to executed"},
+			{voided, rejected(), "the reference is closed, which can only be corrected to executed"},
+			{settled("free"), rejected(), "another call is on record under this reference: read its entry again"},
 			{early, rejected(), "the service may still execute it until " +
 				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
 			{settled("early"), notSent(), "another call is on record under this reference: " +
@@ -324,6 +372,29 @@ func TestOneServiceIDIsOfOneReference(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Void is an event of its own, once, and needs no digest.
+func TestVoid(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		ended(t, journal, intent("M-1"), refused)
+		execute(t, db, "UPDATE "+at.Table+" SET ended_at = '2001-01-01T00:00:00.000000Z'")
+		undigested := cardwire.Intent{Op: transfer, Reference: "M-1"}
+		for range 2 {
+			require.NoError(t, journal.Void(t.Context(), undigested, "Ada", "canceled"))
+		}
+		assertEvents(t, journal, "M-1", "begun: unknown", "ended: refused", "voided: refused, Ada, canceled")
+		history, err := journal.History(t.Context(), transfer, "M-1")
+		require.NoError(t, err)
+		assert.WithinDuration(t, time.Now(), history[2].Time, time.Minute)
+		ended(t, journal, intent("M-2"), executed)
+		undigested.Reference = "M-2"
+		err = journal.Void(t.Context(), undigested, "Ada", "canceled")
+		assert.Equal(t, "executed T-1", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
 	})
 }
 

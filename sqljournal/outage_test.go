@@ -312,6 +312,44 @@ func TestAStatementFailsAlone(t *testing.T) {
 	assert.Empty(t, unresolved(t, journal))
 }
 
+// Who is in a hurry takes nobody along: what waits is not executed for them any more, and
+// what they execute for others is executed again.
+func TestACallerInAHurry(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	synctest.Test(t, func(t *testing.T) {
+		db, _ := openNew(t, at)
+		journal, outage := during(t, at, context.Canceled)
+		i := intent("M-1")
+		begun(t, journal, i)
+		gate, errs := make(chan struct{}), make(chan error, 2)
+		outage.writing = func() { <-gate }
+		go func() { errs <- journal.Begin(t.Context(), intent("M-2")) }()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		late := make(chan error)
+		go func() { late <- journal.End(ctx, i, refused) }()
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-late, context.Canceled)
+
+		ctx, cancel = context.WithCancel(t.Context())
+		go func() { late <- journal.End(ctx, i, refused) }() // it executes what follows too
+		synctest.Wait()
+		go func() { errs <- journal.Begin(t.Context(), intent("M-3")) }()
+		synctest.Wait()
+		outage.writing = func() {
+			cancel()
+			outage.failed.Store(1)
+			outage.writing = nil
+		}
+		close(gate)
+		require.ErrorIs(t, <-late, context.Canceled)
+		require.NoError(t, errors.Join(<-errs, <-errs))
+		assert.Equal(t, []string{"M-1 open 1", "M-2 open 1", "M-3 open 1"}, rows(t, db, at))
+	})
+}
+
 // The database forgot the intent while its call was in progress, whatever else failed.
 func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 	t.Parallel()
@@ -370,26 +408,14 @@ func TestEndDoesNotRetryWhatLasts(t *testing.T) {
 			})
 		})
 	}
-	t.Run("no table", func(t *testing.T) {
-		t.Parallel()
-		eachPlace(t, func(t *testing.T, at place) {
-			synctest.Test(t, func(t *testing.T) {
-				_, journal := open(t, at)
-				start := time.Now()
-				require.ErrorContains(t, journal.End(t.Context(), intent("M-1"), executed), "failed")
-				assert.Equal(t, start, time.Now(), "nothing was waited for")
-			})
-		})
-	})
-	t.Run("a closed database", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			db := sql.OpenDB(nowhere{})
-			require.NoError(t, db.Close())
-			start := time.Now()
-			require.Error(t, journalIn(t, db).End(t.Context(), intent("M-1"), executed))
-			assert.Equal(t, start, time.Now(), "nothing was waited for")
-		})
+	synctest.Test(t, func(t *testing.T) {
+		_, missing := open(t, onSQLite(t, ""))
+		closed := sql.OpenDB(nowhere{})
+		require.NoError(t, closed.Close())
+		start := time.Now()
+		require.Error(t, missing.End(t.Context(), intent("M-1"), executed))
+		require.Error(t, journalIn(t, closed).End(t.Context(), intent("M-1"), executed))
+		assert.Equal(t, start, time.Now(), "nothing was waited for")
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -156,98 +155,17 @@ func (p *worker) wait() (told map[string]string, err error) {
 	return told, p.command.Wait()
 }
 
-// guarded is a service whose requests under way can be waited for.
-type guarded struct {
-	*cardwiretest.Service
-	url         string
-	connections counter
-	running     sync.RWMutex
-	// around, if it is set, is told when a request has arrived, and again when
-	// the service is done with it, before the response has left.
-	around func(served bool)
-}
-
-// counter counts open connections. A sync.WaitGroup will not do: connections
-// are accepted while the last are waited for.
-type counter struct {
-	mu      sync.Mutex
-	n       int
-	changed chan struct{} // closed at the next change; nil: nobody waits
-}
-
-func (c *counter) add(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n += n
-	if c.changed != nil {
-		close(c.changed)
-		c.changed = nil
-	}
-}
-
-func (c *counter) awaitZero() {
-	for {
-		c.mu.Lock()
-		if c.n == 0 {
-			c.mu.Unlock()
-			return
-		}
-		if c.changed == nil {
-			c.changed = make(chan struct{})
-		}
-		changed := c.changed
-		c.mu.Unlock()
-		<-changed
-	}
-}
-
-func newGuarded(t *testing.T) *guarded {
-	t.Helper()
-	g := &guarded{Service: cardwiretest.New()}
-	server := httptest.NewUnstartedServer(g)
+// serve serves the service at a URL of its own. Each request is told to around when it has
+// arrived, and again when the service is done with it. What close returns after is over.
+func serve(service http.Handler, around func(served bool)) (url string, close func()) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		around(false)
+		defer around(true)
+		service.ServeHTTP(w, r)
+	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // resets are what is wanted
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			g.connections.add(1)
-		case http.StateClosed, http.StateHijacked:
-			g.connections.add(-1)
-		}
-	}
 	server.Start()
-	t.Cleanup(server.Close)
-	g.url = server.URL + "/api/v1"
-	return g
-}
-
-func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.running.RLock()
-	defer g.running.RUnlock()
-	if g.around != nil {
-		g.around(false)
-		defer g.around(true)
-	}
-	g.Service.ServeHTTP(w, r)
-}
-
-func (g *guarded) watch(around func(served bool)) {
-	g.running.Lock()
-	defer g.running.Unlock()
-	g.around = around
-}
-
-// settle waits until nothing more can come of processes that have ended. What
-// they sent last may still wait to be accepted, but comes before a new request.
-func (g *guarded) settle(t *testing.T) {
-	t.Helper()
-	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(t.Context(), "GET", g.url+"/last", nil)
-	require.NoError(t, err)
-	response, err := once.Do(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	g.connections.awaitZero()
-	g.watch(nil) // hijacked connections do not count; their requests do
+	return server.URL + "/api/v1", server.Close
 }
 
 // orphans waits until the database has done what processes that have ended asked
@@ -300,13 +218,15 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 	const processes, orders = 8, 1000
 	at := onPostgreSQL(t)
 	db, journal := openNew(t, at)
-	service := newGuarded(t)
-	breakTransfers(service.Service)
+	service := cardwiretest.New()
+	breakTransfers(service)
+	url, stop := serve(service, func(bool) {})
+	defer stop()
 
 	var workers []*worker
 	for range processes {
 		// All begin at the same end, so that they race, and drift apart by and by.
-		workers = append(workers, startWorker(t, task{at, service.url, numbered("P", orders), 2, false}))
+		workers = append(workers, startWorker(t, task{at, url, numbered("P", orders), 2, false}))
 	}
 	told := map[string]map[string]int{} // order, ending, how often
 	counts := map[string]int{}
@@ -322,7 +242,6 @@ func TestProcessesNeverExecuteAnOrderTwice(t *testing.T) {
 			counts[how]++
 		}
 	}
-	service.settle(t)
 
 	states := statesOf(t, db, at)
 	var open []string
@@ -364,12 +283,13 @@ var kills = flag.Int("kills", 8, "how many `processes` TestAKilledProcess... kil
 func TestAKilledProcessLeavesATraceOfAllThatItSent(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
-		service := newGuarded(t)
+		service := cardwiretest.New()
 		counts := map[string]int{}
 		for n := range *kills {
 			orders := numbered(fmt.Sprintf("K%d", n), 24)
 			served, kept := n%2 == 0, n/2%2 == 0
-			told := killWorker(t, service, task{at, service.url, orders, 3, true}, served, kept)
+			require.NoError(t, journal.SetService(t.Context(), ""))
+			told := killWorker(t, service, task{At: at, Orders: orders, Together: 3, Stays: true}, served, kept)
 			orphans(t, db, at)
 			checkTrace(t, db, at, service, journal, orders, told, counts)
 		}
@@ -381,12 +301,12 @@ func TestAKilledProcessLeavesATraceOfAllThatItSent(t *testing.T) {
 // killWorker kills a worker at a request that is drawn by lot: as it arrives, or once it
 // was served. The service keeps that request until the worker is dead, or continues, and
 // the kill comes up to 2 ms later, wherever the worker is then.
-func killWorker(t *testing.T, service *guarded, w task, served, kept bool) (told map[string]string) {
+func killWorker(t *testing.T, service http.Handler, w task, served, kept bool) (told map[string]string) {
 	t.Helper()
 	target := 1 + rand.Int32N(16)
 	strike, dead := make(chan struct{}), make(chan struct{})
 	var requests atomic.Int32
-	service.watch(func(done bool) {
+	url, stop := serve(service, func(done bool) {
 		if done != served || requests.Add(1) != target {
 			return
 		}
@@ -395,6 +315,7 @@ func killWorker(t *testing.T, service *guarded, w task, served, kept bool) (told
 			<-dead
 		}
 	})
+	w.URL = url
 	p := startWorker(t, w)
 	struck := make(chan error, 1)
 	go func() {
@@ -409,13 +330,14 @@ func killWorker(t *testing.T, service *guarded, w task, served, kept bool) (told
 	require.Error(t, err, "it was killed")
 	require.Empty(t, p.errors.String())
 	require.NoError(t, <-struck)
-	service.settle(t)
+	stop()
 	return told
 }
 
 // checkTrace compares rows, ledger and what the worker told of its orders, has
-// them sent once more, and resolves what is unresolved.
-func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *sqljournal.Journal,
+// them sent once more, and resolves what is unresolved, as an operator does who asks the
+// service.
+func checkTrace(t *testing.T, db *sql.DB, at place, service *cardwiretest.Service, journal *sqljournal.Journal,
 	orders []string, told map[string]string, counts map[string]int,
 ) {
 	t.Helper()
@@ -423,8 +345,14 @@ func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *s
 	require.Empty(t, unresolved(t, journal), "until their SendBy they may be in progress")
 	execute(t, db, "UPDATE "+at.Table+" SET send_by = time, settled_by = time WHERE state = 'open'") // time passes
 	listed := unresolved(t, journal)
-	again, err := cardwire.New(service.url, cardwiretest.DefaultKey, cardwire.WithJournal(journal))
+	again, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, cardwire.WithJournal(journal),
+		cardwire.WithHTTPClient(&http.Client{Transport: service}))
 	require.NoError(t, err)
+	require.NoError(t, journal.SetService(t.Context(), "")) // as if all were at one address
+	send := func(reference string) string {
+		_, err := again.CreateTransfer(t.Context(), order(reference))
+		return ending(err)
+	}
 	var open []string
 	for _, reference := range orders {
 		executions, state := service.Executions(transfer, reference), states[reference]
@@ -433,41 +361,32 @@ func checkTrace(t *testing.T, db *sql.DB, at place, service *guarded, journal *s
 			require.Equal(t, "success", told[reference], reference)
 			require.Equal(t, "executed", state, "what was told is on record")
 		}
-		_, err := again.CreateTransfer(t.Context(), order(reference))
-		switch state {
+		switch how := send(reference); state {
 		case "": // the kill came before Begin
 			require.Zero(t, executions, "%s: a row stands before the first byte leaves", reference)
-			require.NoError(t, err, reference)
+			require.Equal(t, "success", how, reference)
 		case "open":
 			require.LessOrEqual(t, executions, 1, reference)
-			require.Equal(t, "taken-unknown", ending(err), reference)
+			require.Equal(t, "taken-unknown", how, reference)
 			open = append(open, reference)
 		default:
 			require.Equal(t, "executed", state, reference)
 			require.Equal(t, 1, executions, reference)
-			require.Equal(t, "taken-executed", ending(err), reference)
+			require.Equal(t, "taken-executed", how, reference)
 		}
 	}
 	slices.Sort(listed)
 	require.Equal(t, open, listed)
 	for _, reference := range open {
-		resolve(t, service, journal, again, reference)
+		i := lookup(t, journal, reference).Intent
+		if service.Executions(transfer, reference) == 1 {
+			require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
+			continue
+		}
+		require.NoError(t, journal.Resolve(t.Context(), i, notSent()))
+		require.Equal(t, "success", send(reference), reference)
 	}
 	for _, reference := range orders {
 		require.Equal(t, 1, service.Executions(transfer, reference), reference)
 	}
-}
-
-// resolve does what an operator does, who asks the service; an order that it
-// does not know is then sent.
-func resolve(t *testing.T, service *guarded, journal *sqljournal.Journal, client *cardwire.Client, reference string) {
-	t.Helper()
-	i := lookup(t, journal, reference).Intent
-	if service.Executions(transfer, reference) == 1 {
-		require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
-		return
-	}
-	require.NoError(t, journal.Resolve(t.Context(), i, notSent()))
-	_, err := client.CreateTransfer(t.Context(), order(reference))
-	require.NoError(t, err, reference)
 }

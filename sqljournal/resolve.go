@@ -106,7 +106,7 @@ WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WH
 AND CASE WHEN ?3 = 'executed'
 	THEN (call = ?4 OR NOT repeatable) AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
 		AND NOT EXISTS (SELECT 1 FROM @intents AS o
-			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2 AND o.state = 'executed')
+			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2)
 	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
 	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND settled_by <= @now END`
 
@@ -154,9 +154,8 @@ func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resol
 		return t.unconfirmed(ctx, k, i, r)
 	}
 	closes := r.Outcome == cardwire.OutcomeRefused && !k.Repeatable
-	free := k.duplicate() == nil
 	switch {
-	case k.Outcome == r.Outcome && k.Closed == closes, free && !closes:
+	case k.Outcome == r.Outcome && k.Closed == closes, k.duplicate() == nil && !closes:
 		return false, nil
 	case k.Call != i.Call:
 		return false, errOtherCall
@@ -164,7 +163,7 @@ func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resol
 		return false, decided("the reference is closed, which can only be corrected to executed")
 	case k.Proved:
 		return false, decided("a response proved that it was executed")
-	case !free && (k.now.Before(k.SettledBy) || r.AsOf.Before(k.SettledBy)):
+	case k.now.Before(k.SettledBy), r.AsOf.Before(k.SettledBy):
 		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
 	}
 	return true, nil
@@ -184,7 +183,7 @@ func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r card
 	}
 	var other string
 	err = t.queryRow(ctx, []any{&other}, `
-SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3 AND state = 'executed'`,
+SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3`,
 		r.ServiceID, k.Op, k.Reference)
 	switch {
 	case err != nil:

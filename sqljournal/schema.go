@@ -187,8 +187,8 @@ func (j *Journal) Identity(ctx context.Context) (string, error) {
 }
 
 // SetService records the base URL of the service that the journal belongs to: before the
-// first Begin, which would record that of its client, or where the service has moved. The
-// orders of another service need another journal.
+// first Begin, or where the service has moved; "": the next Begin records that of its
+// client. The orders of another service need another journal.
 func (j *Journal) SetService(ctx context.Context, service string) error {
 	t := j.waiting()
 	identity, _, err := t.identify(ctx)

@@ -56,6 +56,9 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 				}
 				require.ErrorIs(t, err, sqljournal.ErrSchema)
 				require.NotErrorIs(t, err, cardwire.ErrDuplicateIntent)
+				if _, err = journal.Lookup(t.Context(), transfer, "M-0"); name == "another journal" {
+					require.ErrorIs(t, err, sqljournal.ErrSchema)
+				}
 				require.ErrorIs(t, journal.Migrate(t.Context()), sqljournal.ErrSchema, "what is gone is not made anew")
 			})
 		})
@@ -143,25 +146,6 @@ func TestADeletedFileStopsThePayment(t *testing.T) {
 	require.ErrorIs(t, pinned.Migrate(t.Context()), sqljournal.ErrSchema, "a new journal is not the one that is pinned")
 }
 
-func TestIdentity(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := open(t, at)
-		_, err := journal.Identity(t.Context())
-		require.ErrorIs(t, err, sqljournal.ErrSchema)
-		require.NoError(t, journal.Migrate(t.Context()))
-		id, err := journal.Identity(t.Context())
-		require.NoError(t, err)
-		assert.Regexp(t, "^[0-9a-f]{32}$", id)
-		_, same := openNew(t, at)
-		again, err := same.Identity(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, id, again, "it was drawn once")
-		_, pinned := open(t, at, sqljournal.WithIdentity(id))
-		begun(t, pinned, intent("M-1"))
-	})
-}
-
 // What Schema prints is what Migrate does.
 func TestTheStatementsOfTheSchema(t *testing.T) {
 	t.Parallel()
@@ -184,14 +168,20 @@ func TestTheStatementsOfTheSchema(t *testing.T) {
 func TestTheTablesAreCreatedOnceHoweverOften(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := open(t, at)
+		_, err := journal.Identity(t.Context())
+		require.ErrorIs(t, err, sqljournal.ErrSchema)
 		var group sync.WaitGroup
 		for range 8 {
 			_, journal := open(t, at)
 			group.Go(func() { assert.NoError(t, journal.Migrate(t.Context())) })
 		}
 		group.Wait()
-		db, journal := open(t, at)
-		begun(t, journal, intent("M-1"))
+		id, err := journal.Identity(t.Context())
+		require.NoError(t, err)
+		assert.Regexp(t, "^[0-9a-f]{32}$", id)
+		_, pinned := open(t, at, sqljournal.WithIdentity(id))
+		begun(t, pinned, intent("M-1"))
 		require.NoError(t, journal.Migrate(t.Context()))
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
 	})

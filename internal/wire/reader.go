@@ -477,15 +477,16 @@ func (c *Codec) readSpecial(rest []byte, i int) []byte {
 		return nil
 	}
 	c.pos += i + 2
-	value, ok := rest[:i], true
-	if !utf8.Valid(value) {
+	if !utf8.Valid(rest[:i]) {
 		c.malformed("a string is not valid UTF-8")
 		return nil
 	}
-	if escaped {
-		if value, ok = unescaped(value); !ok {
-			c.malformed("a string contains an invalid escape")
-		}
+	if !escaped {
+		return rest[:i]
+	}
+	value, ok := unescaped(rest[:i])
+	if !ok {
+		c.malformed("a string contains an invalid escape")
 	}
 	return value
 }

@@ -108,6 +108,8 @@ func borrowed(method func(*wire.Codec) []byte) reader {
 const (
 	minInt64 = "-9223372036854775808"
 	maxInt64 = "9223372036854775807"
+
+	most = int64(math.MaxInt64)
 )
 
 // integers are the forms that every integer takes and refuses alike. largest is
@@ -116,7 +118,8 @@ func integers[T int | int64](largest T) []form {
 	above := strconv.FormatUint(uint64(largest)+1, 10)
 	below := "-" + strconv.FormatUint(uint64(largest)+2, 10)
 	return append(others("an integer that fits",
-		`1.0`, `1.5`, `1e2`, `1E0`, `-0.0`, above, below, `9223372036854775808`, `-9223372036854775809`, `10000000000000000000`,
+		`1.0`, `1.5`, `1e2`, `1E0`, `-0.0`, above, below, `9223372036854775808`, `-9223372036854775809`,
+		`10000000000000000000`,
 		`99999999999999999999999999999999999999999`),
 		documented(`0`, T(0)), documented(`-0`, T(0)), documented(`7`, T(7)),
 		documented(strconv.FormatInt(int64(largest), 10), largest),
@@ -127,7 +130,8 @@ func integers[T int | int64](largest T) []form {
 // integerStrings are what an integer sent as a string may be, each with drift.
 func integerStrings[T int | int64](largest T) []form {
 	return append(others("an integer that fits",
-		`""`, `" 1"`, `"1 "`, `"+1"`, `"01"`, `"-"`, `"--1"`, `"1.0"`, `"1e2"`, `"0x1"`, `"1_0"`, `"abc"`, `"9223372036854775808"`,
+		`""`, `" 1"`, `"1 "`, `"+1"`, `"01"`, `"-"`, `"--1"`, `"1.0"`, `"1e2"`, `"0x1"`, `"1_0"`, `"abc"`,
+		`"9223372036854775808"`,
 		`"\u0661"`),
 		tolerated(`"0"`, T(0), "string for number"), tolerated(`"12"`, T(12), "string for number"),
 		tolerated(`"`+strconv.FormatInt(int64(largest), 10)+`"`, largest, "string for number"),
@@ -200,7 +204,7 @@ var valueTests = []struct {
 		tolerated(`null`, 0, "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Int64", into(int64(99), (*wire.Codec).Int64), join(integers[int64](math.MaxInt64), integerStrings[int64](math.MaxInt64), []form{
+	{"Int64", into[int64](99, (*wire.Codec).Int64), join(integers(most), integerStrings(most), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "string for number"),
 		tolerated(`null`, int64(0), "null for number"),
@@ -212,7 +216,7 @@ var valueTests = []struct {
 		tolerated(`"-0"`, 0, "string for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"RequiredInt64", into(int64(99), (*wire.Codec).RequiredInt64), join(integers[int64](math.MaxInt64), integerStrings[int64](math.MaxInt64), []form{
+	{"RequiredInt64", into[int64](99, (*wire.Codec).RequiredInt64), join(integers(most), integerStrings(most), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
@@ -243,15 +247,18 @@ var valueTests = []struct {
 	{"Texts", joined((*wire.Codec).Strings), join([]form{
 		documented(`["a","","\u0062"]`, `["a" "" "b"]`), documented(`[]`, `[]`), documented(`[ ]`, `[]`),
 		tolerated(`null`, `nil`, "null for array"),
-		mismatchIn(`["a",1]`, "v[]", "a string"), mismatchIn(`[null]`, "v[]", "a string"), mismatchIn(`[["a"]]`, "v[]", "a string"),
-		broken(`["a",]`, "a value is missing"), broken(`[,"a"]`, "a value is missing"), broken(`["a" "b"]`, "a comma or a closing bracket is missing"),
+		mismatchIn(`["a",1]`, "v[]", "a string"), mismatchIn(`[null]`, "v[]", "a string"),
+		mismatchIn(`[["a"]]`, "v[]", "a string"),
+		broken(`["a",]`, "a value is missing"), broken(`[,"a"]`, "a value is missing"),
+		broken(`["a" "b"]`, "a comma or a closing bracket is missing"),
 		broken(`["a"`, "a comma or a closing bracket is missing"),
 	}, others("an array", `"a"`, `1`, `true`, `{}`))},
 
 	{"Codes", joined((*wire.Codec).Codes), join([]form{
 		documented(`["493193","49319300"]`, `["493193" "49319300"]`), documented(`[]`, `[]`),
 		{text: `["1",2]`, want: `["1" "2"]`, drift: "number for string"},
-		mismatchIn(`[null]`, "v[]", "a string"), mismatchIn(`[1.5]`, "v[]", "a string"), mismatchIn(`[true]`, "v[]", "a string"),
+		mismatchIn(`[null]`, "v[]", "a string"), mismatchIn(`[1.5]`, "v[]", "a string"),
+		mismatchIn(`[true]`, "v[]", "a string"),
 	}, others("an array", `null`, `"1"`, `1`, `true`, `{}`))},
 
 	{"MoneyText", money((*wire.Codec).DecimalString), join([]form{
@@ -261,8 +268,10 @@ var valueTests = []struct {
 		tolerated(`0`, "0e0", "number for string"),
 		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"),
 		mismatch(`{}`, "a decimal amount"), mismatch(`[]`, "a decimal amount"),
-		mismatch(`"12e2"`, "a decimal amount of at most 40 digits"), mismatch(`""`, "a decimal amount of at most 40 digits"),
-		mismatch(`"1,5"`, "a decimal amount of at most 40 digits"), mismatch(`"NaN"`, "a decimal amount of at most 40 digits"),
+		mismatch(`"12e2"`, "a decimal amount of at most 40 digits"),
+		mismatch(`""`, "a decimal amount of at most 40 digits"),
+		mismatch(`"1,5"`, "a decimal amount of at most 40 digits"),
+		mismatch(`"NaN"`, "a decimal amount of at most 40 digits"),
 		mismatch(`1e31`, "a decimal amount of at most 40 digits"),
 	})},
 
@@ -271,17 +280,21 @@ var valueTests = []struct {
 		documented(`1.5E-3`, "15e-4"),
 		documented(`1234567890123456789012345678901234567890`, "1234567890123456789012345678901234567890e0"),
 		tolerated(`"12.30"`, "1230e-2", "string for number"),
-		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"), mismatch(`false`, "a decimal amount"),
+		mismatch(`null`, "a decimal amount"), mismatch(`true`, "a decimal amount"),
+		mismatch(`false`, "a decimal amount"),
 		mismatch(`{}`, "a decimal amount"), mismatch(`[]`, "a decimal amount"),
-		mismatch(`"1e3"`, "a decimal amount of at most 40 digits"), mismatch(`"."`, "a decimal amount of at most 40 digits"),
+		mismatch(`"1e3"`, "a decimal amount of at most 40 digits"),
+		mismatch(`"."`, "a decimal amount of at most 40 digits"),
 		mismatch(`12345678901234567890123456789012345678901`, "a decimal amount of at most 40 digits"),
 		mismatch(`1e999999999999`, "a decimal amount of at most 40 digits"),
 		broken(`1.`, "a number is misspelled"), broken(`.5`, "a value is missing"),
 	})},
 
 	{"LenientDecimal", money((*wire.Codec).LenientDecimal), []form{
-		documented(`12.30`, "1230e-2"), tolerated(`"12.30"`, "1230e-2", "string for number"), tolerated(`null`, "0e0", "null for number"),
-		mismatch(`true`, "a decimal amount"), mismatch(`{}`, "a decimal amount"), mismatch(`""`, "a decimal amount of at most 40 digits"),
+		documented(`12.30`, "1230e-2"), tolerated(`"12.30"`, "1230e-2", "string for number"),
+		tolerated(`null`, "0e0", "null for number"),
+		mismatch(`true`, "a decimal amount"), mismatch(`{}`, "a decimal amount"),
+		mismatch(`""`, "a decimal amount of at most 40 digits"),
 		mismatch(`[]`, "a decimal amount"),
 	}},
 
@@ -318,7 +331,8 @@ var valueTests = []struct {
 		return func() any { return was }
 	}, []form{
 		documented(`{}`, true), documented("{ \n}", true), documented(`{"a":1}`, false), documented(`{"":{}}`, false),
-		documented(`[]`, false), documented(`null`, false), documented(`"{}"`, false), documented(`0`, false), documented(`true`, false),
+		documented(`[]`, false), documented(`null`, false), documented(`"{}"`, false), documented(`0`, false),
+		documented(`true`, false),
 		broken(`{,}`, "a field name is missing"), broken(`{]`, "a field name is missing"),
 	}},
 
@@ -327,7 +341,8 @@ var valueTests = []struct {
 		return func() any { return nil }
 	}, join([]form{
 		documented(`[]`, nil), documented("[\t]", nil),
-		mismatchIn(`[1]`, "v[]", "an address or an empty array"), mismatchIn(`[{}]`, "v[]", "an address or an empty array"),
+		mismatchIn(`[1]`, "v[]", "an address or an empty array"),
+		mismatchIn(`[{}]`, "v[]", "an address or an empty array"),
 	}, others("an array", `{}`, `null`, `""`, `0`, `true`))},
 
 	{"Each", func(c *wire.Codec) func() any {
@@ -349,9 +364,11 @@ var valueTests = []struct {
 		return func() any { return strings.Join(got, "|") }
 	}, join([]form{
 		documented(`{"0-10":1,"\u0061" : [2] ,"":null}`, `0-10=1|a=[2]|=null`), documented(`{}`, ``),
-		broken(`{"a" 1}`, "a colon is missing"), broken(`{"a":1,}`, "a field name is missing"), broken(`{"a":}`, "a value is missing"),
+		broken(`{"a" 1}`, "a colon is missing"), broken(`{"a":1,}`, "a field name is missing"),
+		broken(`{"a":}`, "a value is missing"),
 		broken(`{1:2}`, "a field name is missing"), broken(`{"a":1 "b":2}`, "a comma or a closing bracket is missing"),
-		broken(`{"a":1]`, "a comma or a closing bracket is missing"), broken(`{"a":1,"a":1}`, "a field name appears twice"),
+		broken(`{"a":1]`, "a comma or a closing bracket is missing"),
+		broken(`{"a":1,"a":1}`, "a field name appears twice"),
 	}, others("an object", `[]`, `null`, `"{}"`, `0`, `true`))},
 }
 
@@ -367,7 +384,8 @@ func TestEveryValueInEveryForm(t *testing.T) {
 			}
 			for _, f := range neverJSON {
 				r, _ := readForm(t, v.read, f)
-				assert.True(t, r.err == f.err || strings.HasPrefix(r.err, "v: expected ") || strings.HasPrefix(r.err, "v[]: expected "),
+				mismatch := strings.HasPrefix(r.err, "v: expected ") || strings.HasPrefix(r.err, "v[]: expected ")
+				assert.True(t, r.err == f.err || mismatch,
 					"of %s: %s", f.text, r.err)
 			}
 			for _, kind := range kinds {

@@ -56,7 +56,8 @@ const sampleText = `{"text":"say \"é\"","null":"n","code":"c7","present":"p","i
 	`"int64":9223372036854775807,"number":-9223372036854775808,"flag":1,"bool":true,"texts":["a","\\"],` +
 	`"money_text":"12.340","money_number":-0.05,` +
 	`"pet":{"id":"1","name":"Rex","race":"pug","chip":"77","owner":"Eve"},` +
-	`"rows":[{"id":"2","name":"","race":"","chip":"","owner":""},{"id":"3","name":"Tom","race":"","chip":"","owner":""}],` +
+	`"rows":[{"id":"2","name":"","race":"","chip":"","owner":""},` +
+	`{"id":"3","name":"Tom","race":"","chip":"","owner":""}],` +
 	`"list":[{"id":"4","name":"","race":"","chip":"5","owner":""}],"raw":"r"}`
 
 func theSample() sample {

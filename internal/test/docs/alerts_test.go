@@ -49,9 +49,12 @@ func metrics(t *testing.T, dir string) (metrics, labels []string) {
 				return true
 			}
 			f, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, _ := f.X.(*ast.Ident)
 			switch {
-			case !ok:
-			case embedded(f.X).Name == "attribute":
+			case of != nil && of.Name == "attribute":
 				labels = append(labels, escaped.Replace(text(call.Args[0])))
 			case instrument.MatchString(f.Sel.Name):
 				suffix := map[string]string{"s": "_seconds"}[text(call.Args[1].(*ast.CallExpr).Args[0])]
