@@ -109,7 +109,7 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 		{"Open", nil, "Open is nil"},
 		{"Size", 0, "Size"},
 		{"Size", -1, "Size"},
-		{"Size", math.MaxInt64, "Size"}, // more than there is to see
+		{"Size", int64(math.MaxInt64), "Size"}, // more than there is to see
 		{"Filename", "", "Filename"},
 		{"Filename", `front".png`, "Filename"},
 		{"Filename", "front\r\nX: y.png", "Filename"},
