@@ -265,6 +265,25 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 		wiretest.Base+": use a journal of its own for each"+safe)
 }
 
+// A result that contradicts what a person said is heard of, in words.
+func TestErrorStringsOfAContradiction(t *testing.T) {
+	t.Parallel()
+	journal := cardwire.NewMemoryJournal()
+	heard, errs := journalErrors()
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		found := cardwire.Resolution{Outcome: executed, ServiceID: "A-9", By: "Ada"}
+		i := cardwire.Intent{Op: "CreateTransfer", Reference: "M-1"}
+		assert.NoError(t, journal.Resolve(r.Context(), i, found))
+		return wiretest.Response(r, 422, refusal), nil
+	}), cardwire.WithJournal(journal), heard)
+	err := send(t, c)
+	assert.Equal(t, told{"Executed DuplicateIntent", cardwire.StepDone}, toldBy(t, err))
+	assert.Equal(t, "A-9", cardwire.ServiceID(err))
+	require.Len(t, *errs, 1)
+	require.EqualError(t, (*errs)[0], "the journal did not record the result: the record contradicts the result: "+
+		"this reference was executed before")
+}
+
 // causes are all that an Error may stand on, nil among them.
 func causes() []error {
 	list := []error{
@@ -458,7 +477,7 @@ func TestNextStep(t *testing.T) {
 	} {
 		for _, err := range errs {
 			assert.Equal(t, want, cardwire.NextStep(err), "%v", err)
-			if err != nil && err != error(none) { //nolint:errorlint // the very one
+			if err != nil && err != error(none) {
 				assert.Equal(t, want, cardwire.NextStep(fmt.Errorf("order 7: %w", err)), "%v, wrapped", err)
 				assert.Equal(t, want, cardwire.NextStep(errors.Join(io.EOF, err)), "%v, joined", err)
 			}

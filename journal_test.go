@@ -120,7 +120,7 @@ func TestOtherReferencesAndOtherOperationsAreInFlightBeside(t *testing.T) {
 			_, _ = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: reference})
 		}
 		go wiretest.TransferOutcome(t, c, "M-1")
-		go wiretest.TransferOutcome(t, c, "M-2")
+		go wiretest.TransferOutcome(t, c, wiretest.OperationID)
 		go freeze(wiretest.OperationID)
 		synctest.Wait()
 		assert.EqualValues(t, 3, requests.Load())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -412,7 +413,7 @@ func (e *contradiction) Error() string {
 	if e.known == nil {
 		return "cardwire: the record of this reference was changed while the call was in progress"
 	}
-	return "cardwire: the record contradicts the result: " + e.known.Error()
+	return "cardwire: the record contradicts the result: " + strings.TrimPrefix(e.known.Error(), "cardwire: ")
 }
 
 // SafeMessage returns the message.

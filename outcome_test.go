@@ -576,12 +576,16 @@ func TestHTTPClientThatRetriesByItself(t *testing.T) {
 		want      string // of the error, before the words; "": none
 		resent    bool
 	}{
-		"refused at once":       {[]string{refusal}, "refused, HTTP 422", false},
-		"done at once":          {[]string{success}, "", false},
-		"refused after a retry": {[]string{busy, refusal}, `unknown outcome, HTTP 422, code 422, "insufficient funds": `, true},
-		"broken after a retry":  {[]string{busy, ""}, "connection closed before the response was complete: ", true},
-		"busy after a retry":    {[]string{busy, busy}, "HTTP 503: the response is from a gateway in front of the service: ", true},
-		"done after a retry":    {[]string{busy, success}, "", true},
+		"refused at once": {[]string{refusal}, "refused, HTTP 422", false},
+		"done at once":    {[]string{success}, "", false},
+		"refused after a retry": {
+			[]string{busy, refusal}, `unknown outcome, HTTP 422, code 422, "insufficient funds": `, true,
+		},
+		"broken after a retry": {[]string{busy, ""}, "connection closed before the response was complete: ", true},
+		"busy after a retry": {
+			[]string{busy, busy}, "HTTP 503: the response is from a gateway in front of the service: ", true,
+		},
+		"done after a retry": {[]string{busy, success}, "", true},
 	} {
 		send := retrying{&http.Transport{DisableKeepAlives: true}}
 		for kind, doer := range map[string]cardwire.Doer{"Doer": send, "http.Client": &http.Client{Transport: send}} {
@@ -600,7 +604,8 @@ func TestHTTPClientThatRetriesByItself(t *testing.T) {
 				case tc.want == "":
 					require.NoError(t, err)
 				case tc.resent:
-					require.ErrorContains(t, err, tc.want+"the HTTP client sent the request more than once: see WithHTTPClient")
+					const twice = "the HTTP client sent the request more than once: see WithHTTPClient"
+					require.ErrorContains(t, err, tc.want+twice)
 					assert.Equal(t, cardwire.OutcomeUnknown, wiretest.Failure(t, err).Outcome)
 					assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
 				default:

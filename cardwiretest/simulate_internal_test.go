@@ -124,7 +124,7 @@ func (s *shop) save(number string, shown Shown) error {
 func (s *shop) Support(ctx context.Context, number string, found cardwire.Resolution) error {
 	i, _ := s.journal.Last(number)
 	if s.defect == "resolves with an old answer" && !found.AsOf.IsZero() {
-		time.Sleep(time.Until(i.SettledBy))
+		<-time.After(time.Until(i.SettledBy))
 		found.AsOf = time.Now()
 	}
 	if err := s.journal.Resolve(ctx, i, found); err != nil {
@@ -198,7 +198,6 @@ type wrongJournal struct {
 	*cardwire.MemoryJournal
 
 	defect string
-	last   map[string]cardwire.Intent
 }
 
 func (j *wrongJournal) Begin(ctx context.Context, i cardwire.Intent) error {

@@ -37,7 +37,7 @@ func (p *provider) execute(number string) (id string) {
 
 // serve responds to what arrives at a connection.
 func (p *provider) serve(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	for r := bufio.NewReader(conn); ; {
 		request, err := http.ReadRequest(r)
 		if err != nil {

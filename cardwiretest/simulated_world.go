@@ -51,11 +51,10 @@ type World struct {
 
 // simulatedOrder is an order, and what was done with it.
 type simulatedOrder struct {
-	params   cardwire.TransferParams
-	taken    bool // at least once
-	failed   bool // it was shown as failed
-	canceled bool
-	asking   bool // support is at it
+	params cardwire.TransferParams
+	taken  bool // at least once
+	failed bool // it was shown as failed
+	asking bool // support is at it
 }
 
 // incarnation is one life of a replica.

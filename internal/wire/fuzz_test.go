@@ -18,17 +18,36 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// addTexts seeds f with texts of every kind, and with those of JSONTestSuite if
-// they are there.
+// texts are whole texts of every kind.
+var texts = []string{
+	`{"code":200,"msg":"success","data":{"total":2,"data":[{"id":"c1","available":"12.340","pending":0.5}]}}`,
+	`{"a":[1,-0,1.50,2e5,3E-7,true,false,null,"\u00e9\/\ud83d\ude00"],"b":{"c":{}}}`,
+	`{"":0}`, `[[[[]]]]`, nested("[", "", "]", 64), nested("[", "", "]", 65), `"\ud800"`, "\"\xff\"", "\"a\nb\"",
+	" \t\r\n{} \t\r\n",
+	`01`, `1.`, `-`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `tru`, `nullx`, `1x`, "", " ", "\x00", `"\u12"`, `"\`, `[1 2]`,
+	`[1:2]`, `{} {}`,
+	"\ufeff{}", "{}\x00", "{\x00}", `{}}`, `[],`, "\f{}", "\u00a0{}", `/**/{}`, `'a'`, `{a:1}`, `NaN`, `-Infinity`,
+	`True`,
+	`{"a",1}`, `[`, `[1`, `[1,`, `{`, `{"a"`, `{"a":`, `{"a":1`, `"a`, `"a\"`,
+	`{"x" : 1 , "y" : [ ] , "z" : { } }`, // with other white space
+
+	// With a name that comes twice in one object, and without.
+	`{"a":1,"\u0061":2}`, `{"text":"a","text":"a"}`, `{"text":"a","t\u0065xt":"a"}`,
+	`{"t\u0065xt":"a","other":1,"text":"a"}`,
+	`{"x":1,"x":1}`, `{"x":1,"text":"a","y":2,"x":1}`, `{"\u0078":1,"x":1}`, `{"\u0078":1,"\u0079":1,"\u0078":1}`,
+	`{"":1,"":1}`,
+	`{"other":[[{"z":[{"y":1,"\u0079":1}]}]]}`, `{"x":{"x":1},"x":1}`, `{"x":{` + fieldList(40, plainName) + `},"x":1}`,
+	`{` + fieldList(18, plainName) + `,"n16":1}`, `{` + fieldList(100, escapedName) + `,"n0":1}`,
+	`{"x":{"a":1},"y":{"a":1}}`, `{"x":[{"a":1},{"a":1}]}`, `{"x":{"x":{"x":1}}}`, `{"x":1,"X":1}`,
+	`{"x":1,"x\u0000":1}`,
+	`{"xy":1,"x":1}`, `{"text":"a","Text":1,"TEXT":2}`, "{\"\u00e9\":1,\"e\u0301\":1}",
+	`{` + fieldList(100, escapedName) + `}`,
+}
+
+// addTexts seeds f with texts, and with those of JSONTestSuite if they are there.
 func addTexts(f *testing.F) {
 	f.Helper()
-	for _, text := range []string{
-		`{"code":200,"msg":"success","data":{"total":2,"data":[{"id":"c1","available":"12.340","pending":0.5}]}}`,
-		`{"a":[1,-0,1.50,2e5,3E-7,true,false,null,"\u00e9\/\ud83d\ude00"],"b":{"c":{}}}`,
-		`{"a":1,"\u0061":2}`, `{"":0,"":0}`, `[[[[]]]]`, nested("[", "", "]", 64), nested("[", "", "]", 65),
-		`{` + fieldList(18, plainName) + `,"n16":1}`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"a\nb\"", "\ufeff{}", `01`, `1.`, `-`,
-		`[1,]`, `{"a":1,}`, `{"a" 1}`, `tru`, `nullx`, "", " ", "\x00", `"\u12"`, `"\`, `[1 2]`, `{} {}`,
-	} {
+	for _, text := range texts {
 		f.Add([]byte(text))
 	}
 	for _, text := range jsonsuite.Seeds(f, 4<<10) {
@@ -50,8 +69,10 @@ func FuzzSkip(f *testing.F) {
 		require.Equal(t, jsonsuite.Strict(text, 64), accepted(text, skip), "skipped")
 		// The other ways to read anything at all must agree with Skip.
 		array, object := around(`[`, text, `]`), around(`{"x":`, text, `}`)
-		require.Equal(t, jsonsuite.Strict(array, 64), accepted(array, func(c *wire.Codec) { c.Each(c.Skip) }), "elements")
-		require.Equal(t, jsonsuite.Strict(object, 64), accepted(object, func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) }), "a table")
+		each := func(c *wire.Codec) { c.Each(c.Skip) }
+		require.Equal(t, jsonsuite.Strict(array, 64), accepted(array, each), "elements")
+		table := func(c *wire.Codec) { c.Map(func([]byte) { c.Skip() }) }
+		require.Equal(t, jsonsuite.Strict(object, 64), accepted(object, table), "a table")
 		if jsonsuite.Strict(text, 63) {
 			var p pair
 			require.True(t, accepted(object, readPair(&p)), "an unknown field")
@@ -67,8 +88,13 @@ func around(before string, text []byte, after string) []byte {
 
 func FuzzText(f *testing.F) {
 	for _, text := range []string{
-		``, `abc`, `a\"b`, `\\`, `\/\b\f\n\r\t`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, `\ude00\ud83d`, `\u0000`, "\x00", "\xff", "é", "\xed\xa0\x80", `\`, `\x`,
-		`0123456\"89`, `a":1,"b`, "01234567\x1f", `012345678901234\u0041`, "é234567\"",
+		``, `abc`, "\x7f", "é", "中", "😀", "\u2028", `\"\\\/\b\f\n\r\t`, `a\"b`, `a":1,"b`, `a\\`, `08\/2027`, `é\n`,
+		`\u00e9\u00eF\u00Ef`, `a\u0000b`, `\ud83d\ude00`, `\uD83D\uDE00`, `\udbff\udfff`, `\ufffd`, `\ud7ff\ue000`,
+		"a\nb", "\t", "\x00", "\x1f", "\\n\x01", "é\x01", "\\\n",
+		"\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "Andr\xe9", "\\n\xff", "\\é",
+		`\x41`, `\N`, `\U0041`, `\u041`, `\u`, `\u00g1`, `\u+041`, `\u 041`, "\\u00@1\\u00`1",
+		`\ud83d`, `\ud83dx`, `\ud83d\n`, `\ud83d\nde00`, `\ud83dabcdef`, `\ud83d\ud83d`, `\ud83d\uzzzz`, `\ud83d\ude0`,
+		`\ude00`, `\ude00\ud83d`, `\`, `a\`, `\\\`,
 	} {
 		f.Add(text)
 	}
@@ -110,8 +136,13 @@ var (
 
 func FuzzNumber(f *testing.F) {
 	for _, text := range []string{
-		"0", "-0", "1", "-1", "01", "1.", ".5", "+1", "-", "", "12.340", "1e5", "1E-5", "1e31", "1e-30", maxInt64, minInt64, "9223372036854775808",
-		"-9223372036854775809", nines(40), nines(41), nines(18) + ".5", "1e+0005", "0.0e0", "1.5.5", " 1", "1 ", "0x1", "1_0", "NaN",
+		"0", "-0", "1", "-1", "10", "907", "0.0", "0.10", "-0.5", "12.340", "0e0", "0.0e0", "1e5", "1E5", "1e+5",
+		"1E-5", "1.5e05",
+		"-0.0e-0", "1e31", "1e-30", "1e+0005", "1e400", "1" + zeros(400), maxInt64, minInt64, "9223372036854775808",
+		"-9223372036854775809", "999999999999999999", "1000000000000000000", nines(40), nines(41), nines(18) + ".5",
+		"", "-", "01", "-01", "00", "1.", "1.e5", ".5", "-.5", "+1", "--1", "1e", "1e+", "1E-", "-x", "1.2.3", "0x1",
+		"1_0",
+		"1e5.0", "1e5e5", "1e--5", "1e 5", "1,5", "1-", " 1", "1 ", "1\x00", "1\u0661", "NaN", "Inf", "e5", "$1", "1%",
 	} {
 		f.Add(text)
 	}
@@ -132,7 +163,8 @@ func FuzzNumber(f *testing.F) {
 		if strings.Trim(text, "-+.eE0123456789") == "" {
 			var fromNumber, fromText int64
 			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.Int64(&fromNumber) }))
-			require.Equal(t, integer, accepted([]byte(`"`+text+`"`), func(c *wire.Codec) { c.RequiredInt64(&fromText) }))
+			quoted := []byte(`"` + text + `"`)
+			require.Equal(t, integer, accepted(quoted, func(c *wire.Codec) { c.RequiredInt64(&fromText) }))
 			if integer {
 				require.Equal(t, want, fromNumber)
 				require.Equal(t, want, fromText)
@@ -221,13 +253,24 @@ func thingFields() []wire.FieldOf[thing] {
 	}
 }
 
+const allFields = `{"text":"a\u0062","null":null,"id":"i","int":-1,"count":2,"number":3,"flag":1,"bool":true,` +
+	`"texts":["x","y"],"amount":"1.20","figure":1.5e2`
+
+// things are documents that can be read as a thing, with drift at least.
+var things = []string{
+	allFields + `}`,
+	allFields + `,"inner":` + allFields + `},"list":[` + allFields + `},{},` + allFields + `}]}`,
+	`{"list":[{"text":"0123456789","id":"\u0061"},{"texts":[]},{"list":[{"null":"n"}]}],"inner":{"inner":{}}}`,
+	`{"list":[{"bool":false,"int":7,"text":"a"},{"text":"b","bool":true,"int":8},{"int":9,"bool":false,"id":"1"}]}`,
+	`{"text":null,"int":"1","flag":true,"bool":0,"amount":1,"figure":"2","texts":null,"Text":"b"}`,
+	`{"figure":-0.005,"amount":"` + nines(40) + `","number":` + minInt64 + `,"count":0,"flag":0,"id":"\ud83d\ude00"}`,
+}
+
 func FuzzObject(f *testing.F) {
 	addTexts(f)
-	const all = `{"text":"a\u0062","null":null,"id":"i","int":-1,"count":2,"number":3,"flag":1,"bool":true,"texts":["x","y"],"amount":"1.20","figure":1.5e2`
-	f.Add([]byte(all + `}`))
-	f.Add([]byte(all + `,"inner":` + all + `},"list":[` + all + `},{},` + all + `}]}`))
-	f.Add([]byte(`{"list":[{"text":"0123456789","id":"\u0061"},{"texts":[]},{"list":[{"null":"n"}]}],"inner":{"inner":{}}}`))
-	f.Add([]byte(`{"text":null,"int":"1","flag":true,"bool":0,"amount":1,"figure":"2","texts":null,"Text":"b"}`))
+	for _, text := range things {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) { agrees(t, text) })
 }
 
@@ -274,8 +317,15 @@ func sameAmount(t *testing.T, want string, got decimal.Decimal) {
 
 func FuzzDateTime(f *testing.F) {
 	for _, text := range []string{
-		"2026-02-28", "2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "2026-13-01", "2026-04-31", "0000-01-01", "9999-12-31", "2026-1-1",
-		"23:59:59", "24:00:00", "00:60:00", "23:59:60", "1:02:03.", "09/2028", "13/2028", "00/2028", "9/2028", "**/****", "",
+		"2026-01-31", "2024-02-29", "2000-02-29", "2023-02-29", "1900-02-29", "2024-02-30", "2026-04-30", "2026-04-31",
+		"2026-06-31", "2026-09-31", "2026-11-31", "2026-12-31", "2026-01-32", "2026-01-00", "2026-00-01", "2026-13-01",
+		"0000-01-01", "0001-01-01", "9999-12-31", "2026-1-01", "26-01-01", "02026-01-01", "2026/01-01", "2026-01/01",
+		"2026-01-01 ", " 2026-01-01", "+026-01-01", "2026-+1-01", "2026-01-0a", "2026-01-0\x00", "20\u0662-01-01",
+		"00:00:00", "23:59:59", "01:02:03", "24:00:00", "00:60:00", "23:59:60", "1:02:03", "01:02", "01:02:03 ",
+		"01-02:03",
+		"01:02-03", "0a:02:03", "01:02:0a", "-1:02:03", "01:02:.5", "1:02:03.", "09/2028", "01/0001", "12/9999",
+		"00/2028",
+		"13/2028", "09/0000", "9/2028", "09/28", "2028/09", "09-2028", "**/****", "+9/2028", "09/2028 ", "",
 	} {
 		f.Add(text)
 	}

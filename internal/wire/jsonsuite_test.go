@@ -24,14 +24,16 @@ var freeTexts = map[string]struct {
 	integer string // the same as an integer; "": refused
 }{
 	// No exponent is too large for what is skipped, and hardly one fits money.
-	"i_number_double_huge_neg_exp":   {value: `[123.456e-789]`},
-	"i_number_huge_exp":              {value: "[0.4e0066" + nines(116) + "6" + nines(7) + "006]"},
-	"i_number_neg_int_huge_exp":      {value: `[-1e+9999]`},
-	"i_number_pos_double_huge_exp":   {value: `[1.5e+9999]`},
-	"i_number_real_neg_overflow":     {value: `[-123123e100000]`},
-	"i_number_real_pos_overflow":     {value: `[123123e100000]`},
-	"i_number_real_underflow":        {value: `[123e-10000000]`},
-	"i_number_too_big_neg_int":       {value: `[-123123123123123123123123123123]`, amount: "-123123123123123123123123123123e0"},
+	"i_number_double_huge_neg_exp": {value: `[123.456e-789]`},
+	"i_number_huge_exp":            {value: "[0.4e0066" + nines(116) + "6" + nines(7) + "006]"},
+	"i_number_neg_int_huge_exp":    {value: `[-1e+9999]`},
+	"i_number_pos_double_huge_exp": {value: `[1.5e+9999]`},
+	"i_number_real_neg_overflow":   {value: `[-123123e100000]`},
+	"i_number_real_pos_overflow":   {value: `[123123e100000]`},
+	"i_number_real_underflow":      {value: `[123e-10000000]`},
+	"i_number_too_big_neg_int": {
+		value: `[-123123123123123123123123123123]`, amount: "-123123123123123123123123123123e0",
+	},
 	"i_number_too_big_pos_int":       {value: `[100000000000000000000]`, amount: "100000000000000000000e0"},
 	"i_number_very_big_negative_int": {value: `[-237462374673276894279832749832423479823246327846]`},
 	"number_-9223372036854775808":    {`[-9223372036854775808]`, "-9223372036854775808e0", "-9223372036854775808"},
@@ -68,7 +70,8 @@ func TestJSONTestSuite(t *testing.T) {
 			assert.Equal(t, want, accepted(around(`[0,`, f.Text, `,0]`), skip), "an element")
 			assert.Equal(t, want, accepted(around(`{"x":`, f.Text, `}`), skip), "a field's value")
 			var p pair
-			assert.Equal(t, want, accepted(around(`{"other":`, f.Text, `,"text":"a"}`), readPair(&p)), "a known field's value")
+			known := around(`{"other":`, f.Text, `,"text":"a"}`)
+			assert.Equal(t, want, accepted(known, readPair(&p)), "a known field's value")
 			if listed {
 				assert.Equal(t, free.value, shown(v))
 				assert.Equal(t, free.amount, only(f.Text, amount))
@@ -76,7 +79,8 @@ func TestJSONTestSuite(t *testing.T) {
 			}
 
 			var code int
-			assert.Equal(t, f.Name == "y_structure_lonely_int", accepted(f.Text, func(c *wire.Codec) { c.ExactInt(&code) }), "a code")
+			asCode := accepted(f.Text, func(c *wire.Codec) { c.ExactInt(&code) })
+			assert.Equal(t, f.Name == "y_structure_lonely_int", asCode, "a code")
 		})
 	}
 }

@@ -43,8 +43,9 @@ var policies = []policy{
 	{name: "a string is valid UTF-8", text: "{\"text\":\"\xff\"}", v1: "{text:\ufffd}"},
 	{name: "names in another letter case are others", text: `{"TEXT":"x"}`, ours: "{}", v1: "{text:x}", v2: "{}"},
 	{
-		name: "elements may not cost a multiple of their text", text: `{"list":[` + strings.Repeat("{},", 5000) + `{}]}`,
-		v1: "{list:5001}", v2: "{list:5001}",
+		name: "elements may not cost a multiple of their text",
+		text: `{"list":[` + strings.Repeat("{},", 5000) + `{}]}`,
+		v1:   "{list:5001}", v2: "{list:5001}",
 		when: func(name string, v any) bool { return (name == "list" || name == "texts") && elements(v) > 300 },
 	},
 
@@ -54,12 +55,17 @@ var policies = []policy{
 		when: func(name string, v any) bool { return name == "figure" && isNumber(v) && !withinLimits(v) },
 	},
 	{name: "an exponent is at least -30", text: `{"figure":1E-31}`, v1: "{figure:1E-31}", v2: "{figure:1E-31}"},
-	{name: "a number has at most 40 digits", text: `{"figure":` + nines(41) + `}`, v1: "{figure:" + nines(41) + "}", v2: "{figure:" + nines(41) + "}"},
 	{
-		name: "an amount in a string is a plain decimal", text: `{"amount":"1e5"}`, v1: "{amount:1e5}", v2: "{amount:1e5}",
+		name: "a number has at most 40 digits", text: `{"figure":` + nines(41) + `}`,
+		v1: "{figure:" + nines(41) + "}", v2: "{figure:" + nines(41) + "}",
+	},
+	{
+		name: "an amount in a string is a plain decimal", text: `{"amount":"1e5"}`, v1: "{amount:1e5}",
+		v2: "{amount:1e5}",
 		when: func(name string, v any) bool {
 			text, ok := v.(string)
-			return ok && (name == "amount" || name == "figure") && (!plainDecimal.MatchString(text) || !withinLimits(json.Number(text)))
+			isAmount := ok && (name == "amount" || name == "figure")
+			return isAmount && (!plainDecimal.MatchString(text) || !withinLimits(json.Number(text)))
 		},
 	},
 	{name: "an amount may be a number", text: `{"amount":1.50}`, ours: "{amount:1.50}"},
@@ -131,7 +137,8 @@ func isNumber(v any) bool {
 // withinLimits says whether a number has an exponent of at most 30 and, written
 // out, at most 40 digits.
 func withinLimits(v any) bool {
-	mantissa, exponent, scientific := strings.Cut(strings.ToLower(strings.TrimPrefix(string(v.(json.Number)), "-")), "e")
+	text := strings.ToLower(strings.TrimPrefix(string(v.(json.Number)), "-"))
+	mantissa, exponent, scientific := strings.Cut(text, "e")
 	e, err := strconv.Atoi(exponent)
 	if scientific && (err != nil || e < -30 || e > 30) {
 		return false
@@ -307,16 +314,21 @@ func TestTheSuiteIsReadAsTheStandardLibraryReadsIt(t *testing.T) {
 	}
 }
 
-// Documents are made up, half of them a little spoilt, by a generator that is
-// the same at each run.
-func TestDocumentsAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
+// Documents are changed at random, in the same way in each run.
+func TestChangedDocumentsAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
 	t.Parallel()
-	const documents = 5_000
+	const documents = 6_000
 	var untyped, typed int
-	g := &generator{rand.New(rand.NewPCG(1, 2))}
+	g := rand.New(rand.NewPCG(1, 2))
 	for range documents {
-		text := g.document()
-		asAny, asThing := agrees(t, text)
+		text := oneOf(g, things)
+		for range g.IntN(4) {
+			text = replaced(g, text)
+		}
+		for range g.IntN(3) {
+			text = spoilt(g, text)
+		}
+		asAny, asThing := agrees(t, []byte(text))
 		if asAny {
 			untyped++
 		}
@@ -330,147 +342,28 @@ func TestDocumentsAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
 	assert.Greater(t, typed, documents/20, "and many have their known fields right")
 }
 
-// generator makes up documents.
-type generator struct{ *rand.Rand }
+func oneOf(g *rand.Rand, of []string) string { return of[g.IntN(len(of))] }
 
-func (g *generator) one(of ...string) string { return of[g.IntN(len(of))] }
-
-func (g *generator) document() []byte {
-	var b bytes.Buffer
-	if g.IntN(3) > 0 {
-		g.thing(&b, 0)
-	} else {
-		g.value(&b, 0)
-	}
-	text := b.Bytes()
-	for range g.IntN(3) {
-		text = g.spoil(text)
-	}
-	return text
+// replaced puts another value in the place of one.
+func replaced(g *rand.Rand, text string) string {
+	values := append([]string{
+		"0", "1", "-1", "1.50", "2e5", "1e31", maxInt64, "9223372036854775808", nines(39), `""`, `"7"`, `"12.5"`,
+		`" é\u00e9\\ "`,
+		"true", "false", "null", "[]", " [ ] ", `["x","y"]`, "{}", `{"id":"1"}`, `[{},{"x":{}}]`,
+	}, things...)
+	fields := strings.Split(text, ":")
+	i := 1 + g.IntN(len(fields)-1)
+	end := max(strings.IndexAny(fields[i], ",]}"), 0)
+	fields[i] = oneOf(g, values) + fields[i][end:]
+	return strings.Join(fields, ":")
 }
 
-// spoil changes, adds or removes one byte.
-func (g *generator) spoil(text []byte) []byte {
+// spoilt adds, removes or changes one byte.
+func spoilt(g *rand.Rand, text string) string {
 	const significant = "{}[]\",:\\ \n0123456789-+.eEtfnu\x00\x1f\x7f\x80\xc3\xff"
-	at := g.IntN(len(text) + 1)
+	at := g.IntN(len(text))
 	b := significant[g.IntN(len(significant))]
-	switch {
-	case at == len(text) || g.IntN(3) == 0:
-		return append(text[:at:at], append([]byte{b}, text[at:]...)...)
-	case g.IntN(2) == 0:
-		return append(text[:at:at], text[at+1:]...)
-	}
-	text[at] = b
-	return text
-}
-
-func (g *generator) space() string { return g.one("", "", "", "", " ", "\n\t\r ") }
-
-func (g *generator) value(b *bytes.Buffer, depth int) {
-	b.WriteString(g.space())
-	kind := g.IntN(8)
-	switch {
-	case kind < 2 && depth < 6:
-		g.list(b, '[', ']', func() { g.value(b, depth+1) })
-	case kind < 4 && depth < 6:
-		g.list(b, '{', '}', func() {
-			g.text(b)
-			b.WriteString(g.space() + ":")
-			g.value(b, depth+1)
-		})
-	case kind < 6:
-		g.text(b)
-	case kind == 6:
-		b.WriteString(g.number())
-	default:
-		b.WriteString(g.one("true", "false", "null", "null"))
-	}
-	b.WriteString(g.space())
-}
-
-func (g *generator) list(b *bytes.Buffer, open, closing byte, element func()) {
-	b.WriteByte(open)
-	b.WriteString(g.space())
-	for i := range g.IntN(5) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		element()
-	}
-	b.WriteByte(closing)
-}
-
-func (g *generator) text(b *bytes.Buffer) {
-	b.WriteByte('"')
-	for range g.IntN(5) {
-		b.WriteString(g.one("a", "b", "id", "text", "é", "\U0001f600", "\u2028", "01234567", " ",
-			`\"`, `\\`, `\/`, `\b\f\n\r\t`, `\u0061`, `\u00E9`, `\ud83d\ude00`, `\u0000`, "\x7f"))
-		if g.IntN(200) == 0 {
-			b.WriteString(g.one(`\ud800`, `\udc00`, `\u12`, `\x`, "\x1f", "\xff", "\xed\xa0\x80"))
-		}
-	}
-	b.WriteByte('"')
-}
-
-func (g *generator) number() string {
-	n := g.one("", "", "-") + g.one("0", "1", "7", "10", "200", maxInt64, "9223372036854775808", nines(18), nines(39))
-	if g.IntN(3) == 0 {
-		n += "." + g.one("0", "5", "50", "000", "123456789012345678901")
-	}
-	if g.IntN(4) == 0 {
-		n += g.one("e", "E") + g.one("", "+", "-") + g.one("0", "2", "30", "31", "007", "999")
-	}
-	return n
-}
-
-// thing writes an object with the fields of a thing, mostly of the right kinds.
-func (g *generator) thing(b *bytes.Buffer, depth int) {
-	b.WriteByte('{')
-	separator := ""
-	for _, name := range []string{
-		"text", "null", "id", "int", "count", "number", "flag", "bool", "texts", "amount", "figure", "inner", "list", "other",
-	} {
-		if g.IntN(3) > 0 {
-			continue
-		}
-		b.WriteString(separator + g.space() + strconv.Quote(name) + g.space() + ":" + g.space())
-		separator = ","
-		if g.IntN(12) == 0 {
-			g.value(b, depth+3)
-			continue
-		}
-		g.field(b, name, depth)
-	}
-	b.WriteString(g.space() + "}" + g.space())
-}
-
-func (g *generator) field(b *bytes.Buffer, name string, depth int) {
-	switch name {
-	case "text", "null", "id":
-		g.text(b)
-	case "int", "count", "number":
-		b.WriteString(g.one("0", "1", "-1", "42", maxInt64, minInt64))
-	case "flag":
-		b.WriteString(g.one("0", "1"))
-	case "bool":
-		b.WriteString(g.one("true", "false"))
-	case "texts":
-		g.list(b, '[', ']', func() { g.text(b) })
-	case "amount":
-		b.WriteString(`"` + g.one("0", "-1", "12.340", "0.005", nines(40), nines(41)) + `"`)
-	case "figure":
-		b.WriteString(g.number())
-	case "inner":
-		g.thing(b, depth+1)
-	case "list":
-		if depth > 3 {
-			b.WriteString("[]")
-			return
-		}
-		g.list(b, '[', ']', func() { g.thing(b, depth+1) })
-	default:
-		g.value(b, depth+1)
-	}
+	return text[:at] + string([]byte{b})[:g.IntN(2)] + text[at+g.IntN(2):]
 }
 
 // anything reads a value of any kind as encoding/json reads it into an any, but

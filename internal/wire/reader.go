@@ -79,7 +79,7 @@ func Missing(path string) *Error { return &Error{Path: path, Problem: isMissing}
 
 func (e *Error) Error() string {
 	switch {
-	case e.Malformed && e.Problem == isHTML:
+	case e.Problem == isHTML:
 		return "the response is HTML, not JSON: check the base URL and any proxy"
 	case e.Malformed:
 		return "the response is " + e.Detail()
@@ -116,7 +116,7 @@ func (c *Codec) Drifts() []Drift { return c.drifts }
 
 // End checks that nothing but white space follows.
 func (c *Codec) End() {
-	if c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {
+	if c.peek() != 0 || c.pos < len(c.buf) {
 		c.malformed("bytes follow the end")
 	}
 }
@@ -477,15 +477,16 @@ func (c *Codec) readSpecial(rest []byte, i int) []byte {
 		return nil
 	}
 	c.pos += i + 2
-	value, ok := rest[:i], true
-	if !utf8.Valid(value) {
+	if !utf8.Valid(rest[:i]) {
 		c.malformed("a string is not valid UTF-8")
 		return nil
 	}
-	if escaped {
-		if value, ok = unescaped(value); !ok {
-			c.malformed("a string contains an invalid escape")
-		}
+	if !escaped {
+		return rest[:i]
+	}
+	value, ok := unescaped(rest[:i])
+	if !ok {
+		c.malformed("a string contains an invalid escape")
 	}
 	return value
 }

@@ -124,8 +124,10 @@ func result[T any](do func(*http.Request) (T, error)) handler {
 func (s *service) postResolution(r *http.Request) (order, error) {
 	var found resolution
 	var asOf string
-	err := decode(r, map[string]any{"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
-		"as_of": &asOf, "by": &found.By, "why": &found.Why})
+	err := decode(r, map[string]any{
+		"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
+		"as_of": &asOf, "by": &found.By, "why": &found.Why,
+	})
 	if err == nil && asOf != "" {
 		found.AsOf, err = parseTime(asOf)
 	}
@@ -156,6 +158,10 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err == nil {
 		err = s.resume(r.Context(), by)
+	}
+	if err == nil {
+		_, err = s.db.ExecContext(r.Context(), `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ('', $1, 'resumed', $2, $3)`,
+			time.Now().UTC(), by, why)
 	}
 	if err == nil {
 		http.Redirect(w, r, "/", http.StatusSeeOther)

@@ -27,6 +27,7 @@ func BenchmarkOrders(b *testing.B) {
 	const workers = 8
 	set := func(source string) settings {
 		set := settingsOf(source)
+		set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: cardwiretest.New()})}
 		set.timeout, set.workers, set.giveUpAfter = 30*time.Second, workers, giveUpAfter
 		return set
 	}
@@ -72,14 +73,15 @@ func BenchmarkOrders(b *testing.B) {
 				require.NoError(b, err)
 			}
 			b.StartTimer()
-			require.NoError(b, s.river.Start(context.Background()))
+			stop, err := s.start(b.Context())
+			require.NoError(b, err)
 			require.Eventually(b, func() bool {
 				left, err := s.list(b.Context(), queued, "")
 				return err == nil && len(left) == 0
 			}, 10*time.Minute, 20*time.Millisecond)
 			b.StopTimer()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "orders/s")
-			require.NoError(b, s.river.Stop(context.Background()))
+			require.NoError(b, stop(context.Background()))
 		})
 	}
 }

@@ -53,7 +53,8 @@ func TestInABrowser(t *testing.T) {
 		b.open("/?state=unresolved")
 		b.look("list-unresolved")
 		b.press("A-0")
-		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A-0 of 12.50 EUR, sent between 20")
+		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A-0 of 12.50 EUR, "+
+			"sent between 20")
 		assert.Contains(t, b.text(), "If the service does not know yet, leave it")
 		assert.Contains(t, b.text(), "Pay 12.50 EUR again: A-0 was not executed")
 		b.look("unresolved")
@@ -62,7 +63,7 @@ func TestInABrowser(t *testing.T) {
 		b.fill(map[string]string{"by": hostile, "why": "ticket 7"})
 		assert.Equal(t, 200, b.press("Record this"))
 		assert.Contains(t, b.text(), "It was not executed, and will not be under this number.")
-		assert.Contains(t, b.text(), "resolved: not sent")
+		assert.Contains(t, b.text(), "resolved: refused")
 		assert.Contains(t, b.text(), hostile)
 		b.look("failed")
 		b.arrive(chromedp.Reload())
@@ -139,7 +140,7 @@ func TestInABrowser(t *testing.T) {
 			}
 			b.do(chromedp.KeyEvent("\t"))
 		}
-		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent("\tAda\tstatement"))
+		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent("\t\tAda\tstatement"))
 		b.arrive(chromedp.KeyEvent("\r"))
 		assert.Equal(t, paid, s.state("A-3"))
 	})

@@ -93,7 +93,9 @@ func operationsPage(t *testing.T) string {
 // intentOf is what a journal is told of a call that has just begun, and ended.
 func intentOf(reference string) cardwire.Intent {
 	now := time.Now()
-	return cardwire.Intent{Op: operation, Reference: reference, BodySHA256: "00", Call: rand.Text(), Time: now, SendBy: now, SettledBy: now}
+	return cardwire.Intent{
+		Op: operation, Reference: reference, BodySHA256: "00", Call: rand.Text(), Time: now, SendBy: now, SettledBy: now,
+	}
 }
 
 const (

@@ -67,16 +67,17 @@ type order struct {
 	CreatedAt     moment `json:"created_at"`
 	ChangedAt     moment `json:"changed_at"`
 
-	Body      string `json:"-"`
-	Digest    string `json:"-" db:"body_sha256"`
-	Said      string `json:"-"`
-	Proved    bool   `json:"-"` // a response says that it was executed
-	JobID     int64  `json:"-"`
-	MissedAt  moment `json:"-"`
-	RetriedAt moment `json:"-"`
-	CallFrom  moment `json:"-"` // when the service may have got it
-	CallUntil moment `json:"-"`
-	SettledBy moment `json:"-"`
+	Stamped   time.Time `json:"-" db:"-"` // by this worker, for the first call; zero: not
+	Body      string    `json:"-"`
+	Digest    string    `json:"-" db:"body_sha256"`
+	Said      string    `json:"-"`
+	Proved    bool      `json:"-"` // a response says that it was executed
+	JobID     int64     `json:"-"`
+	MissedAt  moment    `json:"-"`
+	RetriedAt moment    `json:"-"`
+	CallFrom  moment    `json:"-"` // when the service may have got it
+	CallUntil moment    `json:"-"`
+	SettledBy moment    `json:"-"`
 }
 
 // moment is a time in UTC, from a column or, as SQLite returns it, from a string.

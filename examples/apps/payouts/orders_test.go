@@ -107,7 +107,8 @@ func (s *shop) resolveBody(number, body string) *http.Response {
 // number if that is given.
 func (s *shop) resolveAs(number, outcome string, serviceID ...string) *http.Response {
 	s.t.Helper()
-	return s.resolveBody(number, fmt.Sprintf(`{"call":%q,"outcome":%q,"service_id":%q,"as_of":%q,"by":"Ada","why":"ticket 7"}`,
+	const body = `{"call":%q,"outcome":%q,"service_id":%q,"as_of":%q,"by":"Ada","why":"ticket 7"}`
+	return s.resolveBody(number, fmt.Sprintf(body,
 		s.found(number).Call, outcome, strings.Join(serviceID, ""), time.Now().Format(time.RFC3339Nano)))
 }
 
@@ -167,9 +168,11 @@ func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	for body, want := range map[string]string{
-		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`: "a251f2a46d3beeb434e2adaeb67b8d91e3fb231fca26ef3b154454368cda1f40",
+		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`://
+		"a251f2a46d3beeb434e2adaeb67b8d91e3fb231fca26ef3b154454368cda1f40",
 		`{"transferAmount":"0.01","payoutCurrency":"USD","merchantOrderNo":"A-1",
-"senderFirstName":"Åda","receiverBankAccountNumber":"DE00","extra":"x"}`: "3acee19c5ea32bf96ac8747361ad9c3ea9133916208a2fb7399c1c79ce5deecc",
+"senderFirstName":"Åda","receiverBankAccountNumber":"DE00","extra":"x"}`: //
+		"3acee19c5ea32bf96ac8747361ad9c3ea9133916208a2fb7399c1c79ce5deecc",
 	} {
 		var p cardwire.TransferParams
 		require.NoError(t, p.UnmarshalJSON([]byte(body)))
@@ -276,8 +279,9 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.otherRequest("taken")
 		s.exec(`UPDATE cardwire_intents SET state = 'executed' WHERE reference = 'taken'`)
 		want := map[string]string{
-			"queued": queued, "sending": sending, "died": unresolved, "free": queued, "closed": failed, "executed": submitted,
-			"paid": paid, "denied": paid, "canceled": canceled, "late": submitted, "restored": canceled,
+			"queued": queued, "sending": sending, "died": unresolved, "free": queued, "closed": failed,
+			"executed": submitted,
+			"paid":     paid, "denied": paid, "canceled": canceled, "late": submitted, "restored": canceled,
 			"forgotten": forgotten, "other": conflicted, "taken": conflicted,
 		}
 		counts := map[string]int64{}
@@ -379,7 +383,7 @@ func TestADeadWorkersOrderIsRescued(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
-		set.timeout = 100 * time.Millisecond
+		set.timeout = time.Second
 		s := openShop(t, set)
 		s.order("A-1")
 		aMinuteAgo := time.Now().UTC().Add(-time.Minute)
@@ -395,7 +399,8 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
-		s.exec(`UPDATE payouts SET created_at = $1`, time.Now().UTC().Add(-99*s.giveUpAfter)) // in a queue that was paused
+		longAgo := time.Now().UTC().Add(-99 * s.giveUpAfter) // in a queue that was paused
+		s.exec(`UPDATE payouts SET created_at = $1`, longAgo)
 		s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 2)
 		assert.Equal(t, leastPause, s.work("A-1"))
 		assert.Equal(t, queued, s.state("A-1"))
@@ -437,6 +442,20 @@ func TestCancel(t *testing.T) {
 		assert.Equal(t, []any{cardwire.OutcomeUnknown, false}, []any{e.Outcome, e.Closed})
 		assert.Len(t, s.fake.Ledger(), 1)
 		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
+	})
+}
+
+// Where the journal cannot record a first call, nothing was sent: the order stays queued.
+func TestAJournalThatFailsLeavesTheOrderQueued(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
+		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, queued, s.state("A-1"))
+		s.exec(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, submitted, s.state("A-1"))
 	})
 }
 
@@ -521,7 +540,8 @@ func TestAnOldResolutionFreesNothing(t *testing.T) {
 		s.fails(lostResponse)
 		assert.Zero(t, s.work("A-1"))
 		s.settle()
-		r := s.resolveBody("A-1", fmt.Sprintf(`{"call":%q,"outcome":"send_again","as_of":%q,"by":"Ada","why":"ticket 6"}`,
+		const body = `{"call":%q,"outcome":"send_again","as_of":%q,"by":"Ada","why":"ticket 6"}`
+		r := s.resolveBody("A-1", fmt.Sprintf(body,
 			first, time.Now().Format(time.RFC3339Nano)))
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "another call is on record")

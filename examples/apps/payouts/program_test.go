@@ -123,6 +123,7 @@ func TestAReplicaThatStopsBeginsNoCall(t *testing.T) {
 
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
+	create := "-migrate -db " + filepath.Join(t.TempDir(), "new.db")
 	for name, tc := range map[string]struct {
 		args   string
 		status int
@@ -132,9 +133,9 @@ func TestTheCommandLine(t *testing.T) {
 		"an argument":     {"now", 1, "payouts: only flags are taken; "},
 		"no service":      {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
 		"a short timeout": {"-rate 1 -timeout 19s", 1, "payouts: -timeout must be at least 20s with -rate"},
-		"short password":  {"-migrate -listen 127.0.0.1:0 -db " + filepath.Join(t.TempDir(), "new.db"), 1, "at least 12 characters"},
+		"short password":  {create + "1 -listen 127.0.0.1:0", 1, "at least 12 characters"},
 		"no workers":      {"-workers 0", 1, "payouts: only flags are taken; -workers and -timeout must be greater"},
-		"other machines":  {"-migrate -listen 0.0.0.0:0 -db " + filepath.Join(t.TempDir(), "new.db"), 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
+		"other machines":  {create + "2 -listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
 		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
 		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "reading the schema failed"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},
@@ -149,8 +150,8 @@ func TestTheCommandLine(t *testing.T) {
 			case "short password":
 				password = "elevenchars"
 			}
-			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+base, "CARDWIRE_API_KEY=key", "PAYOUTS_PASSWORD="+password,
-				"PAYOUTS_TEST_ARGS="+tc.args)
+			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+base, "CARDWIRE_API_KEY=key",
+				"PAYOUTS_PASSWORD="+password, "PAYOUTS_TEST_ARGS="+tc.args)
 			var out, complaint strings.Builder
 			command.Stdout, command.Stderr = &out, &complaint
 			_ = command.Run() // its status is what counts

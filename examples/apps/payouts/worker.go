@@ -92,13 +92,14 @@ func (s *service) send(ctx context.Context, number string) (snooze time.Duration
 // know it: what it forgets is never sent again by itself. Only where the journal knows nothing
 // of it is it stamped, so that most orders take this one statement.
 func (s *service) take(ctx context.Context, number string) (o order, err error) {
+	now := time.Now().UTC().Truncate(time.Microsecond) // as PostgreSQL keeps it
 	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET first_sent = $2
 WHERE order_no = $1 AND first_sent IS NULL AND said = ''
 	AND NOT EXISTS (SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
-RETURNING body`, number, time.Now().UTC()).Scan(&o.Body)
+RETURNING body`, number, now).Scan(&o.Body)
 	switch {
 	case err == nil:
-		o.Order, o.State = number, queued
+		o.Order, o.State, o.Stamped = number, queued, now
 		return o, nil
 	case !errors.Is(err, sql.ErrNoRows):
 		return o, err
@@ -114,7 +115,7 @@ RETURNING body`, number, time.Now().UTC()).Scan(&o.Body)
 		s.report(ctx, slog.LevelError, number, conflicted, "worker", "in the journal the number is another request's: nothing is sent")
 	case err == nil && o.State == queued: // again
 		_, err = s.db.ExecContext(ctx, `UPDATE payouts SET first_sent = coalesce(first_sent, $2), missed_at = NULL
-WHERE order_no = $1 AND (first_sent IS NULL OR missed_at IS NOT NULL)`, number, time.Now().UTC())
+WHERE order_no = $1 AND (first_sent IS NULL OR missed_at IS NOT NULL)`, number, now)
 	}
 	return o, err
 }
@@ -159,6 +160,9 @@ func (s *service) follow(ctx context.Context, o order, failure error) (snooze ti
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
 		s.report(ctx, slog.LevelWarn, o.Order, queued, "worker", e.Error())
+		if e.Outcome != cardwire.OutcomeNotSent {
+			o.Stamped = time.Time{} // the call was made
+		}
 		snooze, err = s.again(ctx, o, failure)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
@@ -181,8 +185,11 @@ func (s *service) again(ctx context.Context, o order, failure error) (time.Durat
 		return 0, err
 	}
 	var since moment
-	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3
-WHERE order_no = $1 RETURNING retried_at`, o.Order, now, failure.Error()).Scan(&since)
+	// Where the journal failed too, the stamp of a first call that sent nothing goes again.
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3,
+	first_sent = CASE WHEN first_sent = $4 AND NOT EXISTS (
+		SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no) THEN NULL ELSE first_sent END
+WHERE order_no = $1 RETURNING retried_at`, o.Order, now, failure.Error(), o.Stamped).Scan(&since)
 	if err != nil {
 		return 0, err
 	}

@@ -142,13 +142,12 @@ func ask(t *testing.T, address, text string) (status int, said string) {
 	words := append(strings.SplitN(text, " ", 4), "", "")
 	request, err := http.NewRequestWithContext(t.Context(), words[0], address+words[1], strings.NewReader(words[3]))
 	require.NoError(t, err)
-	switch words[2] {
-	case "none":
-	default:
-		request.Header.Set("Content-Type", words[2])
-		fallthrough
-	case "":
+	keyless := words[2] == "none"
+	if !keyless {
 		request.Header.Set("Authorization", "Bearer "+cardwiretest.DefaultKey)
+	}
+	if !keyless && words[2] != "" {
+		request.Header.Set("Content-Type", words[2])
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 	require.NoError(t, err)

@@ -130,8 +130,9 @@ func state(s *cardwire.RemittanceState) error {
 }
 
 func currency(l *cardwire.RemittanceCurrency) error {
+	isC2C := l.TransferTypeID == cardwire.TransferTypeC2C
 	return cmp.Or(
-		claim((l.TransferTypeID == cardwire.TransferTypeC2C) == (l.TransferType == "C2C"), "transfer type 3 is not C2C"),
+		claim(isC2C == (l.TransferType == "C2C"), "transfer type 3 is not C2C"),
 		claim((l.PayoutMethodID == cardwire.PayoutMethodBankTransfer) == (l.PayoutMethod == "Bank Transfer"),
 			"payout method 1 is not Bank Transfer"),
 		claim(len(l.Country) == 3, "country has not three letters"),

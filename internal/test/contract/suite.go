@@ -141,8 +141,9 @@ func steps(ctx context.Context, c *cardwire.Client) []step {
 	return slices.Concat(cardSteps(ctx, c), binSteps(ctx, c), remittanceSteps(ctx, c), repeatedSteps(ctx, c))
 }
 
-func day(year, month, d int) cardwire.Date {
-	return cardwire.Date{Year: year, Month: time.Month(month), Day: d}
+// day is one of 2025.
+func day(month, d int) cardwire.Date {
+	return cardwire.Date{Year: 2025, Month: time.Month(month), Day: d}
 }
 
 func cardSteps(ctx context.Context, c *cardwire.Client) []step {
@@ -150,8 +151,8 @@ func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 		{name: "ListCards", example: "second", call: func(o ...cardwire.CallOption) (any, error) {
 			return c.ListCards(ctx, cardwire.ListCardsParams{
 				Limit: 1, Page: 2, SubAccountID: "sub-1", Status: new(cardwire.CardSuspended), CardBIN: "428837",
-				CreatedFrom: day(2025, 1, 2), CreatedTo: day(2025, 1, 2),
-				TransactedFrom: day(2025, 2, 1), TransactedTo: day(2025, 2, 1),
+				CreatedFrom: day(1, 2), CreatedTo: day(1, 2),
+				TransactedFrom: day(2, 1), TransactedTo: day(2, 1),
 			}, o...)
 		}},
 		{

@@ -167,11 +167,12 @@ func TestRealFinds(t *testing.T) {
 	bin := func(fields string) func(*cardwiretest.Service) {
 		return func(s *cardwiretest.Service) { s.SetBIN(fields) }
 	}
+	const letters = `{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`
 	another := json.RawMessage(`{"card_no":"428837******0019","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
 	for want, prepare := range map[string]func(*cardwiretest.Service){
 		"ListCards: a number of the list is masked": card(`{"card_no":"428837******0003"}`),
 		"ListCards: a CVV of the list is masked":    card(`{"cvv":"***"}`),
-		"ListCards: card_bin is not made of digits": card(`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`),
+		"ListCards: card_bin is not made of digits": card(letters),
 		"ListCards: a status is none of the six":    card(`{"status":5}`),
 		"ListBINs: a BIN is not made of digits":     bin(`{"bin":"42883x"}`),
 		"ListBINs: a country has not two letters":   bin(`{"country":"USA"}`),
@@ -182,7 +183,8 @@ func TestRealFinds(t *testing.T) {
 		},
 		"GetCardSecrets: the number is another than in the list": func(s *cardwiretest.Service) {
 			s.SetCard(`{"card_no":"4288379977000003"}`)
-			s.Handle("POST", "/cards/private", func(*http.Request) (int, string, any) { return 200, "success", another })
+			respond := func(*http.Request) (int, string, any) { return 200, "success", another }
+			s.Handle("POST", "/cards/private", respond)
 		},
 	} {
 		s := cardwiretest.New(contract.Options()...)

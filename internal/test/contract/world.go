@@ -46,8 +46,8 @@ func NewService() *cardwiretest.Service {
 // for that. Amounts that are sent as numbers are written as ECMAScript writes them,
 // because a proxy between client and service may do so.
 func Prepare(s *cardwiretest.Service) {
-	s.SetBIN(fullBIN())
-	s.SetBIN(emptyBIN)
+	s.SetBIN(string(element(exampleResponse("bins").Data, 0)))
+	s.SetBIN(string(element(exampleResponse("bins").Data, 1)))
 	another := func(id, change string) {
 		s.SetCard(strings.Replace(FullCard(), "card-1", id, 1))
 		s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,%s}`, id, change))
@@ -75,26 +75,25 @@ func Prepare(s *cardwiretest.Service) {
 // would be 0.
 func FullCard() string {
 	own := `{"order_id":"order-1","sub_account_id":"sub-1","transaction_times":["2025-02-01 10:00:00"]}`
-	return merged([]byte(own), exampleResponse("suspended").Data, first(example("second")))
+	return merged([]byte(own), exampleResponse("suspended").Data, listed("second"))
 }
 
 // EmptyCard leaves everything that may be empty so.
 func EmptyCard() string {
-	return merged(exampleResponse("empty").Data, first(example("only")))
+	return merged(exampleResponse("empty").Data, listed("only"))
 }
 
-// example is the data of a page of the document.
-func example(page string) json.RawMessage {
+// listed is the card of a page of the document.
+func listed(page string) json.RawMessage {
 	var p struct{ Data json.RawMessage }
 	must(json.Unmarshal(exampleResponse(page).Data, &p))
-	return p.Data
+	return element(p.Data, 0)
 }
 
-// first is the first element of a list.
-func first(list json.RawMessage) json.RawMessage {
+func element(list json.RawMessage, i int) json.RawMessage {
 	var elements []json.RawMessage
 	must(json.Unmarshal(list, &elements))
-	return elements[0]
+	return elements[i]
 }
 
 // merged is one object with the fields of all; the last value of each counts.
@@ -107,23 +106,6 @@ func merged(objects ...json.RawMessage) string {
 	must(err)
 	return string(text)
 }
-
-// fullBIN has a value of its own in every field that can have one.
-func fullBIN() string { return string(first(exampleResponse("bins").Data)) }
-
-// emptyBIN is as empty as a BIN can be.
-const emptyBIN = `{
-	"id":102,"bin":"440102","type":"","name":"","network":"","country":"US","avs":0,"3ds":0,
-	"day_purchase_limit":0,"single_purchase_limit":0,"lifetime_purchase_limit":0,
-	"maintain":false,"weigh":0,"status":false,"api":false,"physical":0,"currency":"USD","foreign_fee_config":{},
-	"auth_fee_config":null,"refund_fee_config":null,"reversal_fee_config":null,"cashback_fee_config":[],
-	"apple_pay":0,"google_wallet":0,"card_nums":0,"is_card_count_limited":0,"business_mode":[],"auth_level":1,
-	"create_amount":0,"card_depost_fee":0,"allow_create":false,"allow_in":false,"allow_out":false,
-	"allow_suspend":false,"allow_enable":false,"allow_frozen":false,"allow_unfrozen":false,"allow_destory":false,
-	"create_min_amount":0,"create_max_amount":0,"recharge_min_amount":0,"recharge_max_amount":0,
-	"withdraw_min_amount":0,"withdraw_max_amount":0,"refuse_times":0,"refuse_rate":0,"scenes":[],
-	"auth_requirement":{"level":"base","fields":[]}
-}`
 
 // Executed returns the first difference between what a prepared service did and
 // what it must have understood in the course of the suite.

@@ -49,9 +49,12 @@ func metrics(t *testing.T, dir string) (metrics, labels []string) {
 				return true
 			}
 			f, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, _ := f.X.(*ast.Ident)
 			switch {
-			case !ok:
-			case isAttribute(f.X):
+			case of != nil && of.Name == "attribute":
 				labels = append(labels, escaped.Replace(text(call.Args[0])))
 			case instrument.MatchString(f.Sel.Name):
 				suffix := map[string]string{"s": "_seconds"}[text(call.Args[1].(*ast.CallExpr).Args[0])]
@@ -85,10 +88,4 @@ func TestAlertsAreOnAllMetricsAndNoOthers(t *testing.T) {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		assert.True(t, known[base], "%s is not reported", name)
 	}
-}
-
-// isAttribute reports whether an expression is the package attribute.
-func isAttribute(x ast.Expr) bool {
-	name, ok := x.(*ast.Ident)
-	return ok && name.Name == "attribute"
 }

@@ -379,25 +379,6 @@ func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
 	}
 }
 
-func TestAHiddenCauseIsFoundAndNotPrinted(t *testing.T) {
-	t.Parallel()
-	cause := &loud{wiretest.CanaryKey, wiretest.CanaryKey}
-	c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) {
-		return "", fmt.Errorf("for %s: %w", wiretest.CanaryKey, errors.Join(cause, context.Canceled))
-	}))
-	_, err := c.GetCard(t.Context(), "c1")
-	assert.EqualError(t, err, "cardwire: GetCard: not sent: the key source failed: it is safe to call again")
-	e := wiretest.Failure(t, err)
-	assert.Nil(t, errors.Unwrap(e.Err))
-	for _, err := range []error{e, e.Err} {
-		assert.ErrorIs(t, err, context.Canceled)
-		assert.ErrorIs(t, err, cause)
-		assert.NotErrorIs(t, err, context.DeadlineExceeded)
-		assert.NotErrorAs(t, err, new(*loud), "As would hand out the words")
-		assertSilent(t, places(err), printers, keyCanary)
-	}
-}
-
 // faultyCalls are calls of every operation by its name in the fake.
 func faultyCalls() map[string]wiretest.Method {
 	p := wiretest.SmallTransfer("M-1")

@@ -24,7 +24,7 @@ func nines(n int) string { return strings.Repeat("9", n) }
 func zeros(n int) string { return strings.Repeat("0", n) }
 
 // literals are amounts by what they are as a string and as a number: the coefficient and
-// the exponent, in which 12.340 is 12340e-3.
+// the exponent, in which 12.340 is 12340e-3. More are in TestParseDecimal of internal/wire.
 func literals() map[string][2]string {
 	all := map[string][2]string{
 		// White space is none of a number's, and any of JSON's.
@@ -33,37 +33,29 @@ func literals() map[string][2]string {
 		`1\u0030`: {"10e0", noJSON}, `\u002d1\u002e50`: {"-150e-2", noJSON}, `1\u0065\u0035`: {refusedNumber, noJSON},
 	}
 	for literal, exact := range map[string]string{
-		"0": "0e0", "-0": "0e0", "0.0": "0e-1", "-0.00": "0e-2", "1": "1e0", "-1": "-1e0", "10": "10e0", "0.1": "1e-1",
-		"0.2": "2e-1", "0.3": "3e-1", "0.30000000000000004": "30000000000000004e-17", "1.005": "1005e-3",
-		"12.340": "12340e-3", "-12.340": "-12340e-3", "100.00": "10000e-2", "0.001": "1e-3", "0.010": "10e-3",
-		"123456789.123": "123456789123e-3", "9007199254740993": "9007199254740993e0", // no float64
-		"9007199254740993.01": "900719925474099301e-2", "999999999999999999": nines(18) + "e0",
-		"1000000000000000000": "1" + zeros(18) + "e0", "9223372036854775807": "9223372036854775807e0",
-		"9223372036854775808": "9223372036854775808e0", "-9223372036854775809": "-9223372036854775809e0",
-		"18446744073709551616.5": "184467440737095516165e-1", nines(40): nines(40) + "e0",
-		"-" + nines(38) + ".99": "-" + nines(40) + "e-2", "0." + nines(39): nines(39) + "e-39",
-		"0." + zeros(38) + "1": "1e-39",
+		"0": "0e0", "-0.00": "0e-2", "1": "1e0", "0.1": "1e-1", "0.3": "3e-1", "-12.340": "-12340e-3",
+		"100.00":              "10000e-2",
+		"0.30000000000000004": "30000000000000004e-17", "9007199254740993.01": "900719925474099301e-2", // no float64
+		"9223372036854775808": "9223372036854775808e0", "18446744073709551616.5": "184467440737095516165e-1",
+		nines(40): nines(40) + "e0", "0." + nines(39): nines(39) + "e-39", "0." + zeros(38) + "1": "1e-39",
 	} {
 		all[literal] = [2]string{exact, exact}
 	}
 	for literal, number := range map[string]string{ // an exponent is for numbers only
-		"1e0": "1e0", "1e2": "1e2", "1E+2": "1e2", "15e-1": "15e-1", "1.50e3": "150e1", "-2.5E-3": "-25e-4",
-		"0e0": "0e0", "0e30": "0e30", "1e30": "1e30", "1e-30": "1e-30", "1e00030": "1e30",
+		"1e2": "1e2", "1E+2": "1e2", "1.50e3": "150e1", "-2.5E-3": "-25e-4", "0e30": "0e30", "1e-30": "1e-30",
 		nines(10) + "e30": nines(10) + "e30",
 	} {
 		all[literal] = [2]string{refusedNumber, number}
 	}
 	for _, tooMuch := range []string{
-		nines(41), "1" + zeros(40), "0." + nines(40), nines(20) + "." + nines(21), "1e31", "1e-31", "0e31",
-		nines(11) + "e30", "0." + zeros(10) + "1e-30", "1e400", "1e1000000000", "-1e-1000000000",
-		"1e99999999999999999999", nines(100_000),
-		"null", "true", "[1]", "{}",
+		nines(41), "0." + nines(40), nines(20) + "." + nines(21), "1e31", "0e31", nines(11) + "e30", "1e400",
+		"1e1000000000", "-1e-1000000000", nines(100_000), "null", "true", "[1]", "{}",
 	} {
 		all[tooMuch] = [2]string{refusedNumber, refusedNumber}
 	}
 	for _, none := range []string{
-		"", " ", "-", "+1", ".5", "5.", "01", "-01.5", "1.2.3", "1,5", "1 000", "1_000", "1'000", "0x10", "1e", "1e+",
-		"1e5.0", "NaN", "Infinity", "-Infinity", "$1", "1 USD", "\u0661\u0662", "\uff11",
+		"", "-", "+1", ".5", "5.", "01", "1,5", "1 000", "1_000", "0x10", "1e", "NaN", "Infinity", "$1", "1 USD",
+		"\u0661\u0662",
 	} {
 		all[none] = [2]string{refusedNumber, noJSON}
 	}

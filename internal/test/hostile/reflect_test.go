@@ -43,7 +43,8 @@ var functions = named(
 	cardwire.Call[any], cardwire.Call[int], cardwire.Call[*cardwire.Card], cardwire.DateOf, cardwire.DefaultProfile,
 	cardwire.DefaultRetryPolicy, cardwire.ImageBytes, cardwire.ImageFile, cardwire.New, cardwire.NewCVV,
 	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, cardwire.NewMemoryJournal, cardwire.NextStep,
-	cardwire.ParseDate, cardwire.WithAnyBasePath, cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
+	cardwire.ParseDate, cardwire.RetryAfter, cardwire.ServiceID, cardwire.WithAnyBasePath,
+	cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
 	cardwire.WithKeySource, cardwire.WithLimiter, cardwire.WithLogger, cardwire.WithMaskedCards,
 	cardwire.WithMaxResponseBytes, cardwire.WithObserver, cardwire.WithPrefetch, cardwire.WithProfile,
 	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTimeout, cardwire.WithTransport,
@@ -289,13 +290,12 @@ func (v *values) given() {
 	set(v, httptest.NewRequestWithContext(v.t.Context(), http.MethodGet, "/api/v1/account/capacity", nil),
 		&http.Request{URL: new(url.URL)}, &http.Request{Method: "\x00", URL: &url.URL{Path: "\xff"}})
 
-	set(v, nil, cardwire.WithoutRetry(), cardwire.WithResponse(nil), cardwire.WithResponse(new(cardwire.Response)),
-		cardwire.WithHeader("", ""), cardwire.WithHeader("X-Trace", "\x00"), cardwire.WithPrefetch(-1),
-		cardwire.WithPrefetch(math.MaxInt))
 	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""),
 		cardwiretest.WithSeed(math.MinInt64), cardwiretest.WithLatency(-1),
 		cardwiretest.WithProfile(cardwire.Profile{}))
-	set(v, v.options()...)
+	set(v, nil, func(context.Context) (string, error) { return "\x00", nil })
+	set(v, nil, func(p *cardwire.Profile) { *p = cardwire.Profile{} })
+	set(v, nil, new(cardwire.Response))
 	set(v, cardwiretest.New())
 	set(v, cardwire.NewMemoryJournal())
 	set(v, v.server)
@@ -305,26 +305,27 @@ func (v *values) given() {
 	set[func() (io.ReadCloser, error)](v, nil)
 }
 
-// options are those that take something odd.
-func (v *values) options() []cardwire.Option {
-	return slices.Concat(
-		[]cardwire.Option{
-			nil, cardwire.WithProfile(nil), cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }),
-			cardwire.WithKeySource(func(context.Context) (string, error) { return "\x00", nil }),
-			cardwire.WithKeySource(nil), cardwire.WithTimeout(1), cardwire.WithMaxResponseBytes(1),
-			cardwire.WithMaskedCards(),
-		},
-		optionsOf(v, cardwire.WithHTTPClient), optionsOf(v, cardwire.WithLimiter), optionsOf(v, cardwire.WithJournal),
-		optionsOf(v, cardwire.WithLogger), optionsOf(v, cardwire.WithTransport), optionsOf(v, cardwire.WithRetry),
-	)
-}
-
-func optionsOf[T any](v *values, with func(T) cardwire.Option) (options []cardwire.Option) {
-	for _, value := range v.of(reflect.TypeFor[T]()) {
-		given, _ := value.Interface().(T)
-		options = append(options, with(given))
+// options are what the functions that return the type make of all their arguments.
+func (v *values) options(of reflect.Type) []reflect.Value {
+	list := []reflect.Value{reflect.Zero(of)}
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		f := reflect.ValueOf(functions[name])
+		if f.Type().NumOut() != 1 || f.Type().Out(0) != of {
+			continue
+		}
+		args := make([]reflect.Value, f.Type().NumIn())
+		most := 1
+		for in := range args {
+			most = max(most, len(v.of(f.Type().In(in))))
+		}
+		for i := range most {
+			for in := range args {
+				args[in] = at(v.of(f.Type().In(in)), i)
+			}
+			list = append(list, f.Call(args)[0])
+		}
 	}
-	return options
+	return list
 }
 
 // dial goes nowhere but to this machine.
@@ -384,6 +385,9 @@ func (v *values) byKind(t reflect.Type) []reflect.Value {
 			add(m)
 		}
 	case reflect.Func:
+		if t == reflect.TypeFor[cardwire.Option]() || t == reflect.TypeFor[cardwire.CallOption]() {
+			return v.options(t)
+		}
 		add(reflect.MakeFunc(t, func([]reflect.Value) (results []reflect.Value) {
 			for out := range t.Outs() {
 				results = append(results, reflect.Zero(out))
@@ -468,44 +472,32 @@ func usableAsNil(t reflect.Type) bool {
 // perFunction is how many calls have arguments that were drawn.
 const perFunction = 40
 
-// callWithAll gives each argument each of its values, beside the usual ones and
-// beside zeros, and then some of all together.
+// callWithAll gives each argument each of its values beside the usual ones, and then some
+// of all together.
 func (v *values) callWithAll(t *testing.T, name string, f reflect.Value, receivers []reflect.Value) {
 	t.Helper()
-	var choices [][]reflect.Value
-	for in := range f.Type().Ins() {
-		choices = append(choices, v.of(in))
+	choices := make([][]reflect.Value, f.Type().NumIn())
+	args := make([]reflect.Value, len(choices))
+	for i := range choices {
+		choices[i] = v.of(f.Type().In(i))
 	}
 	if receivers != nil {
 		choices[0] = receivers
 	}
-	args := make([]reflect.Value, len(choices))
-	call := func(choose func(argument int) reflect.Value) {
-		for i := range args {
-			args[i] = choose(i)
-		}
-		v.call(t, name, f, args)
-	}
-	first := func(i int) reflect.Value { return choices[i][0] }
-	last := func(i int) reflect.Value { return choices[i][len(choices[i])-1] }
-	if len(choices) == 0 {
-		call(first)
-		return
-	}
 	for varied := range choices {
 		for _, value := range choices[varied] {
-			for _, others := range []func(int) reflect.Value{first, last} {
-				call(func(i int) reflect.Value {
-					if i == varied {
-						return value
-					}
-					return others(i)
-				})
+			for i := range args {
+				args[i] = choices[i][0]
 			}
+			args[varied] = value
+			v.call(t, name, f, args)
 		}
 	}
 	for range perFunction {
-		call(func(i int) reflect.Value { return choices[i][v.random.IntN(len(choices[i]))] })
+		for i := range args {
+			args[i] = choices[i][v.random.IntN(len(choices[i]))]
+		}
+		v.call(t, name, f, args)
 	}
 }
 
@@ -572,7 +564,8 @@ func (v *values) use(result reflect.Value) {
 
 // looped breaks off a loop, and goes through another.
 func looped[T any](all iter.Seq2[T, error]) {
-	for range all {
+	for _, err := range all {
+		_ = err
 		break
 	}
 	for _, err := range all {

@@ -13,7 +13,6 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/stripe/stripe-go/v85 v85.0.0
 	go.uber.org/goleak v1.3.0
-	golang.org/x/net v0.62.0
 	modernc.org/sqlite v1.56.0
 )
 

@@ -58,16 +58,21 @@ func MethodsGiven(g Given) map[string]Method {
 }
 
 // errorOf returns the last result of a call, or the error that its loop ends with.
-func errorOf(result any) (err error) {
+func errorOf(result any) error {
 	switch r := result.(type) {
 	case error:
 		return r
 	case iter.Seq2[cardwire.Card, error]:
-		for _, err = range r {
-		}
+		return last(r)
 	case iter.Seq2[*cardwire.CardPage, error]:
-		for _, err = range r {
-		}
+		return last(r)
+	}
+	return nil
+}
+
+func last[T any](all iter.Seq2[T, error]) (err error) {
+	for _, e := range all {
+		err = e
 	}
 	return err
 }

@@ -68,9 +68,10 @@ var faults = []struct {
 
 // shop is the program, and the fake service that it uses.
 type shop struct {
-	fake *cardwiretest.Service
-	base string // the program's address
-	wait func() error
+	fake   *cardwiretest.Service
+	client http.Client // of the program
+	base   string      // the program's address
+	wait   func() error
 }
 
 func run(ctx context.Context, out io.Writer, db string, orders int) (err error) {
@@ -185,7 +186,7 @@ func (s *shop) call(ctx context.Context, method, path string, body, into any) (s
 	if err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := s.client.Do(r)
 	if err != nil {
 		return 0, err
 	}

@@ -44,10 +44,9 @@ func (c *Cardwire) Call(ctx context.Context, base string, o Order) (Verdict, err
 		return Unknown, err
 	}
 	if c.Doer != nil {
-		// On a context of its own: no trace of the call's hears of it.
 		read, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-		_, _ = client.CardCapacity(read, cardwire.WithoutRetry()) // where it fails, nothing idles
-		cancel()
+		_, _ = client.CardCapacity(read, cardwire.WithoutRetry()) //nolint:contextcheck // no trace hears of it
+		cancel()                                                  // where it fails, nothing idles
 	}
 	err = send(ctx, client, o)
 	return verdictOf(err), err
