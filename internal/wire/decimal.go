@@ -84,8 +84,8 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	}
 	exp := 0
 	if mantissa < end {
-		var err error
-		if exp, err = strconv.Atoi(string(lit[mantissa+1:])); err != nil || exp < -maxExponent || exp > maxExponent {
+		exp, _ = strconv.Atoi(string(lit[mantissa+1:])) // the largest int if it does not fit
+		if exp < -maxExponent || exp > maxExponent {
 			return decimal.Decimal{}, false
 		}
 	}
@@ -130,12 +130,9 @@ func AppendDecimal(dst []byte, d decimal.Decimal) []byte {
 // Cents writes d with exactly two decimal places. It reports false if d has more
 // than two, is not greater than zero, or takes more than 40 digits.
 func Cents(d decimal.Decimal) (string, bool) {
-	if d.Sign() <= 0 || d.Exponent() > maxDigits {
-		return "", false
-	}
 	whole, fraction, _ := strings.Cut(string(AppendDecimal(nil, d)), ".")
 	fraction = strings.TrimRight(fraction, "0")
-	if len(fraction) > 2 || len(whole)+2 > maxDigits || strings.Contains(whole, "e") {
+	if d.Sign() <= 0 || len(fraction) > 2 || len(whole)+2 > maxDigits || strings.Contains(whole, "e") {
 		return "", false
 	}
 	return whole + "." + (fraction + "00")[:2], true

@@ -79,7 +79,7 @@ func Missing(path string) *Error { return &Error{Path: path, Problem: isMissing}
 
 func (e *Error) Error() string {
 	switch {
-	case e.Malformed && e.Problem == isHTML:
+	case e.Problem == isHTML:
 		return "the response is HTML, not JSON: check the base URL and any proxy"
 	case e.Malformed:
 		return "the response is " + e.Detail()
@@ -116,7 +116,7 @@ func (c *Codec) Drifts() []Drift { return c.drifts }
 
 // End checks that nothing but white space follows.
 func (c *Codec) End() {
-	if c.peek() != 0 || (c.err == nil && c.pos < len(c.buf)) {
+	if c.peek() != 0 || c.pos < len(c.buf) {
 		c.malformed("bytes follow the end")
 	}
 }

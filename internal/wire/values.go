@@ -165,7 +165,10 @@ func (c *Codec) integerIn(lit []byte, integer bool) int64 {
 
 // parseInt reads digits, which may follow a minus sign. It reports whether they fit.
 func parseInt(lit []byte) (n int64, ok bool) {
-	if len(lit) > 18 {
+	switch {
+	case len(lit) > len("-9223372036854775808"):
+		return 0, false
+	case len(lit) > 18:
 		n, err := strconv.ParseInt(string(lit), 10, 64)
 		return n, err == nil
 	}
