@@ -198,7 +198,7 @@ func connectionKinds() []Kind {
 			Name: "408-on-idle", line: saying(""), effect: either, verdicts: append(unknown, Success),
 			read: func(x *exchange) {
 				head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(capacity))
-				x.raw(head+capacity+requestTimeout, leave)
+				x.raw(head+capacity+requestTimeout, linger)
 			},
 		},
 	}

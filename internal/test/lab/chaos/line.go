@@ -42,6 +42,13 @@ func leave(conn net.Conn) {
 	}
 }
 
+// linger leaves, and closes the connection when the client has.
+func linger(conn net.Conn) {
+	leave(conn)
+	_, _ = io.Copy(io.Discard, conn)
+	hangUp(conn)
+}
+
 // resetAtOnce resets the connection before anything has arrived.
 func resetAtOnce(conn net.Conn) net.Conn {
 	reset(conn)
