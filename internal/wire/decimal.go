@@ -112,7 +112,7 @@ func AppendDecimal(dst []byte, d decimal.Decimal) []byte {
 	n, exp := d.Coefficient(), int(d.Exponent())
 	digits := new(big.Int).Abs(n).String()
 	switch {
-	case exp > maxDigits, -exp > max(maxDigits, len(digits)):
+	case exp > maxDigits, exp < -max(maxDigits, len(digits)): // -exp overflows 32 bits
 		return fmt.Appendf(dst, "%de%d", n, exp)
 	case n.Sign() < 0:
 		dst = append(dst, '-')
