@@ -2,6 +2,7 @@ package sqljournal_test
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -318,25 +319,37 @@ func TestACallerInAHurry(t *testing.T) {
 	t.Parallel()
 	at := onSQLite(t, "")
 	synctest.Test(t, func(t *testing.T) {
-		db, _ := openNew(t, at)
+		openNew(t, at)
 		journal, outage := during(t, at, context.Canceled)
 		i := intent("M-1")
 		begun(t, journal, i)
-		gate, errs := make(chan struct{}), make(chan error, 2)
-		outage.writing = func() { <-gate }
-		go func() { errs <- journal.Begin(t.Context(), intent("M-2")) }()
-		synctest.Wait()
+		others, hurried := make(chan error, 2), make(chan error, 1)
+		begin := func(reference string) { others <- journal.Begin(t.Context(), intent(reference)) }
+		end := func(ctx context.Context) { hurried <- journal.End(ctx, i, refused) }
+		hold := func() (gate chan struct{}) { // until then, what is called waits
+			gate = make(chan struct{})
+			outage.writing = func() { <-gate }
+			go begin(rand.Text())
+			synctest.Wait()
+			return gate
+		}
+		gate := hold()
 		ctx, cancel := context.WithCancel(t.Context())
-		late := make(chan error)
-		go func() { late <- journal.End(ctx, i, refused) }()
+		go end(ctx)
 		synctest.Wait()
 		cancel()
-		require.ErrorIs(t, <-late, context.Canceled)
+		require.ErrorIs(t, <-hurried, context.Canceled)
+		outage.writing = nil
+		close(gate)
+		require.NoError(t, <-others)
+		begun(t, journal, intent("M-2"))
+		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-1"))))
 
+		gate = hold()
 		ctx, cancel = context.WithCancel(t.Context())
-		go func() { late <- journal.End(ctx, i, refused) }() // it executes what follows too
+		go end(ctx) // it executes what follows too
 		synctest.Wait()
-		go func() { errs <- journal.Begin(t.Context(), intent("M-3")) }()
+		go begin("M-3")
 		synctest.Wait()
 		outage.writing = func() {
 			cancel()
@@ -344,9 +357,9 @@ func TestACallerInAHurry(t *testing.T) {
 			outage.writing = nil
 		}
 		close(gate)
-		require.ErrorIs(t, <-late, context.Canceled)
-		require.NoError(t, errors.Join(<-errs, <-errs))
-		assert.Equal(t, []string{"M-1 open 1", "M-2 open 1", "M-3 open 1"}, rows(t, db, at))
+		require.ErrorIs(t, <-hurried, context.Canceled)
+		require.NoError(t, errors.Join(<-others, <-others))
+		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-3"))))
 	})
 }
 

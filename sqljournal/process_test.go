@@ -156,8 +156,8 @@ func (p *worker) wait() (told map[string]string, err error) {
 }
 
 // serve serves the service at a URL of its own. Each request is told to around when it has
-// arrived, and again when the service is done with it. What close returns after is over.
-func serve(service http.Handler, around func(served bool)) (url string, close func()) {
+// arrived, and again when the service is done with it. What closeAll returns after is over.
+func serve(service http.Handler, around func(served bool)) (url string, closeAll func()) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		around(false)
 		defer around(true)

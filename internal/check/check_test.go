@@ -3,7 +3,6 @@ package check_test
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -224,8 +223,8 @@ func TestCurrency(t *testing.T) {
 	const problem = "CardID must be a currency code of 3 to 10 letters or digits, as in EUR"
 	checks(t, named(check.Currency), map[string]string{
 		"": "", "USD": "", "usd": "", "USDT": "", "1INCH": "", "ABCDEFGHIJ": "",
-		"US": problem, "ABCDEFGHIJK": problem, "US ": problem, "U-D": problem, "US\n": problem, "é1": problem, "US\u212a": problem,
-		"\xff\xff\xff": problem, canary + canary: problem,
+		"US": problem, "ABCDEFGHIJK": problem, "US ": problem, "U-D": problem, "US\n": problem, "é1": problem,
+		"US\u212a": problem, "\xff\xff\xff": problem, canary + canary: problem,
 	})
 }
 
@@ -367,14 +366,16 @@ func TestHeaderNamesThatAreNotACallers(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "Cookie", "Idempotency-Key", "X-Idempotency-Key", "Host",
-		"Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding", "Connection", "Keep-Alive", "Proxy-Connection",
-		"TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Range", "If-Range",
-		"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "HTTP-Method-Override", "HTTP-Method", "Method-Override",
-		"X-Method", "X-Original-Method", "X-Forwarded-Method", "X-Original-URL", "X-Rewrite-URL",
+		"Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding", "Connection", "Keep-Alive",
+		"Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Range", "If-Range",
+		"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "HTTP-Method-Override", "HTTP-Method",
+		"Method-Override", "X-Method", "X-Original-Method", "X-Forwarded-Method", "X-Original-URL", "X-Rewrite-URL",
 	} {
 		want := "header " + http.CanonicalHeaderKey(name) + " is reserved by the client"
-		for _, name := range slices.Concat(inCases(name), inCases(strings.ReplaceAll(name, "-", "_")), inCases(strings.ReplaceAll(name, "-", "."))) {
-			assert.EqualError(t, check.Header(name, canary), want, name)
+		for _, hyphen := range []string{"-", "_", "."} {
+			for _, name := range inCases(strings.ReplaceAll(name, "-", hyphen)) {
+				assert.EqualError(t, check.Header(name, canary), want, name)
+			}
 		}
 	}
 }
@@ -506,7 +507,8 @@ func TestBaseURL(t *testing.T) {
 }
 
 const (
-	inClear = " is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust"
+	inClear = " is plain http, which would send the key in the clear: " +
+		"use https, or WithInsecureHTTP for a host that you trust"
 	hasUser = " contains a user name: pass the API key to New"
 )
 
@@ -519,41 +521,39 @@ func TestBaseURLRefuses(t *testing.T) {
 	)
 	for problem, texts := range map[string][]string{
 		" is empty" + like:                 {""},
-		" begins or ends with white space": {" https://h/" + canary, "https://h/" + canary + "\n", " "},
-		"'s port must be from 1 to 65535":  {"https://h:65536/" + canary, "https://h:0", "https://[::1]:99999999999999999999/"},
-		" contains a query or a fragment":  {"https://h/?a=" + canary, "https://h?", "https://h/#" + canary, "https://h#"},
-		" must use https":                  {"ftp://h/" + canary, "file://h/" + canary, "ws://h", "unix://h", "mailto:a://b"},
-		" has no host" + like:              {"https:///" + canary, "https://:443/" + canary, "https:a://b/" + canary},
-		hasUser:                            {"https://me@h/" + canary, "https://me:" + canary + "@h/", "https://@h", "https://:@h"},
+		" begins or ends with white space": {" https://h/~", "https://h/~\n", " "},
+		"'s port must be from 1 to 65535":  {"https://h:65536/~", "https://h:0", "https://[::1]:99999999999999999999/"},
+		" contains a query or a fragment":  {"https://h/?a=~", "https://h?", "https://h/#~", "https://h#"},
+		" must use https":                  {"ftp://h/~", "file://h/~", "ws://h", "unix://h", "mailto:a://b"},
+		" has no host" + like:              {"https:///~", "https://:443/~", "https:a://b/~"},
+		hasUser:                            {"https://me@h/~", "https://me:~@h/", "https://@h", "https://:@h"},
 		" has no scheme" + like: {
-			canary, "/api/v1", "//h/" + canary, "h/" + canary, "h:443/" + canary, "https:", "https:h", "https:/h",
-			"mailto:" + canary + "@example.com",
+			"~", "/api/v1", "//h/~", "h/~", "h:443/~", "https:", "https:h", "https:/h", "mailto:~@example.com",
 		},
 		" is not a URL" + like: {
-			"https://h:port/" + canary, "https://[::1/" + canary, "https://h o/" + canary, "https://h%41/" + canary,
-			"https://h/a%zz" + canary, "https://h/\n" + canary, "https://h/\x7f" + canary,
+			"https://h:port/~", "https://[::1/~", "https://h o/~", "https://h%41/~", "https://h/a%zz~", "https://h/\n~",
+			"https://h/\x7f~",
 		},
 		"'s host is not ASCII: write a name in another script as xn--": {
-			"https://" + canary + "\xff.example.com", "https://" + canary + "\u200b.example.com",
-			"https://" + canary + "\u202e.example.com", "https://" + canary + "\uff0f.example.com",
-			"https://\u00e9.example.com/" + canary, "https://%C3%A9.example.com/" + canary, "https://a\u00a0b/" + canary,
-			`https://a"b/` + canary, "https://a;b/" + canary, "https://a,b/" + canary, "https://[::1%25\xff]/" + canary,
+			"https://~\xff.example.com", "https://~\u200b.example.com", "https://~\u202e.example.com",
+			"https://~\uff0f.example.com", "https://\u00e9.example.com/~", "https://%C3%A9.example.com/~",
+			"https://a\u00a0b/~", `https://a"b/~`, "https://a;b/~", "https://a,b/~", "https://[::1%25\xff]/~",
 		},
 		inClear: {
-			"http://api.example.com/" + canary, "http://192.168.0.1", "http://10.0.0.1", "http://0.0.0.0", "http://[::]",
-			"http://[2001:db8::1]", "http://127.0.0.1.example.com", "http://127.1", "http://2130706433", "http://0x7f.0.0.1",
-			"http://localhost.example.com", "http://notlocalhost", "http://localhost.",
+			"http://api.example.com/~", "http://192.168.0.1", "http://10.0.0.1", "http://0.0.0.0", "http://[::]",
+			"http://[2001:db8::1]", "http://127.0.0.1.example.com", "http://127.1", "http://2130706433",
+			"http://0x7f.0.0.1", "http://localhost.example.com", "http://notlocalhost", "http://localhost.",
 			"http://shop.localhost", // resolvers ask the network for it
 		},
 		notPlain: {
-			"https://h/../" + canary, "https://h/a/..", "https://h/./" + canary, "https://h//" + canary, "https://h/%2e%2e/" + canary,
-			"https://h/%2E%2E/" + canary, "https://h/a%2f" + canary, "https://h/%2F" + canary, "https://h/%61" + canary,
-			"https://h/%5c" + canary, "https://h/%3f" + canary, "https://h/%23" + canary, "https://h/%25" + canary,
-			"https://h/%20" + canary, "https://h/ " + canary, "https://h/%0a" + canary, "https://h/%00" + canary,
-			"https://h/%ff" + canary, `https://h/\` + canary, "https://h/\u2028" + canary,
+			"https://h/../~", "https://h/a/..", "https://h/./~", "https://h//~", "https://h/%2e%2e/~",
+			"https://h/%2E%2E/~", "https://h/a%2f~", "https://h/%2F~", "https://h/%61~", "https://h/%5c~",
+			"https://h/%3f~", "https://h/%23~", "https://h/%25~", "https://h/%20~", "https://h/ ~", "https://h/%0a~",
+			"https://h/%00~", "https://h/%ff~", `https://h/\~`, "https://h/\u2028~",
 		},
 	} {
 		for _, text := range texts {
+			text = strings.ReplaceAll(text, "~", canary)
 			u, err := check.BaseURL("CARDWIRE_BASE_URL", text, false)
 			assert.EqualError(t, err, "CARDWIRE_BASE_URL"+problem, "of %q", text)
 			assert.Nil(t, u)
@@ -566,7 +566,9 @@ func TestBaseURLInTheClear(t *testing.T) {
 	u, err := check.BaseURL("the base URL", "http://192.168.0.1:81/api/", true)
 	require.NoError(t, err)
 	assert.Equal(t, "http://192.168.0.1:81/api", u.String())
-	for text, problem := range map[string]string{"httpx://h/" + canary: " must use https", "http://user@h/" + canary: hasUser} {
+	for text, problem := range map[string]string{
+		"httpx://h/" + canary: " must use https", "http://user@h/" + canary: hasUser,
+	} {
 		_, err := check.BaseURL("the base URL", text, true)
 		assert.EqualError(t, err, "the base URL"+problem)
 	}

@@ -69,7 +69,8 @@ func FuzzCleaned(f *testing.F) {
 
 func FuzzPath(f *testing.F) {
 	for _, path := range []string{
-		"/", "/cards", "//h", "/a/../b", "/..", "/./", "/a?b", "/a#b", `/\h`, "/%2e%2e", "/a b", "/é", "/a:b", "/a;b/..;/c", "/...", "/a\n", "/a\xff", "/a//b", "/@h", "/:80",
+		"/", "/cards", "//h", "/a/../b", "/..", "/./", "/a?b", "/a#b", `/\h`, "/%2e%2e", "/a b", "/é",
+		"/a:b", "/a;b/..;/c", "/...", "/a\n", "/a\xff", "/a//b", "/@h", "/:80",
 	} {
 		f.Add(path)
 	}
@@ -140,7 +141,8 @@ func FuzzFilename(f *testing.F) {
 
 func FuzzContentType(f *testing.F) {
 	for _, contentType := range []string{
-		"image/png", "IMAGE/PNG", "text/plain; charset=utf-8", `a/b; c="d;e"`, `a/b; c="\""`, " image/png ", "image/png;", "image/png; a*=utf-8''%0d%0a", "a/b; c*0=d; c*1=e",
+		"image/png", "IMAGE/PNG", "text/plain; charset=utf-8", `a/b; c="d;e"`, `a/b; c="\""`,
+		" image/png ", "image/png;", "image/png; a*=utf-8''%0d%0a", "a/b; c*0=d; c*1=e",
 		"image/png\r\nX: y", "image/png; a=\"\r\n\"", "image", "/", "a/b;;", "a/b; =", "\u00a0a/b", "a/b\u2028",
 	} {
 		f.Add(contentType)

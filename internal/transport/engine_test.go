@@ -65,7 +65,7 @@ func TestSettingsOfTheEngines(t *testing.T) {
 	weak := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS10}, MaxResponseHeaderBytes: 1 << 20}
 	strong := &http.Transport{
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS13},
-		MaxResponseHeaderBytes: 1 << 10, MaxIdleConnsPerHost: 7, TLSHandshakeTimeout: time.Second,
+		MaxResponseHeaderBytes: 1 << 10,
 	}
 	for name, base := range map[string]*http.Transport{"ours": nil, "zero": {}, "weak": weak, "strong": strong} {
 		pooled, fresh := newTransports(base)
@@ -92,11 +92,8 @@ func TestSettingsOfTheEngines(t *testing.T) {
 	ours, _ := newTransports(nil)
 	assert.Equal(t, 100, ours.MaxIdleConnsPerHost)
 	assert.Equal(t, 100, ours.MaxIdleConns)
-	assert.Equal(t, 90*time.Second, ours.IdleConnTimeout)
 	assert.Equal(t, reflect.ValueOf(http.ProxyFromEnvironment).Pointer(), reflect.ValueOf(ours.Proxy).Pointer())
 	theirs, _ := newTransports(strong)
-	assert.Equal(t, 7, theirs.MaxIdleConnsPerHost)
-	assert.Equal(t, time.Second, theirs.TLSHandshakeTimeout)
 	assert.Nil(t, theirs.Proxy)
 	assert.EqualValues(t, tls.VersionTLS13, theirs.TLSClientConfig.MinVersion)
 	assert.Equal(t, int64(1<<10), theirs.MaxResponseHeaderBytes)
@@ -204,7 +201,6 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	old.CipherSuites = []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA} // which the server does not offer
 	lookup := &net.DNSError{Err: "no such host", Name: canary, IsNotFound: true}
-	hidden := &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "proxy.test"}}
 	through := func(at string) func(*http.Request) (*url.URL, error) { return http.ProxyURL(parse(t, at)) }
 
 	for name, tc := range map[string]struct {
@@ -231,14 +227,6 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 		"proxy is down": {
 			&http.Transport{Proxy: through(closed)}, srv.URL, 3, "connection refused by the proxy " + port, true,
 		},
-		"no such proxy": {
-			&http.Transport{Proxy: through("http://k:p@proxy.test:3128"), DialContext: refuse(hidden)}, srv.URL, 3,
-			"name lookup failed: the proxy proxy.test", true,
-		},
-		"proxy that speaks no TLS": {
-			&http.Transport{Proxy: through("https://" + plain)}, srv.URL, 1,
-			"TLS handshake failed: the proxy does not speak TLS: check the scheme and the port", true,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var k tracked
@@ -260,6 +248,29 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDialThatHangsUntilTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hanging := func(context.Context, string, string) (net.Conn, error) {
+			pause(dialTimeout) // net/http detaches a dial from its request
+			return nil, errBroken
+		}
+		e := New(Config{Policy: policy, Transport: &http.Transport{DialContext: hanging}})
+		in := post(t, service, Write)
+		in.Deadline = time.Now().Add(3 * time.Second)
+		r := e.Do(t.Context(), in)
+		require.EqualError(t, r.Err, "deadline exceeded: WithTimeout's")
+		assert.True(t, r.NotSent)
+		assert.Equal(t, 1, r.Tries)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		r = e.Do(ctx, post(t, service, Write))
+		require.ErrorIs(t, r.Err, context.Canceled)
+		assert.True(t, r.NotSent)
+		pause(dialTimeout)
+	})
 }
 
 func TestNotSentSpeaksOfAllAttempts(t *testing.T) {

@@ -136,7 +136,7 @@ func TestDelayIsFullJitter(t *testing.T) {
 }
 
 func TestRetryAfterIsHonored(t *testing.T) {
-	// go-retryablehttp sleeps for a year if asked to, and not at all for 9223372037.
+	// go-retryablehttp sleeps for a year if asked to.
 	for _, tc := range []struct {
 		status int
 		header string
@@ -152,13 +152,11 @@ func TestRetryAfterIsHonored(t *testing.T) {
 		{429, "3601", 1, 0, time.Hour},
 		{503, "999999999", 1, 0, time.Hour},
 		{503, "1795415413", 1, 0, time.Hour}, // an epoch
-		{503, "9223372037", 1, 0, time.Hour},
 		{503, "18446744073709551616", 1, 0, time.Hour},
 		{503, "18446744073709551616 seconds", 2, 0, 0},
 		{503, "0", 2, 0, 0},
 		{503, "-1", 2, 0, 0},
 		{503, "+5", 2, 0, 0},
-		{503, "1.5", 2, 0, 0},
 		{503, "soon", 2, 0, 0},
 		{503, "Sat, 01 Jan 2000 00:00:05 GMT", 2, 5 * time.Second, 5 * time.Second},
 		{503, "Saturday, 01-Jan-00 00:00:05 GMT", 2, 5 * time.Second, 5 * time.Second},
@@ -255,18 +253,11 @@ func TestContextOfTheAttempt(t *testing.T) {
 	var seen context.Context
 	s := scripted(func(r *http.Request) (*http.Response, error) {
 		seen = r.Context()
-		assert.NoError(t, seen.Err())
 		return response(200, "")(r)
 	})
-	e := New(Config{Doer: s.client(), Policy: policy})
-	e.Do(context.WithValue(t.Context(), testKey{}, "v"), get(t, service))
+	New(Config{Doer: s, Policy: policy}).Do(context.WithValue(t.Context(), testKey{}, "v"), get(t, service))
 	assert.Equal(t, "v", seen.Value(testKey{}))
 	require.ErrorIs(t, seen.Err(), context.Canceled, "it ends with the body")
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	e.Do(ctx, get(t, service))
-	assert.Same(t, ctx, seen, "an earlier deadline of the caller's own costs nothing")
 }
 
 func TestContextEndsDuringAWait(t *testing.T) {

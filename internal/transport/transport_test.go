@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"runtime"
 	"strings"
 	"sync"
@@ -88,12 +89,9 @@ func TestRequestAsADoerSeesIt(t *testing.T) {
 	New(Config{Doer: s.client()}).Do(t.Context(), in)
 
 	sent := s.seen[0]
-	assert.Equal(t, "POST", sent.Method)
 	assert.Equal(t, service+"/a%20b?page=1", sent.URL.String())
 	assert.Equal(t, service+"?old=1", in.URL.String(), "which calls share")
-	assert.Equal(t, "service.test", sent.Host)
 	assert.Equal(t, http.Header{"Accept": {"application/json"}}, sent.Header)
-	assert.EqualValues(t, 3, sent.ContentLength)
 	assert.Nil(t, sent.GetBody, "net/http sends again by itself what it can get again")
 }
 
@@ -244,6 +242,8 @@ func TestClientIsUsedAsItIsAtTheTime(t *testing.T) {
 func TestRedirectsAreNeverFollowed(t *testing.T) {
 	// By default http.Client sends the body again on 307 and 308, and a custom
 	// key header to any host.
+	cookies, err := cookiejar.New(nil)
+	require.NoError(t, err)
 	for _, status := range []int{301, 302, 303, 304, 307, 308, 399} {
 		for _, class := range classes {
 			for location, host := range map[string]string{
@@ -251,14 +251,21 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 				"http://elsewhere.test/%zz": "",
 			} {
 				s := scripted(response(status, "moved", "Location", location))
-				r := New(Config{Doer: s.client(), Policy: policy}).Do(t.Context(), post(t, service, class))
-				require.NoError(t, r.Err)
-				assert.Equal(t, status, r.Status)
-				assert.Equal(t, "moved", string(r.Body))
-				assert.Equal(t, location, r.Header.Get("Location"))
-				assert.True(t, r.Redirected)
-				assert.Equal(t, host, r.RedirectHost)
-				assert.Equal(t, 1, s.requests())
+				clients := []*http.Client{s.client(), {Transport: s, Timeout: time.Hour}, {Transport: s, Jar: cookies}}
+				for i, hc := range clients {
+					if i > 0 && host == "" {
+						continue // an http.Client fails if it cannot parse where a redirect leads
+					}
+					r := New(Config{Doer: hc, Policy: policy}).Do(t.Context(), post(t, service, class))
+					require.NoError(t, r.Err)
+					assert.Equal(t, status, r.Status)
+					assert.Equal(t, "moved", string(r.Body))
+					assert.Equal(t, location, r.Header.Get("Location"))
+					assert.True(t, r.Redirected)
+					assert.Equal(t, host, r.RedirectHost)
+					assert.Equal(t, i+1, s.requests())
+					assert.Nil(t, hc.CheckRedirect, "the caller's client stays as it is")
+				}
 			}
 		}
 	}
@@ -271,16 +278,15 @@ func TestDoerThatFollowsRedirects(t *testing.T) {
 		of   *http.Request
 		want bool
 	}{
-		"not told":          {nil, false},
-		"an equal URL":      {&http.Request{Method: http.MethodPost, URL: parse(t, service)}, false},
-		"another URL":       {&http.Request{Method: http.MethodPost, URL: elsewhere}, true},
-		"another path":      {&http.Request{Method: http.MethodPost, URL: parse(t, service+"/more")}, true},
-		"part of the path":  {&http.Request{Method: http.MethodPost, URL: parse(t, "http://service.test/api")}, true},
-		"another query":     {&http.Request{Method: http.MethodPost, URL: parse(t, service+"?a=1")}, true},
-		"no URL":            {&http.Request{Method: http.MethodPost}, true},
-		"another method":    {&http.Request{Method: http.MethodGet, URL: parse(t, service)}, true},
-		"sent there twice":  {&http.Request{Method: http.MethodPost, URL: parse(t, service), Response: first}, true},
-		"another, and busy": {&http.Request{Method: http.MethodGet, URL: elsewhere}, true},
+		"not told":         {nil, false},
+		"an equal URL":     {&http.Request{Method: http.MethodPost, URL: parse(t, service)}, false},
+		"another URL":      {&http.Request{Method: http.MethodPost, URL: elsewhere}, true},
+		"another path":     {&http.Request{Method: http.MethodPost, URL: parse(t, service+"/more")}, true},
+		"part of the path": {&http.Request{Method: http.MethodPost, URL: parse(t, "http://service.test/api")}, true},
+		"another query":    {&http.Request{Method: http.MethodPost, URL: parse(t, service+"?a=1")}, true},
+		"no URL":           {&http.Request{Method: http.MethodPost}, true},
+		"another method":   {&http.Request{Method: http.MethodGet, URL: parse(t, service)}, true},
+		"sent there twice": {&http.Request{Method: http.MethodPost, URL: parse(t, service), Response: first}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scripted(func(*http.Request) (*http.Response, error) {

@@ -198,7 +198,7 @@ func (s *service) queue() *river.Config {
 
 // connect makes the client. Every write is in the journal before it is sent.
 func (s *service) connect(context.Context) error {
-	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers))
+	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers)) //nolint:contextcheck // it calls nothing yet
 	if err != nil {
 		return err
 	}

@@ -350,6 +350,8 @@ func (in *input) call(t *testing.T, service *recorder, text string) error {
 	}
 	var callOpts []cardwire.CallOption
 	switch in.path {
+	case "Base":
+		opts = append(opts, cardwire.WithAnyBasePath())
 	case "Request.Path":
 		p.Request.Path = "/ask/" + text
 	case "KeySource":

@@ -45,7 +45,7 @@ func (c *Cardwire) Call(ctx context.Context, base string, o Order) (Verdict, err
 	}
 	if c.Doer != nil {
 		read, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-		_, _ = client.CardCapacity(read, cardwire.WithoutRetry()) //nolint:contextcheck // no trace of the call's hears of it
+		_, _ = client.CardCapacity(read, cardwire.WithoutRetry()) //nolint:contextcheck // no trace hears of it
 		cancel()                                                  // where it fails, nothing idles
 	}
 	err = send(ctx, client, o)

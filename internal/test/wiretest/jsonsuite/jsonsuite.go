@@ -6,15 +6,14 @@ package jsonsuite
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Variable names the directory that contains test_parsing and test_transform.
@@ -60,9 +59,7 @@ func Files(tb testing.TB) []File {
 		names, _ := filepath.Glob(filepath.Join(dir, folder, "*.json")) // the pattern is sound
 		for _, name := range names {
 			text, err := os.ReadFile(name)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			require.NoError(tb, err)
 			f := File{Name: strings.TrimSuffix(filepath.Base(name), ".json"), Kind: Transform, Text: text}
 			if folder == "test_parsing" {
 				f.Kind = Kind(f.Name[0])
@@ -71,9 +68,7 @@ func Files(tb testing.TB) []File {
 			files = append(files, f)
 		}
 	}
-	if !maps.Equal(found, counts) {
-		tb.Fatalf("the texts of JSONTestSuite by kind: %v instead of %v", found, counts)
-	}
+	require.Equal(tb, counts, found, "the texts of JSONTestSuite by kind")
 	return files
 }
 
@@ -108,10 +103,7 @@ func Strict(text []byte, maxDepth int) bool {
 
 // walk reads one value from valid JSON.
 func walk(d *json.Decoder, depth int, deepest *int, repeated *bool) {
-	token, err := d.Token()
-	if errors.Is(err, io.EOF) {
-		return
-	}
+	token, _ := d.Token()
 	open, ok := token.(json.Delim)
 	if !ok {
 		return
