@@ -69,6 +69,7 @@ var decimalTests = []struct {
 }{
 	{decimal.Decimal{}, "0"},
 	{decimal.New(0, -2), "0.00"},
+	{decimal.New(0, 5), "0"},
 	{decimal.New(-12, 3), "-12000"},
 	{decimal.New(-123450, -3), "-123.450"},
 	{decimal.New(-5, -1), "-0.5"},
