@@ -519,14 +519,16 @@ func unescaped(raw []byte) ([]byte, bool) {
 // returns how many bytes it read; 0: the escape is invalid.
 func unicodeEscape(raw []byte) (rune, int) {
 	r, ok := hex4(raw)
-	if !ok || !utf16.IsSurrogate(r) {
-		return r, b2i(ok) * 5
-	}
-	if len(raw) < 6 || raw[5] != '\\' {
+	switch {
+	case !ok:
+		return 0, 0
+	case !utf16.IsSurrogate(r):
+		return r, 5
+	case len(raw) < 6 || raw[5] != '\\':
 		return 0, 0
 	}
-	low, ok := hex4(raw[6:])
-	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+	low, _ := hex4(raw[6:]) // 0, which is no half, if it is none
+	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
 		return 0, 0
 	}
 	return r, 11
