@@ -206,7 +206,7 @@ func TestTheCommandLine(t *testing.T) {
 	}
 	code, _, errs := exported(t.Context(), name)
 	assert.Equal(t, 1, code)
-	assert.Contains(t, errs, "CARDWIRE_BASE_URL is not set")
+	assert.Contains(t, errs, "CARDWIRE_BASE_URL is empty")
 	code, out, errs := exported(t.Context(), name, "-help")
 	assert.Zero(t, code)
 	assert.Empty(t, errs)
