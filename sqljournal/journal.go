@@ -323,11 +323,9 @@ func (t *Tx) apply(ctx context.Context, k known, i cardwire.Intent, r cardwire.I
 	case i.Repeatable && !own:
 		return true, nil // each call is granted by itself: this one is history
 	case r.Outcome == cardwire.OutcomeExecuted:
-		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
+		err = t.attempt(ctx, "recording the result", func() (bool, error) { return t.confirm(ctx, i, r) },
+			executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
 			in(i.Time), in(i.SendBy), in(i.SettledBy))
-		if err == nil {
-			_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
-		}
 		same := k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
 		return k.Outcome == r.Outcome && same || k.Outcome == cardwire.OutcomeUnknown && own, err
 	case r.Outcome == cardwire.OutcomeUnknown:
@@ -335,6 +333,17 @@ func (t *Tx) apply(ctx context.Context, k known, i cardwire.Intent, r cardwire.I
 		return changed > 0 && k.Outcome == r.Outcome, err
 	}
 	return k.Outcome == r.Outcome && k.Closed == r.Final, nil
+}
+
+// confirm has a row that says executed say that a response proves it, or reports that it
+// says something else by now: a person has corrected it.
+func (t *Tx) confirm(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) (again bool, err error) {
+	changed, err := t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
+	if err != nil || changed > 0 {
+		return false, err
+	}
+	k, err := t.find(ctx, i.Op, i.Reference)
+	return err == nil && !k.Proved, err
 }
 
 // onRecord returns the error with what Begin would return, if that is a
