@@ -2,6 +2,7 @@ package sqljournal_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -104,26 +107,29 @@ func callOf(n int, seed uint64) callIn {
 }
 
 func (h *history) caller(luck *rand.Rand, call callIn) {
-	h.fail(luck)
-	if h.do(operation{what: "begin", call: call}) != "ok" {
+	ctx, cancel := h.trouble(luck)
+	defer cancel()
+	if h.do(ctx, operation{what: "begin", call: call}) != "ok" {
 		return
 	}
-	h.fail(luck)
 	result := []string{"executed", "refused", "final", "not sent", ""}[luck.IntN(5)]
 	end := operation{what: "end", call: call, result: result}
 	if result == "executed" {
 		end.id = h.id(call)
 	}
-	h.do(end)
+	_, stop := h.trouble(luck)
+	defer stop()
+	h.do(h.Context(), end)
 }
 
 func (h *history) person(luck *rand.Rand, call callIn) {
-	h.fail(luck)
+	ctx, cancel := h.trouble(luck)
+	defer cancel()
 	switch luck.IntN(4) {
 	case 0:
-		h.do(operation{what: "void"})
+		h.do(ctx, operation{what: "void"})
 	case 1:
-		h.do(operation{what: "lookup"})
+		h.do(ctx, operation{what: "lookup"})
 	default:
 		if e, err := h.journal.Lookup(h.Context(), transfer, h.reference); err == nil && e.Call != "" && luck.IntN(4) > 0 {
 			call = callIn{name: h.name(e)}
@@ -132,24 +138,29 @@ func (h *history) person(luck *rand.Rand, call callIn) {
 		if resolve.result == "executed" && luck.IntN(2) == 0 {
 			resolve.id = h.id(call)
 		}
-		h.do(resolve)
+		h.do(ctx, resolve)
 	}
 }
 
-// fail lets the next write fail before or after it, at times.
-func (h *history) fail(luck *rand.Rand) {
-	switch luck.IntN(8) {
+// trouble lets the next write fail before or after it, at times, or ends the context at any
+// moment.
+func (h *history) trouble(luck *rand.Rand) (ctx context.Context, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(h.Context())
+	switch luck.IntN(12) {
 	case 0:
 		h.outage.failed.Store(1)
 	case 1:
 		h.outage.lost.Store(1)
+	case 2:
+		go cancelLater(cancel, luck.IntN(200))
 	}
+	return ctx, cancel
 }
 
 // do asks the journal, and notes what was asked and returned.
-func (h *history) do(o operation) (output string) {
+func (h *history) do(ctx context.Context, o operation) (output string) {
 	called := h.clock.Add(1)
-	output = h.ask(o)
+	output = h.ask(ctx, o)
 	returned := h.clock.Add(1)
 	if output == failed {
 		returned = math.MaxInt64 // it may have been executed, or be so later
@@ -172,8 +183,7 @@ func (h *history) note(o operation, called int64, output string, returned int64)
 	h.operations = append(h.operations, porcupine.Operation{Input: o, Call: called, Output: output, Return: returned})
 }
 
-func (h *history) ask(o operation) string {
-	ctx := h.Context()
+func (h *history) ask(ctx context.Context, o operation) string {
 	switch o.what {
 	case "begin":
 		return returnedBy(h.journal.Begin(ctx, h.intent(o.call)))
@@ -416,4 +426,24 @@ func (s ledgerState) resolve(o operation) (ledgerState, string) {
 	s.open, s.outcome, s.closed, s.id = false, outcome, closes, ""
 	s.denied += o.call.name
 	return s, "ok"
+}
+
+// A response proves what a person takes back at the same time, between two statements of End.
+func TestAProofOutlastsACorrection(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	_, person := openNew(t, at)
+	journal, outage := during(t, at, nil)
+	i := settled("M-1")
+	begun(t, journal, i)
+	require.NoError(t, person.Resolve(t.Context(), i, paid("")))
+	asked := outage.asked.Load()
+	outage.writing = func() {
+		if outage.asked.Load() == asked+3 {
+			assert.NoError(t, person.Resolve(t.Context(), i, notSent()))
+		}
+	}
+	require.NoError(t, journal.End(t.Context(), i, executed))
+	assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), intent("M-1"))))
+	assert.True(t, lookup(t, journal, "M-1").Proved)
 }
