@@ -333,13 +333,13 @@ func (t *Tx) applyLate(ctx context.Context, k known, i cardwire.Intent, r cardwi
 	for range 10 {
 		var changed bool
 		changed, err = t.change(ctx, k, i, r)
-		agrees = agrees && k.agrees(i, r) && (changed || r.Outcome != cardwire.OutcomeUnknown)
+		agrees = agrees && k.agrees(i, r)
 		if changed || err != nil {
 			return agrees, err
 		}
 		before := k.found()
 		if k, err = t.find(ctx, i.Op, i.Reference); err != nil || slices.Equal(before, k.found()) {
-			return agrees, err
+			return agrees && r.Outcome != cardwire.OutcomeUnknown, err // it was denied, or executed
 		}
 	}
 	return false, errors.New("sqljournal: the reference was changed by others at the same time")
@@ -358,7 +358,8 @@ func (k known) agrees(i cardwire.Intent, r cardwire.IntentResult) bool {
 	return k.Outcome == r.Outcome && k.Closed == r.Final
 }
 
-// change changes the row, if it is what was found and the late result demands it.
+// change changes the row as a late result demands, and reports false if it is not what was
+// found any more, or does not become unknown.
 func (t *Tx) change(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (changed bool, err error) {
 	in, template, args := t.journal.dialect.in, "", k.found()
 	switch {
