@@ -103,7 +103,8 @@ func (h *history) run(seed uint64) {
 // callOf returns the nth call of a history. Most are settled, and of the same body.
 func callOf(n int, seed uint64) callIn {
 	luck := rand.New(rand.NewPCG(seed, uint64(100+n))) //nolint:gosec // no secret
-	return callIn{name: string(rune('a' + n)), body: []string{usual, "another"}[luck.IntN(8)/7], isFresh: luck.IntN(4) == 0}
+	body := []string{usual, "another"}[luck.IntN(8)/7]
+	return callIn{name: string(rune('a' + n)), body: body, isFresh: luck.IntN(4) == 0}
 }
 
 func (h *history) caller(luck *rand.Rand, call callIn) {
@@ -191,7 +192,8 @@ func (h *history) ask(ctx context.Context, o operation) string {
 		result := cardwire.IntentResult{Outcome: outcomes[o.result], Final: o.result == "final", ServiceID: o.id}
 		return returnedBy(h.journal.End(ctx, h.intent(o.call), result))
 	case "void":
-		return returnedBy(h.journal.Void(ctx, cardwire.Intent{Op: transfer, Reference: h.reference, BodySHA256: usual}, "Ada", ""))
+		i := cardwire.Intent{Op: transfer, Reference: h.reference, BodySHA256: usual}
+		return returnedBy(h.journal.Void(ctx, i, "Ada", ""))
 	case "resolve":
 		return returnedBy(h.journal.Resolve(ctx, h.intent(o.call), found(outcomes[o.result], o.id)))
 	}
@@ -199,7 +201,7 @@ func (h *history) ask(ctx context.Context, o operation) string {
 	if err != nil {
 		return returnedBy(err)
 	}
-	state := ledgerState{exists: true, open: e.Open, closed: e.Closed, proved: e.Proved, outcome: e.Outcome, id: e.ServiceID}
+	state := ledgerState{open: e.Open, closed: e.Closed, proved: e.Proved, outcome: e.Outcome, id: e.ServiceID}
 	state.call.name = h.name(e)
 	return state.shown()
 }
@@ -353,7 +355,10 @@ func (s ledgerState) begin(c callIn) (ledgerState, string) {
 	case s.exists && !s.free():
 		return s, s.refusal()
 	}
-	return ledgerState{exists: true, open: true, isFresh: c.isFresh, call: c, denied: s.denied, ended: s.ended, contradicted: s.contradicted}, "ok"
+	return ledgerState{
+		exists: true, open: true, isFresh: c.isFresh, call: c,
+		denied: s.denied, ended: s.ended, contradicted: s.contradicted,
+	}, "ok"
 }
 
 func (s ledgerState) end(o operation) (next ledgerState, want string) {

@@ -164,7 +164,9 @@ func (m mixed) Accept() (net.Conn, error) {
 }
 
 // addresses identify a connection, also one that is wrapped.
-func addresses(conn net.Conn) string { return conn.LocalAddr().String() + " " + conn.RemoteAddr().String() }
+func addresses(conn net.Conn) string {
+	return conn.LocalAddr().String() + " " + conn.RemoteAddr().String()
+}
 
 // listen serves connections on which the line is what happens to them.
 func (s *Running) listen(ctx context.Context, l line) (address string, err error) {

@@ -24,7 +24,9 @@ import (
 func TestComparison(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/merchant.md")
 	require.NoError(t, err)
-	for name, caller := range map[string]chaos.Caller{"go-retryablehttp": chaos.Retrying(), "Idempotency-Key": chaos.Idempotent()} {
+	for name, caller := range map[string]chaos.Caller{
+		"go-retryablehttp": chaos.Retrying(), "Idempotency-Key": chaos.Idempotent(),
+	} {
 		for onError, step := range map[string]cardwire.Step{
 			"fails the order": cardwire.StepFail, "retries it, 4 times": cardwire.StepRetry,
 		} {

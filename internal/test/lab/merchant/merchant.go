@@ -97,17 +97,18 @@ func params(number, amount string) cardwire.TransferParams {
 	}
 }
 
-// change changes one row of the table, and is one step of the simulation.
-func (m *merchant) change(what, statement string, args ...any) error {
+// change changes one row of the table, also when the program ends. It is one step of the
+// simulation.
+func (m *merchant) change(ctx context.Context, what, statement string, args ...any) error {
 	return m.world(what, func() error {
-		_, err := m.orders.ExecContext(context.Background(), statement, args...)
+		_, err := m.orders.ExecContext(context.WithoutCancel(ctx), statement, args...)
 		return err
 	})
 }
 
 // Take accepts a message with an order. Those of orders that have ended are sent as well.
-func (m *merchant) Take(_ context.Context, p cardwire.TransferParams) error {
-	return m.change("take "+p.MerchantOrderNo, `INSERT INTO orders (number, amount, due) VALUES (?1, ?2, ?3)
+func (m *merchant) Take(ctx context.Context, p cardwire.TransferParams) error {
+	return m.change(ctx, "take "+p.MerchantOrderNo, `INSERT INTO orders (number, amount, due) VALUES (?1, ?2, ?3)
 ON CONFLICT (number) DO UPDATE SET amount = excluded.amount, due = excluded.due WHERE shown IN (?4, ?5)`,
 		p.MerchantOrderNo, p.TransferAmount.String(), time.Now().UnixMilli(), cardwiretest.Submitted, cardwiretest.Failed)
 }
@@ -119,7 +120,7 @@ func (m *merchant) Run(ctx context.Context) {
 		var tries int
 		err := m.world("next", func() error {
 			now := time.Now()
-			return m.orders.QueryRowContext(context.Background(), `UPDATE orders SET due = ?1
+			return m.orders.QueryRowContext(context.WithoutCancel(ctx), `UPDATE orders SET due = ?1
 WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number LIMIT 1) RETURNING number, amount, tries`,
 				now.Add(m.lease).UnixMilli(), now.UnixMilli()).Scan(&number, &amount, &tries)
 		})
@@ -131,7 +132,7 @@ WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number L
 		if a.step == cardwire.StepRetry && tries >= m.limit {
 			a.step = m.giveUp(ctx, number)
 		}
-		_ = m.record(number, a) // what is not recorded is sent again
+		_ = m.record(ctx, number, a) // what is not recorded is sent again
 	}
 }
 
@@ -159,12 +160,12 @@ const operation = "CreateTransfer"
 
 // record writes down what the step is for an order. An order that has ended stays as it is,
 // and no step may say that it ended the other way.
-func (m *merchant) record(number string, a advice) error {
+func (m *merchant) record(ctx context.Context, number string, a advice) error {
 	next := map[cardwire.Step]cardwiretest.Shown{
 		cardwire.StepDone: cardwiretest.Submitted, cardwire.StepFail: cardwiretest.Failed,
 		cardwire.StepReconcile: cardwiretest.Unresolved,
 	}[a.step]
-	return m.change("record "+number, `UPDATE orders SET
+	return m.change(ctx, "record "+number, `UPDATE orders SET
 	complaint = CASE WHEN shown IN (?6, ?7) AND ?2 IN (?6, ?7) AND shown <> ?2 THEN ?3 ELSE complaint END,
 	service_id = CASE WHEN ?4 <> '' THEN ?4 ELSE service_id END,
 	due = CASE WHEN shown NOT IN (?6, ?7) AND ?2 NOT IN (?6, ?7) THEN ?5 END,
@@ -179,7 +180,7 @@ func (m *merchant) Cancel(ctx context.Context, number string) error {
 	if err := m.void(ctx, number, "the customer has gone"); err != nil {
 		return err
 	}
-	return m.record(number, advice{step: cardwire.StepFail})
+	return m.record(ctx, number, advice{step: cardwire.StepFail})
 }
 
 // Show returns what the customer is shown.
