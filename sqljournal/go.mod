@@ -3,6 +3,7 @@ module github.com/cardwire/cardwire-go/sqljournal
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/cardwire/cardwire-go v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/shopspring/decimal v1.6.0

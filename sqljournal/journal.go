@@ -248,25 +248,36 @@ func (t *Tx) end(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult
 	return ended, nil
 }
 
+// asFound is a row that is still what was found of it, so that what was made of it, and
+// said about it, is true. Its parameters are those of known.found.
+const asFound = `
+WHERE op = ?1 AND reference = ?2 AND state = ?3 AND closed = ?4 AND proved = ?5 AND service_id = ?6 AND call = ?7 AND @this`
+
+func (k known) found() []any {
+	state := states[k.Outcome]
+	if k.Open {
+		state = "open"
+	}
+	return []any{k.Op, k.Reference, state, k.Closed, k.Proved, k.ServiceID, k.Call}
+}
+
 // executedLate is what a success does to a row that says something else. Nothing undoes it.
 const executedLate = `
 UPDATE @intents
-SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?4, status = ?5, ended_at = @now,
-	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10
-WHERE op = ?1 AND reference = ?2 AND state <> 'executed' AND @this`
+SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?9, status = ?10, ended_at = @now,
+	call = ?8, body_sha256 = ?11, summary = ?12, time = @in ?13, send_by = @in ?14, settled_by = @in ?15` + asFound
 
 // executedAgain is what a success does to a row that says executed: what a person said
 // is then proved.
 const executedAgain = `
-UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?3 ELSE service_id END
-WHERE op = ?1 AND reference = ?2 AND state = 'executed' AND (NOT proved OR service_id = '') AND @this`
+UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?8 ELSE service_id END` + asFound
 
 // unknownLate is what an unknown outcome does. It may still be executed until the later
 // of both calls is settled.
 const unknownLate = `
-UPDATE @intents SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?4), ended_at = @now
-WHERE op = ?1 AND reference = ?2 AND state <> 'executed' AND @this AND NOT EXISTS (SELECT 1 FROM @history AS h
-	WHERE h.intent = id AND h.call = ?3 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
+UPDATE @intents SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?9), ended_at = @now` + asFound + `
+AND state <> 'executed' AND NOT EXISTS (SELECT 1 FROM @history AS h
+	WHERE h.intent = id AND h.call = ?8 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
 
 // recordEvent records an event that is not the row's own.
 const recordEvent = `
@@ -287,7 +298,7 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 	if err != nil {
 		return err
 	}
-	agrees, err := t.apply(ctx, k, i, r)
+	agrees, err := t.applyLate(ctx, k, i, r)
 	kind := "ended"
 	if !agrees {
 		kind = "contradicted"
@@ -315,26 +326,59 @@ func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.Inte
 	return err
 }
 
-// apply changes the row as a late result demands, and reports whether the row agreed with
-// it before.
-func (t *Tx) apply(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (agrees bool, err error) {
-	own, in := k.Call == i.Call, t.journal.dialect.in
+// applyLate changes the row as a late result demands, and reports whether the row agreed
+// with it until then.
+func (t *Tx) applyLate(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (agrees bool, err error) {
+	agrees = true
+	for range 10 {
+		var changed bool
+		changed, err = t.change(ctx, k, i, r)
+		agrees = agrees && k.agrees(i, r)
+		if changed || err != nil {
+			return agrees, err
+		}
+		before := k.found()
+		if k, err = t.find(ctx, i.Op, i.Reference); err != nil || slices.Equal(before, k.found()) {
+			return agrees && r.Outcome != cardwire.OutcomeUnknown, err // it was denied, or executed
+		}
+	}
+	return false, errors.New("sqljournal: the reference was changed by others at the same time")
+}
+
+// agrees reports whether the row says what the late result says.
+func (k known) agrees(i cardwire.Intent, r cardwire.IntentResult) bool {
+	own := k.Call == i.Call
 	switch {
 	case i.Repeatable && !own:
-		return true, nil // each call is granted by itself: this one is history
+		return true // each call is granted by itself: this one is history
 	case r.Outcome == cardwire.OutcomeExecuted:
-		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
-			in(i.Time), in(i.SendBy), in(i.SettledBy))
-		if err == nil {
-			_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
-		}
 		same := k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
-		return k.Outcome == r.Outcome && same || k.Outcome == cardwire.OutcomeUnknown && own, err
-	case r.Outcome == cardwire.OutcomeUnknown:
-		changed, err := t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy))
-		return changed > 0 && k.Outcome == r.Outcome, err
+		return k.Outcome == r.Outcome && same || k.Outcome == cardwire.OutcomeUnknown && own
 	}
-	return k.Outcome == r.Outcome && k.Closed == r.Final, nil
+	return k.Outcome == r.Outcome && k.Closed == r.Final
+}
+
+// change changes the row as a late result demands, and reports false if it is not what was
+// found any more, or does not become unknown.
+func (t *Tx) change(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (changed bool, err error) {
+	in, template, args := t.journal.dialect.in, "", k.found()
+	switch {
+	case i.Repeatable && k.Call != i.Call:
+		return true, nil
+	case r.Outcome == cardwire.OutcomeUnknown:
+		template, args = unknownLate, append(args, i.Call, in(i.SettledBy))
+	case r.Outcome != cardwire.OutcomeExecuted:
+		return true, nil
+	case k.Outcome != r.Outcome:
+		template, args = executedLate, append(args, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
+			in(i.Time), in(i.SendBy), in(i.SettledBy))
+	case k.Proved && (k.ServiceID != "" || r.ServiceID == ""):
+		return true, nil
+	default:
+		template, args = executedAgain, append(args, r.ServiceID)
+	}
+	n, err := t.exec(ctx, template, args...)
+	return n > 0, err
 }
 
 // onRecord returns the error with what Begin would return, if that is a

@@ -2,13 +2,13 @@ package chaos
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"mime"
 	"mime/multipart"
 	"net"
@@ -76,10 +76,6 @@ func (l *Ledger) Total() (n int) {
 	return n
 }
 
-// KindHeader names a kind that takes the place of the one in the path: so one
-// client, which has one base URL, meets several.
-const KindHeader = "X-Chaos-Kind"
-
 // Running is the faulty service with its ledger. The first segment of a path names the
 // kind of fault; kinds that do something to connections have an address of their own.
 type Running struct {
@@ -88,6 +84,7 @@ type Running struct {
 	base    map[string]string
 	server  http.Server
 	pending sync.WaitGroup // executions that outlive their request
+	drawn   sync.Map       // *Kind by the addresses of a connection, for those of Mix
 }
 
 // Start starts the service on loopback. Who starts it stops it.
@@ -97,8 +94,9 @@ func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 	s.server.Handler = s
 	// Broken connections are its daily business.
 	s.server.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // net/http takes no other logger
-	s.server.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-		return context.WithValue(ctx, served{}, new(int))
+	s.server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		kind, _ := s.drawn.Load(addresses(conn))
+		return context.WithValue(ctx, served{}, &connection{kind: kind})
 	}
 	shared, err := s.listen(ctx, nil)
 	for i := range kinds {
@@ -119,8 +117,56 @@ func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 	return s, err
 }
 
-// served is the key of the number of requests that a connection has had.
+// served is the key of what is known of a connection.
 type served struct{}
+
+type connection struct {
+	requests int
+	kind     any // a *Kind that takes the place of the one in the path; nil: none
+}
+
+// Mix returns the base URL of an address at which each connection meets a kind of its own.
+// Half of them go well.
+func (s *Running) Mix(ctx context.Context) (base string, err error) {
+	var config net.ListenConfig
+	m := mixed{service: s}
+	if m.Listener, err = config.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+		return "", err
+	}
+	for _, k := range s.kinds {
+		if !k.down {
+			m.kinds = append(m.kinds, k, s.kinds["ok"])
+		}
+	}
+	go func() { _ = s.server.Serve(m) }()
+	return "http://" + m.Addr().String() + "/ok/api/v1", nil
+}
+
+// mixed draws a kind for each connection.
+type mixed struct {
+	net.Listener
+
+	service *Running
+	kinds   []*Kind
+}
+
+func (m mixed) Accept() (net.Conn, error) {
+	conn, err := m.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	kind := m.kinds[rand.N(len(m.kinds))] //nolint:gosec // any kind will do
+	m.service.drawn.Store(addresses(conn), kind)
+	if kind.line != nil {
+		conn = kind.line(conn)
+	}
+	return conn, nil
+}
+
+// addresses identify a connection, also one that is wrapped.
+func addresses(conn net.Conn) string {
+	return conn.LocalAddr().String() + " " + conn.RemoteAddr().String()
+}
 
 // listen serves connections on which the line is what happens to them.
 func (s *Running) listen(ctx context.Context, l line) (address string, err error) {
@@ -156,14 +202,17 @@ func (s *Running) Stop() { _ = s.server.Close() } // of what is still open
 // ServeHTTP does to a request what its kind does.
 func (s *Running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, operation, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/api/v1")
-	kind := s.kinds[cmp.Or(r.Header.Get(KindHeader), name)]
+	kind := s.kinds[name]
+	conn := r.Context().Value(served{}).(*connection)
+	if drawn, ok := conn.kind.(*Kind); ok {
+		kind = drawn
+	}
 	if kind == nil {
 		http.NotFound(w, r)
 		return
 	}
-	n := r.Context().Value(served{}).(*int)
-	*n++
-	x := &exchange{service: s, w: w, r: r, reused: *n > 1}
+	conn.requests++
+	x := &exchange{service: s, w: w, r: r, reused: conn.requests > 1}
 	switch {
 	case r.Method == http.MethodGet && kind.read != nil:
 		kind.read(x)

@@ -3,7 +3,9 @@
 package merchant
 
 import (
+	"context"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,78 +13,56 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/test/lab/chaos"
 )
 
-// contenders are the rows of the table in docs/merchant.md.
-var contenders = []struct {
-	client      string
-	journal     bool
-	retryErrors bool
-	onError     string
-}{
-	{clientCardwire, true, false, "does what `NextStep` says, with a journal"},
-	{clientCardwire, false, false, "does what `NextStep` says, without one"},
-	{clientRetrying, false, false, "fails the order"},
-	{clientRetrying, false, true, "retries it, 4 times"},
-	{clientIdempotent, false, false, "fails the order"},
-	{clientIdempotent, false, true, "retries it, 4 times"},
-}
-
-// The same merchant, with its table and without crashes, with other clients. What the
-// documentation says of them is what comes out, but for chance and the deadline.
+// The same merchant with other clients, which return a success or an error: what an error
+// means is for the merchant to say. What the documentation says of them is what comes out,
+// but for chance and the deadline.
 func TestComparison(t *testing.T) {
-	documented := documentedTable(t)
-	require.Len(t, documented, len(contenders))
-	for i, c := range contenders {
-		p := proof(t, orders(300))
-		p.Client, p.RetryErrors, p.Timeout, p.Workers = c.client, c.retryErrors, 2*time.Second, 48
-		if c.journal {
-			p.Journal = onSQLite(t)
-		}
-		r := run(t, p)
-		t.Logf("| %s | %s | %d | %d | %d |", c.client, c.onError, r.Orders, r.Twice, r.FailedPaid)
-
-		want := documented[i]
-		assert.Equal(t, []string{c.client, c.onError}, want.words)
-		if c.client == clientCardwire {
-			assert.Zero(t, r.Flaws())
-			assert.Zero(t, want.twice+want.failedPaid)
-			continue
-		}
-		const margin = 0.1 // of all orders
-		share := func(n, of int) float64 { return float64(n) / float64(of) }
-		assert.InDelta(t, share(want.twice, want.orders), share(r.Twice, r.Orders), margin, "paid twice")
-		assert.InDelta(t, share(want.failedPaid, want.orders), share(r.FailedPaid, r.Orders), margin, "failed though paid")
-	}
-}
-
-type documentedRow struct {
-	words                     []string
-	orders, twice, failedPaid int
-}
-
-// documentedTable reads the rows whose last three columns are numbers.
-func documentedTable(t *testing.T) (rows []documentedRow) {
-	t.Helper()
 	text, err := os.ReadFile("../../../../docs/merchant.md")
 	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 5 {
-			continue
+	for name, caller := range map[string]chaos.Caller{
+		"go-retryablehttp": chaos.Retrying(), "Idempotency-Key": chaos.Idempotent(),
+	} {
+		for onError, step := range map[string]cardwire.Step{
+			"fails the order": cardwire.StepFail, "retries it, 4 times": cardwire.StepRetry,
+		} {
+			row := regexp.MustCompile(regexp.QuoteMeta("| "+name+" | "+onError) + ` \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|`)
+			documented := row.FindStringSubmatch(string(text))
+			require.NotNil(t, documented, row)
+			w := newWorld(t, *flagOrders)
+			w.ledger, w.lease, w.call = nil, time.Hour, plain(caller, w.base, step)
+			w.start(func(ctx context.Context) { work(ctx, w.merchant) })
+			w.compare()
+			caller.Close()
+			share := func(count string) float64 { return number(t, count) / number(t, documented[1]) }
+			const margin = 0.1 // of all orders
+			assert.InDelta(t, share(documented[2]), float64(w.Twice)/float64(w.number), margin, "paid twice")
+			assert.InDelta(t, share(documented[3]), float64(w.FailedPaid)/float64(w.number), margin, "failed though paid")
+			t.Logf("| %s | %s | %d | %d | %d |", name, onError, w.number, w.Twice, w.FailedPaid)
 		}
-		var numbers [3]int
-		for i, cell := range cells[2:] {
-			numbers[i], err = strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(cell), ",", ""))
-			if err != nil {
-				break
-			}
-		}
-		if err != nil {
-			continue
-		}
-		words := []string{strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])}
-		rows = append(rows, documentedRow{words, numbers[0], numbers[1], numbers[2]})
 	}
-	return rows
+}
+
+// number reads one like "1,177".
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	require.NoError(t, err)
+	return n
+}
+
+// plain is the caller of a client that knows successes and errors only.
+func plain(c chaos.Caller, base string, onError cardwire.Step) caller {
+	return func(ctx context.Context, p cardwire.TransferParams) advice {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		if v, _ := c.Call(ctx, base, chaos.Order{Op: operation, Reference: p.MerchantOrderNo}); v == chaos.Success {
+			return advice{step: cardwire.StepDone}
+		}
+		return advice{step: onError}
+	}
 }

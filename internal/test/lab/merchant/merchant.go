@@ -1,348 +1,191 @@
+// Package merchant is a proof that cardwire.NextStep can be followed blindly: a merchant
+// that does what it says, and knows nothing else, ends each order once.
+//
+// Its table of orders is its queue too. TestSimulation runs it in a simulation, from seeds,
+// with all that cardwiretest.Simulate does to it. TestProcesses runs it as processes that are
+// killed and stopped, with real databases, in front of the service of package chaos:
+//
+//	go test ./merchant -run TestSimulation -timeout 60m -args -seeds 2000
+//	go test ./merchant -run TestProcesses/SQLite -timeout 120m -v -args -orders 101000
+//
+// TestComparison is the same merchant with other clients; its result is in docs/merchant.md:
+//
+//	go test ./merchant -run TestComparison -timeout 60m -v -args -orders 10000
+//
+// All traffic stays on loopback.
 package merchant
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 	"github.com/shopspring/decimal"
+	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/internal/test/lab/chaos"
-	"github.com/cardwire/cardwire-go/sqljournal"
+	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-// Task is what one merchant process does. It ends when the queue is empty.
-type Task struct {
-	Bases   map[string]string // the base URL of each kind of fault
-	Kinds   []string          // those that a call may meet, each as often as it is in the list
-	Desk    string            // support's URL
-	Table   string            // where the orders are
-	Journal *Place            // nil: there is no journal
-	Shard   int               // the messages that this process takes first
-	Workers int
-	Seed    uint64
-	Client  string // "cardwire", or one of the clients to compare with
+const schema = `
+CREATE TABLE IF NOT EXISTS orders (
+	number     TEXT PRIMARY KEY,
+	amount     TEXT NOT NULL,              -- of the last message
+	shown      INTEGER NOT NULL DEFAULT 0, -- a cardwiretest.Shown
+	service_id TEXT NOT NULL DEFAULT '',
+	due        INTEGER,                    -- when it is sent next; NULL: never
+	tries      INTEGER NOT NULL DEFAULT 0,
+	complaint  TEXT NOT NULL DEFAULT ''    -- what a step said of an order that had ended the other way
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS orders_due ON orders (due);`
 
-	RetryErrors bool // of those: an error means StepRetry, and not StepFail
-
-	Timeout time.Duration // of a call
-	Grace   time.Duration // how long after SendBy "not found" is not believed
-	Lease   time.Duration // after which a message is delivered again
-	Limit   int           // how often an order is retried
-}
-
-// Place is where a journal is.
-type Place struct {
-	Driver, Source string
-	Dialect        sqljournal.Dialect
-	Table          string
-}
-
-func (p *Place) open() (*sql.DB, *sqljournal.Journal, error) {
-	db, err := sql.Open(p.Driver, p.Source)
-	if err != nil {
-		return nil, nil, err
+// openOrders opens the merchant's table in a file, without waiting for the disk, since no
+// test cuts the power. A process that is stopped may have the lock for seconds.
+func openOrders(ctx context.Context, path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", fileOf(path))
+	if err == nil {
+		_, err = db.ExecContext(ctx, schema)
 	}
-	if p.Dialect == sqljournal.SQLite {
-		db.SetMaxOpenConns(2)
-	}
-	journal, err := sqljournal.New(db, p.Dialect, sqljournal.WithTable(p.Table))
-	return db, journal, err
+	return db, err
 }
 
-// merchant is a process of the merchant's.
+func fileOf(path string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate"
+}
+
+// merchant is one program of the merchant's.
 type merchant struct {
-	Task
-	table   *table
-	journal *sqljournal.Journal // nil: none
-	client  client
-	desk    desk
+	orders *sql.DB
+	call   caller
+	ledger cardwire.Journal // it is asked to close what is given up; nil: there is none
+	world  func(name string, f func() error) error
+	lease  time.Duration // after which an order that was taken is sent again
+	again  time.Duration // after which it is looked at again
+	limit  int           // how often it is retried
 }
 
-// client is all that the merchant knows of a client: a call, and what to do next.
-type client interface {
-	call(ctx context.Context, m message, kind string, meanwhile func()) advice
-	close()
+// caller is all that the merchant knows of a client.
+type caller func(context.Context, cardwire.TransferParams) advice
+
+// advice is what a call returned, as far as the merchant wants to know.
+type advice struct {
+	step      cardwire.Step
+	after     time.Duration // not before this
+	serviceID string
 }
 
-// Run is the life of a merchant process.
-func (t Task) Run(ctx context.Context) (err error) {
-	m := &merchant{Task: t, desk: desk{t.Desk}}
-	if m.table, err = openTable(t.Table); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.table.close()) }()
-	if t.Journal != nil {
-		db, journal, openErr := t.Journal.open()
-		if openErr != nil {
-			return openErr
+func cardwireCaller(c *cardwire.Client) caller {
+	return func(ctx context.Context, p cardwire.TransferParams) advice {
+		transfer, err := c.CreateTransfer(ctx, p)
+		a := advice{step: cardwire.NextStep(err), after: cardwire.RetryAfter(err)}
+		if transfer != nil {
+			a.serviceID = transfer.APIOrderNo
 		}
-		defer func() { err = errors.Join(err, db.Close()) }()
-		m.journal = journal
-	} else if err := m.table.recover(ctx); err != nil {
-		return err
+		if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok && a.step == cardwire.StepDone {
+			a.serviceID = d.ServiceID
+		}
+		return a
 	}
-	if m.client, err = m.newClient(); err != nil {
-		return err
-	}
-	defer m.client.close()
-	return m.run(ctx)
 }
 
-func (m *merchant) run(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	queue := make(chan message)
-	var workers sync.WaitGroup
-	for range m.Workers {
-		workers.Go(func() {
-			for msg := range queue {
-				if err := m.handle(ctx, msg); err != nil {
-					stop(err)
-				}
-			}
-		})
+func params(number, amount string) cardwire.TransferParams {
+	return cardwire.TransferParams{
+		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString(amount),
 	}
-	workers.Go(func() {
-		if err := m.support(ctx); err != nil {
-			stop(err)
-		}
+}
+
+// change changes one row of the table, also when the program ends. It is one step of the
+// simulation.
+func (m *merchant) change(ctx context.Context, what, statement string, args ...any) error {
+	return m.world(what, func() error {
+		_, err := m.orders.ExecContext(context.WithoutCancel(ctx), statement, args...)
+		return err
 	})
-	err := m.deliver(ctx, queue)
-	close(queue)
-	stop(nil)
-	workers.Wait()
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
-	}
-	return err
 }
 
-// pollEvery is how often the queue is looked at, and supportEvery the list of what
-// is unresolved.
-const (
-	pollEvery    = 20 * time.Millisecond
-	supportEvery = 300 * time.Millisecond
-)
+// Take accepts a message with an order. Those of orders that have ended are sent as well.
+func (m *merchant) Take(ctx context.Context, p cardwire.TransferParams) error {
+	return m.change(ctx, "take "+p.MerchantOrderNo, `INSERT INTO orders (number, amount, due) VALUES (?1, ?2, ?3)
+ON CONFLICT (number) DO UPDATE SET amount = excluded.amount, due = excluded.due WHERE shown IN (?4, ?5)`,
+		p.MerchantOrderNo, p.TransferAmount.String(), time.Now().UnixMilli(), cardwiretest.Submitted, cardwiretest.Failed)
+}
 
-// deliver hands messages to the workers until there are none.
-func (m *merchant) deliver(ctx context.Context, queue chan<- message) error {
-	for {
-		messages, err := m.table.lease(ctx, m.Shard, 2*m.Workers, m.Lease)
-		if err != nil {
-			return err
-		}
-		for _, msg := range messages {
-			select {
-			case queue <- msg:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		if len(messages) > 0 {
+// Run sends what is due.
+func (m *merchant) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		var number, amount string
+		var tries int
+		err := m.world("next", func() error {
+			now := time.Now()
+			return m.orders.QueryRowContext(context.WithoutCancel(ctx), `UPDATE orders SET due = ?1
+WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number LIMIT 1) RETURNING number, amount, tries`,
+				now.Add(m.lease).UnixMilli(), now.UnixMilli()).Scan(&number, &amount, &tries)
+		})
+		if err != nil { // there is none
+			pause(ctx, m.again/2)
 			continue
 		}
-		if empty, err := m.table.isEmpty(ctx); empty || err != nil {
-			return err
+		a := m.call(ctx, params(number, amount))
+		if a.step == cardwire.StepRetry && tries >= m.limit {
+			a.step = m.giveUp(ctx, number)
 		}
-		if err := pause(ctx, pollEvery); err != nil {
-			return err
-		}
+		_ = m.record(ctx, number, a) // what is not recorded is sent again
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+func pause(ctx context.Context, d time.Duration) {
 	select {
-	case <-timer.C:
-		return nil
+	case <-time.After(d):
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
-// luck is drawn for each delivery, and is the same in every run.
-func (m *merchant) luck(msg message) *rand.Rand {
-	return rand.New(rand.NewPCG(m.Seed, uint64(msg.ID)<<16+uint64(msg.Deliveries))) //nolint:gosec // no secret
+// giveUp closes a number before its order is failed. Where something happened after all, the
+// next call tells.
+func (m *merchant) giveUp(ctx context.Context, number string) cardwire.Step {
+	if m.ledger != nil && m.void(ctx, number, "too many tries") != nil {
+		return cardwire.StepWait
+	}
+	return cardwire.StepFail
 }
 
-// handle is a worker's part: call, and do what the step says.
-func (m *merchant) handle(ctx context.Context, msg message) error {
-	luck := m.luck(msg)
-	a, err := m.submit(ctx, msg, luck)
-	if err != nil {
+func (m *merchant) void(ctx context.Context, number, why string) error {
+	return m.ledger.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, "merchant", why)
+}
+
+const operation = "CreateTransfer"
+
+// record writes down what the step is for an order. An order that has ended stays as it is,
+// and no step may say that it ended the other way.
+func (m *merchant) record(ctx context.Context, number string, a advice) error {
+	next := map[cardwire.Step]cardwiretest.Shown{
+		cardwire.StepDone: cardwiretest.Submitted, cardwire.StepFail: cardwiretest.Failed,
+		cardwire.StepReconcile: cardwiretest.Unresolved,
+	}[a.step]
+	return m.change(ctx, "record "+number, `UPDATE orders SET
+	complaint = CASE WHEN shown IN (?6, ?7) AND ?2 IN (?6, ?7) AND shown <> ?2 THEN ?3 ELSE complaint END,
+	service_id = CASE WHEN ?4 <> '' THEN ?4 ELSE service_id END,
+	due = CASE WHEN shown NOT IN (?6, ?7) AND ?2 NOT IN (?6, ?7) THEN ?5 END,
+	tries = tries + (?3 = 'retry'),
+	shown = CASE WHEN shown IN (?6, ?7) THEN shown ELSE ?2 END
+WHERE number = ?1`, number, next, a.step.String(), a.serviceID,
+		time.Now().Add(max(a.after, m.again)).UnixMilli(), cardwiretest.Submitted, cardwiretest.Failed)
+}
+
+// Cancel closes the number first: what it cannot close has happened, or may have.
+func (m *merchant) Cancel(ctx context.Context, number string) error {
+	if err := m.void(ctx, number, "the customer has gone"); err != nil {
 		return err
 	}
-	if a.step == cardwire.StepRetry && !a.none && msg.Tries >= m.Limit {
-		a.step = cardwire.StepFail
-	}
-	if a.step == cardwire.StepFail {
-		switch err := m.void(ctx, msg); {
-		case errors.Is(err, cardwire.ErrDuplicateIntent):
-			a.step = cardwire.StepWait // another worker was faster: the next call tells how it ended
-		case err != nil: // the journal's database is away
-			a.step, a.after = cardwire.StepWait, supportEvery
-		}
-	}
-	a.after = max(a.after, time.Duration(msg.Tries+1)*25*time.Millisecond)
-	if a.step == cardwire.StepReconcile {
-		a.after = supportEvery
-	}
-	var reborn *message
-	if !msg.Late && m.Client == clientCardwire && luck.IntN(4) == 0 {
-		reborn = &message{Body: bodies[luck.IntN(len(bodies))]}
-	}
-	return m.table.record(ctx, msg, a, reborn, m.Timeout+m.Grace+time.Duration(luck.IntN(2000))*time.Millisecond)
+	return m.record(ctx, number, advice{step: cardwire.StepFail})
 }
 
-// submit calls. With a journal the merchant asks nobody before. Without one it asks
-// its own table, since the client takes a call after an unknown one for a decision.
-func (m *merchant) submit(ctx context.Context, msg message, luck *rand.Rand) (advice, error) {
-	if m.journal == nil {
-		if may, err := m.table.take(ctx, msg.Reference, m.Client == clientCardwire); err != nil || !may {
-			return advice{none: true, after: supportEvery}, err
-		}
-	}
-	var sent atomic.Bool
-	begun := time.Now()
-	a := m.client.call(ctx, msg, m.Kinds[luck.IntN(len(m.Kinds))], func() {
-		if !msg.Double || m.journal != nil {
-			return // with one, two messages are two clicks
-		}
-		// The call cannot end before it has a connection, but by its deadline.
-		second := m.client.call(ctx, msg, "down", func() {})
-		sent.Store(second.step != cardwire.StepWait && time.Since(begun) < m.Timeout)
-	})
-	if sent.Load() {
-		return a, fmt.Errorf("%s: the second of two clicks at once was not told to wait", msg.Reference)
-	}
-	return a, ctx.Err()
+// Show returns what the customer is shown.
+func (m *merchant) Show(number string) (shown cardwiretest.Shown) {
+	row := m.orders.QueryRowContext(context.Background(), `SELECT shown FROM orders WHERE number = ?`, number)
+	_ = row.Scan(&shown) // pending also means that it is not known
+	return shown
 }
-
-// void closes a reference before its order is failed. A final refusal has closed it
-// already; a request that was invalid, or retried to the limit, has not.
-func (m *merchant) void(ctx context.Context, msg message) error {
-	if m.journal == nil {
-		return nil
-	}
-	return m.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: msg.Reference}, "merchant", "the order is failed")
-}
-
-const (
-	operation      = "CreateTransfer"
-	clientCardwire = "cardwire"
-)
-
-// bodies are those of messages: some were never what the customer ordered.
-var bodies = []string{asOrdered, "other", "invalid"}
-
-const asOrdered = "as ordered"
-
-func params(msg message) cardwire.TransferParams {
-	return cardwire.TransferParams{
-		MerchantOrderNo: msg.Reference, PayoutCurrency: "EUR", TransferType: cardwire.TransferTypeC2C,
-		PayoutMethod: cardwire.PayoutMethodBankTransfer, TransferAmount: amounts[msg.Body],
-		SenderFirstName: "Ada", SenderLastName: "Example", SenderCountry: "DE",
-		ReceiverNativeFirstName: "Bo", ReceiverNativeLastName: "Example", ReceiverBankAccountNumber: "DE00",
-	}
-}
-
-var amounts = map[string]decimal.Decimal{
-	asOrdered: decimal.New(1050, -2), "other": decimal.New(1150, -2), "invalid": decimal.New(10505, -3),
-}
-
-func (m *merchant) newClient() (client, error) {
-	switch m.Client {
-	case clientCardwire:
-		return m.newCardwire()
-	case clientRetrying:
-		return &plain{chaos.Retrying(), m.Task}, nil
-	case clientIdempotent:
-		return &plain{chaos.Idempotent(), m.Task}, nil
-	}
-	return nil, fmt.Errorf("no client is called %q", m.Client)
-}
-
-// ofCardwire is one client for all kinds of faults: a header of the request and the
-// address of its connection say which.
-type ofCardwire struct {
-	client *cardwire.Client
-	bases  map[string]string
-}
-
-func (m *merchant) newCardwire() (client, error) {
-	opts := []cardwire.Option{
-		cardwire.WithTimeout(m.Timeout),
-		cardwire.WithTransport(&http.Transport{DialContext: dial}),
-		cardwire.WithProfile(func(p *cardwire.Profile) {
-			p.DuplicateCodes, p.LateExecution = []int{http.StatusUnprocessableEntity}, m.Grace
-		}),
-	}
-	if m.journal != nil {
-		opts = append(opts, cardwire.WithJournal(m.journal))
-	}
-	c, err := cardwire.New(m.Bases["ok"], "merchant-key", opts...)
-	return &ofCardwire{c, m.Bases}, err
-}
-
-// route is how one call gets to the service, as a value of its context.
-type route struct {
-	address   string
-	meanwhile func() // what happens while the call is in progress
-}
-
-type routeKey struct{}
-
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	r, ok := ctx.Value(routeKey{}).(*route)
-	if !ok {
-		return nil, errors.New("a call without a route")
-	}
-	r.meanwhile()
-	var dialer net.Dialer
-	return dialer.DialContext(ctx, network, cmp.Or(r.address, address))
-}
-
-func (c *ofCardwire) call(ctx context.Context, msg message, kind string, meanwhile func()) advice {
-	base, err := url.Parse(c.bases[kind])
-	if err != nil {
-		return advice{step: cardwire.StepRetry}
-	}
-	ctx = context.WithValue(ctx, routeKey{}, &route{base.Host, meanwhile})
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// Where a pause is worst: the connection is there, and its first byte is not.
-		GotConn: func(httptrace.GotConnInfo) { _ = pause(ctx, time.Duration(msg.ID%4)*10*time.Millisecond) },
-	})
-	transfer, err := c.client.CreateTransfer(ctx, params(msg), cardwire.WithHeader(chaos.KindHeader, kind))
-	return adviceOn(transfer, err)
-}
-
-// adviceOn looks at the step, at how long to wait, and at the service's ID.
-func adviceOn(transfer *cardwire.Transfer, err error) advice {
-	a := advice{step: cardwire.NextStep(err)}
-	if transfer != nil {
-		a.serviceID = transfer.APIOrderNo
-	}
-	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
-		a.after = failure.RetryAfter
-	}
-	if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok && a.step == cardwire.StepDone {
-		a.serviceID = d.ServiceID
-	}
-	return a
-}
-
-func (c *ofCardwire) close() { c.client.CloseIdleConnections() }

@@ -1,0 +1,414 @@
+//go:build unix
+
+package merchant
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	weak "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall" // its signals to stop and go on are those of Unix
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/test/lab/chaos"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+var flagOrders = flag.Int("orders", 300, "how many orders there are")
+
+// The times of the proof with processes.
+const (
+	callTimeout = 400 * time.Millisecond
+	lateBy      = 1500 * time.Millisecond // Profile.LateExecution
+	supportPoll = 300 * time.Millisecond
+)
+
+// taskVariable has a task in JSON, in the environment of a process: this program, again.
+const taskVariable = "CARDWIRE_MERCHANT"
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(taskVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var k task
+	if err := json.Unmarshal([]byte(text), &k); err == nil {
+		err = k.run()
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(1)
+}
+
+// task is what a process of the merchant's does, until its input ends.
+type task struct {
+	Base, Orders string
+	Journal      place
+}
+
+// place is where a journal is.
+type place struct {
+	Driver, Source string
+	Dialect        sqljournal.Dialect
+	Table          string
+}
+
+func (p *place) open() (*sql.DB, *sqljournal.Journal, error) {
+	db, err := sql.Open(p.Driver, p.Source)
+	if err != nil {
+		return nil, nil, err
+	}
+	journal, err := sqljournal.New(db, p.Dialect, sqljournal.WithTable(p.Table))
+	return db, journal, err
+}
+
+func (k *task) run() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); cancel() }()
+	orders, err := openOrders(ctx, k.Orders)
+	if err != nil {
+		return err
+	}
+	defer orders.Close()
+	db, journal, err := k.Journal.open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	m, err := newMerchant(k.Base, orders, cardwire.WithJournal(journal))
+	if err == nil {
+		work(ctx, m)
+	}
+	return err
+}
+
+func newMerchant(base string, orders *sql.DB, opts ...cardwire.Option) (*merchant, error) {
+	client, err := cardwire.New(base, "merchant-key", append(opts, cardwire.WithTimeout(callTimeout),
+		cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes, p.LateExecution = []int{422}, lateBy }))...)
+	if err != nil {
+		return nil, err
+	}
+	return &merchant{
+		orders: orders, call: cardwireCaller(client), ledger: client.Journal(),
+		world: func(_ string, f func() error) error { return f() },
+		lease: callTimeout, again: 50 * time.Millisecond, limit: 4,
+	}, nil
+}
+
+// work sends orders, 24 at a time.
+func work(ctx context.Context, m *merchant) {
+	var group sync.WaitGroup
+	for range 24 {
+		group.Go(func() { m.Run(ctx) })
+	}
+	group.Wait()
+}
+
+// Each order ends once, whatever happens to the processes and to the database.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]func(*testing.T) place{"SQLite": onSQLite, "PostgreSQL": onPostgreSQL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := at(t)
+			db, journal, err := p.open()
+			require.NoError(t, err)
+			defer db.Close()
+			require.NoError(t, journal.Migrate(t.Context()))
+			w := newWorld(t, *flagOrders, cardwire.WithJournal(journal))
+			w.unresolved = func(ctx context.Context) (list []cardwire.Intent) {
+				for e, err := range journal.Unresolved(ctx) {
+					if err != nil {
+						break // its database is away
+					}
+					list = append(list, e.Intent)
+				}
+				return list
+			}
+			for range 3 {
+				w.start(func(ctx context.Context) { w.process(ctx, task{w.base, w.path, p}) })
+			}
+			if restart := os.Getenv("CARDWIRE_TEST_POSTGRES_RESTART"); p.Dialect == sqljournal.PostgreSQL && restart != "" {
+				w.start(func(ctx context.Context) { w.strike(ctx, db, p.Table, restart) })
+			}
+			w.finish()
+		})
+	}
+}
+
+// Without a database each order ends once within one client that is never restarted.
+func TestOneClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, min(*flagOrders, 60_000)) // what the journal in memory remembers
+	journal := w.ledger.(*cardwire.MemoryJournal)
+	w.unresolved = func(context.Context) []cardwire.Intent { return journal.Unresolved() }
+	w.start(func(ctx context.Context) { work(ctx, w.merchant) })
+	w.finish()
+}
+
+func onSQLite(t *testing.T) place {
+	t.Helper()
+	return place{"sqlite", fileOf(filepath.Join(t.TempDir(), "journal.db")), sqljournal.SQLite, sqljournal.DefaultTable}
+}
+
+// onPostgreSQL is on the server that sqljournal/scripts/postgres starts.
+func onPostgreSQL(t *testing.T) place {
+	t.Helper()
+	source := os.Getenv("CARDWIRE_TEST_POSTGRES")
+	if source == "" {
+		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../../../sqljournal/scripts/postgres go test ./merchant")
+	}
+	table := "m_" + strings.ToLower(rand.Text())
+	return place{"pgx", source + "&application_name=" + table, sqljournal.PostgreSQL, table}
+}
+
+// world is what the merchant lives in. Its own merchant is in this process.
+type world struct {
+	*testing.T
+	*merchant
+
+	service    *chaos.Running
+	base, path string
+	number     int // of orders
+	unresolved func(context.Context) []cardwire.Intent
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	result
+}
+
+// result is what happened, and what the ledger says of the orders.
+type result struct {
+	Submitted, Failed int
+
+	Twice, FailedPaid, Unpaid, Forgotten, WrongID, Contradicted, Stray int
+
+	mu                                        sync.Mutex
+	Kills, Pauses, NotYet, Restarts, Canceled int
+}
+
+func (r *result) count(n *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*n++
+}
+
+func newWorld(t *testing.T, number int, opts ...cardwire.Option) *world {
+	t.Helper()
+	w := &world{T: t, number: number, path: filepath.Join(t.TempDir(), "orders.db")}
+	w.ctx, w.cancel = context.WithCancel(t.Context())
+	var err error
+	w.service, err = chaos.Start(w.ctx, append(chaos.KindsOf([]string{operation}), chaos.GatewayKinds()...))
+	require.NoError(t, err)
+	t.Cleanup(w.service.Stop)
+	w.base, err = w.service.Mix(w.ctx)
+	require.NoError(t, err)
+	orders, err := openOrders(w.ctx, w.path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, orders.Close()) })
+	w.merchant, err = newMerchant(w.base, orders, opts...)
+	require.NoError(t, err)
+	tx, err := orders.BeginTx(w.ctx, nil)
+	require.NoError(t, err)
+	for n := range number {
+		amount := asOrdered
+		if n%50 == 0 {
+			amount = invalid
+		}
+		_, err := tx.ExecContext(w.ctx, `INSERT INTO orders (number, amount, due) VALUES (?, ?, 0)`, numberOf(n), amount)
+		require.NoError(t, err)
+	}
+	require.NoError(t, tx.Commit())
+	return w
+}
+
+func numberOf(n int) string { return fmt.Sprintf("order-%07d", n) }
+
+// The amounts of messages.
+const asOrdered, other, invalid = "10.50", "11.50", "10.505"
+
+// start lets something happen until the orders have ended.
+func (w *world) start(f func(context.Context)) { w.group.Go(func() { f(w.ctx) }) }
+
+// finish waits until all orders have ended, and what came late, and compares.
+func (w *world) finish() {
+	customers, stop := context.WithCancel(w.ctx)
+	w.start(w.support)
+	w.start(func(context.Context) { w.customers(customers) })
+	w.wait(`shown NOT IN (?, ?)`, cardwiretest.Submitted, cardwiretest.Failed)
+	stop()
+	flaws := w.compare()
+	assert.Empty(w, flaws[:min(len(flaws), 20)])
+	assert.Zero(w, w.Stray)
+	assert.Equal(w, w.number, w.Submitted+w.Failed)
+}
+
+// wait returns when no row is as the condition says.
+func (w *world) wait(condition string, args ...any) {
+	for left := true; left; pause(w.ctx, supportPoll) {
+		row := w.orders.QueryRowContext(w.ctx, `SELECT EXISTS (SELECT 1 FROM orders WHERE `+condition+`)`, args...)
+		require.NoError(w, row.Scan(&left))
+	}
+}
+
+// process has the task done by processes, each of which is stopped at times, and killed in
+// the end.
+func (w *world) process(ctx context.Context, k task) {
+	text, err := json.Marshal(k)
+	assert.NoError(w, err)
+	for ctx.Err() == nil {
+		command := exec.Command(os.Args[0]) //nolint:gosec,noctx // this program; it is killed below
+		command.Env = append(os.Environ(), taskVariable+"="+string(text))
+		command.Stderr = os.Stderr
+		input, err := command.StdinPipe()
+		if !assert.NoError(w, err) || !assert.NoError(w, command.Start()) {
+			return
+		}
+		for alive := true; alive && ctx.Err() == nil; {
+			pause(ctx, 500*time.Millisecond+weak.N(3*time.Second)) //nolint:gosec // any time will do
+			if alive = weak.IntN(3) > 0; alive {                   //nolint:gosec // as above
+				assert.NoError(w, command.Process.Signal(syscall.SIGSTOP))
+				pause(ctx, weak.N(callTimeout+lateBy+3*time.Second)) //nolint:gosec // as above
+				assert.NoError(w, command.Process.Signal(syscall.SIGCONT))
+				w.count(&w.Pauses)
+			}
+		}
+		assert.NoError(w, command.Process.Kill())
+		assert.Error(w, command.Wait())
+		_ = input.Close()
+		w.count(&w.Kills)
+	}
+}
+
+// strike ends sessions of the journal's database, and restarts it now and then.
+func (w *world) strike(ctx context.Context, db *sql.DB, table, restart string) {
+	for n := 20; ctx.Err() == nil; n++ {
+		pause(ctx, 200*time.Millisecond+weak.N(300*time.Millisecond)) //nolint:gosec // any time will do
+		if n%25 > 0 {
+			_, _ = db.ExecContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, table) // a restart may have ended this session
+			continue
+		}
+		text, err := exec.Command(restart).CombinedOutput() //nolint:gosec,noctx // half a restart would leave no server
+		assert.NoError(w, err, string(text))
+		w.count(&w.Restarts)
+	}
+}
+
+// customers come again with orders, also with those that ended long ago, some of them with
+// another amount or an invalid one, and leave.
+func (w *world) customers(ctx context.Context) {
+	for ; ctx.Err() == nil; pause(ctx, 5*time.Millisecond) {
+		number := numberOf(weak.IntN(w.number))                     //nolint:gosec // any order will do
+		amount := []string{asOrdered, other, invalid}[weak.IntN(3)] //nolint:gosec // as above
+		if weak.IntN(10) > 0 {                                      //nolint:gosec // as above
+			assert.NoError(w, w.Take(context.WithoutCancel(ctx), params(number, amount)))
+		} else if w.Cancel(ctx, number) == nil {
+			w.count(&w.Canceled)
+		}
+	}
+}
+
+// support asks the service about what is unresolved. Its "not found" is believed too early
+// by nobody.
+func (w *world) support(ctx context.Context) {
+	for ; ctx.Err() == nil; pause(ctx, supportPoll) {
+		for _, i := range w.unresolved(ctx) {
+			found := cardwire.Resolution{By: "support", AsOf: time.Now(), Outcome: cardwire.OutcomeNotSent}
+			if weak.IntN(3) == 0 { //nolint:gosec // any order will do
+				found.Outcome = cardwire.OutcomeRefused
+			}
+			order := chaos.Order{Op: operation, Reference: i.Reference}
+			switch ledger := w.service.Ledger(); {
+			case ledger.Executions(order) > 0:
+				found.Outcome, found.ServiceID = cardwire.OutcomeExecuted, idOf(i.Reference)
+			case ledger.Pending(order) && found.AsOf.After(i.SettledBy):
+				continue // a process that is stopped keeps the service waiting
+			case ledger.Pending(order):
+				w.count(&w.NotYet)
+			}
+			_ = w.ledger.(resolver).Resolve(ctx, i, found) // it is asked again
+		}
+	}
+}
+
+type resolver interface {
+	Resolve(context.Context, cardwire.Intent, cardwire.Resolution) error
+}
+
+// idOf is the service's identifier of an order.
+func idOf(number string) string { return "AO-" + number }
+
+// compare ends the merchant when nothing is due any more, asks the service's ledger about
+// each order, and returns what is wrong.
+func (w *world) compare() (flaws []string) {
+	w.wait(`due IS NOT NULL`)
+	w.cancel()
+	w.group.Wait()
+	settle, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	require.NoError(w, w.service.Settle(settle))
+	r := &w.result
+	r.Stray = w.service.Ledger().Total()
+	rows, err := w.orders.QueryContext(w.Context(), `SELECT number, shown, service_id, complaint FROM orders`)
+	require.NoError(w, err)
+	defer rows.Close()
+	for rows.Next() {
+		var number, id, complaint string
+		var shown cardwiretest.Shown
+		require.NoError(w, rows.Scan(&number, &shown, &id, &complaint))
+		n := w.service.Ledger().Executions(chaos.Order{Op: operation, Reference: number})
+		r.Stray -= n
+		if flaw := r.judge(shown, n, id, idOf(number), complaint); flaw != nil {
+			*flaw++
+			flaws = append(flaws, fmt.Sprintf("%s: %s, executed %d times, %q, %q", number, shown, n, id, complaint))
+		}
+	}
+	require.NoError(w, rows.Err())
+	text, err := json.Marshal(r)
+	require.NoError(w, err)
+	w.Log(string(text))
+	return flaws
+}
+
+// judge counts an order, and returns the count of what is wrong with it.
+func (r *result) judge(shown cardwiretest.Shown, executions int, id, want, complaint string) (flaw *int) {
+	switch shown {
+	case cardwiretest.Submitted:
+		r.Submitted++
+	case cardwiretest.Failed:
+		r.Failed++
+	default:
+		return &r.Forgotten
+	}
+	switch {
+	case executions > 1:
+		return &r.Twice
+	case shown == cardwiretest.Failed && executions > 0:
+		return &r.FailedPaid
+	case shown == cardwiretest.Submitted && executions == 0:
+		return &r.Unpaid
+	case shown == cardwiretest.Submitted && id != "" && id != want:
+		return &r.WrongID
+	case complaint != "":
+		return &r.Contradicted
+	}
+	return nil
+}
