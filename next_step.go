@@ -10,22 +10,20 @@ import (
 type Step int
 
 const (
-	// StepReconcile means that the operation may have been executed. Ask the service
-	// about the reference, then resolve it in the journal; send nothing until then.
+	// StepReconcile means that the operation may have been executed. Ask the service about
+	// the reference, then resolve it in the journal; send nothing until then.
 	StepReconcile Step = iota
-	// StepDone means that the operation was executed, now or before. Book it as
-	// submitted, and never send it again.
+	// StepDone means that the operation was executed. Never send it again.
 	StepDone
-	// StepRetry means that nothing was executed, and that the request itself was not
-	// rejected. Retry later with the same reference, not before Error.RetryAfter. The
-	// retry may fail too: after a limit of your own, void the reference in the journal
-	// and fail the order.
+	// StepRetry means that nothing was executed, and that the request was not rejected.
+	// Retry with the same reference after RetryAfter. It may fail too: after a limit of
+	// your own, fail the order, but only if the journal's Void returned nil.
 	StepRetry
-	// StepFail means that nothing was executed, and that this request cannot succeed.
-	// Fail the order; a corrected request gets a new reference.
+	// StepFail means that nothing was executed, and nothing will be under this reference,
+	// which is closed. Fail the order; a corrected request gets a new reference.
 	StepFail
-	// StepWait means that another call with this reference is in progress: that call
-	// will report the result. Call again after Error.RetryAfter.
+	// StepWait means that another call with this reference is in progress: call again
+	// later.
 	StepWait
 )
 
@@ -66,31 +64,25 @@ func byName[T interface {
 }
 
 // NextStep returns what to do after a call that returned err. A program that follows it
-// never has an order executed twice, and never fails one that was executed. The first
-// line that applies determines the step:
+// never has an order executed twice, and never fails one that was executed. The first line
+// that applies determines the step:
 //
 //   - nil: StepDone.
-//   - an error that is not an [*Error], or contains several: StepReconcile, since it is
-//     not about one call.
+//   - no [*Error], or several: StepReconcile.
 //   - a failed read, and an UploadImage unless it was executed: StepRetry, or StepFail if
 //     a parameter is invalid.
 //   - another call with the reference is in progress: StepWait.
-//   - the reference was used for a different request ([ErrOtherBody]): StepFail if nothing
-//     happened under it, and otherwise StepReconcile.
+//   - [ErrOtherBody]: StepFail if nothing happened under the reference, else StepReconcile.
 //   - executed: StepDone.
 //   - nothing happened, because a parameter is invalid, the reference is closed, or the
 //     service refused this request: StepFail.
-//   - nothing happened for another reason: StepRetry. It may be the network, the context,
-//     the limiter, the journal, or a status or code of 429. Others a person must correct:
-//     the setup ([ErrSetup]); the statuses or codes 401, 403, 405, 413 and 415; 404 to a
-//     CreateTransfer, which names nothing that could be missing; and any refusal without
+//   - nothing happened for another reason: StepRetry. A person must correct the setup
+//     ([ErrSetup]), what causes the statuses or codes 401, 403, 405, 413 and 415, a 404 to
+//     a CreateTransfer, which names nothing that could be missing, and a refusal without
 //     an envelope, which is not from the service itself.
 //   - everything else: StepReconcile.
 //
-// StepFail is final: the journal has closed the reference, and refuses it from then on.
-// Only the record of a card operation may be canceled or retried again.
-//
-// It looks at exported fields and at the sentinels of this package only.
+// Only a card operation may be canceled or retried again after StepFail.
 func NextStep(err error) Step {
 	if err == nil {
 		return StepDone

@@ -10,12 +10,10 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Observer is a set of optional functions that observe calls. They are called on the
-// caller's goroutine, or on one that the call started, and must be quick and safe for
-// concurrent use.
+// Observer has optional functions, which several goroutines may call at once.
 type Observer struct {
-	// CallStart is called before anything is sent or recorded. The call continues with
-	// the context that it returns; nil: with its own.
+	// CallStart is called before anything is sent or recorded, and returns the call's
+	// context.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
@@ -23,8 +21,7 @@ type Observer struct {
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
-	// JournalError is called if the journal failed, or if what it has on record
-	// contradicts the result of the call: somebody may have been paid twice.
+	// JournalError is called if the journal failed, or contradicts the result.
 	JournalError func(ctx context.Context, c CallInfo, err error)
 }
 
@@ -46,7 +43,7 @@ type CallInfo struct {
 type CallResult struct {
 	// HTTPStatus is the last status; 0: no response.
 	HTTPStatus int
-	// Code is the envelope's code; 0: none was readable.
+	// Code is that of the envelope; 0: none was readable.
 	Code int
 	// Outcome is that of Err, and OutcomeExecuted if Err is nil.
 	Outcome Outcome
@@ -60,11 +57,9 @@ type CallResult struct {
 
 // Drift is a deviation from the API that was tolerated.
 type Drift struct {
-	// Path is the place, like "data.data[].fee". Indices are left out, and an
-	// unknown name is "*", since it is payload too.
+	// Path is the place, like "data.data[].fee". An unknown name, which is payload, is "*".
 	Path string
-	// Kind is what deviates: "unknown field", "missing field", "string for
-	// number" and the like; never a value.
+	// Kind is what deviates, like "unknown field" or "string for number"; never a value.
 	Kind string
 }
 

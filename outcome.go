@@ -16,21 +16,19 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown, so
-// that nothing unresolved is ever taken for executed, or for not executed.
+// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown.
 type Outcome int
 
 const (
-	// OutcomeUnknown means that the operation may have been executed. Ask the service
-	// before sending anything that would execute it again.
+	// OutcomeUnknown means that the operation may have been executed.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent means that this call did nothing: no byte of its request left. An
-	// earlier call with the same reference is not affected.
+	// OutcomeNotSent means that this call did nothing. An earlier one may have done
+	// something.
 	OutcomeNotSent
 	// OutcomeRefused means that the service refused: nothing was executed.
 	OutcomeRefused
-	// OutcomeExecuted means that the operation was executed: by this call, whose response
-	// is unreadable or not what was asked for, or by an earlier one with the reference.
+	// OutcomeExecuted means that the operation was executed, by this call or an earlier
+	// one.
 	OutcomeExecuted
 )
 
