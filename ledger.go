@@ -196,7 +196,7 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 		end = IntentResult{Outcome: failure.Outcome, Final: !c.intent.Repeatable && NextStep(failure) == StepFail}
 	}
 	if end.Outcome == OutcomeExecuted {
-		end.ServiceID, end.Status = r.record()
+		end.ServiceID, end.Status = r.recorded()
 		if failure != nil {
 			failure.ServiceID = end.ServiceID
 		}

@@ -91,8 +91,8 @@ func (c *core) callEnded(ctx context.Context, k *call, failure *Error) {
 		return
 	}
 	result := CallResult{
-		HTTPStatus: k.last.status, Code: k.last.code,
-		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.last.tries,
+		HTTPStatus: k.last.HTTPStatus, Code: k.last.Code,
+		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.tries,
 	}
 	if failure != nil {
 		result.Outcome, result.Err = failure.Outcome, failure
@@ -137,7 +137,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 			k.logAttempt(ctx, slog.LevelError, message, a, nil)
 		}
 		if a.Wait == 0 {
-			k.last.attempt = &a // to be logged when its outcome and code are known
+			k.attempt = &a // to be logged when its outcome and code are known
 			return
 		}
 		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
@@ -147,8 +147,8 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 
 // logLast logs the attempt that no other followed.
 func (k *call) logLast(ctx context.Context, failure *Error) {
-	if k.last.attempt != nil {
-		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.last.attempt, failure)
+	if k.attempt != nil {
+		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
 	}
 }
 
@@ -157,7 +157,7 @@ func (k *call) logAttempt(ctx context.Context, level slog.Level, message string,
 		slog.String("operation", k.op.name), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
 	}
 	if k.last.codeSent {
-		attrs = append(attrs, slog.Int("code", k.last.code))
+		attrs = append(attrs, slog.Int("code", k.last.Code))
 	}
 	if failure != nil {
 		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))

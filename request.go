@@ -310,7 +310,7 @@ func (k *call) capture(r *transport.Response) {
 		return
 	}
 	*k.response = Response{
-		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
+		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,
 	}
 	if r.Header != nil {
 		k.response.Header = mask.Header(r.Header, k.key())
