@@ -59,6 +59,9 @@ func accepted(check func(name, v string) error, reference string) string {
 	return reference
 }
 
+// isClaimed reports whether the operation is a write with a reference.
+func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
+
 // encoding is how an operation's fields become a body.
 type encoding uint8
 
@@ -98,6 +101,11 @@ func (o *operation[T]) decode(c *wire.Codec) {
 }
 
 func (o *operation[T]) mismatch() error {
+	for file := range o.parts.Files() {
+		if err := file.Check(); err != nil {
+			return err
+		}
+	}
 	if o.verify == nil {
 		return nil
 	}
@@ -119,10 +127,11 @@ type call struct {
 	result   result
 	claim    *claim // of a write with a reference; nil: none
 	start    time.Time
-	deadline time.Time // of the whole call; zero: the context's alone
-	sending  bool      // a request may have been sent
-	ended    bool      // the end was reported
-	bearer   string
+	deadline time.Time          // of the whole call; zero: the context's alone
+	sending  bool               // a request may have been sent
+	ended    bool               // the end was reported
+	bearer   string             // the Authorization header
+	key      string             // the API key in it
 	last     Error              // what is known of the last response
 	tries    int                // the requests made
 	attempt  *transport.Attempt // the last one, if it is to be logged; nil: none
@@ -147,11 +156,16 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	if c.initialized() {
 		k.client = c.core()
 	}
-	defer k.op.parts.End()
+	if op.parts != nil {
+		defer op.parts.End()
+	}
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.claim.settle(ctx, k.exchange(ctx), k.result)
+		failure = k.exchange(ctx)
+		if k.claim != nil {
+			failure = k.claim.settle(ctx, failure, k.result)
+		}
 	}
 	k.end(ctx, failure)
 	switch {
@@ -248,7 +262,9 @@ func (k *call) end(ctx context.Context, failure *Error) {
 		return
 	}
 	k.ended = true
-	k.logLast(ctx, failure)
+	if k.attempt != nil {
+		k.logLast(ctx, failure)
+	}
 	k.client.callEnded(ctx, k, failure)
 }
 
@@ -272,7 +288,9 @@ func (k *call) exchange(ctx context.Context) *Error {
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
 		}
-		k.logLast(ctx, failure)
+		if k.attempt != nil {
+			k.logLast(ctx, failure)
+		}
 	}
 }
 
@@ -284,11 +302,9 @@ func (k *call) authorize(ctx context.Context) (err error) {
 		defer stop()
 	}
 	k.bearer, err = k.client.bearer(ctx)
+	k.key = strings.TrimPrefix(k.bearer, bearerScheme)
 	return err
 }
-
-// key returns the API key of this call.
-func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
 
 // prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
@@ -299,6 +315,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	r := &k.request
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
+	}
+	if k.op.body == noBody {
+		return r, nil
 	}
 	return r, k.op.encode(ctx, r)
 }
@@ -325,8 +344,6 @@ func (k *call) Header() http.Header {
 func (s *spec) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
 	switch s.body {
-	case noBody:
-		return nil
 	case formBody:
 		body, s.contentType = []byte(s.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:

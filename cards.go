@@ -144,7 +144,7 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
 	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
 	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
-	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Card) { c.RequiredInt((*int)(&v.Status)) }},
 	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
 	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }},
@@ -375,6 +375,15 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	return err
 }
 
+// CardCapacity returns the account's card capacity, whether in all or left is undocumented.
+// It calls GET /account/capacity.
+func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
+	return value(do(ctx, c, operation[int64]{
+		spec: spec{name: "CardCapacity", method: http.MethodGet, path: "/account/capacity"},
+		read: (*wire.Codec).RequiredInt64,
+	}, opts))
+}
+
 // DecryptPAN returns the card number, decrypted by decrypt, whose result it clears. One
 // that contradicts Number is an error. No error contains a digit.
 func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
@@ -398,15 +407,6 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
 	}
 	return n, nil
-}
-
-// statusValue does not read null as 0, which is a status: active.
-func statusValue(c *wire.Codec, s *CardStatus) {
-	if !c.Writing() && c.Kind() == 'n' {
-		c.Fail("a status")
-		return
-	}
-	c.Int((*int)(s))
 }
 
 // addressValue is an object, or an empty array where there is no address.

@@ -120,13 +120,18 @@ func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 // judge has the response judged, reports what is odd about it, and releases it.
 func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	defer r.Release()
-	defer k.capture(r)
+	if k.response != nil {
+		defer k.capture(r)
+	}
 	k.tries += r.Tries
 	k.last = Error{
-		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key()),
+		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
 		Attempts: attempts(r.Attempts),
 	}
-	drift := k.client.drifted(ctx, k.op, k.facts(r))
+	var drift error
+	if drifts := k.facts(r); len(drifts) > 0 {
+		drift = k.client.drifted(ctx, k.op, drifts)
+	}
 	f := &k.envelope.facts
 	outcome, cause := judge(&k.client.profile, f)
 	if outcome == OutcomeExecuted {
@@ -149,7 +154,7 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 	case r.NotSent:
 		f.unsent = &transportError{r.Err}
 	case r.Redirected:
-		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key()))
+		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key))
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		f.lost = ErrResponseTooLarge
 	case r.Err != nil:
@@ -176,7 +181,7 @@ func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	e.read = true
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
-		k.last.Message = mask.Message(e.message, k.key())
+		k.last.Message = mask.Message(e.message, k.key)
 	}
 	if e.succeeded() {
 		drifts = body.Drifts()
@@ -196,23 +201,13 @@ func (k *call) weigh(e *envelope, body *wire.Codec) {
 		e.unreadable = unreadable(e.mismatch)
 	default:
 		e.data = readable
-		switch err := k.check(); {
+		switch err := k.result.mismatch(); {
 		case errors.Is(err, ErrParameterIgnored):
 			e.ignored = err
 		case err != nil:
 			e.data, e.unreadable = otherOrder, err
 		}
 	}
-}
-
-// check returns why a readable response does not belong to this request.
-func (k *call) check() error {
-	for file := range k.op.parts.Files() {
-		if err := file.Check(); err != nil {
-			return err
-		}
-	}
-	return k.result.mismatch()
 }
 
 // isBare reports whether a response certainly has no envelope. That to a write may have

@@ -147,9 +147,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 
 // logLast logs the attempt that no other followed.
 func (k *call) logLast(ctx context.Context, failure *Error) {
-	if k.attempt != nil {
-		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
-	}
+	k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
 }
 
 func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
@@ -208,7 +206,7 @@ func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error
 		c.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
 			slog.String("operation", op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
-	if c.strictDrift && len(drifts) > 0 {
+	if c.strictDrift {
 		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil

@@ -277,19 +277,6 @@ func resumeAt(err error, page int) error {
 	return &resumable
 }
 
-// query collects query parameters, whose names may be unknown.
-type query struct {
-	fields wire.Fields
-	err    error
-}
-
-func (q *query) add(param, field, value string) {
-	if value != "" && param == "" && q.err == nil {
-		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
-	}
-	q.fields.Add(param, value)
-}
-
 func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	var q query
 	names := c.profile()

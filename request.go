@@ -306,14 +306,11 @@ func (r *Response) RevealBody() []byte {
 
 // capture fills the caller's Response.
 func (k *call) capture(r *transport.Response) {
-	if k.response == nil {
-		return
-	}
 	*k.response = Response{
 		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,
 	}
 	if r.Header != nil {
-		k.response.Header = mask.Header(r.Header, k.key())
+		k.response.Header = mask.Header(r.Header, k.key)
 	}
 	if r.Err == nil && !k.client.maskedCards {
 		body := bytes.Clone(r.Body)

@@ -39,17 +39,17 @@ func NewCardNumber(s string) (CardNumber, error) {
 func sealNumber(s []byte) (n CardNumber) {
 	if n.n = uint8(len(s)); n.n > 0 {
 		copy(n.b[:], s)
-		mask.Scramble(n.sealed())
+		mask.Scramble(n.b[:max(n.n, leastScrambled)])
 	}
 	return n
 }
 
-// sealed is the part that is scrambled: at least 16 bytes, even of a short string.
-func (n *CardNumber) sealed() []byte { return n.b[:max(n.n, 16)] }
+// leastScrambled is how much is scrambled, even of a short string.
+const leastScrambled = 16
 
 // open returns the string in the first n bytes.
 func (n CardNumber) open() [31]byte {
-	mask.Unscramble(n.sealed())
+	mask.Unscramble(n.b[:max(n.n, leastScrambled)])
 	return n.b
 }
 
