@@ -711,3 +711,26 @@ func TestDecryptPAN(t *testing.T) {
 	require.ErrorContains(t, err, "not base64")
 	assert.Zero(t, got)
 }
+
+func TestCardCapacity(t *testing.T) {
+	t.Parallel()
+	const request = "GET /shop/api/v1/account/capacity"
+	capacity := (*cardwire.Client).CardCapacity
+	for data, want := range map[string]int64{
+		`250`: 250, `0`: 0, `-1`: -1, " \n250\t": 250,
+		`9223372036854775807`: 9223372036854775807, `-9223372036854775808`: -9223372036854775808,
+	} {
+		wiretest.ReadsQuirk(t, request, wiretest.Success(data), capacity, want, nil)
+	}
+	drift := []cardwire.Drift{{"data", "string for number"}}
+	wiretest.ReadsQuirk(t, request, wiretest.Success(`"250"`), capacity, 250, drift)
+	for _, data := range []string{
+		`null`, `true`, `""`, `"many"`, `250.0`, `25e1`, `9223372036854775808`, `-9223372036854775809`, `"007"`,
+		`[250]`, `{"capacity":250}`,
+	} {
+		got, err := wiretest.Respond(t, request, wiretest.Success(data)).CardCapacity(t.Context())
+		assert.Zero(t, got, data)
+		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
+		require.ErrorContains(t, err, ": data: expected an integer", data)
+	}
+}
