@@ -66,7 +66,7 @@ type Doer interface {
 
 // Limiter delays requests. *rate.Limiter of golang.org/x/time/rate is one.
 type Limiter interface {
-	// Wait returns nil when a request may be sent, and otherwise an error.
+	// Wait returns nil when a request may be sent, and an error if it may not, or ctx ends.
 	Wait(ctx context.Context) error
 }
 

@@ -82,7 +82,8 @@ type Error struct {
 	Message string
 	// RequestID is the service's identifier of the exchange, masked like Message; "": none.
 	RequestID string
-	// Reference is the caller's identifier of a write; "": there is none, or it is invalid.
+	// Reference is the caller's identifier of a write, a UUID in lower case; "": none is
+	// valid.
 	Reference string
 	// Page is the ListCardsParams.Page from which AllPages and AllCards resume; 0: none.
 	Page int

@@ -12,8 +12,8 @@ import (
 
 // Observer has optional functions, which several goroutines may call at once.
 type Observer struct {
-	// CallStart is called before anything is sent or recorded, and returns the call's
-	// context.
+	// CallStart is called before anything is sent or recorded, and returns the context to
+	// continue with; nil: the call's own.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
@@ -21,7 +21,8 @@ type Observer struct {
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
-	// JournalError is called if the journal failed, or contradicts the result.
+	// JournalError is called if the journal failed, or if its record contradicts the
+	// result: somebody may have been paid twice.
 	JournalError func(ctx context.Context, c CallInfo, err error)
 }
 

@@ -47,10 +47,11 @@ const (
 	maxWriteResponseBytes = 64 << 10
 )
 
-// WithHTTPClient sends every request through d instead of the client's own connections.
-// OutcomeNotSent is then only for what fails before d is called. Neither d nor its
-// transport may retry requests: that executes a transfer twice. Where it shows,
-// Attempt.Resent is true, and a write that did not succeed is OutcomeUnknown.
+// WithHTTPClient sends every request through d instead of the client's own connections. d
+// decides which certificates to trust, and OutcomeNotSent is only for what fails before d
+// is called. Neither d nor its transport may retry requests: that executes a transfer
+// twice. Where it shows, Attempt.Resent is true, and a write that did not succeed is
+// OutcomeUnknown.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if check.Nil(d) {
@@ -106,7 +107,7 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 	}
 }
 
-// WithRetry replaces [DefaultRetryPolicy], for reads.
+// WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if nothing was sent.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config) error {
 		if p.MaxRetries < 0 || p.MinDelay < 0 || p.MaxDelay < 0 || p.MaxRetryAfter < 0 || p.Attempt < 0 {
@@ -128,10 +129,10 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs failed writes, as errors if the outcome is unknown; writes that an HTTP
-// client sent twice and a failed [Journal], as errors; drift and retries, as warnings; and
-// each attempt at debug level. Nothing of a payload is logged, nor a call that is refused
-// before it begins.
+// WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as
+// warnings; writes that an HTTP client sent twice and a failed [Journal], as errors; drift
+// and retries, as warnings; and each attempt at debug level. Nothing of a payload is
+// logged, nor a call that is refused before it begins.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || check.Nil(l.Handler()) {
@@ -202,8 +203,9 @@ func WithMaxResponseBytes(n int64) Option {
 }
 
 // WithTimeout bounds a call whose context has no deadline, with its retries and waits, and
-// each write with a reference. The default is 30 seconds, and 5 minutes for uploads.
-// Recording the result in a Journal may take 5 seconds more.
+// each write with a reference. The default is 30 seconds, and 5 minutes for uploads. It
+// cannot end caller code that ignores its context, and recording the result in a Journal
+// may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		switch {

@@ -432,8 +432,9 @@ func (p TransferParams) RevealJSON() ([]byte, error) {
 	return f.JSON(), nil
 }
 
-// UnmarshalJSON reads what RevealJSON returns, in any order, into a new value. Anything
-// else is [ErrUnreadable], or [ErrInvalidParams] if CreateTransfer would refuse it.
+// UnmarshalJSON reads what RevealJSON returns, in any order, into a new value; other names
+// become Extra. What RevealJSON does not write is [ErrUnreadable], or [ErrInvalidParams] if
+// CreateTransfer would refuse it.
 func (p *TransferParams) UnmarshalJSON(data []byte) error {
 	if p == nil {
 		return errNilReceiver
