@@ -12,10 +12,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// BIN is a card product: what cards of a range of numbers can do and cost. Amounts are
-// in units of Currency, with the scale that was sent; null reads as zero, and is drift.
-// What zero means for a limit or a bound is undocumented. A flag that is sent as a number
-// is true unless it is 0; a number other than 0 and 1 is drift.
+// BIN is a card product: what the cards of a range of numbers can do and cost. Amounts are
+// in Currency; what zero means for a limit is undocumented.
 type BIN struct {
 	// ID is the service's identifier, as in Card.BINID.
 	ID int64
@@ -51,8 +49,7 @@ type BIN struct {
 	Physical bool
 	// Weight is a number whose meaning is undocumented; the API spells it weigh.
 	Weight int64
-	// ForeignFees are the fees by amount, foreign_fee_config, sorted by Low; those whose
-	// Range could not be read come last. nil: none.
+	// ForeignFees are the fees by amount, sorted by Low, those not Bounded last; nil: none.
 	ForeignFees []FeeTier
 	// AuthFeeConfig is a JSON object with undocumented fields; nil: null.
 	AuthFeeConfig json.RawMessage
@@ -66,16 +63,15 @@ type BIN struct {
 	ApplePay bool
 	// GoogleWallet reports whether cards can be added to Google Wallet.
 	GoogleWallet bool
-	// CardCount is the number of cards: card_nums.
+	// CardCount is the number of cards.
 	CardCount int64
-	// CardCountLimited reports whether CardCount is a bound: is_card_count_limited.
+	// CardCountLimited reports whether CardCount is a bound.
 	CardCountLimited bool
 	// BusinessModes are B2B, B2C or both.
 	BusinessModes []string
 	// AuthLevel is 1 where AuthRequirement.Level is base, 2 where it is advanced.
 	AuthLevel int
-	// CreateAmount is the price of creating a card, or an amount put on it: which
-	// is undocumented.
+	// CreateAmount is the price of creating a card, or an amount put on it: undocumented.
 	CreateAmount decimal.Decimal
 	// CardDepositFee is the fee for a deposit; the API spells it card_depost_fee.
 	CardDepositFee decimal.Decimal
@@ -176,8 +172,7 @@ func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binFields) 
 // UnmarshalJSON reads a BIN, as strictly as a response.
 func (v *BIN) UnmarshalJSON(data []byte) error { return unmarshal(data, v, binFields) }
 
-// FeeTier is the fees for a range of amounts. Its JSON does not contain the range, which
-// is the name of the tier's field in BIN.ForeignFees.
+// FeeTier is the fees for a range of amounts.
 type FeeTier struct {
 	// Range is the range as sent, "<low>-<high>".
 	Range string
@@ -187,8 +182,7 @@ type FeeTier struct {
 	High decimal.Decimal
 	// Fee is a fixed fee.
 	Fee decimal.Decimal
-	// FeeRate is a fee in proportion to the amount, as a fraction or in percent: which is
-	// undocumented.
+	// FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
 	FeeRate decimal.Decimal
 	// ExtraFee is a further fixed fee.
 	ExtraFee decimal.Decimal
@@ -205,34 +199,9 @@ var feeTierFields = []wire.FieldOf[FeeTier]{
 	{Name: "extra_fee_rate", Value: func(c *wire.Codec, v *FeeTier) { c.LenientDecimal(&v.ExtraFeeRate) }},
 }
 
-// MarshalJSON returns the fees under the wire's names, without the range.
-func (v FeeTier) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, feeTierFields) }
-
-// UnmarshalJSON reads fees, as strictly as a response, without the range.
-func (v *FeeTier) UnmarshalJSON(data []byte) error { return unmarshal(data, v, feeTierFields) }
-
-// The identity fields that the API documents, as in AuthField.Field.
-const (
-	// AuthFieldIDType is the type of the identity document.
-	AuthFieldIDType = "idType"
-	// AuthFieldIDFrontAttachment is the attachment key of its front.
-	AuthFieldIDFrontAttachment = "idFrontAttachmentKey"
-	// AuthFieldSelfieAttachment is the attachment key of a selfie, required at
-	// AuthLevelAdvanced.
-	AuthFieldSelfieAttachment = "selfieAttachmentKey"
-)
-
-// The levels of AuthRequirement.Level.
-const (
-	// AuthLevelBase is level 1.
-	AuthLevelBase = "base"
-	// AuthLevelAdvanced is level 2.
-	AuthLevelAdvanced = "advanced"
-)
-
 // AuthRequirement is what a cardholder must provide for a card of a BIN.
 type AuthRequirement struct {
-	// Level is AuthLevelBase or AuthLevelAdvanced.
+	// Level is base, or advanced, which always requires selfieAttachmentKey.
 	Level string
 	// Fields are the fields to provide.
 	Fields []AuthField
@@ -241,14 +210,6 @@ type AuthRequirement struct {
 var requirementFields = []wire.FieldOf[AuthRequirement]{
 	{Name: "level", Value: func(c *wire.Codec, v *AuthRequirement) { c.String(&v.Level) }},
 	{Name: "fields", Value: func(c *wire.Codec, v *AuthRequirement) { wire.List(c, &v.Fields, authFieldFields) }},
-}
-
-// MarshalJSON returns the requirement under the wire's names.
-func (r AuthRequirement) MarshalJSON() ([]byte, error) { return wire.Marshal(&r, requirementFields) }
-
-// UnmarshalJSON reads a requirement, as strictly as a response.
-func (r *AuthRequirement) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, r, requirementFields)
 }
 
 // AuthField is one field that a cardholder provides.
@@ -267,26 +228,19 @@ var authFieldFields = []wire.FieldOf[AuthField]{
 	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Description) }},
 }
 
-// MarshalJSON returns the field under the wire's names.
-func (f AuthField) MarshalJSON() ([]byte, error) { return wire.Marshal(&f, authFieldFields) }
-
-// UnmarshalJSON reads a field, as strictly as a response.
-func (f *AuthField) UnmarshalJSON(data []byte) error { return unmarshal(data, f, authFieldFields) }
-
-// Missing returns the names of the required fields that values does not contain or has
-// as "", in the order of Fields. At level advanced the selfie is always required. nil:
-// nothing is missing.
+// Missing returns the required fields that values lacks or has as ""; empty: none.
 func (r AuthRequirement) Missing(values map[string]string) []string {
-	var missing []string
+	const selfie = "selfieAttachmentKey"
+	var names []string
 	for _, f := range r.Fields {
-		if values[f.Field] == "" && (f.Required || r.Level == AuthLevelAdvanced && f.Field == AuthFieldSelfieAttachment) {
-			missing = append(missing, f.Field)
+		if f.Required {
+			names = append(names, f.Field)
 		}
 	}
-	if r.Level == AuthLevelAdvanced && values[AuthFieldSelfieAttachment] == "" && !slices.Contains(missing, AuthFieldSelfieAttachment) {
-		missing = append(missing, AuthFieldSelfieAttachment)
+	if r.Level == "advanced" && !slices.Contains(names, selfie) {
+		names = append(names, selfie)
 	}
-	return missing
+	return slices.DeleteFunc(names, func(name string) bool { return values[name] != "" })
 }
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
@@ -297,8 +251,7 @@ func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error
 	}, opts))
 }
 
-// ListBINsUnderMaintenance returns the digits of the BINs that are under
-// maintenance, as in BIN.BIN. It calls GET /bins/maintenance.
+// ListBINsUnderMaintenance returns their BIN.BIN. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
 	return value(do(ctx, c, operation[[]string]{
 		spec: spec{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},

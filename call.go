@@ -23,6 +23,7 @@ type operation[T any] struct {
 	read   func(*wire.Codec, *T)
 	verify func(*T) error                      // why it is not what was asked for; nil: nothing to compare
 	record func(*T) (serviceID, status string) // of what the service did; nil: none
+	value  *T                                  // by itself, since the caller may keep it
 }
 
 // spec is the part of an operation that does not depend on what it returns.
@@ -58,6 +59,9 @@ func accepted(check func(name, v string) error, reference string) string {
 	return reference
 }
 
+// isClaimed reports whether the operation is a write with a reference.
+func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
+
 // encoding is how an operation's fields become a body.
 type encoding uint8
 
@@ -84,37 +88,35 @@ func (s *spec) failure(o Outcome, cause error) *Error {
 	return &Error{Op: s.name, Outcome: o, Reference: s.reference, ReadOnly: s.class != transport.Write, Err: cause}
 }
 
-// result is what an operation reads, whatever its type.
+// result is an operation with the value that it reads, whatever its type.
 type result interface {
-	read(c *wire.Codec)
-	verify() error                      // why it is not what was asked for
-	record() (serviceID, status string) // "": none
+	decode(c *wire.Codec)
+	mismatch() error                      // why the value is not what was asked for
+	recorded() (serviceID, status string) // "": none
 }
 
-// callOf is a call of an operation, and its result.
-type callOf[T any] struct {
-	call
-	operation operation[T]
-	value     *T // by itself, since the caller may keep it
+func (o *operation[T]) decode(c *wire.Codec) {
+	*o.value = *new(T) // nothing is left of a first look
+	o.read(c, o.value)
 }
 
-func (k *callOf[T]) read(c *wire.Codec) {
-	*k.value = *new(T) // nothing is left of a first look
-	k.operation.read(c, k.value)
-}
-
-func (k *callOf[T]) verify() error {
-	if k.operation.verify == nil {
+func (o *operation[T]) mismatch() error {
+	for file := range o.parts.Files() {
+		if err := file.Check(); err != nil {
+			return err
+		}
+	}
+	if o.verify == nil {
 		return nil
 	}
-	return k.operation.verify(k.value)
+	return o.verify(o.value)
 }
 
-func (k *callOf[T]) record() (serviceID, status string) {
-	if k.operation.record == nil {
+func (o *operation[T]) recorded() (serviceID, status string) {
+	if o.record == nil {
 		return "", ""
 	}
-	return k.operation.record(k.value)
+	return o.record(o.value)
 }
 
 // call is the state of one call.
@@ -125,11 +127,14 @@ type call struct {
 	result   result
 	claim    *claim // of a write with a reference; nil: none
 	start    time.Time
-	deadline time.Time // of the whole call; zero: the context's alone
-	sending  bool      // a request may have been sent
-	ended    bool      // the end was reported
-	bearer   string
-	last     response
+	deadline time.Time          // of the whole call; zero: the context's alone
+	sending  bool               // a request may have been sent
+	ended    bool               // the end was reported
+	bearer   string             // the Authorization header
+	key      string             // the API key in it
+	last     Error              // what is known of the last response
+	tries    int                // the requests made
+	attempt  *transport.Attempt // the last one, if it is to be logged; nil: none
 
 	// Kept here to be one allocation with the call.
 	request  transport.Request
@@ -146,23 +151,28 @@ type call struct {
 // The value is nil unless there is one: where the error is [ErrParameterIgnored]
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
-	k := &callOf[T]{operation: op, value: new(T)}
-	k.callOptions, k.op, k.result = optionsOf(opts), &k.operation.spec, k
+	op.value = new(T)
+	k := &call{callOptions: optionsOf(opts), op: &op.spec, result: &op}
 	if c.initialized() {
 		k.client = c.core()
 	}
-	defer k.op.parts.End()
+	if op.parts != nil {
+		defer op.parts.End()
+	}
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.claim.settle(ctx, k.exchange(ctx), k.result)
+		failure = k.exchange(ctx)
+		if k.claim != nil {
+			failure = k.claim.settle(ctx, failure, k.result)
+		}
 	}
 	k.end(ctx, failure)
 	switch {
 	case failure == nil:
-		return k.value, nil
+		return op.value, nil
 	case failure.keepsValue():
-		return k.value, failure
+		return op.value, failure
 	default:
 		return nil, failure
 	}
@@ -252,7 +262,9 @@ func (k *call) end(ctx context.Context, failure *Error) {
 		return
 	}
 	k.ended = true
-	k.logLast(ctx, failure)
+	if k.attempt != nil {
+		k.logLast(ctx, failure)
+	}
 	k.client.callEnded(ctx, k, failure)
 }
 
@@ -268,7 +280,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 		return k.fail(OutcomeNotSent, err)
 	}
 	for again := k.op.recheck && !k.noRetry; ; again = false {
-		k.last = response{tries: k.last.tries}
+		k.last, k.attempt = Error{}, nil
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
 		if failure != nil {
 			k.op.explain(failure)
@@ -276,31 +288,22 @@ func (k *call) exchange(ctx context.Context) *Error {
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
 		}
-		k.logLast(ctx, failure)
+		if k.attempt != nil {
+			k.logLast(ctx, failure)
+		}
 	}
 }
 
 // authorize gets the Authorization header.
 func (k *call) authorize(ctx context.Context) (err error) {
-	if k.client.asksForKey {
+	if k.client.asksForKey && !k.deadline.IsZero() {
 		var stop context.CancelFunc
-		ctx, stop = k.bounded(ctx)
+		ctx, stop = context.WithDeadline(ctx, k.deadline)
 		defer stop()
 	}
 	k.bearer, err = k.client.bearer(ctx)
+	k.key = strings.TrimPrefix(k.bearer, bearerScheme)
 	return err
-}
-
-// key returns the API key of this call.
-func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
-
-// bounded gives ctx the call's own deadline, for caller code that is asked before
-// the request is sent.
-func (k *call) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if k.deadline.IsZero() {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, k.deadline)
 }
 
 // prepare builds what the engine sends.
@@ -312,6 +315,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	r := &k.request
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
+	}
+	if k.op.body == noBody {
+		return r, nil
 	}
 	return r, k.op.encode(ctx, r)
 }
@@ -338,8 +344,6 @@ func (k *call) Header() http.Header {
 func (s *spec) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
 	switch s.body {
-	case noBody:
-		return nil
 	case formBody:
 		body, s.contentType = []byte(s.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:
@@ -359,8 +363,7 @@ func bytesBody(b []byte) func() (io.ReadCloser, error) {
 
 // fail builds the call's error from the last response.
 func (k *call) fail(outcome Outcome, cause error) *Error {
-	e := k.op.failure(outcome, cause)
-	e.HTTPStatus, e.Code, e.codeSent, e.Message = k.last.status, k.last.code, k.last.codeSent, k.last.message
-	e.RequestID, e.RetryAfter, e.Attempts = k.last.requestID, k.last.retryAfter, k.last.attempts
-	return e
+	e, of := k.last, k.op.failure(outcome, cause)
+	e.Op, e.Outcome, e.Reference, e.ReadOnly, e.Err = of.Op, of.Outcome, of.Reference, of.ReadOnly, of.Err
+	return &e
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardStatus is the state of a card. Undocumented values are kept as they were sent.
+// CardStatus is the state of a card. An undocumented value is kept as sent.
 type CardStatus int
 
-// The documented statuses. Which transitions there are is undocumented.
+// The documented statuses.
 const (
 	// CardLocked is -1, locked.
 	CardLocked CardStatus = -1
@@ -36,8 +36,7 @@ const (
 	CardSuspended CardStatus = 4
 )
 
-// String returns "active", "frozen" and so on, and "CardStatus(9)" for an undocumented
-// value.
+// String returns "active", "frozen" and so on, or "CardStatus(9)".
 func (s CardStatus) String() string {
 	if s == CardLocked {
 		return "locked"
@@ -50,13 +49,11 @@ func (s CardStatus) String() string {
 // LogValue returns String. JSON is the number, as on the wire.
 func (s CardStatus) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Blocked reports whether the card is frozen or suspended. Which of the two FreezeCard
-// leads to is undocumented.
+// Blocked reports whether the card is frozen or suspended: FreezeCard does either.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
-// Card is a card as ListCards and GetCard return it. A string that the service sent as
-// null is "". Amounts are in units of Currency, with the scale that was sent. fmt and slog
-// print identifiers, amounts, the status and the masked number only; JSON has all fields.
+// Card is a card as ListCards and GetCard return it. A string that is null is "". Amounts
+// are in Currency. fmt and slog print nothing of a person.
 type Card struct {
 	// ID is the service's identifier: what GetCard and FreezeCard take.
 	ID string
@@ -102,13 +99,11 @@ type Card struct {
 	Status CardStatus
 	// Remark is free text; "": none. ListCards only.
 	Remark string
-	// DestroyReason is why the card was closed; "": none. ListCards only; the API spells
-	// it destory_reason.
+	// DestroyReason is why the card was closed; "": none. ListCards only.
 	DestroyReason string
 	// Nickname is free text. ListCards only.
 	Nickname string
-	// Physical reports whether there is a physical card. It is true for any number but 0;
-	// one other than 0 and 1 is drift.
+	// Physical reports whether there is a physical card.
 	Physical bool
 	// PhysicalStatus is a number whose meaning is undocumented.
 	PhysicalStatus int
@@ -149,7 +144,7 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
 	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
 	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
-	{Name: "status", Value: func(c *wire.Codec, v *Card) { statusValue(c, &v.Status) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Card) { c.RequiredInt((*int)(&v.Status)) }},
 	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
 	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }},
@@ -169,8 +164,7 @@ var cardFields = []wire.FieldOf[Card]{
 	}},
 }
 
-// MarshalJSON returns the card under the wire's names, those of both forms, with
-// number and CVV masked.
+// MarshalJSON returns the card under the wire's names, with secrets masked.
 func (v Card) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardFields) }
 
 // UnmarshalJSON reads a card in either form, as strictly as a response.
@@ -179,8 +173,7 @@ func (v *Card) UnmarshalJSON(data []byte) error { return unmarshal(data, v, card
 // Format writes what LogValue returns, whatever the verb.
 func (v Card) Format(f fmt.State, _ rune) { formatLogged(f, "Card", v) }
 
-// LogValue returns what does not identify a person: identifiers, amounts, the status and
-// the masked number.
+// LogValue returns identifiers, amounts, the status and the masked number.
 func (v Card) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("ID", v.ID), slog.String("TradeID", v.TradeID),
@@ -203,14 +196,7 @@ var sceneFields = []wire.FieldOf[ConsumptionScene]{
 	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }},
 }
 
-// MarshalJSON returns the scene under the wire's names.
-func (v ConsumptionScene) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, sceneFields) }
-
-// UnmarshalJSON reads a scene, as strictly as a response.
-func (v *ConsumptionScene) UnmarshalJSON(data []byte) error { return unmarshal(data, v, sceneFields) }
-
-// CardSecrets is what GetCardSecrets returns: masked values and the ciphertext
-// of the number.
+// CardSecrets is what GetCardSecrets returns.
 type CardSecrets struct {
 	// Number is the number as the service masks it.
 	Number CardNumber
@@ -239,16 +225,14 @@ func (v *CardSecrets) UnmarshalJSON(data []byte) error { return unmarshal(data, 
 type FreezeCardParams struct {
 	// CardID is the card's identifier.
 	CardID string
-	// ClientTransactionID is the caller-supplied identifier of the freeze: a UUID, to be
-	// used for one freeze only, and to be passed to CancelOperation and RetryOperation.
-	// "": a random one is made; CardOperation and Error.Reference return it.
+	// ClientTransactionID is a UUID of this freeze only, for CancelOperation and
+	// RetryOperation; "": a random one, which CardOperation and Error.Reference contain.
 	ClientTransactionID string
 }
 
 // CardOperation is the record of an operation on a card.
 type CardOperation struct {
-	// ID is the service's identifier of the record: a UUID. Any other form is drift, of
-	// which at most 128 visible bytes are kept.
+	// ID is the service's identifier of the record: a UUID; any other form is drift.
 	ID string
 	// ClientTransactionID is the identifier that was sent.
 	ClientTransactionID string
@@ -265,15 +249,13 @@ func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, r
 // UnmarshalJSON reads what MarshalJSON returns.
 func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v, recordFields) }
 
-// GetCard returns a card, with number, CVV and expiry masked. It calls GET /cards/info.
-// If the service returns another card, that is returned together with
-// [ErrParameterIgnored].
+// GetCard returns a card, its secrets masked. It calls GET /cards/info.
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
 	return do(ctx, c, operation[Card]{
 		spec: c.getCard("GetCard", "cardID", cardID),
 		read: object(cardFields, singleCard),
 		verify: func(card *Card) error {
-			if c.profile().TrustReplies || card.ID == cardID {
+			if c.profile().TrustResponses || card.ID == cardID {
 				return nil
 			}
 			return ignored("another card was returned", "CardIDParam")
@@ -281,8 +263,7 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 	}, opts)
 }
 
-// GetCardByOrder is [Client.GetCard] with the identifier of an order. The response does
-// not contain that identifier, so nothing is compared.
+// GetCardByOrder is [Client.GetCard] with the identifier of an order.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
 	return do(ctx, c, operation[Card]{
 		spec: c.getCard("GetCardByOrder", "orderID", orderID),
@@ -299,8 +280,7 @@ func (c *Client) getCard(name, param, id string) spec {
 	}
 }
 
-// GetCardSecrets returns the masked values of a card and the ciphertext of its number.
-// It calls POST /cards/private.
+// GetCardSecrets returns a card's encrypted number. It calls POST /cards/private.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
@@ -311,12 +291,9 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 	}, opts)
 }
 
-// FreezeCard freezes a card. It calls POST /cards/suspend and is sent once.
-// A success means that the service accepted the operation; it may still fail. Data that
-// cannot be an identifier, such as "failed", proves nothing: [ErrOutcomeUnknown].
-// Whether the card is frozen or suspended afterwards is undocumented: see
-// CardStatus.Blocked. After [ErrOutcomeUnknown], read the card. The UUID is sent as it
-// is given; errors, observers and the journal report it in lower case.
+// FreezeCard freezes or suspends a card: which is undocumented. It calls POST
+// /cards/suspend and is sent once. A success means that the service accepted the operation;
+// it may still fail. After [ErrOutcomeUnknown], read the card.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()
@@ -365,17 +342,13 @@ const opCardOperation = "CardOperation"
 // cancelAction is the value of the field type that cancels.
 const cancelAction = "cancel"
 
-// CancelOperation cancels the failed card operation with a clientTransactionID, which is
-// a UUID. It calls POST /cards/adjustAction and is sent once. Only failed transfers in
-// and out, freezes, unfreezes and closes can be canceled. The UUID is sent as it is
-// given; errors, observers and the journal report it in lower case.
+// CancelOperation cancels a failed transfer in or out, freeze, unfreeze or close. It calls
+// POST /cards/adjustAction and is sent once.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
 
-// RetryOperation makes the service retry a failed card operation. It is otherwise like
-// [Client.CancelOperation]. The value that selects it is undocumented: see
-// Profile.RetryAction.
+// RetryOperation makes the service retry one, by Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.profile().RetryAction, opts)
 }
@@ -402,9 +375,17 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	return err
 }
 
-// DecryptPAN returns the card number, decrypted by decrypt, which has the cipher and the
-// key. A number that contradicts the digits of Number is an error. DecryptPAN clears the
-// bytes that decrypt returns. No error contains a digit.
+// CardCapacity returns the account's card capacity, whether in all or left is undocumented.
+// It calls GET /account/capacity.
+func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
+	return value(do(ctx, c, operation[int64]{
+		spec: spec{name: "CardCapacity", method: http.MethodGet, path: "/account/capacity"},
+		read: (*wire.Codec).RequiredInt64,
+	}, opts))
+}
+
+// DecryptPAN returns the card number, decrypted by decrypt, whose result it clears. One
+// that contradicts Number is an error. No error contains a digit.
 func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
 	if decrypt == nil {
 		return CardNumber{}, errors.New("cardwire: DecryptPAN: the function is nil")
@@ -426,15 +407,6 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
 	}
 	return n, nil
-}
-
-// statusValue does not read null as 0, which is a status: active.
-func statusValue(c *wire.Codec, s *CardStatus) {
-	if !c.Writing() && c.Kind() == 'n' {
-		c.Fail("a status")
-		return
-	}
-	c.Int((*int)(s))
 }
 
 // addressValue is an object, or an empty array where there is no address.

@@ -126,7 +126,7 @@ func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 }
 
 // trusting switches off the checks of what was asked for.
-var trusting = wiretest.ChangedProfile(func(p *cardwire.Profile) { p.TrustReplies = true })
+var trusting = wiretest.ChangedProfile(func(p *cardwire.Profile) { p.TrustResponses = true })
 
 var freeze = cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: wiretest.FreezeID}
 
@@ -593,14 +593,12 @@ func TestCardsAsJSON(t *testing.T) {
 	encodes(t, *pageOf(card), page+cardEncoded+`]}`)
 	encodes(t, cardwire.CardPage{}, `{"total":0,"per_page":0,"current_page":0,"last_page":0,"data":[]}`)
 	encodes(t, secretsWanted(t), `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"***"}`)
-	encodes(t, cardwire.ConsumptionScene{"online", 71}, `{"name":"online","channel_id":71}`)
 
 	decodes(t, wiretest.ListedCard, listedCardWanted(t), `{"available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`)
 	decodes(t, wiretest.SingleCard, singleCardWanted(t), wiretest.ShortCard("a", `,"id":"b"`))
 	onePage := page + wiretest.ListedCard + `]}`
 	decodes(t, onePage, *pageOf(listedCardWanted(t)), `{"total":1,"current_page":1,"last_page":1}`)
 	decodes(t, wiretest.CardSecrets, secretsWanted(t), `{"card_no":"493193******1234","cvv":"***"}`)
-	decodes(t, `{"name":"online","channel_id":71}`, cardwire.ConsumptionScene{"online", 71}, `[]`)
 
 	operation := cardwire.CardOperation{ID: wiretest.OperationID, ClientTransactionID: wiretest.FreezeID}
 	text := `{"id":"` + wiretest.OperationID + `","clientTransactionId":"` + wiretest.FreezeID + `"}`
@@ -712,4 +710,27 @@ func TestDecryptPAN(t *testing.T) {
 	got, err = secrets.DecryptPAN(func([]byte) ([]byte, error) { return []byte(number), nil })
 	require.ErrorContains(t, err, "not base64")
 	assert.Zero(t, got)
+}
+
+func TestCardCapacity(t *testing.T) {
+	t.Parallel()
+	const request = "GET /shop/api/v1/account/capacity"
+	capacity := (*cardwire.Client).CardCapacity
+	for data, want := range map[string]int64{
+		`250`: 250, `0`: 0, `-1`: -1, " \n250\t": 250,
+		`9223372036854775807`: 9223372036854775807, `-9223372036854775808`: -9223372036854775808,
+	} {
+		wiretest.ReadsQuirk(t, request, wiretest.Success(data), capacity, want, nil)
+	}
+	drift := []cardwire.Drift{{"data", "string for number"}}
+	wiretest.ReadsQuirk(t, request, wiretest.Success(`"250"`), capacity, 250, drift)
+	for _, data := range []string{
+		`null`, `true`, `""`, `"many"`, `250.0`, `25e1`, `9223372036854775808`, `-9223372036854775809`, `"007"`,
+		`[250]`, `{"capacity":250}`,
+	} {
+		got, err := wiretest.Respond(t, request, wiretest.Success(data)).CardCapacity(t.Context())
+		assert.Zero(t, got, data)
+		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
+		require.ErrorContains(t, err, ": data: expected an integer", data)
+	}
 }

@@ -2,9 +2,8 @@
 //
 // A [Client] lists card products (BINs) and cards, reads a card and its secrets,
 // freezes it, cancels or retries a failed card operation, uploads identity images and
-// sends bank transfers. Make one and share it: every method is safe for concurrent
-// use, takes a context first and call options last, and calls one operation of the
-// API. [Call] is for operations that the API names but does not specify.
+// sends bank transfers. Make one and share it: every method is safe for concurrent use.
+// [Call] is for operations that the API names but does not specify.
 //
 // # A first program
 //
@@ -19,57 +18,37 @@
 //		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 //	}
 //
-// [NewFromEnv] takes the base URL and the key from the environment. With a new key,
-// run the example program doctor first: it reports which of the assumptions below are
-// true.
+// With a new key, run the example program doctor first: it reports which of the assumptions
+// below are true.
 //
 // # Did it happen?
 //
-// Every failed call returns an [*Error], whose [Outcome] reports whether it happened.
-// [NextStep] turns the error into what to do with the order: a program that does only
-// that never has an order executed twice, and never fails one that was executed. The
-// sentinels, for [errors.Is], report why.
+// Every failed call returns an [*Error]. [NextStep] turns it into what to do with the
+// order: a program that does only that never has an order executed twice, and never fails
+// one that was executed. The sentinels, for [errors.Is], report why.
 //
-// This package never sends a write twice. It retries reads by [RetryPolicy]. A reference
-// whose outcome is unknown is not sent again before somebody has resolved it in the
-// [Journal], which keeps that across crashes and machines if it is durable.
+// This package never sends a write twice, and retries reads by [RetryPolicy]. What it
+// knows of a reference is in the [Journal], across crashes and machines if that is durable.
 //
-// # Pages
+// # Money and card data
 //
-// [Client.AllCards] iterates over all pages, with [WithPrefetch] several at a time.
-// After an error, Error.Page is where to resume. Responses are checked against the
-// parameters: a page or a card outside the filter is [ErrParameterIgnored].
-//
-// # Money
-//
-// Amounts are [decimal.Decimal], exact and with the scale that was sent. Nothing goes
-// through a float and nothing is rounded: an amount with more than two decimal places
-// is refused before it is sent.
-//
-// # Card data
-//
-// Card numbers, CVVs and keys are sealed values: printing, logging, marshaling and
-// diffing show a mask. Methods whose names begin with Reveal return the value, and
-// [EncryptedPAN.Ciphertext] returns the encrypted number. [WithMaskedCards] masks card
-// numbers and CVVs as they are decoded, for programs that must not process them.
-//
-// # Testing
-//
-// Package cardwiretest is an in-memory fake of the service, with faults and a ledger of what was
-// executed. This package declares no Go interface of a Client: declare one with the
-// methods that you call, where you call them.
+// Amounts are [decimal.Decimal], exact and with the scale that was sent: never a float,
+// never rounded. Card numbers, CVVs and keys print, log, marshal and diff as a mask; only
+// methods whose names begin with Reveal, and [EncryptedPAN.Ciphertext], return them.
 //
 // # What is undocumented
 //
 // [Profile] names every assumption about the API, and is where to correct it. A
 // response that deviates from the API without losing a value is read all the same and
 // reported to [Observer].Drift; any other deviation is [ErrUnreadable].
+//
+// Package cardwiretest is an in-memory fake of the service. For a stub, declare a Go
+// interface with the methods that you call.
 package cardwire
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 
@@ -80,22 +59,18 @@ import (
 
 // Doer carries requests. *http.Client is one.
 type Doer interface {
-	// Do sends one request. It must not retry requests or follow redirects; an
-	// *http.Client is kept from following them. It must end when the request's context
-	// does, and so must the body that it returns.
+	// Do sends one request. It must not retry it or follow redirects. It, and the body that
+	// it returns, must end when the request's context does.
 	Do(r *http.Request) (*http.Response, error)
 }
 
 // Limiter delays requests. *rate.Limiter of golang.org/x/time/rate is one.
 type Limiter interface {
-	// Wait returns nil when a request may be sent, and an error if it may not be sent
-	// or the context ends first.
+	// Wait returns nil when a request may be sent, and an error if it may not, or ctx ends.
 	Wait(ctx context.Context) error
 }
 
-// Client calls the service. It is immutable after [New], safe for concurrent
-// use, and prints without its key. The zero Client returns an error from every
-// method.
+// Client calls the service. It is immutable, and prints without its key.
 type Client struct {
 	// A closure, because a diff or a dump of the client would otherwise reach the
 	// buffers of its connections, with the key and the last response.
@@ -109,19 +84,17 @@ type core struct {
 	service string // the base URL
 }
 
-// New returns a Client for the service at baseURL, which ends in /api/v1 and uses https,
-// unless the host is a loopback address: see [WithAnyBasePath] and [WithInsecureHTTP]. New
-// checks its parameters, and does not use the network: its errors match [ErrSetup] and are
-// not [*Error]s.
+// New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
+// see [WithAnyBasePath] and [WithInsecureHTTP]. It does not use the network. Its errors
+// match [ErrSetup].
 //
-// Without options the environment's proxy is used, reads are retried twice, and a call
-// ends after 30 seconds, an upload after 5 minutes.
+// By default reads are retried twice, and a call ends after 30 seconds, an upload after 5
+// minutes.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return newClient(setting{"the base URL", baseURL}, setting{"the API key", apiKey}, opts)
 }
 
-// NewFromEnv is [New] with the base URL and the key from the environment variables
-// CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
+// NewFromEnv is [New] with CARDWIRE_BASE_URL and CARDWIRE_API_KEY.
 func NewFromEnv(opts ...Option) (*Client, error) {
 	return newClient(
 		setting{"CARDWIRE_BASE_URL", os.Getenv("CARDWIRE_BASE_URL")},
@@ -206,21 +179,28 @@ func bearer(key setting) (string, error) {
 	return bearerScheme + key.value, nil
 }
 
-// CloseIdleConnections closes the client's idle connections. Those of a
-// caller-supplied HTTP client stay.
+// CloseIdleConnections closes the client's own idle connections.
 func (c *Client) CloseIdleConnections() {
 	if c.initialized() {
 		c.core().engine.CloseIdleConnections()
 	}
 }
 
-// Journal returns the journal of the client: that of [WithJournal], or a [*MemoryJournal];
-// nil: New did not make the client.
+// Journal returns the client's journal; nil: New did not make the client.
 func (c *Client) Journal() Journal {
 	if !c.initialized() {
 		return nil
 	}
 	return c.core().journal
+}
+
+// Format writes the base URL, whatever the verb.
+func (c Client) Format(f fmt.State, _ rune) {
+	var base string
+	if c.initialized() {
+		base = c.core().service
+	}
+	formatMasked(f, "cardwire.Client("+base+")")
 }
 
 // initialized reports whether New made the client.
@@ -233,15 +213,3 @@ func (c *Client) profile() *Profile {
 	}
 	return &c.core().profile
 }
-
-// Format writes the base URL, whatever the verb.
-func (c Client) Format(f fmt.State, _ rune) {
-	if !c.initialized() {
-		formatMasked(f, "cardwire.Client()")
-		return
-	}
-	formatMasked(f, "cardwire.Client("+c.core().base.String()+")")
-}
-
-// LogValue returns the base URL.
-func (c Client) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }

@@ -1,8 +1,17 @@
 package cardwire
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"math"
+	"net/http"
+	"slices"
+	"strings"
 
+	"github.com/cardwire/cardwire-go/internal/mask"
+	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -13,21 +22,17 @@ const (
 	messageUploaded = "Uploaded"
 )
 
-// envelope is the {code, msg, data} that every response is wrapped in. It is read
-// in two phases: data is not read before the code is known to be that of a success.
+// envelope is the {code, msg, data} that every response is wrapped in, with the facts for
+// judge. It is read in two phases: data is not read before the code is known to be that
+// of a success.
 type envelope struct {
-	result     result                 // reads the operation's data
-	proves     func(*wire.Codec) bool // data that read refuses proves execution; nil: never
-	code       int
-	message    string
-	data       wire.Mark   // where data is, if it was not read at once
-	mismatch   *wire.Error // why data, which is valid JSON, is not what the operation returns
-	success    bool        // the HTTP status is that of a success
-	proven     bool        // mismatched data proves execution all the same
-	hasCode    bool        // the code has been read
-	hasMessage bool        // the message is present, and a string
-	deferred   bool        // data was skipped: it came before the code, or the code is not a success
-	hasData    bool        // data is present, and the code is a success
+	facts
+	result   result                 // reads the operation's data
+	proves   func(*wire.Codec) bool // data that result refuses proves execution; nil: never
+	place    wire.Mark              // where data is, if it was not read at once
+	mismatch *wire.Error            // why data, which is valid JSON, is not what the operation returns
+	deferred bool                   // data was skipped: it came before the code, or the code is not a success
+	hasData  bool                   // data is present, and the code is a success
 }
 
 var envelopeFields = []wire.FieldOf[envelope]{
@@ -46,11 +51,11 @@ func (e *envelope) decode(c *wire.Codec) {
 		e.mismatch = wire.Missing("data")
 		return
 	}
-	c.Rewind(e.data)
+	c.Rewind(e.place)
 	e.readData(c)
 }
 
-func (e *envelope) succeeded() bool { return e.success && e.code == codeSuccess }
+func (e *envelope) succeeded() bool { return e.isSuccess() && e.code == codeSuccess }
 
 // readCode refuses a number that is too long for a code: it would appear in errors, and
 // may be a card number.
@@ -59,7 +64,6 @@ func (e *envelope) readCode(c *wire.Codec) {
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
 		c.Fail("a code")
 	}
-	e.hasCode = true
 }
 
 // readMessage saves an allocation for the usual message.
@@ -71,7 +75,7 @@ func (e *envelope) readMessage(c *wire.Codec) {
 	default:
 		e.message = string(message[:min(len(message), maxRawMessage)])
 	}
-	if e.message != "" && !isSuccessMessage(e.message) {
+	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
 	}
 }
@@ -82,11 +86,11 @@ const maxRawMessage = 64 << 10
 // reachData reads data if the code was a success, and otherwise checks it and remembers
 // its place.
 func (e *envelope) reachData(c *wire.Codec) {
-	if e.hasCode && e.succeeded() {
+	if e.succeeded() {
 		e.readData(c)
 		return
 	}
-	e.data, e.deferred = c.Mark(), true
+	e.place, e.deferred = c.Mark(), true
 	c.Skip()
 }
 
@@ -95,14 +99,142 @@ func (e *envelope) reachData(c *wire.Codec) {
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
-	e.result.read(c)
+	e.result.decode(c)
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
-		c.Rewind(mark)
-		if e.proves != nil {
-			e.proven = e.proves(c)
-			c.Rewind(mark)
+		if e.isProof(c, mark) {
+			e.data = thisOrder
 		}
+		c.Rewind(mark)
 		c.Skip()
 	}
 }
+
+// isProof reports whether the data at m, which result refuses or has not read, proves
+// execution.
+func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
+	c.Rewind(m)
+	return e.proves != nil && e.proves(c)
+}
+
+// judge has the response judged, reports what is odd about it, and releases it.
+func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
+	defer r.Release()
+	if k.response != nil {
+		defer k.capture(r)
+	}
+	k.tries += r.Tries
+	k.last = Error{
+		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
+		Attempts: attempts(r.Attempts),
+	}
+	var drift error
+	if drifts := k.facts(r); len(drifts) > 0 {
+		drift = k.client.drifted(ctx, k.op, drifts)
+	}
+	f := &k.envelope.facts
+	outcome, cause := judge(&k.client.profile, f)
+	if outcome == OutcomeExecuted {
+		cause = cmp.Or(cause, f.ignored, drift)
+	}
+	if outcome == OutcomeExecuted && cause == nil {
+		return nil
+	}
+	return k.fail(outcome, cause)
+}
+
+// facts collects those of the response, and returns how a success deviates from the API.
+func (k *call) facts(r *transport.Response) []wire.Drift {
+	k.envelope = envelope{
+		facts:  facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()},
+		result: k.result, proves: k.op.proves,
+	}
+	f := &k.envelope.facts
+	switch {
+	case r.NotSent:
+		f.unsent = &transportError{r.Err}
+	case r.Redirected:
+		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key))
+	case errors.Is(r.Err, transport.ErrTooLarge):
+		f.lost = ErrResponseTooLarge
+	case r.Err != nil:
+		f.lost = &transportError{r.Err}
+	default:
+		return k.read(r)
+	}
+	return nil
+}
+
+// read reads the body.
+func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
+	body := wire.NewReader(r.Body, k.client.watchesDrift())
+	body.Masking = k.client.maskedCards
+	e := &k.envelope
+	e.decode(body)
+	if err := body.Err(); err != nil {
+		e.unreadable, e.bare = unreadable(err), k.op.isBare(r)
+		if r.Status >= 500 && wire.IsBare(r.Body, true) {
+			e.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
+		}
+		return nil
+	}
+	e.read = true
+	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
+	if e.message != messageSuccess {
+		k.last.Message = mask.Message(e.message, k.key)
+	}
+	if e.succeeded() {
+		drifts = body.Drifts()
+	}
+	k.weigh(e, body)
+	return drifts
+}
+
+// weigh notes what the data proves.
+func (k *call) weigh(e *envelope, body *wire.Codec) {
+	switch {
+	case !e.succeeded():
+		if e.deferred && e.referenced && (body.Mentions(e.place, k.op.reference) || e.isProof(body, e.place)) {
+			e.data = thisOrder
+		}
+	case e.mismatch != nil:
+		e.unreadable = unreadable(e.mismatch)
+	default:
+		e.data = readable
+		switch err := k.result.mismatch(); {
+		case errors.Is(err, ErrParameterIgnored):
+			e.ignored = err
+		case err != nil:
+			e.data, e.unreadable = otherOrder, err
+		}
+	}
+}
+
+// isBare reports whether a response certainly has no envelope. That to a write may have
+// had one if it is compressed, which no write asks for, or was cut off before its first
+// byte; and if it contains the reference, in any letter case, it may mean anything.
+func (s *spec) isBare(r *transport.Response) bool {
+	if s.class != transport.Write {
+		return wire.IsBare(r.Body, true)
+	}
+	named := s.isClaimed() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference)))
+	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !named
+}
+
+// isEncoded reports whether any Content-Encoding, of which there may be several, changes
+// the body.
+func isEncoded(h http.Header) bool {
+	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
+		return line != "" && !strings.EqualFold(line, "identity")
+	})
+}
+
+// redirected returns the error of a redirect that leads to a host; "": it is unknown.
+func redirected(host string) error {
+	if host == "" {
+		return &detailError{ErrRedirect, "check the base URL"}
+	}
+	return &detailError{ErrRedirect, "it leads to " + host + ": check the base URL"}
+}
+
+func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

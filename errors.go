@@ -27,42 +27,32 @@ var (
 	ErrUnauthorized = newSentinel("cardwire: the API key was not accepted")
 	// ErrNotFound matches an [Error] with the HTTP status or code 404.
 	ErrNotFound = newSentinel("cardwire: not found")
-	// ErrRateLimited matches an [Error] with the HTTP status or code 429. Its
-	// RetryAfter is how long to wait, if the service gave a time.
+	// ErrRateLimited matches an [Error] with the HTTP status or code 429: see RetryAfter.
 	ErrRateLimited = newSentinel("cardwire: too many requests")
 
-	// ErrInvalidParams means that a parameter was refused before anything was
-	// sent. The error names it.
+	// ErrInvalidParams means that a parameter, which the error names, must not be sent.
 	ErrInvalidParams = newSentinel("cardwire: invalid parameters")
-	// ErrSetup means that the client, the context, the options, the profile or the key
-	// is wrong, and never the request's own parameters: correct the program or its
-	// configuration. It is also an ErrInvalidParams.
+	// ErrSetup means that the client, an option, the profile or the key is wrong: correct
+	// the program. It is also an ErrInvalidParams.
 	ErrSetup = newSentinel("cardwire: invalid setup", ErrInvalidParams)
-	// ErrUnreadable means that the response, or what an UnmarshalJSON was given, is not
-	// what the API promises.
+	// ErrUnreadable means that a response, or JSON, is not what the API promises.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
-	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes or, for a
-	// write, 64 KiB.
+	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = newSentinel("cardwire: the response is too large")
-	// ErrRedirect means that the response was a redirect, which is never followed, or
-	// that a caller-supplied Doer followed one.
+	// ErrRedirect means that the response is a redirect, or that a [Doer] followed one.
 	ErrRedirect = newSentinel("cardwire: the response is a redirect")
-	// ErrParameterIgnored means that the response contradicts a parameter that was
-	// sent: the service did not honor it, probably because the parameter has a
-	// different name. See [Profile].
+	// ErrParameterIgnored means that the response, which is returned too, contradicts a
+	// parameter: its name in [Profile] is probably wrong.
 	ErrParameterIgnored = newSentinel("cardwire: the service ignored a parameter")
-	// ErrDuplicateIntent means that this call sent nothing, because another call used
-	// the reference or is using it, or because the reference is closed. The Outcome is
-	// that of the reference; the [DuplicateIntent] that errors.As finds has the details.
+	// ErrDuplicateIntent means that nothing was sent: [DuplicateIntent] has the reason.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
-	// ErrOtherBody means that the reference was used for a different request, and
-	// that this call sent nothing. Send the new request under a new reference. If nothing
-	// happened under this one, it is closed, and the Outcome is OutcomeNotSent. Otherwise
-	// the error is also an ErrDuplicateIntent, and the Outcome is OutcomeUnknown even if
-	// the first is known to be executed: this request was not.
+	// ErrOtherBody means that nothing was sent, because the reference was used for another
+	// request: use a new one. If nothing happened under it, it is closed: OutcomeNotSent.
+	// Otherwise this is OutcomeUnknown, even where that was executed, and an
+	// ErrDuplicateIntent.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
-	// ErrDrift means, under WithStrictDrift, that the response deviates from the
-	// API in a way that is otherwise tolerated.
+	// ErrDrift means, under WithStrictDrift, that the response, returned too, has a
+	// [Drift].
 	ErrDrift = newSentinel("cardwire: the response deviates from the API")
 )
 
@@ -77,48 +67,37 @@ func newSentinel(message string, also ...error) error { return &sentinel{message
 func (s *sentinel) Error() string        { return s.message }
 func (s *sentinel) Is(target error) bool { return slices.Contains(s.also, target) }
 
-// Error is the error of every failed call. Neither its message nor what it wraps
-// contains a body, a query, a key or a card number.
+// Error is the error of every failed call. It contains no body, query, key or card number.
 type Error struct {
-	// Op is the operation, named like the method: "CreateTransfer".
+	// Op is the operation, named like the method, or Request.Op.
 	Op string
-	// Outcome reports whether it happened. A failed read changed nothing, whatever its
-	// outcome. See [NextStep] for what to do.
+	// Outcome reports whether it happened. A failed read changed nothing, whatever it is.
 	Outcome Outcome
 	// HTTPStatus is the status of the last response; 0: there was none.
 	HTTPStatus int
 	// Code is the code of the envelope; 0: none was readable.
 	Code int
-	// Message is the service's msg, of at most 256 bytes; "": none. The client's key,
-	// unprintable characters, and 12 and more digits in a row are masked, and so are as
-	// many in groups of four and more, with up to five bytes other than A to Z in between.
+	// Message is the service's msg, at most 256 bytes, without key and card numbers; "":
+	// none.
 	Message string
-	// RequestID is the service's identifier of the exchange, from X-Request-Id,
-	// Request-Id or X-Correlation-Id, masked like Message; "": none.
+	// RequestID is the service's identifier of the exchange, masked like Message; "": none.
 	RequestID string
-	// Reference is the merchant order number, the client transaction ID or the
-	// Request.Reference of the call; "": there is none, or it is invalid.
+	// Reference is the caller's identifier of a write, a UUID in lower case; "": none is
+	// valid.
 	Reference string
-	// Page is where AllPages and AllCards resume: pass it as ListCardsParams.Page. It is
-	// 0 for every other operation.
+	// Page is the ListCardsParams.Page from which AllPages and AllCards resume; 0: none.
 	Page int
-	// RetryAfter is how long to wait before calling again: what the service asked for, at
-	// most an hour, or until the SendBy of the call that is in progress; 0: unknown. See
-	// [RetryAfter].
+	// RetryAfter is how long to wait before calling again, at most an hour, or until the
+	// SendBy of the call in progress; 0: unknown.
 	RetryAfter time.Duration
-	// ServiceID is the service's identifier of what was executed, by this call or by an
-	// earlier one with the reference; "": it is not known, or nothing is known to be
-	// executed. See [ServiceID].
+	// ServiceID is the service's identifier of what was executed, now or before; "":
+	// unknown.
 	ServiceID string
-	// Attempts are the requests that were made; nil if the first was the only one and
-	// got a response.
+	// Attempts are the requests; nil if the first was the only one and got a response.
 	Attempts []Attempt
-	// ReadOnly reports that the operation changes nothing. False, the zero value, is
-	// safe for any operation.
+	// ReadOnly reports that the operation changes nothing.
 	ReadOnly bool
-	// Err is the cause, which Unwrap returns; nil: the other fields are all that is
-	// known. It contains no payload. A stub sets it to a sentinel of this package, or to
-	// a *[DuplicateIntent].
+	// Err is the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 	Err error
 
 	codeSent bool // Code is what the service sent, if it is 0
@@ -136,8 +115,7 @@ type Attempt struct {
 	HTTPStatus int
 	// Wait is the pause before the next attempt; 0: there was none.
 	Wait time.Duration
-	// Resent reports that the client of WithHTTPClient sent the request of a write more
-	// than once, which it must not.
+	// Resent reports that the client of WithHTTPClient sent a write more than once.
 	Resent bool
 }
 
@@ -152,7 +130,7 @@ func attempts(list []transport.Attempt) []Attempt {
 	return out
 }
 
-// Error reports what failed, on which reference, what is known, why, and what to do.
+// Error reports what failed, what is known, why, and what to do.
 func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>" // as fmt prints a nil pointer
@@ -188,8 +166,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// RetryAfter returns how long to wait before calling again after err: the RetryAfter of
-// the one [*Error] in it, at most an hour; 0: unknown.
+// RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.
 func RetryAfter(err error) time.Duration {
 	if e := theError(err); e != nil {
 		return min(max(e.RetryAfter, 0), time.Hour)
@@ -197,8 +174,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// ServiceID returns the service's identifier of what was executed: the ServiceID of the
-// one [*Error] in err. A call without an error returns the identifier in its result.
+// ServiceID returns the ServiceID of the one [*Error] in err, or "".
 func ServiceID(err error) string {
 	if e := theError(err); e != nil {
 		return e.ServiceID
@@ -304,7 +280,7 @@ func (e *Error) isOfURL() bool {
 	return e.has(http.StatusNotFound) && (slices.Contains(namesNothing, e.Op) || errors.Is(e.Err, ErrUnreadable))
 }
 
-// Unwrap returns the cause, which [errors.Is] and [errors.As] look through.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error {
 	if e == nil {
 		return nil

@@ -462,14 +462,14 @@ func Example_identityImages() {
 	bins, err := client.ListBINs(ctx)
 	check(err)
 	bin := bins[slices.IndexFunc(bins, func(b cardwire.BIN) bool {
-		return b.AuthRequirement.Level == cardwire.AuthLevelAdvanced
+		return b.AuthRequirement.Level == "advanced"
 	})]
 
 	images := map[string]cardwire.UploadImageParams{
-		cardwire.AuthFieldIDFrontAttachment: cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\n...")),
-		cardwire.AuthFieldSelfieAttachment:  cardwire.ImageBytes("selfie.png", []byte("\x89PNG\r\n\x1a\n...")),
+		"idFrontAttachmentKey": cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\n...")),
+		"selfieAttachmentKey":  cardwire.ImageBytes("selfie.png", []byte("\x89PNG\r\n\x1a\n...")),
 	}
-	identity := map[string]string{cardwire.AuthFieldIDType: "passport"}
+	identity := map[string]string{"idType": "passport"}
 	for _, field := range bin.AuthRequirement.Missing(identity) {
 		image, ok := images[field]
 		if !ok {

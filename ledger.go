@@ -13,7 +13,6 @@ import (
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
-	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -28,9 +27,6 @@ type claim struct {
 	intent Intent
 	held   bool // the reference is this call's until settle
 }
-
-// isClaimed reports whether the operation is a write with a reference.
-func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
 
 // newClaim returns the claim of a call that may send until sendBy.
 func (k *call) newClaim(start, sendBy time.Time) *claim {
@@ -196,7 +192,7 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 		end = IntentResult{Outcome: failure.Outcome, Final: !c.intent.Repeatable && NextStep(failure) == StepFail}
 	}
 	if end.Outcome == OutcomeExecuted {
-		end.ServiceID, end.Status = r.record()
+		end.ServiceID, end.Status = r.recorded()
 		if failure != nil {
 			failure.ServiceID = end.ServiceID
 		}

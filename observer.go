@@ -10,12 +10,10 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Observer is a set of optional functions that observe calls. They are called on the
-// caller's goroutine, or on one that the call started, and must be quick and safe for
-// concurrent use.
+// Observer has optional functions, which several goroutines may call at once.
 type Observer struct {
-	// CallStart is called before anything is sent or recorded. The call continues with
-	// the context that it returns; nil: with its own.
+	// CallStart is called before anything is sent or recorded, and returns the context to
+	// continue with; nil: the call's own.
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
@@ -23,8 +21,8 @@ type Observer struct {
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
-	// JournalError is called if the journal failed, or if what it has on record
-	// contradicts the result of the call: somebody may have been paid twice.
+	// JournalError is called if the journal failed, or if its record contradicts the
+	// result: somebody may have been paid twice.
 	JournalError func(ctx context.Context, c CallInfo, err error)
 }
 
@@ -46,7 +44,7 @@ type CallInfo struct {
 type CallResult struct {
 	// HTTPStatus is the last status; 0: no response.
 	HTTPStatus int
-	// Code is the envelope's code; 0: none was readable.
+	// Code is that of the envelope; 0: none was readable.
 	Code int
 	// Outcome is that of Err, and OutcomeExecuted if Err is nil.
 	Outcome Outcome
@@ -60,11 +58,9 @@ type CallResult struct {
 
 // Drift is a deviation from the API that was tolerated.
 type Drift struct {
-	// Path is the place, like "data.data[].fee". Indices are left out, and an
-	// unknown name is "*", since it is payload too.
+	// Path is the place, like "data.data[].fee". An unknown name, which is payload, is "*".
 	Path string
-	// Kind is what deviates: "unknown field", "missing field", "string for
-	// number" and the like; never a value.
+	// Kind is what deviates, like "unknown field" or "string for number"; never a value.
 	Kind string
 }
 
@@ -96,8 +92,8 @@ func (c *core) callEnded(ctx context.Context, k *call, failure *Error) {
 		return
 	}
 	result := CallResult{
-		HTTPStatus: k.last.status, Code: k.last.code,
-		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.last.tries,
+		HTTPStatus: k.last.HTTPStatus, Code: k.last.Code,
+		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.tries,
 	}
 	if failure != nil {
 		result.Outcome, result.Err = failure.Outcome, failure
@@ -142,7 +138,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 			k.logAttempt(ctx, slog.LevelError, message, a, nil)
 		}
 		if a.Wait == 0 {
-			k.last.attempt = &a // to be logged when its outcome and code are known
+			k.attempt = &a // to be logged when its outcome and code are known
 			return
 		}
 		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
@@ -152,9 +148,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 
 // logLast logs the attempt that no other followed.
 func (k *call) logLast(ctx context.Context, failure *Error) {
-	if k.last.attempt != nil {
-		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.last.attempt, failure)
-	}
+	k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
 }
 
 func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
@@ -162,7 +156,7 @@ func (k *call) logAttempt(ctx context.Context, level slog.Level, message string,
 		slog.String("operation", k.op.name), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
 	}
 	if k.last.codeSent {
-		attrs = append(attrs, slog.Int("code", k.last.code))
+		attrs = append(attrs, slog.Int("code", k.last.Code))
 	}
 	if failure != nil {
 		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))
@@ -213,7 +207,7 @@ func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error
 		c.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
 			slog.String("operation", op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
-	if c.strictDrift && len(drifts) > 0 {
+	if c.strictDrift {
 		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil

@@ -47,14 +47,11 @@ const (
 	maxWriteResponseBytes = 64 << 10
 )
 
-// WithHTTPClient sends every request through d instead of the client's own engines. An
-// *http.Client may be changed: the next call uses it as it is then, except that
-// redirects are never followed. OutcomeNotSent is then only for what fails before d is
-// called, and d decides which certificates to trust.
-//
-// Neither d nor its transport may retry requests: that executes a transfer twice. If
-// net/http/httptrace shows that a write was sent more than once, Attempt.Resent is true,
-// an error is logged, and the outcome of a write that did not succeed is unknown.
+// WithHTTPClient sends every request through d instead of the client's own connections. d
+// decides which certificates to trust, and OutcomeNotSent is only for what fails before d
+// is called. Neither d nor its transport may retry requests: that executes a transfer
+// twice. Where it shows, Attempt.Resent is true, and a write that did not succeed is
+// OutcomeUnknown.
 func WithHTTPClient(d Doer) Option {
 	return func(c *config) error {
 		if check.Nil(d) {
@@ -65,15 +62,11 @@ func WithHTTPClient(d Doer) Option {
 	}
 }
 
-// WithTransport uses clones of t, for its proxy, TLS roots and dialer. The clones speak
-// HTTP/1.1 only, because net/http retries requests by itself over HTTP/2, and use a
-// fresh connection for each write, and for each read too if t has DisableKeepAlives.
-// They require TLS 1.2 or later. Plain http, which is for loopback addresses, uses no
-// proxy.
-//
-// The service's certificate is always verified: InsecureSkipVerify is refused, unless
-// VerifyConnection or VerifyPeerCertificate is set. Put your own CA into RootCAs. A
-// DialTLSContext is responsible for its own TLS.
+// WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
+// only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
+// for each write. InsecureSkipVerify is refused without VerifyConnection or
+// VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is responsible for
+// its own TLS.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
@@ -91,8 +84,8 @@ func trustsAnybody(c *tls.Config) bool {
 	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
 }
 
-// WithKeySource gets the API key from f at each call, so that keys can rotate. The key
-// passed to New is then ignored, and may be "". If f fails, nothing is sent.
+// WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is
+// sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {
@@ -114,8 +107,7 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 	}
 }
 
-// WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if provably nothing
-// was sent, whatever the policy.
+// WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if nothing was sent.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config) error {
 		if p.MaxRetries < 0 || p.MinDelay < 0 || p.MaxDelay < 0 || p.MaxRetryAfter < 0 || p.Attempt < 0 {
@@ -126,8 +118,7 @@ func WithRetry(p RetryPolicy) Option {
 	}
 }
 
-// WithLimiter waits for l before every request. If l fails before the first, nothing is
-// sent.
+// WithLimiter waits for l before every request.
 func WithLimiter(l Limiter) Option {
 	return func(c *config) error {
 		if check.Nil(l) {
@@ -138,11 +129,10 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs failed writes, except those that are refused before they begin, with
-// operation, reference, outcome, step, status, code, request ID and cause: as an error if
-// the outcome is unknown, and otherwise as a warning. An HTTP client that sends a write
-// more than once is an error; drift, retries and results that a Journal did not record are
-// warnings. Each attempt is one line at debug level. Nothing of a payload is logged.
+// WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as
+// warnings; writes that an HTTP client sent twice and a failed [Journal], as errors; drift
+// and retries, as warnings; and each attempt at debug level. Nothing of a payload is
+// logged, nor a call that is refused before it begins.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || check.Nil(l.Handler()) {
@@ -153,9 +143,7 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver reports every call to o, except those that are refused before they
-// begin, for invalid parameters or a context that is done. It may be given several
-// times: all observers are called, in order.
+// WithObserver reports every call to o, except those that are refused before they begin.
 func WithObserver(o Observer) Option {
 	return func(c *config) error {
 		c.observers = append(slices.Clone(c.observers), o)
@@ -163,8 +151,7 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// WithJournal records every write that has a reference in j, instead of a
-// [MemoryJournal], before it is sent.
+// WithJournal records writes in j instead of a [MemoryJournal].
 func WithJournal(j Journal) Option {
 	return func(c *config) error {
 		if check.Nil(j) {
@@ -175,8 +162,7 @@ func WithJournal(j Journal) Option {
 	}
 }
 
-// WithProfile calls set to change the profile, which is initially [DefaultProfile]. It
-// may be given several times: all functions are applied, in order.
+// WithProfile calls set to change the profile, which is [DefaultProfile] at first.
 func WithProfile(set func(*Profile)) Option {
 	return func(c *config) error {
 		if set == nil {
@@ -188,17 +174,13 @@ func WithProfile(set func(*Profile)) Option {
 	}
 }
 
-// WithMaskedCards masks the card numbers and CVVs of responses as they are decoded, for
-// programs that must not process them: only the buffers of the connection contain them,
-// and that of the response, which is cleared. Response.RevealBody then returns nil. In
-// what [Call] decodes, it masks values of this package's types, also within others;
-// strings of a caller-supplied type stay as they were sent.
+// WithMaskedCards masks card numbers and CVVs, also those in what [Call] decodes that are
+// of this package's types, as they are decoded, for programs that must not process them.
 func WithMaskedCards() Option {
 	return func(c *config) error { c.maskedCards = true; return nil }
 }
 
-// WithUserAgent puts product, like "shop/1.2", before the client's own name in
-// the User-Agent header.
+// WithUserAgent puts product, like "shop/1.2", before the User-Agent.
 func WithUserAgent(product string) Option {
 	return func(c *config) error {
 		if err := check.Product(product); err != nil {
@@ -209,9 +191,7 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxResponseBytes bounds the body of a response; a larger one is
-// [ErrResponseTooLarge]. The default is 8 MiB. Responses to writes are also bounded by
-// 64 KiB.
+// WithMaxResponseBytes bounds a response: 8 MiB by default. A write's are at most 64 KiB.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) error {
 		if n <= 0 {
@@ -222,11 +202,10 @@ func WithMaxResponseBytes(n int64) Option {
 	}
 }
 
-// WithTimeout bounds a call whose context has no deadline, its retries and waits
-// included. A write with a reference ends after d even if its context allows more. The
-// default is 30 seconds, and 5 minutes for uploads. It cannot end a Doer, Limiter,
-// Journal or key source that ignores its context, nor a Read of an upload that ignores
-// Close, and recording the result in a Journal may take 5 seconds more.
+// WithTimeout bounds a call whose context has no deadline, with its retries and waits, and
+// each write with a reference. The default is 30 seconds, and 5 minutes for uploads. It
+// cannot end caller code that ignores its context, and recording the result in a Journal
+// may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		switch {
@@ -240,44 +219,37 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithInsecureHTTP allows a base URL of plain http for hosts other than this
-// machine. The key and all card data then travel in the clear.
+// WithInsecureHTTP allows plain http to others, which exposes the key and card data.
 func WithInsecureHTTP() Option {
 	return func(c *config) error { c.insecureHTTP = true; return nil }
 }
 
-// WithAnyBasePath allows a base URL that does not end in /api/v1, for a gateway that
-// rewrites paths.
+// WithAnyBasePath allows a base URL that does not end in /api/v1.
 func WithAnyBasePath() Option {
 	return func(c *config) error { c.anyBasePath = true; return nil }
 }
 
-// WithStrictDrift makes drift an error, [ErrDrift], for tests. The call returns what it
-// read together with the error.
+// WithStrictDrift makes drift an error, [ErrDrift], for tests.
 func WithStrictDrift() Option {
 	return func(c *config) error { c.strictDrift = true; return nil }
 }
 
-// RetryPolicy is how reads are retried after connection failures and the statuses 408,
-// 425, 429, 500, 502, 503 and 504. Retries also share a budget of the client, so that
-// they do not multiply the traffic during an outage.
+// RetryPolicy is how reads are retried after connection failures and the statuses 408, 425,
+// 429, 500, 502, 503 and 504. The client also has a budget of retries.
 type RetryPolicy struct {
 	// MaxRetries is the number of retries; 0: none.
 	MaxRetries int
-	// MinDelay is the scale of the waits, which are random between 0 and MinDelay, then
-	// twice that, four times and so on; 0: there is no wait.
+	// MinDelay is the most that the first wait takes, which doubles each time; 0: no wait.
 	MinDelay time.Duration
 	// MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
 	MaxDelay time.Duration
-	// MaxRetryAfter bounds the wait that the service asks for; a longer one ends the
-	// call at once. 0: any Retry-After ends it.
+	// MaxRetryAfter bounds the wait that the service asks for: a longer one ends the call.
 	MaxRetryAfter time.Duration
 	// Attempt is how long one attempt of a read may take; 0: as long as the call.
 	Attempt time.Duration
 }
 
-// DefaultRetryPolicy returns 2 retries, waits with a scale of 250 ms and a bound of 8 s,
-// a Retry-After of up to 30 s, and 10 s for each attempt.
+// DefaultRetryPolicy returns, in this order, 2, 250 ms, 8 s, 30 s and 10 s.
 func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{
 		MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,

@@ -1,36 +1,25 @@
 package cardwire
 
 import (
-	"bytes"
-	"cmp"
-	"context"
 	"errors"
-	"net/http"
-	"slices"
+	"fmt"
+	"reflect"
 	"strconv"
-	"strings"
-	"time"
-
-	"github.com/cardwire/cardwire-go/internal/mask"
-	"github.com/cardwire/cardwire-go/internal/transport"
-	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown, so
-// that nothing unresolved is ever taken for executed, or for not executed.
+// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown.
 type Outcome int
 
 const (
-	// OutcomeUnknown means that the operation may have been executed. Ask the service
-	// before sending anything that would execute it again.
+	// OutcomeUnknown means that the operation may have been executed.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent means that this call did nothing: no byte of its request left. An
-	// earlier call with the same reference is not affected.
+	// OutcomeNotSent means that this call did nothing. An earlier one may have done
+	// something.
 	OutcomeNotSent
 	// OutcomeRefused means that the service refused: nothing was executed.
 	OutcomeRefused
-	// OutcomeExecuted means that the operation was executed: by this call, whose response
-	// is unreadable or not what was asked for, or by an earlier one with the reference.
+	// OutcomeExecuted means that the operation was executed, by this call or an earlier
+	// one.
 	OutcomeExecuted
 )
 
@@ -49,160 +38,119 @@ func named(kind string, n int, names []string) string {
 	return names[n]
 }
 
-// response is what is known of the last response.
-type response struct {
-	status     int
-	code       int // 0: none was readable, unless codeSent
-	codeSent   bool
-	message    string
-	requestID  string
-	retryAfter time.Duration
-	attempts   []Attempt
-	tries      int
-	attempt    *transport.Attempt // the last one, if it is to be logged; nil: none
-}
+// Step is what a caller does after a call. The zero value is the safe one.
+type Step int
 
-// judge has the response judged, reports what is odd about it, and releases it.
-func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
-	defer r.Release()
-	defer k.capture(r)
-	k.last.tries += r.Tries
-	k.last.status = r.Status
-	k.last.retryAfter = r.RetryAfter
-	k.last.attempts = attempts(r.Attempts)
-	k.last.requestID = mask.RequestID(r.Header, k.key())
-	f, drifts := k.facts(r)
-	drift := k.client.drifted(ctx, k.op, drifts)
-	outcome, cause := judge(&k.client.profile, f)
-	if outcome != OutcomeExecuted {
-		return k.fail(outcome, cause)
-	}
-	if err := cmp.Or(cause, f.ignored, drift); err != nil {
-		return k.fail(OutcomeExecuted, err)
-	}
-	return nil
-}
+const (
+	// StepReconcile means that the operation may have been executed. Ask the service about
+	// the reference, then resolve it in the journal; send nothing until then.
+	StepReconcile Step = iota
+	// StepDone means that the operation was executed, now or before. Book it as submitted,
+	// and never send it again.
+	StepDone
+	// StepRetry means that nothing was executed, and that the request was not rejected.
+	// Retry with the same reference after RetryAfter. It may fail too: after a limit of
+	// your own, fail the order, but only if the journal's Void returned nil.
+	StepRetry
+	// StepFail means that nothing was executed, and nothing will be under this reference,
+	// which is closed. Fail the order; a corrected request gets a new reference.
+	StepFail
+	// StepWait means that another call with this reference is in progress: call again
+	// later.
+	StepWait
+)
 
-// facts reads the response, and returns how a success deviates from the API.
-func (k *call) facts(r *transport.Response) (*facts, []wire.Drift) {
-	f := &facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}
-	switch {
-	case r.NotSent:
-		f.unsent = &transportError{r.Err}
-	case r.Redirected:
-		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key()))
-	case errors.Is(r.Err, transport.ErrTooLarge):
-		f.lost = ErrResponseTooLarge
-	case r.Err != nil:
-		f.lost = &transportError{r.Err}
-	default:
-		return f, k.read(r, f)
-	}
-	return f, nil
-}
-
-// read reads the body.
-func (k *call) read(r *transport.Response, f *facts) []wire.Drift {
-	body := wire.NewReader(r.Body, k.client.watchesDrift())
-	body.Masking = k.client.maskedCards
-	k.envelope = envelope{result: k.result, proves: k.op.proves, success: f.isSuccess()}
-	e := &k.envelope
-	e.decode(body)
-	if err := body.Err(); err != nil {
-		f.unreadable, f.bare = unreadable(err), k.op.isBare(r)
-		if r.Status >= 500 && wire.IsBare(r.Body, true) {
-			f.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
-		}
-		return nil
-	}
-	f.read, f.code, f.hasMessage, f.message = true, e.code, e.hasMessage, e.message
-	k.last.code, k.last.codeSent, k.last.message = e.code, e.hasCode, e.message
-	if e.message != messageSuccess {
-		k.last.message = mask.Message(e.message, k.key())
-	}
-	var drifts []wire.Drift
-	if e.succeeded() {
-		drifts = body.Drifts()
-	}
-	f.data = k.weigh(e, body, f)
-	return drifts
-}
-
-// weigh returns what the data proves.
-func (k *call) weigh(e *envelope, body *wire.Codec, f *facts) evidence {
-	switch {
-	case !e.succeeded():
-		if e.deferred && f.referenced && (body.Mentions(e.data, k.op.reference) || k.op.isProven(body, e.data)) {
-			return thisOrder
-		}
-		return proofless
-	case e.mismatch != nil:
-		f.unreadable = unreadable(e.mismatch)
-		if e.proven {
-			return thisOrder
-		}
-		return proofless
-	}
-	err := k.check()
-	if errors.Is(err, ErrParameterIgnored) {
-		f.ignored, err = err, nil
-	}
-	if err != nil {
-		f.unreadable = err
-		return otherOrder
-	}
-	return readable
-}
-
-// check returns why a readable response does not belong to this request.
-func (k *call) check() error {
-	for file := range k.op.parts.Files() {
-		if err := file.Check(); err != nil {
-			return err
-		}
-	}
-	return k.result.verify()
-}
-
-// isBare reports whether a response certainly has no envelope. That to a write may have
-// had one if it is compressed, which no write asks for, or was cut off before its first
-// byte; and if it contains the reference, it may mean anything.
-func (s *spec) isBare(r *transport.Response) bool {
-	if s.class != transport.Write {
-		return wire.IsBare(r.Body, true)
-	}
-	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !s.isNamedIn(r.Body)
-}
-
-// isEncoded reports whether any Content-Encoding, of which there may be several, changes
-// the body.
-func isEncoded(h http.Header) bool {
-	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
-		return line != "" && !strings.EqualFold(line, "identity")
+// String returns "reconcile", "done", "retry", "fail" or "wait".
+func (s Step) String() string {
+	return named("Step", int(s), []string{
+		StepReconcile: "reconcile", StepDone: "done", StepRetry: "retry", StepFail: "fail", StepWait: "wait",
 	})
 }
 
-// isNamedIn reports whether a body that is no envelope contains the reference, in any
-// letter case.
-func (s *spec) isNamedIn(body []byte) bool {
-	return s.isClaimed() && bytes.Contains(bytes.ToLower(body), bytes.ToLower([]byte(s.reference)))
-}
+// MarshalText returns String.
+func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// isProven reports whether the data at m would prove execution under another code.
-func (s *spec) isProven(c *wire.Codec, m wire.Mark) bool {
-	if s.proves == nil {
-		return false
+// UnmarshalText reads what MarshalText returns.
+func (s *Step) UnmarshalText(text []byte) error { return byName(s, StepWait, text) }
+
+// MarshalText returns String.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (o *Outcome) UnmarshalText(text []byte) error { return byName(o, OutcomeExecuted, text) }
+
+// byName sets v to the constant, from 0 to last, whose name is text.
+func byName[T interface {
+	~int
+	String() string
+}](v *T, last T, text []byte) error {
+	if v == nil {
+		return errNilReceiver
 	}
-	c.Rewind(m)
-	return s.proves(c)
-}
-
-// redirected returns the error of a redirect that leads to a host; "": it is unknown.
-func redirected(host string) error {
-	if host == "" {
-		return &detailError{ErrRedirect, "check the base URL"}
+	for constant := T(0); constant <= last; constant++ {
+		if constant.String() == string(text) {
+			*v = constant
+			return nil
+		}
 	}
-	return &detailError{ErrRedirect, "it leads to " + host + ": check the base URL"}
+	return fmt.Errorf("cardwire: no %s has this name", reflect.TypeFor[T]().Name())
 }
 
-func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }
+// NextStep returns what to do after a call that returned err. A program that follows it
+// never has an order executed twice, and never fails one that was executed. The first line
+// that applies determines the step:
+//
+//   - nil: StepDone.
+//   - no [*Error], or several: StepReconcile.
+//   - a failed read, and an UploadImage unless it was executed: StepRetry, or StepFail if
+//     a parameter is invalid.
+//   - another call with the reference is in progress: StepWait.
+//   - [ErrOtherBody]: StepFail if nothing happened under the reference, else StepReconcile.
+//   - executed: StepDone.
+//   - nothing happened, because a parameter is invalid, the reference is closed, or the
+//     service refused this request: StepFail.
+//   - nothing happened for another reason: StepRetry. A person must correct the setup
+//     ([ErrSetup]), what causes the statuses or codes 401, 403, 405, 413 and 415, a 404 to
+//     a CreateTransfer, which names nothing that could be missing, and a refusal without
+//     an envelope, which is not from the service itself.
+//   - everything else: StepReconcile.
+//
+// Only a card operation may be canceled or retried again after StepFail.
+func NextStep(err error) Step {
+	if err == nil {
+		return StepDone
+	}
+	e := theError(err)
+	if e == nil {
+		return StepReconcile
+	}
+	return e.step()
+}
+
+// theError returns the one Error in the tree, or nil if there is none or several.
+func theError(err error) *Error {
+	var e *Error
+	if !errors.As(err, &e) || e == nil || countErrors(err) > 1 {
+		return nil
+	}
+	return e
+}
+
+func countErrors(err error) (n int) {
+	if _, ok := err.(*Error); ok { //nolint:errorlint // each node is looked at by itself
+		n++
+	}
+	switch inner := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		if next := inner.Unwrap(); next != nil {
+			n += countErrors(next)
+		}
+	case interface{ Unwrap() []error }:
+		for _, next := range inner.Unwrap() {
+			if next != nil {
+				n += countErrors(next)
+			}
+		}
+	}
+	return n
+}

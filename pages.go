@@ -18,8 +18,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardPage is one page of ListCards. The order of cards is undocumented. fmt and slog
-// print the counts and the identifiers of the cards only; JSON has all fields.
+// CardPage is one page of ListCards. fmt and slog print counts and identifiers only.
 type CardPage struct {
 	// Total is the number of cards on all pages.
 	Total int
@@ -41,7 +40,7 @@ var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardFields, listedCard) }},
 }
 
-// MarshalJSON returns the page under the wire's names, with numbers and CVVs masked.
+// MarshalJSON returns the page under the wire's names, with secrets masked.
 func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageFields) }
 
 // UnmarshalJSON reads a page, as strictly as a response.
@@ -66,18 +65,15 @@ func (v *CardPage) ids() []string {
 	return ids
 }
 
-// ListCardsParams selects cards. The zero value selects all. The names of the
-// query parameters are undocumented: see [Profile].
+// ListCardsParams selects cards; the zero value: all.
 type ListCardsParams struct {
-	// Limit is the page size asked for; 0: the service's own. The service may
-	// send fewer.
+	// Limit is the page size asked for; 0: the service's own.
 	Limit int
 	// Page is the page asked for, from 1; 0: the first.
 	Page int
 	// SubAccountID restricts the result to a sub-account's cards; "": all.
 	SubAccountID string
-	// Status restricts the result to a status; nil: all. new(cardwire.CardActive)
-	// returns one. AllPages and AllCards copy it when an iteration begins.
+	// Status restricts the result to a status, as new(cardwire.CardActive) does; nil: all.
 	Status *CardStatus
 	// CardBIN restricts the result to a BIN; "": all.
 	CardBIN string
@@ -91,10 +87,8 @@ type ListCardsParams struct {
 	TransactedTo Date
 }
 
-// ListCards returns one page of the cards that p selects. It calls GET /cards. If the
-// page contradicts p, it is requested once more; if it still does, it is returned
-// together with [ErrParameterIgnored]. A page beyond the last one is empty, without an
-// error.
+// ListCards returns one page of cards, empty beyond the last one. It calls GET /cards, and
+// once more if the page contradicts p.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	query, err := c.listQuery(p)
 	return do(ctx, c, operation[CardPage]{
@@ -110,13 +104,8 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}, opts)
 }
 
-// AllPages iterates over the pages of the cards that p selects, from p.Page to the
-// service's last page. It ends after an error; Error.Page is the page to resume from.
-// The same page twice in a row is [ErrParameterIgnored]. [WithPrefetch] reads pages
-// ahead.
-//
-// Pages are read at different times: a card that moves to another page in the meantime
-// may be missed or returned twice.
+// AllPages iterates over the pages of cards, from p.Page on. It ends after an error, whose
+// Page is where to resume. A card that moves meanwhile may be missed or returned twice.
 func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
 	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
 }
@@ -141,13 +130,8 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 // maxPrefetch bounds WithPrefetch, and so the pages in memory at once.
 const maxPrefetch = 100
 
-// WithPrefetch makes AllPages and AllCards read up to the given number of pages ahead, at
-// most 100, while the current one is used. The order of cards does not change, and an
-// error still comes after all the cards before it. A limiter applies as usual.
-//
-// A page may have been read long before it is returned. Reads in progress when the
-// iteration ends are canceled before it returns, and observers see them as failed calls.
-// 0 reads one page at a time. Other operations ignore it.
+// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
+// 100. Observers see those that the end of the iteration cancels as failed calls.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > maxPrefetch {
@@ -206,7 +190,7 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 // step returns the next page.
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, ids, err := w.page(ctx)
-	if err == nil && w.samePage(ids) && !w.client.profile().TrustReplies {
+	if err == nil && w.samePage(ids) && !w.client.profile().TrustResponses {
 		// Like every contradiction, it is requested once more.
 		if page, ids, err = w.page(ctx); err == nil && w.samePage(ids) {
 			err = &Error{
@@ -293,19 +277,6 @@ func resumeAt(err error, page int) error {
 	return &resumable
 }
 
-// query collects query parameters, whose names may be unknown.
-type query struct {
-	fields wire.Fields
-	err    error
-}
-
-func (q *query) add(param, field, value string) {
-	if value != "" && param == "" && q.err == nil {
-		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
-	}
-	q.fields.Add(param, value)
-}
-
 func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	var q query
 	names := c.profile()
@@ -360,7 +331,7 @@ func before(a, b Date) bool {
 
 // verifyPage returns which parameter the page proves to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.profile().TrustReplies {
+	if c.profile().TrustResponses {
 		return nil
 	}
 	switch {

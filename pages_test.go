@@ -692,7 +692,7 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 			assert.Equal(t, s.Requests[0], s.Requests[1])
 
 			c := wiretest.Converse(t, []wiretest.Exchange{look}, named,
-				cardwire.WithProfile(func(p *cardwire.Profile) { p.TrustReplies = true }))
+				cardwire.WithProfile(func(p *cardwire.Profile) { p.TrustResponses = true }))
 			page, err = c.ListCards(t.Context(), tc.filter)
 			require.NoError(t, err)
 			assert.Equal(t, "a", page.Cards[0].ID)

@@ -6,63 +6,54 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Profile names every assumption about what is undocumented. A parameter whose name is
-// "" cannot be used: the call is refused with an [ErrSetup] that names the field to set.
+// Profile names every assumption about what is undocumented. What is "" cannot be used.
 type Profile struct {
-	// LimitParam is the query parameter for the page size. Assumed: "limit".
+	// LimitParam is the query parameter of the page size. Assumed: "limit".
 	LimitParam string
-	// PageParam is the query parameter for the page number. Assumed: "page".
+	// PageParam is the query parameter of the page number. Assumed: "page".
 	PageParam string
-	// StatusParam is the query parameter for the card status. Assumed: "status".
+	// StatusParam is the query parameter of the card status. Assumed: "status".
 	StatusParam string
-	// CardBINParam is the query parameter for the BIN. Assumed: "card_bin".
+	// CardBINParam is the query parameter of the BIN. Assumed: "card_bin".
 	CardBINParam string
-	// SubAccountParam is the query parameter for the sub-account. No default.
+	// SubAccountParam is the query parameter of the sub-account. No default.
 	SubAccountParam string
-	// CreatedFromParam is the query parameter for the first creation day. No default.
+	// CreatedFromParam is the query parameter of the first creation day. No default.
 	CreatedFromParam string
-	// CreatedToParam is the query parameter for the last creation day. No default.
+	// CreatedToParam is the query parameter of the last creation day. No default.
 	CreatedToParam string
-	// TransactedFromParam is the query parameter for the first transaction day. No default.
+	// TransactedFromParam is the query parameter of the first transaction day. No default.
 	TransactedFromParam string
-	// TransactedToParam is the query parameter for the last transaction day. No default.
+	// TransactedToParam is the query parameter of the last transaction day. No default.
 	TransactedToParam string
 	// CardIDParam is the query parameter of GetCard. Assumed: "id".
 	CardIDParam string
 	// RetryAction is the value that RetryOperation sends as type. Assumed: "retry".
 	RetryAction string
-	// RefusedCodes are the envelope codes that mean that nothing was executed, where
-	// the HTTP status is that of a success. Assumed: 400 401 403 404 405 413 415 422
-	// 429. Any other code than 200 is OutcomeUnknown.
+	// RefusedCodes are the codes that mean that nothing was executed, where the HTTP status
+	// is of a success. Assumed: 400 401 403 404 405 413 415 422 429.
 	RefusedCodes []int
-	// RefusedStatuses are the HTTP statuses, from 400 to 499, that mean that nothing was
-	// executed, where the body is an envelope. Its code may be any but 200 and 500 to
-	// 599, which contradict them. Assumed: the same numbers.
+	// RefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, where the
+	// body is an envelope whose code is neither 200 nor 500 to 599. Assumed: the same.
 	RefusedStatuses []int
-	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean that nothing
-	// was executed, where the body is bare: empty, or not beginning with "{" after a byte
-	// order mark and white space. If it contains the reference, has a Content-Encoding, or is
-	// empty and ended only by the end of the connection, a write is OutcomeUnknown.
-	// Assumed: 401 404 405 413 429. 403 is not among them: a firewall may send it in place
-	// of the response to a transfer that was executed.
+	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, where
+	// the body is certainly no envelope. Assumed: 401 404 405 413 429. A firewall may send
+	// 403 in place of the response to a transfer that was executed.
 	BareRefusedStatuses []int
-	// DuplicateCodes are the envelope codes that mean that the reference exists:
-	// OutcomeUnknown whatever the HTTP status, never OutcomeRefused, since a gateway
-	// may have sent the request twice. Default: none. Ask the provider for them.
+	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
+	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
-	// DuplicateMessages are phrases of a message that mean that the reference exists, in
-	// any letter case: a refusal of a write with a reference that has one of them is
-	// OutcomeUnknown, for the same reason.
-	// Assumed: "already exist", "duplicate", "重复", "已存在".
+	// DuplicateMessages are phrases, in any letter case, that mean the same in the message
+	// of a refused write. Assumed: "already exist", "duplicate", "重复", "已存在".
 	DuplicateMessages []string
-	// LateExecution is how long after its SendBy the service may still execute a call
-	// that it received in time. Until then nobody can know that it did not happen: see
-	// Intent.SettledBy. Assumed: 10 minutes. 0: it never executes late.
+	// LateExecution is how long after its SendBy the service may still execute a call.
+	// Assumed: 10 minutes. 0: it never executes late.
 	LateExecution time.Duration
-	// TrustReplies switches off the checks behind ErrParameterIgnored.
-	TrustReplies bool
+	// TrustResponses switches off the checks behind ErrParameterIgnored.
+	TrustResponses bool
 }
 
 // DefaultProfile returns the assumptions for an unknown service.
@@ -128,4 +119,17 @@ func (p *Profile) valid() error {
 		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}
 	return nil
+}
+
+// query collects query parameters, whose names may be unknown.
+type query struct {
+	fields wire.Fields
+	err    error
+}
+
+func (q *query) add(param, field, value string) {
+	if value != "" && param == "" && q.err == nil {
+		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
+	}
+	q.fields.Add(param, value)
 }

@@ -52,31 +52,27 @@ func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v,
 // UnmarshalJSON reads a state, as strictly as a response.
 func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(data, v, stateFields) }
 
-// RemittanceCurrency is a currency that can be paid out, with its fees and quotas.
-// The units of the quotas are undocumented.
+// RemittanceCurrency is a currency that can be paid out, with undocumented units.
 type RemittanceCurrency struct {
 	// ID is the service's identifier of the entry.
 	ID int64
 	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
 	PayoutCurrency string
-	// TransferTypeID is the code of TransferType, and what TransferParams.TransferType
-	// takes: TransferTypeC2C, say. The API sends codes as numbers here; "": none.
+	// TransferTypeID is the code of TransferType for TransferParams.TransferType; "": none.
 	TransferTypeID string
-	// TransferType is transfer_type_value, like C2C.
+	// TransferType is the name of the type, like C2C.
 	TransferType string
-	// PayoutMethodID is the code of PayoutMethod, and what TransferParams.PayoutMethod
-	// takes: PayoutMethodBankTransfer, say; "": none.
+	// PayoutMethodID is the code of PayoutMethod for TransferParams.PayoutMethod; "": none.
 	PayoutMethodID string
-	// PayoutMethod is payout_method_value, like Bank Transfer.
+	// PayoutMethod is the name of the method, like Bank Transfer.
 	PayoutMethod string
 	// Country is the country that is paid to, ISO 3166-1 alpha-3.
 	Country string
 	// CountryCode is the same, two letters.
 	CountryCode string
-	// FeeRate is a fee in proportion to the amount, as a fraction or in percent: which is
-	// undocumented.
+	// FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
 	FeeRate decimal.Decimal
-	// FixedFee is a fixed fee, in an undocumented currency.
+	// FixedFee is a fixed fee.
 	FixedFee decimal.Decimal
 	// MinQuota is the least amount of a transfer.
 	MinQuota decimal.Decimal
@@ -131,28 +127,22 @@ func codeValue(c *wire.Codec, code *string) {
 	c.Int64(&n)
 }
 
-// TransferParams describes a transfer. Empty fields are not sent; which of them the
-// service requires is undocumented. Numeric codes are strings of at most 18 digits, from
-// lists of the service. fmt and slog print only the order number, the currency and the
-// amount; JSON is refused. To send a transfer later, keep what RevealJSON returns:
-// UnmarshalJSON reads it.
+// TransferParams describes a transfer. Empty fields are not sent; which are required is
+// undocumented. fmt and slog print order number, currency and amount only.
 type TransferParams struct {
-	// MerchantOrderNo is the caller-supplied order number, of at most 128 bytes, and is
-	// required. Use a new one for each transfer, and the same one for each retry.
+	// MerchantOrderNo is the caller's order number, of at most 128 bytes, and required. Use
+	// a new one for each transfer, and the same one for each retry.
 	MerchantOrderNo string
 	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
 	PayoutCurrency string
-	// TransferType is a numeric code: TransferTypeC2C, or a RemittanceCurrency's
-	// TransferTypeID.
+	// TransferType is a numeric code: TransferTypeC2C, or a RemittanceCurrency's.
 	TransferType string
-	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a
-	// RemittanceCurrency's PayoutMethodID.
+	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a RemittanceCurrency's.
 	PayoutMethod string
 	// SenderBeneficiaryRelationship is a numeric code.
 	SenderBeneficiaryRelationship string
-	// TransferAmount is the amount, in units of the currency, greater than zero and with
-	// at most two decimal places: it is never rounded. Whether the currency is that of
-	// the payout or of the wallet is undocumented: ask before the first transfer.
+	// TransferAmount is above zero, with at most two decimal places, never rounded. Whether
+	// its currency is that of the payout or of the wallet is undocumented: ask first.
 	TransferAmount decimal.Decimal
 	// SenderSourceOfFund is a numeric code.
 	SenderSourceOfFund string
@@ -192,13 +182,11 @@ type TransferParams struct {
 	ReceiverMobileNumber string
 	// ReceiverBankAccountNumber is the account to pay to.
 	ReceiverBankAccountNumber string
-	// Extra are further fields by their wire names: the service's list of required
-	// fields, which is undocumented, may contain others. nil: none.
+	// Extra are further fields, which the service may require, by their names on the wire.
 	Extra map[string]string
 }
 
-// TransferStatus is the state of a transfer. Values other than TransferWaitProcess are
-// undocumented, and kept as they were sent.
+// TransferStatus is the state of a transfer. An undocumented value is kept as sent.
 type TransferStatus string
 
 // TransferWaitProcess is the state of a transfer that was just created.
@@ -208,8 +196,7 @@ const TransferWaitProcess TransferStatus = "wait_process"
 type Transfer struct {
 	// MerchantOrderNo is the caller's order number as the service returns it.
 	MerchantOrderNo string
-	// APIOrderNo is the service's order number, of at most 128 visible bytes. Anything
-	// else is left out, and reported to Observer.Drift.
+	// APIOrderNo is the service's order number, of at most 128 visible bytes.
 	APIOrderNo string
 	// Status is the state of the order.
 	Status TransferStatus
@@ -233,8 +220,7 @@ func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transf
 // UnmarshalJSON reads a transfer, as strictly as a response.
 func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, transferFields) }
 
-// ListRemittanceStates returns the countries, and the parts of countries, that
-// the service knows. It calls GET /remittance/states.
+// ListRemittanceStates returns countries and parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
 	return value(do(ctx, c, operation[[]RemittanceState]{
 		spec: spec{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
@@ -242,8 +228,7 @@ func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) (
 	}, opts))
 }
 
-// ListRemittanceCurrencies returns the currencies that can be paid out. It calls
-// GET /remittance/currency.
+// ListRemittanceCurrencies returns what can be paid. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
 	return value(do(ctx, c, operation[[]RemittanceCurrency]{
 		spec: spec{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
@@ -254,17 +239,11 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // opCreateTransfer is the operation of CreateTransfer.
 const opCreateTransfer = "CreateTransfer"
 
-// CreateTransfer sends money. It calls POST /remittance/transfer and is sent once;
-// do with the order what [NextStep] returns for the error. A success means that the
-// service accepted the order: Transfer.Status is how far it is. No operation of the
-// API reads a transfer back: after [ErrOutcomeUnknown] ask the service about the
-// order number, and do not send the payment again under another one.
-//
-// A call is refused with [ErrDuplicateIntent] while another with its order number is
-// in progress, after one was executed, and while the outcome of one is unknown: see
-// [Journal], of which the client always has one.
-//
-// The call ends after WithTimeout even if ctx allows more: see Intent.SendBy.
+// CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
+// WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
+// means that the service accepted it. No operation of the API reads it back: after
+// [ErrOutcomeUnknown] ask the service, and do not send the payment again under another
+// number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	return do(ctx, c, operation[Transfer]{
@@ -290,8 +269,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts)
 }
 
-// Validate returns what CreateTransfer would refuse before it sends anything, as an
-// [ErrInvalidParams]; nil: nothing.
+// Validate returns what CreateTransfer would refuse before it sends anything.
 func (p TransferParams) Validate() error {
 	_, err := p.fields()
 	return err
@@ -427,7 +405,7 @@ func (p *TransferParams) validExtra(own []transferField) error {
 	return nil
 }
 
-// Format writes the order number, the currency and the amount, whatever the verb.
+// Format writes what LogValue returns, whatever the verb.
 func (p TransferParams) Format(f fmt.State, _ rune) { formatLogged(f, "TransferParams", p) }
 
 // LogValue returns the order number, the currency and the amount.
@@ -439,16 +417,13 @@ func (p TransferParams) LogValue() slog.Value {
 	)
 }
 
-// MarshalJSON returns an error: loggers, templates and expvar marshal any value, and a
-// mask in an outbox would lose the transfer. See RevealJSON.
+// MarshalJSON returns an error, since loggers marshal anything: see RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
 		"use RevealJSON")
 }
 
-// RevealJSON returns the JSON that CreateTransfer sends, with names, identity and account
-// numbers, for an outbox. Its error matches [ErrInvalidParams]: CreateTransfer would
-// refuse the transfer too.
+// RevealJSON returns what CreateTransfer sends, for an outbox, or [ErrInvalidParams].
 func (p TransferParams) RevealJSON() ([]byte, error) {
 	f, err := p.fields()
 	if err != nil {
@@ -457,10 +432,9 @@ func (p TransferParams) RevealJSON() ([]byte, error) {
 	return f.JSON(), nil
 }
 
-// UnmarshalJSON reads what RevealJSON returns, with its fields in any order, so that a
-// transfer can be stored before it is sent. Unknown names become Extra. It replaces the
-// whole value, unless data is null. Anything that RevealJSON does not write is
-// [ErrUnreadable], or [ErrInvalidParams] if CreateTransfer would refuse it.
+// UnmarshalJSON reads what RevealJSON returns, in any order, into a new value; other names
+// become Extra. What RevealJSON does not write is [ErrUnreadable], or [ErrInvalidParams] if
+// CreateTransfer would refuse it.
 func (p *TransferParams) UnmarshalJSON(data []byte) error {
 	if p == nil {
 		return errNilReceiver

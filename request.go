@@ -30,15 +30,14 @@ type Part struct {
 	File *UploadImageParams
 }
 
-// Request describes an operation that the API names but does not specify, for
-// [Call].
+// Request describes an operation that the API names but does not specify.
 type Request struct {
 	// Op is the operation's name for errors, observers and the journal.
 	Op string
 	// Method is the HTTP method.
 	Method string
-	// Path is below the base URL and begins with "/". It is sent as given: check an
-	// identifier before you put it into a path, where its slashes would change the path.
+	// Path is below the base URL, begins with "/", and is sent as given: check what it
+	// contains.
 	Path string
 	// Query is sent in the URL; nil: none.
 	Query url.Values
@@ -46,25 +45,18 @@ type Request struct {
 	Form url.Values
 	// JSON is sent as application/json; nil: none.
 	JSON any
-	// Multipart is sent as multipart/form-data, in this order; nil: none. At most one
-	// of Form, JSON and Multipart may be set.
+	// Multipart is sent as multipart/form-data. Only one of Form, JSON and this may be set.
 	Multipart []Part
-	// ReadOnly declares that a request with a method other than GET changes nothing. It
-	// is then retried as reads are. Without ReadOnly it is a write, which is sent once. A
-	// GET is always a read.
+	// ReadOnly declares that a request other than a GET is a read, and may be retried.
 	ReadOnly bool
-	// Reference is the caller-supplied identifier of a write, of at most 128 visible
-	// bytes, under which the journal records it, and it is executed once. A write requires
-	// one: what your own system calls the thing that is to happen, which every retry of
-	// it shares and nothing else has. A read has none.
+	// Reference is the caller's identifier of a write, of at most 128 visible bytes: what
+	// your own system calls what is to happen, the same for each retry. A write requires
+	// one.
 	Reference string
 }
 
-// Call sends r and decodes data into a T. It uses encoding/json, which matches names in
-// any letter case and decodes a number in an any as a float64. Everything else, errors
-// too, is as for a named operation. Data that cannot be decoded into T is
-// [ErrUnreadable], and proves nothing about a write: OutcomeUnknown. Null needs a T that
-// can be nil: if an operation returns nothing, use any.
+// Call sends r, and decodes data into a T as encoding/json does. What it cannot decode is
+// [ErrUnreadable], and of a write OutcomeUnknown. Null needs a T that can be nil, like any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	s := spec{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
@@ -259,8 +251,7 @@ func (o *callOptions) refuse(message string) {
 	}
 }
 
-// WithResponse stores the response in r. Each call resets r; after AllCards it is the
-// response with the last page that was read.
+// WithResponse stores the response in r: of AllCards, the last page's.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {
@@ -270,11 +261,8 @@ func WithResponse(r *Response) CallOption {
 	}
 }
 
-// WithHeader sets a header of the request. The call is refused with [ErrSetup] if the
-// header carries a key or a cookie, describes the body, makes net/http retry requests
-// (Idempotency-Key), overrides the method or the path (X-HTTP-Method-Override), asks for
-// a part of the response (Range), or concerns one hop, also if its name has "_" or
-// another character in place of "-".
+// WithHeader sets a header. One that could carry a key or a cookie, describe the body, the
+// path, the method or a range, concern one hop, or make net/http retry is an [ErrSetup].
 func WithHeader(name, value string) CallOption {
 	return func(o *callOptions) {
 		if err := check.Header(name, value); err != nil {
@@ -295,8 +283,7 @@ func WithoutRetry() CallOption { return func(o *callOptions) { o.noRetry = true 
 type Response struct {
 	// HTTPStatus is the status; 0: there was no response.
 	HTTPStatus int
-	// Header is the header, without Set-Cookie, Authorization and fields that contain
-	// the key, and with digits masked as in Message; nil: there was no response.
+	// Header is the header, without the key and cookies, and masked like Message.
 	Header http.Header
 	// Code is the envelope's code; 0: none was readable.
 	Code int
@@ -308,8 +295,8 @@ type Response struct {
 	body func() []byte
 }
 
-// RevealBody returns a copy of the body as it was received. It may contain card numbers
-// and CVVs. It is nil if there was no complete response, and with WithMaskedCards.
+// RevealBody returns the body as it was received, with card numbers and CVVs; nil: there
+// was no complete response, or WithMaskedCards.
 func (r *Response) RevealBody() []byte {
 	if r == nil || r.body == nil {
 		return nil
@@ -319,14 +306,11 @@ func (r *Response) RevealBody() []byte {
 
 // capture fills the caller's Response.
 func (k *call) capture(r *transport.Response) {
-	if k.response == nil {
-		return
-	}
 	*k.response = Response{
-		HTTPStatus: r.Status, Code: k.last.code, Message: k.last.message, Attempts: k.last.attempts,
+		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,
 	}
 	if r.Header != nil {
-		k.response.Header = mask.Header(r.Header, k.key())
+		k.response.Header = mask.Header(r.Header, k.key)
 	}
 	if r.Err == nil && !k.client.maskedCards {
 		body := bytes.Clone(r.Body)

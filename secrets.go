@@ -14,24 +14,21 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardNumber is the number of a card, full or masked. Printing, marshaling, logging and
-// diffing show the masked form; only Reveal returns the digits. Unmarshaling what was
-// marshaled gives the mask. Values can be compared with ==. The zero value is no number.
+// CardNumber is the number of a card, full or masked. It prints, marshals, logs and diffs
+// as Masked. The zero value is none.
 type CardNumber struct {
 	n uint8
 	b [31]byte // scrambled
 }
 
-// CVV is the verification value of a card. It prints as "***"; only Reveal returns it. It
-// cannot be unmarshaled, because a mask is not the value. Values can be compared with ==.
-// The zero value is no CVV.
+// CVV is the verification value of a card. It prints as "***", and cannot be unmarshaled.
+// The zero value is none.
 type CVV struct {
 	n uint8
 	b [7]byte // scrambled
 }
 
-// NewCardNumber returns the number s: 12 to 19 digits, some of which may be asterisks.
-// Its errors do not contain s.
+// NewCardNumber returns the number s: 12 to 19 digits or asterisks.
 func NewCardNumber(s string) (CardNumber, error) {
 	if n := len(s); n < 12 || n > 19 || !digitsOrAsterisks(s) {
 		return CardNumber{}, errors.New("cardwire: a card number must have 12 to 19 digits or asterisks")
@@ -42,17 +39,17 @@ func NewCardNumber(s string) (CardNumber, error) {
 func sealNumber(s []byte) (n CardNumber) {
 	if n.n = uint8(len(s)); n.n > 0 {
 		copy(n.b[:], s)
-		mask.Scramble(n.sealed())
+		mask.Scramble(n.b[:max(n.n, leastScrambled)])
 	}
 	return n
 }
 
-// sealed is the part that is scrambled: at least 16 bytes, even of a short string.
-func (n *CardNumber) sealed() []byte { return n.b[:max(n.n, 16)] }
+// leastScrambled is how much is scrambled, even of a short string.
+const leastScrambled = 16
 
 // open returns the string in the first n bytes.
 func (n CardNumber) open() [31]byte {
-	mask.Unscramble(n.sealed())
+	mask.Unscramble(n.b[:max(n.n, leastScrambled)])
 	return n.b
 }
 
@@ -65,15 +62,13 @@ func digitsOrAsterisks[T string | []byte](s T) bool {
 	return true
 }
 
-// Reveal returns the number as the service sent it: all digits, or masked. It is the only
-// way to get the digits; keep them out of logs.
+// Reveal returns the number as the service sent it. Keep it out of logs.
 func (n CardNumber) Reveal() string {
 	b := n.open()
 	return string(b[:n.n])
 }
 
-// Masked returns the first 6 digits, asterisks and the last 4, as "411111******1234".
-// A number of fewer than 13 digits is all asterisks. The zero value is "".
+// Masked returns "411111******1234", or only asterisks for fewer than 13 digits.
 func (n CardNumber) Masked() string {
 	b := n.mask()
 	return string(b[:n.n])
@@ -99,16 +94,7 @@ func (n CardNumber) Last4() string {
 	return n.Masked()[n.n-4:]
 }
 
-// BIN returns the first 6 digits, or "" where Masked shows none.
-func (n CardNumber) BIN() string {
-	if n.n < 13 {
-		return ""
-	}
-	return n.Masked()[:6]
-}
-
-// IsMasked reports whether digits are missing, as in the responses of GetCard and
-// GetCardSecrets. The zero value is not masked.
+// IsMasked reports whether digits are missing.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
 
 // covers reports whether n may be the number that m masks. A mask without a digit covers
@@ -138,10 +124,7 @@ func (n CardNumber) Format(f fmt.State, _ rune) { formatMasked(f, n.Masked()) }
 // MarshalText returns Masked.
 func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), nil }
 
-// MarshalJSON returns Masked.
-func (n CardNumber) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, n.Masked()), nil }
-
-// UnmarshalText reads digits or a mask, as [NewCardNumber] does; "" is no number.
+// UnmarshalText reads what [NewCardNumber] does; "" is none.
 func (n *CardNumber) UnmarshalText(text []byte) error {
 	if n == nil {
 		return errors.New("cardwire: a card number cannot be read into nil")
@@ -157,11 +140,7 @@ func (n *CardNumber) UnmarshalText(text []byte) error {
 	return err
 }
 
-// LogValue returns Masked.
-func (n CardNumber) LogValue() slog.Value { return slog.StringValue(n.Masked()) }
-
-// NewCVV returns the verification value s: 3 or 4 digits, or asterisks. Its errors do not
-// contain s.
+// NewCVV returns the verification value s: 3 or 4 digits, or asterisks.
 func NewCVV(s string) (CVV, error) {
 	if n := len(s); n < 3 || n > 4 || !digitsOrAsterisks(s) {
 		return CVV{}, errors.New("cardwire: a CVV must have 3 or 4 digits or asterisks")
@@ -177,14 +156,13 @@ func sealCVV(s []byte) (v CVV) {
 	return v
 }
 
-// Reveal returns the value as the service sent it, digits or "***". It must not be stored
-// after authorization.
+// Reveal returns the value as the service sent it. It must not be stored.
 func (v CVV) Reveal() string {
 	mask.Unscramble(v.b[:])
 	return string(v.b[:v.n])
 }
 
-// IsMasked reports whether the service sent asterisks. The zero value is not masked.
+// IsMasked reports whether the service sent asterisks.
 func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
 
 // String returns "***", or "" for the zero value.
@@ -201,19 +179,11 @@ func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
 // MarshalText returns String.
 func (v CVV) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// MarshalJSON returns String.
-func (v CVV) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, v.String()), nil }
-
-// LogValue returns String.
-func (v CVV) LogValue() slog.Value { return slog.StringValue(v.String()) }
-
-// EncryptedPAN is the ciphertext of a card number. The cipher and the key are
-// undocumented. It prints as "***". The zero value is none. Compare what Reveal returns:
-// == compares pointers.
+// EncryptedPAN is the ciphertext of a card number, by an undocumented cipher. It prints as
+// "***"; compare what Reveal returns. The zero value is none.
 type EncryptedPAN struct{ p *string } // scrambled
 
-// NewEncryptedPAN returns the ciphertext that base64 encodes, in the standard or the URL
-// alphabet, padded or not. Its errors do not contain it.
+// NewEncryptedPAN returns the ciphertext that base64, of any kind, encodes.
 func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
 	p := sealPAN([]byte(base64))
 	if _, err := p.Ciphertext(); err != nil {
@@ -239,8 +209,7 @@ func (p EncryptedPAN) Reveal() string {
 	return string(b)
 }
 
-// Ciphertext returns the decoded bytes: the service sends base64, in the standard or the
-// URL alphabet, padded or not.
+// Ciphertext returns the bytes that are encoded.
 func (p EncryptedPAN) Ciphertext() ([]byte, error) {
 	text := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(p.Reveal(), "="))
 	b, err := base64.RawStdEncoding.Strict().DecodeString(text)
@@ -263,12 +232,6 @@ func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) 
 
 // MarshalText returns String.
 func (p EncryptedPAN) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// MarshalJSON returns String.
-func (p EncryptedPAN) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, p.String()), nil }
-
-// LogValue returns String.
-func (p EncryptedPAN) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 func numberValue(c *wire.Codec, n *CardNumber) {
 	if c.Writing() {

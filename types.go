@@ -11,8 +11,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Expiry is the last month in which a card is valid. The zero value means
-// that the service masked or omitted it, or sent what is none, which is drift.
+// Expiry is the last month in which a card is valid; zero: masked or absent.
 type Expiry struct {
 	// Year is the year, in full: 2028. 0: masked or absent.
 	Year int
@@ -23,7 +22,7 @@ type Expiry struct {
 // maskedExpiry is how the service masks a month.
 const maskedExpiry = "**/****"
 
-// IsMasked reports whether the service masked or left out the month.
+// IsMasked reports whether it is the zero value.
 func (e Expiry) IsMasked() bool { return e == Expiry{} }
 
 // String returns the wire's form, "09/2028", or "**/****" for the zero value.
@@ -70,15 +69,6 @@ func DateOf(t time.Time) Date {
 	return Date{year, month, day}
 }
 
-// ParseDate reads YYYY-MM-DD, which must be a valid date: "" is an error.
-func ParseDate(s string) (Date, error) {
-	year, month, day, ok := wire.ParseDate([]byte(s))
-	if !ok {
-		return Date{}, errors.New("cardwire: not a valid date, as in 2026-01-31")
-	}
-	return Date{year, time.Month(month), day}, nil
-}
-
 // IsZero reports whether the date is absent.
 func (d Date) IsZero() bool { return d == Date{} }
 
@@ -102,11 +92,12 @@ func (d *Date) UnmarshalText(text []byte) error {
 		*d = Date{}
 		return nil
 	}
-	parsed, err := ParseDate(string(text))
-	if err == nil {
-		*d = parsed
+	year, month, day, ok := wire.ParseDate(text)
+	if !ok {
+		return errors.New("cardwire: not a valid date, as in 2026-01-31")
 	}
-	return err
+	*d = Date{year, time.Month(month), day}
+	return nil
 }
 
 // exists reports whether a date that a caller composed is valid. The zero value is not.
@@ -123,9 +114,7 @@ func checkDate(name string, d Date) error {
 	return nil
 }
 
-// DateTime is a date and time without a time zone: the API documents none. It is absent
-// if its Date is. In a response, what is none, like 0000-00-00 or 23:59:60, reads as
-// absent, and is drift.
+// DateTime is a date and time in an undocumented zone. It is absent if its Date is.
 type DateTime struct {
 	// Date is the day.
 	Date
@@ -137,8 +126,7 @@ type DateTime struct {
 	Second int
 }
 
-// In returns the instant at which clocks in loc show t. Which zone the service uses is
-// undocumented: ask for it, and keep loc in one place. nil is UTC.
+// In returns the instant at which clocks in loc, the service's zone, show t; nil is UTC.
 func (t DateTime) In(loc *time.Location) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -180,8 +168,7 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 	return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
 }
 
-// Address is the address of a cardholder, as the service has it. fmt and slog print nothing
-// of it; JSON has all fields.
+// Address is the address of a cardholder. fmt and slog print nothing of it.
 type Address struct {
 	// City is the city; "": none.
 	City string
@@ -205,12 +192,6 @@ var addressFields = []wire.FieldOf[Address]{
 	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line1) }},
 	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line2) }},
 }
-
-// MarshalJSON returns the address under the wire's names.
-func (a Address) MarshalJSON() ([]byte, error) { return wire.Marshal(&a, addressFields) }
-
-// UnmarshalJSON reads an address under the wire's names.
-func (a *Address) UnmarshalJSON(data []byte) error { return unmarshal(data, a, addressFields) }
 
 const loggedAddress = "cardwire.Address{...}"
 

@@ -13,8 +13,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// UploadImageParams describes an image. Which types and sizes the service takes
-// is undocumented. For progress, count what is read from the reader that Open returns.
+// UploadImageParams describes an image, of undocumented types and sizes.
 type UploadImageParams struct {
 	// Filename is the plain name of the file.
 	Filename string
@@ -22,17 +21,15 @@ type UploadImageParams struct {
 	ContentType string
 	// Size is the number of bytes, which must be known and greater than zero.
 	Size int64
-	// Open returns a reader from the first byte on. It is called once for each attempt,
-	// on its own goroutine, which is abandoned if Open has not returned when the call's
-	// time is over. UploadImage closes what Open returns: at the end, when the call's
-	// time is over, which unblocks a read, or when Open returns late.
+	// Open returns a reader from the first byte on. It is called once for each attempt, on
+	// a goroutine that is abandoned when the call's time is over. What it returns is closed
+	// at the end, or then, which must unblock a read.
 	Open func() (io.ReadCloser, error)
 }
 
 // UploadedImage is an image that the service has stored.
 type UploadedImage struct {
-	// AttachmentKey is a value for the identity fields idFrontAttachmentKey and
-	// selfieAttachmentKey.
+	// AttachmentKey is the value of idFrontAttachmentKey or selfieAttachmentKey.
 	AttachmentKey string
 }
 
@@ -46,10 +43,8 @@ func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, i
 // UnmarshalJSON reads an image, as strictly as a response.
 func (v *UploadedImage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, imageFields) }
 
-// ImageFile describes the regular file at path. It is opened for each attempt, and must
-// then be the same file with the same size. The error of ImageFile is an *[fs.PathError],
-// which contains the path. Errors of UploadImage do not; their cause is found by
-// [errors.Is].
+// ImageFile describes the regular file at path, the same in each attempt. Its error
+// contains the path; those of UploadImage do not.
 func ImageFile(path string) (UploadImageParams, error) {
 	size, open, err := upload.File(path)
 	if err != nil {
@@ -58,17 +53,15 @@ func ImageFile(path string) (UploadImageParams, error) {
 	return UploadImageParams{Filename: filepath.Base(path), Size: size, Open: open}, nil
 }
 
-// ImageBytes describes an image in memory. b must not change until UploadImage returns.
+// ImageBytes describes an image in memory, unchanged until UploadImage returns.
 func ImageBytes(filename string, b []byte) UploadImageParams {
 	return UploadImageParams{Filename: filename, Size: int64(len(b)), Open: bytesBody(b)}
 }
 
 const opUploadImage = "UploadImage"
 
-// UploadImage uploads an identity image, streamed and with its length known. It
-// calls POST /cards/upload and is sent once. [NextStep] of its errors is StepRetry unless
-// there is an attachment key: uploading an image twice is harmless. A source with more or
-// fewer bytes than Size is an error, and never OutcomeExecuted.
+// UploadImage uploads an identity image, streamed. It calls POST /cards/upload and is sent
+// once. Uploading an image twice is harmless.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	return do(ctx, c, operation[UploadedImage]{
 		spec: spec{

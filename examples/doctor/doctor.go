@@ -58,7 +58,7 @@ func (d *doctor) find(what, assumed string, s state, advice string) {
 // nothing can be found out.
 func (d *doctor) examine(ctx context.Context) error {
 	// The doctor judges the responses itself.
-	d.profile.TrustReplies = true
+	d.profile.TrustResponses = true
 	d.drift = map[string][]string{}
 	var response cardwire.Response
 	whole, err := d.list(ctx, d.profile, cardwire.ListCardsParams{}, cardwire.WithResponse(&response))

@@ -19,12 +19,16 @@ func Scramble(b []byte) {
 	for round := range seeds {
 		mix(b, round)
 	}
-	flip(b)
+	for i := range b {
+		b[i] ^= 0x80
+	}
 }
 
 // Unscramble reverses [Scramble].
 func Unscramble(b []byte) {
-	flip(b)
+	for i := range b {
+		b[i] ^= 0x80
+	}
 	for round := len(seeds) - 1; round >= 0; round-- {
 		mix(b, round)
 	}
@@ -42,11 +46,5 @@ func mix(b []byte, round int) {
 			to[i] ^= byte(sum) & 0x7f
 			sum >>= 8
 		}
-	}
-}
-
-func flip(b []byte) {
-	for i := range b {
-		b[i] ^= 0x80
 	}
 }

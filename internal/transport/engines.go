@@ -91,31 +91,3 @@ func checkProxy(t *http.Transport) {
 		return nil
 	}
 }
-
-// carrier returns what carries a request to the head of its response, and follows no
-// redirect. A caller-supplied client is used as it is at this moment: mocks are often
-// installed after it was handed over. Redirects are all that one without cookies and a
-// timeout adds to its transport, so that the request goes straight there.
-func (e *Engine) carrier(in *Request) http.RoundTripper {
-	hc, isClient := e.doer.(*http.Client)
-	switch {
-	case e.doer == nil && (in.Class == Write || in.Fresh):
-		return e.fresh
-	case e.doer == nil:
-		return e.pooled
-	case !isClient:
-		return e.custom
-	case hc.Jar != nil || hc.Timeout != 0:
-		single := *hc
-		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		return doerTripper{&single}
-	case hc.Transport == nil:
-		return http.DefaultTransport
-	}
-	return hc.Transport
-}
-
-// doerTripper is a doer as a RoundTripper.
-type doerTripper struct{ Doer }
-
-func (d doerTripper) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }

@@ -161,6 +161,34 @@ func (x *exchange) request(ctx context.Context, body io.ReadCloser) *http.Reques
 	return &out.request
 }
 
+// carrier returns what carries a request to the head of its response, and follows no
+// redirect. A caller-supplied client is used as it is at this moment: mocks are often
+// installed after it was handed over. Redirects are all that one without cookies and a
+// timeout adds to its transport, so that the request goes straight there.
+func (e *Engine) carrier(in *Request) http.RoundTripper {
+	hc, isClient := e.doer.(*http.Client)
+	switch {
+	case e.doer == nil && (in.Class == Write || in.Fresh):
+		return e.fresh
+	case e.doer == nil:
+		return e.pooled
+	case !isClient:
+		return e.custom
+	case hc.Jar != nil || hc.Timeout != 0:
+		single := *hc
+		single.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		return doerTripper{&single}
+	case hc.Transport == nil:
+		return http.DefaultTransport
+	}
+	return hc.Transport
+}
+
+// doerTripper is a doer as a RoundTripper.
+type doerTripper struct{ Doer }
+
+func (d doerTripper) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }
+
 // errNoResponse is for doers that return neither a response nor an error.
 var errNoResponse = errors.New("transport: no response and no error")
 
@@ -192,7 +220,7 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response, err error) 
 func (x *exchange) readHead(resp *http.Response) {
 	r := &x.response
 	r.Status, r.Header = resp.StatusCode, resp.Header
-	r.Redirected = resp.StatusCode/100 == 3 || x.answersOther(resp.Request)
+	r.Redirected = resp.StatusCode/100 == 3 || x.engine.doer != nil && x.answersOther(resp.Request)
 	if to, err := resp.Location(); r.Redirected && err == nil {
 		r.RedirectHost = to.Host
 	}
@@ -206,7 +234,7 @@ func (x *exchange) readHead(resp *http.Response) {
 // answersOther reports whether a doer, which may follow redirects by itself,
 // returned the response to another request than the one it was given.
 func (x *exchange) answersOther(r *http.Request) bool {
-	if x.engine.doer == nil || r == nil {
+	if r == nil {
 		return false
 	}
 	followed := r.Response != nil || r.Method != x.in.Method

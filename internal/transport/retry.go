@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -30,7 +31,8 @@ func (x *exchange) checkRetry(_ context.Context, resp *http.Response, err error)
 	x.attempt.Wait = x.pause(resp, err)
 	x.record(err)
 	again := x.attempt.Wait > 0
-	if !again && x.response.Tries == 1 && healthy(resp, err) {
+	healthy := err == nil && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
+	if !again && x.response.Tries == 1 && healthy {
 		x.engine.budget.refill()
 	}
 	return again, nil
@@ -71,25 +73,16 @@ func (x *exchange) retryable(resp *http.Response, err error) bool {
 	case x.response.Redirected || x.ctx.Err() != nil:
 		return false
 	case err == nil:
-		return x.in.Class == Read && retryableStatus(resp.StatusCode)
+		return x.in.Class == Read && slices.Contains(retryableStatuses, resp.StatusCode)
 	case permanent(err):
 		return false
 	}
 	return x.in.Class == Read || is[*unsentError](err)
 }
 
-func retryableStatus(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// healthy reports whether the service is up and not overloaded.
-func healthy(resp *http.Response, err error) bool {
-	return err == nil && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
+var retryableStatuses = []int{
+	http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+	http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
 // delay is full jitter: clients that failed together do not retry together. It is

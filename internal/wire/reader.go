@@ -121,6 +121,10 @@ func (c *Codec) End() {
 	}
 }
 
+// Writing reports whether the Codec writes. Only values with an unusual shape need
+// to ask.
+func (c *Codec) Writing() bool { return c.writing }
+
 // Kind returns the first byte of the next value: one of { [ " t f n 0 -, with every
 // digit as '0', or 0 if there is none.
 func (c *Codec) Kind() byte {

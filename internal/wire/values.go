@@ -101,6 +101,9 @@ func (c *Codec) Int64(dst *int64) { integerValue(c, dst, nullIsDrift) }
 // RequiredInt64 is [Codec.Int64] for a number that must not be null.
 func (c *Codec) RequiredInt64(dst *int64) { integerValue(c, dst, nullFails) }
 
+// RequiredInt is [Codec.Int] for a number whose zero is not what null would mean.
+func (c *Codec) RequiredInt(dst *int) { integerValue(c, dst, nullFails) }
+
 // Count is [Codec.Int] for a number that must be neither null nor negative.
 func (c *Codec) Count(dst *int) {
 	if integerValue(c, dst, nullFails); *dst < 0 && !c.writing {

@@ -26,10 +26,6 @@ func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) error {
 	return nil
 }
 
-// Writing reports whether the Codec writes. Only values with an unusual shape need
-// to ask.
-func (c *Codec) Writing() bool { return c.writing }
-
 // Append appends raw JSON.
 func (c *Codec) Append(raw ...byte) { c.out = append(c.out, raw...) }
 

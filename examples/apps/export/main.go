@@ -95,7 +95,7 @@ func run(ctx context.Context, out, errs io.Writer, args []string) error {
 	}
 	client, err := cardwire.NewFromEnv(
 		cardwire.WithUserAgent("cardwire-export/1"),
-		// The cardwire.WithProfile that examples/doctor prints belongs here, with TrustReplies
+		// The cardwire.WithProfile that examples/doctor prints belongs here, with TrustResponses
 		// off: a page of more than -limit cards must be an error.
 		cardwire.WithLogger(slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))),
 		cardwire.WithMaskedCards(),

@@ -150,11 +150,9 @@ func models() (list []model) {
 // what it encodes is read as the same again.
 func FuzzModels(f *testing.F) {
 	for _, text := range []string{
-		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN, wiretest.AuthRequirement,
+		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN,
 		wiretest.State, wiretest.Currency, wiretest.Transfer, hostilePage, `{"attachment_key":"att/7f.png"}`,
-		`{"name":"online","channel_id":7}`, `{"fee":0.11,"fee_rate":0.012,"extra_fee":1e2,"extra_fee_rate":-0}`,
-		`{"city":"a","state":null,"country":"PT","postalCode":1000,"addressLine1":"","addressLine2":"\u00e9"}`,
-		`{"field":"idType","required":1}`, `{}`, `null`, `[]`, `{"id":"c1"}`, wiretest.TransferSent,
+		`{}`, `null`, `[]`, `{"id":"c1"}`, wiretest.TransferSent,
 		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99}}`,
 		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","holder_address":{}}`,
 		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00"}`,
@@ -165,7 +163,7 @@ func FuzzModels(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	require.Len(f, models(), 15)
+	require.Len(f, models(), 10)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for i, v := range models() {
 			err := v.UnmarshalJSON(text)

@@ -43,7 +43,7 @@ var functions = named(
 	cardwire.Call[any], cardwire.Call[int], cardwire.Call[*cardwire.Card], cardwire.DateOf, cardwire.DefaultProfile,
 	cardwire.DefaultRetryPolicy, cardwire.ImageBytes, cardwire.ImageFile, cardwire.New, cardwire.NewCVV,
 	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, cardwire.NewMemoryJournal, cardwire.NextStep,
-	cardwire.ParseDate, cardwire.RetryAfter, cardwire.ServiceID, cardwire.WithAnyBasePath,
+	cardwire.RetryAfter, cardwire.ServiceID, cardwire.WithAnyBasePath,
 	cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
 	cardwire.WithKeySource, cardwire.WithLimiter, cardwire.WithLogger, cardwire.WithMaskedCards,
 	cardwire.WithMaxResponseBytes, cardwire.WithObserver, cardwire.WithPrefetch, cardwire.WithProfile,

@@ -443,7 +443,7 @@ func TestTheListOfInputsIsComplete(t *testing.T) {
 	}
 	slices.Sort(taking)
 	assert.Equal(t, []string{
-		"ImageBytes", "ImageFile", "New", "NewCVV", "NewCardNumber", "NewEncryptedPAN", "ParseDate",
+		"ImageBytes", "ImageFile", "New", "NewCVV", "NewCardNumber", "NewEncryptedPAN",
 		"WithHeader", "WithUserAgent",
 	}, slices.Compact(taking))
 }
