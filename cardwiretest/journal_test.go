@@ -1,11 +1,13 @@
 package cardwiretest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -135,6 +137,32 @@ var brokenJournals = map[string]struct {
 			i.Call = i.Call[:len(i.Call)-1] + "b"
 		}
 	})},
+	"a repeatable call is executed by another": {"a_repeatable_call", editsResolution(
+		func(i *cardwire.Intent, r *cardwire.Resolution) {
+			if i.Repeatable {
+				i.Call = i.Call[:len(i.Call)-1] + "b"
+			}
+		})},
+	"no body is another body": {"of_a_number_that_had_no_body", brokenJournal{
+		void: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
+			i.BodySHA256 = cmp.Or(i.BodySHA256, "00")
+			return m.Void(ctx, i, "Ada", "canceled")
+		},
+	}},
+	"settled when the later call is": {"a_person:_before_both", brokenJournal{
+		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+			i.SettledBy = time.Time{}
+			return m.End(ctx, i, r)
+		},
+	}},
+	"a result of another service is lost": {"a_journal_belongs", brokenJournal{
+		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+			if i.Service != "https://api.example.com/api/v1" {
+				return errors.New("another service")
+			}
+			return m.End(ctx, i, r)
+		},
+	}},
 	"an earlier look is believed": {"a_person:_as_of_an_earlier_look", editsResolution(
 		func(i *cardwire.Intent, r *cardwire.Resolution) {
 			if r.AsOf.Before(i.SettledBy) && !r.AsOf.IsZero() {

@@ -323,8 +323,7 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			assert.EqualError(t, err, "sqljournal: this cannot be recorded: "+tc.want)
 		}
 		const refused = cardwire.OutcomeRefused
-		unresolved := "the outcome must be executed, refused or not sent: " +
-			"leave the intent unresolved until one is known"
+		unresolved := "Outcome must be executed, refused or not sent: leave the call unresolved until one is known"
 		later := time.Now().Add(time.Hour)
 		for want, r := range map[string]cardwire.Resolution{
 			"By is empty": {},
