@@ -183,7 +183,7 @@ func (t *Tx) attempt(ctx context.Context, what string, refusal func() (again boo
 			return err
 		}
 	}
-	return errors.New("sqljournal: the reference was changed by others at the same time: try again")
+	return shows("the reference was changed by others at the same time: try again")
 }
 
 // refusal returns why the intent could not be begun, or reports that it can be by now.
