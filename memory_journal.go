@@ -95,7 +95,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 		if !r.exists {
 			return fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 		}
-		return r.resolve(i, found, j.executedAs(found.ServiceID, i))
+		return r.resolve(i, found, j.executedAs(i.Op, found.ServiceID))
 	})
 }
 
@@ -119,13 +119,14 @@ func (r Resolution) Validate() error {
 	return nil
 }
 
-// executedAs returns the reference, other than i's, that was executed as serviceID.
-func (j *MemoryJournal) executedAs(serviceID string, i Intent) string {
+// executedAs returns the reference that was executed as serviceID by the operation; "":
+// none.
+func (j *MemoryJournal) executedAs(op, serviceID string) string {
 	if serviceID == "" {
 		return ""
 	}
 	for key, r := range j.rows {
-		if r.outcome == OutcomeExecuted && r.serviceID == serviceID && key.op == i.Op && key.reference != i.Reference {
+		if r.outcome == OutcomeExecuted && r.serviceID == serviceID && key.op == op {
 			return key.reference
 		}
 	}
@@ -140,7 +141,8 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return safeError("cardwire: the journal is of the service at " + j.service + ", not of " + i.Service + ": use a journal of its own for each")
+		return &safeError{message: "cardwire: the journal is of the service at " + j.service + ", not of " + i.Service +
+			": use a journal of its own for each"}
 	}
 	j.service = cmp.Or(j.service, i.Service)
 	if j.rows == nil {
@@ -239,7 +241,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 		return err
 	}
 	if full {
-		return safeError("cardwire: 65,536 references are unresolved: resolve them first")
+		return &safeError{message: "cardwire: 65,536 references are unresolved: resolve them first"}
 	}
 	*r = row{exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
 	return nil
@@ -259,7 +261,7 @@ func (r *row) refusal(i Intent, now time.Time) error {
 	case r.closed, sameBody, i.Repeatable:
 		return d
 	}
-	return &otherBodyError{d}
+	return fmt.Errorf("%w: %w", ErrOtherBody, d)
 }
 
 // isOther reports whether the reference is another request's. One that was closed before
@@ -296,9 +298,9 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 		return nil
 	}
 	if d := r.duplicate(now); d != nil {
-		return &contradiction{d}
+		return &safeError{"cardwire: the record contradicts the result: " + strings.TrimPrefix(d.Error(), "cardwire: "), d}
 	}
-	return &contradiction{}
+	return &safeError{message: "cardwire: the record of this reference was changed while the call was in progress"}
 }
 
 // record applies a result, and reports whether the row agreed with it before and agrees
@@ -356,7 +358,7 @@ func (r *row) void(i Intent, now time.Time) error {
 	case r.closed, repeatable && (d == nil || r.isRepeatableAt(now)):
 		return nil
 	case d != nil && r.outcome == OutcomeExecuted && i.BodySHA256 != "" && r.isOther(i.BodySHA256):
-		return &otherBodyError{d}
+		return fmt.Errorf("%w: %w", ErrOtherBody, d)
 	case d != nil:
 		return d
 	case !r.exists:
@@ -412,33 +414,11 @@ func (r *row) confirm(call, serviceID, other string) error {
 }
 
 // safeError is an error whose message may be shown.
-type safeError string
-
-func (e safeError) Error() string       { return string(e) }
-func (e safeError) SafeMessage() string { return string(e) }
-
-// otherBodyError is the refusal of a reference that another request has used.
-type otherBodyError struct{ known *DuplicateIntent }
-
-func (e *otherBodyError) Error() string   { return ErrOtherBody.Error() }
-func (e *otherBodyError) Unwrap() []error { return []error{ErrOtherBody, e.known} }
-
-// contradiction is the error of an End whose result is not what the record says.
-type contradiction struct{ known *DuplicateIntent } // nil: the reference is free
-
-func (e *contradiction) Error() string {
-	if e.known == nil {
-		return "cardwire: the record of this reference was changed while the call was in progress"
-	}
-	return "cardwire: the record contradicts the result: " + strings.TrimPrefix(e.known.Error(), "cardwire: ")
+type safeError struct {
+	message string
+	wrapped error // nil: none
 }
 
-// SafeMessage returns the message.
-func (e *contradiction) SafeMessage() string { return e.Error() }
-
-func (e *contradiction) Unwrap() error {
-	if e.known == nil {
-		return nil
-	}
-	return e.known
-}
+func (e *safeError) Error() string       { return e.message }
+func (e *safeError) SafeMessage() string { return e.message }
+func (e *safeError) Unwrap() error       { return e.wrapped }

@@ -149,7 +149,7 @@ var brokenJournals = map[string]struct {
 			return m.Void(ctx, i, "Ada", "canceled")
 		},
 	}},
-	"settled when the later call is": {"a_person:_before_both", brokenJournal{
+	"settled when the later call is": {"a_person:_before_the_earlier", brokenJournal{
 		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 			i.SettledBy = time.Time{}
 			return m.End(ctx, i, r)
