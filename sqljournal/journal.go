@@ -252,7 +252,8 @@ func (t *Tx) end(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult
 const executedLate = `
 UPDATE @intents
 SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?4, status = ?5, ended_at = @now,
-	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10
+	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10,
+	repeatable = CAST(?11 AS @bool)
 WHERE op = ?1 AND reference = ?2 AND state <> 'executed' AND @this`
 
 // executedAgain is what a success does to a row that says executed: what a person said
@@ -324,7 +325,7 @@ func (t *Tx) apply(ctx context.Context, k known, i cardwire.Intent, r cardwire.I
 		return true, nil // each call is granted by itself: this one is history
 	case r.Outcome == cardwire.OutcomeExecuted:
 		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
-			in(i.Time), in(i.SendBy), in(i.SettledBy))
+			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Repeatable)
 		if err == nil {
 			_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
 		}

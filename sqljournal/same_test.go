@@ -34,7 +34,7 @@ func TestBothJournalsSayTheSame(t *testing.T) {
 			execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
 				"UPDATE "+at.Table+"_journal SET service = ''")
 			h := &history{T: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), inSQL: inSQL,
-				calls: map[string]cardwire.Intent{}, last: map[string]string{}}
+				calls: map[string]cardwire.Intent{}, last: map[string]string{}, over: map[string]bool{}}
 			h.repeatable = h.chance(4)
 			for range 24 {
 				h.step()
@@ -54,6 +54,7 @@ type history struct {
 	repeatable bool
 	calls      map[string]cardwire.Intent
 	last       map[string]string // the call of each reference that was begun last
+	over       map[string]bool   // the calls of which something was said
 	steps      []string
 }
 
@@ -114,8 +115,8 @@ func (h *history) both(step string, call func(cardwire.Journal) error) {
 
 func (h *history) begin(i cardwire.Intent) {
 	_, name, _ := strings.Cut(i.Call, " ")
-	if name <= h.last[i.Reference] {
-		return // no call begins again after others
+	if name <= h.last[i.Reference] || h.over[i.Call] {
+		return // a call begins before others do, and before it is over
 	}
 	h.last[i.Reference] = name
 	for range one(h, 1, 1, 2) { // a driver may repeat it
@@ -124,6 +125,7 @@ func (h *history) begin(i cardwire.Intent) {
 }
 
 func (h *history) end(i cardwire.Intent) {
+	h.over[i.Call] = true
 	r := cardwire.IntentResult{Outcome: h.outcome(), Final: h.chance(2)}
 	if r.Outcome == cardwire.OutcomeExecuted {
 		r.ServiceID = one(h, "", "T-1", "T-2", "T-3")
@@ -143,6 +145,7 @@ func (h *history) void(i cardwire.Intent) {
 }
 
 func (h *history) resolve(i cardwire.Intent) {
+	h.over[i.Call] = true
 	r := cardwire.Resolution{Outcome: h.outcome(), By: "Ada", AsOf: time.Now().Add(-one(h, 0, 0, 0, 0, time.Minute, -time.Second))}
 	if r.Outcome == cardwire.OutcomeExecuted {
 		r.ServiceID = one(h, "", "T-1", "T-2")
