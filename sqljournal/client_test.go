@@ -63,8 +63,8 @@ func TestAnOrderThatTheDatabaseForgotIsNotSentAgain(t *testing.T) {
 func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 	t.Parallel()
 	const quoted = ": 4111111111111111"
-	noTables := "this is not the journal's database: its tables are missing: check which database and schema this is; " +
-		"a new journal is created by Migrate"
+	noTables := "this is not the journal's database: its tables are missing: " +
+		"check which database and schema this is; a new journal is created by Migrate"
 	readOnly := "the database is read-only: check whether it is a standby, and whose file it is"
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)

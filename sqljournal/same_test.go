@@ -130,7 +130,8 @@ func (h *history) end(i cardwire.Intent) {
 	if r.Outcome == cardwire.OutcomeExecuted {
 		r.ServiceID = one(h, "", "T-1", "T-2", "T-3")
 	}
-	h.both(fmt.Sprintf("end %s %+v", describe(i), r), func(j cardwire.Journal) error { return j.End(h.Context(), i, r) })
+	step := fmt.Sprintf("end %s %+v", describe(i), r)
+	h.both(step, func(j cardwire.Journal) error { return j.End(h.Context(), i, r) })
 }
 
 func (h *history) outcome() cardwire.Outcome {
@@ -141,12 +142,14 @@ func (h *history) void(i cardwire.Intent) {
 	i.BodySHA256 = one(h, i.BodySHA256, "22", "")
 	i.Repeatable = i.Repeatable && h.chance(2)
 	by := one(h, "Ada", "Ada", "Ada", "")
-	h.both("void by "+by+" "+describe(i), func(j cardwire.Journal) error { return j.Void(h.Context(), i, by, "canceled") })
+	step := "void by " + by + " " + describe(i)
+	h.both(step, func(j cardwire.Journal) error { return j.Void(h.Context(), i, by, "canceled") })
 }
 
 func (h *history) resolve(i cardwire.Intent) {
 	h.over[i.Call] = true
-	r := cardwire.Resolution{Outcome: h.outcome(), By: "Ada", AsOf: time.Now().Add(-one(h, 0, 0, 0, 0, time.Minute, -time.Second))}
+	ago := one(h, 0, 0, 0, 0, time.Minute, -time.Second)
+	r := cardwire.Resolution{Outcome: h.outcome(), By: "Ada", AsOf: time.Now().Add(-ago)}
 	if r.Outcome == cardwire.OutcomeExecuted {
 		r.ServiceID = one(h, "", "T-1", "T-2")
 	}
