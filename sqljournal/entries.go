@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strconv"
 	"time"
@@ -124,7 +123,8 @@ func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (k known, again boo
 	case err != nil && !errors.Is(err, ErrNoIntent), i.Service == "", i.Service == k.Service:
 		return k, false, err
 	case k.Service != "":
-		return k, false, fmt.Errorf("sqljournal: the journal belongs to the service at %s, and the call is for %s: use a journal of its own for each, or SetService if the service has moved", k.Service, i.Service)
+		return k, false, shows("the journal belongs to the service at " + k.Service + ", and the call is for " + i.Service +
+			": use a journal of its own for each, or SetService if the service has moved")
 	}
 	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE service = ''`, i.Service)
 	if err != nil {

@@ -90,7 +90,7 @@ var mutants = []mutant{
 	defect("executed order sent again", in("row.duplicate", swap("_.isEnded()", "_.closed"))),
 	defect("unresolved order sent again", in("row.duplicate", drop("isUnresolved"))),
 	defect("closed order sent again", in("row.duplicate", swap("_.isEnded()", "_.outcome == OutcomeExecuted"))),
-	defect("another body of an executed order sent", in("row.refusal", swap("return &otherBodyError{d}", "return nil"))),
+	defect("another body of an executed order sent", in("row.refusal", swap("return fmt.Errorf(_, ErrOtherBody, d)", "return nil"))),
 	defect("another body of a free reference sent", in("row.refusal", swap("d == nil && !sameBody", "false"))),
 	defect("executed order not remembered", in("row.executed", swap("r.outcome, r.proven, r.serviceID = OutcomeExecuted, true, serviceID", "_ = serviceID"))),
 	defect("write by Call without a reference", in("Request.valid", never(`_.Reference == ""`))),
