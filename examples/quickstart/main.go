@@ -29,8 +29,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	err := run(ctx, os.Stdout)
+	stop()
+	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
