@@ -11,6 +11,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,7 +136,8 @@ func (r *reconciliation) readJournal(ctx context.Context) error {
 // another account's.
 func (r *reconciliation) survey(ctx context.Context) error {
 	lines, strays := 0, 0
-	for _, part := range r.spool.parts {
+	for n := range r.spool.parts {
+		part := &r.spool.parts[n]
 		err := r.compareAll(ctx, part, func(f Finding, l *listed) error {
 			if l.status == "" {
 				return nil
@@ -146,7 +148,7 @@ func (r *reconciliation) survey(ctx context.Context) error {
 			}
 			if l.status == StatementExecuted && isDenied(f.Entry) {
 				part.hasFirst = true
-				return part.add(record{Line: StatementLine{Reference: f.Reference}, IsFirst: true})
+				return r.spool.add(record{Line: StatementLine{Reference: f.Reference}, IsFirst: true})
 			}
 			return nil
 		})
@@ -163,7 +165,8 @@ func (r *reconciliation) survey(ctx context.Context) error {
 // report reports what was marked, then all other findings.
 func (r *reconciliation) report(ctx context.Context, report func(Finding) error) error {
 	for _, first := range []bool{true, false} {
-		for _, part := range r.spool.parts {
+		for n := range r.spool.parts {
+			part := &r.spool.parts[n]
 			if first && !part.hasFirst {
 				continue
 			}
@@ -221,15 +224,19 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 	return nil
 }
 
+// lookupSize is how many references are looked up at a time: some drivers take the square
+// of their number.
+const lookupSize = 128
+
 // onRecord returns what is on record, by reference.
 func (r *reconciliation) onRecord(ctx context.Context, references []string) (map[string]Entry, error) {
 	found := map[string]Entry{}
-	for some := range slices.Chunk(references, pageSize) {
+	for some := range slices.Chunk(references, lookupSize) {
 		args := []any{r.statement.Op}
-		for i := range pageSize { // always as many, so that it is one statement
+		for i := range 1 << bits.Len(uint(len(some)-1)) { // the statements are few
 			args = append(args, some[min(i, len(some)-1)])
 		}
-		page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+placeholders(2, pageSize)+`)`, args...)
+		page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+placeholders(2, len(args)-1)+`)`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -260,10 +267,14 @@ type record struct {
 // parts. References that are alike are in the same part.
 type spool struct {
 	dir   string
-	parts []*part
+	parts [partCount]part
 	lines [1 << 18]uint64 // a bit for each reference that is listed, and others by chance
 }
 
+// partCount keeps the part of a million lines in some megabytes.
+const partCount = 128
+
+// part is a file of a spool; its zero value is empty.
 type part struct {
 	file     *os.File
 	buffer   *bufio.Writer
@@ -271,26 +282,12 @@ type part struct {
 	hasFirst bool
 }
 
-// partCount keeps the part of a million lines in some megabytes.
-const partCount = 128
-
 func newSpool() (*spool, error) {
 	dir, err := os.MkdirTemp("", "sqljournal")
 	if err != nil {
 		return nil, spooling(err)
 	}
-	s := &spool{dir: dir}
-	for n := range partCount {
-		file, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			s.remove()
-			return nil, spooling(err)
-		}
-		p := &part{file: file, buffer: bufio.NewWriter(file)}
-		p.encoder = gob.NewEncoder(p.buffer)
-		s.parts = append(s.parts, p)
-	}
-	return s, nil
+	return &spool{dir: dir}, nil
 }
 
 func spooling(err error) error {
@@ -299,8 +296,8 @@ func spooling(err error) error {
 
 // remove removes the files. What fails to go is left to the system.
 func (s *spool) remove() {
-	for _, p := range s.parts {
-		_ = p.file.Close()
+	for n := range s.parts {
+		_ = s.parts[n].file.Close() // nil is an error
 	}
 	_ = os.RemoveAll(s.dir)
 }
@@ -311,7 +308,20 @@ func (s *spool) add(r record) error {
 		word, bit := s.bit(sum)
 		*word |= bit
 	}
-	return s.parts[sum%partCount].add(r)
+	p := &s.parts[sum%partCount]
+	if p.file == nil {
+		name := filepath.Join(s.dir, strconv.FormatUint(sum%partCount, 10))
+		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return spooling(err)
+		}
+		p.file, p.buffer = file, bufio.NewWriter(file)
+		p.encoder = gob.NewEncoder(p.buffer)
+	}
+	if err := p.encoder.Encode(r); err != nil {
+		return spooling(err)
+	}
+	return nil
 }
 
 // mayHave reports whether a line may be alike; it never misses one.
@@ -331,19 +341,15 @@ func hash(reference string) uint64 {
 	return h.Sum64()
 }
 
-func (p *part) add(r record) error {
-	if err := p.encoder.Encode(r); err != nil {
-		return spooling(err)
-	}
-	return nil
-}
-
 // read returns what the part has, by reference.
 func (p *part) read() (map[string]*listed, error) {
+	all := map[string]*listed{}
+	if p.file == nil {
+		return all, nil
+	}
 	if err := p.buffer.Flush(); err != nil {
 		return nil, spooling(err)
 	}
-	all := map[string]*listed{}
 	decoder := gob.NewDecoder(bufio.NewReader(io.NewSectionReader(p.file, 0, math.MaxInt64)))
 	for {
 		var r record
