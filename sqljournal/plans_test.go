@@ -74,6 +74,8 @@ func exercise(t *testing.T, journal *sqljournal.Journal, reference string) {
 	_, err := journal.Stats(t.Context())
 	require.NoError(t, err)
 	_ = unresolved(t, journal)
+	s := statement(reference+" X-"+reference+" 12.50 EUR done", reference+"-pending X-2 1.00 EUR wait")
+	applyAll(t, journal, reconciled(t, journal, s))
 }
 
 // scans are how often the tables were read to their end.

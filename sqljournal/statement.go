@@ -90,13 +90,13 @@ func (s *Statement) check() error {
 	switch {
 	case err != nil:
 	case s.From.IsZero(), !s.From.Before(s.Until):
-		err = errors.New("From is missing, or not before Until")
+		err = errors.New("set From to a time before Until")
 	case s.Exported.Before(s.Until):
-		err = errors.New("Until is after Exported: what happened later is not in the statement")
+		err = errors.New("set Until to a time at or before Exported: what happened later is not in the statement")
 	case s.Exported.After(time.Now()):
-		err = errors.New("Exported is in the future")
+		err = errors.New("the time of Exported is in the future")
 	case s.Lines == nil:
-		err = errors.New("Lines is nil")
+		err = errors.New("set Lines")
 	}
 	for _, status := range s.Statuses {
 		if status.rank() == 0 {
@@ -120,9 +120,9 @@ func (s *Statement) status(l StatementLine) (StatementStatus, error) {
 	case !ok:
 		err = errors.New("its Status is not one of Statuses")
 	case !exact:
-		err = errors.New("Amount has more than 40 digits")
+		err = errors.New("its Amount has more than 40 digits")
 	case l.Time.IsZero():
-		err = errors.New("Time is missing")
+		err = errors.New("its Time is missing")
 	default:
 		return status, nil
 	}
