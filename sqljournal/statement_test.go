@@ -382,7 +382,7 @@ func TestWhatWasPendingIsDeniedOnlyByAStatementThatListsIt(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
-		record(t, journal, "M-1", "free")
+		ended(t, journal, since("M-1", 30*time.Minute), refused) // after the call that is pending
 		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 12.50 EUR wait")
 		s.AllowStrays = true
 		assert.Equal(t, 2, applyAll(t, journal, reconciled(t, journal, s)))
