@@ -189,9 +189,9 @@ ORDER BY i.time, i.id LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time
 type Event struct {
 	// Time is when, in UTC; see [Entry].
 	Time time.Time
-	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided"; or
-	// "contradicted", a call reported a result that is not what was on record: see
-	// [ErrContradiction].
+	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided";
+	// "pending", as a statement has it; or "contradicted", a call reported a result that
+	// is not what was on record: see [ErrContradiction].
 	Kind string
 	// Call is the call that the event is about, as in cardwire.Intent.
 	Call string
