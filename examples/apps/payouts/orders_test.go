@@ -35,7 +35,9 @@ func settingsOf(source string) settings {
 func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 	t.Helper()
 	s := &shop{t: t, log: &buffer{}, fake: cardwiretest.New(opts...)}
-	set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s.fake})}
+	if set.options == nil {
+		set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s.fake})}
+	}
 	var err error
 	s.service, err = open(t.Context(), set, slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)

@@ -46,9 +46,17 @@ func TestMain(m *testing.M) {
 // shop is a service of the program with its database and the fake service.
 type shop struct {
 	*service
-	t    *testing.T
+	t    tester
 	log  *buffer
 	fake *cardwiretest.Service
+}
+
+// tester is a test, or a step of one that rapid runs.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
+	Cleanup(func())
 }
 
 // buffer is a bytes.Buffer that may be read while the program still writes to it.
@@ -163,7 +171,7 @@ func (s *shop) post(path, form string) *httptest.ResponseRecorder {
 	return w
 }
 
-func textOf(t *testing.T, r *http.Response) string {
+func textOf(t tester, r *http.Response) string {
 	t.Helper()
 	text, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
