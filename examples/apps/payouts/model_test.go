@@ -75,6 +75,7 @@ type model struct {
 	frozenOrder map[string]order
 	late        []lateCall
 	heard       []said
+	forgetful   bool            // the journal lost something
 	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
 }
 
@@ -163,13 +164,6 @@ func (w *wire) own(number string) int {
 	return w.executed[number+" 12.50"]
 }
 
-// ends has the next request end so.
-func (w *wire) ends(end ending) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.next = func(string) ending { return end }
-}
-
 // flight is a call that waits for its response.
 type flight struct {
 	payment  string
@@ -230,7 +224,7 @@ func (m *model) copyTables(from, to string, tables []string) {
 func (m *model) begin(rt *rapid.T) {
 	m.rt, m.shop.t = rt, rt
 	m.wire.executed, m.wire.next = map[string]int{}, nil
-	m.ahead, m.numbers, m.late, m.heard = 0, nil, nil, nil
+	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
 	m.frozenOrder = map[string]order{}
 	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
 	m.paused.Store(false)
@@ -620,12 +614,13 @@ func (m *model) failJournal(rt *rapid.T) {
 func (m *model) forgetOne(rt *rapid.T) {
 	number := m.one(rt)
 	m.forget(number)
-	m.mistaken[number] = true
+	m.mistaken[number], m.forgetful = true, true
 }
 
 // restoreJournal has the journal's tables alone be as they were.
 func (m *model) restoreJournal(*rapid.T) {
 	m.copyTables("backup_", "", journalTables)
+	m.forgetful = true
 	for _, number := range m.numbers {
 		m.mistaken[number] = true
 	}
@@ -661,7 +656,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 // check compares each order with what the service executed.
 func (m *model) check() {
 	for payment, n := range m.wire.executed {
-		if n > 1 {
+		if n > 1 && !(m.forgetful && strings.HasSuffix(payment, " 99.00")) { // another program trusts the journal alone
 			m.rt.Fatalf("%s was executed %d times", payment, n)
 		}
 	}
@@ -711,6 +706,9 @@ func (m *model) settleAll() {
 	}
 	for _, number := range m.numbers {
 		own, state := m.wire.own(number), m.state(number)
+		if m.mistaken[number] && m.found(number).IsOther {
+			continue // a restore made two requests one: the statement has both
+		}
 		want := []string{failed, canceled}
 		if own == 1 {
 			want = []string{submitted, paid, returned}
@@ -738,7 +736,7 @@ func (m *model) settleOne(number string) {
 		assert.Equal(m.rt, 200, m.record(m.rt, heard))
 	case o.State == forgotten: // found now, and asked about later
 		m.askAbout(number)
-	case o.Ended() && m.mistaken[number] && (m.wire.own(number) == 1) != (o.State != failed && o.State != canceled):
+	case o.Ended() && m.mistaken[number] && !o.IsOther && (m.wire.own(number) == 1) != (o.State != failed && o.State != canceled):
 		heard := m.askAbout(number)
 		assert.Equal(m.rt, 200, m.recordAs(heard, map[bool]string{true: "executed", false: "not_executed"}[heard.executed]))
 	}

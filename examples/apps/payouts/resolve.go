@@ -168,25 +168,31 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	if o.IsOther { // the journal has no row for this order
 		return s.sayForgotten(ctx, tx, o, r)
 	}
-	// From now on what the journal has is all that there was.
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET missed_at = NULL, calls = (
-	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no) WHERE order_no = $1`, o.Order)
-	if err == nil && !o.Missing {
+	if err := s.rely(ctx, tx, o, r); err != nil {
+		return err
+	}
+	if !o.Missing {
 		return s.tellJournal(ctx, tx, o, r)
 	}
-	if err == nil && r.Outcome != "send_again" {
+	var err error
+	if r.Outcome != "send_again" {
 		err = s.journal.In(tx).Void(ctx, o.intent(), r.By, r.Why)
 	}
 	if err == nil && !denied {
 		err = s.journal.In(tx).Resolve(ctx, o.intent(), r.said())
 	}
-	if err == nil && r.Outcome == "send_again" { // of which the journal has nothing
-		err = record(ctx, tx, o.Order, r.Outcome, r.By, r.Why)
+	return cmp.Or(err, agree(ctx, tx, o, r))
+}
+
+// rely has what the journal knows be all that there was, where a person says that nothing else
+// was executed, and pays.
+func (s *service) rely(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	if r.Outcome != "send_again" {
+		return nil
 	}
-	if err == nil {
-		err = agree(ctx, tx, o, r)
-	}
-	return err
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET missed_at = NULL, calls = (
+	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no) WHERE order_no = $1`, o.Order)
+	return cmp.Or(err, record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
 // sayForgotten keeps what is known of an order whose number the journal has given to another
