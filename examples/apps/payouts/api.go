@@ -107,7 +107,7 @@ func (s *service) routes(password string) http.Handler {
 			}
 		})
 	}
-	return signIn(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
+	return s.signIn(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
 }
 
 // result responds with what do returns.

@@ -17,6 +17,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	"pgregory.net/rapid"
 
 	"github.com/cardwire/cardwire-go"
@@ -50,6 +51,7 @@ func TestNothingIsPaidTwice(t *testing.T) {
 			"cancel":                        m.cancelOne,
 			"another program":               m.otherProgram,
 			"pause":                         m.pauseQueue,
+			"purge":                         m.purgeAll,
 			"resume":                        m.resumeQueue,
 			"look after the queue":          m.lookAfter,
 			"the journal fails":             m.failJournal,
@@ -212,10 +214,10 @@ var (
 
 // copyTables has the tables of one prefix contain what those of another do.
 func (m *model) copyTables(from, to string, tables []string) {
-	tx, err := m.db.Begin()
+	tx, err := m.db.BeginTx(context.Background(), nil)
 	require.NoError(m.rt, err)
 	for _, table := range tables {
-		_, err = tx.Exec(`DELETE FROM ` + to + table + `; INSERT INTO ` + to + table + ` SELECT * FROM ` + from + table)
+		_, err = tx.ExecContext(context.Background(), `DELETE FROM `+to+table+`; INSERT INTO `+to+table+` SELECT * FROM `+from+table)
 		require.NoError(m.rt, err)
 	}
 	require.NoError(m.rt, tx.Commit())
@@ -235,7 +237,7 @@ func (m *model) begin(rt *rapid.T) {
 	rt.Cleanup(func() { // a sequence that failed leaves no goroutine
 		for _, f := range m.flying {
 			f.end <- ending{}
-			<-f.done
+			_ = <-f.done
 		}
 	})
 }
@@ -271,6 +273,7 @@ func (m *model) create(rt *rapid.T) {
 
 // runJob has River deliver the order's job, once more perhaps.
 func (m *model) runJob(number string) {
+	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
 	err := (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
 	m.ended(number, err)
 }
@@ -327,6 +330,7 @@ func btoi(b bool) int {
 // dieDuringTheCall has the process die once the service has the request.
 func (m *model) dieDuringTheCall(rt *rapid.T) {
 	number := m.one(rt)
+	m.ramp.SetLimit(rate.Inf)
 	m.drawEnd(rt)
 	end, reached := m.wire.next, false
 	m.wire.next = func(payment string) ending {
@@ -358,6 +362,20 @@ func paramsOfModel(number string) cardwire.TransferParams {
 	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2)}
 }
 
+// purgeAll removes what was sent for all that ended.
+func (m *model) purgeAll(rt *rapid.T) {
+	before := map[string]string{}
+	for _, number := range m.numbers {
+		before[number] = m.state(number)
+	}
+	require.NoError(rt, m.purge(rt.Context()))
+	for _, number := range m.numbers {
+		o := m.found(number)
+		assert.Equal(rt, before[number], o.State)
+		assert.True(rt, o.Body != "" || o.Ended(), "%s is %s, and has no body", number, o.State)
+	}
+}
+
 // takeOff begins a call that has reached the service.
 func (m *model) takeOff(rt *rapid.T) {
 	number := m.one(rt)
@@ -366,6 +384,7 @@ func (m *model) takeOff(rt *rapid.T) {
 	}
 	f := &flight{end: make(chan ending, 1), done: make(chan error, 1), deadline: m.now().Add(m.timeout + m.service.late)}
 	reached := make(chan string, 1)
+	m.ramp.SetLimit(rate.Inf)
 	m.wire.next = func(payment string) ending {
 		reached <- payment
 		return <-f.end
@@ -597,6 +616,7 @@ func (m *model) resumeQueue(rt *rapid.T) {
 
 func (m *model) lookAfter(rt *rapid.T) {
 	m.drawEnd(rt)
+	m.ramp.SetLimit(rate.Inf)
 	require.NoError(rt, m.look(rt.Context()))
 	m.wire.next = nil
 	require.NoError(rt, m.sweep(rt.Context()))
@@ -606,6 +626,7 @@ func (m *model) lookAfter(rt *rapid.T) {
 func (m *model) failJournal(rt *rapid.T) {
 	number := m.one(rt)
 	calls := m.wire.calls
+	m.ramp.SetLimit(rate.Inf)
 	m.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
 	_ = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
 	m.exec(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
@@ -635,7 +656,7 @@ func (m *model) restoreJournal(*rapid.T) {
 func (m *model) restoreEverything(rt *rapid.T) {
 	for number, f := range m.flying {
 		f.end <- ending{}
-		<-f.done
+		_ = <-f.done
 		delete(m.flying, number)
 	}
 	m.pass(rt, modelLate+2*time.Minute)
@@ -669,6 +690,9 @@ func (m *model) check() {
 	for _, number := range m.numbers {
 		own, state := m.wire.own(number), m.state(number)
 		m.rt.Logf("%s is %s, executed %d", number, state, own)
+		if state == queued && m.found(number).Body == "" {
+			m.rt.Fatalf("%s is queued, and there is nothing to send", number)
+		}
 		if own > 1 || own == 1 && state == queued {
 			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
 		}
@@ -726,7 +750,7 @@ func (m *model) settleOne(number string) {
 	switch o := m.found(number); {
 	case o.State == queued:
 		var asleep int
-		require.NoError(m.rt, m.db.QueryRow(`SELECT count(*) FROM payouts JOIN river_job ON id = job_id
+		require.NoError(m.rt, m.db.QueryRowContext(context.Background(), `SELECT count(*) FROM payouts JOIN river_job ON id = job_id
 			WHERE order_no = $1 AND state <> 'completed'`, number).Scan(&asleep))
 		assert.Equal(m.rt, 1, asleep, "%s has a job", number)
 		m.runJob(number)
@@ -734,7 +758,7 @@ func (m *model) settleOne(number string) {
 		assert.Equal(m.rt, 200, m.cancelAs(number).StatusCode)
 	case o.State == unresolved, o.State == forgotten && !o.DenyFrom.IsZero() && o.DenyFrom.Before(time.Now()):
 		heard := m.askAbout(number)
-		if o.IsOther && !heard.executed { // which cannot be sent again
+		if (o.IsOther || o.Body == "") && !heard.executed { // which cannot be sent again
 			assert.Equal(m.rt, 200, m.recordAs(heard, "not_executed"))
 			return
 		}

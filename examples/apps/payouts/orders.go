@@ -43,12 +43,10 @@ var (
 //go:embed schema.sql
 var schema string
 
-// schemaOf returns the statements in the database's dialect. The lock is for two that do
-// this at once, where IF NOT EXISTS fails.
+// schemaOf returns the statements in the database's dialect.
 func schemaOf(d sqljournal.Dialect) string {
 	if d == sqljournal.PostgreSQL {
-		return "SELECT pg_advisory_xact_lock(5821034417);" +
-			strings.NewReplacer("TIMESTAMP", "TIMESTAMPTZ", "NOW()", "statement_timestamp()").Replace(schema)
+		return strings.NewReplacer("TIMESTAMP", "TIMESTAMPTZ", "NOW()", "statement_timestamp()").Replace(schema)
 	}
 	return strings.ReplaceAll(schema, "NOW()", `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`)
 }

@@ -69,7 +69,7 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // send calls the service about an order that is queued, and returns how long its job is to
 // sleep (0: it has ended), and what is wrong with the service rather than with the order.
 func (s *service) send(ctx context.Context, number string) (snooze time.Duration, trouble *cardwire.Error, err error) {
-	if err := s.limiter.Wait(ctx); err != nil { // before the stamp: waiting is no attempt
+	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil { // before it is counted: waiting is no call
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
 		return leastPause, nil, nil
 	}
@@ -266,6 +266,20 @@ func (s *service) sweep(ctx context.Context) error {
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
+	}
+	return errors.Join(errs...)
+}
+
+// purge removes what was sent for orders that ended, of which the last change is old. It looks
+// at the oldest that have it: those that do not end are few. SQLite, where times are strings of
+// two forms, keeps it for up to a day longer.
+func (s *service) purge(ctx context.Context) error {
+	old := time.Now().UTC().Add(-s.purgeAfter)
+	list, err := s.read(ctx, s.db, `body <> '' AND created_at < $1 AND changed_at < $1 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
+	errs := []error{err}
+	for _, o := range list {
+		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
