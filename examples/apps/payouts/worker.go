@@ -278,7 +278,9 @@ func (s *service) purge(ctx context.Context) error {
 	list, err := s.read(ctx, s.db, `body <> '' AND created_at < $1 AND changed_at < $1 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
 	errs := []error{err}
 	for _, o := range list {
-		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
+		// It is never queued again, also if the journal forgets how it ended.
+		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '', said = CASE $2 WHEN 'failed' THEN 'failed' ELSE said END,
+	calls = CASE WHEN $2 = 'submitted' AND calls = 0 THEN 1 ELSE calls END WHERE order_no = $1`, o.Order, o.State)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
