@@ -39,9 +39,12 @@ const (
 	// JournalErrors is the counter of the events EventJournalError. It begins at 0, so
 	// that an alert on its increase sees the first.
 	JournalErrors = "cardwire.journal.errors"
+	// ResentWrites is the counter of requests of writes that the caller's HTTP client sent
+	// more than once: somebody may have been paid twice. It begins at 0.
+	ResentWrites = "cardwire.resent"
 
 	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
-	// AttrDuration and AttrWait.
+	// AttrDuration, AttrWait and AttrResent.
 	EventAttempt = "cardwire.attempt"
 	// EventDrift is the event of a deviation from the API, with
 	// AttrDriftPath and AttrDriftKind.
@@ -73,6 +76,8 @@ const (
 	AttrDuration = "cardwire.attempt.duration"
 	// AttrWait is the pause before the next request, in seconds, if there was one.
 	AttrWait = "cardwire.attempt.wait"
+	// AttrResent is true where the request is one of ResentWrites.
+	AttrResent = "cardwire.attempt.resent"
 	// AttrDriftPath is where a response deviates, like "data.data[].fee".
 	AttrDriftPath = "cardwire.drift.path"
 	// AttrDriftKind is how it deviates, like "string for number"; never a value.
@@ -119,14 +124,17 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 		metric.WithExplicitBucketBoundaries(buckets...))
 	unrecorded, err2 := meter.Int64Counter(JournalErrors,
 		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
-	if err := errors.Join(err1, err2); err != nil {
+	resent, err3 := meter.Int64Counter(ResentWrites,
+		metric.WithUnit("{request}"), metric.WithDescription("Requests of writes that the HTTP client sent more than once."))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return cardwire.Observer{}, err
 	}
 	unrecorded.Add(context.Background(), 0)
-	o := &observer{s.tracers.Tracer(ScopeName), duration, unrecorded}
+	resent.Add(context.Background(), 0)
+	o := &observer{s.tracers.Tracer(ScopeName), duration, unrecorded, resent}
 	return cardwire.Observer{
 		CallStart: o.start, CallEnd: o.end,
-		Attempt: attempt, Drift: drift, JournalError: o.journalError,
+		Attempt: o.attempt, Drift: drift, JournalError: o.journalError,
 	}, nil
 }
 
@@ -150,6 +158,7 @@ type observer struct {
 	tracer     trace.Tracer
 	duration   metric.Float64Histogram
 	unrecorded metric.Int64Counter
+	resent     metric.Int64Counter
 }
 
 // spanKey finds a call's own span. The context's current one may be another
@@ -190,11 +199,15 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 		attribute.String(AttrOperation, c.Op), attribute.String(AttrOutcome, outcome)))
 }
 
-func attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
+func (o *observer) attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
 	attributes := append(statusOf(a.HTTPStatus),
 		attribute.String(AttrPhase, a.Phase), attribute.Float64(AttrDuration, a.Duration.Seconds()))
 	if a.Wait > 0 {
 		attributes = append(attributes, attribute.Float64(AttrWait, a.Wait.Seconds()))
+	}
+	if a.Resent {
+		attributes = append(attributes, attribute.Bool(AttrResent, true))
+		o.resent.Add(ctx, 1)
 	}
 	spanOf(ctx).AddEvent(EventAttempt, trace.WithAttributes(attributes...))
 }

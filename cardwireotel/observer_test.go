@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"regexp"
 	"slices"
 	"strings"
@@ -157,6 +158,7 @@ event cardwire.attempt
 `, told.span())
 		assert.Equal(t, map[string]string{
 			duration("CardCapacity", "success"): "1 in 2e-09", "cardwire.journal.errors {error}\n": "0",
+			"cardwire.resent {request}\n": "0",
 		}, told.metrics())
 	})
 }
@@ -243,6 +245,25 @@ func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 	assert.Contains(t, text, drift+"unknown field\n  cardwire.drift.path = data.*\n")
 	assert.True(t, strings.HasSuffix(text, "event cardwire.journal_error\n"), text)
 	assert.Equal(t, "1", told.metrics()["cardwire.journal.errors {error}\n"])
+}
+
+func TestAWriteThatTheHTTPClientRepeats(t *testing.T) {
+	t.Parallel()
+	client, told := watched(t, twice{})
+	_, err := client.CreateTransfer(t.Context(), transfer)
+	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	assert.Contains(t, told.span(), "\n  cardwire.attempt.resent = true\n")
+	assert.Equal(t, "1", told.metrics()["cardwire.resent {request}\n"])
+}
+
+// twice reports two requests, as a RoundTripper that retries does.
+type twice struct{}
+
+func (twice) RoundTrip(r *http.Request) (*http.Response, error) {
+	for range 2 {
+		httptrace.ContextClientTrace(r.Context()).WroteHeaders()
+	}
+	return responses("502 <html>").RoundTrip(r)
 }
 
 // forgetful is a journal that cannot record how a call ended.

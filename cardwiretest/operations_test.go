@@ -34,46 +34,29 @@ func twoCards(s *cardwiretest.Service) {
 	s.SetCard(contract.EmptyCard())
 }
 
-const (
-	listedFull = `{"id":"card-1","trade_id":"trade-1","label":"marketing/1","card_bin":"428837",
-		"card_no":"4288379977000003","cvv":"907","currency":"USD","available":"1250.500","pending":12.5,"frozen":0.25,
-		"expire_date":"09/2028","holder_username":"Zoë \"Z\" Ødegård",
-		"holder_address":{"city":"Oslo","state":"OS","country":"NO","postalCode":"0150",
-		"addressLine1":"Karl Johans gate 1","addressLine2":"H0201"},
-		"create_time":"2025-01-02 03:04:05","status":4,
-		"holder_phone":"40012345","holder_phone_code":"+47","holder_email":"zoe@example.no","fee":"1.50",
-		"physical":1,"physical_status":2,"deliver_status":3,
-		"platform_waybill_number":"WB1","platform_waybill_company":"DHL",
-		"bin_id":101,"update_time":"2025-02-03 04:05:06",
-		"remark":"checked","destory_reason":"lost","nickname":"travel"}`
-
-	listedEmpty = `{"id":"card-2","trade_id":"trade-2","label":null,"card_bin":"49387519",
-		"card_no":"4938751977000013","cvv":"917","currency":"USD","available":"0.000","pending":0,"frozen":0,
-		"expire_date":"12/2030","holder_username":"","holder_address":[],"create_time":"2025-03-01 00:00:00","status":4,
-		"holder_phone":"","holder_phone_code":"","holder_email":"","fee":"0.00",
-		"physical":0,"physical_status":0,"deliver_status":0,
-		"platform_waybill_number":null,"platform_waybill_company":null,
-		"bin_id":102,"update_time":"2025-03-01 00:00:00","remark":null,"destory_reason":null,"nickname":""}`
-
-	singleFull = `{"id":"card-1","trade_id":"trade-1","label":"marketing/1","card_bin":"428837",
-		"card_no":"428837******0003","cvv":"***","currency":"USD","available":"1250.500","pending":12.5,"frozen":0.25,
-		"expire_date":"**/****","holder_username":"Zoë \"Z\" Ødegård",
-		"holder_address":{"city":"Oslo","state":"OS","country":"NO","postalCode":"0150",
-		"addressLine1":"Karl Johans gate 1","addressLine2":"H0201"},
-		"create_time":"2025-01-02 03:04:05","status":4,
-		"holder_phone":"40012345","holder_phone_code":"+47","holder_email":"zoe@example.no","fee":"1.50",
-		"physical":1,"physical_status":2,"deliver_status":3,
-		"platform_waybill_number":"WB1","platform_waybill_company":"DHL",
-		"account_status":4,"consumption_scene_type":5,"consumption_scene_config":[{"name":"Ads","channel_id":7}]}`
-
-	singleEmpty = `{"id":"card-2","trade_id":"trade-2","label":null,"card_bin":"49387519",
-		"card_no":"493875******0013","cvv":"***","currency":"USD","available":"0.000","pending":0,"frozen":0,
-		"expire_date":"**/****","holder_username":"","holder_address":[],"create_time":"2025-03-01 00:00:00","status":4,
-		"holder_phone":"","holder_phone_code":"","holder_email":"","fee":"0.00",
-		"physical":0,"physical_status":0,"deliver_status":0,
-		"platform_waybill_number":null,"platform_waybill_company":null,
-		"account_status":0,"consumption_scene_type":0,"consumption_scene_config":[]}`
+// The document's two cards, as they are listed and as they are read alone.
+var (
+	listedFull, listedEmpty = listed("second"), listed("only")
+	singleFull, singleEmpty = string(dataOf("suspended")), string(dataOf("empty"))
 )
+
+// dataOf returns the data of an example of the document.
+func dataOf(example string) json.RawMessage {
+	var response struct{ Data json.RawMessage }
+	if err := json.Unmarshal(contract.Example(example), &response); err != nil {
+		panic(err)
+	}
+	return response.Data
+}
+
+// listed returns the card of an example that is a page.
+func listed(example string) string {
+	var page struct{ Data []json.RawMessage }
+	if err := json.Unmarshal(dataOf(example), &page); err != nil {
+		panic(err)
+	}
+	return string(page.Data[0])
+}
 
 func TestListCards(t *testing.T) {
 	bothWays(t, func(t *testing.T, w way) {

@@ -97,21 +97,17 @@ func luhnHolds(n string) bool {
 func TestSetCard(t *testing.T) {
 	w := inProcess(cardwiretest.WithCards(-1))
 	w.SetCard(`{"id":"card-1","available":"-12.500","create_time":"2025-02-01 00:00:00","holder_username":"<R&D>"}`)
-	const card = `{"id":"card-1","trade_id":"422f9021-e4e9-4500-8bbc-a672431537ee","label":null,"card_bin":"428837",
-		"card_no":"4288379977000007","cvv":"907","currency":"USD","available":"-12.500","pending":0,"frozen":0,
-		"expire_date":"12/2030","holder_username":"<R&D>","holder_address":[],
-		"create_time":"2025-02-01 00:00:00","status":0,
-		"holder_phone":"","holder_phone_code":"","holder_email":"","fee":"0.00",
-		"physical":0,"physical_status":0,"deliver_status":0,
-		"platform_waybill_number":null,"platform_waybill_company":null,
-		"bin_id":101,"update_time":"2025-02-01 00:00:00","remark":null,"destory_reason":null,"nickname":""}`
-	page := `{"total":1,"per_page":20,"current_page":1,"last_page":1,"data":[` + card + `]}`
-	succeeded(t, w.ask(t, "GET /cards"), page)
+	page := w.ask(t, "GET /cards").body
+	for _, given := range []string{`"id":"card-1"`, `"available":"-12.500"`, `"holder_username":"<R&D>"`, `"currency":"USD"`} {
+		assert.Contains(t, page, given)
+	}
+	names := regexp.MustCompile(`"\w+":`)
+	assert.Equal(t, names.FindAllString(listedEmpty, -1), names.FindAllString(page[strings.Index(page, `{"id"`):], -1))
 
 	// What is given changes, and nothing else.
 	w.SetCard(`{"id":"card-1","status":4,"available":0.5,"label":{"odd":[1,true,null]}}`)
-	succeeded(t, w.ask(t, "GET /cards"), strings.NewReplacer(`"status":0`, `"status":4`, `"-12.500"`, `0.5`,
-		`"label":null`, `"label":{"odd":[1,true,null]}`).Replace(page))
+	assert.Equal(t, strings.NewReplacer(`"status":0`, `"status":4`, `"-12.500"`, `0.5`,
+		`"label":null`, `"label":{"odd":[1,true,null]}`).Replace(page), w.ask(t, "GET /cards").body)
 
 	// BINs are found by id and by digits.
 	w.SetBIN(`{"id":7,"bin":"220000"}`)

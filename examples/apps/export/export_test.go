@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,18 +32,16 @@ func page(number, last, total int, cards ...string) string {
 
 // card is one of a page, with a label of two lines.
 func card(id string) string {
-	return `{"id":"` + id + `","trade_id":"t1","label":"team\n\"a\"","bin_id":1,"card_bin":"400000",
-"card_no":"4000001234560018","cvv":"987","currency":"USD","available":"12.500","pending":-1.25,"frozen":0,
-"expire_date":"08/2027","holder_username":"=HYPERLINK(\"http://x\")","holder_address":[],
-"create_time":"2026-01-02 03:04:05","update_time":"2026-02-03 04:05:06","status":0,"remark":null,"holder_phone":"",
-"holder_phone_code":"","holder_email":"@a","fee":"0.10","destory_reason":null,"nickname":"","physical":0,
-"physical_status":0,"deliver_status":0,"platform_waybill_number":null,"platform_waybill_company":null}`
+	return strings.NewReplacer(
+		`"card-1"`, `"`+id+`"`, `"team A"`, `"team\n\"a\""`, `7.25`, `-1.25`,
+		`"Maria Silva"`, `"=HYPERLINK(\"http://x\")"`, `"maria@example.com"`, `"@a"`,
+	).Replace(wiretest.ListedCard)
 }
 
 // row is what the file has of the card.
 func row(id string) string {
-	return id + `,t1,"team` + "\n" + `""a""",400000,400000******0018,08/2027,active,USD,12.500,-1.25,0,0.10,` +
-		`"'=HYPERLINK(""http://x"")",'@a,2026-01-02 03:04:05,2026-02-03 04:05:06,` + "\n"
+	return id + `,trade-2,"team` + "\n" + `""a""",493193,493193******1234,08/2027,frozen,USD,123.450,-1.25,3,1.50,` +
+		`"'=HYPERLINK(""http://x"")",'@a,2026-01-02 03:04:05,2026-06-07 08:09:10,keep` + "\n"
 }
 
 // broken is a response that is not retried.
@@ -206,7 +206,7 @@ func TestTheCommandLine(t *testing.T) {
 	}
 	code, _, errs := exported(t.Context(), name)
 	assert.Equal(t, 1, code)
-	assert.Contains(t, errs, "CARDWIRE_BASE_URL is not set")
+	assert.Contains(t, errs, "CARDWIRE_BASE_URL is empty")
 	code, out, errs := exported(t.Context(), name, "-help")
 	assert.Zero(t, code)
 	assert.Empty(t, errs)
