@@ -7,8 +7,8 @@ import (
 
 // Journal is the ledger of what was sent: it alone says what is known of a reference.
 // [WithJournal] sets one that survives the program; otherwise the client has a
-// [MemoryJournal]. It must be safe for concurrent use, and must return when its context
-// is done. cardwiretest.TestJournal tests the rules below, row by row.
+// [MemoryJournal]. It must be safe for concurrent use, and must return when its context,
+// which is never nil, is done. cardwiretest.TestJournal tests the rules below, row by row.
 //
 //	on record           Begin, same body               another body          Void
 //	nothing             nil                            nil                   closes it, nil
@@ -18,7 +18,8 @@ import (
 //	unresolved          unknown                        and ErrOtherBody      unknown
 //	executed            executed, with its ServiceID   and ErrOtherBody      executed
 //
-// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. What
+// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. A number
+// that was closed without a digest has no body that differs. What
 // is not nil is a *[DuplicateIntent], where the table says so in an error that also wraps
 // [ErrOtherBody]; Void adds that to "executed" if its intent has another body.
 //
@@ -38,10 +39,10 @@ type Journal interface {
 	//     before, and nothing undoes that;
 	//   - refused and not sent count only while the record is of this call and open;
 	//     Final closes the reference;
-	//   - unknown makes a record that is not executed unresolved, unless a person has
-	//     denied this very call.
+	//   - unknown makes a record that is not executed unresolved, also a closed one, unless
+	//     a person has denied this very call; the later SettledBy counts.
 	//
-	// It returns an error if the record contradicts the result, or cannot be written. If
+	// A result is recorded whatever the Service. End returns an error if the record contradicts the result, or cannot be written. If
 	// Begin would then return a *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
 	// Void closes a reference of which nothing happened, so that it is never sent. Only
@@ -99,7 +100,8 @@ type IntentResult struct {
 // Resolution is what a person found out about a call.
 type Resolution struct {
 	// Outcome is OutcomeExecuted; OutcomeRefused, which closes the reference; or
-	// OutcomeNotSent, which frees it to be sent again.
+	// OutcomeNotSent, which frees it to be sent again. Executed counts of any call, except
+	// that of a Repeatable reference, where another one may be in progress.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it executed, of at most 128 visible
 	// bytes; "": not known. It belongs to one reference.

@@ -15,11 +15,12 @@ import (
 
 // MemoryJournal is the [Journal] of a client without [WithJournal]: the same rules, until
 // the program ends. It remembers every unresolved reference, of which it takes 65,536,
-// and the last 65,536 that were executed or closed. It is safe for concurrent use.
+// and the last 65,536 that were executed or closed. Its zero value is empty. It is safe for
+// concurrent use.
 type MemoryJournal struct {
 	mu         sync.Mutex
-	service    string // "": none has been recorded
-	rows       map[rowKey]*row
+	service    string          // "": none has been recorded
+	rows       map[rowKey]*row // nil: nothing has been recorded
 	unresolved int
 	ended      ring // executed or closed
 	free       ring // neither, and not unresolved
@@ -34,9 +35,7 @@ const (
 
 // NewMemoryJournal returns an empty journal. Clients that share it must be of one
 // service.
-func NewMemoryJournal() *MemoryJournal {
-	return &MemoryJournal{rows: map[rowKey]*row{}, ended: ring{most: maxEnded}, free: ring{most: maxFree}}
-}
+func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
 
 // Begin records that the call is about to be sent, as [Journal] says. It also fails when
 // 65,536 references are unresolved.
@@ -47,9 +46,11 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	})
 }
 
-// End records how the call ended, as [Journal] says.
+// End records how the call ended, as [Journal] says: of any service, because it happened.
 func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
-	return j.change(ctx, i, func(r *row) error { return r.end(i, result, time.Now()) })
+	anywhere := i
+	anywhere.Service = ""
+	return j.change(ctx, anywhere, func(r *row) error { return r.end(i, result, time.Now()) })
 }
 
 // Void closes a reference of which nothing happened, as [Journal] says. By must not be
@@ -80,52 +81,52 @@ func (j *MemoryJournal) Unresolved() []Intent {
 
 // Resolve records what a person found out about the call i.Call of a reference.
 //
-// Executed is believed at any time, and of any call. The others are only of the call on
-// record, and only as of its SettledBy or later; what was said before can be corrected
-// from not sent to refused, and from executed to either, unless a response proved it.
-// What is closed can only be corrected to executed. A ServiceID that is already that of
-// another reference is refused. To say what is on record is no error.
+// Executed is believed at any time, and of any call; of a Repeatable reference, of the call
+// on record. The others are only of the call on record, and only as of its SettledBy or
+// later; what was said before can be corrected from not sent to refused, and from executed to
+// either, unless a response proved it. What is closed can only be corrected to executed. A
+// ServiceID that is already that of another reference is refused. To say what is on record is
+// no error.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
-	if err := found.valid(time.Now()); err != nil {
+	if err := found.Validate(); err != nil {
 		return err
 	}
 	return j.change(ctx, i, func(r *row) error {
 		if !r.exists {
 			return fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 		}
-		if other := j.executedAs(found.ServiceID, i); other != "" {
-			return fmt.Errorf("cardwire: the service ID is that of reference %s: correct the one that is wrong", other)
-		}
-		return r.resolve(i, found)
+		return r.resolve(i, found, j.executedAs(i.Op, found.ServiceID))
 	})
 }
 
-// valid refuses what no record could accept.
-func (r *Resolution) valid(now time.Time) error {
+// Validate refuses what no journal may record, whatever is on record, with an
+// [ErrInvalidParams].
+func (r Resolution) Validate() error {
 	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:
 		return err
 	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:
-		return invalid("Outcome must be executed, refused or not sent")
+		return invalid("Outcome must be executed, refused or not sent: leave the call unresolved until one is known")
 	case r.Outcome == OutcomeExecuted:
 		return nil
 	case r.ServiceID != "":
 		return invalid("ServiceID is only for what was executed")
 	case r.AsOf.IsZero():
 		return invalid("AsOf is missing: when was the service asked?")
-	case r.AsOf.After(now):
+	case r.AsOf.After(time.Now()):
 		return invalid("AsOf is in the future")
 	}
 	return nil
 }
 
-// executedAs returns the reference, other than i's, that was executed as serviceID.
-func (j *MemoryJournal) executedAs(serviceID string, i Intent) string {
+// executedAs returns the reference that was executed as serviceID by the operation; "":
+// none.
+func (j *MemoryJournal) executedAs(op, serviceID string) string {
 	if serviceID == "" {
 		return ""
 	}
 	for key, r := range j.rows {
-		if r.outcome == OutcomeExecuted && r.serviceID == serviceID && key.op == i.Op && key.reference != i.Reference {
+		if r.outcome == OutcomeExecuted && r.serviceID == serviceID && key.op == op {
 			return key.reference
 		}
 	}
@@ -140,7 +141,12 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return safeError("cardwire: the journal is of the service at " + j.service + ", not of " + i.Service + ": use a journal of its own for each")
+		return &safeError{message: "cardwire: the journal is of the service at " + j.service + ", not of " + i.Service +
+			": use a journal of its own for each"}
+	}
+	j.service = cmp.Or(j.service, i.Service)
+	if j.rows == nil {
+		j.rows, j.ended.most, j.free.most = map[rowKey]*row{}, maxEnded, maxFree
 	}
 	r := j.rows[keyOf(i)]
 	if r == nil {
@@ -149,7 +155,6 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 	was := r.isUnresolved()
 	err := f(r)
 	if r.exists {
-		j.service = cmp.Or(j.service, i.Service)
 		j.keep(r, was)
 	}
 	return err
@@ -236,7 +241,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 		return err
 	}
 	if full {
-		return safeError("cardwire: 65,536 references are unresolved: resolve them first")
+		return &safeError{message: "cardwire: 65,536 references are unresolved: resolve them first"}
 	}
 	*r = row{exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
 	return nil
@@ -245,7 +250,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 // refusal returns what Begin returns of the row; nil: it is free.
 func (r *row) refusal(i Intent, now time.Time) error {
 	d := r.duplicate(now)
-	sameBody := r.intent.BodySHA256 == i.BodySHA256
+	sameBody := !r.isOther(i.BodySHA256)
 	switch {
 	case !r.exists, i.Repeatable && (d == nil || r.isRepeatableAt(now)):
 		return nil
@@ -256,7 +261,13 @@ func (r *row) refusal(i Intent, now time.Time) error {
 	case r.closed, sameBody, i.Repeatable:
 		return d
 	}
-	return &otherBodyError{d}
+	return fmt.Errorf("%w: %w", ErrOtherBody, d)
+}
+
+// isOther reports whether the reference is another request's. One that was closed before
+// any request may have none.
+func (r *row) isOther(body string) bool {
+	return r.intent.BodySHA256 != "" && r.intent.BodySHA256 != body
 }
 
 // isRepeatableAt reports whether a repeatable reference may begin again: nothing that was
@@ -287,9 +298,9 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 		return nil
 	}
 	if d := r.duplicate(now); d != nil {
-		return &contradiction{d}
+		return &safeError{"cardwire: the record contradicts the result: " + strings.TrimPrefix(d.Error(), "cardwire: "), d}
 	}
-	return &contradiction{}
+	return &safeError{message: "cardwire: the record of this reference was changed while the call was in progress"}
 }
 
 // record applies a result, and reports whether the row agreed with it before and agrees
@@ -332,7 +343,7 @@ func (r *row) unknown(i Intent) bool {
 		return false
 	}
 	if i.SettledBy.After(r.intent.SettledBy) {
-		r.intent = i // the last that could still happen is the one to ask about
+		r.intent.SettledBy = i.SettledBy // by then neither call is executed any more
 	}
 	agrees := r.outcome == OutcomeUnknown // or somebody was told that it did not happen
 	r.open, r.closed, r.outcome = false, false, OutcomeUnknown
@@ -346,21 +357,23 @@ func (r *row) void(i Intent, now time.Time) error {
 	switch {
 	case r.closed, repeatable && (d == nil || r.isRepeatableAt(now)):
 		return nil
-	case d != nil && r.outcome == OutcomeExecuted && i.BodySHA256 != "" && i.BodySHA256 != r.intent.BodySHA256:
-		return &otherBodyError{d}
+	case d != nil && r.outcome == OutcomeExecuted && i.BodySHA256 != "" && r.isOther(i.BodySHA256):
+		return fmt.Errorf("%w: %w", ErrOtherBody, d)
 	case d != nil:
 		return d
 	case !r.exists:
+		i.Time, i.SendBy, i.SettledBy = now, now, now
 		r.exists, r.intent, r.outcome = true, i, OutcomeNotSent
 	}
 	r.closed = true
 	return nil
 }
 
-// resolve records what a person found out about the call i.
-func (r *row) resolve(i Intent, found Resolution) error {
+// resolve records what a person found out about the call i. Other is the reference that
+// was executed as the service ID; "": none.
+func (r *row) resolve(i Intent, found Resolution, other string) error {
 	if found.Outcome == OutcomeExecuted {
-		return r.confirm(found.ServiceID)
+		return r.confirm(i.Call, found.ServiceID, other)
 	}
 	closes := found.Outcome == OutcomeRefused && !r.intent.Repeatable
 	free := !r.closed && (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused)
@@ -368,7 +381,7 @@ func (r *row) resolve(i Intent, found Resolution) error {
 	case r.outcome == found.Outcome && r.closed == closes, free && !closes:
 		return nil
 	case i.Call != r.intent.Call:
-		return errors.New("cardwire: another call is on record under this reference: read it again")
+		return errOtherCall
 	case r.closed:
 		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
 	case r.outcome == OutcomeExecuted && r.proven:
@@ -381,13 +394,19 @@ func (r *row) resolve(i Intent, found Resolution) error {
 	return nil
 }
 
+var errOtherCall = errors.New("cardwire: another call is on record under this reference: read it again")
+
 // confirm records that a person found the reference executed.
-func (r *row) confirm(serviceID string) error {
-	if r.outcome == OutcomeExecuted && r.proven && r.serviceID != "" {
-		if serviceID == "" || serviceID == r.serviceID {
-			return nil
-		}
+func (r *row) confirm(call, serviceID, other string) error {
+	switch {
+	case r.outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.serviceID):
+		return nil
+	case r.proven && r.serviceID != "":
 		return fmt.Errorf("cardwire: a response proved that it was executed as %s: this cannot be corrected", r.serviceID)
+	case r.intent.Repeatable && r.intent.Call != call: // which may be in progress
+		return errOtherCall
+	case other != "":
+		return fmt.Errorf("cardwire: the service ID is that of reference %s: correct the one that is wrong", other)
 	}
 	r.open, r.closed, r.outcome = false, false, OutcomeExecuted
 	r.serviceID = cmp.Or(serviceID, r.serviceID)
@@ -395,33 +414,11 @@ func (r *row) confirm(serviceID string) error {
 }
 
 // safeError is an error whose message may be shown.
-type safeError string
-
-func (e safeError) Error() string       { return string(e) }
-func (e safeError) SafeMessage() string { return string(e) }
-
-// otherBodyError is the refusal of a reference that another request has used.
-type otherBodyError struct{ known *DuplicateIntent }
-
-func (e *otherBodyError) Error() string   { return ErrOtherBody.Error() }
-func (e *otherBodyError) Unwrap() []error { return []error{ErrOtherBody, e.known} }
-
-// contradiction is the error of an End whose result is not what the record says.
-type contradiction struct{ known *DuplicateIntent } // nil: the reference is free
-
-func (e *contradiction) Error() string {
-	if e.known == nil {
-		return "cardwire: the record of this reference was changed while the call was in progress"
-	}
-	return "cardwire: the record contradicts the result: " + strings.TrimPrefix(e.known.Error(), "cardwire: ")
+type safeError struct {
+	message string
+	wrapped error // nil: none
 }
 
-// SafeMessage returns the message.
-func (e *contradiction) SafeMessage() string { return e.Error() }
-
-func (e *contradiction) Unwrap() error {
-	if e.known == nil {
-		return nil
-	}
-	return e.known
-}
+func (e *safeError) Error() string       { return e.message }
+func (e *safeError) SafeMessage() string { return e.message }
+func (e *safeError) Unwrap() error       { return e.wrapped }

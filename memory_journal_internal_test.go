@@ -241,7 +241,7 @@ func (o *order) resolve(outcome Outcome, rule looser) {
 			i, found.AsOf = o.row.intent, o.time(o.now)
 		}
 	}
-	if err := errors.Join(found.valid(o.time(o.now)), o.row.resolve(i, found)); err != nil {
+	if err := errors.Join(found.Validate(), o.row.resolve(i, found, "")); err != nil {
 		return
 	}
 	o.failed = o.failed || outcome == OutcomeRefused

@@ -111,8 +111,10 @@ var stories = map[string]string{
 	"unknown, of an earlier call": `
 		begin a; end a not-sent; begin b; end a unknown; begin c = unknown; end b refused = unknown; begin c = unknown`,
 	"unknown opens what was closed since": `void; end a unknown = unknown; begin b = unknown; void = unknown`,
+	"unknown opens what another call closed": `
+		begin a; end a not-sent; begin b; end b refused final; end a unknown = unknown; begin c = unknown`,
 
-	"repeatable: one at a time":       `begin a repeatable; begin b repeatable = in progress; begin b repeatable other = in progress`,
+	"repeatable: one at a time":       `begin a repeatable; begin b repeatable = in progress; begin c repeatable other = in progress`,
 	"repeatable: executed":            `begin a repeatable; end a executed; begin b repeatable; end b executed; begin c repeatable other`,
 	"repeatable: refused for good":    `begin a repeatable; end a refused final; begin b repeatable other; end b not-sent; begin c repeatable`,
 	"repeatable: unknown":             `begin a repeatable; end a unknown; begin b repeatable = unknown; void repeatable = unknown`,
@@ -127,38 +129,43 @@ var stories = map[string]string{
 
 // resolutions are stories of what a person may say.
 var resolutions = map[string]string{
-	"a person: executed":                       `begin a; end a unknown; resolve a executed as X; begin b = executed X`,
-	"a person: executed, while it is sent":     `begin a; resolve a executed as X; end a executed as X; begin b = executed X`,
-	"a person: refused closes":                 `begin a settled; end a unknown; resolve a refused; begin b = refused; void`,
-	"a person: not sent frees":                 `begin a settled; end a unknown; resolve a not-sent; begin b`,
-	"a person: of what has not ended":          `begin a settled; resolve a not-sent; begin b`,
-	"a person: of a refusal for now":           `begin a settled; end a refused; resolve a not-sent; begin b`,
-	"a person: closes a refusal for now":       `begin a; end a refused; resolve a refused; begin b = refused`,
-	"a person: before SendBy":                  `begin a; resolve a not-sent = error; resolve a refused = error; begin b = in progress`,
-	"a person: before SettledBy":               `begin a past; end a unknown; resolve a not-sent = error; resolve a refused = error; begin b = unknown`,
-	"a person: as of an earlier look":          `begin a settled; end a unknown; resolve a not-sent early = error; begin b = unknown`,
-	"a person: as of the future":               `begin a settled; end a unknown; resolve a not-sent future = error; begin b = unknown`,
-	"a person: as of no time":                  `begin a settled; end a unknown; resolve a refused never = error; begin b = unknown`,
-	"a person: the same again":                 `begin a settled; end a unknown; resolve a refused; resolve a refused; begin b = refused`,
-	"a person: nothing is on record":           `resolve a executed as X = error; resolve a not-sent = error; begin b`,
-	"a person: an outcome that is none":        `begin a settled; end a unknown; resolve a unknown = error; begin b = unknown`,
-	"a person: nobody":                         `begin a settled; end a unknown; resolve a not-sent anonymous = error; begin b = unknown`,
-	"a denial is of one call":                  `begin a settled; end a unknown; resolve a not-sent; begin b settled; end b unknown; resolve a refused = error; begin c = unknown`,
-	"executed counts of any call":              `begin a settled; end a unknown; resolve a not-sent; begin b; resolve a executed as X; begin c = executed X`,
-	"corrected: not sent to refused":           `begin a settled; end a unknown; resolve a not-sent; resolve a refused; begin b = refused`,
-	"corrected: not sent to executed":          `begin a settled; end a unknown; resolve a not-sent; resolve a executed as X; begin b = executed X`,
-	"corrected: executed to not sent":          `begin a settled; end a unknown; resolve a executed as X; resolve a not-sent; begin b`,
-	"corrected: executed to refused":           `begin a settled; end a unknown; resolve a executed as X; resolve a refused; begin b = refused`,
-	"corrected: a mistyped number":             `begin a; end a unknown; resolve a executed as X; resolve a executed as Y; begin b = executed Y`,
-	"corrected: closed, to executed only":      `begin a settled; end a unknown; resolve a refused; resolve a not-sent = error; resolve a executed as X; begin b = executed X`,
-	"corrected: voided, to executed only":      `begin a settled; end a not-sent; void; resolve a not-sent = error; resolve a executed as X; begin b = executed X`,
-	"what a response proved is not corrected":  `begin a settled; end a executed; resolve a not-sent = error; resolve a refused = error; resolve a executed as X = error; resolve a executed as T-a; begin b = executed T-a`,
-	"a late success outlives a denial":         `begin a settled; end a unknown; resolve a refused; end a executed = executed T-a; begin b = executed T-a`,
-	"a late unknown does not undo a denial":    `begin a settled; end a unknown; resolve a refused; end a unknown = refused; begin b = refused`,
-	"nor does it after a later Begin":          `begin a settled; end a unknown; resolve a not-sent; begin b; end a unknown = in progress; end b refused; begin c`,
-	"a late refusal does not undo a person":    `begin a; resolve a executed as X; end a refused = executed X; begin b = executed X`,
-	"one number is of one reference":           `begin a; end a unknown; resolve a executed as X; on order-2; begin b; end b unknown; resolve b executed as X = error; begin c = unknown`,
-	"a number of a response is not for others": `begin a; end a executed; on order-2; begin b; end b unknown; resolve b executed as T-a = error; begin c = unknown`,
+	"a person: executed":                           `begin a; end a unknown; resolve a executed as X; begin b = executed X`,
+	"a person: executed, while it is sent":         `begin a; resolve a executed as X; end a executed as X; begin b = executed X`,
+	"a person: refused closes":                     `begin a settled; end a unknown; resolve a refused; begin b = refused; void`,
+	"a person: not sent frees":                     `begin a settled; end a unknown; resolve a not-sent; begin b`,
+	"a person: of what has not ended":              `begin a settled; resolve a not-sent; begin b`,
+	"a person: of a refusal for now":               `begin a settled; end a refused; resolve a not-sent; begin b`,
+	"a person: closes a refusal for now":           `begin a; end a refused; resolve a refused; begin b = refused`,
+	"a person: before SendBy":                      `begin a; resolve a not-sent = error; resolve a refused = error; begin b = in progress`,
+	"a person: before SettledBy":                   `begin a past; end a unknown; resolve a not-sent = error; resolve a refused = error; begin b = unknown`,
+	"a person: before the earlier call is settled": `begin a; end a refused; begin b settled; end a unknown; resolve b not-sent = error; begin c = unknown`,
+	"a person: before the later call is settled":   `begin a settled; end a refused; begin b; end a unknown; resolve b not-sent = error; begin c = unknown`,
+	"one number is of one operation":               `begin a; resolve a executed as X; begin r repeatable; resolve r executed as X`,
+	"a person: as of an earlier look":              `begin a settled; end a unknown; resolve a not-sent early = error; begin b = unknown`,
+	"a person: as of the future":                   `begin a settled; end a unknown; resolve a not-sent future = error; begin b = unknown`,
+	"a person: as of no time":                      `begin a settled; end a unknown; resolve a refused never = error; begin b = unknown`,
+	"a person: the same again":                     `begin a settled; end a unknown; resolve a refused; resolve a refused; begin b = refused`,
+	"a person: nothing is on record":               `resolve a executed as X = error; resolve a not-sent = error; begin b`,
+	"a person: an outcome that is none":            `begin a settled; end a unknown; resolve a unknown = error; begin b = unknown`,
+	"a person: nobody":                             `begin a settled; end a unknown; resolve a not-sent anonymous = error; begin b = unknown`,
+	"a denial is of one call":                      `begin a settled; end a unknown; resolve a not-sent; begin b settled; end b unknown; resolve a refused = error; begin c = unknown`,
+	"executed counts of any call":                  `begin a settled; end a unknown; resolve a not-sent; begin b; resolve a executed as X; begin c = executed X`,
+	"a repeatable call is executed by itself":      `begin a repeatable settled; begin b repeatable; resolve a executed as X = error; begin c repeatable = in progress; resolve b executed as X; begin c repeatable`,
+	"of a number that had no body, any is it":      `void undigested; resolve void executed as X; begin b = executed X; begin b other = executed X; void other = executed X`,
+	"corrected: not sent to refused":               `begin a settled; end a unknown; resolve a not-sent; resolve a refused; begin b = refused`,
+	"corrected: not sent to executed":              `begin a settled; end a unknown; resolve a not-sent; resolve a executed as X; begin b = executed X`,
+	"corrected: executed to not sent":              `begin a settled; end a unknown; resolve a executed as X; resolve a not-sent; begin b`,
+	"corrected: executed to refused":               `begin a settled; end a unknown; resolve a executed as X; resolve a refused; begin b = refused`,
+	"corrected: a mistyped number":                 `begin a; end a unknown; resolve a executed as X; resolve a executed as Y; begin b = executed Y`,
+	"corrected: closed, to executed only":          `begin a settled; end a unknown; resolve a refused; resolve a not-sent = error; resolve a executed as X; begin b = executed X`,
+	"corrected: voided, to executed only":          `begin a settled; end a not-sent; void; resolve a not-sent = error; resolve a executed as X; begin b = executed X`,
+	"what a response proved is not corrected":      `begin a settled; end a executed; resolve a not-sent = error; resolve a refused = error; resolve a executed as X = error; resolve a executed as T-a; begin b = executed T-a`,
+	"a late success outlives a denial":             `begin a settled; end a unknown; resolve a refused; end a executed = executed T-a; begin b = executed T-a`,
+	"a late unknown does not undo a denial":        `begin a settled; end a unknown; resolve a refused; end a unknown = refused; begin b = refused`,
+	"nor does it after a later Begin":              `begin a settled; end a unknown; resolve a not-sent; begin b; end a unknown = in progress; end b refused; begin c`,
+	"a late refusal does not undo a person":        `begin a; resolve a executed as X; end a refused = executed X; begin b = executed X`,
+	"one number is of one reference":               `begin a; end a unknown; resolve a executed as X; on order-2; begin b; end b unknown; resolve b executed as X = error; begin c = unknown`,
+	"a number of a response is not for others":     `begin a; end a executed; on order-2; begin b; end b unknown; resolve b executed as T-a = error; begin c = unknown`,
 }
 
 type journalTest struct {
@@ -196,7 +203,7 @@ func (j *journalTest) tell(story string) {
 //	on REFERENCE
 //	begin CALL [past|settled] [other] [repeatable]
 //	end CALL OUTCOME [final] [as ID]
-//	void [other] [repeatable]
+//	void [other|undigested] [repeatable]
 //	resolve CALL OUTCOME [early|future|never] [anonymous] [as ID]
 func (j *journalTest) step(words []string) string {
 	has := func(word string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+word+" ") }
@@ -256,6 +263,9 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	}
 	if has("other") {
 		i.BodySHA256 = otherBody
+	}
+	if has("undigested") {
+		i.BodySHA256 = ""
 	}
 	if has("repeatable") {
 		i.Op, i.Repeatable = "CardOperation", true
@@ -378,9 +388,16 @@ func (j *journalTest) race() (won []cardwire.Intent) {
 	return won
 }
 
-// service tests that what was sent to one service says nothing of another.
+// service tests that what was sent to one service says nothing of another, and that what
+// happened is recorded all the same.
 func (j *journalTest) service() {
-	j.tell("begin a; end a executed")
+	j.tell("begin a; end a executed; on order-3; begin a")
+	moved := j.calls["order-3 a"]
+	moved.Service = "https://api.example.org/api/v1"
+	if got := kindOf(j.journal.End(j.Context(), moved, cardwire.IntentResult{ServiceID: "T-3", Outcome: cardwire.OutcomeExecuted})); got != "ok" {
+		j.Fatalf("End for another service returned %q, want ok", got)
+	}
+	j.tell("begin b = executed T-3")
 	for _, reference := range []string{"order-1", "order-2"} {
 		j.reference = reference
 		i := j.intent("b", none)

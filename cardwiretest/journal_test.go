@@ -1,11 +1,13 @@
 package cardwiretest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,8 @@ func TestMemoryJournal(t *testing.T) {
 	t.Parallel()
 	cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() })
 }
+
+type memory = cardwire.MemoryJournal
 
 // brokenJournal breaks one rule: what is not nil stands in for the method.
 type brokenJournal struct {
@@ -78,7 +82,7 @@ func editsDuplicate(edit func(*cardwire.DuplicateIntent)) brokenJournal {
 
 // editsResult is an End of another result.
 func editsResult(edit func(*cardwire.IntentResult)) brokenJournal {
-	return brokenJournal{end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	return brokenJournal{end: func(m *memory, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 		edit(&r)
 		return m.End(ctx, i, r)
 	}}
@@ -86,9 +90,9 @@ func editsResult(edit func(*cardwire.IntentResult)) brokenJournal {
 
 // editsResolution is a Resolve of something else.
 func editsResolution(edit func(*cardwire.Intent, *cardwire.Resolution)) brokenJournal {
-	return brokenJournal{resolve: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
-		edit(&i, &found)
-		return m.Resolve(ctx, i, found)
+	return brokenJournal{resolve: func(m *memory, ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
+		edit(&i, &r)
+		return m.Resolve(ctx, i, r)
 	}}
 }
 
@@ -100,9 +104,13 @@ var brokenJournals = map[string]struct {
 	"no body differs":          {"executed", editsIntent(func(i *cardwire.Intent) { i.BodySHA256 = "" })},
 	"all services are one":     {"a_journal_belongs", editsIntent(func(i *cardwire.Intent) { i.Service = "" })},
 	"everything is repeatable": {"executed", editsIntent(func(i *cardwire.Intent) { i.Repeatable = true })},
-	"nothing is repeatable":    {"repeatable:_executed", editsIntent(func(i *cardwire.Intent) { i.Repeatable = false })},
-	"settled when sent":        {"repeatable:_open_after_SendBy", editsIntent(func(i *cardwire.Intent) { i.SettledBy = i.SendBy })},
-	"numbers are forgotten":    {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
+	"nothing is repeatable": {"repeatable:_executed", editsIntent(func(i *cardwire.Intent) {
+		i.Repeatable = false
+	})},
+	"settled when sent": {"repeatable:_open_after_SendBy", editsIntent(func(i *cardwire.Intent) {
+		i.SettledBy = i.SendBy
+	})},
+	"numbers are forgotten": {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
 	"never in progress": {"open_before_SendBy", editsDuplicate(func(d *cardwire.DuplicateIntent) {
 		d.InProgress, d.Remaining = false, 0
 	})},
@@ -130,11 +138,38 @@ var brokenJournals = map[string]struct {
 	"nothing is closed": {"voided", brokenJournal{
 		void: func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error { return nil },
 	}},
-	"a denial is of any call": {"a_denial_is_of_one_call", editsResolution(func(i *cardwire.Intent, r *cardwire.Resolution) {
-		if r.Outcome == cardwire.OutcomeRefused {
-			i.Call = i.Call[:len(i.Call)-1] + "b"
-		}
-	})},
+	"a denial is of any call": {"a_denial_is_of_one_call", editsResolution(
+		func(i *cardwire.Intent, r *cardwire.Resolution) {
+			if r.Outcome == cardwire.OutcomeRefused {
+				i.Call = i.Call[:len(i.Call)-1] + "b"
+			}
+		})},
+	"a repeatable call is executed by another": {"a_repeatable_call", editsResolution(
+		func(i *cardwire.Intent, r *cardwire.Resolution) {
+			if i.Repeatable {
+				i.Call = i.Call[:len(i.Call)-1] + "b"
+			}
+		})},
+	"no body is another body": {"of_a_number_that_had_no_body", brokenJournal{
+		void: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
+			i.BodySHA256 = cmp.Or(i.BodySHA256, "00")
+			return m.Void(ctx, i, "Ada", "canceled")
+		},
+	}},
+	"settled when the later call is": {"a_person:_before_the_earlier", brokenJournal{
+		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+			i.SettledBy = time.Time{}
+			return m.End(ctx, i, r)
+		},
+	}},
+	"a result of another service is lost": {"a_journal_belongs", brokenJournal{
+		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+			if i.Service != "https://api.example.com/api/v1" {
+				return errors.New("another service")
+			}
+			return m.End(ctx, i, r)
+		},
+	}},
 	"an earlier look is believed": {"a_person:_as_of_an_earlier_look", editsResolution(
 		func(i *cardwire.Intent, r *cardwire.Resolution) {
 			if r.AsOf.Before(i.SettledBy) && !r.AsOf.IsZero() {

@@ -2,6 +2,8 @@ package sqljournal_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,9 +51,60 @@ func TestAnOrderThatTheDatabaseForgotIsNotSentAgain(t *testing.T) {
 		_, err := client.CreateTransfer(t.Context(), order("M-1"))
 		require.NoError(t, err)
 		require.ErrorIs(t, told, sqljournal.ErrRecordedAgain)
+		require.ErrorContains(t, told, "the journal did not record the result: the database had forgotten the intent")
 		_, err = client.CreateTransfer(t.Context(), order("M-1"))
 		assert.Equal(t, "taken-executed", ending(err))
 		assert.Equal(t, 1, server.Executions(transfer, "M-1"))
+	})
+}
+
+// Who is told that nothing was sent is told why, and what to do, without a word of the
+// database, which may quote what it was given.
+func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	const quoted = ": 4111111111111111"
+	noTables := "this is not the journal's database: its tables are missing: " +
+		"check which database and schema this is; a new journal is created by Migrate"
+	readOnly := "the database is read-only: check whether it is a standby, and whose file it is"
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		server := cardwiretest.NewServer(t)
+		refuses := func(want string, journal *sqljournal.Journal) {
+			t.Helper()
+			_, err := server.Client(cardwire.WithJournal(journal)).CreateTransfer(t.Context(), order("M-1"))
+			assert.EqualError(t, err, "cardwire: CreateTransfer M-1: not sent: the journal did not record the intent: "+
+				want+": it is safe to call again")
+		}
+		fails := func(want string, cause error) {
+			t.Helper()
+			broken, outage := during(t, at, cause)
+			require.NoError(t, broken.Verify(t.Context()))
+			outage.failed.Store(1)
+			refuses(want, broken)
+		}
+		elsewhere := intent("M-0")
+		elsewhere.Service = "https://old.example.com/api/v1"
+		_, unmigrated := open(t, at.another(t))
+		refuses(noTables, unmigrated)
+		if at.Dialect == sqljournal.SQLite {
+			fails(readOnly, errors.New("attempt to write a readonly database (8)"+quoted))
+			fails("the file is not a database", errors.New("file is not a database (26)"+quoted))
+			fails("the disk of the database is full", errors.New("database or disk is full (13)"+quoted))
+			fails("a table or a column is missing: check which database and schema this is",
+				errors.New("no such table: t (1)"+quoted))
+		} else {
+			fails(readOnly, sqlState("25006"))
+			fails("the disk of the database is full", sqlState("53100"))
+			fails("a permission is missing: see Permissions in the documentation of sqljournal", sqlState("42501"))
+			fails("a table or a column is missing: check which database and schema this is", sqlState("42P01"))
+		}
+		fails("check its database", errors.New("no"+quoted))
+		fails("it did not return in time", fmt.Errorf("%w%s", context.DeadlineExceeded, quoted))
+		begun(t, journal, elsewhere)
+		refuses("the journal belongs to the service at https://old.example.com/api/v1, and the call is for "+
+			server.URL+": use a journal of its own for each, or SetService if the service has moved", journal)
+		require.NoError(t, db.Close())
+		refuses("the database was closed: close it when the last call has returned", journal)
 	})
 }
 

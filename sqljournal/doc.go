@@ -25,6 +25,9 @@
 // SettledBy of the entry, since a service may execute a request late: what it does not know
 // before that, it may execute later.
 //
+// [Journal.Reconcile] compares all of them with the provider's own statement, and finds what
+// the database has forgotten; [Journal.Apply] records what is certain.
+//
 // [Journal.Lookup] and [Journal.History] return all that is known of a reference, for
 // customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a
 // reference that must never be sent, or never again. [Journal.In] does the same in a

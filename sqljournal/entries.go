@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strconv"
 	"time"
@@ -124,7 +123,8 @@ func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (k known, again boo
 	case err != nil && !errors.Is(err, ErrNoIntent), i.Service == "", i.Service == k.Service:
 		return k, false, err
 	case k.Service != "":
-		return k, false, fmt.Errorf("sqljournal: the journal belongs to the service at %s, and the call is for %s: use a journal of its own for each, or SetService if the service has moved", k.Service, i.Service)
+		return k, false, shows("the journal belongs to the service at " + k.Service + ", and the call is for " + i.Service +
+			": use a journal of its own for each, or SetService if the service has moved")
 	}
 	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE service = ''`, i.Service)
 	if err != nil {
@@ -189,9 +189,9 @@ ORDER BY i.time, i.id LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time
 type Event struct {
 	// Time is when, in UTC; see [Entry].
 	Time time.Time
-	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided"; or
-	// "contradicted", a call reported a result that is not what was on record: see
-	// [ErrContradiction].
+	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided";
+	// "pending", as a statement has it; or "contradicted", a call reported a result that
+	// is not what was on record: see [ErrContradiction].
 	Kind string
 	// Call is the call that the event is about, as in cardwire.Intent.
 	Call string

@@ -14,21 +14,36 @@ var (
 	ErrDecided = errors.New("sqljournal: this cannot be recorded")
 	// ErrSchema reports that the journal's tables are missing, older or newer than
 	// this program, or another journal's. Nothing is sent.
-	ErrSchema = errors.New("sqljournal: this is not the journal's database")
+	ErrSchema = shows("this is not the journal's database")
 	// ErrContradiction is returned by End where the record contradicts the result:
 	// somebody was paid twice, or a person or another call said something else meanwhile.
 	// The history has both. It wraps what Begin would return, if that is a
 	// *cardwire.DuplicateIntent.
-	ErrContradiction = errors.New("sqljournal: the record of this reference contradicts the result of the call: compare its history with the service's own records")
+	ErrContradiction = shows("the record of this reference contradicts the result of the call: compare its history with the service's own records")
 	// ErrRecordedAgain is returned by End where the intent was no longer on record:
 	// the database has forgotten it, as after a failover to a standby that lags. It
 	// is on record again, with its result, but other forgotten intents may be sent
 	// again.
-	ErrRecordedAgain = errors.New("sqljournal: the database had forgotten the intent, which is now recorded again: what else it has forgotten may be sent again: check for a failover or a restore")
+	ErrRecordedAgain = shows("the database had forgotten the intent, which is now recorded again: what else it has forgotten may be sent again: check for a failover or a restore")
 )
 
+// shown is an error whose message may be shown, since it has no value of a request or of
+// the database: the client adds it to its own errors, as cardwire.Journal says.
+type shown struct {
+	text string
+	is   error // nil: only itself
+}
+
+func shows(text string) error { return &shown{text: text} }
+
+func (s *shown) Error() string       { return "sqljournal: " + s.text }
+func (s *shown) Unwrap() error       { return s.is }
+func (s *shown) SafeMessage() string { return s.text }
+
 // problem returns an ErrSchema with what is wrong and what to do.
-func problem(text string) error { return fmt.Errorf("%w: %s", ErrSchema, text) }
+func problem(text string) error {
+	return &shown{"this is not the journal's database: " + text, ErrSchema}
+}
 
 var errMissing = problem("its tables are missing: check which database and schema this is; a new journal is created by Migrate")
 
@@ -42,14 +57,39 @@ type failure struct {
 	cause error
 }
 
-// failed returns the failure of an action. If tables or columns are missing it is also
-// an ErrSchema.
-func (j *Journal) failed(what string, cause error) error {
-	if j.missing(cause) {
-		cause = errors.Join(ErrSchema, cause)
-	}
-	return &failure{"sqljournal: " + what + " failed: check the connection, the schema and the permissions of the database", cause}
-}
-
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
+
+// failed returns the failure of an action, and what is known of its cause.
+func (j *Journal) failed(what string, cause error) error {
+	advice := "check the connection, the schema and the permissions of the database"
+	if known := j.diagnosis(cause); known != nil {
+		advice, cause = known.text, errors.Join(known, cause)
+	}
+	return &failure{"sqljournal: " + what + " failed: " + advice, cause}
+}
+
+// diagnosis returns what is wrong with the database; nil: it is not known.
+func (j *Journal) diagnosis(cause error) *shown {
+	if j.missing(cause) {
+		return &shown{"a table or a column is missing: check which database and schema this is", ErrSchema}
+	}
+	state := sqlState(cause)
+	for _, d := range diagnoses {
+		if state != "" && state == d.state || state == "" && d.words != "" && says(cause, d.words) {
+			return &shown{text: d.text}
+		}
+	}
+	return nil
+}
+
+// diagnoses are what is wrong, by a message of SQLite or database/sql, or by PostgreSQL's
+// SQLSTATE.
+var diagnoses = []struct{ words, state, text string }{
+	{closedDatabase, "", "the database was closed: close it when the last call has returned"},
+	{"readonly database", "25006", "the database is read-only: check whether it is a standby, and whose file it is"},
+	{"is locked", "", "another process has kept the database file locked"},
+	{"not a database", "", "the file is not a database"},
+	{"disk is full", "53100", "the disk of the database is full"},
+	{"", "42501", "a permission is missing: see Permissions in the documentation of sqljournal"},
+}

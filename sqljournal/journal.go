@@ -183,7 +183,7 @@ func (t *Tx) attempt(ctx context.Context, what string, refusal func() (again boo
 			return err
 		}
 	}
-	return errors.New("sqljournal: the reference was changed by others at the same time: try again")
+	return shows("the reference was changed by others at the same time: try again")
 }
 
 // refusal returns why the intent could not be begun, or reports that it can be by now.
@@ -265,7 +265,8 @@ func (k known) found() []any {
 const executedLate = `
 UPDATE @intents
 SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?9, status = ?10, ended_at = @now,
-	call = ?8, body_sha256 = ?11, summary = ?12, time = @in ?13, send_by = @in ?14, settled_by = @in ?15` + asFound
+	call = ?8, body_sha256 = ?11, summary = ?12, time = @in ?13, send_by = @in ?14, settled_by = @in ?15,
+	repeatable = CAST(?16 AS @bool)` + asFound
 
 // executedAgain is what a success does to a row that says executed: what a person said
 // is then proved.
@@ -371,7 +372,7 @@ func (t *Tx) change(ctx context.Context, k known, i cardwire.Intent, r cardwire.
 		return true, nil
 	case k.Outcome != r.Outcome:
 		template, args = executedLate, append(args, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
-			in(i.Time), in(i.SendBy), in(i.SettledBy))
+			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Repeatable)
 	case k.Proved && (k.ServiceID != "" || r.ServiceID == ""):
 		return true, nil
 	default:

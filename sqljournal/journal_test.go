@@ -134,21 +134,8 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		begun(t, journal, second)
 		e := lookup(t, journal, "M-1")
 		assertSame(t, second, e.Intent)
-		other := first
-		other.Call, other.BodySHA256 = "c", "00"
-		err := journal.Begin(t.Context(), other)
-		assert.Equal(t, "in progress", word(err))
-		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "any request may be the next")
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
-		require.ErrorIs(t, journal.Resolve(t.Context(), first, paid("T-2")), sqljournal.ErrDecided, "another call")
-		require.NoError(t, journal.End(t.Context(), second, final))
-		assert.False(t, lookup(t, journal, "M-1").Closed)
-		require.NoError(t, journal.Void(t.Context(), second, "Ada", "canceled"))
-		unmarked := intent("M-1")
-		require.NoError(t, journal.Void(t.Context(), unmarked, "Ada", "canceled"))
-		assert.False(t, lookup(t, journal, "M-1").Closed, "it is never closed")
-		assert.Len(t, events(t, journal, "M-1"), 4)
 		denied := settled("M-2")
 		denied.Repeatable = true
 		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
@@ -219,72 +206,24 @@ func TestALateSuccessIsOfItsCall(t *testing.T) {
 	})
 }
 
-// What may still be executed is denied no earlier than the later of both calls allows,
-// and that of another call is not what was denied.
-func TestALateUnknownKeepsTheLaterSettledBy(t *testing.T) {
+// What a person says is an event where it changes something, and is proved by a response
+// that says the same.
+func TestWhatAPersonSaidIsProved(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
-		for name, calls := range map[string][2]cardwire.Intent{
-			"the first":  {intent("M-1"), settled("M-1")},
-			"the second": {settled("M-2"), intent("M-2")},
-		} {
-			first, second := calls[0], calls[1]
-			ended(t, journal, first, refused)
-			begun(t, journal, second)
-			require.NoError(t, journal.End(t.Context(), first, unknown))
-			e := lookup(t, journal, first.Reference)
-			assert.Equal(t, second.Call, e.Call, name)
-			assert.WithinDuration(t, intent("").SettledBy, e.SettledBy, time.Minute, name)
-			require.ErrorIs(t, journal.Resolve(t.Context(), second, notSent()), sqljournal.ErrDecided, name)
-		}
-		first, second := settled("M-3"), settled("M-3")
-		ended(t, journal, first, refused)
-		ended(t, journal, second, unknown)
-		require.NoError(t, journal.Resolve(t.Context(), second, notSent()))
-		assert.Equal(t, "unknown", word(journal.End(t.Context(), first, unknown)))
-	})
-}
-
-// What a resolution changes, and what it leaves.
-func TestWhatAPersonCorrects(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		resolve := func(i cardwire.Intent, found ...cardwire.Resolution) {
-			for _, r := range found {
-				require.NoError(t, journal.Resolve(t.Context(), i, r))
-			}
-		}
-		corrected, free, unnumbered, freeze := settled("M-1"), settled("M-2"), settled("M-3"), settled("M-4")
-		begun(t, journal, corrected)
-		resolve(corrected, paid("X"), rejected())
-		assert.Equal(t, "refused", word(journal.Begin(t.Context(), intent("M-1"))), "without a service ID")
-		ended(t, journal, free, refused)
-		resolve(free, notSent())
-		assertEvents(t, journal, "M-2", "begun: unknown", "ended: refused")
-		ended(t, journal, unnumbered, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
-		resolve(unnumbered, paid("X"), paid(""), paid("X"))
-		assertEvents(t, journal, "M-3", "begun: unknown", "ended: executed", "resolved: executed X, Ada, ticket 7")
-		freeze.Op = "FreezeCard"
-		begun(t, journal, freeze)
-		resolve(freeze, paid("X")) // which is another operation's number
-	})
-}
-
-// What a person said is proved by the response that says the same.
-func TestAResponseProvesWhatAPersonSaid(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		i := settled("M-1")
+		i, free := settled("M-1"), settled("M-2")
 		begun(t, journal, i)
-		require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
+		for range 2 {
+			require.NoError(t, journal.Resolve(t.Context(), i, paid("")))
+		}
 		assert.False(t, lookup(t, journal, "M-1").Proved)
 		require.NoError(t, journal.End(t.Context(), i, executed))
-		require.ErrorIs(t, journal.Resolve(t.Context(), i, notSent()), sqljournal.ErrDecided)
-		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
+		assert.True(t, lookup(t, journal, "M-1").Proved)
 		assertEvents(t, journal, "M-1", "begun: unknown", "resolved: executed, Ada, ticket 7", "ended: executed T-1")
+		ended(t, journal, free, refused)
+		require.NoError(t, journal.Resolve(t.Context(), free, notSent()))
+		assertEvents(t, journal, "M-2", "begun: unknown", "ended: refused")
 	})
 }
 
@@ -323,8 +262,7 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			assert.EqualError(t, err, "sqljournal: this cannot be recorded: "+tc.want)
 		}
 		const refused = cardwire.OutcomeRefused
-		unresolved := "the outcome must be executed, refused or not sent: " +
-			"leave the intent unresolved until one is known"
+		unresolved := "Outcome must be executed, refused or not sent: leave the call unresolved until one is known"
 		later := time.Now().Add(time.Hour)
 		for want, r := range map[string]cardwire.Resolution{
 			"By is empty": {},
@@ -395,23 +333,6 @@ func TestVoid(t *testing.T) {
 		err = journal.Void(t.Context(), undigested, "Ada", "canceled")
 		assert.Equal(t, "executed T-1", word(err))
 		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
-	})
-}
-
-// A number that a person recorded as paid is sent by nobody, whatever its body: nobody
-// knows that of the transfer.
-func TestAPaidOrderIsRecorded(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		require.NoError(t, journal.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "M-1"}, "Ada", "restore"))
-		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, paid("T-1")))
-		other := intent("M-1")
-		other.BodySHA256 = "00"
-		for _, i := range []cardwire.Intent{intent("M-1"), other} {
-			assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), i)))
-		}
-		assertEvents(t, journal, "M-1", "voided: not sent, Ada, restore", "resolved: executed T-1, Ada, ticket 7")
 	})
 }
 

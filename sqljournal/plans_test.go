@@ -74,6 +74,8 @@ func exercise(t *testing.T, journal *sqljournal.Journal, reference string) {
 	_, err := journal.Stats(t.Context())
 	require.NoError(t, err)
 	_ = unresolved(t, journal)
+	s := statement(reference+" X-"+reference+" 12.50 EUR done", reference+"-pending X-2 1.00 EUR wait")
+	require.NoError(t, journal.Apply(t.Context(), finding(t, journal, s, reference+"-pending"), "Ada", ""))
 }
 
 // scans are how often the tables were read to their end.

@@ -112,8 +112,8 @@ AND CASE WHEN ?3 = 'executed'
 
 // Resolve is [Journal.Resolve] in the transaction.
 func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
-	if err := valid(r); err != nil {
-		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+	if err := r.Validate(); err != nil {
+		return err
 	}
 	if err := t.pin(ctx); err != nil {
 		return err
@@ -125,23 +125,6 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 	}
 	return t.attempt(ctx, "resolving the intent", func() (bool, error) { return t.unresolved(ctx, i, r) },
 		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service, t.journal.dialect.moment(r.AsOf))
-}
-
-func valid(r cardwire.Resolution) error {
-	isDenial := r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent
-	switch err := cmp.Or(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
-	case err != nil:
-		return err
-	case !isDenial && r.Outcome != cardwire.OutcomeExecuted:
-		return errors.New("the outcome must be executed, refused or not sent: leave the intent unresolved until one is known")
-	case isDenial && r.ServiceID != "":
-		return errors.New("ServiceID is only for what was executed")
-	case isDenial && r.AsOf.IsZero():
-		return errors.New("AsOf is missing: when was the service asked?")
-	case isDenial && r.AsOf.After(time.Now()):
-		return errors.New("AsOf is in the future")
-	}
-	return nil
 }
 
 // unresolved returns why Resolve changed nothing, or reports that it can by now.

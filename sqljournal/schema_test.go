@@ -29,6 +29,7 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 	}{
 		"nothing":            {nothing, "its tables are missing", false},
 		"no intents":         {"DROP TABLE @", "a table or a trigger is missing", false},
+		"no trigger":         {"DROP TRIGGER @_changed", "a table or a trigger is missing", true},
 		"no history":         {"DROP TABLE @_history", "a table or a trigger is missing", false},
 		"an empty journal":   {"DELETE FROM @_journal", "has no valid row", false},
 		"no journal":         {"DROP TABLE @_journal", "its tables are missing", false},
@@ -40,6 +41,9 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, at place) {
+				if name == "no trigger" && at.Dialect == sqljournal.PostgreSQL {
+					t.Skip("it writes its history without")
+				}
 				db, _ := openNew(t, at)
 				_, journal := open(t, at)
 				begun(t, journal, intent("M-0"))

@@ -33,6 +33,8 @@ require (
 	modernc.org/sqlite v1.56.0
 )
 
+require pgregory.net/rapid v1.3.0
+
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect

@@ -107,7 +107,7 @@ func (s *service) routes(password string) http.Handler {
 			}
 		})
 	}
-	return signIn(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
+	return s.signIn(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
 }
 
 // result responds with what do returns.
@@ -160,8 +160,7 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 		err = s.resume(r.Context(), by)
 	}
 	if err == nil {
-		_, err = s.db.ExecContext(r.Context(), `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ('', $1, 'resumed', $2, $3)`,
-			time.Now().UTC(), by, why)
+		err = record(r.Context(), s.db, "", "resumed", by, why)
 	}
 	if err == nil {
 		http.Redirect(w, r, "/", http.StatusSeeOther)

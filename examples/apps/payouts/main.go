@@ -59,6 +59,7 @@ func parse(args []string) (o settings, err error) {
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a call may take; a job may take half as long again, and runs again after twice as long")
 	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution, "how long after a call the service may still execute it: until then \"not executed\" is not believed")
 	flags.DurationVar(&o.sweepEvery, "sweep", time.Minute, "how often to look for orders whose job is gone")
+	flags.DurationVar(&o.purgeAfter, "purge", 0, "how long after its end what was sent for an order is kept, which is personal data; its number stays closed; 0: for good")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved transfers of the journal stop the sending; 0: any")
 	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
@@ -68,7 +69,7 @@ func parse(args []string) (o settings, err error) {
 	}
 	_ = flags.Parse(args) // it exits
 	switch {
-	case flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.late < 0 || o.sweepEvery < time.Second || o.rate < 0 || o.brake < 0:
+	case flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.late < 0 || o.sweepEvery < time.Second || o.rate < 0 || o.brake < 0 || o.purgeAfter < 0:
 		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, -sweep at least 1s, and nothing less than zero: -help lists them")
 	case o.rate > 0 && o.timeout < 2*patience: // a turn may be that far away, and the job's time includes it
 		err = fmt.Errorf("-timeout must be at least %v with -rate", 2*patience)

@@ -43,12 +43,10 @@ var (
 //go:embed schema.sql
 var schema string
 
-// schemaOf returns the statements in the database's dialect. The lock is for two that do
-// this at once, where IF NOT EXISTS fails.
+// schemaOf returns the statements in the database's dialect.
 func schemaOf(d sqljournal.Dialect) string {
 	if d == sqljournal.PostgreSQL {
-		return "SELECT pg_advisory_xact_lock(5821034417);" +
-			strings.NewReplacer("TIMESTAMP", "TIMESTAMPTZ", "NOW()", "statement_timestamp()").Replace(schema)
+		return strings.NewReplacer("TIMESTAMP", "TIMESTAMPTZ", "NOW()", "statement_timestamp()").Replace(schema)
 	}
 	return strings.ReplaceAll(schema, "NOW()", `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`)
 }
@@ -67,17 +65,19 @@ type order struct {
 	CreatedAt     moment `json:"created_at"`
 	ChangedAt     moment `json:"changed_at"`
 
-	Stamped   time.Time `json:"-" db:"-"` // by this worker, for the first call; zero: not
-	Body      string    `json:"-"`
-	Digest    string    `json:"-" db:"body_sha256"`
-	Said      string    `json:"-"`
-	Proved    bool      `json:"-"` // a response says that it was executed
-	JobID     int64     `json:"-"`
-	MissedAt  moment    `json:"-"`
-	RetriedAt moment    `json:"-"`
-	CallFrom  moment    `json:"-"` // when the service may have got it
-	CallUntil moment    `json:"-"`
-	SettledBy moment    `json:"-"`
+	Body      string `json:"-"` // "": it was purged
+	Digest    string `json:"-" db:"body_sha256"`
+	Said      string `json:"-"`
+	Proved    bool   `json:"-"` // a response says that it was executed
+	JobID     int64  `json:"-"`
+	Calls     int64  `json:"-"` // begun, or about to
+	Missing   bool   `json:"-"` // from the journal
+	IsOther   bool   `json:"-"` // what the journal has is another request's
+	Forgot    bool   `json:"-"` // the journal knows of fewer calls
+	MissedAt  moment `json:"-"`
+	CallFrom  moment `json:"-"` // when the service may have got it
+	CallUntil moment `json:"-"`
+	SettledBy moment `json:"-"`
 }
 
 // moment is a time in UTC, from a column or, as SQLite returns it, from a string.
@@ -114,7 +114,7 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, note, call, created_at, changed_at,
-	body, body_sha256, said, proved, job_id, missed_at, retried_at, call_from, call_until, settled_by`
+	body, body_sha256, said, proved, job_id, calls, missing, is_other, forgot, missed_at, call_from, call_until, settled_by`
 
 // read reads orders from the view.
 func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, args ...any) ([]order, error) {
@@ -122,10 +122,10 @@ func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, ar
 	err := sqlscan.Select(ctx, db, &list, `SELECT `+columns+` FROM payouts_states WHERE `+where, args...)
 	for i, o := range list {
 		switch {
+		case o.Forgot && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
+			list[i].DenyFrom = moment{o.MissedAt.Add(s.jobTimeout() + s.late)}
 		case o.State == unresolved, o.State == submitted && !o.Proved:
 			list[i].DenyFrom = o.SettledBy
-		case o.State == forgotten && !o.MissedAt.IsZero(): // a call may have begun just before that
-			list[i].DenyFrom = moment{o.MissedAt.Add(s.timeout + s.late)}
 		}
 	}
 	return list, err
@@ -161,8 +161,8 @@ func (s *service) findIn(ctx context.Context, db sqlscan.Querier, number string)
 
 // live are the numbers of all orders that have not ended, and of some that have. It
 // repeats the conditions of the indexes, without which SQLite does not use them.
-const live = `(SELECT order_no FROM payouts WHERE first_sent IS NULL AND said = ''
-	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL AND said = ''
+const live = `(SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
+	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL
 	UNION ALL SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op = 'CreateTransfer'
 	UNION ALL SELECT reference FROM cardwire_intents
 		WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed)`
@@ -173,7 +173,8 @@ func among(state string) string {
 	case slices.Contains(unended, state):
 		return ` AND order_no IN ` + live
 	case state == failed:
-		return ` AND order_no IN (SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND closed)`
+		return ` AND order_no IN (SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND closed
+	UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'failed')`
 	case state == canceled, state == paid, state == returned:
 		return ` AND said <> '' AND said = '` + state + `'`
 	}

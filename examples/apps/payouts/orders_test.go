@@ -19,6 +19,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace/noop"
+	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -35,7 +36,9 @@ func settingsOf(source string) settings {
 func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 	t.Helper()
 	s := &shop{t: t, log: &buffer{}, fake: cardwiretest.New(opts...)}
-	set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s.fake})}
+	if set.options == nil {
+		set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s.fake})}
+	}
 	var err error
 	s.service, err = open(t.Context(), set, slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)
@@ -646,7 +649,7 @@ func TestWhatTheJournalForgotIsNotSent(t *testing.T) {
 		assert.Contains(t, s.get("/orders/A-1"), "the journal has no record of it")
 		s.refuses("A-1", "send_again", "ask again after 20") // also where it is seen for the first time
 		s.refuses("A-2", "not_executed", "ask again after 20")
-		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.timeout-s.late))
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.jobTimeout()-s.late))
 		assert.Equal(t, 422, s.resolveBody("A-1", `{"outcome":"send_again","by":"Ada","why":"x"}`).StatusCode)
 		s.resolves("A-1", "executed", "T-1")
 		s.resolves("A-2", "not_executed")
@@ -876,6 +879,128 @@ func TestReplicasPauseTogether(t *testing.T) {
 	require.NoError(t, second.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(2 * time.Second)}))
 	first.order("A-1")
 	first.awaitState("A-1", submitted)
+}
+
+// What was sent is personal data. Its number stays closed, and is not sent again without it.
+func TestAnOrderThatEndedIsPurged(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.purgeAfter = 48 * time.Hour
+		for _, number := range []string{"old", "new", "waits", "mistaken"} {
+			s.order(number)
+		}
+		assert.Zero(t, s.work("old"))
+		assert.Zero(t, s.work("new"))
+		s.fails(lostResponse)
+		assert.Zero(t, s.work("mistaken"))
+		s.settle()
+		s.resolves("mistaken", "executed")
+		longAgo := time.Now().UTC().Add(-96 * time.Hour)
+		s.exec(`UPDATE payouts SET created_at = $1 WHERE order_no <> 'new'`, longAgo)
+		const text = "2006-01-02T15:04:05.000000Z"
+		s.exec(`UPDATE cardwire_intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo.Format(text))
+		require.NoError(t, s.purge(t.Context()))
+		kept := map[string]bool{}
+		for _, number := range []string{"old", "new", "waits", "mistaken"} {
+			kept[number] = strings.Contains(s.found(number).Body, "CANARY")
+		}
+		assert.Equal(t, map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false}, kept)
+		s.refuses("mistaken", "send_again", "what was sent was purged")
+		s.resolves("mistaken", "not_executed")
+		assert.Equal(t, []string{submitted, failed}, []string{s.state("old"), s.state("mistaken")})
+		assert.Equal(t, submitted, s.order("old").State, "it is the same order, and not a new one")
+		assert.Len(t, s.fake.Ledger(), 3)
+	})
+}
+
+// After a pause a few orders go first, and soon as many as before.
+func TestTheRateGrowsAfterAPause(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
+	require.NoError(t, s.resume(t.Context(), "Ada"))
+	var limits []rate.Limit
+	for s.ramp.Limit() != rate.Inf {
+		limits = append(limits, s.ramp.Limit())
+		s.grow()
+	}
+	assert.Equal(t, []rate.Limit{2, 4, 8, 16, 32, 64, 128, 256, 512}, limits)
+}
+
+// Of another replica's pause this one learns by looking.
+func TestTheRateGrowsInEachReplica(t *testing.T) {
+	t.Parallel()
+	source := postgresURL(t)
+	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
+	require.NoError(t, first.pause(t.Context(), pause{Why: "a test"}))
+	require.NoError(t, second.look(t.Context()))
+	require.NoError(t, first.resume(t.Context(), "Ada"))
+	require.NoError(t, second.look(t.Context()))
+	assert.InDelta(t, firstRate, float64(second.ramp.Limit()), 0)
+}
+
+// Where the journal cannot count what is unresolved, nobody knows that it is few.
+func TestTheBrakeWithoutItsJournal(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.brake = 1
+		s := openShop(t, set)
+		s.lost("A-1", true)
+		s.exec(`ALTER TABLE cardwire_intents RENAME TO gone`)
+		require.Error(t, s.look(t.Context()))
+		s.exec(`ALTER TABLE gone RENAME TO cardwire_intents`)
+		assert.Contains(t, s.get("/"), "Nothing is sent")
+		require.NoError(t, s.look(t.Context()))
+		assert.Contains(t, s.get("/"), "Nothing is sent")
+	})
+}
+
+// An order that a person has sent again has a day of its own.
+func TestSendAgainBeginsADay(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", false)
+		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
+		s.resolves("A-1", "send_again")
+		s.fails(cardwiretest.Fault{Status: 403})
+		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, queued, s.state("A-1"))
+	})
+}
+
+// In the journal the number is another program's transfer. What is recorded of an order that
+// was canceled for that must not free the other.
+func TestACanceledOrderFreesNoOtherRequest(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.otherRequest("A-1")
+		assert.Equal(t, 200, s.cancelAs("A-1").StatusCode)
+		for _, outcome := range []string{"executed", "send_again", "not_executed"} {
+			s.refuses("A-1", outcome, "belongs to another request")
+		}
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, []any{cardwire.OutcomeUnknown, false}, []any{e.Outcome, e.Closed})
+	})
+}
+
+// A journal that was restored by itself says that a paid order's number is free.
+func TestAnOlderJournalFreesNoOrder(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.fails(rateLimited(""))
+		assert.Positive(t, s.work("A-1"))
+		require.NoError(t, s.resume(t.Context(), "Ada"))
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, submitted, s.state("A-1"))
+		s.exec(`UPDATE cardwire_intents SET state = 'refused', calls = 1, proved = FALSE, service_id = ''`)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, forgotten, s.state("A-1"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
 }
 
 // Two deployments at once wait for each other.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/subtle"
 	"embed"
 	"html/template"
@@ -9,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 //go:embed static
@@ -39,20 +42,29 @@ type page struct {
 	Of      string // where the service is
 }
 
-// signIn requires the password, if there is one. Without it only this machine is served.
-func signIn(next http.Handler, password string) http.Handler {
+// signIn requires the password, if there is one. Without it only this machine is served. Who
+// gives a wrong one waits: one a second is told so.
+func (s *service) signIn(next http.Handler, password string) http.Handler {
 	if password == "" {
 		return secured(next, isLoopback)
 	}
+	failures := rate.NewLimiter(1, 3)
 	return secured(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, given, _ := r.BasicAuth()
+		user, given, tried := r.BasicAuth()
 		admitted := user != "" && subtle.ConstantTimeCompare([]byte(given), []byte(password)) == 1
-		if !admitted && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
-			w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)
-			http.Error(w, "Sign in with your name and the password.", http.StatusUnauthorized)
+		if admitted || r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+			next.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		if tried {
+			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+			defer cancel()
+			if failures.Wait(ctx) == nil {
+				s.log.WarnContext(ctx, "a sign-in failed", "from", r.RemoteAddr) // a name may be a password
+			}
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)
+		http.Error(w, "Sign in with your name and the password.", http.StatusUnauthorized)
 	}), func(string) bool { return true })
 }
 

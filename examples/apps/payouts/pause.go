@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -34,6 +35,8 @@ const (
 	keepEvery  = time.Second
 	everyOrder = river.QueueDefault
 	byHand     = "the queue was paused by hand"
+	firstRate  = 2    // orders a second of a replica after a pause, then twice as many each second
+	fullRate   = 1000 // as many as it can
 )
 
 // Text is what people are told; "": orders are sent.
@@ -57,7 +60,9 @@ func (s *service) pausedNow(ctx context.Context) (p *pause, before time.Duration
 		return nil, 0, err
 	}
 	p = pauseOf(q)
-	s.paused.Store(q.PausedAt != nil)
+	if s.paused.Swap(q.PausedAt != nil) && q.PausedAt == nil {
+		s.ramp.SetLimit(firstRate)
+	}
 	if q.PausedAt == nil {
 		return nil, p.Before, nil
 	}
@@ -133,6 +138,7 @@ func (s *service) resume(ctx context.Context, by string) error {
 	})
 	if err == nil {
 		s.paused.Store(false)
+		s.ramp.SetLimit(firstRate)
 		s.troubles.Store(0)
 		s.log.LogAttrs(ctx, slog.LevelWarn, "orders are sent again", slog.String("by", by))
 	}
@@ -175,10 +181,14 @@ func (s *service) keep(ctx context.Context) {
 	defer ticker.Stop()
 	swept := time.Time{}
 	for {
+		s.grow()
 		err := s.look(ctx)
 		if err == nil && time.Since(swept) >= s.sweepEvery {
 			swept = time.Now()
 			err = s.sweep(ctx)
+			if s.purgeAfter > 0 {
+				err = errors.Join(err, s.purge(ctx))
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "the queue is not looked after", "error", err)
@@ -189,6 +199,15 @@ func (s *service) keep(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// grow lets more orders be sent, a moment after a pause.
+func (s *service) grow() {
+	limit := s.ramp.Limit() * 2
+	if limit > fullRate {
+		limit = rate.Inf
+	}
+	s.ramp.SetLimit(limit)
 }
 
 // look resumes the queue where it can go on. One replica has one order test the way.

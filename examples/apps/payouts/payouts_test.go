@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
@@ -46,9 +47,17 @@ func TestMain(m *testing.M) {
 // shop is a service of the program with its database and the fake service.
 type shop struct {
 	*service
-	t    *testing.T
+	t    tester
 	log  *buffer
 	fake *cardwiretest.Service
+}
+
+// tester is a test, or a step of one that rapid runs.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
+	Cleanup(func())
 }
 
 // buffer is a bytes.Buffer that may be read while the program still writes to it.
@@ -163,7 +172,7 @@ func (s *shop) post(path, form string) *httptest.ResponseRecorder {
 	return w
 }
 
-func textOf(t *testing.T, r *http.Response) string {
+func textOf(t tester, r *http.Response) string {
 	t.Helper()
 	text, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
@@ -561,6 +570,35 @@ func TestWhoMayComeIn(t *testing.T) {
 		by[e.By] = true
 	}
 	assert.True(t, by["Ada"] || by["Eve"], "who resolved it: %v", by)
+}
+
+// Wrong passwords are told so one a second after the first three, and are logged.
+func TestSignInsThatFailSlowDown(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		sign := s.signIn(http.NotFoundHandler(), "the password")
+		from := time.Now()
+		try := func(password string) (status int, after time.Duration) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://payouts.example/", nil)
+			if password != "" {
+				r.SetBasicAuth("CANARY", password)
+			}
+			w := httptest.NewRecorder()
+			sign.ServeHTTP(w, r)
+			return w.Code, time.Since(from)
+		}
+		for _, want := range []time.Duration{0, 0, 0, time.Second, 2 * time.Second} {
+			status, after := try("a guess")
+			assert.Equal(t, []any{401, want}, []any{status, after})
+		}
+		status, after := try("the password")
+		assert.Equal(t, []any{404, 2 * time.Second}, []any{status, after}, "who knows it does not wait")
+		status, after = try("")
+		assert.Equal(t, []any{401, 2 * time.Second}, []any{status, after}, "a browser asks first")
+	})
+	assert.Equal(t, 5, strings.Count(s.log.String(), `msg="a sign-in failed"`))
+	assert.NotContains(t, s.log.String(), "CANARY")
 }
 
 func TestTheDatabaseMustHaveItsTables(t *testing.T) {

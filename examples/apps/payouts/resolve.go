@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -45,7 +44,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		ofMoney := r.Outcome == paid || r.Outcome == returned
 		switch {
-		case o.State == conflicted:
+		case o.IsOther && !o.Forgot:
 			return conflict("in the journal this number belongs to another request: this order was not sent; cancel it, and use a new number")
 		case ofMoney && o.State != submitted && o.State != paid && o.State != returned:
 			return errMoved
@@ -53,7 +52,9 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 			return s.sayMoney(ctx, tx, o, r)
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
-		case o.State == forgotten:
+		case r.Outcome == "send_again" && o.Body == "":
+			return conflict("what was sent was purged: use a new number")
+		case o.Forgot:
 			return s.remember(ctx, tx, o, r)
 		}
 		return s.tellJournal(ctx, tx, o, r)
@@ -88,7 +89,7 @@ func check(by, why string, others ...string) error {
 // the latest that it was found out.
 func (s *service) seen(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
-	if err == nil && o.State == forgotten && o.MissedAt.IsZero() {
+	if err == nil && o.Forgot && o.MissedAt.IsZero() {
 		if err = s.miss(ctx, s.db, number); err == nil {
 			o, err = s.find(ctx, number)
 		}
@@ -129,14 +130,24 @@ func (s *service) decide(ctx context.Context, number, by, what string, do func(*
 func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	i := o.intent()
 	i.Call = r.Call
-	err := s.journal.In(tx).Resolve(ctx, i, r.said())
-	if err == nil && outcomes[r.Outcome] != cardwire.OutcomeExecuted && o.Said != "" { // it was no payment
-		err = say(ctx, tx, o, "", r.Outcome, r.By, r.Why)
+	if err := s.journal.In(tx).Resolve(ctx, i, r.said()); err != nil {
+		return err
 	}
-	if err == nil && r.Outcome == "send_again" { // with a day of its own
-		_, err = tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL WHERE order_no = $1`, o.Order)
+	return agree(ctx, tx, o, r)
+}
+
+// agree has what was said of the order before agree with what is known now.
+func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	switch {
+	case r.Outcome == "not_executed":
+		return say(ctx, tx, o.Order, failed)
+	case r.Outcome == "send_again": // with a day of its own
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = '', said_at = NULL WHERE order_no = $1`, o.Order)
+		return err
+	case o.Said == failed, o.Said == canceled:
+		return say(ctx, tx, o.Order, "")
 	}
-	return err
+	return nil
 }
 
 func (r resolution) said() cardwire.Resolution {
@@ -153,21 +164,50 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	case denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
 		return conflict("the journal has no record of this order, and the service may still execute it: ask again after " +
 			o.DenyFrom.Format(time.RFC3339))
-	case r.Outcome == "send_again":
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET first_sent = NULL, missed_at = NULL WHERE order_no = $1`, o.Order)
-		return cmp.Or(err, say(ctx, tx, o, "", r.Outcome, r.By, r.Why))
 	}
-	journal := s.journal.In(tx)
-	err := journal.Void(ctx, o.intent(), r.By, r.Why)
+	if o.IsOther { // the journal has no row for this order
+		return s.sayForgotten(ctx, tx, o, r)
+	}
+	if err := s.rely(ctx, tx, o, r); err != nil {
+		return err
+	}
+	if !o.Missing {
+		return s.tellJournal(ctx, tx, o, r)
+	}
+	var err error
+	if r.Outcome != "send_again" {
+		err = s.journal.In(tx).Void(ctx, o.intent(), r.By, r.Why)
+	}
 	if err == nil && !denied {
-		err = journal.Resolve(ctx, o.intent(), r.said())
+		err = s.journal.In(tx).Resolve(ctx, o.intent(), r.said())
 	}
-	return err
+	return cmp.Or(err, agree(ctx, tx, o, r))
+}
+
+// rely has what the journal knows be all that there was, where a person says that nothing else
+// was executed, and pays.
+func (s *service) rely(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	if r.Outcome != "send_again" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET missed_at = NULL, calls = (
+	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no) WHERE order_no = $1`, o.Order)
+	return cmp.Or(err, record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
+}
+
+// sayForgotten keeps what is known of an order whose number the journal has given to another
+// request since it was sent.
+func (s *service) sayForgotten(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	said := map[string]string{"executed": submitted, "not_executed": failed}[r.Outcome]
+	if said == "" {
+		return conflict("in the journal this number belongs to another request: use a new number")
+	}
+	return cmp.Or(say(ctx, tx, o.Order, said), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
 // sayMoney records what became of the money, which the journal knows nothing of.
 func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	if r.ServiceID != "" && r.ServiceID != o.ServiceID {
+	if r.ServiceID != "" && r.ServiceID != o.ServiceID && !o.IsOther {
 		if err := s.journal.In(tx).Resolve(ctx, o.intent(), r.said()); err != nil {
 			return err
 		}
@@ -175,16 +215,20 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	if o.Said == r.Outcome { // as where the response was lost
 		return nil
 	}
-	return say(ctx, tx, o, r.Outcome, r.Outcome, r.By, r.Why)
+	return cmp.Or(say(ctx, tx, o.Order, r.Outcome), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
-// say records what a person says after the end.
-func say(ctx context.Context, tx *sql.Tx, o order, said, what, by, why string) error {
-	now := time.Now().UTC()
-	_, err1 := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, o.Order, said, now)
-	_, err2 := tx.ExecContext(ctx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
-		o.Order, now, what, by, why)
-	return cmp.Or(err1, err2)
+// say keeps what an order's end is, whatever the journal forgets.
+func say(ctx context.Context, tx *sql.Tx, number, said string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, number, said, time.Now().UTC())
+	return err
+}
+
+// record puts into the history what the journal's does not have.
+func record(ctx context.Context, db execer, number, what, by, why string) error {
+	_, err := db.ExecContext(ctx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
+		number, time.Now().UTC(), what, by, why)
+	return err
 }
 
 // cancel closes an order of which nothing was executed. Once the journal has closed the
@@ -199,13 +243,14 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		switch o.State {
 		case canceled:
 			return nil
-		case queued, conflicted:
-			err := s.journal.In(tx).Void(ctx, o.intent(), by, why)
-			if err != nil && (o.State == queued || !errors.Is(err, cardwire.ErrDuplicateIntent)) {
+		case queued:
+			if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
 				return err
 			}
-			return say(ctx, tx, o, canceled, canceled, by, why)
+		case conflicted:
+		default:
+			return errMoved
 		}
-		return errMoved
+		return cmp.Or(say(ctx, tx, o.Order, canceled), record(ctx, tx, o.Order, canceled, by, why))
 	})
 }

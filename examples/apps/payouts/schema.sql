@@ -8,17 +8,18 @@ CREATE TABLE IF NOT EXISTS payouts (
 	currency    TEXT NOT NULL,
 	job_id      BIGINT NOT NULL,
 	created_at  TIMESTAMP NOT NULL,
-	first_sent  TIMESTAMP, -- just before the first call: from then on the journal must know the order
+	calls       BIGINT NOT NULL DEFAULT 0, -- counted just before each: the journal must know of as many
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- of the last call that failed: for people, nothing depends on it
-	said        TEXT NOT NULL DEFAULT '', -- by a person, after the end: paid, returned or canceled
+	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed
 	said_at     TIMESTAMP
 );
 
 -- Each serves what is live, or what is rare: nothing reads all orders.
-CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE first_sent IS NULL AND said = '';
-CREATE INDEX IF NOT EXISTS payouts_missed ON payouts (order_no) WHERE missed_at IS NOT NULL AND said = '';
+CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE calls = 0 AND said = '';
+CREATE INDEX IF NOT EXISTS payouts_missed ON payouts (order_no) WHERE missed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
 CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, order_no) WHERE said <> '';
 CREATE INDEX IF NOT EXISTS payouts_free ON cardwire_intents (reference)
 	WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed;
@@ -46,24 +47,31 @@ CREATE TABLE IF NOT EXISTS turns (
 	taken TIMESTAMP NOT NULL
 );
 
--- What each order is: the journal says it, and where it has no row, or its row is at its
--- end, a person. NOW() is the clock by which the journal says until when a call may send.
+-- What each order is: the journal says it, and where it cannot, what was said of the end. A
+-- row of another body is another request's (is_other). Of an order of which the journal knows
+-- fewer calls than were counted, it lost what came later (forgot), and what it says is only
+-- believed where that is an end. NOW() is the clock by which it says until when a call may send.
 DROP VIEW IF EXISTS payouts_states;
 CREATE VIEW payouts_states AS
 SELECT p.*, CASE
-	WHEN j.state IS NULL AND p.said = '' AND p.first_sent IS NULL THEN 'queued'
-	WHEN j.state IS NULL AND p.said = '' THEN 'forgotten'
-	WHEN j.state IS NULL THEN p.said
-	WHEN p.said = 'canceled' AND (j.closed OR j.body_sha256 NOT IN ('', p.body_sha256)) THEN 'canceled'
-	WHEN j.closed THEN 'failed'
-	WHEN j.body_sha256 NOT IN ('', p.body_sha256) THEN 'conflict'
-	WHEN j.state = 'executed' AND p.said IN ('paid', 'returned') THEN p.said
-	WHEN j.state = 'executed' THEN 'submitted'
-	WHEN j.state = 'unknown' OR j.state = 'open' AND j.send_by <= NOW() THEN 'unresolved'
-	WHEN j.state = 'open' THEN 'sending'
+	WHEN p.said <> '' AND p.is_other THEN p.said
+	WHEN p.is_other AND p.forgot THEN 'forgotten'
+	WHEN p.said = 'canceled' AND p.closed THEN 'canceled'
+	WHEN p.closed THEN 'failed'
+	WHEN p.is_other THEN 'conflict'
+	WHEN p.said IN ('paid', 'returned') AND p.journal NOT IN ('open', 'unknown') THEN p.said
+	WHEN p.journal = 'executed' THEN 'submitted'
+	WHEN p.forgot THEN 'forgotten'
+	WHEN p.journal = 'unknown' OR p.journal = 'open' AND p.call_until <= NOW() THEN 'unresolved'
+	WHEN p.journal = 'open' THEN 'sending'
 	WHEN p.said <> '' THEN p.said
-	ELSE 'queued' END AS state,
-	coalesce(j.service_id, '') AS service_id, coalesce(j.status, '') AS service_status, coalesce(j.call, '') AS call,
-	coalesce(j.proved, FALSE) AS proved, j.time AS call_from, j.send_by AS call_until, j.settled_by AS settled_by,
+	ELSE 'queued' END AS state
+FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
+	j.state IS NULL AS missing, coalesce(j.body_sha256, '') NOT IN ('', p.body_sha256) AS is_other,
+	p.calls > CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS forgot,
+	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.call ELSE '' END AS call,
+	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.service_id ELSE '' END AS service_id,
+	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.status ELSE '' END AS service_status,
+	j.time AS call_from, j.send_by AS call_until, j.settled_by AS settled_by,
 	coalesce(p.said_at, j.ended_at, j.time, p.created_at) AS changed_at
-FROM payouts p LEFT JOIN cardwire_intents j ON j.op = 'CreateTransfer' AND j.reference = p.order_no;
+	FROM payouts p LEFT JOIN cardwire_intents j ON j.op = 'CreateTransfer' AND j.reference = p.order_no) p;

@@ -21,6 +21,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"github.com/riverqueue/river/rivermigrate"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 	_ "modernc.org/sqlite" // and that of SQLite
 
 	"github.com/cardwire/cardwire-go"
@@ -37,6 +38,7 @@ type settings struct {
 	late        time.Duration // how long after a call the service may still execute it
 	giveUpAfter time.Duration // of an order that cannot be sent
 	sweepEvery  time.Duration // between two looks for orders without a job
+	purgeAfter  time.Duration // after its end what was sent for an order is removed; 0: never
 	rate        float64       // requests a second, of all replicas together; 0: any
 	brake       int64         // how many unresolved transfers of the journal stop the sending; 0: any
 	workers     int           // of this replica
@@ -61,7 +63,8 @@ type service struct {
 	river   *river.Client[*sql.Tx]
 	client  *cardwire.Client
 	limiter cardwire.Limiter
-	of      string // the address of the service, in one form
+	ramp    *rate.Limiter // grows after a pause
+	of      string        // the address of the service, in one form
 	log     *slog.Logger
 
 	digester *cardwire.Client // tells the digest of a transfer, and sends nothing
@@ -92,7 +95,7 @@ func (s *service) openDatabase(context.Context) (err error) {
 			return err
 		}
 	}
-	s.limiter = s.newLimiter()
+	s.limiter, s.ramp = s.newLimiter(), rate.NewLimiter(rate.Inf, 1)
 	s.journal, err = sqljournal.New(s.db, s.dialect)
 	return err
 }
@@ -119,8 +122,17 @@ func (s *service) pool() (*sql.DB, error) {
 }
 
 // createTables creates or upgrades all tables, where that is a step of the deployment. Of two
-// that do this at once, one finds halfway what the other made, and begins again.
+// that do this at once, one waits for the other's transaction, which has the lock alone. SQLite
+// has no such lock: there one finds halfway what the other made, and begins again.
 func (s *service) createTables(ctx context.Context) (err error) {
+	if s.migrate && s.dialect == sqljournal.PostgreSQL {
+		return s.transaction(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(5821034417)`); err != nil {
+				return err
+			}
+			return s.createOnce(ctx)
+		})
+	}
 	for i := 0; s.migrate && i < 5; i++ {
 		if err = s.createOnce(ctx); err == nil {
 			return nil

@@ -69,7 +69,7 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // send calls the service about an order that is queued, and returns how long its job is to
 // sleep (0: it has ended), and what is wrong with the service rather than with the order.
 func (s *service) send(ctx context.Context, number string) (snooze time.Duration, trouble *cardwire.Error, err error) {
-	if err := s.limiter.Wait(ctx); err != nil { // before the stamp: waiting is no attempt
+	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil { // before it is counted: waiting is no call
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
 		return leastPause, nil, nil
 	}
@@ -88,18 +88,17 @@ func (s *service) send(ctx context.Context, number string) (snooze time.Duration
 	return s.follow(ctx, o, err)
 }
 
-// take returns an order, and stamps it before its first call. From then on the journal must
-// know it: what it forgets is never sent again by itself. Only where the journal knows nothing
-// of it is it stamped, so that most orders take this one statement.
+// take returns an order, and counts its call before it is made. From then on the journal must
+// know as many: what it forgets is never sent again by itself. Most orders take this one
+// statement, since the journal knows nothing of them.
 func (s *service) take(ctx context.Context, number string) (o order, err error) {
-	now := time.Now().UTC().Truncate(time.Microsecond) // as PostgreSQL keeps it
-	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET first_sent = $2
-WHERE order_no = $1 AND first_sent IS NULL AND said = ''
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET calls = 1
+WHERE order_no = $1 AND calls = 0 AND said = ''
 	AND NOT EXISTS (SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
-RETURNING body`, number, now).Scan(&o.Body)
+RETURNING body`, number).Scan(&o.Body)
 	switch {
 	case err == nil:
-		o.Order, o.State, o.Stamped = number, queued, now
+		o.Order, o.State, o.Calls = number, queued, 1
 		return o, nil
 	case !errors.Is(err, sql.ErrNoRows):
 		return o, err
@@ -114,10 +113,31 @@ RETURNING body`, number, now).Scan(&o.Body)
 	case err == nil && o.State == conflicted:
 		s.report(ctx, slog.LevelError, number, conflicted, "worker", "in the journal the number is another request's: nothing is sent")
 	case err == nil && o.State == queued: // again
-		_, err = s.db.ExecContext(ctx, `UPDATE payouts SET first_sent = coalesce(first_sent, $2), missed_at = NULL
-WHERE order_no = $1 AND (first_sent IS NULL OR missed_at IS NOT NULL)`, number, now)
+		err = s.takeAgain(ctx, &o)
 	}
 	return o, err
+}
+
+// takeAgain counts the call of an order that was taken before, unless another worker has.
+func (s *service) takeAgain(ctx context.Context, o *order) error {
+	taken, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls + 1, missed_at = NULL WHERE order_no = $1 AND calls = $2 AND said = ''`,
+		o.Order, o.Calls)
+	if err == nil {
+		err = changedOne(taken, errMoved)
+	}
+	o.Calls++
+	if errors.Is(err, errMoved) {
+		o.State, err = sending, nil
+	}
+	return err
+}
+
+// uncount takes back what was counted of a call that the journal did not grant: nothing was sent.
+func (s *service) uncount(ctx context.Context, o order) error {
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls - 1 WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
+	SELECT 1 FROM cardwire_intents j WHERE j.op = 'CreateTransfer' AND j.reference = order_no
+		AND j.calls >= payouts.calls AND j.body_sha256 = payouts.body_sha256)`, o.Order, o.Calls)
+	return err
 }
 
 // miss records when it was found that the journal does not know the order.
@@ -147,6 +167,11 @@ func (s *service) follow(ctx context.Context, o order, failure error) (snooze ti
 		e = *known
 		e.Message = "" // the service's own words, which may quote a name or an account
 	}
+	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) || errors.Is(failure, cardwire.ErrOtherBody) {
+		if err := s.uncount(ctx, o); err != nil {
+			return 0, nil, err
+		}
+	}
 	switch cardwire.NextStep(failure) {
 	case cardwire.StepDone:
 		s.troubles.Store(0)
@@ -160,9 +185,6 @@ func (s *service) follow(ctx context.Context, o order, failure error) (snooze ti
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
 		s.report(ctx, slog.LevelWarn, o.Order, queued, "worker", e.Error())
-		if e.Outcome != cardwire.OutcomeNotSent {
-			o.Stamped = time.Time{} // the call was made
-		}
 		snooze, err = s.again(ctx, o, failure)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
@@ -185,11 +207,8 @@ func (s *service) again(ctx context.Context, o order, failure error) (time.Durat
 		return 0, err
 	}
 	var since moment
-	// Where the journal failed too, the stamp of a first call that sent nothing goes again.
-	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3,
-	first_sent = CASE WHEN first_sent = $4 AND NOT EXISTS (
-		SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no) THEN NULL ELSE first_sent END
-WHERE order_no = $1 RETURNING retried_at`, o.Order, now, failure.Error(), o.Stamped).Scan(&since)
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3 WHERE order_no = $1 RETURNING retried_at`,
+		o.Order, now, failure.Error()).Scan(&since)
 	if err != nil {
 		return 0, err
 	}
@@ -197,12 +216,22 @@ WHERE order_no = $1 RETURNING retried_at`, o.Order, now, failure.Error(), o.Stam
 	if waited < s.giveUpAfter {
 		return min(max(waited/4, leastPause), mostPause, s.giveUpAfter-waited+leastPause), nil
 	}
+	return 0, s.giveUp(ctx, o)
+}
+
+// giveUp fails an order. Where its number cannot be closed, the next call tells why.
+func (s *service) giveUp(ctx context.Context, o order) error {
 	const why = "not sent for too long"
-	if err := s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: o.Order}, "worker", why); err != nil {
-		return 0, err // the next call tells what became of it
+	err := s.transaction(ctx, func(tx *sql.Tx) error {
+		if err := s.journal.In(tx).Void(ctx, cardwire.Intent{Op: operation, Reference: o.Order}, "worker", why); err != nil {
+			return err
+		}
+		return say(ctx, tx, o.Order, failed)
+	})
+	if err == nil {
+		s.report(ctx, slog.LevelError, o.Order, failed, "worker", why)
 	}
-	s.report(ctx, slog.LevelError, o.Order, failed, "worker", why)
-	return 0, nil
+	return err
 }
 
 // wake has the order's job run now, in the transaction of a change. A job that is
@@ -237,6 +266,22 @@ func (s *service) sweep(ctx context.Context) error {
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
+	}
+	return errors.Join(errs...)
+}
+
+// purge removes what was sent for orders that ended, of which the last change is old. It looks
+// at the oldest that have it: those that do not end are few. SQLite, where times are strings of
+// two forms, keeps it for up to a day longer.
+func (s *service) purge(ctx context.Context) error {
+	old := time.Now().UTC().Add(-s.purgeAfter)
+	list, err := s.read(ctx, s.db, `body <> '' AND created_at < $1 AND changed_at < $1 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
+	errs := []error{err}
+	for _, o := range list {
+		// It is never queued again, also if the journal forgets how it ended.
+		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '', said = CASE $2 WHEN 'failed' THEN 'failed' ELSE said END,
+	calls = CASE WHEN $2 = 'submitted' AND calls = 0 THEN 1 ELSE calls END WHERE order_no = $1`, o.Order, o.State)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

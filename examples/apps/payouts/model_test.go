@@ -1,0 +1,789 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	"pgregory.net/rapid"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Whatever happens in whatever order: nothing is paid twice, failed though executed, or
+// lost. With thousands of sequences:
+//
+//	go test ./payouts -run TestNothingIsPaidTwice -rapid.checks 5000
+func TestNothingIsPaidTwice(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		m.begin(rt)
+		rt.Repeat(map[string]func(*rapid.T){
+			"":                              func(*rapid.T) { m.check() },
+			"create":                        m.create,
+			"deliver":                       m.deliver,
+			"deliver and die during it":     m.dieDuringTheCall,
+			"deliver and die after it":      m.dieAfterTheCall,
+			"begin a call":                  m.takeOff,
+			"end a call":                    m.land,
+			"count a call, and freeze":      m.freeze,
+			"thaw":                          m.thaw,
+			"execute late":                  func(rt *rapid.T) { m.executeLate(rt, false) },
+			"time passes":                   m.passTime,
+			"ask the service":               m.ask,
+			"record what it said":           m.tell,
+			"record a mistake":              m.mistake,
+			"record what became of it":      m.sayMoney,
+			"cancel":                        m.cancelOne,
+			"another program":               m.otherProgram,
+			"pause":                         m.pauseQueue,
+			"purge":                         m.purgeAll,
+			"resume":                        m.resumeQueue,
+			"look after the queue":          m.lookAfter,
+			"the journal fails":             m.failJournal,
+			"the journal forgets":           m.forgetOne,
+			"the journal is restored alone": m.restoreJournal,
+			"back up":                       func(*rapid.T) { m.copyTables("", "backup_", everyTable) },
+			"everything is restored":        m.restoreEverything,
+		})
+		m.settleAll()
+	})
+}
+
+// model is the program, the service that it calls, and what is known of both.
+type model struct {
+	*shop
+	wire *wire
+	rt   *rapid.T
+
+	ahead       time.Duration      // of the machine's clock: time passes by moving what the tables have
+	numbers     []string           // of orders
+	flying      map[string]*flight // calls that have reached the service and have no response
+	frozen      map[string]time.Time
+	frozenOrder map[string]order
+	late        []lateCall
+	heard       []said
+	recorded    map[string]bool // from the statement, after a restore
+	forgetful   bool            // the journal lost something
+	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
+}
+
+// wire is the service: what it executed, and what it does with the next request.
+type wire struct {
+	mu       sync.Mutex
+	executed map[string]int // by number and amount
+	next     func(payment string) ending
+	calls    int
+}
+
+// ending is what becomes of a request.
+type ending struct {
+	name     string
+	executed bool
+	late     bool // it is executed after the client has gone, or never
+	response string
+}
+
+func (e ending) String() string { return e.name }
+
+const ok = `200 {"code":200,"msg":"success",
+	"data":{"merchant_order_no":%q,"api_order_no":"T-%[1]s","status":"wait_process"}}`
+
+var endings = []ending{
+	{"accepted", true, false, ok},
+	{"refused", false, false, `422 {"code":422,"msg":"the account is closed"}`},
+	{"rate limited", false, false, `429 {"code":429,"msg":"slow down"}`},
+	{"a refused key", false, false, `401 {"code":401,"msg":"who is it"}`},
+	{"forbidden", false, false, `403 {"code":403,"msg":"no"}`},
+	{"an error, executed", true, false, `500 {"code":500,"msg":"?"}`},
+	{"an error", false, false, `500 {"code":500,"msg":"?"}`},
+	{"lost, executed", true, false, ""},
+	{"lost", false, false, ""},
+	{"lost, maybe executed late", false, true, ""},
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	number, amount := between(string(body), `"merchantOrderNo":"`), between(string(body), `"transferAmount":"`)
+	w.mu.Lock()
+	w.calls++
+	next := w.next
+	w.next = nil
+	w.mu.Unlock()
+	end := endings[0]
+	if next != nil {
+		end = next(number + " " + amount)
+	}
+	if end.executed {
+		w.execute(number + " " + amount)
+	}
+	if end.response == "" {
+		return nil, errors.New("connection reset")
+	}
+	status, text, _ := strings.Cut(end.response, " ")
+	if end.response == ok {
+		text = fmt.Sprintf(text, number)
+	}
+	code := map[string]int{"200": 200, "401": 401, "403": 403, "422": 422, "429": 429, "500": 500}[status]
+	return &http.Response{
+		StatusCode: code, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(text)), Request: r,
+	}, nil
+}
+
+func between(text, before string) string {
+	_, after, _ := strings.Cut(text, before)
+	found, _, _ := strings.Cut(after, `"`)
+	return found
+}
+
+func (w *wire) execute(payment string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.executed[payment]++
+}
+
+// own is how often an order was executed.
+func (w *wire) own(number string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.executed[number+" 12.50"]
+}
+
+// flight is a call that waits for its response.
+type flight struct {
+	payment  string
+	end      chan ending
+	done     chan struct{} // closed when err is set
+	err      error
+	deadline time.Time // until when the service may execute it
+	executed bool
+}
+
+// lateCall is a request that the service may still execute.
+type lateCall struct {
+	payment string
+	until   time.Time
+}
+
+// said is what the service's support said of an order.
+type said struct {
+	number, call string
+	executed     bool
+	asOf         time.Time
+}
+
+const modelLate = 10 * time.Minute
+
+func newModel(t *testing.T) *model {
+	t.Helper()
+	m := &model{wire: &wire{}}
+	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
+	set.timeout, set.late, set.giveUpAfter = time.Minute, modelLate, giveUpAfter
+	set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: m.wire})}
+	m.shop = openShop(t, set)
+	m.exec(`PRAGMA synchronous = OFF`)
+	for _, table := range everyTable {
+		for _, prefix := range []string{"empty_", "backup_", "crash_"} {
+			m.exec(`CREATE TABLE ` + prefix + table + ` AS SELECT * FROM ` + table)
+		}
+	}
+	return m
+}
+
+var (
+	journalTables = []string{"cardwire_intents", "cardwire_intents_history"}
+	everyTable    = append([]string{"payouts", "payouts_history", "river_job", "river_queue"}, journalTables...)
+)
+
+// copyTables has the tables of one prefix contain what those of another do.
+func (m *model) copyTables(from, to string, tables []string) {
+	tx, err := m.db.BeginTx(context.Background(), nil)
+	require.NoError(m.rt, err)
+	for _, table := range tables {
+		statement := `DELETE FROM ` + to + table + `; INSERT INTO ` + to + table + ` SELECT * FROM ` + from + table
+		_, err = tx.ExecContext(context.Background(), statement)
+		require.NoError(m.rt, err)
+	}
+	require.NoError(m.rt, tx.Commit())
+}
+
+// begin forgets what an earlier sequence left.
+func (m *model) begin(rt *rapid.T) {
+	m.rt, m.shop.t = rt, rt
+	m.wire.executed, m.wire.next = map[string]int{}, nil
+	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
+	m.frozenOrder, m.recorded = map[string]order{}, map[string]bool{}
+	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
+	m.paused.Store(false)
+	m.troubles.Store(0)
+	m.copyTables("empty_", "", everyTable)
+	m.copyTables("empty_", "backup_", everyTable)
+	rt.Cleanup(func() { // a sequence that failed leaves no goroutine
+		for _, f := range m.flying {
+			f.end <- ending{}
+			<-f.done
+		}
+	})
+}
+
+// now is the time of the story.
+func (m *model) now() time.Time { return time.Now().Add(m.ahead) }
+
+// one draws an order.
+func (m *model) one(rt *rapid.T) string {
+	if len(m.numbers) == 0 {
+		rt.SkipNow()
+	}
+	return rapid.SampledFrom(m.numbers).Draw(rt, "order")
+}
+
+func (m *model) create(rt *rapid.T) {
+	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
+	amount := rapid.SampledFrom([]string{"12.50", "12.50", "77.00"}).Draw(rt, "amount")
+	body := `{"order":"` + number + `","transfer":{"payoutCurrency":"EUR","transferAmount":"` + amount + `"}}`
+	known := slices.Contains(m.numbers, number)
+	if !known && amount != "12.50" {
+		rt.SkipNow()
+	}
+	want := 202
+	if amount != "12.50" {
+		want = 409
+	}
+	assert.Equal(rt, want, m.call("POST", "/payouts", body).StatusCode)
+	if !known {
+		m.numbers = append(m.numbers, number)
+	}
+}
+
+// runJob has River deliver the order's job, once more perhaps.
+func (m *model) runJob(number string) {
+	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
+	err := (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
+	m.ended(number, err)
+}
+
+func (m *model) ended(number string, err error) {
+	if _, snoozes := errors.AsType[*rivertype.JobSnoozeError](err); err != nil && !snoozes {
+		m.rt.Fatalf("the job of %s failed: %v", number, err)
+	}
+	if err == nil {
+		m.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at
+			WHERE id = (SELECT job_id FROM payouts WHERE order_no = $1)`, number)
+	}
+}
+
+// drawEnd draws what becomes of the next request.
+func (m *model) drawEnd(rt *rapid.T) ending {
+	end := rapid.SampledFrom(endings).Draw(rt, "response")
+	m.wire.mu.Lock()
+	defer m.wire.mu.Unlock()
+	m.wire.next = func(payment string) ending {
+		if end.late {
+			m.late = append(m.late, lateCall{payment, m.now().Add(m.timeout + m.service.late)})
+		}
+		return end
+	}
+	return end
+}
+
+func (m *model) deliver(rt *rapid.T) {
+	number := m.one(rt)
+	before, calls := m.state(number), m.wire.calls
+	end := m.drawEnd(rt)
+	m.runJob(number)
+	if m.wire.calls == calls {
+		return
+	}
+	assert.Equal(rt, queued, before, "what is sent was queued")
+	want := []string{unresolved}
+	switch end.name {
+	case "accepted":
+		want = []string{submitted}
+	case "refused":
+		want = []string{failed}
+	case "rate limited", "a refused key", "forbidden":
+		want = []string{queued, failed} // after its day
+	}
+	assert.Contains(rt, want, m.state(number), end.name)
+}
+
+// dieDuringTheCall has the process die once the service has the request.
+func (m *model) dieDuringTheCall(rt *rapid.T) {
+	number := m.one(rt)
+	m.ramp.SetLimit(rate.Inf)
+	m.drawEnd(rt)
+	end, reached := m.wire.next, false
+	m.wire.next = func(payment string) ending {
+		m.copyTables("", "crash_", everyTable)
+		reached = true
+		return end(payment)
+	}
+	_ = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
+	if reached {
+		m.copyTables("crash_", "", everyTable)
+	}
+	m.wire.next = nil
+}
+
+// dieAfterTheCall has the process die once the journal has the result.
+func (m *model) dieAfterTheCall(rt *rapid.T) {
+	number := m.one(rt)
+	o, err := m.take(context.Background(), number)
+	require.NoError(rt, err)
+	if o.State != queued {
+		return
+	}
+	m.drawEnd(rt)
+	_, _ = m.client.CreateTransfer(context.Background(), paramsOfModel(number))
+	m.wire.next = nil
+}
+
+func paramsOfModel(number string) cardwire.TransferParams {
+	amount := decimal.New(1250, -2)
+	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: amount}
+}
+
+// purgeAll removes what was sent for all that ended.
+func (m *model) purgeAll(rt *rapid.T) {
+	before := map[string]string{}
+	for _, number := range m.numbers {
+		before[number] = m.state(number)
+	}
+	require.NoError(rt, m.purge(rt.Context()))
+	for _, number := range m.numbers {
+		assert.Equal(rt, before[number], m.state(number))
+	}
+}
+
+// takeOff begins a call that has reached the service.
+func (m *model) takeOff(rt *rapid.T) {
+	number := m.one(rt)
+	if m.flying[number] != nil {
+		rt.SkipNow()
+	}
+	deadline := m.now().Add(m.timeout + m.service.late)
+	f := &flight{end: make(chan ending, 1), done: make(chan struct{}), deadline: deadline}
+	reached := make(chan string, 1)
+	m.ramp.SetLimit(rate.Inf)
+	m.wire.next = func(payment string) ending {
+		reached <- payment
+		return <-f.end
+	}
+	go func() {
+		defer close(f.done)
+		f.err = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
+	}()
+	select {
+	case f.payment = <-reached:
+		m.flying[number] = f
+	case <-f.done:
+		m.ended(number, f.err)
+	}
+	m.wire.next = nil
+}
+
+// land ends a call, or its process.
+func (m *model) land(rt *rapid.T) {
+	number := m.one(rt)
+	f := m.flying[number]
+	if f == nil {
+		rt.SkipNow()
+	}
+	delete(m.flying, number)
+	end := rapid.SampledFrom(endings).Draw(rt, "response")
+	died := rapid.Bool().Draw(rt, "the process dies")
+	switch late := m.now().After(f.deadline); {
+	case f.executed: // the service did it meanwhile
+		end.executed, end.late = false, false
+		if end.response != ok {
+			end.response = ""
+		}
+	case late && (end.executed || end.late):
+		end = ending{}
+	case end.late:
+		m.late = append(m.late, lateCall{f.payment, f.deadline})
+	}
+	if died {
+		m.copyTables("", "crash_", everyTable)
+	}
+	f.end <- end
+	<-f.done
+	if died {
+		m.copyTables("crash_", "", everyTable)
+		return
+	}
+	m.ended(number, f.err)
+}
+
+// freeze has a worker stop between the count and the journal.
+func (m *model) freeze(rt *rapid.T) {
+	number := m.one(rt)
+	if _, is := m.frozen[number]; is || m.paused.Load() {
+		rt.SkipNow()
+	}
+	o, err := m.take(context.Background(), number)
+	require.NoError(rt, err)
+	if o.State == queued {
+		m.frozen[number], m.frozenOrder[number] = m.now(), o
+	}
+}
+
+// thaw has it go on, while its job has time left.
+func (m *model) thaw(rt *rapid.T) {
+	number := m.one(rt)
+	since, is := m.frozen[number]
+	if !is {
+		rt.SkipNow()
+	}
+	delete(m.frozen, number)
+	ctx, cancel := context.WithDeadline(context.Background(), since.Add(m.jobTimeout()-m.ahead))
+	defer cancel()
+	m.drawEnd(rt)
+	_, err := m.client.CreateTransfer(ctx, paramsOfModel(number))
+	_, _, err = m.follow(context.Background(), m.frozenOrder[number], err)
+	assert.NoError(rt, err)
+	m.wire.next = nil
+}
+
+// executeLate has the service execute what it got before, or forget it.
+func (m *model) executeLate(rt *rapid.T, all bool) {
+	left := m.late
+	m.late = nil
+	for _, call := range left {
+		switch {
+		case m.now().After(call.until):
+		case rapid.Bool().Draw(rt, "is executed late"):
+			m.wire.execute(call.payment)
+		case !all:
+			m.late = append(m.late, call)
+		}
+	}
+	for _, f := range m.flying {
+		if !f.executed && m.now().Before(f.deadline) && rapid.Bool().Draw(rt, "is executed") {
+			f.executed = true
+			m.wire.execute(f.payment)
+		}
+	}
+}
+
+// passTime moves all times, so that more of it has passed.
+func (m *model) passTime(rt *rapid.T) {
+	m.pass(rt, rapid.SampledFrom([]time.Duration{
+		time.Second, time.Minute + time.Second, modelLate, modelLate + 2*time.Minute, giveUpAfter + time.Minute,
+	}).Draw(rt, "by"))
+}
+
+func (m *model) pass(rt *rapid.T, by time.Duration) {
+	m.executeLate(rt, by >= modelLate)
+	m.ahead += by
+	back := fmt.Sprintf("-%.3f seconds", by.Seconds())
+	const micro = `strftime('%Y-%m-%dT%H:%M:%f', %C, $1) || '000Z'`
+	move := func(table string, columns ...string) {
+		var set []string
+		for _, c := range columns {
+			set = append(set, c+" = "+strings.ReplaceAll(micro, "%C", c))
+		}
+		m.exec(`UPDATE `+table+` SET `+strings.Join(set, ", "), back)
+	}
+	move("cardwire_intents", "time", "send_by", "settled_by", "ended_at")
+	move("payouts", "created_at", "missed_at", "retried_at", "said_at")
+	p, _, err := m.pausedNow(rt.Context())
+	require.NoError(rt, err)
+	if p == nil {
+		return
+	}
+	require.NoError(rt, m.change(rt.Context(), func(p *pause) *pause {
+		p.Since = p.Since.Add(-by)
+		if !p.Until.IsZero() {
+			p.Until = p.Until.Add(-by)
+		}
+		return p
+	}))
+}
+
+// ask looks at an order, and asks the service's support.
+func (m *model) ask(rt *rapid.T) { m.heard = append(m.heard, m.askAbout(m.one(rt))) }
+
+func (m *model) askAbout(number string) said {
+	assert.Equal(m.rt, 200, m.shop.call("GET", "/payouts/"+number, "").StatusCode)
+	return said{number, m.found(number).Call, m.wire.own(number) > 0, m.now()}
+}
+
+// tell records what support said, also long ago.
+func (m *model) tell(rt *rapid.T) {
+	if len(m.heard) == 0 {
+		rt.SkipNow()
+	}
+	m.record(rt, rapid.SampledFrom(m.heard).Draw(rt, "what was said"))
+}
+
+func (m *model) record(rt *rapid.T, heard said) int {
+	outcome := "executed"
+	if !heard.executed {
+		outcome = rapid.SampledFrom([]string{"not_executed", "send_again"}).Draw(rt, "what follows")
+	}
+	return m.recordAs(heard, outcome)
+}
+
+func (m *model) recordAs(heard said, outcome string) int {
+	const body = `{"call":%q,"outcome":%q,"as_of":%q,"by":"Ada","why":"ticket 7"}`
+	asOf := heard.asOf.Add(-m.ahead).UTC().Format(time.RFC3339Nano)
+	r := m.resolveBody(heard.number, fmt.Sprintf(body, heard.call, outcome, asOf))
+	assert.Contains(m.rt, []int{200, 404, 409, 422}, r.StatusCode)
+	if r.StatusCode == 200 {
+		delete(m.mistaken, heard.number)
+	}
+	return r.StatusCode
+}
+
+// mistake records "executed" of what was not, or not yet.
+func (m *model) mistake(rt *rapid.T) {
+	number := m.one(rt)
+	if m.state(number) != unresolved || m.wire.own(number) > 0 {
+		rt.SkipNow()
+	}
+	heard := m.askAbout(number)
+	assert.Equal(rt, 200, m.recordAs(heard, "executed"))
+	m.mistaken[number] = true
+}
+
+func (m *model) sayMoney(rt *rapid.T) {
+	number := m.one(rt)
+	before := m.state(number)
+	said := rapid.SampledFrom([]string{paid, returned}).Draw(rt, "said")
+	status := m.resolveAs(number, said).StatusCode
+	isPaid := slices.Contains([]string{submitted, paid, returned}, before)
+	assert.Equal(rt, isPaid, status == 200, before)
+	if isPaid {
+		assert.Equal(rt, said, m.state(number))
+	}
+}
+
+func (m *model) cancelOne(rt *rapid.T) {
+	number := m.one(rt)
+	before := m.state(number)
+	status := m.cancelAs(number).StatusCode
+	can := slices.Contains([]string{queued, conflicted, canceled}, before)
+	assert.Equal(rt, can, status == 200, before)
+	if can {
+		assert.Equal(rt, canceled, m.state(number))
+	}
+}
+
+// otherProgram has another program send another body under the same number.
+func (m *model) otherProgram(rt *rapid.T) {
+	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
+	params := paramsOfModel(number)
+	params.TransferAmount = decimal.New(9900, -2)
+	m.drawEnd(rt)
+	_, _ = m.client.CreateTransfer(context.Background(), params)
+	m.wire.next = nil
+}
+
+func (m *model) pauseQueue(rt *rapid.T) {
+	require.NoError(rt, m.pause(rt.Context(), pause{Why: "a story", Until: time.Now().Add(time.Minute)}))
+	m.notSent(rt)
+}
+
+// notSent checks that nothing is sent while the queue is paused.
+func (m *model) notSent(rt *rapid.T) {
+	calls := m.wire.calls
+	for _, number := range m.numbers {
+		m.runJob(number)
+	}
+	assert.Equal(rt, calls, m.wire.calls)
+}
+
+func (m *model) resumeQueue(rt *rapid.T) {
+	assert.Equal(rt, 303, m.post("/resume", "by=Ada&why=it+works+again").Code)
+}
+
+func (m *model) lookAfter(rt *rapid.T) {
+	m.drawEnd(rt)
+	m.ramp.SetLimit(rate.Inf)
+	require.NoError(rt, m.look(rt.Context()))
+	m.wire.next = nil
+	require.NoError(rt, m.sweep(rt.Context()))
+}
+
+// failJournal has the journal refuse all for one delivery.
+func (m *model) failJournal(rt *rapid.T) {
+	number := m.one(rt)
+	calls := m.wire.calls
+	m.ramp.SetLimit(rate.Inf)
+	m.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
+	_ = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
+	m.exec(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
+	assert.Equal(rt, calls, m.wire.calls)
+}
+
+func (m *model) forgetOne(rt *rapid.T) {
+	number := m.one(rt)
+	if m.recorded[number] { // of what came from the statement the journal alone knows
+		rt.SkipNow()
+	}
+	m.forget(number)
+	m.mistaken[number], m.forgetful = true, true
+}
+
+// restoreJournal has the journal's tables alone be as they were.
+func (m *model) restoreJournal(*rapid.T) {
+	m.copyTables("backup_", "", journalTables)
+	m.forgetful = true
+	for _, number := range m.numbers {
+		m.mistaken[number] = true
+	}
+}
+
+// restoreEverything has the whole database be as it was, and then follows
+// docs/operations.md: calls come to their end, and what the service has is recorded.
+func (m *model) restoreEverything(rt *rapid.T) {
+	for number, f := range m.flying {
+		f.end <- ending{}
+		<-f.done
+		delete(m.flying, number)
+	}
+	m.pass(rt, modelLate+2*time.Minute)
+	m.late, m.frozen = nil, map[string]time.Time{}
+	m.copyTables("backup_", "", everyTable)
+	m.paused.Store(false)
+	m.numbers = nil
+	all, err := m.list(rt.Context(), "", "")
+	require.NoError(rt, err)
+	for _, o := range all {
+		m.numbers = append(m.numbers, o.Order)
+	}
+	for payment, n := range m.wire.executed {
+		number, _, _ := strings.Cut(payment, " ")
+		if n > 0 {
+			require.NoError(rt, recordPaid(rt.Context(), m.journal, number, "", "Ada", "in the statement"))
+			m.mistaken[number], m.recorded[number] = true, true // the statement may be about another program's
+		}
+	}
+	m.copyTables("", "backup_", everyTable)
+}
+
+// check compares each order with what the service executed.
+func (m *model) check() {
+	for payment, n := range m.wire.executed {
+		if n > 1 && !(m.forgetful && strings.HasSuffix(payment, " 99.00")) { // another program trusts the journal alone
+			m.rt.Fatalf("%s was executed %d times", payment, n)
+		}
+	}
+	counts := map[string]int64{}
+	for _, number := range m.numbers {
+		own, state := m.wire.own(number), m.state(number)
+		m.rt.Logf("%s is %s, executed %d", number, state, own)
+		if state == queued && m.found(number).Body == "" {
+			m.rt.Fatalf("%s is queued, and there is nothing to send", number)
+		}
+		if own > 1 || own == 1 && state == queued {
+			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
+		}
+		isPaid := slices.Contains([]string{submitted, paid, returned}, state)
+		isFailed := state == failed || state == canceled
+		if !m.mistaken[number] && (isPaid && own == 0 || isFailed && own == 1) {
+			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
+		}
+		if !isPaid && !isFailed {
+			counts[state]++
+		}
+		if state == forgotten {
+			m.askAbout(number) // it is found as it is looked at
+		}
+		list, err := m.list(m.rt.Context(), state, "")
+		require.NoError(m.rt, err)
+		isThis := func(o order) bool { return o.Order == number }
+		assert.True(m.rt, slices.ContainsFunc(list, isThis), "the list of %s", state)
+	}
+	found, err := m.counts(m.rt.Context())
+	require.NoError(m.rt, err)
+	assert.Equal(m.rt, counts, found)
+}
+
+// settleAll ends the story well: all is delivered, and people resolve what is left.
+func (m *model) settleAll() {
+	for number, f := range m.flying {
+		f.end <- ending{}
+		<-f.done
+		m.ended(number, f.err)
+		delete(m.flying, number)
+	}
+	m.frozen = map[string]time.Time{}
+	for range 6 {
+		m.pass(m.rt, modelLate+2*time.Minute)
+		m.resumeQueue(m.rt)
+		require.NoError(m.rt, m.sweep(m.rt.Context()))
+		for _, number := range m.numbers {
+			m.settleOne(number)
+		}
+		m.check()
+	}
+	for _, number := range m.numbers {
+		own, state := m.wire.own(number), m.state(number)
+		if m.mistaken[number] && m.found(number).IsOther {
+			continue // a restore made two requests one: the statement has both
+		}
+		want := []string{failed, canceled}
+		if own == 1 {
+			want = []string{submitted, paid, returned}
+		}
+		assert.Contains(m.rt, want, state, "%s was executed %d times", number, own)
+	}
+}
+
+func (m *model) settleOne(number string) {
+	switch o := m.found(number); {
+	case o.State == queued:
+		var awake int
+		const jobs = `SELECT count(*) FROM payouts JOIN river_job ON id = job_id
+			WHERE order_no = $1 AND state <> 'completed'`
+		require.NoError(m.rt, m.db.QueryRowContext(context.Background(), jobs, number).Scan(&awake))
+		assert.Equal(m.rt, 1, awake, "%s has a job", number)
+		m.runJob(number)
+	case o.State == conflicted:
+		assert.Equal(m.rt, 200, m.cancelAs(number).StatusCode)
+	case o.State == unresolved, o.State == forgotten && !o.DenyFrom.IsZero() && o.DenyFrom.Before(time.Now()):
+		heard := m.askAbout(number)
+		if (o.IsOther || o.Body == "") && !heard.executed { // which cannot be sent again
+			assert.Equal(m.rt, 200, m.recordAs(heard, "not_executed"))
+			return
+		}
+		assert.Equal(m.rt, 200, m.record(m.rt, heard))
+	case o.State == forgotten: // found now, and asked about later
+		m.askAbout(number)
+	case o.Ended() && m.mistaken[number] && !o.IsOther:
+		m.correct(o)
+	}
+}
+
+// correct has a person put right what somebody said, or the journal lost. It may be too early
+// for that: at the end all must be right.
+func (m *model) correct(o order) {
+	isFailed := o.State == failed || o.State == canceled
+	switch heard := m.askAbout(o.Order); {
+	case heard.executed && isFailed:
+		m.recordAs(heard, "executed")
+	case !heard.executed && !isFailed:
+		m.recordAs(heard, "not_executed")
+	}
+}

@@ -1,0 +1,182 @@
+package sqljournal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// Statement is the provider's own list of transfers, as an export or a settlement file
+// has it: the input of [Journal.Reconcile].
+//
+// It must list every transfer of [From, Until) in every status: what such a statement does
+// not list did not happen. Both times are compared with those of the journal, so begin
+// From some minutes before the first call in question: the provider's clock is another one.
+type Statement struct {
+	// Op is the operation, as in cardwire.Intent: "CreateTransfer". Those that may be
+	// repeated cannot be reconciled.
+	Op string
+	// From is the beginning of the time that the statement lists.
+	From time.Time
+	// Until is the end of that time, and not in it.
+	Until time.Time
+	// Exported is when the provider made the statement: at or after Until, and not in
+	// the future.
+	Exported time.Time
+	// Statuses says what each status of the provider means. A line with another status
+	// is an error.
+	Statuses map[string]StatementStatus
+	// Lines are the transfers, in any order. Their errors end Reconcile before its first
+	// finding.
+	Lines iter.Seq2[StatementLine, error]
+	// AllowStrays accepts a statement of which more than half is not on record, as
+	// after the journal was lost. Otherwise it is [ErrStrays]: the statement is probably
+	// that of another account.
+	AllowStrays bool
+}
+
+// StatementLine is a transfer in a [Statement].
+type StatementLine struct {
+	// Line is its number in the file, for messages.
+	Line int
+	// Reference is the merchant order number, exactly as the provider has it.
+	Reference string
+	// ServiceID is the provider's number of the transfer; "": none.
+	ServiceID string
+	// Currency is that of Amount; "": not known, and not compared.
+	Currency string
+	// Status is the provider's own word, one of Statement.Statuses.
+	Status string
+	// Amount is what the beneficiary gets, as in cardwire.TransferParams.TransferAmount.
+	Amount decimal.Decimal
+	// Time is when the provider received the transfer.
+	Time time.Time
+}
+
+// StatementStatus is what a status of the provider means.
+type StatementStatus string
+
+const (
+	// StatementExecuted is a transfer that is on its way or has arrived: the money has
+	// left the account.
+	StatementExecuted StatementStatus = "executed"
+	// StatementNotExecuted is a transfer that was rejected, canceled or returned, for good.
+	StatementNotExecuted StatementStatus = "not_executed"
+	// StatementPending is a transfer that may still become either.
+	StatementPending StatementStatus = "pending"
+)
+
+// rank orders the lines of one reference by how much they say; 0 is no status.
+func (s StatementStatus) rank() int {
+	return 1 + slices.Index([]StatementStatus{StatementNotExecuted, StatementPending, StatementExecuted}, s)
+}
+
+// ErrStrays reports that more than half of the references of a statement are not on
+// record: see [Statement].AllowStrays.
+var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: check that it is this account's; AllowStrays accepts it if the journal was lost")
+
+func (s *Statement) check() error {
+	err := check.Given("Op", s.Op)
+	switch {
+	case err != nil:
+	case s.From.IsZero(), !s.From.Before(s.Until):
+		err = errors.New("set From to a time before Until")
+	case s.Exported.Before(s.Until):
+		err = errors.New("set Until to a time at or before Exported: what happened later is not in the statement")
+	case s.Exported.After(time.Now()):
+		err = errors.New("the time of Exported is in the future")
+	case s.Lines == nil:
+		err = errors.New("set Lines")
+	}
+	for _, status := range s.Statuses {
+		if status.rank() == 0 {
+			err = cmp.Or(err, errors.New("each of Statuses must be executed, not_executed or pending"))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+	}
+	return nil
+}
+
+// status returns what a line says, or why it cannot be used.
+func (s *Statement) status(l StatementLine) (StatementStatus, error) {
+	status, ok := s.Statuses[l.Status]
+	_, exact := wire.ParseDecimal(wire.AppendDecimal(nil, l.Amount), false)
+	err := cmp.Or(check.Visible("Reference", strings.TrimSpace(l.Reference)), check.Visible("ServiceID", l.ServiceID),
+		check.Currency("Currency", l.Currency))
+	switch {
+	case err != nil:
+	case !ok:
+		err = errors.New("its Status is not one of Statuses")
+	case !exact:
+		err = errors.New("its Amount has more than 40 digits")
+	case l.Time.IsZero():
+		err = errors.New("its Time is missing")
+	default:
+		return status, nil
+	}
+	return "", fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
+}
+
+// covers reports whether the whole life of a call is in the time of the statement, so that
+// what is not listed did not happen.
+func (s *Statement) covers(e Entry) bool {
+	return !e.Time.Before(s.From) && e.SettledBy.Before(s.Until)
+}
+
+// alike returns what references have in common that differ in letter case, white space
+// and leading zeros only: spreadsheets and providers change those.
+func alike(reference string) string {
+	folded := strings.ToLower(strings.ToUpper(reference))
+	return strings.TrimLeft(strings.Join(strings.Fields(folded), ""), "0")
+}
+
+// contents is what a statement has as a whole.
+type contents struct {
+	lines, denials int
+	first, last    time.Time
+}
+
+func (c *contents) add(l StatementLine, status StatementStatus) {
+	if c.lines == 0 || l.Time.Before(c.first) {
+		c.first = l.Time
+	}
+	if l.Time.After(c.last) {
+		c.last = l.Time
+	}
+	if status == StatementNotExecuted {
+		c.denials++
+	}
+	c.lines++
+}
+
+// warnings are the reasons to doubt that the statement lists all that it should.
+func (s *Statement) warnings(c contents) (all []string) {
+	long := s.Until.Sub(s.From) / 10
+	if c.lines == 0 {
+		return []string{"the statement has no lines: every unresolved order of its time would be taken as not executed"}
+	}
+	if c.first.Sub(s.From) > long {
+		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+"): what is missing before it would be taken as not executed")
+	}
+	if s.Until.Sub(c.last) > long {
+		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+"): what is missing after it would be taken as not executed")
+	}
+	if c.denials == 0 {
+		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, an order that is not in it may still be pending, and "not executed" is not certain`)
+	}
+	return all
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

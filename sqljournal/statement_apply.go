@@ -1,0 +1,132 @@
+package sqljournal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
+)
+
+var (
+	// ErrUncertain reports that a finding has nothing to apply: it agrees, or a person
+	// must find out more.
+	ErrUncertain = errors.New("sqljournal: the finding has nothing that is certain to be recorded")
+	// ErrMoved reports that the reference has changed since the report, and was left as
+	// it is.
+	ErrMoved = errors.New("sqljournal: the reference has changed since the report: reconcile again")
+)
+
+// Apply records what a finding of [Journal.Reconcile] makes certain, as an event with who,
+// why, and the words of the statement: executed, or what Finding.Kind says.
+// What was not executed is closed, or freed if Finding.Free is true. By must not be empty.
+//
+// Applied twice, the second time changes nothing. Where the reference has changed since the
+// report, Apply leaves it and returns [ErrMoved]; where nothing is certain, [ErrUncertain];
+// where [Journal.Resolve] refuses it, as the service ID of another reference, its error. After
+// an interruption reconcile again, and apply what is left.
+func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
+	if j.dialect == SQLite {
+		return j.waiting().Apply(ctx, f, by, note)
+	}
+	var refused error
+	err := j.transaction(ctx, func(t *Tx) error {
+		refused = t.Apply(ctx, f, by, note)
+		return refused
+	})
+	if err != nil && refused == nil {
+		return j.failed("applying the finding", err)
+	}
+	return err
+}
+
+// Apply is [Journal.Apply] in the transaction.
+func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
+	if err := check.Given("by", by); err != nil {
+		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+	}
+	if !f.Applies() {
+		return ErrUncertain
+	}
+	found := f.resolution(by, note)
+	now, err := t.Lookup(ctx, f.Op, f.Reference)
+	switch {
+	case err != nil && !errors.Is(err, ErrNoIntent):
+		return err
+	case isRecorded(now, found):
+		return nil
+	case hasMoved(f.Entry, now):
+		return ErrMoved
+	case found.Outcome == cardwire.OutcomeUnknown:
+		return t.recordPending(ctx, f, found)
+	}
+	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: amountOf(f.Line), Call: f.Entry.Call}
+	if isNothing(f.Entry) { // Resolve needs a row, and from here on nobody sends it
+		if err := t.Void(ctx, i, by, found.Note); err != nil {
+			return err
+		}
+	}
+	return t.Resolve(ctx, i, found)
+}
+
+// resolution is what Apply records; an unknown outcome is that of what is pending.
+func (f Finding) resolution(by, note string) cardwire.Resolution {
+	if note != "" {
+		note += "; "
+	}
+	r := cardwire.Resolution{By: by, Note: note + f.Note, AsOf: f.AsOf}
+	switch f.Kind {
+	case FindingPending:
+	case FindingNotExecuted, FindingRejected:
+		r.Outcome = cardwire.OutcomeRefused
+		if f.Free {
+			r.Outcome = cardwire.OutcomeNotSent
+		}
+	default:
+		r.Outcome, r.ServiceID = cardwire.OutcomeExecuted, f.Line.ServiceID
+	}
+	return r
+}
+
+// isRecorded reports whether the entry says what the resolution does.
+func isRecorded(e Entry, r cardwire.Resolution) bool {
+	isDenial := r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent
+	switch {
+	case isNothing(e), e.Outcome != r.Outcome, e.InProgress:
+		return false
+	case isDenial:
+		return e.Closed == (r.Outcome == cardwire.OutcomeRefused)
+	}
+	return r.ServiceID == "" || e.ServiceID == r.ServiceID
+}
+
+// hasMoved reports whether an entry is no longer what the report had.
+func hasMoved(then, now Entry) bool {
+	return then.Op != now.Op || then.Call != now.Call || then.Outcome != now.Outcome || then.Closed != now.Closed ||
+		then.Proved != now.Proved || then.ServiceID != now.ServiceID || !then.SettledBy.Equal(now.SettledBy)
+}
+
+// pend records what is pending there as unknown. Its time is the earlier of both, so that
+// only a statement that lists it can deny it.
+const pend = `@event
+INSERT INTO @intents AS i (` + columns + `)
+SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '', @now, CAST(?5 AS @time), @now, @now, @now, 'pending', ?6, ?7
+WHERE @this
+ON CONFLICT (op, reference) DO UPDATE
+SET state = 'unknown', closed = FALSE, settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
+	time = CASE WHEN excluded.time < i.time THEN excluded.time ELSE i.time END,
+	kind = excluded.kind, by = excluded.by, note = excluded.note
+WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`
+
+func (t *Tx) recordPending(ctx context.Context, f Finding, r cardwire.Resolution) error {
+	changed, err := t.exec(ctx, pend, f.Op, f.Reference, amountOf(f.Line), f.Entry.Call,
+		t.journal.dialect.moment(f.Line.Time), r.By, r.Note)
+	switch {
+	case err != nil:
+		return t.journal.failed("applying the finding", err)
+	case changed == 0:
+		return ErrMoved
+	}
+	return nil
+}

@@ -1,0 +1,857 @@
+package sqljournal_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// statement is that of the hours between three hours ago and one hour ago, in which the call
+// of settled lives. A line is "REFERENCE SERVICE-ID AMOUNT CURRENCY STATUS", where _ is
+// a space, of the time of settled.
+func statement(lines ...string) sqljournal.Statement {
+	now := time.Now()
+	return sqljournal.Statement{
+		Op: transfer, From: now.Add(-3 * time.Hour), Until: now.Add(-time.Hour), Exported: now,
+		Statuses: map[string]sqljournal.StatementStatus{
+			"done": sqljournal.StatementExecuted, "failed": sqljournal.StatementNotExecuted,
+			"wait": sqljournal.StatementPending,
+		},
+		Lines: func(yield func(sqljournal.StatementLine, error) bool) {
+			for n, text := range lines {
+				if !yield(lineAt(now.Add(-2*time.Hour), n+2, text), nil) { // below the header
+					return
+				}
+			}
+		},
+	}
+}
+
+func lineAt(at time.Time, number int, text string) sqljournal.StatementLine {
+	f := strings.Fields(text)
+	return sqljournal.StatementLine{
+		Line: number, Reference: strings.ReplaceAll(f[0], "_", " "), ServiceID: f[1],
+		Amount: decimal.RequireFromString(f[2]), Currency: f[3], Status: f[4], Time: at,
+	}
+}
+
+// reconciled are the findings without the warnings.
+func reconciled(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statement) (all []sqljournal.Finding) {
+	t.Helper()
+	for f, err := range journal.Reconcile(t.Context(), s) {
+		require.NoError(t, err)
+		if f.Kind != sqljournal.FindingWarning {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// finding is the one of the reference.
+func finding(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statement, reference string) sqljournal.Finding {
+	t.Helper()
+	all := reconciled(t, journal, s)
+	n := slices.IndexFunc(all, func(f sqljournal.Finding) bool { return f.Reference == reference })
+	require.GreaterOrEqual(t, n, 0, reference)
+	return all[n]
+}
+
+// kinds are the kinds of findings by reference.
+func kinds(t testing.TB, findings []sqljournal.Finding) map[string]sqljournal.FindingKind {
+	t.Helper()
+	all := map[string]sqljournal.FindingKind{}
+	for _, f := range findings {
+		assert.NotContains(t, all, f.Reference, "one finding for each reference")
+		all[f.Reference] = f.Kind
+	}
+	return all
+}
+
+// applyAll applies what can be, and lets the journal refuse the rest.
+func applyAll(t testing.TB, journal *sqljournal.Journal, findings []sqljournal.Finding) (applied int) {
+	t.Helper()
+	for _, f := range findings {
+		err := journal.Apply(t.Context(), f, "Ada", "ticket 7")
+		if f.Applies() {
+			require.NoError(t, err, f.Reference)
+			applied++
+			continue
+		}
+		require.ErrorIs(t, err, sqljournal.ErrUncertain, f.Reference)
+	}
+	return applied
+}
+
+// record makes the journal have the reference in a state. The number of the service is S-1.
+func record(t testing.TB, journal *sqljournal.Journal, reference, state string) {
+	t.Helper()
+	success := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "S-1-" + reference}
+	i := settled(reference)
+	switch state {
+	case "nothing":
+	case "sending":
+		begun(t, journal, intent(reference))
+	case "open":
+		begun(t, journal, i)
+	case "unknown":
+		ended(t, journal, i, unknown)
+	case "unknown early":
+		ended(t, journal, since(reference, 4*time.Hour), unknown)
+	case "unknown late":
+		ended(t, journal, since(reference, 65*time.Minute), unknown)
+	case "free":
+		ended(t, journal, i, refused)
+	case "closed":
+		ended(t, journal, i, final)
+	case "voided":
+		require.NoError(t, journal.Void(t.Context(), i, "Grace", "canceled"))
+	case "executed":
+		ended(t, journal, i, success)
+	case "executed early":
+		ended(t, journal, since(reference, 4*time.Hour), success)
+	case "confirmed":
+		ended(t, journal, i, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), i, paid("S-1-"+reference)))
+	default:
+		require.Fail(t, state)
+	}
+}
+
+// standing is what is on record, in a word.
+func standing(t testing.TB, journal *sqljournal.Journal, reference string) string {
+	t.Helper()
+	e, err := journal.Lookup(t.Context(), transfer, reference)
+	switch {
+	case errors.Is(err, sqljournal.ErrNoIntent):
+		return "nothing"
+	case e.InProgress:
+		return "sending"
+	case e.Outcome == cardwire.OutcomeExecuted:
+		return "executed " + e.ServiceID
+	case e.Closed:
+		return "closed"
+	case e.Outcome == cardwire.OutcomeUnknown:
+		return "unknown"
+	}
+	require.NoError(t, err)
+	return "free"
+}
+
+// What a statement says of a reference, and what is on record after it was applied. The
+// journal has one connection: none is kept while findings are applied.
+func TestWhatAStatementSays(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		record string
+		lines  string                 // of REF
+		kind   sqljournal.FindingKind // "": none
+		after  string                 // "": as before
+	}{
+		{"nothing", "REF S-1-REF 12.50 EUR done", "stray", "executed S-1-REF"},
+		{"nothing", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
+		{"nothing", "REF S-1-REF 12.50 EUR failed", "agrees", ""},
+		{"sending", "REF S-1-REF 12.50 EUR done", "sending", ""},
+		{"sending", "", "sending", ""},
+		{"open", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"open", "", "not executed", "closed"},
+		{"unknown", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown", "REF S-1-REF 12.5 eur done", "executed", "executed S-1-REF"},
+		{"unknown", "", "not executed", "closed"},
+		{"unknown", "REF S-1-REF 12.50 EUR failed", "rejected", "closed"},
+		{"unknown", "REF S-1-REF 12.50 EUR wait", "pending", ""},
+		{"unknown", "REF S-1-REF 12.51 EUR done", "differs", ""},
+		{"unknown", "REF S-1-REF 12.50 USD done", "differs", ""},
+		{"unknown", "REF S-1-REF 1250 EUR failed", "differs", ""},
+		{"unknown early", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown early", "REF S-1-REF 12.50 EUR failed", "outside", ""},
+		{"unknown early", "", "outside", ""},
+		{"unknown late", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown late", "REF S-1-REF 12.50 EUR failed", "too early", ""},
+		{"unknown late", "", "too early", ""},
+		{"free", "REF S-1-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
+		{"free", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
+		{"free", "REF S-1-REF 12.50 EUR failed", "agrees", ""},
+		{"free", "REF S-1-REF 1250 EUR done", "differs", ""},
+		{"free", "", "", ""},
+		{"closed", "REF S-1-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
+		{"closed", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
+		{"closed", "", "", ""},
+		{"voided", "REF S-1-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
+		{"executed", "REF S-1-REF 12.50 EUR done", "agrees", ""},
+		{"executed", "REF S-2-REF 12.50 EUR done", "differs", ""},
+		{"executed", "REF S-1-REF 12.50 EUR wait", "pending", ""},
+		{"executed", "REF S-1-REF 12.50 EUR failed", "returned", ""},
+		{"executed", "", "missing", ""},
+		{"executed early", "", "", ""},
+		{"confirmed", "", "", ""},
+		{"confirmed", "REF S-1-REF 12.50 EUR failed", "returned", ""},
+		{"unknown", "REF S-2-REF 12.50 EUR failed|REF S-1-REF 12.50 EUR done|REF S-3-REF 12.50 EUR wait", "executed",
+			"executed S-1-REF"},
+		{"unknown", "REF S-1-REF 12.50 EUR wait|REF S-2-REF 12.50 EUR failed", "pending", ""},
+		{"unknown", "REF S-1-REF 12.50 EUR done|REF S-2-REF 12.50 EUR done", "twice", ""},
+		{"nothing", "REF S-1-REF 12.50 EUR done|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
+		{"closed", "REF S-1-REF 12.50 EUR done|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
+		{"unknown", "ref S-1-REF 12.50 EUR done", "similar", ""},
+		{"unknown", "00REF S-1-REF 12.50 EUR failed", "similar", ""},
+		{"unknown", "REF S-1-REF 12.50 EUR failed|REF_ S-2-REF 12.50 EUR done", "similar", ""},
+		{"closed", "_R_EF S-1-REF 12.50 EUR done", "similar", ""},
+		{"executed", "REF S-1-REF 12.50 EUR done|ref S-2-REF 12.50 EUR done", "similar", ""},
+	}
+	eachPlace(t, func(t *testing.T, at place) {
+		if at.Dialect == sqljournal.PostgreSQL {
+			at.Source += "&default_query_exec_mode=exec" // as behind a pool of transactions
+		}
+		db, journal := openNew(t, at)
+		db.SetMaxOpenConns(1)
+		wanted := map[string]sqljournal.FindingKind{}
+		var lines, order []string
+		for n, tc := range cases {
+			reference := fmt.Sprintf("R%dEF", n)
+			record(t, journal, reference, tc.record)
+			for line := range strings.SplitSeq(tc.lines, "|") {
+				if line == "" {
+					continue
+				}
+				number := fmt.Sprint(n)
+				names := strings.NewReplacer("R_EF", "R_"+number+"EF", "REF", reference, "ref", "r"+number+"ef")
+				line = names.Replace(line)
+				lines = append(lines, line)
+				if name, _, _ := strings.Cut(line, " "); tc.kind == "similar" && name != reference {
+					wanted[strings.ReplaceAll(name, "_", " ")] = "similar"
+				}
+			}
+			if tc.kind != "" {
+				wanted[reference] = tc.kind
+			}
+			order = append(order, standing(t, journal, reference))
+		}
+		s := statement(lines...)
+		findings := reconciled(t, journal, s)
+		assert.Equal(t, wanted, kinds(t, findings))
+		for n := range cases {
+			assert.Equal(t, order[n], standing(t, journal, fmt.Sprintf("R%dEF", n)), "the report changes nothing")
+		}
+		last := slices.IndexFunc(findings, func(f sqljournal.Finding) bool { return f.Kind == "agrees" })
+		for _, f := range findings[last:] {
+			assert.NotEqual(t, "paid though closed", f.Kind, "what was paid though closed comes first")
+		}
+
+		applied := 0
+		for f, err := range journal.Reconcile(t.Context(), s) {
+			require.NoError(t, err)
+			applied += applyAll(t, journal, []sqljournal.Finding{f})
+		}
+		assert.Positive(t, applied)
+		for n, tc := range cases {
+			reference := fmt.Sprintf("R%dEF", n)
+			want := order[n]
+			if tc.after != "" {
+				want = strings.ReplaceAll(tc.after, "REF", reference)
+			}
+			assert.Equal(t, want, standing(t, journal, reference), "%s: %s: %s", reference, tc.record, tc.lines)
+		}
+		events := count(t, db, at.Table+"_history")
+		assert.Equal(t, applied, applyAll(t, journal, findings), "what is applied twice")
+		assert.Zero(t, applyAll(t, journal, reconciled(t, journal, s)), "what is reconciled twice")
+		assert.Equal(t, events, count(t, db, at.Table+"_history"), "changes nothing")
+	})
+}
+
+// Each change is an event with who, why, and the words of the statement.
+func TestWhatAStatementChangesIsInTheHistory(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		record(t, journal, "M-1", "unknown")
+		record(t, journal, "M-2", "unknown")
+		record(t, journal, "M-3", "unknown")
+		record(t, journal, "M-5", "closed")
+		s := statement("M-1 T-1 12.50 EUR done", "M-2 T-2 12.50 EUR failed", "M-4 T-4 99.90 USD done",
+			"M-5 T-5 12.50 EUR wait")
+		findings := reconciled(t, journal, s)
+		line := finding(t, journal, s, "M-1").Line
+		for _, f := range findings {
+			f.Free = f.Reference == "M-3"
+			require.NoError(t, journal.Apply(t.Context(), f, "Ada", "ticket 7"))
+			require.NoError(t, journal.Apply(t.Context(), f, "Ada", "ticket 7"), "the same again")
+			assert.Equal(t, s.Until, f.AsOf)
+		}
+		assert.Equal(t, lineAt(line.Time, 2, "M-1 T-1 12.50 EUR done"), line)
+		told := func(words string) string {
+			return ", Ada, ticket 7; in the statement: " + words + ", " + stamp(line.Time)
+		}
+		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown",
+			"resolved: executed T-1"+told("line 2, T-1, 12.50 EUR, done"))
+		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown",
+			"resolved: refused"+told("line 3, T-2, 12.50 EUR, failed"))
+		assertEvents(t, journal, "M-3", "begun: unknown", "ended: unknown",
+			"resolved: not sent, Ada, ticket 7; not in the statement from "+stamp(s.From)+" until "+stamp(s.Until))
+		assertEvents(t, journal, "M-4", "voided: not sent"+told("line 4, T-4, 99.90 USD, done"),
+			"resolved: executed T-4"+told("line 4, T-4, 99.90 USD, done"))
+		assertEvents(t, journal, "M-5", "begun: unknown", "ended: refused",
+			"pending: unknown"+told("line 5, T-5, 12.50 EUR, wait"))
+		assert.Equal(t, "99.90 USD", lookup(t, journal, "M-4").Summary)
+		assert.Equal(t, "free", standing(t, journal, "M-3"))
+		require.ErrorIs(t, journal.Apply(t.Context(), findings[0], "", ""), cardwire.ErrInvalidParams, "by nobody")
+	})
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// What has changed since the report is left as it is.
+func TestWhatMovedSinceTheReport(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		record, line string
+		move         func(t *testing.T, journal *sqljournal.Journal)
+		after        string
+	}{
+		"it is sent": {"nothing", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
+			begun(t, journal, intent("M-1"))
+		}, "sending"},
+		"a call ends late": {"unknown", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
+			late := executed
+			late.ServiceID = "T-9"
+			require.NoError(t, journal.End(t.Context(), lookup(t, journal, "M-1").Intent, late))
+		}, "executed T-9"},
+		"a person frees it, and it is sent": {"unknown", "", func(t *testing.T, journal *sqljournal.Journal) {
+			require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, notSent()))
+			begun(t, journal, intent("M-1"))
+		}, "sending"},
+		"a person closes it": {"free", "M-1 T-1 12.50 EUR wait", func(t *testing.T, journal *sqljournal.Journal) {
+			require.NoError(t, journal.Void(t.Context(), intent("M-1"), "Grace", "canceled"))
+		}, "closed"},
+		"an earlier call ends unknown": {"unknown", "", func(t *testing.T, journal *sqljournal.Journal) {
+			require.NoError(t, journal.End(t.Context(), intent("M-1"), unknown))
+		}, "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, at place) {
+				_, journal := openNew(t, at)
+				record(t, journal, "M-1", tc.record)
+				record(t, journal, "M-2", "executed")
+				lines := []string{"M-2 S-1-M-2 12.50 EUR done"}
+				if tc.line != "" {
+					lines = append(lines, tc.line)
+				}
+				f := finding(t, journal, statement(lines...), "M-1")
+				tc.move(t, journal)
+				require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrMoved)
+				assert.Equal(t, tc.after, standing(t, journal, "M-1"))
+			})
+		})
+	}
+}
+
+// The number of the service is that of another reference: a person must say which is wrong.
+func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		record(t, journal, "M-1", "executed")
+		record(t, journal, "M-2", "unknown")
+		f := finding(t, journal, statement("M-1 S-1-M-1 12.50 EUR done", "M-2 S-1-M-1 12.50 EUR done"), "M-2")
+		err := journal.Apply(t.Context(), f, "Ada", "")
+		require.ErrorIs(t, err, sqljournal.ErrDecided)
+		assert.ErrorContains(t, err, "the service ID is that of reference M-1")
+		assert.Equal(t, "unknown", standing(t, journal, "M-2"))
+	})
+}
+
+// What was pending in one statement is not denied by one that begins after it: that one
+// would not list it.
+func TestWhatWasPendingIsDeniedOnlyByAStatementThatListsIt(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		ended(t, journal, since("M-1", 30*time.Minute), refused) // after the call that is pending
+		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 12.50 EUR wait")
+		s.AllowStrays = true
+		assert.Equal(t, 2, applyAll(t, journal, reconciled(t, journal, s)))
+		later := statement()
+		later.From, later.Until, later.Exported = time.Now().Add(-time.Hour), time.Now(), time.Now()
+		want := map[string]sqljournal.FindingKind{"M-1": "outside", "M-2": "outside"}
+		assert.Equal(t, want, kinds(t, reconciled(t, journal, later)))
+		later.From = s.From
+		want = map[string]sqljournal.FindingKind{"M-1": "not executed", "M-2": "not executed"}
+		assert.Equal(t, want, kinds(t, reconciled(t, journal, later)))
+	})
+}
+
+// A statement that is wrong stops Reconcile before anything, and says where.
+func TestAWrongStatement(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	_, journal := openNew(t, at)
+	record(t, journal, "M-1", "unknown")
+	const good = "M-1 T-1 12.50 EUR done"
+	cut := errors.New("unexpected EOF")
+	edited := func(edit func(*sqljournal.StatementLine)) iter.Seq2[sqljournal.StatementLine, error] {
+		return func(yield func(sqljournal.StatementLine, error) bool) {
+			line := lineAt(time.Now(), 3, good)
+			edit(&line)
+			_ = yield(lineAt(time.Now(), 2, good), nil) && yield(line, nil)
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit func(*sqljournal.Statement)
+		want string
+	}{
+		"a file that is cut off": {func(s *sqljournal.Statement) {
+			s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
+				_ = yield(lineAt(time.Now(), 2, good), nil) && yield(sqljournal.StatementLine{}, cut)
+			}
+		}, "sqljournal: reading the statement: unexpected EOF"},
+		"a status that is not in the map": {func(s *sqljournal.Statement) {
+			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Status = "on hold" })
+		}, "line 3 of the statement: its Status is not one of Statuses"},
+		"a reference that nobody can see": {func(s *sqljournal.Statement) {
+			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Reference = "\ufeffM-1" })
+		}, "line 3 of the statement: Reference contains an invisible character"},
+		"no number of the service": {func(s *sqljournal.Statement) {
+			s.Lines = edited(func(l *sqljournal.StatementLine) { l.ServiceID = "T-1\n" })
+		}, "line 3 of the statement: ServiceID begins or ends with white space"},
+		"no currency": {func(s *sqljournal.Statement) {
+			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Currency = "€" })
+		}, "line 3 of the statement: Currency must be a currency code"},
+		"an amount that would fill the memory": {func(s *sqljournal.Statement) {
+			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Amount = decimal.New(1, 1_000_000_000) })
+		}, "line 3 of the statement: its Amount has more than 40 digits"},
+		"no time": {func(s *sqljournal.Statement) {
+			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Time = time.Time{} })
+		}, "line 3 of the statement: its Time is missing"},
+		"an end after the export": {func(s *sqljournal.Statement) {
+			s.Until = s.Exported.Add(time.Second)
+		}, "set Until to a time at or before Exported"},
+		"no time of export": {func(s *sqljournal.Statement) {
+			s.Exported = time.Time{}
+		}, "set Until to a time at or before Exported"},
+		"an export in the future": {func(s *sqljournal.Statement) {
+			s.Exported = time.Now().Add(time.Hour)
+		}, "Exported is in the future"},
+		"no beginning": {func(s *sqljournal.Statement) {
+			s.From = time.Time{}
+		}, "set From to a time before Until"},
+		"an end at the beginning": {func(s *sqljournal.Statement) {
+			s.Until = s.From
+		}, "set From to a time before Until"},
+		"no operation": {func(s *sqljournal.Statement) { s.Op = "" }, "Op is empty"},
+		"no lines":     {func(s *sqljournal.Statement) { s.Lines = nil }, "set Lines"},
+		"a status without meaning": {func(s *sqljournal.Statement) {
+			s.Statuses["done"] = "perhaps"
+		}, "each of Statuses must be executed, not_executed or pending"},
+	} {
+		s := statement(good)
+		tc.edit(&s)
+		n := 0
+		for f, err := range journal.Reconcile(t.Context(), s) {
+			n++
+			assert.Empty(t, f, name)
+			require.ErrorContains(t, err, tc.want, name)
+			assert.Equal(t, name != "a file that is cut off", errors.Is(err, cardwire.ErrInvalidParams), name)
+			assert.NotContains(t, err.Error(), "M-1", name)
+		}
+		assert.Equal(t, 1, n, name)
+	}
+	i := settled("6f1ab0f2-3c53-4f0c-9f0a-2d8f3c1f7a10")
+	i.Op, i.Repeatable = "CardOperation", true
+	ended(t, journal, i, unknown)
+	s := statement()
+	s.Op = i.Op
+	for _, err := range journal.Reconcile(t.Context(), s) {
+		assert.ErrorContains(t, err, "Op may be repeated, and cannot be reconciled")
+	}
+}
+
+// The statement of another account is refused; after the journal was lost all are strays.
+func TestMoreThanHalfAreStrays(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		record(t, journal, "M-1", "unknown")
+		record(t, journal, "M-2", "unknown")
+		lines := []string{
+			"M-1 T-1 12.50 EUR done", "m-2 T-2 12.50 EUR done", "N-3 T-3 12.50 EUR done", "N-4 T-4 12.50 EUR failed",
+			"N-4 T-5 12.50 EUR failed",
+		}
+		assert.Len(t, reconciled(t, journal, statement(lines...)), 5, "half of them are, and similar is not stray")
+		s := statement(append(lines, "N-5 T-5 12.50 EUR wait")...)
+		n := 0
+		for f, err := range journal.Reconcile(t.Context(), s) {
+			n++
+			assert.Empty(t, f)
+			assert.Same(t, sqljournal.ErrStrays, err)
+		}
+		assert.Equal(t, 1, n)
+		s.AllowStrays = true
+		assert.Len(t, reconciled(t, journal, s), 6)
+	})
+}
+
+// A statement that may lack lines is reported as such, before all findings.
+func TestAStatementThatMayLackLines(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	record(t, journal, "M-1", "unknown")
+	for name, tc := range map[string]struct {
+		lines string // minutes after the beginning, of a hundred, and status
+		want  []string
+	}{
+		"a full one":            {"1 done,50 done,95 failed", nil},
+		"an empty one":          {"", []string{"the statement has no lines"}},
+		"one that begins late":  {"95 failed,11 done,50 done", []string{"long after the statement begins"}},
+		"yesterday's, of today": {"50 done,1 done,40 failed", []string{"long before the statement ends"}},
+		"successes only":        {"1 done,50 wait,95 done", []string{`no line has a status that means "not executed"`}},
+		"all of that":           {"50 done", []string{"begins", "ends", "successes"}},
+	} {
+		s := statement()
+		s.Until = s.From.Add(100 * time.Minute)
+		s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
+			for text := range strings.SplitSeq(tc.lines, ",") {
+				minutes, status, ok := strings.Cut(text, " ")
+				after, _ := time.ParseDuration(minutes + "m")
+				if !ok || !yield(lineAt(s.From.Add(after), 2, "M-1 T-1 12.50 EUR "+status), nil) {
+					return
+				}
+			}
+		}
+		var notes []string
+		for f, err := range journal.Reconcile(t.Context(), s) {
+			require.NoError(t, err)
+			if f.Kind != sqljournal.FindingWarning {
+				break
+			}
+			assert.False(t, f.Applies())
+			notes = append(notes, f.Note)
+		}
+		require.Len(t, notes, len(tc.want), name)
+		for n, want := range tc.want {
+			assert.Contains(t, notes[n], want, name)
+		}
+	}
+}
+
+// Of a statement in cents nothing is believed, and nothing is changed.
+func TestAStatementInCents(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	for _, state := range []string{"unknown", "free", "executed"} {
+		record(t, journal, state, state)
+	}
+	s := statement("unknown T-1 1250 EUR failed", "free T-2 1250 EUR done", "executed S-1-executed 1250 EUR done")
+	findings := reconciled(t, journal, s)
+	const differs sqljournal.FindingKind = "differs"
+	want := map[string]sqljournal.FindingKind{"unknown": differs, "free": differs, "executed": differs}
+	assert.Equal(t, want, kinds(t, findings))
+	assert.Zero(t, applyAll(t, journal, findings))
+	assert.Equal(t, "free", findings[0].Reference, "what was paid here, and can be sent again, comes first")
+}
+
+// An interruption at any of its writes leaves what another run finishes.
+func TestApplyingIsFinishedByAnotherRun(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		s := statement("M-1 T-1 12.50 EUR done", "M-2 T-2 12.50 EUR done", "M-3 T-3 12.50 EUR wait",
+			"M-4 T-4 12.50 EUR done")
+		s.AllowStrays = true
+		for writes := range int64(8) {
+			at := at.another(t)
+			_, direct := openNew(t, at)
+			record(t, direct, "M-1", "unknown")
+			record(t, direct, "M-4", "closed")
+			record(t, direct, "M-5", "unknown")
+			journal, outage := during(t, at, nil)
+			ctx, stop := context.WithCancel(t.Context())
+			outage.writing = func() {
+				if outage.asked.Load() > writes {
+					stop()
+				}
+			}
+			for f, err := range journal.Reconcile(ctx, s) {
+				if err == nil && f.Applies() && journal.Apply(ctx, f, "Ada", "") != nil {
+					break
+				}
+			}
+			stop()
+			applyAll(t, direct, reconciled(t, direct, s))
+			for reference, want := range map[string]string{
+				"M-1": "executed T-1", "M-2": "executed T-2", "M-3": "unknown", "M-4": "executed T-4", "M-5": "closed",
+			} {
+				assert.Equal(t, want, standing(t, direct, reference))
+				last := 0
+				for _, e := range events(t, direct, reference) {
+					if strings.HasPrefix(e, "resolved") || strings.HasPrefix(e, "pending") {
+						last++
+					}
+				}
+				assert.Equal(t, 1, last, "%s is recorded once", reference)
+			}
+		}
+	})
+}
+
+// A database is restored that has forgotten sixty orders, also those that failed and were
+// canceled. After the service's own ledger was applied, and what the merchant knows to have
+// failed is closed, every message comes once more: nothing is paid twice or in vain, and
+// what was paid is booked.
+func TestARestoreIsReconciled(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		server := cardwiretest.NewServer(t)
+		refused := cardwiretest.Fault{Status: 422}
+		lost := cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}
+		dropped := cardwiretest.Fault{Kind: cardwiretest.FaultReset}
+		fates := []func(reference string){
+			func(string) {},
+			func(string) { server.Fail(transfer, refused, 1) },
+			func(reference string) {
+				canceled := cardwire.Intent{Op: transfer, Reference: reference}
+				require.NoError(t, journal.Void(t.Context(), canceled, "Grace", "canceled"))
+			},
+			func(string) { server.Fail(transfer, lost, 1) },
+			func(string) { server.Fail(transfer, dropped, 1) },
+		}
+		const executed, failed, canceled, unknownPaid, unknownUnpaid = 0, 1, 2, 3, 4
+		client := server.Client(cardwire.WithJournal(journal))
+		day := func(prefix string, n int) (orders []string) {
+			for n, reference := range numbered(prefix, n) {
+				fates[n%len(fates)](reference)
+				_, err := client.CreateTransfer(t.Context(), order(reference))
+				want := []string{"success", "refused", "taken-not sent", "unknown", "unknown"}[n%len(fates)]
+				require.Equal(t, want, ending(err), reference)
+				orders = append(orders, reference)
+			}
+			return orders
+		}
+		before := day("before", 20)
+		restored := backup(t, db, at)
+		orders := slices.Concat(before, day("after", 60))
+
+		_, journal = open(t, restored)
+		s := ledgerOf(server)
+		s.AllowStrays = true
+		findings := reconciled(t, journal, s)
+		applyAll(t, journal, findings)
+		for n, reference := range orders {
+			if fate := n % len(fates); fate == failed || fate == canceled {
+				i := cardwire.Intent{Op: transfer, Reference: reference}
+				require.NoError(t, journal.Void(t.Context(), i, "Ada", "our own records"))
+			}
+		}
+		client = server.Client(cardwire.WithJournal(journal))
+		for n, reference := range orders {
+			_, err := client.CreateTransfer(t.Context(), order(reference))
+			want, paid := "taken-executed", 1
+			switch n % len(fates) {
+			case failed:
+				want, paid = "taken-not sent", 0
+				if n < len(before) {
+					want = "taken-refused"
+				}
+			case canceled:
+				want, paid = "taken-not sent", 0
+			case unknownUnpaid:
+				want = "success" // the service never saw it, and nothing knows it
+				if n < len(before) {
+					want, paid = "taken-unknown", 0 // it may still be executed
+				}
+			}
+			assert.Equal(t, want, ending(err), reference)
+			assert.Equal(t, paid, server.Executions(transfer, reference), reference)
+		}
+	})
+}
+
+// ledgerOf is a statement of what the service has executed.
+func ledgerOf(server *cardwiretest.Server) sqljournal.Statement {
+	s := statement()
+	s.From, s.Until, s.Exported = time.Now().Add(-time.Hour), time.Now(), time.Now()
+	s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
+		for n, e := range server.Ledger() {
+			line := sqljournal.StatementLine{Line: n + 2, Reference: e.Reference, ServiceID: e.ID, Currency: e.Currency,
+				Status: "done", Amount: decimal.RequireFromString(e.Amount), Time: e.Time}
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+	return s
+}
+
+// backup copies the journal to another place.
+func backup(t *testing.T, db *sql.DB, at place) place {
+	t.Helper()
+	if at.Dialect == sqljournal.SQLite {
+		copied := onSQLite(t, "")
+		path, _, _ := strings.Cut(strings.TrimPrefix(copied.Source, "file:"), "?")
+		execute(t, db, "VACUUM INTO '"+path+"'")
+		return copied
+	}
+	copied := at.another(t)
+	for suffix, number := range map[string]string{"": "id", "_history": "number", "_journal": ""} {
+		name := copied.Table + suffix
+		execute(t, db, "CREATE TABLE "+name+" (LIKE "+at.Table+suffix+" INCLUDING ALL)",
+			"INSERT INTO "+name+" OVERRIDING SYSTEM VALUE SELECT * FROM "+at.Table+suffix)
+		if number != "" {
+			const next = "SELECT setval(pg_get_serial_sequence('%s', '%s'), max(%[2]s)) FROM %[1]s"
+			execute(t, db, fmt.Sprintf(next, name, number))
+		}
+	}
+	return copied
+}
+
+func count(t testing.TB, db *sql.DB, table string) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+	return n
+}
+
+// best are the findings where the first line of a state is listed with that status; "" are
+// those that are not listed.
+var best = map[string]map[string]sqljournal.FindingKind{
+	"nothing":       {"done": "stray", "wait": "pending", "failed": "agrees"},
+	"sending":       {"": "sending", "done": "sending", "wait": "sending", "failed": "sending"},
+	"unknown":       {"": "not executed", "done": "executed", "wait": "pending", "failed": "rejected"},
+	"unknown early": {"": "outside", "done": "executed", "wait": "pending", "failed": "outside"},
+	"unknown late":  {"": "too early", "done": "executed", "wait": "pending", "failed": "too early"},
+	"free":          {"done": "paid though closed", "wait": "pending", "failed": "agrees"},
+	"closed":        {"done": "paid though closed", "wait": "pending", "failed": "agrees"},
+	"executed":      {"": "missing", "done": "agrees", "wait": "pending", "failed": "returned"},
+	"confirmed":     {"done": "agrees", "wait": "pending", "failed": "returned"},
+}
+
+// world is a journal and a statement: the reference implementation of Reconcile and Apply.
+type world struct {
+	states   map[string]string   // of the journal by reference
+	statuses map[string][]string // of the statement by reference, "done!" with another amount
+}
+
+// reconcile returns what Reconcile must find, and the states after all of it is applied.
+func (w world) reconcile() (found map[string]sqljournal.FindingKind, after map[string]string) {
+	found, after = map[string]sqljournal.FindingKind{}, maps.Clone(w.states)
+	all := slices.AppendSeq(slices.Collect(maps.Keys(w.states)), maps.Keys(w.statuses))
+	for _, reference := range all {
+		state, lines := cmp.Or(w.states[reference], "nothing"), w.statuses[reference]
+		paid := strings.Count(strings.Join(lines, " "), "done")
+		line := ""
+		for _, status := range []string{"failed", "wait", "done"} {
+			if n := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, status) }); n >= 0 {
+				line = lines[n]
+			}
+		}
+		status, differs := strings.CutSuffix(line, "!")
+		kind := best[state][status]
+		isUnresolved := strings.HasPrefix(state, "unknown")
+		isFree := state == "nothing" || state == "free" || state == "closed"
+		switch {
+		case w.isSimilar(reference):
+			kind = "similar"
+		case paid > 1:
+			kind = "twice"
+		case differs && status == "done" && state != "nothing" && state != "sending",
+			differs && status == "failed" && isUnresolved:
+			kind = "differs"
+		}
+		if found[reference] = kind; kind == "" {
+			delete(found, reference)
+		}
+		switch {
+		case kind == "stray", kind == "executed", kind == "paid though closed",
+			kind == "twice" && isFree:
+			after[reference] = "confirmed"
+		case kind == "not executed", kind == "rejected":
+			after[reference] = "closed"
+		case kind == "pending" && isFree:
+			after[reference] = "unknown late"
+		}
+	}
+	return found, after
+}
+
+// isSimilar reports whether a line that nothing matches, and something on record, are alike,
+// and the reference is either of them.
+func (w world) isSimilar(reference string) bool {
+	for other := range w.statuses {
+		if w.states[other] != "" {
+			continue
+		}
+		for own := range w.states {
+			alike := strings.EqualFold(strings.TrimLeft(own, "0"), strings.TrimLeft(other, "0"))
+			if alike && (reference == own || reference == other) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Random journals and statements: the report, what is on record after it was applied, and
+// the next report are those of the reference implementation.
+func TestReconcileIsTheReferenceImplementation(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		for seed := range uint64(6) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			_, journal := openNew(t, at.another(t))
+			w := world{map[string]string{}, map[string][]string{}}
+			states := slices.Sorted(maps.Keys(best))
+			var lines []string
+			for n := range 120 {
+				reference := []string{"M-%d", "m-%d", "0M-%d"}[random.IntN(3)]
+				reference = fmt.Sprintf(reference, n/2)
+				if state := states[random.IntN(len(states))]; w.states[reference] == "" && state != "nothing" {
+					w.states[reference] = state
+					record(t, journal, reference, state)
+				}
+				if random.IntN(6) == 0 {
+					reference = fmt.Sprintf("m-%d", random.IntN(60))
+				}
+				for range random.IntN(3) {
+					status := []string{"done", "done", "wait", "failed", "done!", "failed!"}[random.IntN(6)]
+					w.statuses[reference] = append(w.statuses[reference], status)
+					amount := map[bool]string{false: "12.50", true: "1250"}[strings.HasSuffix(status, "!")]
+					status = strings.TrimSuffix(status, "!")
+					lines = append(lines, fmt.Sprintf("%s S-1-%[1]s %s EUR %s", reference, amount, status))
+				}
+			}
+			s := statement(lines...)
+			s.AllowStrays = true
+			for range 3 {
+				want, after := w.reconcile()
+				findings := reconciled(t, journal, s)
+				require.Equal(t, want, kinds(t, findings), "seed %d: %v", seed, lines)
+				applyAll(t, journal, findings)
+				w.states = after
+				for reference, state := range after {
+					word, _, _ := strings.Cut(standing(t, journal, reference), " ")
+					require.Equal(t, words[state], word, reference)
+				}
+			}
+		}
+	})
+}
+
+// words are how standing puts the states.
+var words = map[string]string{
+	"sending": "sending", "unknown": "unknown", "unknown early": "unknown", "unknown late": "unknown",
+	"free": "free", "closed": "closed", "executed": "executed", "confirmed": "executed",
+}
