@@ -33,7 +33,7 @@ func TestBothJournalsSayTheSame(t *testing.T) {
 		for seed := range *histories {
 			execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
 				"UPDATE "+at.Table+"_journal SET service = ''")
-			h := &history{T: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), inSQL: inSQL,
+			h := &twoJournals{T: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), inSQL: inSQL,
 				calls: map[string]cardwire.Intent{}, last: map[string]string{}, over: map[string]bool{}}
 			h.repeatable = h.chance(4)
 			for range 24 {
@@ -44,8 +44,8 @@ func TestBothJournalsSayTheSame(t *testing.T) {
 	})
 }
 
-// history is what happens to two references of one operation.
-type history struct {
+// twoJournals is what happens to two references of one operation.
+type twoJournals struct {
 	*testing.T
 
 	rand       *rand.Rand
@@ -58,12 +58,12 @@ type history struct {
 	steps      []string
 }
 
-func (h *history) chance(of int) bool { return h.rand.IntN(of) == 0 }
+func (h *twoJournals) chance(of int) bool { return h.rand.IntN(of) == 0 }
 
-func one[T any](h *history, of ...T) T { return of[h.rand.IntN(len(of))] }
+func one[T any](h *twoJournals, of ...T) T { return of[h.rand.IntN(len(of))] }
 
 // step does the same to both journals, and compares what they say.
-func (h *history) step() {
+func (h *twoJournals) step() {
 	reference := one(h, "M-1", "M-2")
 	i := h.call(reference, one(h, "a", "b", "c", "last", "last"))
 	switch h.rand.IntN(8) {
@@ -85,7 +85,7 @@ func (h *history) step() {
 
 // call returns a call of a reference, which is new when it is first returned. Some are of
 // another service.
-func (h *history) call(reference, name string) cardwire.Intent {
+func (h *twoJournals) call(reference, name string) cardwire.Intent {
 	if name == "last" {
 		name = cmp.Or(h.last[reference], "a")
 	}
@@ -104,7 +104,7 @@ func (h *history) call(reference, name string) cardwire.Intent {
 }
 
 // both compares what the journals return.
-func (h *history) both(step string, call func(cardwire.Journal) error) {
+func (h *twoJournals) both(step string, call func(cardwire.Journal) error) {
 	h.Helper()
 	inMemory, inSQL := kind(call(&h.inMemory)), kind(call(h.inSQL))
 	h.steps = append(h.steps, step+" = "+inSQL)
@@ -113,7 +113,7 @@ func (h *history) both(step string, call func(cardwire.Journal) error) {
 	}
 }
 
-func (h *history) begin(i cardwire.Intent) {
+func (h *twoJournals) begin(i cardwire.Intent) {
 	_, name, _ := strings.Cut(i.Call, " ")
 	if name <= h.last[i.Reference] || h.over[i.Call] {
 		return // a call begins before others do, and before it is over
@@ -124,7 +124,7 @@ func (h *history) begin(i cardwire.Intent) {
 	}
 }
 
-func (h *history) end(i cardwire.Intent) {
+func (h *twoJournals) end(i cardwire.Intent) {
 	h.over[i.Call] = true
 	r := cardwire.IntentResult{Outcome: h.outcome(), Final: h.chance(2)}
 	if r.Outcome == cardwire.OutcomeExecuted {
@@ -134,11 +134,11 @@ func (h *history) end(i cardwire.Intent) {
 	h.both(step, func(j cardwire.Journal) error { return j.End(h.Context(), i, r) })
 }
 
-func (h *history) outcome() cardwire.Outcome {
+func (h *twoJournals) outcome() cardwire.Outcome {
 	return one(h, cardwire.OutcomeUnknown, cardwire.OutcomeExecuted, cardwire.OutcomeRefused, cardwire.OutcomeNotSent)
 }
 
-func (h *history) void(i cardwire.Intent) {
+func (h *twoJournals) void(i cardwire.Intent) {
 	i.BodySHA256 = one(h, i.BodySHA256, "22", "")
 	i.Repeatable = i.Repeatable && h.chance(2)
 	by := one(h, "Ada", "Ada", "Ada", "")
@@ -146,7 +146,7 @@ func (h *history) void(i cardwire.Intent) {
 	h.both(step, func(j cardwire.Journal) error { return j.Void(h.Context(), i, by, "canceled") })
 }
 
-func (h *history) resolve(i cardwire.Intent) {
+func (h *twoJournals) resolve(i cardwire.Intent) {
 	h.over[i.Call] = true
 	ago := one(h, 0, 0, 0, 0, time.Minute, -time.Second)
 	r := cardwire.Resolution{Outcome: h.outcome(), By: "Ada", AsOf: time.Now().Add(-ago)}
@@ -160,7 +160,7 @@ func (h *history) resolve(i cardwire.Intent) {
 	})
 }
 
-func (h *history) compareUnresolved() {
+func (h *twoJournals) compareUnresolved() {
 	h.Helper()
 	var inMemory, inSQL []string
 	for _, i := range h.inMemory.Unresolved() {
