@@ -19,7 +19,7 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-var histories = flag.Int("histories", 500, "how many histories TestBothJournalsSayTheSame makes")
+var histories = flag.Int("compared", 500, "how many histories TestBothJournalsSayTheSame makes")
 
 // Whatever happens to two references, the journal in memory and this one say the same of
 // them: in errors, and in what is unresolved.
