@@ -37,6 +37,25 @@ func sendAmount(t *testing.T, c *cardwire.Client, amount string) error {
 	return wiretest.OnlyError(c.CreateTransfer(t.Context(), p))
 }
 
+// A journal keeps for good what it is given: nothing of a parameter that was refused.
+func TestAnInvalidParameterIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	for _, currency := range []string{"4917365624401735", "EUR\x00"} {
+		var voided []cardwire.Intent
+		journal := &wiretest.Journal{OnVoid: func(i cardwire.Intent) error {
+			voided = append(voided, i)
+			return nil
+		}}
+		p := wiretest.SmallTransfer("M-1")
+		p.PayoutCurrency = currency
+		_, err := wiretest.Unasked(t, cardwire.WithJournal(journal)).CreateTransfer(t.Context(), p)
+		assert.Equal(t, told{"NotSent InvalidParams", cardwire.StepFail}, toldBy(t, err), currency)
+		require.Len(t, voided, 1)
+		assert.Equal(t, "M-1", voided[0].Reference)
+		assert.Empty(t, voided[0].Summary)
+	}
+}
+
 // told is what a caller is told of a call.
 type told struct {
 	is   string // see wiretest.Facts

@@ -35,9 +35,13 @@ func (k *call) newClaim(start, sendBy time.Time) *claim {
 	if fields == nil {
 		fields = op.fields
 	}
+	summary := op.summary
+	if op.invalid != nil {
+		summary = "" // a parameter that was refused may be a card number, and the journal keeps it for good
+	}
 	return &claim{core: k.client, op: op, intent: Intent{
 		Call: newCall(), Op: cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
-		Summary: op.summary, Service: k.client.service, Time: start, SendBy: sendBy,
+		Summary: summary, Service: k.client.service, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
 	}}
 }
