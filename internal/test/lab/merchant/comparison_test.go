@@ -4,8 +4,11 @@ package merchant
 
 import (
 	"context"
+	"maps"
+	weak "math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +37,7 @@ func TestComparison(t *testing.T) {
 			documented := row.FindStringSubmatch(string(text))
 			require.NotNil(t, documented, row)
 			w := newWorld(t, *flagOrders)
-			w.ledger, w.lease, w.call = nil, time.Hour, plain(caller, w.base, step)
+			w.ledger, w.lease, w.call = nil, time.Hour, plain(caller, w.service.Base(), step)
 			w.start(func(ctx context.Context) { work(ctx, w.merchant) })
 			w.compare()
 			caller.Close()
@@ -55,11 +58,17 @@ func number(t *testing.T, text string) float64 {
 	return n
 }
 
-// plain is the caller of a client that knows successes and errors only.
-func plain(c chaos.Caller, base string, onError cardwire.Step) caller {
+// plain is the caller of a client that knows successes and errors only. Each call meets a
+// kind of its own, half of them none, although these clients reuse connections.
+func plain(c chaos.Caller, bases map[string]string, onError cardwire.Step) caller {
+	kinds := slices.Sorted(maps.Keys(bases))
 	return func(ctx context.Context, p cardwire.TransferParams) advice {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
+		base := bases["ok"]
+		if weak.IntN(2) == 0 { //nolint:gosec // any kind will do
+			base = bases[kinds[weak.IntN(len(kinds))]] //nolint:gosec // as above
+		}
 		if v, _ := c.Call(ctx, base, chaos.Order{Op: operation, Reference: p.MerchantOrderNo}); v == chaos.Success {
 			return advice{step: cardwire.StepDone}
 		}
