@@ -130,9 +130,9 @@ func WithLimiter(l Limiter) Option {
 }
 
 // WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as
-// warnings; writes that an HTTP client sent twice and a failed [Journal], as errors; drift
-// and retries, as warnings; and each attempt at debug level. Nothing of a payload is
-// logged, nor a call that is refused before it begins.
+// warnings; writes that an HTTP client sent twice, and what a [Journal] could not record
+// or contradicts, as errors; drift and retries, as warnings; and each attempt at debug
+// level. Nothing of a payload is logged, nor a call that is refused before it begins.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil || check.Nil(l.Handler()) {
