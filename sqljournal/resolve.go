@@ -85,18 +85,7 @@ func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err e
 // Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
 // [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
-	if j.dialect == SQLite || r.ServiceID == "" {
-		return j.waiting().Resolve(ctx, i, r)
-	}
-	var refused error
-	err := j.transaction(ctx, func(t *Tx) error {
-		refused = t.Resolve(ctx, i, r)
-		return refused
-	})
-	if err != nil && refused == nil {
-		return j.failed("resolving the intent", err)
-	}
-	return err
+	return j.together(ctx, "resolving the intent", func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }
 
 // resolve changes what a resolution may change. The conditions of "executed" keep one
