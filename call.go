@@ -211,13 +211,10 @@ func (k *call) ready(ctx context.Context) error {
 		return badSetup("the context is nil")
 	case k.wrong != nil:
 		return k.wrong
-	case k.op.invalid != nil:
-		return k.op.invalid
+	case ctx.Err() != nil: // before what is invalid, which the journal could not record on this context
+		return hideCause("the context was already canceled or expired", errors.Join(ctx.Err(), context.Cause(ctx)))
 	}
-	if err := ctx.Err(); err != nil {
-		return hideCause("the context was already canceled or expired", errors.Join(err, context.Cause(ctx)))
-	}
-	return nil
+	return k.op.invalid
 }
 
 // endOf returns the call's own deadline, after which a write with a reference sends

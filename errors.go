@@ -135,35 +135,25 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>" // as fmt prints a nil pointer
 	}
-	var b strings.Builder
-	b.WriteString("cardwire: " + e.Op)
-	if e.Reference != "" {
-		b.WriteString(" " + e.Reference)
-	}
-	b.WriteString(": " + e.known())
-	if e.HTTPStatus != 0 {
-		b.WriteString(", HTTP " + strconv.Itoa(e.HTTPStatus))
-	}
-	if e.Code != 0 || e.codeSent {
-		b.WriteString(", code " + strconv.Itoa(e.Code))
-	}
-	if e.Message != "" && !isSuccessMessage(e.Message) { // "success" would contradict the error
-		b.WriteString(", " + strconv.Quote(e.Message))
-	}
-	if e.RequestID != "" {
-		b.WriteString(", request ID " + e.RequestID)
-	}
-	if e.Page != 0 {
-		b.WriteString(", page " + strconv.Itoa(e.Page))
-	}
-	if len(e.Attempts) > 1 {
-		b.WriteString(", " + strconv.Itoa(len(e.Attempts)) + " attempts")
-	}
+	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message)) // "success" would contradict
+	what := "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.known() +
+		when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + message +
+		when(e.RequestID != "", ", request ID "+e.RequestID) +
+		when(e.Page != 0, ", page "+strconv.Itoa(e.Page)) +
+		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")
 	if e.Err != nil {
-		b.WriteString(": " + strings.TrimPrefix(e.Err.Error(), "cardwire: "))
+		what += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
 	}
-	b.WriteString(": " + e.advice())
-	return b.String()
+	return what + ": " + e.advice()
+}
+
+// when returns the text if it is known.
+func when(known bool, text string) string {
+	if known {
+		return text
+	}
+	return ""
 }
 
 // RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.

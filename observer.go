@@ -32,7 +32,8 @@ type CallInfo struct {
 	Op string
 	// Method is the HTTP method.
 	Method string
-	// Path is the path below the base URL, without a query.
+	// Path is the path below the base URL, without a query. Of an invalid Call it is "", as
+	// Method is.
 	Path string
 	// Reference is the caller's reference of a write; "": none.
 	Reference string

@@ -65,6 +65,9 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	s.invalid = r.encode(&s)
 	// The path and the query are part of the intent, as the body is.
 	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
+	if s.invalid != nil {
+		s.method, s.path = "", "" // what was refused may be anything, and observers are told of them
+	}
 	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
 }
 
