@@ -307,7 +307,8 @@ func (k *call) authorize(ctx context.Context) (err error) {
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
-		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
+		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
+		NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
 	}
 	r := &k.request
 	if k.op.class == transport.Write {
