@@ -281,11 +281,13 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.order("taken")
 		s.otherRequest("taken")
 		s.exec(`UPDATE cardwire_intents SET state = 'executed' WHERE reference = 'taken'`)
+		s.order("held")
+		s.exec(`UPDATE payouts SET said = 'held' WHERE order_no IN ('held', 'other')`)
 		want := map[string]string{
 			"queued": queued, "sending": sending, "died": unresolved, "free": queued, "closed": failed,
 			"executed": submitted,
 			"paid":     paid, "denied": paid, "canceled": canceled, "late": submitted, "restored": canceled,
-			"forgotten": forgotten, "other": conflicted, "taken": conflicted,
+			"forgotten": forgotten, "other": conflicted, "taken": conflicted, "held": held,
 		}
 		counts := map[string]int64{}
 		for number, state := range want {
@@ -731,7 +733,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		}
 		assert.Equal(t, map[string]int64{
 			"payouts.ordersqueued": 1, "payouts.orderssending": 0, "payouts.ordersunresolved": 1,
-			"payouts.ordersforgotten": 1, "payouts.ordersconflict": 0, "payouts.paused": 1,
+			"payouts.ordersforgotten": 1, "payouts.ordersheld": 0, "payouts.ordersconflict": 0, "payouts.paused": 1,
 		}, values)
 		require.NoError(t, registration.Unregister())
 	})
@@ -918,7 +920,7 @@ func TestTheRateGrowsAfterAPause(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
-	require.NoError(t, s.resume(t.Context(), "Ada"))
+	require.NoError(t, s.resume(t.Context(), "Ada", nil))
 	var limits []rate.Limit
 	for s.ramp.Limit() != rate.Inf {
 		limits = append(limits, s.ramp.Limit())
@@ -934,7 +936,7 @@ func TestTheRateGrowsInEachReplica(t *testing.T) {
 	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
 	require.NoError(t, first.pause(t.Context(), pause{Why: "a test"}))
 	require.NoError(t, second.look(t.Context()))
-	require.NoError(t, first.resume(t.Context(), "Ada"))
+	require.NoError(t, first.resume(t.Context(), "Ada", nil))
 	require.NoError(t, second.look(t.Context()))
 	assert.InDelta(t, firstRate, float64(second.ramp.Limit()), 0)
 }
@@ -993,7 +995,7 @@ func TestAnOlderJournalFreesNoOrder(t *testing.T) {
 		s.order("A-1")
 		s.fails(rateLimited(""))
 		assert.Positive(t, s.work("A-1"))
-		require.NoError(t, s.resume(t.Context(), "Ada"))
+		require.NoError(t, s.resume(t.Context(), "Ada", nil))
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, submitted, s.state("A-1"))
 		s.exec(`UPDATE cardwire_intents SET state = 'refused', calls = 1, proved = FALSE, service_id = ''`)
