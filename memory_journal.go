@@ -80,14 +80,8 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	return list
 }
 
-// Resolve records what a person found out about the call i.Call of a reference.
-//
-// Executed is believed at any time, and of any call; of a Repeatable reference, of the call
-// on record. The others are only of the call on record, and only as of its SettledBy or
-// later; what was said before can be corrected from not sent to refused, and from executed to
-// either, unless a response proved it. What is closed can only be corrected to executed. A
-// ServiceID that is already that of another reference is refused. To say what is on record is
-// no error.
+// Resolve records what a person found out about the call i.Call of a reference, as
+// [Resolution] says.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err

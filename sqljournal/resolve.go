@@ -63,16 +63,10 @@ func unvoided(k known, i cardwire.Intent) error {
 }
 
 // Resolve records what a person found out about the call i.Call of a reference, as an
-// [Entry] has it. An empty Service is taken for the journal's.
+// [Entry] has it and cardwire.Resolution says. An empty Service is taken for the journal's.
 //
-// Executed may be recorded at any time, of any call. Refused, which closes the reference,
-// and not sent, which frees it, are only of the call on record, and only as of its
-// SettledBy or later. What is free can be closed. What a person said can be corrected from
-// executed to either; what is closed, only to executed; what a response proved, never. To
-// record what is on record changes nothing.
-//
-// Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
-// [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
+// Where it cannot be recorded, Resolve returns [ErrDecided], which says why, and names the
+// other reference that has the service ID, or [ErrNoIntent].
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
 	return j.together(ctx, "resolving the intent", func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }
