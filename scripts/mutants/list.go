@@ -161,7 +161,7 @@ var mutants = []mutant{
 	defect("status 400 with code 200 as success", in("facts.isSuccess", swap("299", "499"))),
 	defect("second Content-Encoding ignored", in("isEncoded", swap("h.Values(_)", "h.Values(_)[:min(1, len(h))]"))),
 	defect("reference in a page ignored", in("spec.isBare", swap("!named", "(named || true)"))),
-	defect("unknown write advised as safe", in("Error.advice", swap("e.ReadOnly || _", "e.ReadOnly || e.Outcome == OutcomeUnknown"))),
+	defect("unknown write advised as safe", in("Error.advice", swap("harmless || _", "harmless || e.Outcome == OutcomeUnknown"))),
 	defect("unknown outcome as a retry", in("Error.step", swap("e.Outcome == OutcomeNotSent && !e.isClosed() && _", "e.Outcome <= OutcomeNotSent && !e.isClosed() && _"))),
 	defect("closed reference as a retry", in("Error.step", drop("!e.isClosed()"))),
 	defect("invalid request as a retry", in("Error.step", swap("e.Outcome == OutcomeNotSent && !e.isClosed() && _", "e.Outcome == OutcomeNotSent && !e.isClosed()"))),
