@@ -108,7 +108,7 @@ func TestStoppedProcess(t *testing.T) {
 			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSender$")
 			process.Env = append(os.Environ(), senderVariable+"="+srv.URL)
 			var printed bytes.Buffer
-			process.Stdout, process.Stderr = &printed, os.Stderr //nolint:forbidigo // it is a test
+			process.Stdout, process.Stderr = &printed, os.Stderr
 			input, err := process.StdinPipe()
 			require.NoError(t, err)
 			require.NoError(t, process.Start())
