@@ -68,12 +68,13 @@ func (s *service) observe(meters metric.MeterProvider) (metric.Registration, err
 		return nil, err
 	}
 	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		counts, err1 := s.counts(ctx)
+		totals, err1 := s.liveTotals(ctx)
 		oldest, err2 := s.read(ctx, s.db, `order_no IN `+live+` AND state IN ('unresolved', 'forgotten', 'conflict') ORDER BY changed_at LIMIT 1`)
 		p, _, err3 := s.pausedNow(ctx)
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err // zeros would look as if all were well
 		}
+		counts := countsOf(totals)
 		for _, state := range unended {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
