@@ -84,13 +84,17 @@ func (s *service) routes(password string) http.Handler {
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
 		"GET /readyz":                   result(func(r *http.Request) (any, error) { return up, s.verify(r.Context()) }),
 		"GET /queue":                    result(func(r *http.Request) (progress, error) { return s.progress(r.Context()) }),
-		"GET /{$}":                      s.paged(s.listPage),
-		"GET /orders.csv":               s.paged(s.export),
-		"GET /orders/{order}":           s.paged(s.orderPage),
-		"POST /orders/{order}/cancel":   s.paged(redirected(s.postCancellation)),
-		"POST /resolve":                 s.paged(s.postResolutions),
-		"POST /resume":                  s.paged(s.postResumption),
-		"/":                             s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
+		"GET /metrics": func(w http.ResponseWriter, r *http.Request) error {
+			s.metrics.ServeHTTP(w, r)
+			return nil
+		},
+		"GET /{$}":                    s.paged(s.listPage),
+		"GET /orders.csv":             s.paged(s.export),
+		"GET /orders/{order}":         s.paged(s.orderPage),
+		"POST /orders/{order}/cancel": s.paged(redirected(s.postCancellation)),
+		"POST /resolve":               s.paged(s.postResolutions),
+		"POST /resume":                s.paged(s.postResumption),
+		"/":                           s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))
