@@ -38,7 +38,7 @@ type World struct {
 	crashes int
 
 	mu       sync.Mutex
-	parked   map[string]*call
+	parked   map[string]*waiter
 	counts   map[string]uint64 // how often each name was drawn for
 	arrived  chan struct{}
 	replicas map[string]*incarnation
@@ -66,8 +66,8 @@ type incarnation struct {
 	ran     chan struct{} // closed when Run has returned
 }
 
-// call is a goroutine that waits for its turn.
-type call struct {
+// waiter is a goroutine that waits for its turn.
+type waiter struct {
 	name  string
 	of    *incarnation // nil: it is the world's own
 	turn  chan error
@@ -92,7 +92,7 @@ const (
 
 func openWorld(t *testing.T, seed uint64, s *simulation, start func(*World) Program) *World {
 	w := &World{
-		t: t, seed: seed, began: time.Now(), start: start, stories: story{}, parked: map[string]*call{},
+		t: t, seed: seed, began: time.Now(), start: start, stories: story{}, parked: map[string]*waiter{},
 		counts: map[string]uint64{}, arrived: make(chan struct{}, 1), replicas: map[string]*incarnation{}, values: map[string]any{},
 	}
 	w.inner = w
@@ -150,28 +150,28 @@ func (w *World) Value(name string, create func() any) any {
 
 // wait parks the caller until its turn.
 func (w *World) wait(name string) error {
-	c := &call{name: name, of: w.own, turn: make(chan error, 1)}
+	g := &waiter{name: name, of: w.own, turn: make(chan error, 1)}
 	if w.own != nil {
-		c.name = w.own.name + ": " + name
+		g.name = w.own.name + ": " + name
 	}
-	if !w.inner.park(c) {
+	if !w.inner.park(g) {
 		return ErrCrashed
 	}
-	return <-c.turn
+	return <-g.turn
 }
 
-// park reports whether the call waits now: those of the dead do not.
-func (w *World) park(c *call) bool {
+// park reports whether g waits now: those of the dead do not.
+func (w *World) park(g *waiter) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over || c.of != nil && c.of.ctx.Err() != nil {
+	if w.over || g.of != nil && g.of.ctx.Err() != nil {
 		return false
 	}
-	key := c.name
+	key := g.name
 	for n := 2; w.parked[key] != nil; n++ {
-		key = fmt.Sprintf("%s (%d)", c.name, n)
+		key = fmt.Sprintf("%s (%d)", g.name, n)
 	}
-	w.parked[key] = c
+	w.parked[key] = g
 	select {
 	case w.arrived <- struct{}{}:
 	default:
@@ -387,19 +387,19 @@ func (w *World) pass(d time.Duration) {
 }
 
 // crashesAt reports whether the program crashes instead of making the call.
-func (w *World) crashesAt(c *call) bool {
-	return c.of != nil && !w.calm && w.crashes < maxCrashes && w.luck("crash").IntN(25) == 0
+func (w *World) crashesAt(g *waiter) bool {
+	return g.of != nil && !w.calm && w.crashes < maxCrashes && w.luck("crash").IntN(25) == 0
 }
 
 // choose returns the call that goes on; nil: time has passed instead.
-func (w *World) choose(end time.Time) *call {
+func (w *World) choose(end time.Time) *waiter {
 	w.mu.Lock()
 	ready, wake := []string{}, end
-	for key, c := range w.parked {
-		if !c.until.After(time.Now()) {
+	for key, g := range w.parked {
+		if !g.until.After(time.Now()) {
 			ready = append(ready, key)
-		} else if c.until.Before(wake) {
-			wake = c.until
+		} else if g.until.Before(wake) {
+			wake = g.until
 		}
 	}
 	w.mu.Unlock()
@@ -417,13 +417,13 @@ func (w *World) choose(end time.Time) *call {
 	key := ready[luck.IntN(len(ready))]
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.parked[key]
-	if c.of != nil && !w.calm && c.until.IsZero() && luck.IntN(10) == 0 { // the machine stands still
-		c.until = time.Now().Add(time.Duration(luck.Int64N(int64(maxPause)) >> luck.IntN(12)))
+	g := w.parked[key]
+	if g.of != nil && !w.calm && g.until.IsZero() && luck.IntN(10) == 0 { // the machine stands still
+		g.until = time.Now().Add(time.Duration(luck.Int64N(int64(maxPause)) >> luck.IntN(12)))
 		return nil
 	}
 	delete(w.parked, key)
-	return c
+	return g
 }
 
 // look notes what the customers are shown.

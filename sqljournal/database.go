@@ -38,6 +38,36 @@ func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
 // retries failures after which a statement may have been executed.
 func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.passes} }
 
+// transaction runs do in a transaction.
+func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
+	tx, err := j.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(j.In(tx)); err != nil {
+		_ = tx.Rollback() // it is over already if ctx is done
+		return err
+	}
+	return tx.Commit()
+}
+
+// together runs do in a transaction; in SQLite without one, which would fail while others
+// write, because do reads first.
+func (j *Journal) together(ctx context.Context, what string, do func(*Tx) error) error {
+	if j.dialect == SQLite {
+		return do(j.waiting())
+	}
+	var refused error
+	err := j.transaction(ctx, func(t *Tx) error {
+		refused = do(t)
+		return refused
+	})
+	if err != nil && refused == nil {
+		return j.failed(what, err)
+	}
+	return err
+}
+
 // statement returns the template in the journal's dialect, translated once.
 func (j *Journal) statement(template string) *statement {
 	if s, ok := j.statements.Load(template); ok {

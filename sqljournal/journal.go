@@ -300,6 +300,9 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 		return err
 	}
 	agrees, err := t.applyLate(ctx, k, i, r)
+	if err == nil && !agrees {
+		agrees, err = t.endedBefore(ctx, k, i, r)
+	}
 	kind := "ended"
 	if !agrees {
 		kind = "contradicted"
@@ -316,6 +319,19 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 		return t.onRecord(ctx, i, ErrContradiction)
 	}
 	return nil
+}
+
+// endedBefore reports whether the history has this result of a call that another one has
+// followed: what frees a reference may be told again, because its response was lost.
+func (t *Tx) endedBefore(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (ended bool, err error) {
+	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
+	if k.Call == i.Call || !frees {
+		return false, nil
+	}
+	err = t.queryRow(ctx, []any{&ended}, `
+SELECT count(*) > 0 FROM @history WHERE intent = ?1 AND call = ?2 AND kind = 'ended' AND state = ?3`,
+		k.id, i.Call, states[r.Outcome])
+	return ended, err
 }
 
 // recordAgain records an intent that has vanished, unless another call has begun since.

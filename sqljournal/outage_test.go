@@ -32,6 +32,7 @@ type outage struct {
 	failed  atomic.Int64 // writes to come after those that fail
 	asked   atomic.Int64 // writes so far
 	writing func()       // called before each write; nil: nothing is
+	losing  func()       // called after a write whose response is lost; nil: nothing is
 	reading func()       // called before each query; nil: nothing is
 
 	mu    sync.Mutex
@@ -72,7 +73,11 @@ func (o *outage) write(write, fail func() error) error {
 	}
 	switch {
 	case o.lost.Add(-1) >= 0:
-		return errors.Join(o.cause, write())
+		err := write()
+		if o.losing != nil {
+			o.losing()
+		}
+		return errors.Join(o.cause, err)
 	case o.failed.Add(-1) >= 0:
 		return errors.Join(o.cause, fail())
 	}
@@ -177,6 +182,26 @@ func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Another call may have begun before what freed the reference is told again.
+func TestAnEndThatIsToldAgainAfterAnotherBegin(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, other := openNew(t, at)
+		journal, outage := during(t, at, io.ErrUnexpectedEOF)
+		for want, result := range map[string]cardwire.IntentResult{
+			"ended: refused": refused, "ended: not sent": {Outcome: cardwire.OutcomeNotSent},
+		} {
+			i := intent("M-" + want)
+			begun(t, journal, i)
+			outage.losing = func() { begun(t, other, intent(i.Reference)) }
+			outage.lost.Store(1)
+			require.NoError(t, journal.End(t.Context(), i, result))
+			assertEvents(t, journal, i.Reference, "begun: unknown", want, "begun: unknown")
+			assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent(i.Reference))))
+		}
+	})
 }
 
 // A Begin that was recorded and not acknowledged sent nothing: that is put right

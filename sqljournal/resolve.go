@@ -33,6 +33,9 @@ ON CONFLICT (op, reference) DO UPDATE
 SET closed = TRUE, ended_at = excluded.ended_at, kind = 'voided', by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND NOT i.repeatable AND NOT CAST(?9 AS @bool)`
 
+// cardOperation is the operation whose references are repeatable, as in cardwire.Intent.
+const cardOperation = "CardOperation"
+
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
 	if err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by)); err != nil {
@@ -41,6 +44,7 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
+	i.Repeatable = i.Repeatable || i.Op == cardOperation
 	return t.attempt(ctx, "voiding the reference", func() (bool, error) { return t.unvoided(ctx, i) },
 		void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
 }
@@ -81,18 +85,7 @@ func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err e
 // Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
 // [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
-	if j.dialect == SQLite || r.ServiceID == "" {
-		return j.waiting().Resolve(ctx, i, r)
-	}
-	var refused error
-	err := j.transaction(ctx, func(t *Tx) error {
-		refused = t.Resolve(ctx, i, r)
-		return refused
-	})
-	if err != nil && refused == nil {
-		return j.failed("resolving the intent", err)
-	}
-	return err
+	return j.together(ctx, "resolving the intent", func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }
 
 // resolve changes what a resolution may change. The conditions of "executed" keep one
@@ -108,7 +101,7 @@ AND CASE WHEN ?3 = 'executed'
 		AND NOT EXISTS (SELECT 1 FROM @intents AS o
 			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2)
 	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
-	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND settled_by <= @now END`
+	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND ?9 <= @now END`
 
 // Resolve is [Journal.Resolve] in the transaction.
 func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
@@ -146,7 +139,10 @@ func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resol
 		return false, decided("the reference is closed, which can only be corrected to executed")
 	case k.Proved:
 		return false, decided("a response proved that it was executed")
-	case k.now.Before(k.SettledBy), r.AsOf.Before(k.SettledBy):
+	case r.AsOf.After(k.now):
+		return false, decided("AsOf is in the future of the journal's clock: " +
+			"check the clock of this machine, and ask the service again")
+	case r.AsOf.Before(k.SettledBy):
 		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
 	}
 	return true, nil

@@ -336,7 +336,7 @@ var mutants = []mutant{
 		in("sqljournal.Tx.identify", never("pinned != identity")),
 		in("sqljournal.Dialect.translate", literal("IN ('', j.identity)", "IS NOT NULL"))),
 	defect("sqljournal: a history that is not written", in("sqljournal.Tx.identify", never("triggers != 2"))),
-	defect("sqljournal: resolved before it is settled", in("sqljournal.resolve", literal(" AND settled_by <= ?9 AND settled_by <= @now", ""))),
+	defect("sqljournal: resolved before it is settled", in("sqljournal.resolve", literal(" AND settled_by <= ?9 AND ?9 <= @now", ""))),
 	defect("sqljournal: later call resolved", in("sqljournal.resolve", literal("proved AND call = ?4", "proved"))),
 	defect("sqljournal: what a response proved corrected", in("sqljournal.resolve", literal("NOT proved AND call", "call"))),
 	defect("sqljournal: one service ID of two references", in("sqljournal.resolve", literal("o.service_id <> ''", "FALSE"))),

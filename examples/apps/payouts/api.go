@@ -80,10 +80,13 @@ func (s *service) routes(password string) http.Handler {
 		"GET /payouts":                  result(s.listed),
 		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.seen(r.Context(), r.PathValue("order")) }),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
-		"POST /payouts/{order}/cancel":  result(s.postCancellation),
+		"POST /payouts/{order}/cancel":  result(decided(s.cancel)),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
-		"GET /readyz":                   result(func(r *http.Request) (any, error) { return up, s.verify(r.Context()) }),
+		"GET /readyz":                   result(s.ready),
 		"GET /queue":                    result(func(r *http.Request) (progress, error) { return s.progress(r.Context()) }),
+		"POST /payouts/{order}/send":    result(decided(s.sendHeld)),
+		"POST /orders/{order}/send":     s.paged(redirected(decided(s.sendHeld))),
+		"POST /held":                    s.paged(s.postHeld),
 		"GET /metrics": func(w http.ResponseWriter, r *http.Request) error {
 			s.metrics.ServeHTTP(w, r)
 			return nil
@@ -91,7 +94,7 @@ func (s *service) routes(password string) http.Handler {
 		"GET /{$}":                    s.paged(s.listPage),
 		"GET /orders.csv":             s.paged(s.export),
 		"GET /orders/{order}":         s.paged(s.orderPage),
-		"POST /orders/{order}/cancel": s.paged(redirected(s.postCancellation)),
+		"POST /orders/{order}/cancel": s.paged(redirected(decided(s.cancel))),
 		"POST /resolve":               s.paged(s.postResolutions),
 		"POST /resume":                s.paged(s.postResumption),
 		"/":                           s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
@@ -161,7 +164,7 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 		err = check(by, why)
 	}
 	if err == nil {
-		err = s.resume(r.Context(), by)
+		err = s.resume(r.Context(), by, nil)
 	}
 	if err == nil {
 		err = record(r.Context(), s.db, "", "resumed", by, why)
@@ -172,12 +175,18 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func (s *service) postCancellation(r *http.Request) (order, error) {
-	var by, why string
-	if err := decode(r, map[string]any{"by": &by, "why": &why}); err != nil {
-		return order{}, err
+// decision is what a person does to an order, with a name and a reason.
+type decision func(ctx context.Context, number, by, why string) (order, error)
+
+// decided makes a decision of a request.
+func decided(do decision) func(*http.Request) (order, error) {
+	return func(r *http.Request) (order, error) {
+		var by, why string
+		if err := decode(r, map[string]any{"by": &by, "why": &why}); err != nil {
+			return order{}, err
+		}
+		return do(r.Context(), r.PathValue("order"), signedIn(r, by), why)
 	}
-	return s.cancel(r.Context(), r.PathValue("order"), signedIn(r, by), why)
 }
 
 // postPayout takes an order. The same again is the same payout.

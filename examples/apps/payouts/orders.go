@@ -24,6 +24,7 @@ import (
 // docs/payouts.md has a picture of them.
 const (
 	queued     = "queued"     // waits for a worker, for the first time or again
+	held       = "held"       // came on hold, or waited then: a person sends or closes it
 	sending    = "sending"    // a call is in progress
 	unresolved = "unresolved" // nobody knows: a person asks the service
 	forgotten  = "forgotten"  // it was sent, and the journal does not know it any more
@@ -37,7 +38,7 @@ const (
 
 var (
 	states  = append(unended[:len(unended):len(unended)], submitted, failed, canceled, paid, returned)
-	unended = []string{queued, sending, unresolved, forgotten, conflicted}
+	unended = []string{queued, held, sending, unresolved, forgotten, conflicted}
 )
 
 //go:embed schema.sql
@@ -189,6 +190,7 @@ func (s *service) findIn(ctx context.Context, db sqlscan.Querier, number string)
 // live are the numbers of all orders that have not ended, and of some that have. It
 // repeats the conditions of the indexes, without which SQLite does not use them.
 const live = `(SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
+	UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'held'
 	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL
 	UNION ALL SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op = 'CreateTransfer'
 	UNION ALL SELECT reference FROM cardwire_intents
@@ -231,8 +233,8 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 		if err != nil {
 			return err
 		}
-		inserted, err := tx.ExecContext(ctx, `INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING`,
+		inserted, err := tx.ExecContext(ctx, `INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
+VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING`,
 			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, time.Now().UTC())
 		if err == nil {
 			err = changedOne(inserted, errExists)

@@ -281,11 +281,13 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.order("taken")
 		s.otherRequest("taken")
 		s.exec(`UPDATE cardwire_intents SET state = 'executed' WHERE reference = 'taken'`)
+		s.order("held")
+		s.exec(`UPDATE payouts SET said = 'held' WHERE order_no IN ('held', 'other')`)
 		want := map[string]string{
 			"queued": queued, "sending": sending, "died": unresolved, "free": queued, "closed": failed,
 			"executed": submitted,
 			"paid":     paid, "denied": paid, "canceled": canceled, "late": submitted, "restored": canceled,
-			"forgotten": forgotten, "other": conflicted, "taken": conflicted,
+			"forgotten": forgotten, "other": conflicted, "taken": conflicted, "held": held,
 		}
 		counts := map[string]int64{}
 		for number, state := range want {
@@ -715,12 +717,12 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		metrics := s.get("/metrics")
 		for _, line := range []string{
 			`payouts_orders{state="queued"} 1`, `payouts_orders{state="sending"} 0`, `payouts_orders{state="unresolved"} 1`,
-			`payouts_orders{state="forgotten"} 1`, `payouts_orders{state="conflict"} 0`, `payouts_paused{why="a test"} 1`,
-			`cardwire_journal_unresolved 1`,
+			`payouts_orders{state="forgotten"} 1`, `payouts_orders{state="conflict"} 0`, `payouts_orders{state="held"} 0`,
+			`payouts_paused{why="a test"} 1`, `cardwire_journal_unresolved 1`,
 		} {
 			assert.Contains(t, metrics, "\n"+line+"\n")
 		}
-		assert.Equal(t, 5, strings.Count(metrics, "\npayouts_orders{"))
+		assert.Equal(t, 6, strings.Count(metrics, "\npayouts_orders{"))
 		assert.Regexp(t, `\npayouts_oldest_unresolved_age_seconds [0-9.e-]*[1-9]`, metrics)
 		s.exec(`ALTER TABLE payouts RENAME TO gone`)
 		assert.NotContains(t, s.get("/metrics"), "payouts_orders", "zeros would look as if all were well")
@@ -921,7 +923,7 @@ func TestTheRateGrowsAfterAPause(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
-	require.NoError(t, s.resume(t.Context(), "Ada"))
+	require.NoError(t, s.resume(t.Context(), "Ada", nil))
 	var limits []rate.Limit
 	for s.ramp.Limit() != rate.Inf {
 		limits = append(limits, s.ramp.Limit())
@@ -937,7 +939,7 @@ func TestTheRateGrowsInEachReplica(t *testing.T) {
 	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
 	require.NoError(t, first.pause(t.Context(), pause{Why: "a test"}))
 	require.NoError(t, second.look(t.Context()))
-	require.NoError(t, first.resume(t.Context(), "Ada"))
+	require.NoError(t, first.resume(t.Context(), "Ada", nil))
 	require.NoError(t, second.look(t.Context()))
 	assert.InDelta(t, firstRate, float64(second.ramp.Limit()), 0)
 }
@@ -996,7 +998,7 @@ func TestAnOlderJournalFreesNoOrder(t *testing.T) {
 		s.order("A-1")
 		s.fails(rateLimited(""))
 		assert.Positive(t, s.work("A-1"))
-		require.NoError(t, s.resume(t.Context(), "Ada"))
+		require.NoError(t, s.resume(t.Context(), "Ada", nil))
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, submitted, s.state("A-1"))
 		s.exec(`UPDATE cardwire_intents SET state = 'refused', calls = 1, proved = FALSE, service_id = ''`)

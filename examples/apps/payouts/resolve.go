@@ -150,9 +150,9 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	case r.Outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
 	case r.Outcome == "send_again": // with a day of its own
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = '', said_at = NULL WHERE order_no = $1`, o.Order)
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL WHERE order_no = $1`, o.Order)
 		return err
-	case o.Said == failed, o.Said == canceled:
+	case o.Said == failed, o.Said == canceled, o.Said == held:
 		return say(ctx, tx, o.Order, "")
 	}
 	return nil
@@ -251,7 +251,7 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		switch o.State {
 		case canceled:
 			return nil
-		case queued:
+		case queued, held:
 			if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
 				return err
 			}

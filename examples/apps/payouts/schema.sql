@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- of the last call that failed: for people, nothing depends on it
-	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed
+	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed; held: not yet to be sent
 	said_at     TIMESTAMP
 );
 
@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS turns (
 DROP VIEW IF EXISTS payouts_states;
 CREATE VIEW payouts_states AS
 SELECT p.*, CASE
-	WHEN p.said <> '' AND p.is_other THEN p.said
+	WHEN p.said NOT IN ('', 'held') AND p.is_other THEN p.said
 	WHEN p.is_other AND p.forgot THEN 'forgotten'
 	WHEN p.said = 'canceled' AND p.closed THEN 'canceled'
 	WHEN p.closed THEN 'failed'

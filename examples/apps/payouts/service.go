@@ -45,6 +45,7 @@ type settings struct {
 	brake       int64         // how many unresolved transfers of the journal stop the sending; 0: any
 	workers     int           // of this replica
 	migrate     bool          // create or upgrade the tables first
+	onHold      bool          // send nothing until somebody releases it
 	level       slog.Level    // the least that is logged
 	tracers     trace.TracerProvider
 	options     []cardwire.Option // more of the client: the cardwire.WithProfile that examples/doctor prints belongs here
