@@ -661,6 +661,10 @@ func TestCardStatus(t *testing.T) {
 		assert.Equal(t, want, status.String())
 		assert.Equal(t, want == "frozen" || want == "suspended", status.Blocked(), want)
 	}
+	assert.Equal(t, []cardwire.CardStatus{-1, 0, 1, 2, 3, 4}, []cardwire.CardStatus{
+		cardwire.CardLocked, cardwire.CardActive, cardwire.CardFrozen,
+		cardwire.CardClosed, cardwire.CardClosing, cardwire.CardSuspended,
+	})
 }
 
 func TestDecryptPAN(t *testing.T) {
