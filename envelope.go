@@ -69,10 +69,9 @@ func (e *envelope) readCode(c *wire.Codec) {
 // readMessage saves an allocation for the usual message.
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	switch message := c.Bytes(); string(message) {
-	case messageSuccess:
+	if message := c.Bytes(); string(message) == messageSuccess {
 		e.message = messageSuccess
-	default:
+	} else {
 		e.message = string(message[:min(len(message), maxRawMessage)])
 	}
 	if e.contradicted() {
@@ -152,20 +151,20 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 	f := &k.envelope.facts
 	switch {
 	case r.NotSent:
-		f.unsent = &transportError{r.Err}
+		f.unsent = ofTransport(r.Err)
 	case r.Redirected:
-		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key))
+		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key)+": ")
+		f.elsewhere = &detailError{ErrRedirect, leads + "check the base URL"}
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		f.lost = ErrResponseTooLarge
 	case r.Err != nil:
-		f.lost = &transportError{r.Err}
+		f.lost = ofTransport(r.Err)
 	default:
 		return k.read(r)
 	}
 	return nil
 }
 
-// read reads the body.
 func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	body := wire.NewReader(r.Body, k.client.watchesDrift())
 	body.Masking = k.client.maskedCards
@@ -227,14 +226,6 @@ func isEncoded(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
 		return line != "" && !strings.EqualFold(line, "identity")
 	})
-}
-
-// redirected returns the error of a redirect that leads to a host; "": it is unknown.
-func redirected(host string) error {
-	if host == "" {
-		return &detailError{ErrRedirect, "check the base URL"}
-	}
-	return &detailError{ErrRedirect, "it leads to " + host + ": check the base URL"}
 }
 
 func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

@@ -84,7 +84,8 @@ func (p *Profile) valid() error {
 	}
 	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
 		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
-			return badSetup("WithProfile: " + n.field + " contains a control character, begins or ends with a space, or is not valid UTF-8")
+			return badSetup("WithProfile: " + n.field + " contains a control character, " +
+				"begins or ends with a space, or is not valid UTF-8")
 		}
 	}
 	for i, n := range ofListCards {
@@ -94,16 +95,15 @@ func (p *Profile) valid() error {
 			}
 		}
 	}
-	if p.LateExecution < 0 {
+	unfit := func(status int) bool { return status < 400 || status > 499 }
+	switch {
+	case p.LateExecution < 0:
 		return badSetup("WithProfile: LateExecution must not be negative")
-	}
-	if p.RetryAction == cancelAction {
+	case p.RetryAction == cancelAction:
 		return badSetup("WithProfile: RetryAction must not be the value that cancels")
-	}
-	if slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess) {
+	case slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess):
 		return badSetup("WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success")
-	}
-	if slices.ContainsFunc(slices.Concat(p.RefusedStatuses, p.BareRefusedStatuses), func(s int) bool { return s < 400 || s > 499 }) {
+	case slices.ContainsFunc(p.RefusedStatuses, unfit) || slices.ContainsFunc(p.BareRefusedStatuses, unfit):
 		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}
 	return nil
