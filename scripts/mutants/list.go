@@ -243,7 +243,7 @@ var mutants = []mutant{
 	defect("failed call closes everybody's connections", in("transport.exchange.checkRetry", after("record", "if err != nil { x.engine.CloseIdleConnections() }"))),
 
 	// What is shown.
-	defect("Release not clearing the buffer", in("transport.Engine.recycle", drop("clear"))),
+	defect("Release not clearing the buffer", in("transport.Response.Release", drop("clear"))),
 	defect("growing not clearing the buffer", in("transport.buffer.grow", drop("clear"))),
 	defect("RevealBody under WithMaskedCards", in("call.capture", drop("maskedCards"))),
 	defect("card numbers in messages", in("mask.Message", swap("maskDigits(_)", "_"))),
