@@ -55,8 +55,6 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-func (e *envelope) succeeded() bool { return e.isSuccess() && e.code == codeSuccess }
-
 // readCode refuses a number that is too long for a code: it would appear in errors, and
 // may be a card number.
 func (e *envelope) readCode(c *wire.Codec) {
@@ -125,7 +123,9 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	k.tries += r.Tries
 	k.last = Error{
 		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
-		Attempts: attempts(r.Attempts),
+	}
+	if r.Attempts != nil {
+		k.last.Attempts = attempts(r.Attempts)
 	}
 	var drift error
 	if drifts := k.facts(r); len(drifts) > 0 {
@@ -166,7 +166,7 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 }
 
 func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
-	body := wire.NewReader(r.Body, k.client.watchesDrift())
+	body := wire.NewReader(r.Body, k.client.watchesDrift)
 	body.Masking = k.client.maskedCards
 	e := &k.envelope
 	e.decode(body)
@@ -200,7 +200,11 @@ func (k *call) weigh(e *envelope, body *wire.Codec) {
 		e.unreadable = unreadable(e.mismatch)
 	default:
 		e.data = readable
-		switch err := k.result.mismatch(); {
+		err := k.result.mismatch()
+		if k.op.parts != nil {
+			err = cmp.Or(k.op.parts.Check(), err)
+		}
+		switch {
 		case errors.Is(err, ErrParameterIgnored):
 			e.ignored = err
 		case err != nil:

@@ -96,9 +96,6 @@ type Attempt struct {
 }
 
 func attempts(list []transport.Attempt) []Attempt {
-	if list == nil {
-		return nil
-	}
 	out := make([]Attempt, len(list))
 	for i, a := range list {
 		out[i] = Attempt(a)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // Profile names every assumption about what is undocumented. What is "" cannot be used.
@@ -107,17 +106,4 @@ func (p *Profile) valid() error {
 		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}
 	return nil
-}
-
-// query collects query parameters, whose names may be unknown.
-type query struct {
-	fields wire.Fields
-	err    error
-}
-
-func (q *query) add(param, field, value string) {
-	if value != "" && param == "" && q.err == nil {
-		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
-	}
-	q.fields.Add(param, value)
 }
