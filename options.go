@@ -128,9 +128,9 @@ func WithLimiter(l Limiter) Option {
 }
 
 // WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as
-// warnings; writes that an HTTP client sent twice and a failed [Journal], as errors; drift
-// and retries, as warnings; and each attempt at debug level. Nothing of a payload is
-// logged, nor a call that is refused before it begins.
+// warnings; writes that an HTTP client sent twice, and what a [Journal] could not record
+// or contradicts, as errors; drift and retries, as warnings; and each attempt at debug
+// level. Nothing of a payload is logged, nor a call that is refused before it begins.
 func WithLogger(l *slog.Logger) Option {
 	return option(l == nil || check.Nil(l.Handler()), "WithLogger: the logger is nil or has no handler",
 		func(c *config) { c.logger, c.watchesDrift = l, true })
