@@ -124,11 +124,10 @@ func isSuccessMessage(message string) bool {
 // step decides what to do after a call that returned e: the first row that applies.
 func (e *Error) step() Step {
 	d, known := errors.AsType[*DuplicateIntent](e.Err)
-	harmless := e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
 	switch {
-	case e.Outcome == OutcomeNotSent && e.isInvalid() && harmless:
+	case e.Outcome == OutcomeNotSent && e.isInvalid() && e.isHarmless():
 		return StepFail
-	case harmless:
+	case e.isHarmless():
 		return StepRetry
 	case known && d != nil && d.InProgress:
 		return StepWait
@@ -144,6 +143,11 @@ func (e *Error) step() Step {
 		return StepFail
 	}
 	return StepReconcile
+}
+
+// isHarmless reports whether the call changed nothing, or nothing that matters.
+func (e *Error) isHarmless() bool {
+	return e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
 }
 
 // isInvalid reports whether a parameter of the request itself was refused.

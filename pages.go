@@ -175,36 +175,26 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 
 // step returns the next page.
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
-	page, ids, err := w.page(ctx)
-	if err == nil && w.samePage(ids) && !w.client.profile().TrustResponses {
-		// Like every contradiction, it is requested once more.
-		if page, ids, err = w.page(ctx); err == nil && w.samePage(ids) {
-			err = &Error{
-				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
-				Err: ignored("the same page came twice", "PageParam"),
-			}
+	page, err := w.take(ctx)
+	if err == nil && w.cameTwice(page) {
+		page, err = w.take(ctx) // like every contradiction, it is requested once more
+	}
+	if err == nil && w.cameTwice(page) {
+		err = &Error{
+			Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
+			Err: ignored("the same page came twice", "PageParam"),
 		}
 	}
 	if err != nil {
 		return nil, resumeAt(err, w.next)
 	}
-	w.ids = ids
-	w.done = w.next >= page.LastPage
+	w.ids, w.done = page.ids(), w.next >= page.LastPage
 	w.next++
 	w.ahead.Begin(ctx, w.next, page.LastPage)
 	return page, nil
 }
 
-// page returns the next page, which may have been read already, and the
-// identifiers on it.
-func (w *pager) page(ctx context.Context) (*CardPage, []string, error) {
-	page, err := w.take(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return page, page.ids(), nil
-}
-
+// take returns the next page, which may have been read already.
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
 	begun := w.ahead.Take(w.next)
 	if begun == nil {
@@ -237,8 +227,10 @@ func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardP
 	return w.client.ListCards(ctx, p, opts...)
 }
 
-// samePage reports whether these are the cards of the previous page, if there was one.
-func (w *pager) samePage(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
+// cameTwice reports whether the cards are those of the page before, if there was one.
+func (w *pager) cameTwice(page *CardPage) bool {
+	return w.ids != nil && !w.client.profile().TrustResponses && slices.Equal(page.ids(), w.ids)
+}
 
 func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
 	early.err = &Error{ // until there is another one

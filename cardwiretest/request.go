@@ -44,8 +44,15 @@ type request struct {
 	file   *file
 }
 
-// reference is the one of a request whose fields were checked; "": it has none.
-func (r *request) reference() string { return r.values[r.operation.reference] }
+// reference is what names the request; "": nothing does.
+func (r *request) reference() string {
+	for _, f := range r.body {
+		if r.operation != nil && f.name == r.operation.reference {
+			return f.value
+		}
+	}
+	return ""
+}
 
 // field is a parameter, a form field, a part or a JSON field.
 type field struct {

@@ -115,8 +115,9 @@ type Service struct {
 	requests []RequestRecord
 	handlers map[string]handler // by method and path
 
-	// watch is told of an execution and of the fields of its request; nil: nothing is.
-	watch func(Execution, map[string]string)
+	// Of a simulation; nil: it is none.
+	draw  func(*request) (Fault, bool)       // returns the fault of a request, for Fail
+	watch func(Execution, map[string]string) // is told what is executed, and the fields of the request
 }
 
 // handler responds to an operation that the API only names.

@@ -148,23 +148,18 @@ func (t *Tx) repeated(ctx context.Context, try func() error) error {
 	if !t.retried(err) {
 		return err
 	}
-	limit := time.NewTimer(repeatTimeout)
-	defer limit.Stop()
-	for wait := repeatWait; ; wait = min(2*wait, repeatMaxWait) {
-		pause := time.NewTimer(wait)
+	limit := time.After(repeatTimeout)
+	for wait := repeatWait; t.retried(err); wait = min(2*wait, repeatMaxWait) {
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return errors.Join(ctx.Err(), err)
-		case <-limit.C:
-			pause.Stop()
+		case <-limit:
 			return err
-		case <-pause.C:
-		}
-		if err = try(); !t.retried(err) {
-			return err
+		case <-time.After(wait):
+			err = try()
 		}
 	}
+	return err
 }
 
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which

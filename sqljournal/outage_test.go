@@ -33,10 +33,10 @@ type outage struct {
 	asked   atomic.Int64 // writes so far
 	writing func()       // called before each write; nil: nothing is
 	losing  func()       // called after a write whose response is lost; nil: nothing is
-	reading func()       // called before each query; nil: nothing is
+	reading func()       // called before each query, which SQLite prepares once; nil: nothing is
 
 	mu    sync.Mutex
-	texts map[string]bool // of all statements and queries
+	texts map[string]int // how often each statement and query was prepared, or sent as it is
 }
 
 // during returns a journal at a place that has its schema, and the outage on the
@@ -44,7 +44,7 @@ type outage struct {
 func during(t *testing.T, at place, cause error) (*sqljournal.Journal, *outage) {
 	t.Helper()
 	direct, _ := open(t, at)
-	o := &outage{driver: direct.Driver(), at: at, cause: cause, texts: map[string]bool{}}
+	o := &outage{driver: direct.Driver(), at: at, cause: cause, texts: map[string]int{}}
 	db := sql.OpenDB(o)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
@@ -61,8 +61,11 @@ func (o *outage) Connect(context.Context) (driver.Conn, error) {
 
 func (o *outage) saw(text string) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.texts[text] = true
+	o.texts[text]++
+	o.mu.Unlock()
+	if o.reading != nil {
+		o.reading()
+	}
 }
 
 // write writes during the outage; fail is called instead where nothing is written.
@@ -118,9 +121,6 @@ func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.
 
 func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	u.outage.saw(query)
-	if u.outage.reading != nil {
-		u.outage.reading()
-	}
 	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 

@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,32 +44,22 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 		return err
 	}
 	i.Repeatable = i.Repeatable || i.Op == cardOperation
-	return t.attempt(ctx, "voiding the reference", func() (bool, error) { return t.unvoided(ctx, i) },
+	return t.attempt(ctx, "voiding the reference", i, unvoided,
 		void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
 }
 
-// unvoided returns why Void changed nothing, or reports that it can by now.
-func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err error) {
-	k, again, err := t.findFor(ctx, i)
-	repeatable := i.Repeatable || k.Repeatable
+// unvoided returns why Void changed nothing.
+func unvoided(k known, i cardwire.Intent) error {
 	d := k.duplicate()
 	switch {
-	case again:
-		return true, nil
-	case errors.Is(err, ErrNoIntent):
-		return !i.Repeatable, nil
-	case err != nil:
-		return false, err
-	case k.Closed, repeatable && (d == nil || k.mayRepeat()):
-		return false, nil
+	case k.Closed, (i.Repeatable || k.Repeatable) && (d == nil || k.mayRepeat()):
+		return nil
 	case d == nil:
-		return true, nil
-	case k.Open && t.journal.abandoned.has(k.Call):
-		return true, t.release(ctx, k.Intent)
+		return errAgain
 	case k.Outcome == cardwire.OutcomeExecuted && i.BodySHA256 != "" && k.isOther(i.BodySHA256):
-		return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 	}
-	return false, d
+	return d
 }
 
 // Resolve records what a person found out about the call i.Call of a reference, as an
@@ -116,59 +105,61 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 			return t.journal.failed("resolving the intent", err)
 		}
 	}
-	return t.attempt(ctx, "resolving the intent", func() (bool, error) { return t.unresolved(ctx, i, r) },
+	why := func(k known, i cardwire.Intent) error {
+		switch {
+		case !k.exists():
+			return ErrNoIntent
+		case r.Outcome == cardwire.OutcomeExecuted:
+			return t.unconfirmed(ctx, k, i, r)
+		}
+		return undenied(k, i, r)
+	}
+	return t.attempt(ctx, "resolving the intent", i, why,
 		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service, t.journal.dialect.moment(r.AsOf))
 }
 
-// unresolved returns why Resolve changed nothing, or reports that it can by now.
-func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
-	k, again, err := t.findFor(ctx, i)
-	if again || err != nil {
-		return again, err
-	}
-	if r.Outcome == cardwire.OutcomeExecuted {
-		return t.unconfirmed(ctx, k, i, r)
-	}
+// undenied returns why Resolve did not record that nothing happened.
+func undenied(k known, i cardwire.Intent, r cardwire.Resolution) error {
 	closes := r.Outcome == cardwire.OutcomeRefused && !k.Repeatable
 	switch {
 	case k.Outcome == r.Outcome && k.Closed == closes, k.duplicate() == nil && !closes:
-		return false, nil
+		return nil
 	case k.Call != i.Call:
-		return false, errOtherCall
+		return errOtherCall
 	case k.Closed:
-		return false, decided("the reference is closed, which can only be corrected to executed")
+		return decided("the reference is closed, which can only be corrected to executed")
 	case k.Proved:
-		return false, decided("a response proved that it was executed")
+		return decided("a response proved that it was executed")
 	case r.AsOf.After(k.now):
-		return false, decided("AsOf is in the future of the journal's clock: " +
+		return decided("AsOf is in the future of the journal's clock: " +
 			"check the clock of this machine, and ask the service again")
 	case r.AsOf.Before(k.SettledBy):
-		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
+		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
 	}
-	return true, nil
+	return errAgain
 }
 
 var errOtherCall = decided("another call is on record under this reference: read its entry again")
 
-// unconfirmed is unresolved for what was executed.
-func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
+// unconfirmed returns why Resolve did not record that it was executed.
+func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r cardwire.Resolution) error {
 	switch {
 	case k.Outcome == r.Outcome && (r.ServiceID == "" || r.ServiceID == k.ServiceID):
-		return false, nil
+		return nil
 	case k.Proved && k.ServiceID != "":
-		return false, decided("a response proved that it was executed as " + k.ServiceID)
+		return decided("a response proved that it was executed as " + k.ServiceID)
 	case k.Repeatable && k.Call != i.Call:
-		return false, errOtherCall
+		return errOtherCall
 	}
 	var other string
-	err = t.queryRow(ctx, []any{&other}, `
+	err := t.queryRow(ctx, []any{&other}, `
 SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3`,
 		r.ServiceID, k.Op, k.Reference)
 	switch {
 	case err != nil:
-		return false, t.journal.failed("reading the intents", err)
+		return t.journal.failed("reading the intents", err)
 	case other == "":
-		return true, nil
+		return errAgain
 	}
-	return false, decided("the service ID is that of reference " + other + ": correct the one that is wrong")
+	return decided("the service ID is that of reference " + other + ": correct the one that is wrong")
 }

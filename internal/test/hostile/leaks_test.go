@@ -118,8 +118,8 @@ var printers = func() (list []printer) {
 		"html/template": templated(htmltemplate.Must(htmltemplate.New("").Parse(
 			`<p title="{{.}}">{{.}}</p><script>v = {{.}}</script>`))),
 	}
-	for name, print := range plain {
-		list = append(list, printer{name, func(v, _ any) string { return print(v) }})
+	for name, said := range plain {
+		list = append(list, printer{name, func(v, _ any) string { return said(v) }})
 	}
 	return append(list, printer{"testify", func(v, against any) string {
 		var said testifyOutput

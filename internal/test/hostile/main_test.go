@@ -3,7 +3,7 @@ package hostile_test
 import (
 	"testing"
 
-	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { wiretest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

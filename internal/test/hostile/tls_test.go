@@ -109,7 +109,8 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 		return c
 	}
 	in := func(year int) *tls.Config {
-		return &tls.Config{RootCAs: trusted, Time: func() time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }}
+		now := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		return &tls.Config{RootCAs: trusted, Time: func() time.Time { return now }}
 	}
 	const (
 		unknown = "certificate not trusted: unknown authority"
