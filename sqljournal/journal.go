@@ -236,10 +236,10 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
 		r.ServiceID, r.Final = "", r.Final && !i.Repeatable
 	default: // an outcome that does not exist is unknown
-		r = cardwire.IntentResult{Status: r.Status}
+		r = cardwire.IntentResult{Status: r.Status, Reason: r.Reason}
 	}
 	t := j.persistent()
-	ended, err := t.end(ctx, i, r, "")
+	ended, err := t.end(ctx, i, r, r.Reason)
 	if err == nil && ended == 0 {
 		err = t.endLate(ctx, i, r)
 	}
@@ -290,7 +290,7 @@ AND state <> 'executed' AND NOT EXISTS (SELECT 1 FROM @history AS h
 // recordEvent records an event that is not the row's own.
 const recordEvent = `
 INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
-SELECT id, @now, ?3, ?4, ?5, ?6, '', '' FROM @intents WHERE op = ?1 AND reference = ?2 AND @this AND NOT EXISTS (
+SELECT id, @now, ?3, ?4, ?5, ?6, '', ?7 FROM @intents WHERE op = ?1 AND reference = ?2 AND @this AND NOT EXISTS (
 	SELECT 1 FROM @history AS h WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 
 // endLate records the result of a call that does not have its row open: it is late, was
@@ -315,7 +315,7 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 		kind = "contradicted"
 	}
 	if err == nil {
-		_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID)
+		_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
 	}
 	switch {
 	case err != nil:
