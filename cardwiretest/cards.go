@@ -49,7 +49,7 @@ func listParams(s *Service) []param {
 		{name: p.LimitParam, check: count},
 		{name: p.PageParam, check: count},
 		{name: p.SubAccountParam, check: notEmpty},
-		{name: p.StatusParam, check: oneOf("-1", "0", "1", "2", "3", "4")},
+		{name: p.StatusParam, check: cardStatus},
 		{name: p.CardBINParam, check: numeric},
 		{name: p.CreatedFromParam, check: date},
 		{name: p.CreatedToParam, check: date},

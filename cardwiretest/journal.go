@@ -40,9 +40,7 @@ func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 		})
 	}
 	run("references are compared by operation and byte", (*journalTest).references)
-	run("a context that is done", (*journalTest).doneContext)
 	run("one of many concurrent Begins succeeds", (*journalTest).atOnce)
-	run("a journal belongs to one service", (*journalTest).service)
 }
 
 // ledgerRow is what Begin and Void return in a state.
@@ -113,6 +111,13 @@ var stories = map[string]string{
 	"unknown opens what was closed since": `void; end a unknown = unknown; begin b = unknown; void = unknown`,
 	"unknown opens what another call closed": `
 		begin a; end a not-sent; begin b; end b refused final; end a unknown = unknown; begin c = unknown`,
+	"a context that is done": `
+		begin a; end a not-sent canceled = canceled; begin b = in progress;
+		on order-2; begin a canceled = canceled; begin b; on order-3; void canceled = canceled; begin b`,
+	"a journal belongs to one service": `
+		begin a; end a executed; begin b elsewhere = another service; void elsewhere = another service;
+		on order-2; begin a elsewhere = another service; void elsewhere = another service; begin b;
+		on order-3; begin a; end a executed elsewhere; begin b = executed T-a`,
 
 	"repeatable: one at a time":       `begin a repeatable; begin b repeatable = in progress; begin c repeatable other = in progress`,
 	"repeatable: executed":            `begin a repeatable; end a executed; begin b repeatable; end b executed; begin c repeatable other`,
@@ -201,18 +206,23 @@ func (j *journalTest) tell(story string) {
 // step does one step:
 //
 //	on REFERENCE
-//	begin CALL [past|settled] [other] [repeatable]
-//	end CALL OUTCOME [final] [as ID]
-//	void [other|undigested] [repeatable]
+//	begin CALL [past|settled] [other] [repeatable] [elsewhere] [canceled]
+//	end CALL OUTCOME [final] [elsewhere] [canceled] [as ID]
+//	void [other|undigested] [repeatable] [elsewhere] [canceled]
 //	resolve CALL OUTCOME [early|future|never] [anonymous] [as ID]
 func (j *journalTest) step(words []string) string {
 	has := func(word string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+word+" ") }
+	ctx, cancel := context.WithCancel(j.Context())
+	defer cancel()
+	if has("canceled") {
+		cancel()
+	}
 	switch words[0] {
 	case "on":
 		j.reference = words[1]
 		return "ok"
 	case "void":
-		return kindOf(j.journal.Void(j.Context(), j.intent("void", has), "Ada", "canceled"))
+		return kindOf(j.journal.Void(ctx, j.intent("void", has), "Ada", "canceled"))
 	}
 	key := j.reference + " " + words[1]
 	i, begun := j.calls[key]
@@ -222,15 +232,18 @@ func (j *journalTest) step(words []string) string {
 	switch words[0] {
 	case "begin":
 		j.calls[key] = i
-		return kindOf(j.journal.Begin(j.Context(), i))
+		return kindOf(j.journal.Begin(ctx, i))
 	case "end":
 		r := cardwire.IntentResult{Outcome: outcomes[words[2]], Final: has("final")}
 		if r.Outcome == cardwire.OutcomeExecuted {
 			r.ServiceID, r.Status = serviceID(words), "wait_process"
 		}
-		return kindOf(j.journal.End(j.Context(), i, r))
+		if has("elsewhere") {
+			i.Service = otherService
+		}
+		return kindOf(j.journal.End(ctx, i, r))
 	case "resolve":
-		return kindOf(j.journal.(resolver).Resolve(j.Context(), i, resolution(i, words, has)))
+		return kindOf(j.journal.(resolver).Resolve(ctx, i, resolution(i, words, has)))
 	}
 	j.Fatalf("there is no step %q", words[0])
 	return ""
@@ -249,8 +262,11 @@ func serviceID(words []string) string {
 	return "T-" + words[1]
 }
 
-// The bodies of intents.
+// The bodies and services of intents.
 const (
+	usualService = "https://api.example.com/api/v1"
+	otherService = "https://api.example.org/api/v1"
+
 	usualBody = "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a"
 	otherBody = "0d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a"
 )
@@ -259,10 +275,13 @@ const (
 func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent {
 	i := cardwire.Intent{
 		Call: j.Name() + " " + j.reference + " " + call, Op: "CreateTransfer", Reference: j.reference,
-		BodySHA256: usualBody, Summary: "10.00 EUR", Service: "https://api.example.com/api/v1", Time: time.Now(),
+		BodySHA256: usualBody, Summary: "10.00 EUR", Service: usualService, Time: time.Now(),
 	}
 	if has("other") {
 		i.BodySHA256 = otherBody
+	}
+	if has("elsewhere") {
+		i.Service = otherService
 	}
 	if has("undigested") {
 		i.BodySHA256 = ""
@@ -307,6 +326,10 @@ func kindOf(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case strings.Contains(err.Error(), usualService) && strings.Contains(err.Error(), otherService):
+		return "another service"
 	case known && !errors.Is(err, cardwire.ErrDuplicateIntent):
 		return "a DuplicateIntent that is no ErrDuplicateIntent"
 	case known && (d.InProgress != (d.Remaining > 0) || d.InProgress && d.Outcome != cardwire.OutcomeUnknown):
@@ -334,22 +357,6 @@ func (j *journalTest) references() {
 		j.reference = reference
 		j.tell("begin a; begin b = in progress; begin r repeatable") // of another operation
 	}
-}
-
-func (j *journalTest) doneContext() {
-	done, cancel := context.WithCancel(j.Context())
-	cancel()
-	j.tell("begin a")
-	for what, err := range map[string]error{
-		"Begin": j.journal.Begin(done, cardwire.Intent{Op: "CreateTransfer", Reference: "order-2", Call: "b"}),
-		"End":   j.journal.End(done, j.calls["order-1 a"], cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}),
-		"Void":  j.journal.Void(done, cardwire.Intent{Op: "CreateTransfer", Reference: "order-3"}, "Ada", "canceled"),
-	} {
-		if !errors.Is(err, context.Canceled) {
-			j.Fatalf("%s returned %v, want context.Canceled", what, err)
-		}
-	}
-	j.tell("begin b = in progress; on order-2; begin a; on order-3; begin a")
 }
 
 func (j *journalTest) atOnce() {
@@ -386,30 +393,4 @@ func (j *journalTest) race() (won []cardwire.Intent) {
 	close(start)
 	group.Wait()
 	return won
-}
-
-// service tests that what was sent to one service says nothing of another, and that what
-// happened is recorded all the same.
-func (j *journalTest) service() {
-	j.tell("begin a; end a executed; on order-3; begin a")
-	moved := j.calls["order-3 a"]
-	moved.Service = "https://api.example.org/api/v1"
-	if got := kindOf(j.journal.End(j.Context(), moved, cardwire.IntentResult{ServiceID: "T-3", Outcome: cardwire.OutcomeExecuted})); got != "ok" {
-		j.Fatalf("End for another service returned %q, want ok", got)
-	}
-	j.tell("begin b = executed T-3")
-	for _, reference := range []string{"order-1", "order-2"} {
-		j.reference = reference
-		i := j.intent("b", none)
-		i.Service = "https://api.example.org/api/v1"
-		for what, err := range map[string]error{
-			"Begin": j.journal.Begin(j.Context(), i),
-			"Void":  j.journal.Void(j.Context(), i, "Ada", "canceled"),
-		} {
-			if got := kindOf(err); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, "api.example.com") || !strings.Contains(got, "api.example.org") {
-				j.Fatalf("%s of %s returned %q, want an error that names both services", what, reference, got)
-			}
-		}
-	}
-	j.tell("begin a")
 }

@@ -139,7 +139,7 @@ func (d *durableJournal) usedByAnother(number string) {
 	}
 	now := time.Now()
 	i := cardwire.Intent{
-		Call: "another", Op: "CreateTransfer", Reference: number, Service: "https://api.example.org/api/v1",
+		Call: "another", Op: "CreateTransfer", Reference: number, Service: otherService,
 		Time: now, SendBy: now.Add(callTimeout), SettledBy: now.Add(time.Hour),
 	}
 	err := d.journal.Begin(d.t.Context(), i)
