@@ -111,7 +111,7 @@ var defectsInSending = map[string]struct {
 	}, "was executed 2 times"},
 	"sends another amount": {missent(func(p *cardwire.TransferParams) {
 		p.TransferAmount = p.TransferAmount.Add(decimal.New(1, 0))
-	}), `was executed with the transferAmount "11.50", and "10.50" was ordered`},
+	}), `was executed with the transferAmount "11.00", and "10.00" was ordered`},
 	"pays somebody else": {missent(func(p *cardwire.TransferParams) {
 		p.ReceiverBankAccountNumber = "DE99"
 	}), `was executed with the receiverBankAccountNumber "DE99", and "DE0`},
