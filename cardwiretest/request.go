@@ -48,7 +48,8 @@ type request struct {
 // reference is what names the request; "": nothing does.
 func (r *request) reference() string {
 	for _, f := range r.body {
-		if r.operation != nil && f.name == r.operation.reference {
+		isIt := func(p param) bool { return p.reference && p.name == f.name }
+		if r.operation != nil && slices.ContainsFunc(r.operation.fields, isIt) {
 			return f.value
 		}
 	}
@@ -78,7 +79,7 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 	if err := in.readBody(); err != nil {
 		return nil, err
 	}
-	if in.operation != nil && in.operation.method == in.method {
+	if in.operation != nil && in.operation.method() == in.method {
 		in.op = in.operation.name
 	}
 	retry := s.profile.RetryAction
@@ -201,6 +202,8 @@ type param struct {
 	name     string
 	required bool
 	check    func(string) string // returns what the value must be, "" if it is valid; nil: it is a file
+
+	reference bool // a request is named by it
 }
 
 func (r *request) checkQuery(params []param) *result {

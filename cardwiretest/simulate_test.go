@@ -43,7 +43,9 @@ func TestSimulate(t *testing.T) {
 var failed = &cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 422}
 
 // mistake sends an order in a way that is wrong.
-type mistake func(send func(cardwire.TransferParams) error, p cardwire.TransferParams) error
+type mistake func(send sending, p cardwire.TransferParams) error
+
+type sending func(cardwire.TransferParams) error
 
 // mistaken is a client with a mistake.
 type mistaken struct {
@@ -63,7 +65,7 @@ func (m mistaken) CreateTransfer(
 
 // takenFor takes some errors for another one.
 func takenFor(other error, when func(e *cardwire.Error, step cardwire.Step) bool) mistake {
-	return func(send func(cardwire.TransferParams) error, p cardwire.TransferParams) error {
+	return func(send sending, p cardwire.TransferParams) error {
 		err := send(p)
 		if e, ok := errors.AsType[*cardwire.Error](err); ok && when(e, cardwire.NextStep(err)) {
 			return other
@@ -73,7 +75,7 @@ func takenFor(other error, when func(e *cardwire.Error, step cardwire.Step) bool
 }
 
 func changed(change func(*cardwire.TransferParams)) mistake {
-	return func(send func(cardwire.TransferParams) error, p cardwire.TransferParams) error {
+	return func(send sending, p cardwire.TransferParams) error {
 		change(&p)
 		return send(p)
 	}
@@ -96,7 +98,7 @@ var mistakes = map[string]struct {
 	"books by HTTP status": {takenFor(nil, func(e *cardwire.Error, _ cardwire.Step) bool {
 		return e.HTTPStatus == 200
 	}), "is shown as submitted, and was not executed"},
-	"retries after Reconcile": {func(send func(cardwire.TransferParams) error, p cardwire.TransferParams) error {
+	"retries after Reconcile": {func(send sending, p cardwire.TransferParams) error {
 		err := send(p)
 		if cardwire.NextStep(err) == cardwire.StepReconcile {
 			p.MerchantOrderNo += "-again"
@@ -186,7 +188,8 @@ func (f freezer) Run(ctx context.Context) {
 	if page, err := f.freezes.ListCards(ctx, cardwire.ListCardsParams{Limit: 1}); err == nil {
 		card := page.Cards[0].ID
 		_, err := f.freezes.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: card, ClientTransactionID: freezeID})
-		if read, readErr := f.freezes.GetCard(ctx, card); readErr == nil && cardwire.NextStep(err) == cardwire.StepDone {
+		read, readErr := f.freezes.GetCard(ctx, card)
+		if readErr == nil && cardwire.NextStep(err) == cardwire.StepDone {
 			f.frozen(read.Status)
 		}
 	}
@@ -220,9 +223,8 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 	} {
 		t.Run(defect, func(t *testing.T) {
 			t.Parallel()
-			assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.JournalOf(func(*testing.T) cardwire.Journal {
-				return newBroken(defect)
-			})), found)
+			open := func(*testing.T) cardwire.Journal { return newBroken(defect) }
+			assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.JournalOf(open)), found)
 		})
 	}
 }
@@ -230,7 +232,8 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 // A journal that forgets is not to be believed, and the shop believes it.
 func TestAForgetfulJournal(t *testing.T) {
 	t.Parallel()
-	assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.ForgetfulJournal(10*time.Minute)), "was executed 2 times")
+	flaw := cardwiretest.FlawOf(t, newStore, cardwiretest.ForgetfulJournal(10*time.Minute))
+	assert.Contains(t, flaw, "was executed 2 times")
 }
 
 // The same seed tells the same story.
@@ -246,10 +249,11 @@ func TestSeedFlag(t *testing.T) {
 	require.NoError(t, flag.Set("cardwire.seed", "4711"))
 	defer func() { require.NoError(t, flag.Set("cardwire.seed", "0")) }()
 	var tried []string
-	cardwiretest.Simulate(t, newShop, cardwiretest.Seeds(1, 9), cardwiretest.JournalOf(func(t *testing.T) cardwire.Journal {
+	open := func(t *testing.T) cardwire.Journal {
 		tried = append(tried, t.Name())
 		return cardwire.NewMemoryJournal()
-	}))
+	}
+	cardwiretest.Simulate(t, newShop, cardwiretest.Seeds(1, 9), cardwiretest.JournalOf(open))
 	assert.Equal(t, []string{"TestSeedFlag/seed=4711"}, tried)
 }
 
@@ -273,7 +277,7 @@ func TestAMutexHeldOverACall(t *testing.T) {
 	if os.Getenv(holdsAMutex) != "" {
 		cardwiretest.RunFor(t, 500*time.Millisecond, func(w *cardwiretest.World) cardwiretest.Program {
 			l := locked{newShop(w).(*shop), new(sync.Mutex)}
-			l.client = mistaken{l.client, func(send func(cardwire.TransferParams) error, p cardwire.TransferParams) error {
+			l.client = mistaken{l.client, func(send sending, p cardwire.TransferParams) error {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				return send(p)

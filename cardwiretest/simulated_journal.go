@@ -59,7 +59,8 @@ func (j *SimulatedJournal) Void(ctx context.Context, i cardwire.Intent, by, note
 
 // Resolve records what a person found out about a call, in a journal that can.
 func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
-	return j.do(ctx, "resolve as "+found.Outcome.String(), i, func(ctx context.Context, journal cardwire.Journal) error {
+	what := "resolve as " + found.Outcome.String()
+	return j.do(ctx, what, i, func(ctx context.Context, journal cardwire.Journal) error {
 		r, ok := journal.(resolver)
 		if !ok {
 			return errors.New("cardwiretest: the journal has no Resolve")
@@ -144,7 +145,8 @@ func (d *durableJournal) usedByAnother(number string) {
 	}
 	err := d.journal.Begin(d.t.Context(), i)
 	if err == nil {
-		err = d.journal.End(d.t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "other-1"})
+		executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "other-1"}
+		err = d.journal.End(d.t.Context(), i, executed)
 	}
 	d.tell(number, "another service has an order with this number: journal: %s", kindOf(err))
 }

@@ -103,7 +103,7 @@ func openWorld(t *testing.T, seed uint64, settings *simulation, start func(*Worl
 		payments: map[*simulatedOrder][]payment{},
 	}
 	s.service.draw, s.service.watch = s.draw, s.watch
-	s.journal = &durableJournal{simulated: s, simulation: settings, journal: settings.open(t), calls: map[string]cardwire.Intent{}}
+	s.journal = &durableJournal{s, settings, settings.open(t), map[string]cardwire.Intent{}, nil}
 	for n := range ordersInAll {
 		o := &simulatedOrder{number: fmt.Sprintf("order-%d", n+1), shown: Pending.String()}
 		o.params = cardwire.TransferParams{
