@@ -37,6 +37,7 @@ type page struct {
 	Paused  *pause   // why nothing is sent; nil: it is
 	Counts  map[string]int64
 	Order   order
+	Upload  *upload // of statement.html
 	History []event
 	User    string // who is signed in; "": nobody has to
 	Of      string // where the service is

@@ -44,6 +44,7 @@ type settings struct {
 	workers     int           // of this replica
 	migrate     bool          // create or upgrade the tables first
 	onHold      bool          // send nothing until somebody releases it
+	task        task          // instead of serving
 	level       slog.Level    // the least that is logged
 	tracers     trace.TracerProvider
 	options     []cardwire.Option // more of the client: the cardwire.WithProfile that examples/doctor prints belongs here
