@@ -159,14 +159,21 @@ func TestFreezeCardMakesAReference(t *testing.T) {
 	assert.Equal(t, wiretest.FreezeRequest("card-1", second), s.Requests[1])
 }
 
-func TestFreezeCardWithoutAnOperationIDIsUnknown(t *testing.T) {
+// The service's identifiers are read in any form, and without what is invisible.
+func TestFreezeCardReadsOtherIdentifiers(t *testing.T) {
 	t.Parallel()
-	for _, data := range []string{`null`, `""`, `true`, `{}`, `["` + wiretest.OperationID + `"]`} {
-		got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).FreezeCard(t.Context(), freeze)
-		assert.Nil(t, got, data)
-		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
-		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, data)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err), data)
+	type operation = cardwire.CardOperation
+	read := func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*operation, error) {
+		return c.FreezeCard(ctx, freeze, opts...)
+	}
+	for id, want := range map[string]cardwire.Drift{
+		`op-1`: {"data", "identifier that is not a UUID"},
+
+		wiretest.OperationID + `\u0000`: {"data", "identifier with invisible characters"},
+	} {
+		made := &operation{ID: strings.TrimSuffix(id, `\u0000`), ClientTransactionID: wiretest.FreezeID}
+		wiretest.ReadsQuirk(t, wiretest.FreezeRequest("card-1", wiretest.FreezeID), wiretest.Success(`"`+id+`"`),
+			read, made, []cardwire.Drift{want})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
@@ -241,5 +242,5 @@ func TestCloseIdleConnections(t *testing.T) {
 // the clock, which stands still in a bubble of testing/synctest.
 func TestMain(m *testing.M) {
 	rand.Text()
-	wiretest.Main(m)
+	goleak.VerifyTestMain(m)
 }

@@ -46,8 +46,8 @@ type Journal interface {
 	// Begin would then return a *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
 	// Void closes a reference of which nothing happened, so that it is never sent. Only
-	// Op, Reference, Service and BodySHA256 of the intent matter. By and note are for
-	// the record.
+	// Op, Reference, Service and BodySHA256 of the intent matter. Op, Reference and by must
+	// not be empty; by and note are for the record.
 	Void(ctx context.Context, i Intent, by, note string) error
 }
 

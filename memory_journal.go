@@ -14,9 +14,9 @@ import (
 )
 
 // MemoryJournal is the [Journal] of a client without [WithJournal]: the same rules, until
-// the program ends. It remembers every unresolved reference, of which it takes 65,536,
-// and the last 65,536 that were executed or closed. Its zero value is empty. It is safe for
-// concurrent use.
+// the program ends. It remembers every unresolved reference, of which it takes 65,536, the
+// last 65,536 that were executed or closed, and the last 4,096 that are free: refused for
+// now, or not sent. Its zero value is empty. It is safe for concurrent use.
 type MemoryJournal struct {
 	mu         sync.Mutex
 	service    string          // "": none has been recorded
@@ -56,9 +56,10 @@ func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) 
 // Void closes a reference of which nothing happened, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
 func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
-	if err := checked(check.Given("Reference", i.Reference), check.Given("by", by)); err != nil {
+	if err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by)); err != nil {
 		return err
 	}
+	i.Repeatable = i.Repeatable || i.Op == opCardOperation
 	return j.change(ctx, i, func(r *row) error { return r.void(i, time.Now()) })
 }
 
@@ -95,7 +96,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 		if !r.exists {
 			return fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 		}
-		return r.resolve(i, found, j.executedAs(i.Op, found.ServiceID))
+		return r.resolve(i, found, j.executedAs(i.Op, found.ServiceID), time.Now())
 	})
 }
 
@@ -370,8 +371,9 @@ func (r *row) void(i Intent, now time.Time) error {
 }
 
 // resolve records what a person found out about the call i. Other is the reference that
-// was executed as the service ID; "": none.
-func (r *row) resolve(i Intent, found Resolution, other string) error {
+// was executed as the service ID; "": none. By the monotonic clock, which nobody sets, now
+// must not be before SettledBy either.
+func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) error {
 	if found.Outcome == OutcomeExecuted {
 		return r.confirm(i.Call, found.ServiceID, other)
 	}
@@ -386,7 +388,7 @@ func (r *row) resolve(i Intent, found Resolution, other string) error {
 		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
-	case !free && found.AsOf.Before(r.intent.SettledBy):
+	case !free && (found.AsOf.Before(r.intent.SettledBy) || now.Before(r.intent.SettledBy)):
 		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", r.intent.SettledBy.Format(time.RFC3339))
 	}
 	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""

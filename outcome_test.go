@@ -230,6 +230,7 @@ func TestDataThatIsNotThePromised(t *testing.T) {
 		{"CreateTransfer", executed, []string{
 			`{"api_order_no":"A-1","status":5}`, `{"api_order_no":7,"status":{}}`, `{"merchant_order_no":"M-1"}`,
 			`{"merchant_order_no":"M-1","api_order_no":null}`, `{"merchant_order_no":"M-1","api_order_no":" "}`,
+			`{"merchant_order_no":"M-1","api_order_no":""}`,
 			`{"merchant_order_no":"M-1","api_order_no":{}}`,
 			`{"merchant_order_no":"M-1","api_order_no":"A-1","status":5}`,
 		}},
@@ -241,7 +242,10 @@ func TestDataThatIsNotThePromised(t *testing.T) {
 			`{"merchant_order_no":"m-1","api_order_no":"A-1"}`,
 			`{"merchant_order_no":"M-1 ","api_order_no":"A-1"}`, `{"merchant_order_no":"M-10","api_order_no":"A-1"}`,
 			`{"merchant_order_no":"\u004d-2","api_order_no":"A-1","status":"wait_process"}`,
+			`{"api_order_no":null,"merchant_order_no":"M-2"}`, `{"merchant_order_no":1,"api_order_no":"A-1"}`,
+			`{"status":[{}],"api_order_no":"A-1","merchant_order_no":7}`,
 		}},
+		{"FreezeCard", unknown, []string{`null`, `""`, `true`, `{}`, `["` + wiretest.OperationID + `"]`}},
 		{"CancelOperation", unknown, []string{`{}`, `[]`, `"yes"`, `""`, `2`, `null`, `false`, `0`, `"0"`}},
 		{"RetryOperation", unknown, []string{`"done"`, `null`, `false`}},
 		{"UploadImage", unknown, []string{

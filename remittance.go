@@ -21,22 +21,16 @@ import (
 
 // The numeric codes with a documented meaning.
 const (
-	// TransferTypeC2C is the TransferType of a transfer from person to person.
-	TransferTypeC2C = "3"
-	// PayoutMethodBankTransfer is the PayoutMethod that pays to a bank account.
-	PayoutMethodBankTransfer = "1"
+	TransferTypeC2C          = "3" // TransferTypeC2C is the TransferType of a transfer from person to person.
+	PayoutMethodBankTransfer = "1" // PayoutMethodBankTransfer is the PayoutMethod that pays to a bank account.
 )
 
 // RemittanceState is a country, or one of the parts of a country.
 type RemittanceState struct {
-	// Code is the code of the state.
-	Code string
-	// Name is its name.
-	Name string
-	// Country is the country, ISO 3166-1 alpha-2.
-	Country string
-	// CountryStandardCode is the country, ISO 3166-1 alpha-3.
-	CountryStandardCode string
+	Code                string // Code is the code of the state.
+	Name                string // Name is its name.
+	Country             string // Country is the country, ISO 3166-1 alpha-2.
+	CountryStandardCode string // CountryStandardCode is the country, ISO 3166-1 alpha-3.
 }
 
 var stateFields = []wire.FieldOf[RemittanceState]{
@@ -54,32 +48,19 @@ func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(da
 
 // RemittanceCurrency is a currency that can be paid out, with undocumented units.
 type RemittanceCurrency struct {
-	// ID is the service's identifier of the entry.
-	ID int64
-	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
-	PayoutCurrency string
-	// TransferTypeID is the code of TransferType for TransferParams.TransferType; "": none.
-	TransferTypeID string
-	// TransferType is the name of the type, like C2C.
-	TransferType string
-	// PayoutMethodID is the code of PayoutMethod for TransferParams.PayoutMethod; "": none.
-	PayoutMethodID string
-	// PayoutMethod is the name of the method, like Bank Transfer.
-	PayoutMethod string
-	// Country is the country that is paid to, ISO 3166-1 alpha-3.
-	Country string
-	// CountryCode is the same, two letters.
-	CountryCode string
-	// FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
-	FeeRate decimal.Decimal
-	// FixedFee is a fixed fee.
-	FixedFee decimal.Decimal
-	// MinQuota is the least amount of a transfer.
-	MinQuota decimal.Decimal
-	// MaxQuota is the greatest amount of a transfer.
-	MaxQuota decimal.Decimal
-	// YearTransferAmountQuota is the amount that can be sent in a year.
-	YearTransferAmountQuota decimal.Decimal
+	ID                      int64           // ID is the service's identifier of the entry.
+	PayoutCurrency          string          // PayoutCurrency is the code for TransferParams.PayoutCurrency.
+	TransferTypeID          string          // TransferTypeID is the code for TransferParams.TransferType; "": none.
+	TransferType            string          // TransferType is the name of the type, like C2C.
+	PayoutMethodID          string          // PayoutMethodID is the code for TransferParams.PayoutMethod; "": none.
+	PayoutMethod            string          // PayoutMethod is the name of the method, like Bank Transfer.
+	Country                 string          // Country is the country that is paid to, ISO 3166-1 alpha-3.
+	CountryCode             string          // CountryCode is the same, two letters.
+	FeeRate                 decimal.Decimal // FeeRate is a fee by amount: a fraction or percent, undocumented.
+	FixedFee                decimal.Decimal // FixedFee is a fixed fee.
+	MinQuota                decimal.Decimal // MinQuota is the least amount of a transfer.
+	MaxQuota                decimal.Decimal // MaxQuota is the greatest amount of a transfer.
+	YearTransferAmountQuota decimal.Decimal // YearTransferAmountQuota is the amount that can be sent in a year.
 }
 
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
@@ -132,58 +113,34 @@ func codeValue(c *wire.Codec, code *string) {
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, of at most 128 bytes, and required. Use
 	// a new one for each transfer, and the same one for each retry.
-	MerchantOrderNo string
-	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
-	PayoutCurrency string
-	// TransferType is a numeric code: TransferTypeC2C, or a RemittanceCurrency's.
-	TransferType string
-	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a RemittanceCurrency's.
-	PayoutMethod string
-	// SenderBeneficiaryRelationship is a numeric code.
-	SenderBeneficiaryRelationship string
+	MerchantOrderNo               string
+	PayoutCurrency                string // PayoutCurrency is the currency to pay out, from RemittanceCurrency.
+	TransferType                  string // TransferType is TransferTypeC2C, or a RemittanceCurrency's TransferTypeID.
+	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a RemittanceCurrency's PayoutMethodID.
+	SenderBeneficiaryRelationship string // SenderBeneficiaryRelationship is a numeric code.
 	// TransferAmount is above zero, with at most two decimal places, never rounded. Whether
 	// its currency is that of the payout or of the wallet is undocumented: ask first.
-	TransferAmount decimal.Decimal
-	// SenderSourceOfFund is a numeric code.
-	SenderSourceOfFund string
-	// PurposeOfRemittance is a numeric code.
-	PurposeOfRemittance string
-	// SenderFirstName is the sender's first name.
-	SenderFirstName string
-	// SenderLastName is the sender's last name.
-	SenderLastName string
-	// SenderGender is an undocumented value.
-	SenderGender string
-	// SenderMobileNumber is the sender's telephone number.
-	SenderMobileNumber string
-	// SenderIDType is a numeric code.
-	SenderIDType string
-	// SenderIDNumber is the number of the sender's document.
-	SenderIDNumber string
-	// SenderDateOfBirth is the sender's day of birth; zero: not sent.
-	SenderDateOfBirth Date
-	// SenderNationality is a country code of two letters.
-	SenderNationality string
-	// SenderIDIssueCountry is the country that issued the document, a numeric code.
-	SenderIDIssueCountry string
-	// SenderCountry is a country code of two letters.
-	SenderCountry string
-	// SenderAddress is the sender's address in one string.
-	SenderAddress string
-	// ReceiverNativeFirstName is the receiver's first name in their own script.
-	ReceiverNativeFirstName string
-	// ReceiverNativeLastName is the receiver's last name in their own script.
-	ReceiverNativeLastName string
-	// ReceiverIDType is a numeric code.
-	ReceiverIDType string
-	// ReceiverIDNumber is the number of the receiver's document.
-	ReceiverIDNumber string
-	// ReceiverMobileNumber is the receiver's telephone number.
-	ReceiverMobileNumber string
-	// ReceiverBankAccountNumber is the account to pay to.
-	ReceiverBankAccountNumber string
-	// Extra are further fields, which the service may require, by their names on the wire.
-	Extra map[string]string
+	TransferAmount            decimal.Decimal
+	SenderSourceOfFund        string            // SenderSourceOfFund is a numeric code.
+	PurposeOfRemittance       string            // PurposeOfRemittance is a numeric code.
+	SenderFirstName           string            // SenderFirstName is the sender's first name.
+	SenderLastName            string            // SenderLastName is the sender's last name.
+	SenderGender              string            // SenderGender is an undocumented value.
+	SenderMobileNumber        string            // SenderMobileNumber is the sender's telephone number.
+	SenderIDType              string            // SenderIDType is a numeric code.
+	SenderIDNumber            string            // SenderIDNumber is the number of the sender's document.
+	SenderDateOfBirth         Date              // SenderDateOfBirth is the sender's day of birth; zero: not sent.
+	SenderNationality         string            // SenderNationality is a country code of two letters.
+	SenderIDIssueCountry      string            // SenderIDIssueCountry is the numeric code of a country.
+	SenderCountry             string            // SenderCountry is a country code of two letters.
+	SenderAddress             string            // SenderAddress is the sender's address in one string.
+	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in their own script.
+	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in their own script.
+	ReceiverIDType            string            // ReceiverIDType is a numeric code.
+	ReceiverIDNumber          string            // ReceiverIDNumber is the number of the receiver's document.
+	ReceiverMobileNumber      string            // ReceiverMobileNumber is the receiver's telephone number.
+	ReceiverBankAccountNumber string            // ReceiverBankAccountNumber is the account to pay to.
+	Extra                     map[string]string // Extra are further fields that the service requires, by wire name.
 }
 
 // TransferStatus is the state of a transfer. An undocumented value is kept as sent.
@@ -194,12 +151,9 @@ const TransferWaitProcess TransferStatus = "wait_process"
 
 // Transfer is the order that CreateTransfer created.
 type Transfer struct {
-	// MerchantOrderNo is the caller's order number as the service returns it.
-	MerchantOrderNo string
-	// APIOrderNo is the service's order number, of at most 128 visible bytes.
-	APIOrderNo string
-	// Status is the state of the order.
-	Status TransferStatus
+	MerchantOrderNo string         // MerchantOrderNo is the caller's order number as the service returns it.
+	APIOrderNo      string         // APIOrderNo is the service's order number, of at most 128 visible bytes.
+	Status          TransferStatus // Status is the state of the order.
 }
 
 // The fields that prove to which order a response belongs.

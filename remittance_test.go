@@ -128,35 +128,6 @@ func TestUnreadableRemittances(t *testing.T) {
 	})
 }
 
-// Whose response it is counts before anything that is wrong with it.
-func TestTransferResponsesThatAreUnreadable(t *testing.T) {
-	t.Parallel()
-	for data, outcome := range map[string]cardwire.Outcome{
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order-2"`):      cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"Order-1"`):      cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order\u002d2"`): cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `1`):              cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `{}`):             cardwire.OutcomeUnknown,
-		`"api-9"`: cardwire.OutcomeUnknown,
-		`null`:    cardwire.OutcomeUnknown,
-		`[]`:      cardwire.OutcomeUnknown,
-		`{"merchant_order_no":"order-2","status":"wait_process"}`:            cardwire.OutcomeUnknown,
-		`{"api_order_no":null,"merchant_order_no":"order-2"}`:                cardwire.OutcomeUnknown,
-		`{"status":1,"api_order_no":"api-9","merchant_order_no":"order-2"}`:  cardwire.OutcomeUnknown,
-		`{"status":[{}],"api_order_no":"api-9","merchant_order_no":7}`:       cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"api_order_no":"api-9",`, ``): cardwire.OutcomeExecuted,
-		wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `null`):             cardwire.OutcomeExecuted,
-		wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `""`):               cardwire.OutcomeExecuted,
-	} {
-		c := wiretest.Respond(t, wiretest.TransferRequest(leastSent), wiretest.Success(data))
-		got, err := transfers.read(c, t.Context())
-		assert.Nil(t, got, data)
-		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
-		assert.Equal(t, outcome, wiretest.Failure(t, err).Outcome, data)
-		assert.Equal(t, "order-1", wiretest.Failure(t, err).Reference, data)
-	}
-}
-
 func fullTransfer() cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferType: cardwire.TransferTypeC2C,

@@ -1,6 +1,7 @@
 package cardwire_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -79,6 +80,26 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 				assert.EqualError(t, err, refused+want+": correct it before calling again", "without that Op")
 			}
 		}
+	}
+}
+
+// Whoever typed a card number into a path finds it in no log.
+func TestObserversAreNotToldOfWhatIsInvalid(t *testing.T) {
+	t.Parallel()
+	var heard []cardwire.CallInfo
+	c := wiretest.Unasked(t,
+		cardwire.WithJournal(&wiretest.Journal{OnVoid: func(cardwire.Intent) error { return wiretest.ErrBroken }}),
+		cardwire.WithObserver(cardwire.Observer{
+			JournalError: func(_ context.Context, info cardwire.CallInfo, _ error) { heard = append(heard, info) },
+		}))
+	for _, r := range []cardwire.Request{
+		{Op: "CloseCard", Method: "POST", Path: "/cards/close?number=4111111111111111", Reference: "r-1"},
+		{Op: "CloseCard", Method: "POST 4111111111111111", Path: "/cards/close", Reference: "r-1"},
+	} {
+		heard = nil
+		_, err := cardwire.Call[any](t.Context(), c, r)
+		require.ErrorIs(t, err, wiretest.ErrBroken)
+		assert.Equal(t, []cardwire.CallInfo{{Op: "CloseCard", Reference: "r-1", Write: true}}, heard)
 	}
 }
 

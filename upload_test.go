@@ -30,6 +30,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 	"github.com/cardwire/cardwire-go/internal/upload"
 )
 
@@ -76,19 +77,6 @@ func TestUploadImage(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, &cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, got)
 		})
-	}
-}
-
-func TestUploadResponsesWithoutAKeyAreUnknownAndUnreadable(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{
-		`{}`, `{"attachment_key":null}`, `{"attachment_key":""}`, `{"attachment_key":{}}`, `[]`, `null`, `"att/7f.png"`,
-	} {
-		got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).UploadImage(t.Context(), image)
-		assert.Nil(t, got, data)
-		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
-		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, data)
-		assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err), "an image that is uploaded twice harms nobody")
 	}
 }
 
@@ -706,11 +694,14 @@ func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	t.Parallel()
 	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
 	leave := make(chan struct{})
-	server := serveHead(t, func(conn net.Conn) {
+	server := loopback.Listen(t, func(conn net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil { // its head only
+			return
+		}
 		for !source.reading.Load() {
 			runtime.Gosched()
 		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+		loopback.Say("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")(conn)
 		<-leave
 	})
 	t.Cleanup(func() { close(leave) })
@@ -719,27 +710,4 @@ func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	_, err = c.UploadImage(t.Context(), front(1<<20, "image/png", func() (io.ReadCloser, error) { return source, nil }))
 	assert.False(t, source.reading.Load(), "a read is under way")
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
-}
-
-// serveHead responds to one request of which it has read the head only.
-func serveHead(t *testing.T, response func(net.Conn)) (base string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return // closed by the test's end
-		}
-		defer conn.Close()
-		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			response(conn)
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
-	})
-	return "http://" + listener.Addr().String()
 }

@@ -142,15 +142,14 @@ func freezeCard(s *Service, r *request) result {
 	case c.str("status") == "2" || c.str("status") == "3":
 		return *refusal(http.StatusUnprocessableEntity, "the field cardId names a card that is closed or closing")
 	}
-	e := Execution{Op: r.op, Reference: r.values["clientTransactionId"], CardID: c.str("id"), Action: "freeze"}
-	e.ID = s.world.uuid("operation", s.world.executed)
-	return s.once(e, success(quoted(e.ID)), func(now string) {
-		c.set("status", &node{kind: 'x', text: "1"})
-		c.set("update_time", text(now))
-		if e.Reference != "" {
-			s.world.operations[strings.ToLower(e.Reference)] = &record{kind: "freeze"}
-		}
-	})
+	id := s.world.uuid("operation", s.world.executed)
+	done := s.executed(r, Execution{ID: id, CardID: c.str("id"), Action: "freeze"}, success(quoted(id)))
+	c.set("status", &node{kind: 'x', text: "1"})
+	c.set("update_time", s.world.now())
+	if r.reference() != "" {
+		s.world.operations[strings.ToLower(r.reference())] = &record{kind: "freeze"}
+	}
+	return done
 }
 
 var adjustFields = []param{
@@ -166,15 +165,11 @@ func adjust(s *Service, r *request) result {
 	if action != "cancel" && r.op != opRetry {
 		return *refusal(http.StatusUnprocessableEntity, "the field type is neither cancel nor the value that retries")
 	}
-	e := Execution{Op: r.op, Reference: r.values["client_transaction_id"], Action: action}
-	if first, ok := s.firstResponse(e); ok {
-		return first
-	}
-	record := s.world.operations[strings.ToLower(e.Reference)]
+	record := s.world.operations[strings.ToLower(r.reference())]
 	if record == nil || !record.failed || !slices.Contains(adjustable, record.kind) {
 		return *refusal(http.StatusUnprocessableEntity,
 			"the field client_transaction_id names no failed operation of a kind that can be adjusted")
 	}
-	e.Kind = record.kind
-	return s.once(e, success([]byte("true")), func(string) { record.failed = false })
+	record.failed = false
+	return s.executed(r, Execution{Action: action, Kind: record.kind}, success([]byte("true")))
 }

@@ -113,6 +113,7 @@ var stories = map[string]string{
 	"unknown opens what was closed since": `void; end a unknown = unknown; begin b = unknown; void = unknown`,
 	"unknown opens what another call closed": `
 		begin a; end a not-sent; begin b; end b refused final; end a unknown = unknown; begin c = unknown`,
+	"void of no operation, and by nobody": `void nameless = error; void anonymous = error; begin a`,
 
 	"repeatable: one at a time":       `begin a repeatable; begin b repeatable = in progress; begin c repeatable other = in progress`,
 	"repeatable: executed":            `begin a repeatable; end a executed; begin b repeatable; end b executed; begin c repeatable other`,
@@ -151,6 +152,7 @@ var resolutions = map[string]string{
 	"a denial is of one call":                      `begin a settled; end a unknown; resolve a not-sent; begin b settled; end b unknown; resolve a refused = error; begin c = unknown`,
 	"executed counts of any call":                  `begin a settled; end a unknown; resolve a not-sent; begin b; resolve a executed as X; begin c = executed X`,
 	"a repeatable call is executed by itself":      `begin a repeatable settled; begin b repeatable; resolve a executed as X = error; begin c repeatable = in progress; resolve b executed as X; begin c repeatable`,
+	"a repeatable reference is never closed":       `void operation; resolve void executed operation as X = error; begin a repeatable`,
 	"of a number that had no body, any is it":      `void undigested; resolve void executed as X; begin b = executed X; begin b other = executed X; void other = executed X`,
 	"corrected: not sent to refused":               `begin a settled; end a unknown; resolve a not-sent; resolve a refused; begin b = refused`,
 	"corrected: not sent to executed":              `begin a settled; end a unknown; resolve a not-sent; resolve a executed as X; begin b = executed X`,
@@ -203,7 +205,7 @@ func (j *journalTest) tell(story string) {
 //	on REFERENCE
 //	begin CALL [past|settled] [other] [repeatable]
 //	end CALL OUTCOME [final] [as ID]
-//	void [other|undigested] [repeatable]
+//	void [other|undigested] [repeatable|operation|nameless] [anonymous]
 //	resolve CALL OUTCOME [early|future|never] [anonymous] [as ID]
 func (j *journalTest) step(words []string) string {
 	has := func(word string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+word+" ") }
@@ -212,7 +214,11 @@ func (j *journalTest) step(words []string) string {
 		j.reference = words[1]
 		return "ok"
 	case "void":
-		return kindOf(j.journal.Void(j.Context(), j.intent("void", has), "Ada", "canceled"))
+		by := "Ada"
+		if has("anonymous") {
+			by = ""
+		}
+		return kindOf(j.journal.Void(j.Context(), j.intent("void", has), by, "canceled"))
 	}
 	key := j.reference + " " + words[1]
 	i, begun := j.calls[key]
@@ -267,8 +273,13 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	if has("undigested") {
 		i.BodySHA256 = ""
 	}
-	if has("repeatable") {
+	switch {
+	case has("repeatable"):
 		i.Op, i.Repeatable = "CardOperation", true
+	case has("operation"): // a person need not know that it is repeatable
+		i.Op = "CardOperation"
+	case has("nameless"):
+		i.Op = ""
 	}
 	switch {
 	case has("settled"):

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -43,6 +42,16 @@ type request struct {
 
 	values map[string]string // what was checked, by name
 	file   *file
+}
+
+// reference is what names the request; "": nothing does.
+func (r *request) reference() string {
+	for _, f := range r.body {
+		if r.operation != nil && f.name == r.operation.reference {
+			return f.value
+		}
+	}
+	return ""
 }
 
 // field is a parameter, a form field, a part or a JSON field.
@@ -138,38 +147,18 @@ func pairs(text string) (list []field, problem string) {
 
 // readJSON reads an object, keeping the order and duplicates of its fields.
 func (r *request) readJSON(text []byte) (problem string) {
-	if err := r.readObject(json.NewDecoder(bytes.NewReader(text))); err != nil || !utf8.Valid(text) {
+	object, err := parse(text)
+	if err != nil || object.kind != '{' || !utf8.Valid(text) {
 		return "is not a JSON object"
 	}
-	return ""
-}
-
-func (r *request) readObject(d *json.Decoder) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("not an object")
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return err
-		}
-		f := field{name: name.(string)} // Token guarantees a string
-		if raw[0] != '"' || json.Unmarshal(raw, &f.value) != nil {
+	for i, name := range object.names {
+		f := field{name: name, value: object.items[i].text}
+		if object.items[i].kind != '"' {
 			f.problem = "must be a string"
 		}
 		r.body = append(r.body, f)
 	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("more than one value")
-	}
-	return nil
+	return ""
 }
 
 func (r *request) readParts(body []byte, boundary string) (problem string) {

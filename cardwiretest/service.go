@@ -114,6 +114,10 @@ type Service struct {
 	served   map[string]int // successful reads, by operation
 	requests []RequestRecord
 	handlers map[string]handler // by method and path
+
+	// Of a simulation; nil: it is none.
+	draw  func(*request) (Fault, bool)       // returns the fault of a request, for Fail
+	watch func(Execution, map[string]string) // is told what is executed, and the fields of the request
 }
 
 // handler responds to an operation that the API only names.
@@ -254,29 +258,39 @@ func refusal(status int, msg string) *result {
 
 // operation is one operation of the API.
 type operation struct {
-	name   string // as in cardwire.Error.Op
-	method string
-	media  string  // content type of the body; "": none
-	fields []param // of the body
-	query  func(*Service) []param
-	reads  bool // it changes nothing
-	run    func(*Service, *request) result
+	name      string // as in cardwire.Error.Op
+	method    string
+	media     string  // content type of the body; "": none
+	fields    []param // of the body
+	reference string  // the one of them that is the reference; "": none
+	query     func(*Service) []param
+	reads     bool // it changes nothing
+	run       func(*Service, *request) result
 }
 
 // routes are all documented operations.
 var routes = map[string]*operation{
 	"/remittance/states":   {name: "ListRemittanceStates", method: "GET", reads: true, run: listStates},
 	"/remittance/currency": {name: "ListRemittanceCurrencies", method: "GET", reads: true, run: listCurrencies},
-	"/remittance/transfer": {name: "CreateTransfer", method: "POST", media: mediaJSON, fields: transferFields, run: createTransfer},
-	"/cards/private":       {name: "GetCardSecrets", method: "POST", media: mediaForm, fields: secretsFields, reads: true, run: getSecrets},
-	"/cards/adjustAction":  {name: "CancelOperation", method: "POST", media: mediaForm, fields: adjustFields, run: adjust},
-	"/cards":               {name: "ListCards", method: "GET", query: listParams, reads: true, run: listCards},
-	"/cards/info":          {name: "GetCard", method: "GET", query: infoParams, reads: true, run: getCard},
-	"/cards/suspend":       {name: "FreezeCard", method: "POST", media: mediaMultipart, fields: freezeFields, run: freezeCard},
-	"/cards/upload":        {name: "UploadImage", method: "POST", media: mediaMultipart, fields: uploadFields, run: uploadImage},
-	"/bins":                {name: "ListBINs", method: "GET", reads: true, run: listBINs},
-	"/bins/maintenance":    {name: "ListBINsUnderMaintenance", method: "GET", reads: true, run: listMaintenance},
-	"/account/capacity":    {name: "CardCapacity", method: "GET", reads: true, run: capacity},
+	"/remittance/transfer": {
+		name: "CreateTransfer", method: "POST", media: mediaJSON, fields: transferFields,
+		reference: "merchantOrderNo", run: createTransfer,
+	},
+	"/cards/private": {name: "GetCardSecrets", method: "POST", media: mediaForm, fields: secretsFields, reads: true, run: getSecrets},
+	"/cards/adjustAction": {
+		name: "CancelOperation", method: "POST", media: mediaForm, fields: adjustFields,
+		reference: "client_transaction_id", run: adjust,
+	},
+	"/cards":      {name: "ListCards", method: "GET", query: listParams, reads: true, run: listCards},
+	"/cards/info": {name: "GetCard", method: "GET", query: infoParams, reads: true, run: getCard},
+	"/cards/suspend": {
+		name: "FreezeCard", method: "POST", media: mediaMultipart, fields: freezeFields,
+		reference: "clientTransactionId", run: freezeCard,
+	},
+	"/cards/upload":     {name: "UploadImage", method: "POST", media: mediaMultipart, fields: uploadFields, run: uploadImage},
+	"/bins":             {name: "ListBINs", method: "GET", reads: true, run: listBINs},
+	"/bins/maintenance": {name: "ListBINsUnderMaintenance", method: "GET", reads: true, run: listMaintenance},
+	"/account/capacity": {name: "CardCapacity", method: "GET", reads: true, run: capacity},
 }
 
 // opRetry is the name of an operation that shares its route with CancelOperation.
@@ -302,6 +316,9 @@ func (s *Service) execute(r *request) result {
 	defer s.mu.Unlock()
 	if refused := s.refuse(r); refused != nil {
 		return *refused
+	}
+	if first, ok := s.world.responses[referenceKey(r.op, r.reference())]; ok && s.deduplicate {
+		return first
 	}
 	done := r.operation.run(s, r)
 	if r.operation.reads && done.code == 200 {

@@ -73,7 +73,7 @@
 // SendBy is recorded as the server's time plus the time left at the client. With SQLite
 // they are those of the machine, which all processes share. If a clock was set back, an
 // intent may have begun in the future: Unresolved yields it, and it is never reported as in
-// progress.
+// progress. One that is set forward lets "not sent" be believed too early: slew it instead.
 //
 // SQLite lets one connection write at a time, and each transaction waits for the disk: the
 // journal executes what its concurrent callers write in one. For other processes it waits as

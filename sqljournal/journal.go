@@ -1,6 +1,7 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -155,7 +156,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
 	defer stop()
-	err := t.attempt(patient, "recording the intent", func() (bool, error) { return t.refusal(ctx, i) }, begin, j.begins(i, i.Service)...)
+	err := t.attempt(patient, "recording the intent", i, refusal, begin, j.begins(i, i.Service)...)
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
 		j.release(ctx, i)
@@ -168,47 +169,53 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 // statement may execute it anyway, after the reference was released.
 const patience = time.Second
 
-// attempt executes a statement until it changes a row, or until refusal returns why it
-// does not, and not that it may by now.
-func (t *Tx) attempt(ctx context.Context, what string, refusal func() (again bool, err error), template string, args ...any) error {
+// attempt executes a statement about an intent until it changes a row, or until why returns
+// why it does not, and not errAgain.
+func (t *Tx) attempt(
+	ctx context.Context, what string, i cardwire.Intent, why func(known, cardwire.Intent) error, template string, args ...any,
+) error {
 	for range 3 {
 		changed, err := t.exec(ctx, template, args...)
-		if err != nil {
+		switch {
+		case err != nil:
 			return t.journal.failed(what, err)
-		}
-		if changed > 0 {
+		case changed > 0:
 			return nil
 		}
-		if again, err := refusal(); !again {
+		k, err := t.findFor(ctx, i)
+		switch {
+		case err != nil:
+		case k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
+			err = cmp.Or(t.release(ctx, k.Intent), errAgain)
+		default:
+			err = why(k, i)
+		}
+		if !errors.Is(err, errAgain) {
 			return err
 		}
 	}
-	return shows("the reference was changed by others at the same time: try again")
+	return errAgain
 }
 
-// refusal returns why the intent could not be begun, or reports that it can be by now.
-func (t *Tx) refusal(ctx context.Context, i cardwire.Intent) (again bool, err error) {
-	k, again, err := t.findFor(ctx, i)
+// errAgain reports that the statement may change the row by now.
+var errAgain = shows("the reference was changed by others at the same time: try again")
+
+// refusal returns why the intent could not be begun.
+func refusal(k known, i cardwire.Intent) error {
 	d := k.duplicate()
 	switch {
-	case again, errors.Is(err, ErrNoIntent):
-		return true, nil
-	case err != nil:
-		return false, err
 	case k.Open && k.Call == i.Call:
-		return false, nil // it is this one: the driver executed the statement twice
-	case k.Open && t.journal.abandoned.has(k.Call):
-		return true, t.release(ctx, k.Intent)
+		return nil // it is this one: the driver executed the statement twice
 	case i.Repeatable && k.mayRepeat():
-		return true, nil
+		return errAgain
 	case d == nil && k.isOther(i.BodySHA256):
-		return false, cardwire.ErrOtherBody
+		return cardwire.ErrOtherBody
 	case d == nil:
-		return true, nil
+		return errAgain
 	case i.Repeatable, k.Closed, !k.isOther(i.BodySHA256):
-		return false, d
+		return d
 	}
-	return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 }
 
 // end is the result of the call that has the row open.
@@ -300,6 +307,9 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 		return err
 	}
 	agrees, err := t.applyLate(ctx, k, i, r)
+	if err == nil && !agrees {
+		agrees, err = t.endedBefore(ctx, k, i, r)
+	}
 	kind := "ended"
 	if !agrees {
 		kind = "contradicted"
@@ -316,6 +326,19 @@ func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentRe
 		return t.onRecord(ctx, i, ErrContradiction)
 	}
 	return nil
+}
+
+// endedBefore reports whether the history has this result of a call that another one has
+// followed: what frees a reference may be told again, because its response was lost.
+func (t *Tx) endedBefore(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (ended bool, err error) {
+	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
+	if k.Call == i.Call || !frees {
+		return false, nil
+	}
+	err = t.queryRow(ctx, []any{&ended}, `
+SELECT count(*) > 0 FROM @history WHERE intent = ?1 AND call = ?2 AND kind = 'ended' AND state = ?3`,
+		k.id, i.Call, states[r.Outcome])
+	return ended, err
 }
 
 // recordAgain records an intent that has vanished, unless another call has begun since.

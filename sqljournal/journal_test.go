@@ -420,6 +420,29 @@ func TestWhoseClockCounts(t *testing.T) {
 	})
 }
 
+// A server whose clock is an hour behind believes nobody who has asked the service later.
+func TestAsOfIsOfTheServersClock(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	db, _ := open(t, at)
+	schema := newSchema(t, db)
+	for _, clock := range []string{"statement_timestamp", "clock_timestamp"} {
+		execute(t, db, "CREATE FUNCTION "+schema+"."+clock+"() RETURNS timestamptz LANGUAGE sql AS "+
+			"'SELECT pg_catalog."+clock+"() - interval ''1 hour'''")
+	}
+	at.Source += "&search_path=" + schema + ",pg_catalog"
+	_, journal := openNew(t, at)
+	i := settled("M-1")
+	ended(t, journal, i, unknown)
+	denial := notSent()
+	err := journal.Resolve(t.Context(), i, denial)
+	require.ErrorIs(t, err, sqljournal.ErrDecided)
+	require.ErrorContains(t, err, "AsOf is in the future of the journal's clock")
+	denial.AsOf = time.Now().Add(-61 * time.Minute)
+	require.NoError(t, journal.Resolve(t.Context(), i, denial))
+	assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7")
+}
+
 func TestStats(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {

@@ -388,11 +388,17 @@ func (s ledgerState) end(o operation) (next ledgerState, want string) {
 	return next, "ok"
 }
 
-// report returns what End does that finds the record contradicting its result, then or when
-// it recorded it.
+// report returns what End does that finds the record contradicting its result: when it
+// looked, when it recorded it, or afterwards. What freed the reference is not contradicted by
+// a later call.
 func (s ledgerState) report(o operation) string {
-	isRecorded := s.outcome == outcomes[o.result] && s.closed == (o.result == "final") && s.id == o.id
-	if strings.Contains(s.contradicted, o.call.name) || strings.Contains(s.ended, o.call.name) && !isRecorded {
+	if !strings.Contains(s.ended, o.call.name) {
+		_, found := s.end(o)
+		return found
+	}
+	isRecorded := s.outcome == outcomes[o.result] && s.closed == (o.result == "final") && s.id == o.id ||
+		s.call.name != o.call.name && (o.result == "refused" || o.result == "not sent")
+	if strings.Contains(s.contradicted, o.call.name) || !isRecorded {
 		return contradicts
 	}
 	return ""

@@ -23,8 +23,8 @@ import (
 // not list did not happen. Both times are compared with those of the journal, so begin
 // From some minutes before the first call in question: the provider's clock is another one.
 type Statement struct {
-	// Op is the operation, as in cardwire.Intent: "CreateTransfer". Those that may be
-	// repeated cannot be reconciled.
+	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
+	// repeated, and cannot be reconciled.
 	Op string
 	// From is the beginning of the time that the statement lists.
 	From time.Time
@@ -89,6 +89,8 @@ func (s *Statement) check() error {
 	err := check.Given("Op", s.Op)
 	switch {
 	case err != nil:
+	case s.Op == cardOperation:
+		err = errors.New("the operation may be repeated, and cannot be reconciled")
 	case s.From.IsZero(), !s.From.Before(s.Until):
 		err = errors.New("set From to a time before Until")
 	case s.Exported.Before(s.Until):

@@ -27,18 +27,7 @@ var (
 // where [Journal.Resolve] refuses it, as the service ID of another reference, its error. After
 // an interruption reconcile again, and apply what is left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
-	if j.dialect == SQLite {
-		return j.waiting().Apply(ctx, f, by, note)
-	}
-	var refused error
-	err := j.transaction(ctx, func(t *Tx) error {
-		refused = t.Apply(ctx, f, by, note)
-		return refused
-	})
-	if err != nil && refused == nil {
-		return j.failed("applying the finding", err)
-	}
-	return err
+	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }
 
 // Apply is [Journal.Apply] in the transaction.

@@ -17,8 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/cardwire/cardwire-go"
 )
 
 // Reconcile compares the journal with the provider's statement, and changes nothing. It
@@ -115,9 +113,6 @@ func (r *reconciliation) readJournal(ctx context.Context) error {
 			return err
 		}
 		for _, k := range page {
-			if k.Repeatable {
-				return fmt.Errorf("%w: Op may be repeated, and cannot be reconciled", cardwire.ErrInvalidParams)
-			}
 			if r.statement.compare(&listed{}, k.Entry) == "" && !r.spool.mayHave(k.Reference) {
 				continue
 			}

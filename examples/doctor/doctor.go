@@ -404,8 +404,8 @@ func (d *doctor) responses(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	for _, r := range d.reads(client) {
-		err := r.call(ctx)
+	for _, r := range d.reads(ctx, client) {
+		wrong, err := r.call()
 		drift := d.drift[r.name]
 		switch {
 		case ctx.Err() != nil:
@@ -414,6 +414,8 @@ func (d *doctor) responses(ctx context.Context) error {
 			d.find("response to "+r.name, "the API's", contradicted, "tell the client's maintainers: "+err.Error())
 		case err != nil:
 			d.find("response to "+r.name, "the API's", unchecked, err.Error())
+		case wrong != "":
+			d.find("response to "+r.name, "the API's", contradicted, "ask the service's support: "+wrong)
 		case len(drift) > 0:
 			d.find("response to "+r.name, "the API's", contradicted, "tolerated: "+strings.Join(drift, ", "))
 		default:
@@ -423,27 +425,50 @@ func (d *doctor) responses(ctx context.Context) error {
 	return nil
 }
 
+// read is a call, which returns what the API document rules out and the client tolerates.
 type read struct {
 	name string
-	call func(context.Context) error
+	call func() (wrong string, err error)
 }
 
-func (d *doctor) reads(c *cardwire.Client) []read {
+func (d *doctor) reads(ctx context.Context, c *cardwire.Client) []read {
 	list := []read{
-		{"ListCards", func(ctx context.Context) error { _, err := c.ListCards(ctx, cardwire.ListCardsParams{}); return err }},
-		{"ListBINs", func(ctx context.Context) error { _, err := c.ListBINs(ctx); return err }},
-		{"ListBINsUnderMaintenance", func(ctx context.Context) error { _, err := c.ListBINsUnderMaintenance(ctx); return err }},
-		{"CardCapacity", func(ctx context.Context) error { _, err := c.CardCapacity(ctx); return err }},
-		{"ListRemittanceStates", func(ctx context.Context) error { _, err := c.ListRemittanceStates(ctx); return err }},
-		{"ListRemittanceCurrencies", func(ctx context.Context) error { _, err := c.ListRemittanceCurrencies(ctx); return err }},
+		{"ListCards", func() (string, error) {
+			page, err := c.ListCards(ctx, cardwire.ListCardsParams{})
+			if err != nil {
+				return "", err
+			}
+			return each(page.Cards, nil)(wrongListed)
+		}},
+		{"ListBINs", func() (string, error) { return each(c.ListBINs(ctx))(wrongBIN) }},
+		{"ListBINsUnderMaintenance", func() (string, error) {
+			return each(c.ListBINsUnderMaintenance(ctx))(wrongDigits)
+		}},
+		{"CardCapacity", func() (string, error) { _, err := c.CardCapacity(ctx); return "", err }},
+		{"ListRemittanceStates", func() (string, error) { return each(c.ListRemittanceStates(ctx))(wrongState) }},
+		{"ListRemittanceCurrencies", func() (string, error) {
+			return each(c.ListRemittanceCurrencies(ctx))(wrongCurrency)
+		}},
 	}
 	if len(d.whole.Cards) == 0 {
 		return list
 	}
-	id := d.whole.Cards[0].ID
-	list = append(list, read{"GetCard", func(ctx context.Context) error { _, err := c.GetCard(ctx, id); return err }})
+	listed := &d.whole.Cards[0]
+	list = append(list, read{"GetCard", func() (string, error) {
+		card, err := c.GetCard(ctx, listed.ID)
+		if err != nil {
+			return "", err
+		}
+		return wrongSingle(card, listed), nil
+	}})
 	if d.secrets {
-		list = append(list, read{"GetCardSecrets", func(ctx context.Context) error { _, err := c.GetCardSecrets(ctx, id); return err }})
+		list = append(list, read{"GetCardSecrets", func() (string, error) {
+			secrets, err := c.GetCardSecrets(ctx, listed.ID)
+			if err != nil {
+				return "", err
+			}
+			return wrongSecrets(secrets, listed), nil
+		}})
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log"
 	"net/http"
@@ -172,6 +173,44 @@ func TestDriftIsReportedWithoutValues(t *testing.T) {
 	assert.Regexp(t, `response to ListCards the API's contradicted tolerated: data\.data\[\]\.`, report)
 	assert.Contains(t, report, "response to GetCardSecrets the API's ")
 	assert.Contains(t, paths(server), "POST /api/v1/cards/private")
+}
+
+// What contradicts the API without being drift.
+func TestClaimsOfTheDocument(t *testing.T) {
+	respond := func(method, path, data string) func(*cardwiretest.Server) {
+		return func(s *cardwiretest.Server) {
+			s.Handle(method, path, func(*http.Request) (int, string, any) { return 200, "success", json.RawMessage(data) })
+		}
+	}
+	card := func(fields string) func(*cardwiretest.Server) {
+		return func(s *cardwiretest.Server) { s.SetCard(fields) }
+	}
+	bin := func(fields string) func(*cardwiretest.Server) {
+		return func(s *cardwiretest.Server) { s.SetBIN(fields) }
+	}
+	const secrets = `{"card_no":"428837******0019","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`
+	for want, prepare := range map[string]func(*cardwiretest.Server){
+		"ListCards|a number of the list is masked": card(`{"card_no":"428837******0003"}`),
+		"ListCards|a CVV of the list is masked":    card(`{"cvv":"***"}`),
+		"ListCards|card_bin is not made of digits": card(
+			`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`),
+		"ListCards|a status is none of the six":  card(`{"status":5}`),
+		"ListBINs|a BIN is not made of digits":   bin(`{"bin":"42883x"}`),
+		"ListBINs|a country has not two letters": bin(`{"country":"USA"}`),
+		"ListBINs|auth_level and level do not correspond": bin(
+			`{"auth_level":1,"auth_requirement":{"level":"advanced","fields":[]}}`),
+		"ListRemittanceStates|country has not two letters": respond("GET", "/remittance/states",
+			`[{"code":"CA","name":"California","country":"USA","countryStandardCode":"USA"}]`),
+		"GetCardSecrets|the number is another than in the list": respond("POST", "/cards/private", secrets),
+	} {
+		server := cardwiretest.NewServer(t, cardwiretest.WithCards(0))
+		server.SetCard(`{"card_no":"4288379977000003"}`)
+		prepare(server)
+		healthy, report := visit(t, server.URL, server.Key, "-secrets")
+		assert.False(t, healthy)
+		op, wrong, _ := strings.Cut(want, "|")
+		assert.Contains(t, report, "response to "+op+" the API's contradicted ask the service's support: "+wrong+"\n")
+	}
 }
 
 func TestWhatEndsTheExamination(t *testing.T) {

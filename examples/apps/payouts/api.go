@@ -70,7 +70,6 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 const (
 	requestTimeout = 15 * time.Second
 	maxBody        = 64 << 10 // more than any request needs
-	pageSize       = 100
 )
 
 // routes are the operations for programs, and the pages.
@@ -84,17 +83,23 @@ func (s *service) routes(password string) http.Handler {
 		"POST /payouts/{order}/cancel":  result(decided(s.cancel)),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
 		"GET /readyz":                   result(s.ready),
+		"GET /queue":                    result(func(r *http.Request) (progress, error) { return s.progress(r.Context()) }),
 		"POST /payouts/{order}/send":    result(decided(s.sendHeld)),
 		"POST /orders/{order}/send":     s.paged(redirected(decided(s.sendHeld))),
 		"POST /held":                    s.paged(s.postHeld),
-		"GET /{$}":                      s.paged(s.listPage),
-		"GET /orders/{order}":           s.paged(s.orderPage),
-		"POST /orders/{order}/resolve":  s.paged(redirected(s.postResolution)),
-		"POST /orders/{order}/cancel":   s.paged(redirected(decided(s.cancel))),
-		"GET /statement":                s.paged(s.statementPage),
-		"POST /statement":               s.paged(s.postStatement),
-		"POST /resume":                  s.paged(s.postResumption),
-		"/":                             s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
+		"GET /metrics": func(w http.ResponseWriter, r *http.Request) error {
+			s.metrics.ServeHTTP(w, r)
+			return nil
+		},
+		"GET /{$}":                    s.paged(s.listPage),
+		"GET /orders.csv":             s.paged(s.export),
+		"GET /orders/{order}":         s.paged(s.orderPage),
+		"POST /orders/{order}/cancel": s.paged(redirected(decided(s.cancel))),
+		"GET /statement":              s.paged(s.statementPage),
+		"POST /statement":             s.paged(s.postStatement),
+		"POST /resolve":               s.paged(s.postResolutions),
+		"POST /resume":                s.paged(s.postResumption),
+		"/":                           s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))
@@ -136,13 +141,12 @@ func (s *service) postResolution(r *http.Request) (order, error) {
 		"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
 		"as_of": &asOf, "by": &found.By, "why": &found.Why,
 	})
-	if err == nil && asOf != "" {
-		found.AsOf, err = parseTime("as_of", asOf)
+	if err == nil {
+		found, err = found.complete(r, asOf)
 	}
 	if err != nil {
 		return order{}, err
 	}
-	found.By = signedIn(r, found.By)
 	return s.resolve(r.Context(), r.PathValue("order"), found)
 }
 
@@ -231,27 +235,6 @@ func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err 
 	return p, err
 }
 
-// listing are the orders that a request asks for, and the address of those that come next.
-type listing struct {
-	State  string  `json:"-"` // "": all
-	Orders []order `json:"payouts"`
-	Next   string  `json:"next,omitempty"`
-}
-
-func (s *service) listed(r *http.Request) (l listing, err error) {
-	query := r.URL.Query()
-	l.State = query.Get("state")
-	if l.State != "" && !slices.Contains(states, l.State) {
-		return l, invalid("state must be one of %s", strings.Join(states, ", "))
-	}
-	l.Orders, err = s.list(r.Context(), l.State, query.Get("after"))
-	if len(l.Orders) == pageSize {
-		query.Set("after", l.Orders[pageSize-1].Order)
-		l.Next = r.URL.Path + "?" + query.Encode()
-	}
-	return l, err
-}
-
 // decode reads the fields of one JSON object, or of a form, each at most once and by its
 // exact name: what was meant otherwise must not be a payout. A field that is left out may
 // be the service's number, without which an order is paid twice.
@@ -283,11 +266,16 @@ func decodeForm(text string, fields map[string]any) error {
 		return errBody
 	}
 	for key, values := range form {
-		field, ok := fields[key].(*string)
-		if !ok || len(values) != 1 {
+		field, one := fields[key].(*string)
+		list, many := fields[key].(*[]string)
+		switch {
+		case many:
+			*list = values
+		case one && len(values) == 1:
+			*field = values[0]
+		default:
 			return errBody
 		}
-		*field = values[0]
 	}
 	return nil
 }

@@ -76,18 +76,18 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	if do == nil {
 		return invalid("then must be send or close")
 	}
-	for after := ""; ; {
-		list, err := s.list(r.Context(), held, after)
+	for f := (filter{State: held}); ; {
+		l, err := s.list(r.Context(), f, "", pageSize)
 		if err != nil {
 			return err
 		}
-		for _, o := range list {
+		for _, o := range l.Orders {
 			if _, err := do(r.Context(), o.Order, signedIn(r, by), why); err != nil && !errors.Is(err, errMoved) {
 				return err
 			}
-			after = o.Order
+			f.After = o.Order
 		}
-		if len(list) < pageSize {
+		if l.Next == "" {
 			break
 		}
 	}
@@ -104,7 +104,7 @@ func (s *service) ready(r *http.Request) (map[string]string, error) {
 	}
 	p, _, err := s.pausedNow(r.Context())
 	if p != nil {
-		status["nothing_is_sent"] = p.Text()
+		status["paused"] = p.Text()
 	}
 	return status, err
 }

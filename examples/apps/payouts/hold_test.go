@@ -52,11 +52,11 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 		assert.Contains(t, s.get("/"), "2 held")
 		ready := map[string]string{}
 		require.NoError(t, json.Unmarshal([]byte(s.get("/readyz")), &ready))
-		assert.Equal(t, map[string]string{"status": "up", "nothing_is_sent": "on hold until somebody releases it"}, ready)
+		assert.Equal(t, map[string]string{"status": "up", "paused": "on hold until somebody releases it"}, ready)
 		assert.Contains(t, s.get("/payouts?state=held"), `"order":"waited"`)
-		counts, err := s.counts(t.Context())
+		live, err := s.liveTotals(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, map[string]int64{held: 2, unresolved: 1}, counts)
+		assert.Equal(t, map[string]int64{held: 2, unresolved: 1}, countsOf(live))
 
 		again := openShop(t, s.settings) // another process, or a restart without -hold
 		require.NoError(t, again.look(t.Context()))

@@ -113,11 +113,6 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	case password != "" && utf8.RuneCountInString(password) < leastPassword:
 		return fmt.Errorf("PAYOUTS_PASSWORD must have at least %d characters", leastPassword)
 	}
-	orders, err1 := s.observe(otel.GetMeterProvider())
-	intents, err2 := watch(s.journal)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
 	detached := context.WithoutCancel(ctx)
 	if s.onHold {
 		if err := s.hold(ctx); err != nil {
@@ -144,5 +139,5 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
 	err = serveUntil(ctx, server, listener, requestTimeout+server.ReadTimeout)
 	stop() // where the server failed
-	return errors.Join(err, <-stopped, orders.Unregister(), intents.Unregister())
+	return errors.Join(err, <-stopped)
 }

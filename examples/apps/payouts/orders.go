@@ -100,6 +100,33 @@ func (m *moment) Scan(v any) (err error) {
 	return err
 }
 
+// Payee is who gets the money, and the end of the account's number: for whoever signed in; "":
+// it was not given, or was purged.
+func (o order) Payee() string {
+	var p cardwire.TransferParams
+	_ = p.UnmarshalJSON([]byte(o.Body)) // what was purged is no transfer
+	payee := strings.TrimSpace(p.ReceiverNativeFirstName + " " + p.ReceiverNativeLastName)
+	if account := []rune(p.ReceiverBankAccountNumber); len(account) > 4 {
+		payee += ", account …" + string(account[len(account)-4:])
+	}
+	return strings.TrimPrefix(payee, ", ")
+}
+
+// Age is for how long it has been waited for.
+func (o order) Age() time.Duration { return time.Since(o.CreatedAt.Time) }
+
+// Cause is the note without what names the order and says what to do: the page says that.
+func (o order) Cause() string {
+	_, cause, named := strings.Cut(o.Note, " "+o.Order+": ")
+	if end := strings.LastIndex(cause, ": "); named && end > 0 {
+		return cause[:end]
+	}
+	return o.Note
+}
+
+// Unknown reports that a person has to ask the service.
+func (o order) Unknown() bool { return o.State == unresolved || o.State == forgotten }
+
 // NeedsALook reports that the service took the order in a state that is undocumented. Of
 // what a person recorded there is none.
 func (o order) NeedsALook() bool {
@@ -181,30 +208,6 @@ func among(state string) string {
 		return ` AND said <> '' AND said = '` + state + `'`
 	}
 	return ""
-}
-
-// list returns orders in a state, or in all if it is "", that come after the given one.
-func (s *service) list(ctx context.Context, state, after string) ([]order, error) {
-	if !isText(after) {
-		return nil, errText
-	}
-	return s.read(ctx, s.db, `order_no > $1 AND $2 IN ('', state)`+among(state)+` ORDER BY order_no LIMIT $3`, after, state, pageSize)
-}
-
-// counts returns how many orders are in each of the states that are no end.
-func (s *service) counts(ctx context.Context) (map[string]int64, error) {
-	var found []struct {
-		State string
-		N     int64
-	}
-	err := sqlscan.Select(ctx, s.db, &found, `SELECT state, count(*) AS n FROM payouts_states WHERE order_no IN `+live+` GROUP BY state`)
-	counts := map[string]int64{} // those that are not there are 0
-	for _, f := range found {
-		if slices.Contains(unended, f.State) {
-			counts[f.State] = f.N
-		}
-	}
-	return counts, err
 }
 
 // inTx is what else is done in the transaction of a change. Only tx may use the database

@@ -275,3 +275,41 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		return p
 	})
 }
+
+// progress is how far the queue is.
+type progress struct {
+	Paused     string `json:"paused,omitempty"` // why nothing is sent; "": it is
+	Until      moment `json:"until,omitzero"`   // when an order tests the way
+	Waiting    int64  `json:"waiting"`          // orders that are to be sent
+	LastMinute int64  `json:"last_minute"`      // orders whose jobs ended
+}
+
+// Left is how long that takes at the last minute's rate; 0: not known.
+func (p progress) Left() time.Duration {
+	if p.Paused != "" || p.LastMinute == 0 {
+		return 0
+	}
+	return time.Minute * time.Duration(p.Waiting) / time.Duration(p.LastMinute)
+}
+
+func (s *service) progress(ctx context.Context) (p progress, err error) {
+	totals, err := s.liveTotals(ctx)
+	if err != nil {
+		return p, err
+	}
+	return s.progressOf(ctx, totals)
+}
+
+func (s *service) progressOf(ctx context.Context, totals []total) (p progress, err error) {
+	paused, _, err := s.pausedNow(ctx)
+	if err != nil {
+		return p, err
+	}
+	if paused != nil {
+		p.Paused, p.Until = paused.Text(), moment{paused.Until}
+	}
+	p.Waiting = countsOf(totals)[queued]
+	err = s.db.QueryRowContext(ctx, `SELECT count(*) FROM river_job
+WHERE state = 'completed' AND finalized_at > $1 AND kind = 'payout'`, time.Now().UTC().Add(-time.Minute)).Scan(&p.LastMinute)
+	return p, err
+}

@@ -159,7 +159,7 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was read
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was read
 	numbers, closed, left := csv.NewReader(unmarked(file)), 0, 0
 	numbers.FieldsPerRecord = -1
 	for {

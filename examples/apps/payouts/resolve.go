@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 	"unicode"
@@ -34,10 +35,6 @@ type resolution struct {
 // resolve records what a person found out, or corrects it: the journal's change, the order's
 // and the wake-up of its job are one transaction.
 func (s *service) resolve(ctx context.Context, number string, r resolution) (o order, err error) {
-	r.Why, r.ServiceID = strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
-	if err := r.check(); err != nil {
-		return o, err
-	}
 	if _, err := s.seen(ctx, number); err != nil {
 		return o, err
 	}
@@ -59,6 +56,17 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		}
 		return s.tellJournal(ctx, tx, o, r)
 	})
+}
+
+// complete returns what a request says of an order, or what is wrong with it.
+func (r resolution) complete(request *http.Request, asOf string) (_ resolution, err error) {
+	if asOf != "" {
+		if r.AsOf, err = parseTime("as_of", asOf); err != nil {
+			return r, err
+		}
+	}
+	r.By, r.Why, r.ServiceID = signedIn(request, r.By), strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
+	return r, r.check()
 }
 
 func (r resolution) check() error {

@@ -201,7 +201,7 @@ func timeOf(text string, zone *time.Location) (at time.Time, err error) {
 // report is what the statement says, by kind of finding.
 type report struct {
 	Warnings []string
-	Kinds    []*total
+	Kinds    []*kindTotal
 	Certain  int       // findings that are recorded when the report is applied
 	seen     hash.Hash // of these
 }
@@ -209,8 +209,8 @@ type report struct {
 // Seen names what is recorded when the report is applied.
 func (r *report) Seen() string { return hex.EncodeToString(r.seen.Sum(nil)) }
 
-// total is of all findings of a kind.
-type total struct {
+// kindTotal is of all findings of a kind.
+type kindTotal struct {
 	Kind    sqljournal.FindingKind
 	Orders  int
 	Certain int
@@ -225,10 +225,10 @@ func (r *report) add(f sqljournal.Finding) {
 		r.Warnings = append(r.Warnings, f.Note)
 		return
 	}
-	n := slices.IndexFunc(r.Kinds, func(t *total) bool { return t.Kind == f.Kind })
+	n := slices.IndexFunc(r.Kinds, func(t *kindTotal) bool { return t.Kind == f.Kind })
 	if n < 0 {
 		n = len(r.Kinds)
-		r.Kinds = append(r.Kinds, &total{Kind: f.Kind, Sums: map[string]decimal.Decimal{}})
+		r.Kinds = append(r.Kinds, &kindTotal{Kind: f.Kind, Sums: map[string]decimal.Decimal{}})
 	}
 	t := r.Kinds[n]
 	t.Orders++
@@ -255,7 +255,7 @@ func money(f sqljournal.Finding) (decimal.Decimal, string) {
 }
 
 // Amounts are the sums, as in "12.50 EUR, 3.00 USD".
-func (t *total) Amounts() string {
+func (t *kindTotal) Amounts() string {
 	var all []string
 	for _, currency := range slices.Sorted(maps.Keys(t.Sums)) {
 		all = append(all, strings.TrimSpace(t.Sums[currency].StringFixed(2)+" "+currency))

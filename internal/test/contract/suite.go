@@ -77,18 +77,12 @@ const (
 	// Examples responds with the examples of [Document] and keeps no state. It
 	// takes the name of an example from the header Prefer.
 	Examples
-	// Real is a service whose data are not known and may not be changed: it is
-	// only read.
-	Real
 )
 
 // Run is the suite. It calls the operations through c, and returns the names of
 // the steps that were made and the first difference from what the API and the target's
-// data require. Against all targets but Real, these are all operations.
+// data require.
 func Run(ctx context.Context, c *cardwire.Client, target Target) (made []string, err error) {
-	if target == Real {
-		return read(ctx, c)
-	}
 	for _, s := range steps(ctx, c) {
 		if target == Examples && s.example == "" {
 			continue

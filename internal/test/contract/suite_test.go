@@ -3,7 +3,6 @@ package contract_test
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -125,71 +124,5 @@ func TestSuiteStops(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		assert.Len(t, made, 6)
 		require.ErrorContains(t, contract.Executed(s), "ledger: got")
-	}
-}
-
-// reads are the steps of a suite that changes nothing.
-var reads = []string{
-	"ListCards", "GetCard", "GetCardSecrets", "ListBINs", "ListBINsUnderMaintenance", "CardCapacity",
-	"ListRemittanceStates", "ListRemittanceCurrencies",
-}
-
-func TestReal(t *testing.T) {
-	if os.Getenv("CARDWIRE_BASE_URL") == "" || os.Getenv("CARDWIRE_API_KEY") == "" {
-		t.Skip("there is no real service: CARDWIRE_BASE_URL and CARDWIRE_API_KEY are not both set")
-	}
-	c, err := cardwire.NewFromEnv(cardwire.WithStrictDrift())
-	require.NoError(t, err)
-	t.Cleanup(c.CloseIdleConnections)
-	made, err := contract.Run(t.Context(), c, contract.Real)
-	t.Logf("passed: %v", made)
-	require.NoError(t, err)
-}
-
-// The fake stands in for the real service here.
-func TestRealOnTheFake(t *testing.T) {
-	t.Parallel()
-	for cards, want := range map[int][]string{3: reads, 0: append([]string{"ListCards"}, reads[3:]...)} {
-		s := cardwiretest.New(cardwiretest.WithProfile(contract.Profile()), cardwiretest.WithCards(cards))
-		made, err := contract.Run(t.Context(), inProcess(t, s), contract.Real)
-		require.NoError(t, err)
-		assert.Equal(t, want, made)
-		assert.Empty(t, s.Ledger())
-	}
-}
-
-// What contradicts the API without being drift is found by the suite.
-func TestRealFinds(t *testing.T) {
-	t.Parallel()
-	card := func(fields string) func(*cardwiretest.Service) {
-		return func(s *cardwiretest.Service) { s.SetCard(fields) }
-	}
-	bin := func(fields string) func(*cardwiretest.Service) {
-		return func(s *cardwiretest.Service) { s.SetBIN(fields) }
-	}
-	const letters = `{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`
-	another := json.RawMessage(`{"card_no":"428837******0019","cvv":"***","expire_date":"**/****","pan":"b3RoZXI="}`)
-	for want, prepare := range map[string]func(*cardwiretest.Service){
-		"ListCards: a number of the list is masked": card(`{"card_no":"428837******0003"}`),
-		"ListCards: a CVV of the list is masked":    card(`{"cvv":"***"}`),
-		"ListCards: card_bin is not made of digits": card(letters),
-		"ListCards: a status is none of the six":    card(`{"status":5}`),
-		"ListBINs: a BIN is not made of digits":     bin(`{"bin":"42883x"}`),
-		"ListBINs: a country has not two letters":   bin(`{"country":"USA"}`),
-		"ListBINs: auth_level and level do not corres": bin(
-			`{"auth_level":1,"auth_requirement":{"level":"advanced","fields":[]}}`),
-		"CardCapacity: ": func(s *cardwiretest.Service) {
-			s.Fail("CardCapacity", cardwiretest.Fault{Status: 200, Code: 403, Message: "no"}, 9)
-		},
-		"GetCardSecrets: the number is another than in the list": func(s *cardwiretest.Service) {
-			s.SetCard(`{"card_no":"4288379977000003"}`)
-			respond := func(*http.Request) (int, string, any) { return 200, "success", another }
-			s.Handle("POST", "/cards/private", respond)
-		},
-	} {
-		s := cardwiretest.New(contract.Options()...)
-		prepare(s)
-		_, err := contract.Run(t.Context(), inProcess(t, s), contract.Real)
-		require.ErrorContains(t, err, want)
 	}
 }

@@ -139,7 +139,7 @@ type model interface {
 // models are new values of all such types.
 func models() (list []model) {
 	for _, of := range receivers {
-		if v, ok := reflect.New(of).Interface().(model); ok && strings.HasPrefix(of.String(), "cardwire.") {
+		if v, ok := reflect.New(of).Interface().(model); ok {
 			list = append(list, v)
 		}
 	}

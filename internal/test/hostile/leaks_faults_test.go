@@ -134,8 +134,7 @@ func canaryResponses() map[string]string {
 	card := strings.ReplaceAll(canaryCard, wiretest.CanaryCVV, wiretest.LongCVV)
 	number := wiretest.CanaryNumber
 	responses := map[string]string{
-		"ListCards": onePage(card), "AllPages": onePage(card), "AllCards": onePage(card),
-		"GetCard": card, "GetCardByOrder": card,
+		"ListCards": onePage(card), "GetCard": card,
 		"GetCardSecrets": `{"card_no":"` + number + `","cvv":"` + wiretest.LongCVV +
 			`","expire_date":"09/2028","pan":"` + wiretest.CanaryPAN + `"}`,
 		"ListBINs":                 `[` + wiretest.BIN + `]`,

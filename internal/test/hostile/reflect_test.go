@@ -13,18 +13,13 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +30,6 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
-	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // functions are all that are exported, by their names; of Call, some instances.
@@ -49,9 +43,6 @@ var functions = named(
 	cardwire.WithMaxResponseBytes, cardwire.WithObserver, cardwire.WithPrefetch, cardwire.WithProfile,
 	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTimeout, cardwire.WithTransport,
 	cardwire.WithUserAgent, cardwire.WithoutRetry,
-	cardwiretest.New, cardwiretest.NewClient, cardwiretest.NewServer, cardwiretest.NoLeaks, cardwiretest.WithCards,
-	cardwiretest.WithDeduplication, cardwiretest.WithKey, cardwiretest.WithLatency, cardwiretest.WithClientOptions,
-	cardwiretest.WithProfile, cardwiretest.WithSeed,
 )
 
 func named(list ...any) map[string]any {
@@ -73,7 +64,7 @@ var receivers = func() (types []reflect.Type) {
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(of reflect.Type) {
-		ours := strings.HasPrefix(of.PkgPath(), "github.com/cardwire/cardwire-go")
+		ours := of.PkgPath() == reflect.TypeFor[cardwire.Client]().PkgPath()
 		if seen[of] || of.Name() != "" && !ours {
 			return
 		}
@@ -114,12 +105,6 @@ var receivers = func() (types []reflect.Type) {
 func TestTheListsAreComplete(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
-	for _, name := range []string{ // which are tests, or part of one
-		"TestJournal", "Simulate", "Seeds", "ForgetfulJournal", "JournalOf", "Shown", "SimulationOption",
-		"SimulatedJournal", "World",
-	} {
-		found["cardwiretest."+name] = true
-	}
 	for name := range functions {
 		name, _, _ = strings.Cut(name, "[")
 		found[name] = true
@@ -127,106 +112,48 @@ func TestTheListsAreComplete(t *testing.T) {
 	for _, typ := range receivers {
 		found[typ.String()] = true
 	}
-	for pkg, dir := range map[string]string{"cardwire": "../../..", "cardwiretest": "../../../cardwiretest"} {
-		for _, file := range wiretest.Source(t, dir) {
-			ast.Inspect(file, func(n ast.Node) bool {
-				name := ""
-				switch d := n.(type) {
-				case *ast.FuncDecl:
-					if d.Recv == nil {
-						name = d.Name.Name
-					}
-				case *ast.TypeSpec:
-					if _, isInterface := d.Type.(*ast.InterfaceType); !isInterface {
-						name = d.Name.Name
-					}
+	for _, file := range wiretest.Source(t, "../../..") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			name := ""
+			switch d := n.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					name = d.Name.Name
 				}
-				assert.True(t, !ast.IsExported(name) || found[pkg+"."+name], "%s.%s is in no list", pkg, name)
-				return true
-			})
-		}
-	}
-}
-
-// worker says, in the environment, what a process of this test is to do.
-const worker = "CARDWIRE_HOSTILE_WORKER"
-
-// patience is what a worker may take; it needs a few seconds.
-const patience = 2 * time.Minute
-
-// A panic on a goroutine of the package's own, or a call that never ends, is the end
-// of the process: so it is another one, and says what it is about to call.
-func TestNothingPanicsHangsOrGoesElsewhere(t *testing.T) {
-	t.Parallel()
-	for job, elsewhere := range map[string]int32{"cardwire": 0, "cardwiretest": 0, "elsewhere": 1} {
-		t.Run(job, func(t *testing.T) {
-			t.Parallel()
-			proxy, connections := tripwire(t)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			program, err := os.Executable()
-			require.NoError(t, err)
-			run := exec.CommandContext(ctx, program, "-test.run=^TestWorker$", "-test.count=1")
-			run.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-				name, _, _ := strings.Cut(strings.ToUpper(v), "=")
-				return strings.HasSuffix(name, "_PROXY") || name == "REQUEST_METHOD"
-			}), worker+"="+job, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
-			out, err := run.CombinedOutput()
-			require.NoError(t, err, "the last lines:\n%s", out[max(0, len(out)-4000):])
-			require.Contains(t, string(out), "PASS", "the worker ran")
-			assert.Equal(t, elsewhere, connections.Load(), "requests to hosts other than loopback")
+			case *ast.TypeSpec:
+				if _, isInterface := d.Type.(*ast.InterfaceType); !isInterface {
+					name = d.Name.Name
+				}
+			}
+			assert.True(t, !ast.IsExported(name) || found["cardwire."+name], "%s is in no list", name)
+			return true
 		})
 	}
 }
 
-// tripwire is a proxy, which the environment has for all hosts but this one.
-func tripwire(t *testing.T) (proxy string, connections *atomic.Int32) {
-	t.Helper()
-	connections = new(atomic.Int32)
-	return loopback.Listen(t, func(conn net.Conn) {
-		connections.Add(1)
-		loopback.HangUp(conn)
-	}), connections
-}
-
-func TestWorker(t *testing.T) {
-	job := os.Getenv(worker)
-	switch job {
-	case "":
-		t.Skip("it is run by TestNothingPanicsHangsOrGoesElsewhere")
-	case "elsewhere":
-		client, err := cardwire.New("https://cards.example/api/v1", "key")
-		require.NoError(t, err)
-		_, err = client.CardCapacity(t.Context(), cardwire.WithoutRetry())
-		require.Error(t, err, "the tripwire works")
-	default:
-		v := newValues(t)
-		v.callAll(t, job)
-	}
+// What hangs, or panics on a goroutine of the package's own, ends the process, whose last words name it.
+func TestNothingPanicsOrHangs(t *testing.T) {
+	t.Parallel()
+	newValues(t).callAll(t)
 }
 
 // values makes arguments, the same ones each time.
 type values struct {
 	t      *testing.T
-	out    *os.File // of the process, whatever NoLeaks makes of os.Stdout
 	server *cardwiretest.Server
 	random *rand.Rand
 	made   map[reflect.Type][]reflect.Value
 	usual  map[reflect.Type]reflect.Value // comes first, so that others meet a call that succeeds
 	calls  int
 	failed map[string]bool
-	tb     *paper
 }
 
 func newValues(t *testing.T) *values {
 	t.Helper()
-	server := new(paper) // which the server's own methods fail, and not t
 	v := &values{
-		t: t, out: os.Stdout, server: cardwiretest.NewServer(server), random: rand.New(rand.NewPCG(1, 2)),
+		t: t, server: cardwiretest.NewServer(t), random: rand.New(rand.NewPCG(1, 2)),
 		made: map[reflect.Type][]reflect.Value{}, usual: map[reflect.Type]reflect.Value{}, failed: map[string]bool{},
-		tb: new(paper),
 	}
-	t.Cleanup(server.end)
 	v.given()
 	return v
 }
@@ -274,8 +201,6 @@ func (v *values) given() {
 	} {
 		v.usual[reflect.TypeOf(usual)] = reflect.ValueOf(usual)
 	}
-	v.t.Setenv("CARDWIRE_BASE_URL", v.server.URL) // for NewFromEnv, which makes clients of all options
-	v.t.Setenv("CARDWIRE_API_KEY", v.server.Key)
 	client := v.server.Client()
 	set(v, client, nil, new(cardwire.Client))
 	set[cardwire.Doer](v, &http.Client{Transport: v.server.Service}, nil, (*http.Client)(nil), (*odd)(nil), odd{},
@@ -283,22 +208,12 @@ func (v *values) given() {
 	set[cardwire.Limiter](v, odd{}, nil, (*odd)(nil))
 	set[cardwire.Journal](v, odd{}, nil, (*odd)(nil))
 	set(v, nil, new(slog.Logger), slog.New(slog.DiscardHandler))
-	set(v, nil, &http.Transport{DialContext: v.dial}, new(http.Transport))
+	set(v, nil, new(http.Transport))
 	set[fmt.State](v, state{}, state{width: 7, precision: 2, flags: "-+# 0"}, state{width: -1, precision: -1})
-	set[testing.TB](v, v.tb)
-	set[http.ResponseWriter](v, httptest.NewRecorder())
-	set(v, httptest.NewRequestWithContext(v.t.Context(), http.MethodGet, "/api/v1/account/capacity", nil),
-		&http.Request{URL: new(url.URL)}, &http.Request{Method: "\x00", URL: &url.URL{Path: "\xff"}})
-
-	set(v, nil, cardwiretest.WithCards(-1), cardwiretest.WithKey(""),
-		cardwiretest.WithSeed(math.MinInt64), cardwiretest.WithLatency(-1),
-		cardwiretest.WithProfile(cardwire.Profile{}))
 	set(v, nil, func(context.Context) (string, error) { return "\x00", nil })
 	set(v, nil, func(p *cardwire.Profile) { *p = cardwire.Profile{} })
 	set(v, nil, new(cardwire.Response))
-	set(v, cardwiretest.New())
 	set(v, cardwire.NewMemoryJournal())
-	set(v, v.server)
 	for _, r := range []io.ReadCloser{nil, (*os.File)(nil), io.NopCloser(odd{}), io.NopCloser(negative{})} {
 		set(v, func() (io.ReadCloser, error) { return r, nil })
 	}
@@ -326,15 +241,6 @@ func (v *values) options(of reflect.Type) []reflect.Value {
 		}
 	}
 	return list
-}
-
-// dial goes nowhere but to this machine.
-func (v *values) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if host, _, _ := net.SplitHostPort(address); !net.ParseIP(host).IsLoopback() {
-		v.t.Errorf("something dialled %s", address)
-		return nil, net.ErrClosed
-	}
-	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // of returns the values of a type, the most usual one first.
@@ -434,39 +340,26 @@ func (v *values) structs(t reflect.Type) (list []reflect.Value) {
 
 func at(list []reflect.Value, i int) reflect.Value { return list[i%len(list)] }
 
-// callAll calls what is in a package: its functions, and the methods of its types.
-func (v *values) callAll(t *testing.T, pkg string) {
+// callAll calls all functions, and the methods of all types.
+func (v *values) callAll(t *testing.T) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
-		if strings.HasPrefix(name, pkg+".") {
-			v.callWithAll(t, name, reflect.ValueOf(functions[name]), nil)
-		}
+		v.callWithAll(t, name, reflect.ValueOf(functions[name]), nil)
 	}
 	for _, typ := range receivers {
-		if !strings.HasPrefix(typ.String(), pkg+".") {
-			continue
-		}
 		for method := range reflect.PointerTo(typ).Methods() {
 			_, ofValue := typ.MethodByName(method.Name)
-			name := typ.String() + "." + method.Name
-			var on []reflect.Value
-			for _, receiver := range v.of(reflect.PointerTo(typ)) {
-				if receiver.IsNil() && (ofValue || !usableAsNil(typ)) {
-					continue // Go itself panics
-				}
-				on = append(on, receiver)
+			on := v.of(reflect.PointerTo(typ))
+			if ofValue { // of nil Go itself panics
+				on = slices.DeleteFunc(slices.Clone(on), reflect.Value.IsNil)
 			}
+			name := typ.String() + "." + method.Name
 			require.NotEmpty(t, on, name)
 			v.callWithAll(t, name, method.Func, on)
 		}
 	}
 	require.Greater(t, v.calls, 300)
 	t.Log(v.calls, "calls")
-}
-
-// usableAsNil excepts what its documentation says is made by a function alone.
-func usableAsNil(t reflect.Type) bool {
-	return t.PkgPath() != reflect.TypeFor[cardwiretest.Service]().PkgPath()
 }
 
 // perFunction is how many calls have arguments that were drawn.
@@ -504,14 +397,12 @@ func (v *values) callWithAll(t *testing.T, name string, f reflect.Value, receive
 func (v *values) call(t *testing.T, name string, f reflect.Value, args []reflect.Value) {
 	t.Helper()
 	v.calls++
-	fmt.Fprintln(v.out, v.calls, name) // the last line names what never returns
 	defer func() {
 		if problem := recover(); problem != nil && !documented(name, problem) && !v.failed[name] {
 			v.failed[name] = true // once is enough
 			t.Errorf("%s panics: %.200v\nwith %s", name, problem, described(args))
 		}
 	}()
-	defer v.tb.end()
 	// Methods may change what they are called on: not for the calls that follow.
 	for i, arg := range args {
 		if arg.Kind() == reflect.Pointer && !arg.IsNil() && copied(arg.Type().Elem()) {
@@ -533,7 +424,6 @@ func (v *values) call(t *testing.T, name string, f reflect.Value, args []reflect
 // copied excepts what has a lock.
 func copied(t reflect.Type) bool {
 	return t.Kind() != reflect.Struct || strings.HasPrefix(t.PkgPath(), "github.com/cardwire/cardwire-go") &&
-		t != reflect.TypeFor[cardwiretest.Service]() && t != reflect.TypeFor[cardwiretest.Server]() &&
 		t != reflect.TypeFor[cardwire.MemoryJournal]()
 }
 
@@ -551,10 +441,6 @@ func (v *values) use(result reflect.Value) {
 		looped(r)
 	case error:
 		_ = r.Error()
-	case *http.Response:
-		if r != nil {
-			_, _ = io.Copy(io.Discard, r.Body)
-		}
 	default:
 		if result.Kind() == reflect.Func && strings.HasPrefix(result.Type().PkgPath(), "iter") {
 			v.t.Errorf("a result of type %s is not used", result.Type())
@@ -573,20 +459,11 @@ func looped[T any](all iter.Seq2[T, error]) {
 	}
 }
 
-// documented reports whether the method says that it panics so.
+// documented reports whether the method says that it panics so: at a nil context.
 func documented(name string, problem any) bool {
-	_, method, _ := strings.Cut(strings.TrimPrefix(name, "cardwiretest."), ".")
-	switch method {
-	case "ServeHTTP":
-		return problem == http.ErrAbortHandler
-	case "MemoryJournal.Begin", "MemoryJournal.End", "MemoryJournal.Void", "MemoryJournal.Resolve": // a nil context
-		_, isNil := problem.(runtime.Error)
-		return isNil
-	case "Fail", "Executions", "SetCard", "SetBIN", "AddFailedOperation":
-		text, _ := problem.(string)
-		return strings.HasPrefix(text, "cardwiretest: ")
-	}
-	return false
+	_, isNil := problem.(runtime.Error)
+	withContext := []string{"Begin", "End", "Void", "Resolve"}
+	return isNil && slices.Contains(withContext, strings.TrimPrefix(name, "cardwire.MemoryJournal."))
 }
 
 func described(args []reflect.Value) string {
@@ -634,23 +511,3 @@ func (state) Write(p []byte) (int, error) { return len(p), nil }
 func (s state) Width() (int, bool)        { return s.width, s.width != 0 }
 func (s state) Precision() (int, bool)    { return s.precision, s.precision != 0 }
 func (s state) Flag(c int) bool           { return strings.ContainsRune(s.flags, rune(c)) }
-
-// paper is a test that goes on when it has failed, and ends after each call.
-type paper struct {
-	testing.TB
-
-	cleanups []func()
-}
-
-func (*paper) Helper()               {}
-func (*paper) Fatalf(string, ...any) {}
-func (*paper) Errorf(string, ...any) {}
-func (*paper) Setenv(string, string) {}
-func (p *paper) Cleanup(f func())    { p.cleanups = append(p.cleanups, f) }
-
-func (p *paper) end() {
-	for _, f := range slices.Backward(p.cleanups) {
-		f()
-	}
-	p.cleanups = nil
-}

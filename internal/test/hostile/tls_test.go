@@ -3,22 +3,19 @@ package hostile_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"io"
 	"io/fs"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,52 +29,15 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
-// authority issues certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
+// certified returns the settings of a server with a certificate for 127.0.0.1, and the pool that
+// trusts it.
+func certified(t *testing.T) (server *tls.Config, roots *x509.CertPool) {
 	t.Helper()
-	a := &authority{}
-	made := a.issue(t, func(c *x509.Certificate) {
-		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
-	})
-	a.cert, a.key = made.Leaf, made.PrivateKey.(*ecdsa.PrivateKey)
-	return a
-}
-
-// issue makes a certificate for 127.0.0.1, valid today, with one change. An
-// authority without a certificate has it sign itself.
-func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "127.0.0.1"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	if change != nil {
-		change(template)
-	}
-	parent, signer := template, key
-	if a.cert != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	require.NoError(t, err)
-	leaf, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-}
-
-func (a *authority) roots() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
+	s := httptest.NewTLSServer(nil)
+	s.Close()
+	roots = x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	return &tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS10}, roots
 }
 
 // overheard is what a server was told over one connection.
@@ -142,54 +102,39 @@ func secureService(t *testing.T, config *tls.Config) (base string, heards chan o
 // outcome of a write is not sent.
 func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 	t.Parallel()
-	ours, anothers := newAuthority(t), newAuthority(t)
-	served := func(a *authority, change func(*x509.Certificate)) *tls.Config {
-		return &tls.Config{Certificates: []tls.Certificate{a.issue(t, change)}, MinVersion: tls.VersionTLS10}
-	}
+	server, trusted := certified(t)
 	upTo := func(version uint16) *tls.Config {
-		c := served(ours, nil)
+		c := server.Clone()
 		c.MaxVersion = version
 		return c
 	}
-	leaf := ours.issue(t, nil)
-	noAuthority := &authority{cert: leaf.Leaf, key: leaf.PrivateKey.(*ecdsa.PrivateKey)}
-	byLeaf := served(noAuthority, nil)
-	byLeaf.Certificates[0].Certificate = append(byLeaf.Certificates[0].Certificate, leaf.Certificate...)
-
+	in := func(year int) *tls.Config {
+		now := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		return &tls.Config{RootCAs: trusted, Time: func() time.Time { return now }}
+	}
 	const (
 		unknown = "certificate not trusted: unknown authority"
 		expired = "certificate not trusted: expired or not yet valid"
 		another = "certificate not trusted: issued for another host"
 		failed  = "TLS handshake failed"
 	)
-	before, later := time.Now().Add(-time.Minute), time.Now().Add(50*time.Minute)
-	changed := func(change func(*x509.Certificate)) *tls.Config { return served(ours, change) }
 	for name, tc := range map[string]struct {
-		server *tls.Config
-		words  string
+		server, client *tls.Config
+		words          string
 	}{
-		"self-signed":            {served(&authority{}, nil), unknown},
-		"another authority":      {served(anothers, nil), unknown},
-		"signed by no authority": {byLeaf, unknown},
-		"expired":                {changed(func(c *x509.Certificate) { c.NotAfter = before }), expired},
-		"not yet valid":          {changed(func(c *x509.Certificate) { c.NotBefore = later }), expired},
-		"another address":        {changed(func(c *x509.Certificate) { c.IPAddresses[0][15] = 2 }), another},
-		"another name": {changed(func(c *x509.Certificate) {
-			c.IPAddresses, c.DNSNames = nil, []string{"api.example.com"}
-		}), another},
-		"a name in the subject only": {changed(func(c *x509.Certificate) { c.IPAddresses = nil }), another},
-		"of a client": {changed(func(c *x509.Certificate) {
-			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-		}), "certificate not trusted: not valid"},
-		"TLS 1.1": {upTo(tls.VersionTLS11), failed},
-		"TLS 1.0": {upTo(tls.VersionTLS10), failed},
-		"no TLS":  {nil, failed},
+		"an unknown authority": {server, &tls.Config{RootCAs: x509.NewCertPool()}, unknown},
+		"expired":              {server, in(2200), expired},
+		"not yet valid":        {server, in(1960), expired},
+		"another host":         {server, &tls.Config{RootCAs: trusted, ServerName: "api.example.org"}, another},
+		"TLS 1.1":              {upTo(tls.VersionTLS11), &tls.Config{RootCAs: trusted}, failed},
+		"TLS 1.0":              {upTo(tls.VersionTLS10), &tls.Config{RootCAs: trusted}, failed},
+		"no TLS":               {nil, &tls.Config{RootCAs: trusted}, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base, heards := secureService(t, tc.server)
-			weak := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ours.roots(), MinVersion: tls.VersionTLS10}}
-			c := wiretest.ClientOver(t, base, cardwire.WithTransport(weak))
+			tc.client.MinVersion = tls.VersionTLS10
+			c := wiretest.ClientOver(t, base, cardwire.WithTransport(&http.Transport{TLSClientConfig: tc.client}))
 			for method, call := range wiretest.AllMethods() {
 				err := call(t.Context(), c)
 				require.ErrorContains(t, err, tc.words, method)
@@ -212,19 +157,14 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 // claimsNotSent says of which calls it is proven that nothing was sent: reads
 // carry no trace.
 func claimsNotSent(method string) bool {
-	for _, w := range wiretest.AllWrites() {
-		if w.Op == method {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(wiretest.AllWrites(), func(w wiretest.Write) bool { return w.Op == method })
 }
 
 // What the test above takes for silence is not that of its server. A client whose own
 // versions end before 1.2 has none left.
 func TestTheServiceIsTalkedToOverTLS(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
+	server, roots := certified(t)
 	const v11, v12, v13 = tls.VersionTLS11, tls.VersionTLS12, tls.VersionTLS13
 	for _, tc := range []struct {
 		server, least, most uint16 // the highest version, and those of the caller's transport
@@ -233,10 +173,9 @@ func TestTheServiceIsTalkedToOverTLS(t *testing.T) {
 		{v13, 0, 0, v13}, {v12, 0, 0, v12}, {v12, tls.VersionTLS10, 0, v12}, {v12, v13, 0, 0},
 		{v13, v13, 0, v13}, {v13, 0, v11, 0},
 	} {
-		base, heards := secureService(t, &tls.Config{
-			Certificates: []tls.Certificate{a.issue(t, nil)}, MinVersion: tls.VersionTLS10, MaxVersion: tc.server,
-		})
-		own := &tls.Config{RootCAs: a.roots(), MinVersion: tc.least, MaxVersion: tc.most}
+		server.MaxVersion = tc.server
+		base, heards := secureService(t, server.Clone())
+		own := &tls.Config{RootCAs: roots, MinVersion: tc.least, MaxVersion: tc.most}
 		err := canceled(t, base, cardwire.WithTransport(&http.Transport{TLSClientConfig: own}))
 		h := <-heards
 		assert.Equal(t, tc.want, h.version, tc)
@@ -261,8 +200,7 @@ func canceled(t *testing.T, base string, opts ...cardwire.Option) error {
 
 func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
-	server := &tls.Config{Certificates: []tls.Certificate{a.issue(t, nil)}}
+	server, roots := certified(t)
 	base, heards := secureService(t, server)
 	blind := func(change func(*tls.Config)) cardwire.Option {
 		c := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // it is what is refused
@@ -270,7 +208,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 		return cardwire.WithTransport(&http.Transport{TLSClientConfig: c})
 	}
 	for _, change := range []func(*tls.Config){
-		func(*tls.Config) {}, func(c *tls.Config) { c.RootCAs = a.roots() },
+		func(*tls.Config) {}, func(c *tls.Config) { c.RootCAs = roots },
 		func(c *tls.Config) { c.ServerName = "api.example.com" },
 	} {
 		c, err := cardwire.New(base, wiretest.Key, blind(change))
@@ -374,12 +312,12 @@ func through(t *testing.T, roots *x509.CertPool, proxy string) cardwire.Option {
 // A proxy learns the host, and sees nothing but TLS.
 func TestAProxyIsNotToldTheKey(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
-	base, heards := secureService(t, &tls.Config{Certificates: []tls.Certificate{a.issue(t, nil)}})
+	server, roots := certified(t)
+	base, heards := secureService(t, server)
 	host := strings.TrimSuffix(strings.TrimPrefix(base, "https://"), "/api/v1")
 	proxy := newTunnel(t)
 	for user, wants := range map[string]string{"": "", "me:secret@": "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"} {
-		c := wiretest.ClientOver(t, base, through(t, a.roots(), "http://"+user+proxy.address))
+		c := wiretest.ClientOver(t, base, through(t, roots, "http://"+user+proxy.address))
 		for method, call := range wiretest.AllMethods() {
 			require.ErrorIs(t, call(t.Context(), c), cardwire.ErrNotFound, method)
 			c.CloseIdleConnections()

@@ -319,7 +319,7 @@ func (w *world) customers(ctx context.Context) {
 		number := numberOf(weak.IntN(w.number))                     //nolint:gosec // any order will do
 		amount := []string{asOrdered, other, invalid}[weak.IntN(3)] //nolint:gosec // as above
 		if weak.IntN(10) > 0 {                                      //nolint:gosec // as above
-			assert.NoError(w, w.Take(context.WithoutCancel(ctx), params(number, amount)))
+			assert.NoError(w, w.Take(context.WithoutCancel(ctx), params(number, amount, "")))
 		} else if w.Cancel(ctx, number) == nil {
 			w.count(&w.Canceled)
 		}
