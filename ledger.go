@@ -195,7 +195,10 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 	c.held = false
 	end := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
-		end = IntentResult{Outcome: failure.Outcome, Final: !c.intent.Repeatable && NextStep(failure) == StepFail}
+		end = IntentResult{
+			Outcome: failure.Outcome, Reason: mask.Message(failure.reason(""), ""),
+			Final: !c.intent.Repeatable && NextStep(failure) == StepFail,
+		}
 	}
 	if end.Outcome == OutcomeExecuted {
 		end.ServiceID, end.Status = r.recorded()

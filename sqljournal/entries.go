@@ -206,7 +206,7 @@ type Event struct {
 	ServiceID string
 	// By is who resolved or voided it; "": a call.
 	By string
-	// Note is the reason; "": none.
+	// Note is the reason: a person's, or why a call did not succeed; "": none.
 	Note string
 }
 

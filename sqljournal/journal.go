@@ -231,10 +231,10 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
 		r.ServiceID, r.Final = "", r.Final && !i.Repeatable
 	default: // an outcome that does not exist is unknown
-		r = cardwire.IntentResult{Status: r.Status}
+		r = cardwire.IntentResult{Status: r.Status, Reason: r.Reason}
 	}
 	e := &ending{j.persistent(), i, r}
-	ended, err := e.end(ctx, "")
+	ended, err := e.end(ctx, r.Reason)
 	if err == nil && ended == 0 {
 		err = e.late(ctx)
 	}
@@ -275,7 +275,7 @@ func (e *ending) end(ctx context.Context, note string) (ended int64, err error) 
 // recordEvent records an event that is not the row's own.
 const recordEvent = `
 INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
-SELECT id, @now, ?3, ?4, ?5, ?6, '', '' FROM @intents WHERE op = ?1 AND reference = ?2 AND @this
+SELECT id, @now, ?3, ?4, ?5, ?6, '', ?7 FROM @intents WHERE op = ?1 AND reference = ?2 AND @this
 	AND NOT EXISTS (SELECT 1 FROM @history AS h
 		WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 
@@ -305,7 +305,7 @@ func (e *ending) late(ctx context.Context) error {
 		flaw = ErrRecordedAgain
 	}
 	i, r := e.intent, e.result
-	_, err = e.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID)
+	_, err = e.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
 	if err != nil || flaw == nil {
 		return err
 	}

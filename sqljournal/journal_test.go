@@ -163,6 +163,27 @@ func TestTheProofOfADoublePayment(t *testing.T) {
 	})
 }
 
+// Why a call did not succeed is in the history, also where the result is late.
+func TestWhyACallDidNotSucceed(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		first, second := intent("M-1"), intent("M-1")
+		begun(t, journal, first)
+		refusal := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "not sent: the key source failed"}
+		require.NoError(t, journal.End(t.Context(), first, refusal))
+		begun(t, journal, second)
+		broken := cardwire.IntentResult{Reason: "unknown outcome: connection failed"}
+		require.NoError(t, journal.End(t.Context(), second, broken))
+		late := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", Reason: "executed, HTTP 200"}
+		require.NoError(t, journal.End(t.Context(), second, late))
+		assertEvents(t, journal, "M-1",
+			"begun: unknown", "ended: not sent, , not sent: the key source failed",
+			"begun: unknown", "ended: unknown, , unknown outcome: connection failed",
+			"ended: executed T-1, , executed, HTTP 200")
+	})
+}
+
 // A late success is that of its call and request, whatever was on record.
 func TestALateSuccessIsOfItsCall(t *testing.T) {
 	t.Parallel()
