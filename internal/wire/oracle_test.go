@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -303,17 +301,6 @@ func depthOf(v any) int {
 	return deepest + 1
 }
 
-func TestTheSuiteIsReadAsTheStandardLibraryReadsIt(t *testing.T) {
-	t.Parallel()
-	for _, f := range jsonsuite.Files(t) {
-		if len(f.Text) < 10<<10 { // what is deeper has policies of its own
-			agrees(t, f.Text)
-			agrees(t, around(`{"inner":{"text":"a","list":[{"other":`, f.Text, `}]}}`))
-			agrees(t, around(`{"text":`, f.Text, `}`))
-		}
-	}
-}
-
 // Documents are changed at random, in the same way in each run.
 func TestChangedDocumentsAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
 	t.Parallel()
@@ -402,15 +389,4 @@ func anything(c *wire.Codec) any {
 func value(text []byte) (v any, ok bool) {
 	ok = accepted(text, func(c *wire.Codec) { v = anything(c) })
 	return v, ok
-}
-
-// shown is a value as JSON, with its names in order.
-func shown(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err.Error()
-	}
-	return string(bytes.TrimSpace(b.Bytes()))
 }
