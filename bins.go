@@ -15,102 +15,54 @@ import (
 // BIN is a card product: what the cards of a range of numbers can do and cost. Amounts are
 // in Currency; what zero means for a limit is undocumented.
 type BIN struct {
-	// ID is the service's identifier, as in Card.BINID.
-	ID int64
-	// BIN is the first 6 or 8 digits of the card numbers.
-	BIN string
-	// Type is the kind of product; share and PrepaidCard have been seen.
-	Type string
-	// Name is the product's name.
-	Name string
-	// Network is the card network; its letter case varies.
-	Network string
-	// Country is the issuing country, two letters.
-	Country string
-	// Currency is the currency code of the amounts.
-	Currency string
-	// AVS reports whether addresses are verified.
-	AVS bool
-	// ThreeDS reports whether 3-D Secure is used; the API spells it 3ds.
-	ThreeDS bool
-	// DayPurchaseLimit is the amount that can be spent in a day.
-	DayPurchaseLimit decimal.Decimal
-	// SinglePurchaseLimit is the amount that can be spent in one purchase.
-	SinglePurchaseLimit decimal.Decimal
-	// LifetimePurchaseLimit is the amount that can be spent in total.
-	LifetimePurchaseLimit decimal.Decimal
-	// Maintain reports whether the BIN is under maintenance.
-	Maintain bool
-	// Status is a flag whose meaning is undocumented.
-	Status bool
-	// API is a flag whose meaning is undocumented.
-	API bool
-	// Physical reports whether there are physical cards.
-	Physical bool
-	// Weight is a number whose meaning is undocumented; the API spells it weigh.
-	Weight int64
-	// ForeignFees are the fees by amount, sorted by Low, those not Bounded last; nil: none.
-	ForeignFees []FeeTier
-	// AuthFeeConfig is a JSON object with undocumented fields; nil: null.
-	AuthFeeConfig json.RawMessage
-	// RefundFeeConfig is a JSON object with undocumented fields; nil: null.
-	RefundFeeConfig json.RawMessage
-	// ReversalFeeConfig is a JSON object with undocumented fields; nil: null.
-	ReversalFeeConfig json.RawMessage
-	// CashbackFeeConfig are JSON values of undocumented form; empty: none.
-	CashbackFeeConfig []json.RawMessage
-	// ApplePay reports whether cards can be added to Apple Pay.
-	ApplePay bool
-	// GoogleWallet reports whether cards can be added to Google Wallet.
-	GoogleWallet bool
-	// CardCount is the number of cards.
-	CardCount int64
-	// CardCountLimited reports whether CardCount is a bound.
-	CardCountLimited bool
-	// BusinessModes are B2B, B2C or both.
-	BusinessModes []string
-	// AuthLevel is 1 where AuthRequirement.Level is base, 2 where it is advanced.
-	AuthLevel int
-	// CreateAmount is the price of creating a card, or an amount put on it: undocumented.
-	CreateAmount decimal.Decimal
-	// CardDepositFee is the fee for a deposit; the API spells it card_depost_fee.
-	CardDepositFee decimal.Decimal
-	// AllowCreate reports whether cards can be created.
-	AllowCreate bool
-	// AllowIn reports whether cards can be topped up.
-	AllowIn bool
-	// AllowOut reports whether money can be withdrawn from cards.
-	AllowOut bool
-	// AllowSuspend reports whether cards can be suspended.
-	AllowSuspend bool
-	// AllowEnable reports whether suspended cards can be enabled.
-	AllowEnable bool
-	// AllowFrozen reports whether cards can be frozen.
-	AllowFrozen bool
-	// AllowUnfrozen reports whether frozen cards can be unfrozen.
-	AllowUnfrozen bool
-	// AllowDestroy reports whether cards can be closed; the API spells it allow_destory.
-	AllowDestroy bool
-	// CreateMinAmount is the least amount at creation.
-	CreateMinAmount decimal.Decimal
-	// CreateMaxAmount is the greatest amount at creation.
-	CreateMaxAmount decimal.Decimal
-	// RechargeMinAmount is the least amount of a top-up.
-	RechargeMinAmount decimal.Decimal
-	// RechargeMaxAmount is the greatest amount of a top-up.
-	RechargeMaxAmount decimal.Decimal
-	// WithdrawMinAmount is the least amount of a withdrawal.
-	WithdrawMinAmount decimal.Decimal
-	// WithdrawMaxAmount is the greatest amount of a withdrawal.
-	WithdrawMaxAmount decimal.Decimal
-	// RefuseTimes is a number of declines.
-	RefuseTimes decimal.Decimal
-	// RefuseRate is a rate of declines, as a fraction or in percent: which is undocumented.
-	RefuseRate decimal.Decimal
-	// Scenes are the places or kinds of use.
-	Scenes []string
-	// AuthRequirement is what a cardholder must provide.
-	AuthRequirement AuthRequirement
+	ID                    int64             // ID is the service's identifier, as in Card.BINID.
+	BIN                   string            // BIN is the first 6 or 8 digits of the card numbers.
+	Type                  string            // Type is the kind of product; share and PrepaidCard have been seen.
+	Name                  string            // Name is the product's name.
+	Network               string            // Network is the card network; its letter case varies.
+	Country               string            // Country is the issuing country, two letters.
+	Currency              string            // Currency is the currency code of the amounts.
+	AVS                   bool              // AVS reports whether addresses are verified.
+	ThreeDS               bool              // ThreeDS reports whether 3-D Secure is used; the API spells it 3ds.
+	DayPurchaseLimit      decimal.Decimal   // DayPurchaseLimit is the amount that can be spent in a day.
+	SinglePurchaseLimit   decimal.Decimal   // SinglePurchaseLimit is the amount that can be spent in one purchase.
+	LifetimePurchaseLimit decimal.Decimal   // LifetimePurchaseLimit is the amount that can be spent in total.
+	Maintain              bool              // Maintain reports whether the BIN is under maintenance.
+	Status                bool              // Status is a flag whose meaning is undocumented.
+	API                   bool              // API is a flag whose meaning is undocumented.
+	Physical              bool              // Physical reports whether there are physical cards.
+	Weight                int64             // Weight is an undocumented number; the API spells it weigh.
+	ForeignFees           []FeeTier         // ForeignFees are sorted by Low, those not Bounded last; nil: none.
+	AuthFeeConfig         json.RawMessage   // AuthFeeConfig is a JSON object with undocumented fields; nil: null.
+	RefundFeeConfig       json.RawMessage   // RefundFeeConfig is a JSON object with undocumented fields; nil: null.
+	ReversalFeeConfig     json.RawMessage   // ReversalFeeConfig is a JSON object with undocumented fields; nil: null.
+	CashbackFeeConfig     []json.RawMessage // CashbackFeeConfig are JSON values of undocumented form; empty: none.
+	ApplePay              bool              // ApplePay reports whether cards can be added to Apple Pay.
+	GoogleWallet          bool              // GoogleWallet reports whether cards can be added to Google Wallet.
+	CardCount             int64             // CardCount is the number of cards.
+	CardCountLimited      bool              // CardCountLimited reports whether CardCount is a bound.
+	BusinessModes         []string          // BusinessModes are B2B, B2C or both.
+	AuthLevel             int               // AuthLevel is 1 for AuthRequirement.Level base, 2 for advanced.
+	CreateAmount          decimal.Decimal   // CreateAmount is a card's price, or put on it: which is undocumented.
+	CardDepositFee        decimal.Decimal   // CardDepositFee is a deposit's fee; the API spells it card_depost_fee.
+	AllowCreate           bool              // AllowCreate reports whether cards can be created.
+	AllowIn               bool              // AllowIn reports whether cards can be topped up.
+	AllowOut              bool              // AllowOut reports whether money can be withdrawn from cards.
+	AllowSuspend          bool              // AllowSuspend reports whether cards can be suspended.
+	AllowEnable           bool              // AllowEnable reports whether suspended cards can be enabled.
+	AllowFrozen           bool              // AllowFrozen reports whether cards can be frozen.
+	AllowUnfrozen         bool              // AllowUnfrozen reports whether frozen cards can be unfrozen.
+	AllowDestroy          bool              // AllowDestroy reports whether they can be closed: allow_destory.
+	CreateMinAmount       decimal.Decimal   // CreateMinAmount is the least amount at creation.
+	CreateMaxAmount       decimal.Decimal   // CreateMaxAmount is the greatest amount at creation.
+	RechargeMinAmount     decimal.Decimal   // RechargeMinAmount is the least amount of a top-up.
+	RechargeMaxAmount     decimal.Decimal   // RechargeMaxAmount is the greatest amount of a top-up.
+	WithdrawMinAmount     decimal.Decimal   // WithdrawMinAmount is the least amount of a withdrawal.
+	WithdrawMaxAmount     decimal.Decimal   // WithdrawMaxAmount is the greatest amount of a withdrawal.
+	RefuseTimes           decimal.Decimal   // RefuseTimes is a number of declines.
+	RefuseRate            decimal.Decimal   // RefuseRate is a rate of declines: a fraction or percent, undocumented.
+	Scenes                []string          // Scenes are the places or kinds of use.
+	AuthRequirement       AuthRequirement   // AuthRequirement is what a cardholder must provide.
 }
 
 var binFields = []wire.FieldOf[BIN]{
@@ -174,22 +126,14 @@ func (v *BIN) UnmarshalJSON(data []byte) error { return unmarshal(data, v, binFi
 
 // FeeTier is the fees for a range of amounts.
 type FeeTier struct {
-	// Range is the range as sent, "<low>-<high>".
-	Range string
-	// Low is the least amount of the range; zero where Bounded is false.
-	Low decimal.Decimal
-	// High is the greatest amount of the range; zero where Bounded is false.
-	High decimal.Decimal
-	// Fee is a fixed fee.
-	Fee decimal.Decimal
-	// FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
-	FeeRate decimal.Decimal
-	// ExtraFee is a further fixed fee.
-	ExtraFee decimal.Decimal
-	// ExtraFeeRate is a further fee in proportion to the amount.
-	ExtraFeeRate decimal.Decimal
-	// Bounded reports whether Range is "<low>-<high>".
-	Bounded bool
+	Range        string          // Range is the range as sent, "<low>-<high>".
+	Low          decimal.Decimal // Low is the least amount of the range; zero where Bounded is false.
+	High         decimal.Decimal // High is the greatest amount of the range; zero where Bounded is false.
+	Fee          decimal.Decimal // Fee is a fixed fee.
+	FeeRate      decimal.Decimal // FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
+	ExtraFee     decimal.Decimal // ExtraFee is a further fixed fee.
+	ExtraFeeRate decimal.Decimal // ExtraFeeRate is a further fee in proportion to the amount.
+	Bounded      bool            // Bounded reports whether Range is "<low>-<high>".
 }
 
 var feeTierFields = []wire.FieldOf[FeeTier]{
@@ -201,10 +145,8 @@ var feeTierFields = []wire.FieldOf[FeeTier]{
 
 // AuthRequirement is what a cardholder must provide for a card of a BIN.
 type AuthRequirement struct {
-	// Level is base, or advanced, which always requires selfieAttachmentKey.
-	Level string
-	// Fields are the fields to provide.
-	Fields []AuthField
+	Level  string      // Level is base, or advanced, which always requires selfieAttachmentKey.
+	Fields []AuthField // Fields are the fields to provide.
 }
 
 var requirementFields = []wire.FieldOf[AuthRequirement]{
@@ -214,12 +156,9 @@ var requirementFields = []wire.FieldOf[AuthRequirement]{
 
 // AuthField is one field that a cardholder provides.
 type AuthField struct {
-	// Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
-	Field string
-	// Required reports whether it is required.
-	Required bool
-	// Description is the explanation that the API calls desc.
-	Description string
+	Field       string // Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
+	Required    bool   // Required reports whether it is required.
+	Description string // Description is the explanation that the API calls desc.
 }
 
 var authFieldFields = []wire.FieldOf[AuthField]{

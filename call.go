@@ -101,11 +101,6 @@ func (o *operation[T]) decode(c *wire.Codec) {
 }
 
 func (o *operation[T]) mismatch() error {
-	for file := range o.parts.Files() {
-		if err := file.Check(); err != nil {
-			return err
-		}
-	}
 	if o.verify == nil {
 		return nil
 	}
@@ -211,13 +206,10 @@ func (k *call) ready(ctx context.Context) error {
 		return badSetup("the context is nil")
 	case k.wrong != nil:
 		return k.wrong
-	case k.op.invalid != nil:
-		return k.op.invalid
+	case ctx.Err() != nil: // before what is invalid, which the journal could not record on this context
+		return hideCause("the context was already canceled or expired", errors.Join(ctx.Err(), context.Cause(ctx)))
 	}
-	if err := ctx.Err(); err != nil {
-		return hideCause("the context was already canceled or expired", errors.Join(err, context.Cause(ctx)))
-	}
-	return nil
+	return k.op.invalid
 }
 
 // endOf returns the call's own deadline, after which a write with a reference sends
@@ -310,7 +302,8 @@ func (k *call) authorize(ctx context.Context) (err error) {
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
-		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes, NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
+		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
+		NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
 	}
 	r := &k.request
 	if k.op.class == transport.Write {

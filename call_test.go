@@ -99,6 +99,21 @@ func TestAContextCancelledByAnotherCallsError(t *testing.T) {
 	assert.Contains(t, err.Error(), "the context was already canceled or expired")
 }
 
+// What is invalid too: the journal could close nothing on that context, and an order that
+// is called again is then failed.
+func TestACanceledCallWithAnInvalidParameter(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	journal := new(wiretest.Journal)
+	p := wiretest.SmallTransfer("M-1")
+	p.PayoutCurrency = "€"
+	_, err := wiretest.Unasked(t, cardwire.WithJournal(journal)).CreateTransfer(ctx, p)
+	assert.Equal(t, told{"NotSent", cardwire.StepRetry}, toldBy(t, err))
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, journal.Voided)
+}
+
 // Nothing that makes net/http send a request twice is ever in a request, and
 // nothing but what the API asks for.
 func TestWhatIsInTheRequestOfAWrite(t *testing.T) {

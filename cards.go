@@ -22,18 +22,12 @@ type CardStatus int
 
 // The documented statuses.
 const (
-	// CardLocked is -1, locked.
-	CardLocked CardStatus = -1
-	// CardActive is 0, active.
-	CardActive CardStatus = 0
-	// CardFrozen is 1, frozen.
-	CardFrozen CardStatus = 1
-	// CardClosed is 2, closed.
-	CardClosed CardStatus = 2
-	// CardClosing is 3, being closed.
-	CardClosing CardStatus = 3
-	// CardSuspended is 4, suspended.
-	CardSuspended CardStatus = 4
+	CardLocked    CardStatus = -1 // CardLocked is -1, locked.
+	CardActive    CardStatus = 0  // CardActive is 0, active.
+	CardFrozen    CardStatus = 1  // CardFrozen is 1, frozen.
+	CardClosed    CardStatus = 2  // CardClosed is 2, closed.
+	CardClosing   CardStatus = 3  // CardClosing is 3, being closed.
+	CardSuspended CardStatus = 4  // CardSuspended is 4, suspended.
 )
 
 // String returns "active", "frozen" and so on, or "CardStatus(9)".
@@ -41,9 +35,7 @@ func (s CardStatus) String() string {
 	if s == CardLocked {
 		return "locked"
 	}
-	return named("CardStatus", int(s), []string{
-		CardActive: "active", CardFrozen: "frozen", CardClosed: "closed", CardClosing: "closing", CardSuspended: "suspended",
-	})
+	return named("CardStatus", int(s), []string{"active", "frozen", "closed", "closing", "suspended"})
 }
 
 // LogValue returns String. JSON is the number, as on the wire.
@@ -55,70 +47,38 @@ func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspende
 // Card is a card as ListCards and GetCard return it. A string that is null is "". Amounts
 // are in Currency. fmt and slog print nothing of a person.
 type Card struct {
-	// ID is the service's identifier: what GetCard and FreezeCard take.
-	ID string
-	// TradeID is the client or trade identifier of the card.
-	TradeID string
-	// Label is free text; "": none.
-	Label string
-	// BINID is the identifier of the card's BIN, as in BIN.ID. ListCards only.
-	BINID int64
-	// CardBIN is the first digits of the number, as in BIN.BIN.
-	CardBIN string
-	// Number is the card number: in full from ListCards, masked from GetCard.
-	Number CardNumber
-	// CVV is the verification value: real from ListCards, masked from GetCard.
-	CVV CVV
-	// Expiry is the month of expiry; zero: masked, as from GetCard.
-	Expiry Expiry
-	// Currency is the currency code of the amounts.
-	Currency string
-	// Available is the amount that can be spent; it is sent with three decimal places.
-	Available decimal.Decimal
-	// Pending is the amount that is being processed.
-	Pending decimal.Decimal
-	// Frozen is the amount that is held back.
-	Frozen decimal.Decimal
-	// Fee is the fee, sent with two decimal places. Which fee it is, is undocumented.
-	Fee decimal.Decimal
-	// HolderUsername is the cardholder's display name.
-	HolderUsername string
-	// HolderAddress is the cardholder's address; nil: none.
-	HolderAddress *Address
-	// HolderPhone is the cardholder's telephone number, as sent; "": none.
-	HolderPhone string
-	// HolderPhoneCode is the calling code as sent, with or without "+"; "": none.
-	HolderPhoneCode string
-	// HolderEmail is the cardholder's email address; "": none.
-	HolderEmail string
-	// CreateTime is when the card was created, in an undocumented zone.
-	CreateTime DateTime
-	// UpdateTime is when it was last changed. ListCards only.
-	UpdateTime DateTime
-	// Status is the state of the card.
-	Status CardStatus
-	// Remark is free text; "": none. ListCards only.
-	Remark string
-	// DestroyReason is why the card was closed; "": none. ListCards only.
-	DestroyReason string
-	// Nickname is free text. ListCards only.
-	Nickname string
-	// Physical reports whether there is a physical card.
-	Physical bool
-	// PhysicalStatus is a number whose meaning is undocumented.
-	PhysicalStatus int
-	// DeliverStatus is a number whose meaning is undocumented.
-	DeliverStatus int
-	// PlatformWaybillNumber is the tracking number of the delivery; "": none.
-	PlatformWaybillNumber string
-	// PlatformWaybillCompany is the carrier of the delivery; "": none.
-	PlatformWaybillCompany string
-	// AccountStatus is a number whose meaning is undocumented. GetCard only.
-	AccountStatus int
-	// ConsumptionSceneType is a number whose meaning is undocumented. GetCard only.
-	ConsumptionSceneType int
-	// ConsumptionSceneConfig is where the card may be used. GetCard only.
-	ConsumptionSceneConfig []ConsumptionScene
+	ID                     string             // ID is the service's identifier: what GetCard and FreezeCard take.
+	TradeID                string             // TradeID is the client or trade identifier of the card.
+	Label                  string             // Label is free text; "": none.
+	BINID                  int64              // BINID is the ID of the card's BIN, as in BIN.ID. ListCards only.
+	CardBIN                string             // CardBIN is the first digits of the number, as in BIN.BIN.
+	Number                 CardNumber         // Number is the card number: in full from ListCards, masked from GetCard.
+	CVV                    CVV                // CVV is the verification value: masked as Number is.
+	Expiry                 Expiry             // Expiry is the month of expiry; zero: masked, as from GetCard.
+	Currency               string             // Currency is the currency code of the amounts.
+	Available              decimal.Decimal    // Available is what can be spent, sent with three decimal places.
+	Pending                decimal.Decimal    // Pending is the amount that is being processed.
+	Frozen                 decimal.Decimal    // Frozen is the amount that is held back.
+	Fee                    decimal.Decimal    // Fee is an undocumented fee, sent with two decimal places.
+	HolderUsername         string             // HolderUsername is the cardholder's display name.
+	HolderAddress          *Address           // HolderAddress is the cardholder's address; nil: none.
+	HolderPhone            string             // HolderPhone is the cardholder's telephone number, as sent; "": none.
+	HolderPhoneCode        string             // HolderPhoneCode is the calling code, with or without "+"; "": none.
+	HolderEmail            string             // HolderEmail is the cardholder's email address; "": none.
+	CreateTime             DateTime           // CreateTime is when the card was created, in an undocumented zone.
+	UpdateTime             DateTime           // UpdateTime is when it was last changed. ListCards only.
+	Status                 CardStatus         // Status is the state of the card.
+	Remark                 string             // Remark is free text; "": none. ListCards only.
+	DestroyReason          string             // DestroyReason is why the card was closed; "": none. ListCards only.
+	Nickname               string             // Nickname is free text. ListCards only.
+	Physical               bool               // Physical reports whether there is a physical card.
+	PhysicalStatus         int                // PhysicalStatus is an undocumented number.
+	DeliverStatus          int                // DeliverStatus is an undocumented number.
+	PlatformWaybillNumber  string             // PlatformWaybillNumber is the tracking number of the delivery; "": none.
+	PlatformWaybillCompany string             // PlatformWaybillCompany is the carrier of the delivery; "": none.
+	AccountStatus          int                // AccountStatus is an undocumented number. GetCard only.
+	ConsumptionSceneType   int                // ConsumptionSceneType is an undocumented number. GetCard only.
+	ConsumptionSceneConfig []ConsumptionScene // ConsumptionSceneConfig is where the card may be used. GetCard only.
 }
 
 // The forms of a Card.
@@ -185,10 +145,8 @@ func (v Card) LogValue() slog.Value {
 
 // ConsumptionScene is one place or kind of use.
 type ConsumptionScene struct {
-	// Name is the scene's name.
-	Name string
-	// ChannelID is the identifier of its channel.
-	ChannelID int64
+	Name      string // Name is the scene's name.
+	ChannelID int64  // ChannelID is the identifier of its channel.
 }
 
 var sceneFields = []wire.FieldOf[ConsumptionScene]{
@@ -198,14 +156,10 @@ var sceneFields = []wire.FieldOf[ConsumptionScene]{
 
 // CardSecrets is what GetCardSecrets returns.
 type CardSecrets struct {
-	// Number is the number as the service masks it.
-	Number CardNumber
-	// CVV is masked.
-	CVV CVV
-	// Expiry is the zero value, because the service masks it.
-	Expiry Expiry
-	// PAN is the ciphertext of the number.
-	PAN EncryptedPAN
+	Number CardNumber   // Number is the number as the service masks it.
+	CVV    CVV          // CVV is masked.
+	Expiry Expiry       // Expiry is the zero value, because the service masks it.
+	PAN    EncryptedPAN // PAN is the ciphertext of the number.
 }
 
 var secretsFields = []wire.FieldOf[CardSecrets]{
@@ -223,8 +177,7 @@ func (v *CardSecrets) UnmarshalJSON(data []byte) error { return unmarshal(data, 
 
 // FreezeCardParams selects the card to freeze.
 type FreezeCardParams struct {
-	// CardID is the card's identifier.
-	CardID string
+	CardID string // CardID is the card's identifier.
 	// ClientTransactionID is a UUID of this freeze only, for CancelOperation and
 	// RetryOperation; "": a random one, which CardOperation and Error.Reference contain.
 	ClientTransactionID string
@@ -232,10 +185,8 @@ type FreezeCardParams struct {
 
 // CardOperation is the record of an operation on a card.
 type CardOperation struct {
-	// ID is the service's identifier of the record: a UUID; any other form is drift.
-	ID string
-	// ClientTransactionID is the identifier that was sent.
-	ClientTransactionID string
+	ID                  string // ID is the service's identifier of the record: a UUID; any other form is drift.
+	ClientTransactionID string // ClientTransactionID is the identifier that was sent.
 }
 
 var recordFields = []wire.FieldOf[CardOperation]{
@@ -285,7 +236,8 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 	return do(ctx, c, operation[CardSecrets]{
 		spec: spec{
 			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
-			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}}, invalid: checked(check.Given("cardID", cardID)),
+			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}},
+			invalid: checked(check.Given("cardID", cardID)),
 		},
 		read: object(secretsFields, wire.Whole),
 	}, opts)
@@ -361,15 +313,16 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	_, err = do(ctx, c, operation[bool]{
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
-			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}, invalid: err,
-			reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
+			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}},
+			invalid: err, reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {
 			if *done {
 				return nil
 			}
-			return &detailError{ErrUnreadable, "the service did not confirm the change: the operation may have been canceled or retried before"}
+			return &detailError{ErrUnreadable, "the service did not confirm the change: " +
+				"the operation may have been canceled or retried before"}
 		},
 	}, opts)
 	return err
@@ -400,10 +353,10 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 		return CardNumber{}, hideCause("cardwire: the PAN could not be decrypted", err)
 	}
 	n, err := NewCardNumber(string(pan))
-	if err != nil || n.IsMasked() {
+	switch {
+	case err != nil || n.IsMasked():
 		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: check the key and the cipher")
-	}
-	if !s.Number.covers(n) {
+	case !s.Number.covers(n):
 		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
 	}
 	return n, nil

@@ -47,16 +47,13 @@ var (
 	// ErrDuplicateIntent means that nothing was sent: [DuplicateIntent] has the reason.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that nothing was sent, because the reference was used for another
-	// request: use a new one. If nothing happened under it, it is closed: OutcomeNotSent.
-	// Otherwise this is OutcomeUnknown, even where that was executed, and an
-	// ErrDuplicateIntent.
+	// request. If nothing happened under it, it is closed: OutcomeNotSent. Otherwise this is
+	// OutcomeUnknown, even where that was executed, and an ErrDuplicateIntent.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
-	// ErrDrift means, under WithStrictDrift, that the response, returned too, has a
-	// [Drift].
+	// ErrDrift means, under WithStrictDrift, that the response, returned too, has a [Drift].
 	ErrDrift = newSentinel("cardwire: the response deviates from the API")
 )
 
-// sentinel is the type of the sentinels of this package, and of nothing else.
 type sentinel struct {
 	message string
 	also    []error // other sentinels that it is
@@ -69,60 +66,36 @@ func (s *sentinel) Is(target error) bool { return slices.Contains(s.also, target
 
 // Error is the error of every failed call. It contains no body, query, key or card number.
 type Error struct {
-	// Op is the operation, named like the method, or Request.Op.
-	Op string
-	// Outcome reports whether it happened. A failed read changed nothing, whatever it is.
-	Outcome Outcome
-	// HTTPStatus is the status of the last response; 0: there was none.
-	HTTPStatus int
-	// Code is the code of the envelope; 0: none was readable.
-	Code int
-	// Message is the service's msg, at most 256 bytes, without key and card numbers; "":
-	// none.
-	Message string
-	// RequestID is the service's identifier of the exchange, masked like Message; "": none.
-	RequestID string
-	// Reference is the caller's identifier of a write, a UUID in lower case; "": none is
-	// valid.
-	Reference string
-	// Page is the ListCardsParams.Page from which AllPages and AllCards resume; 0: none.
-	Page int
+	Op         string  // Op is the operation, named like the method, or Request.Op.
+	Outcome    Outcome // Outcome reports whether it happened. A failed read changed nothing, whatever it is.
+	HTTPStatus int     // HTTPStatus is the status of the last response; 0: there was none.
+	Code       int     // Code is the code of the envelope; 0: none was readable.
+	Message    string  // Message is the service's msg, at most 256 bytes, without key and card numbers; "": none.
+	RequestID  string  // RequestID is the service's identifier of the exchange, masked like Message; "": none.
+	Reference  string  // Reference is the caller's identifier of a write, a UUID in lower case; "": none is valid.
+	Page       int     // Page is the ListCardsParams.Page from which AllPages and AllCards resume; 0: none.
 	// RetryAfter is how long to wait before calling again, at most an hour, or until the
 	// SendBy of the call in progress; 0: unknown.
 	RetryAfter time.Duration
-	// ServiceID is the service's identifier of what was executed, now or before; "":
-	// unknown.
-	ServiceID string
-	// Attempts are the requests; nil if the first was the only one and got a response.
-	Attempts []Attempt
-	// ReadOnly reports that the operation changes nothing.
-	ReadOnly bool
-	// Err is the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
-	Err error
+	ServiceID  string    // ServiceID is the service's identifier of what was executed, now or before; "": unknown.
+	Attempts   []Attempt // Attempts are the requests; nil if the first was the only one and got a response.
+	ReadOnly   bool      // ReadOnly reports that the operation changes nothing.
+	Err        error     // Err is the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
 }
 
 // Attempt is one request of a call.
 type Attempt struct {
-	// Start is when the attempt began.
-	Start time.Time
-	// Duration is how long it took, to the last byte of the response.
-	Duration time.Duration
-	// Phase is how far it got: "connect", "sent" or "received".
-	Phase string
-	// HTTPStatus is the status of the response; 0: there was none.
-	HTTPStatus int
-	// Wait is the pause before the next attempt; 0: there was none.
-	Wait time.Duration
-	// Resent reports that the client of WithHTTPClient sent a write more than once.
-	Resent bool
+	Start      time.Time     // Start is when the attempt began.
+	Duration   time.Duration // Duration is how long it took, to the last byte of the response.
+	Phase      string        // Phase is how far it got: "connect", "sent" or "received".
+	HTTPStatus int           // HTTPStatus is the status of the response; 0: there was none.
+	Wait       time.Duration // Wait is the pause before the next attempt; 0: there was none.
+	Resent     bool          // Resent reports that the client of WithHTTPClient sent a write more than once.
 }
 
 func attempts(list []transport.Attempt) []Attempt {
-	if list == nil {
-		return nil
-	}
 	out := make([]Attempt, len(list))
 	for i, a := range list {
 		out[i] = Attempt(a)
@@ -135,51 +108,42 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>" // as fmt prints a nil pointer
 	}
-	var b strings.Builder
-	b.WriteString("cardwire: " + e.Op)
-	if e.Reference != "" {
-		b.WriteString(" " + e.Reference)
-	}
-	b.WriteString(": " + e.known())
-	if e.HTTPStatus != 0 {
-		b.WriteString(", HTTP " + strconv.Itoa(e.HTTPStatus))
-	}
-	if e.Code != 0 || e.codeSent {
-		b.WriteString(", code " + strconv.Itoa(e.Code))
-	}
-	if e.Message != "" && !isSuccessMessage(e.Message) { // "success" would contradict the error
-		b.WriteString(", " + strconv.Quote(e.Message))
-	}
-	if e.RequestID != "" {
-		b.WriteString(", request ID " + e.RequestID)
-	}
-	if e.Page != 0 {
-		b.WriteString(", page " + strconv.Itoa(e.Page))
-	}
-	if len(e.Attempts) > 1 {
-		b.WriteString(", " + strconv.Itoa(len(e.Attempts)) + " attempts")
-	}
+	// "success" would contradict the error.
+	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
+	return "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
+		when(e.RequestID != "", ", request ID "+e.RequestID)+
+		when(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
+		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + e.advice()
+}
+
+// reason is what is known of the call, and why: with the details, or without the service's own words.
+func (e *Error) reason(details string) string {
+	reason := e.known() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
 	if e.Err != nil {
-		b.WriteString(": " + strings.TrimPrefix(e.Err.Error(), "cardwire: "))
+		reason += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
 	}
-	b.WriteString(": " + e.advice())
-	return b.String()
+	return reason
+}
+
+// when returns the text if it is known.
+func when(known bool, text string) string {
+	if known {
+		return text
+	}
+	return ""
 }
 
 // RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.
 func RetryAfter(err error) time.Duration {
-	if e := theError(err); e != nil {
-		return min(max(e.RetryAfter, 0), time.Hour)
-	}
-	return 0
+	e, _ := theError(err)
+	return min(max(e.RetryAfter, 0), time.Hour)
 }
 
 // ServiceID returns the ServiceID of the one [*Error] in err, or "".
 func ServiceID(err error) string {
-	if e := theError(err); e != nil {
-		return e.ServiceID
-	}
-	return ""
+	e, _ := theError(err)
+	return e.ServiceID
 }
 
 // known returns what is known of the call. Whether a read was executed does not matter.
@@ -193,74 +157,42 @@ func (e *Error) known() string {
 	return e.Outcome.String()
 }
 
-// advice is the next step in words.
+// advice is the next step in words: that of the first row that applies.
 func (e *Error) advice() string {
-	if e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted {
-		return e.adviceOnRead()
-	}
-	switch NextStep(e) {
-	case StepDone:
-		return "do not send it again"
-	case StepWait:
-		return "wait for its result"
-	case StepRetry:
-		return e.adviceOnRetry()
-	case StepFail:
-		return e.adviceOnFail()
-	}
-	switch {
-	case errors.Is(e.Err, ErrOtherBody):
-		return "find out what became of the other request, then use a new reference"
-	case e.Reference == "":
-		return "ask the service before sending it again"
-	}
-	return "ask the service about " + e.Reference + " before sending it again"
-}
+	step, harmless := NextStep(e), e.isHarmless()
+	again, ask, wrong := harmless || step == StepRetry, step == StepReconcile, errors.Is(e.Err, ErrInvalidParams)
+	refused, missing := e.Outcome == OutcomeRefused, e.has(http.StatusNotFound)
+	for _, row := range []struct {
+		applies bool
+		words   string
+	}{
+		{harmless && refused && missing && !e.isOfURL(), "check the identifier, and that the base URL ends in /api/v1"},
+		{harmless && errors.Is(e.Err, ErrParameterIgnored), "correct that field, or omit the parameter"},
+		{harmless && wrong, "correct it before calling again"},
 
-func (e *Error) adviceOnRead() string {
-	switch {
-	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound) && !e.isOfURL():
-		return "check the identifier, and that the base URL ends in /api/v1"
-	case errors.Is(e.Err, ErrParameterIgnored):
-		return "correct that field, or omit the parameter"
-	case errors.Is(e.Err, ErrInvalidParams):
-		return "correct it before calling again"
-	}
-	return e.adviceOnRetry()
-}
+		{again && errors.Is(e.Err, ErrSetup), "correct it, then call again"},
+		{again && e.has(http.StatusUnauthorized), "check the API key, then call again"},
+		{again && e.RetryAfter > 0, "wait " + e.RetryAfter.String() + ", then call again"},
+		{again && e.has(http.StatusTooManyRequests), "wait, then call again"},
+		{again && refused && e.isOfURL(), "check that the base URL ends in /api/v1, then call again"},
+		{again && e.refusedForNow(), "check the base URL, the key and its permissions, then call again"},
+		{again && refused, "correct the request before calling again"},
+		{again, "it is safe to call again"},
 
-func (e *Error) adviceOnRetry() string {
-	switch {
-	case errors.Is(e.Err, ErrSetup):
-		return "correct it, then call again"
-	case e.has(http.StatusUnauthorized):
-		return "check the API key, then call again"
-	case e.RetryAfter > 0:
-		return "wait " + e.RetryAfter.String() + ", then call again"
-	case e.has(http.StatusTooManyRequests):
-		return "wait, then call again"
-	case e.Outcome == OutcomeRefused && e.isOfURL():
-		return "check that the base URL ends in /api/v1, then call again"
-	case e.Outcome == OutcomeRefused && e.refusedForNow():
-		return "check the base URL, the key and its permissions, then call again"
-	case e.Outcome == OutcomeRefused:
-		return "correct the request before calling again"
-	}
-	return "it is safe to call again"
-}
+		{step == StepDone, "do not send it again"},
+		{step == StepWait, "wait for its result"},
+		{ask && errors.Is(e.Err, ErrOtherBody), "find out what became of the other request, then use a new reference"},
+		{ask, "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"},
 
-func (e *Error) adviceOnFail() string {
-	switch {
-	case errors.Is(e.Err, ErrInvalidParams) && e.Reference == "":
-		return "correct it before calling again"
-	case errors.Is(e.Err, ErrInvalidParams):
-		return "correct it, and use a new reference: this one is closed"
-	case errors.Is(e.Err, ErrOtherBody):
-		return "nothing was executed under it: use a new reference"
-	case slices.Contains(repeatable, e.Op):
-		return "check the record and its state before calling again"
-	case e.Outcome == OutcomeRefused && e.has(http.StatusNotFound):
-		return "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"
+		{wrong && e.Reference == "", "correct it before calling again"},
+		{wrong, "correct it, and use a new reference: this one is closed"},
+		{errors.Is(e.Err, ErrOtherBody), "nothing was executed under it: use a new reference"},
+		{slices.Contains(repeatable, e.Op), "check the record and its state before calling again"},
+		{refused && missing, "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
+	} {
+		if row.applies {
+			return row.words
+		}
 	}
 	return "use a new reference for a corrected request"
 }
@@ -342,7 +274,6 @@ func ignored(what, field string) error {
 
 func invalid(detail string) error { return &detailError{ErrInvalidParams, detail} }
 
-// badSetup is for errors in the program or its configuration.
 func badSetup(detail string) error { return &detailError{ErrSetup, detail} }
 
 // checked returns the first error as an invalid parameter, or nil.
@@ -355,33 +286,30 @@ func checked(errs ...error) error {
 
 // hiddenCause is for errors of caller code. Its message is ours, because that of the
 // cause may contain anything. errors.Is finds the cause, which is in a closure so that
-// nothing prints it.
+// nothing prints it, but no cardwire sentinel in it: a key source or a doer may itself call
+// this package, and that call's outcome is not this one's.
 type hiddenCause struct {
 	message string
-	is      func(error) bool
+	cause   func() error
 }
 
-// hideCause also hides any cardwire sentinel in the cause: a key source may itself
-// call this package, and that call's outcome is not this one's.
 func hideCause(message string, cause error) error {
-	return &hiddenCause{message, func(target error) bool { return !isSentinel(target) && errors.Is(cause, target) }}
+	return &hiddenCause{message, func() error { return cause }}
 }
 
-func (c *hiddenCause) Error() string        { return c.message }
-func (c *hiddenCause) Is(target error) bool { return c.is(target) }
+func (c *hiddenCause) Error() string { return c.message }
 
-// transportError is for errors of the transport, which has sealed their messages. It
-// hides any cardwire sentinel: a doer or a limiter may have wrapped another call's
-// Error, and that call's outcome is not this one's.
-type transportError struct{ cause error }
-
-func (f *transportError) Error() string { return f.cause.Error() }
-func (f *transportError) Is(target error) bool {
-	return !isSentinel(target) && errors.Is(f.cause, target)
+func (c *hiddenCause) Is(target error) bool {
+	_, isSentinel := target.(*sentinel) //nolint:errorlint // what it wraps is another error
+	return !isSentinel && errors.Is(c.cause(), target)
 }
-func (f *transportError) As(target any) bool { return errors.As(f.cause, target) }
 
-func isSentinel(target error) bool {
-	_, ok := target.(*sentinel) //nolint:errorlint // what it wraps is another error
-	return ok
+// transportError is for errors of the transport, which has sealed their messages and says
+// which types errors.As may find.
+type transportError struct{ hiddenCause }
+
+func ofTransport(err error) error {
+	return &transportError{hiddenCause{err.Error(), func() error { return err }}}
 }
+
+func (e *transportError) As(target any) bool { return errors.As(e.cause(), target) }

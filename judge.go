@@ -39,7 +39,7 @@ const (
 // judge decides from the facts whether the call happened, and why that is not a success;
 // nil with OutcomeExecuted: it is one. The first row that applies decides.
 func judge(p *Profile, f *facts) (Outcome, error) {
-	done := f.isSuccess() && f.read && f.code == codeSuccess
+	done := f.read && f.succeeded()
 	switch {
 	case f.unsent != nil:
 		// nothing was sent
@@ -60,7 +60,7 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 		// 2xx, code 200, data that names another order
 		return OutcomeUnknown, f.unreadable
 	case done && f.data == thisOrder && !f.contradicted():
-		// 2xx, code 200, data with the identifier or our reference, otherwise unreadable
+		// 2xx, code 200, a success's message or none, data with the identifier or our reference, otherwise unreadable
 		return OutcomeExecuted, f.unreadable
 	case done:
 		// 2xx, code 200, other data
@@ -68,11 +68,11 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 	case f.exists(p):
 		// a code or a message that says that the reference exists, or data that names this order
 		return OutcomeUnknown, nil
-	case f.isSuccess() && f.refuses() && slices.Contains(p.RefusedCodes, f.code):
-		// 2xx, an envelope whose code is in RefusedCodes
+	case f.status/100 == 2 && f.refuses() && slices.Contains(p.RefusedCodes, f.code):
+		// 2xx, a refusal whose code is in RefusedCodes
 		return OutcomeRefused, nil
 	case slices.Contains(p.RefusedStatuses, f.status) && f.refuses() && f.code/100 != 5 && f.code != codeSuccess:
-		// 4xx in RefusedStatuses, an envelope whose code is not 200 and not 500 to 599
+		// 4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599
 		return OutcomeRefused, nil
 	case slices.Contains(p.BareRefusedStatuses, f.status) && f.bare:
 		// 4xx in BareRefusedStatuses, a body that is certainly no envelope
@@ -93,9 +93,10 @@ func resent(why error) error {
 	return &detailError{why, detail}
 }
 
-func (f *facts) isSuccess() bool { return f.status >= 200 && f.status <= 299 }
+func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }
 
-// refuses reports whether the body is an envelope that does not report a success.
+// refuses reports whether the body is a refusal: an envelope whose message is not a
+// success's.
 func (f *facts) refuses() bool {
 	return f.read && f.hasMessage && !isSuccessMessage(f.message)
 }
@@ -103,8 +104,8 @@ func (f *facts) refuses() bool {
 // contradicted reports whether the message is not that of the code.
 func (f *facts) contradicted() bool { return f.message != "" && !isSuccessMessage(f.message) }
 
-// exists reports whether a response may be the answer to a second delivery of a request
-// that was executed: a gateway may have sent it twice.
+// exists reports whether the response may be that to a second delivery of a request that
+// was executed: a gateway may have sent it twice.
 func (f *facts) exists(p *Profile) bool {
 	if !f.read {
 		return false
@@ -123,11 +124,10 @@ func isSuccessMessage(message string) bool {
 // step decides what to do after a call that returned e: the first row that applies.
 func (e *Error) step() Step {
 	d, known := errors.AsType[*DuplicateIntent](e.Err)
-	harmless := e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
 	switch {
-	case e.Outcome == OutcomeNotSent && e.isInvalid() && harmless:
+	case e.Outcome == OutcomeNotSent && e.isInvalid() && e.isHarmless():
 		return StepFail
-	case harmless:
+	case e.isHarmless():
 		return StepRetry
 	case known && d != nil && d.InProgress:
 		return StepWait
@@ -143,6 +143,11 @@ func (e *Error) step() Step {
 		return StepFail
 	}
 	return StepReconcile
+}
+
+// isHarmless reports whether the call changed nothing, or nothing that matters.
+func (e *Error) isHarmless() bool {
+	return e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
 }
 
 // isInvalid reports whether a parameter of the request itself was refused.

@@ -40,7 +40,7 @@ var judgeTable = []struct {
 		each(succeeded(readable), func(f *facts) { f.resent = true }),
 	)},
 	{"2xx, code 200, data that names another order", OutcomeUnknown, errUnread, of(succeeded(otherOrder))},
-	{"2xx, code 200, data with the identifier or our reference, otherwise unreadable", OutcomeExecuted, errUnread, of(
+	{"2xx, code 200, a success's message or none, data with the identifier or our reference, otherwise unreadable", OutcomeExecuted, errUnread, of(
 		succeeded(thisOrder),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "Uploaded" }),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "" }),
@@ -56,11 +56,11 @@ var judgeTable = []struct {
 		each(refused(200, 422), func(f *facts) { f.message = "订单已存在" }),
 		each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
 	)},
-	{"2xx, an envelope whose code is in RefusedCodes", OutcomeRefused, nil, of(
+	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, nil, of(
 		numbers([]int{200, 201, 299}, refusing),
 		each(refused(200, 401), func(f *facts) { f.message = "" }),
 	)},
-	{"4xx in RefusedStatuses, an envelope whose code is not 200 and not 500 to 599", OutcomeRefused, nil, of(
+	{"4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599", OutcomeRefused, nil, of(
 		numbers(refusing, []int{-1, 0, 1, 201, 422, 499, 600, 1020}),
 		each(refused(422, 422), func(f *facts) { f.referenced, f.message = false, "it already exists" }),
 	)},
@@ -71,20 +71,20 @@ var judgeTable = []struct {
 		[]facts{{}, {status: 404}},
 		numbers([]int{200}, []int{-200, -1, 0, 1, 199, 201, 204, 402, 408, 409, 410, 425, 500, 503, 599, 1020, 20000}),
 		numbers(refusing, []int{200, 500, 503, 599}),
-		numbers(undecided, []int{200, 422, 500}),
+		numbers(unresolved, []int{200, 422, 500}),
 		each(refused(200, 422), func(f *facts) { f.hasMessage = false }),
 		each(refused(422, 422), func(f *facts) { f.hasMessage = false }),
 		each(refused(200, 422), func(f *facts) { f.message = "success" }),
 		each(refused(422, 422), func(f *facts) { f.message = "Uploaded" }),
 	)},
-	{"anything else", OutcomeUnknown, errUnread, of(bare(200, 204, 400, 403, 415, 422), bare(undecided...))},
+	{"anything else", OutcomeUnknown, errUnread, of(bare(200, 204, 400, 403, 415, 422), bare(unresolved...))},
 }
 
-// refusing are the codes and statuses that refuse by the default profile; undecided are
+// refusing are the codes and statuses that refuse by the default profile; unresolved are
 // other statuses.
 var (
-	refusing  = []int{400, 401, 403, 404, 405, 413, 415, 422, 429}
-	undecided = []int{100, 402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 502, 503, 504, 599, 600, 999}
+	refusing   = []int{400, 401, 403, 404, 405, 413, 415, 422, 429}
+	unresolved = []int{100, 402, 406, 408, 409, 410, 418, 423, 425, 451, 499, 500, 502, 503, 504, 599, 600, 999}
 )
 
 var (

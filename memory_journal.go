@@ -14,9 +14,9 @@ import (
 )
 
 // MemoryJournal is the [Journal] of a client without [WithJournal]: the same rules, until
-// the program ends. It remembers every unresolved reference, of which it takes 65,536,
-// and the last 65,536 that were executed or closed. Its zero value is empty. It is safe for
-// concurrent use.
+// the program ends. It remembers every unresolved reference, of which it takes 65,536, the
+// last 65,536 that were executed or closed, and the last 4,096 that are free: refused for
+// now, or not sent. Its zero value is empty. It is safe for concurrent use.
 type MemoryJournal struct {
 	mu         sync.Mutex
 	service    string          // "": none has been recorded
@@ -56,9 +56,11 @@ func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) 
 // Void closes a reference of which nothing happened, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
 func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
-	if err := checked(check.Given("Reference", i.Reference), check.Given("by", by)); err != nil {
+	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by))
+	if err != nil {
 		return err
 	}
+	i.Repeatable = i.Repeatable || i.Op == opCardOperation
 	return j.change(ctx, i, func(r *row) error { return r.void(i, time.Now()) })
 }
 
@@ -79,14 +81,8 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	return list
 }
 
-// Resolve records what a person found out about the call i.Call of a reference.
-//
-// Executed is believed at any time, and of any call; of a Repeatable reference, of the call
-// on record. The others are only of the call on record, and only as of its SettledBy or
-// later; what was said before can be corrected from not sent to refused, and from executed to
-// either, unless a response proved it. What is closed can only be corrected to executed. A
-// ServiceID that is already that of another reference is refused. To say what is on record is
-// no error.
+// Resolve records what a person found out about the call i.Call of a reference, as
+// [Resolution] says.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err
@@ -95,7 +91,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 		if !r.exists {
 			return fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 		}
-		return r.resolve(i, found, j.executedAs(i.Op, found.ServiceID))
+		return r.resolve(i, found, j.executedAs(i.Op, found.ServiceID), time.Now())
 	})
 }
 
@@ -298,7 +294,8 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 		return nil
 	}
 	if d := r.duplicate(now); d != nil {
-		return &safeError{"cardwire: the record contradicts the result: " + strings.TrimPrefix(d.Error(), "cardwire: "), d}
+		found := strings.TrimPrefix(d.Error(), "cardwire: ")
+		return &safeError{"cardwire: the record contradicts the result: " + found, d}
 	}
 	return &safeError{message: "cardwire: the record of this reference was changed while the call was in progress"}
 }
@@ -370,8 +367,9 @@ func (r *row) void(i Intent, now time.Time) error {
 }
 
 // resolve records what a person found out about the call i. Other is the reference that
-// was executed as the service ID; "": none.
-func (r *row) resolve(i Intent, found Resolution, other string) error {
+// was executed as the service ID; "": none. By the monotonic clock, which nobody sets, now
+// must not be before SettledBy either.
+func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) error {
 	if found.Outcome == OutcomeExecuted {
 		return r.confirm(i.Call, found.ServiceID, other)
 	}
@@ -386,8 +384,9 @@ func (r *row) resolve(i Intent, found Resolution, other string) error {
 		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
-	case !free && found.AsOf.Before(r.intent.SettledBy):
-		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", r.intent.SettledBy.Format(time.RFC3339))
+	case !free && (found.AsOf.Before(r.intent.SettledBy) || now.Before(r.intent.SettledBy)):
+		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
+			r.intent.SettledBy.Format(time.RFC3339))
 	}
 	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""
 	r.denied = append(slices.Clip(r.denied), i.Call)
@@ -402,7 +401,8 @@ func (r *row) confirm(call, serviceID, other string) error {
 	case r.outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.serviceID):
 		return nil
 	case r.proven && r.serviceID != "":
-		return fmt.Errorf("cardwire: a response proved that it was executed as %s: this cannot be corrected", r.serviceID)
+		return errors.New("cardwire: a response proved that it was executed as " + r.serviceID +
+			": this cannot be corrected")
 	case r.intent.Repeatable && r.intent.Call != call: // which may be in progress
 		return errOtherCall
 	case other != "":

@@ -107,7 +107,9 @@ func (o *order) intent(n int) Intent {
 
 // flaw returns what must never be.
 func (o *order) flaw() string {
-	pending := slices.ContainsFunc(o.calls[:], func(c orderCall) bool { return c.phase == inFlight || c.phase == hasResult })
+	pending := slices.ContainsFunc(o.calls[:], func(c orderCall) bool {
+		return c.phase == inFlight || c.phase == hasResult
+	})
 	switch {
 	case o.executions > 1:
 		return "executed twice"
@@ -241,7 +243,7 @@ func (o *order) resolve(outcome Outcome, rule looser) {
 			i, found.AsOf = o.row.intent, o.time(o.now)
 		}
 	}
-	if err := errors.Join(found.Validate(), o.row.resolve(i, found, "")); err != nil {
+	if err := errors.Join(found.Validate(), o.row.resolve(i, found, "", o.time(o.now))); err != nil {
 		return
 	}
 	o.failed = o.failed || outcome == OutcomeRefused
@@ -282,11 +284,25 @@ func TestNoOrderIsPaidTwiceWhateverHappens(t *testing.T) {
 func TestTheSearchFindsLooserRules(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []looser{
-		"denied as of an earlier look", "closed is reopened", "a denial reaches a later call", "a late unknown undoes a denial",
+		"denied as of an earlier look", "closed is reopened", "a denial reaches a later call",
+		"a late unknown undoes a denial",
 	} {
 		flaw, _ := search(rule)
 		assert.NotEmpty(t, flaw, rule)
 	}
+}
+
+// A wall clock that was set forward makes nobody believe a denial early.
+func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	i := Intent{Call: "0", SendBy: now, SettledBy: now.Add(time.Hour)}
+	r := row{exists: true, intent: i}
+	denial := Resolution{Outcome: OutcomeNotSent, By: "Ada", AsOf: now.Add(2 * time.Hour).Round(0)} // by the wall clock
+	require.ErrorContains(t, r.resolve(i, denial, "", now), "the service may still execute it until")
+	assert.True(t, r.isUnresolved())
+	require.NoError(t, r.resolve(i, denial, "", now.Add(time.Hour)))
+	assert.False(t, r.isUnresolved())
 }
 
 // fill sends n references, which end as r; nil: they do not end.

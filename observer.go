@@ -3,7 +3,6 @@ package cardwire
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -28,40 +27,29 @@ type Observer struct {
 
 // CallInfo describes a call.
 type CallInfo struct {
-	// Op is the operation, as in Error.Op.
-	Op string
-	// Method is the HTTP method.
-	Method string
-	// Path is the path below the base URL, without a query.
-	Path string
-	// Reference is the caller's reference of a write; "": none.
-	Reference string
-	// Write reports whether the call changes something.
-	Write bool
+	Op     string // Op is the operation, as in Error.Op.
+	Method string // Method is the HTTP method.
+	// Path is the path below the base URL, without a query. Of an invalid Call it is "", as
+	// Method is.
+	Path      string
+	Reference string // Reference is the caller's reference of a write; "": none.
+	Write     bool   // Write reports whether the call changes something.
 }
 
 // CallResult describes how a call ended.
 type CallResult struct {
-	// HTTPStatus is the last status; 0: no response.
-	HTTPStatus int
-	// Code is that of the envelope; 0: none was readable.
-	Code int
-	// Outcome is that of Err, and OutcomeExecuted if Err is nil.
-	Outcome Outcome
-	// Duration is that of the whole call.
-	Duration time.Duration
-	// Attempts is the number of requests made.
-	Attempts int
-	// Err is the call's error, or nil.
-	Err error
+	HTTPStatus int           // HTTPStatus is the last status; 0: no response.
+	Code       int           // Code is that of the envelope; 0: none was readable.
+	Outcome    Outcome       // Outcome is that of Err, and OutcomeExecuted if Err is nil.
+	Duration   time.Duration // Duration is that of the whole call.
+	Attempts   int           // Attempts is the number of requests made.
+	Err        error         // Err is the call's error, or nil.
 }
 
 // Drift is a deviation from the API that was tolerated.
 type Drift struct {
-	// Path is the place, like "data.data[].fee". An unknown name, which is payload, is "*".
-	Path string
-	// Kind is what deviates, like "unknown field" or "string for number"; never a value.
-	Kind string
+	Path string // Path is the place, like "data.data[].fee". An unknown name, which is payload, is "*".
+	Kind string // Kind is what deviates, like "unknown field" or "string for number"; never a value.
 }
 
 // info describes the operation for observers.
@@ -211,9 +199,4 @@ func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error
 		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil
-}
-
-// watchesDrift reports whether drift would be reported to anyone.
-func (c *config) watchesDrift() bool {
-	return c.strictDrift || c.logger != nil || slices.ContainsFunc(c.observers, func(o Observer) bool { return o.Drift != nil })
 }

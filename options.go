@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
@@ -16,6 +15,20 @@ import (
 
 // Option configures a [Client] in [New].
 type Option func(*config) error
+
+// option returns an Option that sets something, or an error where what is to be set is wrong.
+func option(wrong bool, why string, set func(*config)) Option {
+	return func(c *config) error {
+		if wrong {
+			return badSetup(why)
+		}
+		set(c)
+		return nil
+	}
+}
+
+// always returns an Option that sets something.
+func always(set func(*config)) Option { return option(false, "", set) }
 
 // config is what the options set.
 type config struct {
@@ -37,6 +50,7 @@ type config struct {
 	insecureHTTP bool
 	anyBasePath  bool
 	strictDrift  bool
+	watchesDrift bool // drift is reported to somebody
 }
 
 // The defaults of the options.
@@ -53,13 +67,7 @@ const (
 // twice. Where it shows, Attempt.Resent is true, and a write that did not succeed is
 // OutcomeUnknown.
 func WithHTTPClient(d Doer) Option {
-	return func(c *config) error {
-		if check.Nil(d) {
-			return badSetup("WithHTTPClient: the client is nil")
-		}
-		c.doer = d
-		return nil
-	}
+	return option(check.Nil(d), "WithHTTPClient: the client is nil", func(c *config) { c.doer = d })
 }
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
@@ -73,7 +81,8 @@ func WithTransport(t *http.Transport) Option {
 		case t == nil:
 			return badSetup("WithTransport: the transport is nil")
 		case trustsAnybody(t.TLSClientConfig):
-			return badSetup("WithTransport: InsecureSkipVerify accepts any certificate: add the service's CA to RootCAs, or set VerifyConnection")
+			return badSetup("WithTransport: InsecureSkipVerify accepts any certificate: " +
+				"add the service's CA to RootCAs, or set VerifyConnection")
 		}
 		c.transport = t // cloned by New
 		return nil
@@ -109,57 +118,34 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 
 // WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if nothing was sent.
 func WithRetry(p RetryPolicy) Option {
-	return func(c *config) error {
-		if p.MaxRetries < 0 || p.MinDelay < 0 || p.MaxDelay < 0 || p.MaxRetryAfter < 0 || p.Attempt < 0 {
-			return badSetup("WithRetry: no value of the policy may be negative")
-		}
-		c.retry = p
-		return nil
-	}
+	negative := p.MaxRetries < 0 || min(p.MinDelay, p.MaxDelay, p.MaxRetryAfter, p.Attempt) < 0
+	return option(negative, "WithRetry: no value of the policy may be negative", func(c *config) { c.retry = p })
 }
 
 // WithLimiter waits for l before every request.
 func WithLimiter(l Limiter) Option {
-	return func(c *config) error {
-		if check.Nil(l) {
-			return badSetup("WithLimiter: the limiter is nil")
-		}
-		c.limit = l.Wait
-		return nil
-	}
+	return option(check.Nil(l), "WithLimiter: the limiter is nil", func(c *config) { c.limit = l.Wait })
 }
 
 // WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as
-// warnings; writes that an HTTP client sent twice and a failed [Journal], as errors; drift
-// and retries, as warnings; and each attempt at debug level. Nothing of a payload is
-// logged, nor a call that is refused before it begins.
+// warnings; writes that an HTTP client sent twice, and what a [Journal] could not record
+// or contradicts, as errors; drift and retries, as warnings; and each attempt at debug
+// level. Nothing of a payload is logged, nor a call that is refused before it begins.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) error {
-		if l == nil || check.Nil(l.Handler()) {
-			return badSetup("WithLogger: the logger is nil or has no handler")
-		}
-		c.logger = l
-		return nil
-	}
+	return option(l == nil || check.Nil(l.Handler()), "WithLogger: the logger is nil or has no handler",
+		func(c *config) { c.logger, c.watchesDrift = l, true })
 }
 
 // WithObserver reports every call to o, except those that are refused before they begin.
 func WithObserver(o Observer) Option {
-	return func(c *config) error {
-		c.observers = append(slices.Clone(c.observers), o)
-		return nil
-	}
+	return always(func(c *config) {
+		c.observers, c.watchesDrift = append(c.observers, o), c.watchesDrift || o.Drift != nil
+	})
 }
 
 // WithJournal records writes in j instead of a [MemoryJournal].
 func WithJournal(j Journal) Option {
-	return func(c *config) error {
-		if check.Nil(j) {
-			return badSetup("WithJournal: the journal is nil")
-		}
-		c.journal = j
-		return nil
-	}
+	return option(check.Nil(j), "WithJournal: the journal is nil", func(c *config) { c.journal = j })
 }
 
 // WithProfile calls set to change the profile, which is [DefaultProfile] at first.
@@ -176,9 +162,7 @@ func WithProfile(set func(*Profile)) Option {
 
 // WithMaskedCards masks card numbers and CVVs, also those in what [Call] decodes that are
 // of this package's types, as they are decoded, for programs that must not process them.
-func WithMaskedCards() Option {
-	return func(c *config) error { c.maskedCards = true; return nil }
-}
+func WithMaskedCards() Option { return always(func(c *config) { c.maskedCards = true }) }
 
 // WithUserAgent puts product, like "shop/1.2", before the User-Agent.
 func WithUserAgent(product string) Option {
@@ -193,13 +177,8 @@ func WithUserAgent(product string) Option {
 
 // WithMaxResponseBytes bounds a response: 8 MiB by default. A write's are at most 64 KiB.
 func WithMaxResponseBytes(n int64) Option {
-	return func(c *config) error {
-		if n <= 0 {
-			return badSetup("WithMaxResponseBytes: the bound must be greater than zero")
-		}
-		c.maxBytes = n
-		return nil
-	}
+	return option(n <= 0, "WithMaxResponseBytes: the bound must be greater than zero",
+		func(c *config) { c.maxBytes = n })
 }
 
 // WithTimeout bounds a call whose context has no deadline, with its retries and waits, and
@@ -212,7 +191,8 @@ func WithTimeout(d time.Duration) Option {
 		case d <= 0:
 			return badSetup("WithTimeout: the duration must be greater than zero")
 		case d < time.Millisecond:
-			return badSetup(fmt.Sprintf("WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds", d, d))
+			const message = "WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds"
+			return badSetup(fmt.Sprintf(message, d, d))
 		}
 		c.timeout = d
 		return nil
@@ -220,33 +200,24 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithInsecureHTTP allows plain http to others, which exposes the key and card data.
-func WithInsecureHTTP() Option {
-	return func(c *config) error { c.insecureHTTP = true; return nil }
-}
+func WithInsecureHTTP() Option { return always(func(c *config) { c.insecureHTTP = true }) }
 
 // WithAnyBasePath allows a base URL that does not end in /api/v1.
-func WithAnyBasePath() Option {
-	return func(c *config) error { c.anyBasePath = true; return nil }
-}
+func WithAnyBasePath() Option { return always(func(c *config) { c.anyBasePath = true }) }
 
 // WithStrictDrift makes drift an error, [ErrDrift], for tests.
 func WithStrictDrift() Option {
-	return func(c *config) error { c.strictDrift = true; return nil }
+	return always(func(c *config) { c.strictDrift, c.watchesDrift = true, true })
 }
 
 // RetryPolicy is how reads are retried after connection failures and the statuses 408, 425,
 // 429, 500, 502, 503 and 504. The client also has a budget of retries.
 type RetryPolicy struct {
-	// MaxRetries is the number of retries; 0: none.
-	MaxRetries int
-	// MinDelay is the most that the first wait takes, which doubles each time; 0: no wait.
-	MinDelay time.Duration
-	// MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
-	MaxDelay time.Duration
-	// MaxRetryAfter bounds the wait that the service asks for: a longer one ends the call.
-	MaxRetryAfter time.Duration
-	// Attempt is how long one attempt of a read may take; 0: as long as the call.
-	Attempt time.Duration
+	MaxRetries    int           // MaxRetries is the number of retries; 0: none.
+	MinDelay      time.Duration // MinDelay is the most that the first wait takes, which doubles each time; 0: no wait.
+	MaxDelay      time.Duration // MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
+	MaxRetryAfter time.Duration // MaxRetryAfter bounds the wait that the service asks for: a longer one ends the call.
+	Attempt       time.Duration // Attempt is how long one attempt of a read may take; 0: as long as the call.
 }
 
 // DefaultRetryPolicy returns, in this order, 2, 250 ms, 8 s, 30 s and 10 s.

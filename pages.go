@@ -20,16 +20,11 @@ import (
 
 // CardPage is one page of ListCards. fmt and slog print counts and identifiers only.
 type CardPage struct {
-	// Total is the number of cards on all pages.
-	Total int
-	// PerPage is the number of cards that the service puts on a page.
-	PerPage int
-	// CurrentPage is this page's number, from 1.
-	CurrentPage int
-	// LastPage is the last page's number.
-	LastPage int
-	// Cards are the cards of this page; empty: none.
-	Cards []Card
+	Total       int    // Total is the number of cards on all pages.
+	PerPage     int    // PerPage is the number of cards that the service puts on a page.
+	CurrentPage int    // CurrentPage is this page's number, from 1.
+	LastPage    int    // LastPage is the last page's number.
+	Cards       []Card // Cards are the cards of this page; empty: none.
 }
 
 var cardPageFields = []wire.FieldOf[CardPage]{
@@ -37,7 +32,9 @@ var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
-	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardFields, listedCard) }},
+	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) {
+		wire.Rows(c, &v.Cards, cardFields, listedCard)
+	}},
 }
 
 // MarshalJSON returns the page under the wire's names, with secrets masked.
@@ -67,24 +64,15 @@ func (v *CardPage) ids() []string {
 
 // ListCardsParams selects cards; the zero value: all.
 type ListCardsParams struct {
-	// Limit is the page size asked for; 0: the service's own.
-	Limit int
-	// Page is the page asked for, from 1; 0: the first.
-	Page int
-	// SubAccountID restricts the result to a sub-account's cards; "": all.
-	SubAccountID string
-	// Status restricts the result to a status, as new(cardwire.CardActive) does; nil: all.
-	Status *CardStatus
-	// CardBIN restricts the result to a BIN; "": all.
-	CardBIN string
-	// CreatedFrom is the first day of creation; zero: no bound.
-	CreatedFrom Date
-	// CreatedTo is the last day of creation; zero: no bound.
-	CreatedTo Date
-	// TransactedFrom is the first day of the transaction time; zero: no bound.
-	TransactedFrom Date
-	// TransactedTo is the last day of the transaction time; zero: no bound.
-	TransactedTo Date
+	Limit          int         // Limit is the page size asked for; 0: the service's own.
+	Page           int         // Page is the page asked for, from 1; 0: the first.
+	SubAccountID   string      // SubAccountID restricts the result to a sub-account's cards; "": all.
+	Status         *CardStatus // Status restricts the result to a status, as new(cardwire.CardActive) does; nil: all.
+	CardBIN        string      // CardBIN restricts the result to a BIN; "": all.
+	CreatedFrom    Date        // CreatedFrom is the first day of creation; zero: no bound.
+	CreatedTo      Date        // CreatedTo is the last day of creation; zero: no bound.
+	TransactedFrom Date        // TransactedFrom is the first day of the transaction time; zero: no bound.
+	TransactedTo   Date        // TransactedTo is the last day of the transaction time; zero: no bound.
 }
 
 // ListCards returns one page of cards, empty beyond the last one. It calls GET /cards, and
@@ -92,7 +80,9 @@ type ListCardsParams struct {
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	query, err := c.listQuery(p)
 	return do(ctx, c, operation[CardPage]{
-		spec: spec{name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true},
+		spec: spec{
+			name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
+		},
 		read: object(cardPageFields, wire.Whole),
 		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
@@ -189,36 +179,26 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 
 // step returns the next page.
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
-	page, ids, err := w.page(ctx)
-	if err == nil && w.samePage(ids) && !w.client.profile().TrustResponses {
-		// Like every contradiction, it is requested once more.
-		if page, ids, err = w.page(ctx); err == nil && w.samePage(ids) {
-			err = &Error{
-				Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
-				Err: ignored("the same page came twice", "PageParam"),
-			}
+	page, err := w.take(ctx)
+	if err == nil && w.cameTwice(page) {
+		page, err = w.take(ctx) // like every contradiction, it is requested once more
+	}
+	if err == nil && w.cameTwice(page) {
+		err = &Error{
+			Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
+			Err: ignored("the same page came twice", "PageParam"),
 		}
 	}
 	if err != nil {
 		return nil, resumeAt(err, w.next)
 	}
-	w.ids = ids
-	w.done = w.next >= page.LastPage
+	w.ids, w.done = page.ids(), w.next >= page.LastPage
 	w.next++
 	w.ahead.Begin(ctx, w.next, page.LastPage)
 	return page, nil
 }
 
-// page returns the next page, which may have been read already, and the
-// identifiers on it.
-func (w *pager) page(ctx context.Context) (*CardPage, []string, error) {
-	page, err := w.take(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return page, page.ids(), nil
-}
-
+// take returns the next page, which may have been read already.
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
 	begun := w.ahead.Take(w.next)
 	if begun == nil {
@@ -251,8 +231,10 @@ func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardP
 	return w.client.ListCards(ctx, p, opts...)
 }
 
-// samePage reports whether these are the cards of the previous page, if there was one.
-func (w *pager) samePage(ids []string) bool { return w.ids != nil && slices.Equal(ids, w.ids) }
+// cameTwice reports whether the cards are those of the page before, if there was one.
+func (w *pager) cameTwice(page *CardPage) bool {
+	return w.ids != nil && !w.client.profile().TrustResponses && slices.Equal(page.ids(), w.ids)
+}
 
 func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
 	early.err = &Error{ // until there is another one
@@ -297,12 +279,7 @@ func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	return q.fields.Form(), q.err
 }
 
-func positive(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
+func positive(n int) string { return when(n > 0, strconv.Itoa(n)) }
 
 func (p *ListCardsParams) valid() error {
 	switch {

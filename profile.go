@@ -6,33 +6,21 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // Profile names every assumption about what is undocumented. What is "" cannot be used.
 type Profile struct {
-	// LimitParam is the query parameter of the page size. Assumed: "limit".
-	LimitParam string
-	// PageParam is the query parameter of the page number. Assumed: "page".
-	PageParam string
-	// StatusParam is the query parameter of the card status. Assumed: "status".
-	StatusParam string
-	// CardBINParam is the query parameter of the BIN. Assumed: "card_bin".
-	CardBINParam string
-	// SubAccountParam is the query parameter of the sub-account. No default.
-	SubAccountParam string
-	// CreatedFromParam is the query parameter of the first creation day. No default.
-	CreatedFromParam string
-	// CreatedToParam is the query parameter of the last creation day. No default.
-	CreatedToParam string
-	// TransactedFromParam is the query parameter of the first transaction day. No default.
-	TransactedFromParam string
-	// TransactedToParam is the query parameter of the last transaction day. No default.
-	TransactedToParam string
-	// CardIDParam is the query parameter of GetCard. Assumed: "id".
-	CardIDParam string
-	// RetryAction is the value that RetryOperation sends as type. Assumed: "retry".
-	RetryAction string
+	LimitParam          string // LimitParam is the query parameter of the page size. Assumed: "limit".
+	PageParam           string // PageParam is the query parameter of the page number. Assumed: "page".
+	StatusParam         string // StatusParam is the query parameter of the card status. Assumed: "status".
+	CardBINParam        string // CardBINParam is the query parameter of the BIN. Assumed: "card_bin".
+	SubAccountParam     string // SubAccountParam is the query parameter of the sub-account. No default.
+	CreatedFromParam    string // CreatedFromParam is the query parameter of the first creation day. No default.
+	CreatedToParam      string // CreatedToParam is the query parameter of the last creation day. No default.
+	TransactedFromParam string // TransactedFromParam is the query parameter of the first transaction day. No default.
+	TransactedToParam   string // TransactedToParam is the query parameter of the last transaction day. No default.
+	CardIDParam         string // CardIDParam is the query parameter of GetCard. Assumed: "id".
+	RetryAction         string // RetryAction is the value that RetryOperation sends as type. Assumed: "retry".
 	// RefusedCodes are the codes that mean that nothing was executed, where the HTTP status
 	// is of a success. Assumed: 400 401 403 404 405 413 415 422 429.
 	RefusedCodes []int
@@ -51,9 +39,8 @@ type Profile struct {
 	DuplicateMessages []string
 	// LateExecution is how long after its SendBy the service may still execute a call.
 	// Assumed: 10 minutes. 0: it never executes late.
-	LateExecution time.Duration
-	// TrustResponses switches off the checks behind ErrParameterIgnored.
-	TrustResponses bool
+	LateExecution  time.Duration
+	TrustResponses bool // TrustResponses switches off the checks behind ErrParameterIgnored.
 }
 
 // DefaultProfile returns the assumptions for an unknown service.
@@ -96,7 +83,8 @@ func (p *Profile) valid() error {
 	}
 	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
 		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
-			return badSetup("WithProfile: " + n.field + " contains a control character, begins or ends with a space, or is not valid UTF-8")
+			return badSetup("WithProfile: " + n.field + " contains a control character, " +
+				"begins or ends with a space, or is not valid UTF-8")
 		}
 	}
 	for i, n := range ofListCards {
@@ -106,30 +94,16 @@ func (p *Profile) valid() error {
 			}
 		}
 	}
-	if p.LateExecution < 0 {
+	unfit := func(status int) bool { return status < 400 || status > 499 }
+	switch {
+	case p.LateExecution < 0:
 		return badSetup("WithProfile: LateExecution must not be negative")
-	}
-	if p.RetryAction == cancelAction {
+	case p.RetryAction == cancelAction:
 		return badSetup("WithProfile: RetryAction must not be the value that cancels")
-	}
-	if slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess) {
+	case slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess):
 		return badSetup("WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success")
-	}
-	if slices.ContainsFunc(slices.Concat(p.RefusedStatuses, p.BareRefusedStatuses), func(s int) bool { return s < 400 || s > 499 }) {
+	case slices.ContainsFunc(p.RefusedStatuses, unfit) || slices.ContainsFunc(p.BareRefusedStatuses, unfit):
 		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}
 	return nil
-}
-
-// query collects query parameters, whose names may be unknown.
-type query struct {
-	fields wire.Fields
-	err    error
-}
-
-func (q *query) add(param, field, value string) {
-	if value != "" && param == "" && q.err == nil {
-		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
-	}
-	q.fields.Add(param, value)
 }

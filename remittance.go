@@ -21,29 +21,25 @@ import (
 
 // The numeric codes with a documented meaning.
 const (
-	// TransferTypeC2C is the TransferType of a transfer from person to person.
-	TransferTypeC2C = "3"
-	// PayoutMethodBankTransfer is the PayoutMethod that pays to a bank account.
-	PayoutMethodBankTransfer = "1"
+	TransferTypeC2C          = "3" // TransferTypeC2C is the TransferType of a transfer from person to person.
+	PayoutMethodBankTransfer = "1" // PayoutMethodBankTransfer is the PayoutMethod that pays to a bank account.
 )
 
 // RemittanceState is a country, or one of the parts of a country.
 type RemittanceState struct {
-	// Code is the code of the state.
-	Code string
-	// Name is its name.
-	Name string
-	// Country is the country, ISO 3166-1 alpha-2.
-	Country string
-	// CountryStandardCode is the country, ISO 3166-1 alpha-3.
-	CountryStandardCode string
+	Code                string // Code is the code of the state.
+	Name                string // Name is its name.
+	Country             string // Country is the country, ISO 3166-1 alpha-2.
+	CountryStandardCode string // CountryStandardCode is the country, ISO 3166-1 alpha-3.
 }
 
 var stateFields = []wire.FieldOf[RemittanceState]{
 	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
 	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
 	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
-	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.CountryStandardCode) }},
+	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) {
+		c.RequiredCode(&v.CountryStandardCode)
+	}},
 }
 
 // MarshalJSON returns the state under the wire's names.
@@ -54,37 +50,26 @@ func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(da
 
 // RemittanceCurrency is a currency that can be paid out, with undocumented units.
 type RemittanceCurrency struct {
-	// ID is the service's identifier of the entry.
-	ID int64
-	// PayoutCurrency is the currency code: what TransferParams.PayoutCurrency takes.
-	PayoutCurrency string
-	// TransferTypeID is the code of TransferType for TransferParams.TransferType; "": none.
-	TransferTypeID string
-	// TransferType is the name of the type, like C2C.
-	TransferType string
-	// PayoutMethodID is the code of PayoutMethod for TransferParams.PayoutMethod; "": none.
-	PayoutMethodID string
-	// PayoutMethod is the name of the method, like Bank Transfer.
-	PayoutMethod string
-	// Country is the country that is paid to, ISO 3166-1 alpha-3.
-	Country string
-	// CountryCode is the same, two letters.
-	CountryCode string
-	// FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
-	FeeRate decimal.Decimal
-	// FixedFee is a fixed fee.
-	FixedFee decimal.Decimal
-	// MinQuota is the least amount of a transfer.
-	MinQuota decimal.Decimal
-	// MaxQuota is the greatest amount of a transfer.
-	MaxQuota decimal.Decimal
-	// YearTransferAmountQuota is the amount that can be sent in a year.
-	YearTransferAmountQuota decimal.Decimal
+	ID                      int64           // ID is the service's identifier of the entry.
+	PayoutCurrency          string          // PayoutCurrency is the code for TransferParams.PayoutCurrency.
+	TransferTypeID          string          // TransferTypeID is the code for TransferParams.TransferType; "": none.
+	TransferType            string          // TransferType is the name of the type, like C2C.
+	PayoutMethodID          string          // PayoutMethodID is the code for TransferParams.PayoutMethod; "": none.
+	PayoutMethod            string          // PayoutMethod is the name of the method, like Bank Transfer.
+	Country                 string          // Country is the country that is paid to, ISO 3166-1 alpha-3.
+	CountryCode             string          // CountryCode is the same, two letters.
+	FeeRate                 decimal.Decimal // FeeRate is a fee by amount: a fraction or percent, undocumented.
+	FixedFee                decimal.Decimal // FixedFee is a fixed fee.
+	MinQuota                decimal.Decimal // MinQuota is the least amount of a transfer.
+	MaxQuota                decimal.Decimal // MaxQuota is the greatest amount of a transfer.
+	YearTransferAmountQuota decimal.Decimal // YearTransferAmountQuota is the amount that can be sent in a year.
 }
 
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
-	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
+	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) {
+		c.ID(&v.PayoutCurrency)
+	}},
 	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
 	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
 	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.PayoutMethodID) }},
@@ -132,58 +117,34 @@ func codeValue(c *wire.Codec, code *string) {
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, of at most 128 bytes, and required. Use
 	// a new one for each transfer, and the same one for each retry.
-	MerchantOrderNo string
-	// PayoutCurrency is the currency to pay out, from RemittanceCurrency.
-	PayoutCurrency string
-	// TransferType is a numeric code: TransferTypeC2C, or a RemittanceCurrency's.
-	TransferType string
-	// PayoutMethod is a numeric code: PayoutMethodBankTransfer, or a RemittanceCurrency's.
-	PayoutMethod string
-	// SenderBeneficiaryRelationship is a numeric code.
-	SenderBeneficiaryRelationship string
+	MerchantOrderNo               string
+	PayoutCurrency                string // PayoutCurrency is the currency to pay out, from RemittanceCurrency.
+	TransferType                  string // TransferType is TransferTypeC2C, or a TransferTypeID.
+	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a PayoutMethodID.
+	SenderBeneficiaryRelationship string // SenderBeneficiaryRelationship is a numeric code.
 	// TransferAmount is above zero, with at most two decimal places, never rounded. Whether
 	// its currency is that of the payout or of the wallet is undocumented: ask first.
-	TransferAmount decimal.Decimal
-	// SenderSourceOfFund is a numeric code.
-	SenderSourceOfFund string
-	// PurposeOfRemittance is a numeric code.
-	PurposeOfRemittance string
-	// SenderFirstName is the sender's first name.
-	SenderFirstName string
-	// SenderLastName is the sender's last name.
-	SenderLastName string
-	// SenderGender is an undocumented value.
-	SenderGender string
-	// SenderMobileNumber is the sender's telephone number.
-	SenderMobileNumber string
-	// SenderIDType is a numeric code.
-	SenderIDType string
-	// SenderIDNumber is the number of the sender's document.
-	SenderIDNumber string
-	// SenderDateOfBirth is the sender's day of birth; zero: not sent.
-	SenderDateOfBirth Date
-	// SenderNationality is a country code of two letters.
-	SenderNationality string
-	// SenderIDIssueCountry is the country that issued the document, a numeric code.
-	SenderIDIssueCountry string
-	// SenderCountry is a country code of two letters.
-	SenderCountry string
-	// SenderAddress is the sender's address in one string.
-	SenderAddress string
-	// ReceiverNativeFirstName is the receiver's first name in their own script.
-	ReceiverNativeFirstName string
-	// ReceiverNativeLastName is the receiver's last name in their own script.
-	ReceiverNativeLastName string
-	// ReceiverIDType is a numeric code.
-	ReceiverIDType string
-	// ReceiverIDNumber is the number of the receiver's document.
-	ReceiverIDNumber string
-	// ReceiverMobileNumber is the receiver's telephone number.
-	ReceiverMobileNumber string
-	// ReceiverBankAccountNumber is the account to pay to.
-	ReceiverBankAccountNumber string
-	// Extra are further fields, which the service may require, by their names on the wire.
-	Extra map[string]string
+	TransferAmount            decimal.Decimal
+	SenderSourceOfFund        string            // SenderSourceOfFund is a numeric code.
+	PurposeOfRemittance       string            // PurposeOfRemittance is a numeric code.
+	SenderFirstName           string            // SenderFirstName is the sender's first name.
+	SenderLastName            string            // SenderLastName is the sender's last name.
+	SenderGender              string            // SenderGender is an undocumented value.
+	SenderMobileNumber        string            // SenderMobileNumber is the sender's telephone number.
+	SenderIDType              string            // SenderIDType is a numeric code.
+	SenderIDNumber            string            // SenderIDNumber is the number of the sender's document.
+	SenderDateOfBirth         Date              // SenderDateOfBirth is the sender's day of birth; zero: not sent.
+	SenderNationality         string            // SenderNationality is a country code of two letters.
+	SenderIDIssueCountry      string            // SenderIDIssueCountry is the numeric code of a country.
+	SenderCountry             string            // SenderCountry is a country code of two letters.
+	SenderAddress             string            // SenderAddress is the sender's address in one string.
+	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in their own script.
+	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in their own script.
+	ReceiverIDType            string            // ReceiverIDType is a numeric code.
+	ReceiverIDNumber          string            // ReceiverIDNumber is the number of the receiver's document.
+	ReceiverMobileNumber      string            // ReceiverMobileNumber is the receiver's telephone number.
+	ReceiverBankAccountNumber string            // ReceiverBankAccountNumber is the account to pay to.
+	Extra                     map[string]string // Extra are further fields that the service requires, by wire name.
 }
 
 // TransferStatus is the state of a transfer. An undocumented value is kept as sent.
@@ -194,12 +155,9 @@ const TransferWaitProcess TransferStatus = "wait_process"
 
 // Transfer is the order that CreateTransfer created.
 type Transfer struct {
-	// MerchantOrderNo is the caller's order number as the service returns it.
-	MerchantOrderNo string
-	// APIOrderNo is the service's order number, of at most 128 visible bytes.
-	APIOrderNo string
-	// Status is the state of the order.
-	Status TransferStatus
+	MerchantOrderNo string         // MerchantOrderNo is the caller's order number as the service returns it.
+	APIOrderNo      string         // APIOrderNo is the service's order number, of at most 128 visible bytes.
+	Status          TransferStatus // Status is the state of the order.
 }
 
 // The fields that prove to which order a response belongs.
@@ -342,32 +300,34 @@ type transferField struct {
 
 // own returns all fields of TransferParams but Extra, also empty ones.
 func (p *TransferParams) own() []transferField {
+	text := func(field *string) wire.Textual { return (*wire.Plain)(field) }
+	birthday := func(param, _ string) error { return checkDate(param, p.SenderDateOfBirth) }
 	return []transferField{
-		{"merchantOrderNo", "MerchantOrderNo", (*wire.Plain)(&p.MerchantOrderNo), check.Given},
-		{"payoutCurrency", "PayoutCurrency", (*wire.Plain)(&p.PayoutCurrency), check.Currency},
-		{"transferType", "TransferType", (*wire.Plain)(&p.TransferType), check.Digits},
-		{"payoutMethod", "PayoutMethod", (*wire.Plain)(&p.PayoutMethod), check.Digits},
-		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", (*wire.Plain)(&p.SenderBeneficiaryRelationship), check.Digits},
+		{"merchantOrderNo", "MerchantOrderNo", text(&p.MerchantOrderNo), check.Given},
+		{"payoutCurrency", "PayoutCurrency", text(&p.PayoutCurrency), check.Currency},
+		{"transferType", "TransferType", text(&p.TransferType), check.Digits},
+		{"payoutMethod", "PayoutMethod", text(&p.PayoutMethod), check.Digits},
+		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", text(&p.SenderBeneficiaryRelationship), check.Digits},
 		{"transferAmount", "TransferAmount", (*wire.TwoPlaces)(&p.TransferAmount), p.checkAmount},
-		{"senderSourceOfFund", "SenderSourceOfFund", (*wire.Plain)(&p.SenderSourceOfFund), check.Digits},
-		{"purposeOfRemittance", "PurposeOfRemittance", (*wire.Plain)(&p.PurposeOfRemittance), check.Digits},
-		{"senderFirstName", "SenderFirstName", (*wire.Plain)(&p.SenderFirstName), check.UTF8},
-		{"senderLastName", "SenderLastName", (*wire.Plain)(&p.SenderLastName), check.UTF8},
-		{"senderGender", "SenderGender", (*wire.Plain)(&p.SenderGender), check.UTF8},
-		{"senderMobileNumber", "SenderMobileNumber", (*wire.Plain)(&p.SenderMobileNumber), check.UTF8},
-		{"senderIdType", "SenderIDType", (*wire.Plain)(&p.SenderIDType), check.Digits},
-		{"senderIdNumber", "SenderIDNumber", (*wire.Plain)(&p.SenderIDNumber), check.UTF8},
-		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, p.checkDateOfBirth},
-		{"senderNationality", "SenderNationality", (*wire.Plain)(&p.SenderNationality), check.Country},
-		{"senderIdIssueCountry", "SenderIDIssueCountry", (*wire.Plain)(&p.SenderIDIssueCountry), check.Digits},
-		{"senderCountry", "SenderCountry", (*wire.Plain)(&p.SenderCountry), check.Country},
-		{"senderAddress", "SenderAddress", (*wire.Plain)(&p.SenderAddress), check.UTF8},
-		{"receiverNativeFirstName", "ReceiverNativeFirstName", (*wire.Plain)(&p.ReceiverNativeFirstName), check.UTF8},
-		{"receiverNativeLastName", "ReceiverNativeLastName", (*wire.Plain)(&p.ReceiverNativeLastName), check.UTF8},
-		{"receiverIdType", "ReceiverIDType", (*wire.Plain)(&p.ReceiverIDType), check.Digits},
-		{"receiverIdNumber", "ReceiverIDNumber", (*wire.Plain)(&p.ReceiverIDNumber), check.UTF8},
-		{"receiverMobileNumber", "ReceiverMobileNumber", (*wire.Plain)(&p.ReceiverMobileNumber), check.UTF8},
-		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", (*wire.Plain)(&p.ReceiverBankAccountNumber), check.UTF8},
+		{"senderSourceOfFund", "SenderSourceOfFund", text(&p.SenderSourceOfFund), check.Digits},
+		{"purposeOfRemittance", "PurposeOfRemittance", text(&p.PurposeOfRemittance), check.Digits},
+		{"senderFirstName", "SenderFirstName", text(&p.SenderFirstName), check.UTF8},
+		{"senderLastName", "SenderLastName", text(&p.SenderLastName), check.UTF8},
+		{"senderGender", "SenderGender", text(&p.SenderGender), check.UTF8},
+		{"senderMobileNumber", "SenderMobileNumber", text(&p.SenderMobileNumber), check.UTF8},
+		{"senderIdType", "SenderIDType", text(&p.SenderIDType), check.Digits},
+		{"senderIdNumber", "SenderIDNumber", text(&p.SenderIDNumber), check.UTF8},
+		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, birthday},
+		{"senderNationality", "SenderNationality", text(&p.SenderNationality), check.Country},
+		{"senderIdIssueCountry", "SenderIDIssueCountry", text(&p.SenderIDIssueCountry), check.Digits},
+		{"senderCountry", "SenderCountry", text(&p.SenderCountry), check.Country},
+		{"senderAddress", "SenderAddress", text(&p.SenderAddress), check.UTF8},
+		{"receiverNativeFirstName", "ReceiverNativeFirstName", text(&p.ReceiverNativeFirstName), check.UTF8},
+		{"receiverNativeLastName", "ReceiverNativeLastName", text(&p.ReceiverNativeLastName), check.UTF8},
+		{"receiverIdType", "ReceiverIDType", text(&p.ReceiverIDType), check.Digits},
+		{"receiverIdNumber", "ReceiverIDNumber", text(&p.ReceiverIDNumber), check.UTF8},
+		{"receiverMobileNumber", "ReceiverMobileNumber", text(&p.ReceiverMobileNumber), check.UTF8},
+		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", text(&p.ReceiverBankAccountNumber), check.UTF8},
 	}
 }
 
@@ -382,10 +342,6 @@ func (p *TransferParams) checkAmount(name, sent string) error {
 		return errors.New(name + " has more than two decimal places")
 	}
 	return nil
-}
-
-func (p *TransferParams) checkDateOfBirth(name, _ string) error {
-	return checkDate(name, p.SenderDateOfBirth)
 }
 
 func (p *TransferParams) validExtra(own []transferField) error {
@@ -419,8 +375,8 @@ func (p TransferParams) LogValue() slog.Value {
 
 // MarshalJSON returns an error, since loggers marshal anything: see RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
-		"use RevealJSON")
+	return nil, errors.New("cardwire: TransferParams cannot be marshaled, " +
+		"because names and account numbers would reach logs: use RevealJSON")
 }
 
 // RevealJSON returns what CreateTransfer sends, for an outbox, or [ErrInvalidParams].

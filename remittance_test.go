@@ -128,35 +128,6 @@ func TestUnreadableRemittances(t *testing.T) {
 	})
 }
 
-// Whose response it is counts before anything that is wrong with it.
-func TestTransferResponsesThatAreUnreadable(t *testing.T) {
-	t.Parallel()
-	for data, outcome := range map[string]cardwire.Outcome{
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order-2"`):      cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"Order-1"`):      cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `"order\u002d2"`): cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `1`):              cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"order-1"`, `{}`):             cardwire.OutcomeUnknown,
-		`"api-9"`: cardwire.OutcomeUnknown,
-		`null`:    cardwire.OutcomeUnknown,
-		`[]`:      cardwire.OutcomeUnknown,
-		`{"merchant_order_no":"order-2","status":"wait_process"}`:            cardwire.OutcomeUnknown,
-		`{"api_order_no":null,"merchant_order_no":"order-2"}`:                cardwire.OutcomeUnknown,
-		`{"status":1,"api_order_no":"api-9","merchant_order_no":"order-2"}`:  cardwire.OutcomeUnknown,
-		`{"status":[{}],"api_order_no":"api-9","merchant_order_no":7}`:       cardwire.OutcomeUnknown,
-		wiretest.Edited(t, wiretest.Transfer, `"api_order_no":"api-9",`, ``): cardwire.OutcomeExecuted,
-		wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `null`):             cardwire.OutcomeExecuted,
-		wiretest.Edited(t, wiretest.Transfer, `"api-9"`, `""`):               cardwire.OutcomeExecuted,
-	} {
-		c := wiretest.Respond(t, wiretest.TransferRequest(leastSent), wiretest.Success(data))
-		got, err := transfers.read(c, t.Context())
-		assert.Nil(t, got, data)
-		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
-		assert.Equal(t, outcome, wiretest.Failure(t, err).Outcome, data)
-		assert.Equal(t, "order-1", wiretest.Failure(t, err).Reference, data)
-	}
-}
-
 func fullTransfer() cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferType: cardwire.TransferTypeC2C,
@@ -360,9 +331,6 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 	}{
 		{"MerchantOrderNo", "", " is empty"},
 		{"MerchantOrderNo", "order-1 ", " begins or ends with white space"},
-		{"MerchantOrderNo", "order\x001", " contains a control character"},
-		{"MerchantOrderNo", strings.Repeat("1", 129), " is longer than 128 bytes"},
-		{"PayoutCurrency", "P P", currency},
 		{"PayoutCurrency", "PH", currency},
 		{"TransferType", "C2C", code},
 		{"PayoutMethod", "Bank Transfer", code},
@@ -382,10 +350,8 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		{"SenderDateOfBirth", cardwire.Date{1990, 2, 30}, date},
 		{"SenderDateOfBirth", cardwire.Date{Year: 1990}, date},
 		{"SenderNationality", "PRT", country},
-		{"SenderNationality", "62", country},
 		{"SenderIDIssueCountry", "PT", code},
 		{"SenderCountry", "P", country},
-		{"SenderCountry", "é", country},
 		{"ReceiverIDType", "1a", code},
 		{"Extra", extra("", "x"), " contains an empty name"},
 		{"Extra", extra("a\nb", "x"), control},
@@ -419,23 +385,6 @@ func TestNoFieldCanBeShadowedByExtra(t *testing.T) {
 			require.ErrorContains(t, p.Validate(), "Extra contains the name of a field of TransferParams", shadow)
 		}
 	}
-}
-
-// Invalid UTF-8 would arrive as another string: another name, or another account.
-func TestNoStringOfATransferMayBeInvalidUTF8(t *testing.T) {
-	t.Parallel()
-	texts := 0
-	for field := range reflect.TypeFor[cardwire.TransferParams]().Fields() {
-		if field.Type.Kind() != reflect.String {
-			continue
-		}
-		texts++
-		p := fullTransfer()
-		set(reflect.ValueOf(&p), field.Name, "a\xffb")
-		require.ErrorContains(t, p.Validate(), field.Name)
-		assert.NotContains(t, p.Validate().Error(), "a\xffb")
-	}
-	assert.Equal(t, 23, texts)
 }
 
 func TestRemittancesAsJSON(t *testing.T) {

@@ -22,33 +22,23 @@ import (
 
 // Part is a field or a file of a multipart body.
 type Part struct {
-	// Name is the part's name.
-	Name string
-	// Value is the value of a field.
-	Value string
-	// File is sent instead of Value; nil: the part is a field.
-	File *UploadImageParams
+	Name  string             // Name is the part's name.
+	Value string             // Value is the value of a field.
+	File  *UploadImageParams // File is sent instead of Value; nil: the part is a field.
 }
 
 // Request describes an operation that the API names but does not specify.
 type Request struct {
-	// Op is the operation's name for errors, observers and the journal.
-	Op string
-	// Method is the HTTP method.
-	Method string
+	Op     string // Op is the operation's name for errors, observers and the journal.
+	Method string // Method is the HTTP method.
 	// Path is below the base URL, begins with "/", and is sent as given: check what it
 	// contains.
-	Path string
-	// Query is sent in the URL; nil: none.
-	Query url.Values
-	// Form is sent as application/x-www-form-urlencoded; nil: none.
-	Form url.Values
-	// JSON is sent as application/json; nil: none.
-	JSON any
-	// Multipart is sent as multipart/form-data. Only one of Form, JSON and this may be set.
-	Multipart []Part
-	// ReadOnly declares that a request other than a GET is a read, and may be retried.
-	ReadOnly bool
+	Path      string
+	Query     url.Values // Query is sent in the URL; nil: none.
+	Form      url.Values // Form is sent as application/x-www-form-urlencoded; nil: none.
+	JSON      any        // JSON is sent as application/json; nil: none.
+	Multipart []Part     // Multipart is sent as multipart/form-data. Only one of Form, JSON and this may be set.
+	ReadOnly  bool       // ReadOnly declares that a request other than a GET is a read, and may be retried.
 	// Reference is the caller's identifier of a write, of at most 128 visible bytes: what
 	// your own system calls what is to happen, the same for each retry. A write requires
 	// one.
@@ -65,6 +55,9 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	s.invalid = r.encode(&s)
 	// The path and the query are part of the intent, as the body is.
 	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
+	if s.invalid != nil {
+		s.method, s.path = "", "" // what was refused may be anything, and observers are told of them
+	}
 	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
 }
 
@@ -215,6 +208,22 @@ func maskCard(pointer any) bool {
 	return true
 }
 
+// query collects query parameters, whose names may be unknown.
+type query struct {
+	fields wire.Fields
+	err    error
+}
+
+func (q *query) add(param, field, value string) {
+	switch {
+	case value == "":
+	case param == "":
+		q.err = cmp.Or(q.err, badSetup("the API's name for a parameter is unknown: set Profile."+field))
+	default:
+		q.fields = append(q.fields, wire.Field{Name: param, Value: value})
+	}
+}
+
 // CallOption configures one call.
 type CallOption func(*callOptions)
 
@@ -281,16 +290,11 @@ func WithoutRetry() CallOption { return func(o *callOptions) { o.noRetry = true 
 
 // Response is the response of the service, for [WithResponse].
 type Response struct {
-	// HTTPStatus is the status; 0: there was no response.
-	HTTPStatus int
-	// Header is the header, without the key and cookies, and masked like Message.
-	Header http.Header
-	// Code is the envelope's code; 0: none was readable.
-	Code int
-	// Message is the envelope's msg, masked as in Error.Message.
-	Message string
-	// Attempts are the requests made; nil after a clean first try.
-	Attempts []Attempt
+	HTTPStatus int         // HTTPStatus is the status; 0: there was no response.
+	Header     http.Header // Header is the header, without the key and cookies, and masked like Message.
+	Code       int         // Code is the envelope's code; 0: none was readable.
+	Message    string      // Message is the envelope's msg, masked as in Error.Message.
+	Attempts   []Attempt   // Attempts are the requests made; nil after a clean first try.
 
 	body func() []byte
 }

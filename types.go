@@ -13,10 +13,8 @@ import (
 
 // Expiry is the last month in which a card is valid; zero: masked or absent.
 type Expiry struct {
-	// Year is the year, in full: 2028. 0: masked or absent.
-	Year int
-	// Month is the month. 0: masked or absent.
-	Month time.Month
+	Year  int        // Year is the year, in full: 2028. 0: masked or absent.
+	Month time.Month // Month is the month. 0: masked or absent.
 }
 
 // maskedExpiry is how the service masks a month.
@@ -55,12 +53,9 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 
 // Date is a day without a time or a zone. The zero value is an absent one.
 type Date struct {
-	// Year is the year, in full. 0: absent.
-	Year int
-	// Month is the month. 0: absent.
-	Month time.Month
-	// Day is the day of the month, from 1. 0: absent.
-	Day int
+	Year  int        // Year is the year, in full. 0: absent.
+	Month time.Month // Month is the month. 0: absent.
+	Day   int        // Day is the day of the month, from 1. 0: absent.
 }
 
 // DateOf returns the day of t in t's zone.
@@ -116,14 +111,10 @@ func checkDate(name string, d Date) error {
 
 // DateTime is a date and time in an undocumented zone. It is absent if its Date is.
 type DateTime struct {
-	// Date is the day.
-	Date
-	// Hour is from 0 to 23.
-	Hour int
-	// Minute is from 0 to 59.
-	Minute int
-	// Second is from 0 to 59.
-	Second int
+	Date       // Date is the day.
+	Hour   int // Hour is from 0 to 23.
+	Minute int // Minute is from 0 to 59.
+	Second int // Second is from 0 to 59.
 }
 
 // In returns the instant at which clocks in loc, the service's zone, show t; nil is UTC.
@@ -170,18 +161,12 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 
 // Address is the address of a cardholder. fmt and slog print nothing of it.
 type Address struct {
-	// City is the city; "": none.
-	City string
-	// State is the state, province or region; "": none.
-	State string
-	// Country is the country as the service writes it; "": none.
-	Country string
-	// PostalCode is the postal code; "": none.
-	PostalCode string
-	// Line1 is the first line: addressLine1.
-	Line1 string
-	// Line2 is the second line: addressLine2; "": none.
-	Line2 string
+	City       string // City is the city; "": none.
+	State      string // State is the state, province or region; "": none.
+	Country    string // Country is the country as the service writes it; "": none.
+	PostalCode string // PostalCode is the postal code; "": none.
+	Line1      string // Line1 is the first line: addressLine1.
+	Line2      string // Line2 is the second line: addressLine2; "": none.
 }
 
 var addressFields = []wire.FieldOf[Address]{

@@ -15,12 +15,9 @@ import (
 
 // UploadImageParams describes an image, of undocumented types and sizes.
 type UploadImageParams struct {
-	// Filename is the plain name of the file.
-	Filename string
-	// ContentType is the media type; "": detected from the first 512 bytes.
-	ContentType string
-	// Size is the number of bytes, which must be known and greater than zero.
-	Size int64
+	Filename    string // Filename is the plain name of the file.
+	ContentType string // ContentType is the media type; "": detected from the first 512 bytes.
+	Size        int64  // Size is the number of bytes, which must be known and greater than zero.
 	// Open returns a reader from the first byte on. It is called once for each attempt, on
 	// a goroutine that is abandoned when the call's time is over. What it returns is closed
 	// at the end, or then, which must unblock a read.
@@ -29,8 +26,7 @@ type UploadImageParams struct {
 
 // UploadedImage is an image that the service has stored.
 type UploadedImage struct {
-	// AttachmentKey is the value of idFrontAttachmentKey or selfieAttachmentKey.
-	AttachmentKey string
+	AttachmentKey string // AttachmentKey is the value of idFrontAttachmentKey or selfieAttachmentKey.
 }
 
 var imageFields = []wire.FieldOf[UploadedImage]{

@@ -30,6 +30,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 	"github.com/cardwire/cardwire-go/internal/upload"
 )
 
@@ -76,19 +77,6 @@ func TestUploadImage(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, &cardwire.UploadedImage{AttachmentKey: "att/7f.png"}, got)
 		})
-	}
-}
-
-func TestUploadResponsesWithoutAKeyAreUnknownAndUnreadable(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{
-		`{}`, `{"attachment_key":null}`, `{"attachment_key":""}`, `{"attachment_key":{}}`, `[]`, `null`, `"att/7f.png"`,
-	} {
-		got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).UploadImage(t.Context(), image)
-		assert.Nil(t, got, data)
-		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
-		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, data)
-		assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err), "an image that is uploaded twice harms nobody")
 	}
 }
 
@@ -413,25 +401,6 @@ func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 	}
 }
 
-func TestUploadEndsASourceThatBlocksWhenTheTimeIsOver(t *testing.T) {
-	t.Parallel()
-	for want, opts := range map[time.Duration][]cardwire.Option{
-		5 * time.Minute: nil, time.Hour: {cardwire.WithTimeout(time.Hour)},
-	} {
-		t.Run(want.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				began, s := time.Now(), newStuck(func() {})
-				p := front(1000, "image/png", func() (io.ReadCloser, error) { return s, nil })
-				_, err := wiretest.NewClient(t, hasty{bytes: 1000}, opts...).UploadImage(t.Context(), p)
-				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				assert.Equal(t, want, time.Since(began))
-			})
-		})
-	}
-}
-
 // A source may heed neither that it was closed nor what is asked of a Read.
 func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 	t.Parallel()
@@ -501,25 +470,6 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The call's time is also what an observer makes it.
-func TestUploadEndsAnOpenWithTheContextOfAnObserver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began, release := time.Now(), make(chan struct{})
-		defer close(release)
-		shorten := func(ctx context.Context, _ cardwire.CallInfo) context.Context {
-			ctx, cancel := context.WithTimeout(ctx, time.Second)
-			t.Cleanup(cancel)
-			return ctx
-		}
-		c := wiretest.Unasked(t, cardwire.WithObserver(cardwire.Observer{CallStart: shorten}))
-		open := func() (io.ReadCloser, error) { <-release; return nil, os.ErrClosed }
-		_, err := c.UploadImage(t.Context(), front(1000, "", open))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, time.Second, time.Since(began))
-	})
 }
 
 // That Open runs elsewhere is not seen by who wrote it.
@@ -706,11 +656,14 @@ func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	t.Parallel()
 	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
 	leave := make(chan struct{})
-	server := serveHead(t, func(conn net.Conn) {
+	server := loopback.Listen(t, func(conn net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil { // its head only
+			return
+		}
 		for !source.reading.Load() {
 			runtime.Gosched()
 		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+		loopback.Say("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")(conn)
 		<-leave
 	})
 	t.Cleanup(func() { close(leave) })
@@ -719,27 +672,4 @@ func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	_, err = c.UploadImage(t.Context(), front(1<<20, "image/png", func() (io.ReadCloser, error) { return source, nil }))
 	assert.False(t, source.reading.Load(), "a read is under way")
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.Failure(t, err).Outcome)
-}
-
-// serveHead responds to one request of which it has read the head only.
-func serveHead(t *testing.T, response func(net.Conn)) (base string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return // closed by the test's end
-		}
-		defer conn.Close()
-		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			response(conn)
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
-	})
-	return "http://" + listener.Addr().String()
 }

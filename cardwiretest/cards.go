@@ -49,7 +49,7 @@ func listParams(s *Service) []param {
 		{name: p.LimitParam, check: count},
 		{name: p.PageParam, check: count},
 		{name: p.SubAccountParam, check: notEmpty},
-		{name: p.StatusParam, check: oneOf("-1", "0", "1", "2", "3", "4")},
+		{name: p.StatusParam, check: cardStatus},
 		{name: p.CardBINParam, check: numeric},
 		{name: p.CreatedFromParam, check: date},
 		{name: p.CreatedToParam, check: date},
@@ -106,7 +106,7 @@ func getCard(s *Service, r *request) result {
 	return success(single(c).json())
 }
 
-var secretsFields = []param{{name: "cardId", required: true, check: notEmpty}}
+var secretFields = []param{{name: "cardId", required: true, check: notEmpty}}
 
 const noCard = "the field cardId names no card"
 
@@ -131,7 +131,7 @@ func encrypt(key string, c *node) string {
 
 var freezeFields = []param{
 	{name: "cardId", required: true, check: notEmpty},
-	{name: "clientTransactionId", check: uuidString},
+	{name: "clientTransactionId", check: uuidString, reference: true},
 }
 
 func freezeCard(s *Service, r *request) result {
@@ -142,19 +142,18 @@ func freezeCard(s *Service, r *request) result {
 	case c.str("status") == "2" || c.str("status") == "3":
 		return *refusal(http.StatusUnprocessableEntity, "the field cardId names a card that is closed or closing")
 	}
-	e := Execution{Op: r.op, Reference: r.values["clientTransactionId"], CardID: c.str("id"), Action: "freeze"}
-	e.ID = s.world.uuid("operation", s.world.executed)
-	return s.once(e, success(quoted(e.ID)), func(now string) {
-		c.set("status", &node{kind: 'x', text: "1"})
-		c.set("update_time", text(now))
-		if e.Reference != "" {
-			s.world.operations[strings.ToLower(e.Reference)] = &record{kind: "freeze"}
-		}
-	})
+	id := s.world.uuid("operation", s.world.executed)
+	done := s.executed(r, Execution{ID: id, CardID: c.str("id"), Action: "freeze"}, success(quoted(id)))
+	c.set("status", &node{kind: 'x', text: "1"})
+	c.set("update_time", s.world.now())
+	if r.reference() != "" {
+		s.world.operations[strings.ToLower(r.reference())] = &record{kind: "freeze"}
+	}
+	return done
 }
 
 var adjustFields = []param{
-	{name: "client_transaction_id", required: true, check: uuidString},
+	{name: "client_transaction_id", required: true, check: uuidString, reference: true},
 	{name: "type", required: true, check: notEmpty},
 }
 
@@ -166,15 +165,11 @@ func adjust(s *Service, r *request) result {
 	if action != "cancel" && r.op != opRetry {
 		return *refusal(http.StatusUnprocessableEntity, "the field type is neither cancel nor the value that retries")
 	}
-	e := Execution{Op: r.op, Reference: r.values["client_transaction_id"], Action: action}
-	if first, ok := s.firstResponse(e); ok {
-		return first
-	}
-	record := s.world.operations[strings.ToLower(e.Reference)]
+	record := s.world.operations[strings.ToLower(r.reference())]
 	if record == nil || !record.failed || !slices.Contains(adjustable, record.kind) {
 		return *refusal(http.StatusUnprocessableEntity,
 			"the field client_transaction_id names no failed operation of a kind that can be adjusted")
 	}
-	e.Kind = record.kind
-	return s.once(e, success([]byte("true")), func(string) { record.failed = false })
+	record.failed = false
+	return s.executed(r, Execution{Action: action, Kind: record.kind}, success([]byte("true")))
 }

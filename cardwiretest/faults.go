@@ -105,17 +105,20 @@ func (s *Service) Fail(op string, f Fault, times int) {
 }
 
 // take returns the fault of this request.
-func (s *Service) take(op string) (Fault, bool) {
+func (s *Service) take(r *request) (Fault, bool) {
+	if s.draw != nil {
+		return s.draw(r)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	plans := s.planned[op]
+	plans := s.planned[r.op]
 	if len(plans) == 0 {
 		return Fault{}, false
 	}
 	p := plans[0]
 	if p.times > 0 {
 		if p.times--; p.times == 0 {
-			s.planned[op] = plans[1:]
+			s.planned[r.op] = plans[1:]
 		}
 	}
 	return p.fault, true
@@ -152,7 +155,7 @@ func (s *Service) handle(r *http.Request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	f, struck := s.take(in.op)
+	f, struck := s.take(in)
 	if err := s.wait(r.Context(), s.latency); err != nil {
 		return response{}, err
 	}

@@ -52,32 +52,26 @@ type RequestRecord struct {
 	Authorized bool
 }
 
-// once executes e and returns done, unless it is a retry and the service deduplicates.
-func (s *Service) once(e Execution, done result, effect func(now string)) result {
-	if first, ok := s.firstResponse(e); ok {
-		return first
-	}
-	effect(s.world.tick())
-	e.Time = time.Now()
+// executed records what a request was executed as, and returns its response.
+func (s *Service) executed(r *request, e Execution, done result) result {
+	s.world.tick()
+	e.Op, e.Reference, e.Time = r.op, r.reference(), time.Now()
 	s.ledger = append(s.ledger, e)
 	if e.Reference != "" {
-		s.world.responses[e.key()] = done
+		s.world.responses[referenceKey(e.Op, e.Reference)] = done
+	}
+	if s.watch != nil {
+		s.watch(e, r.values)
 	}
 	return done
 }
 
-// firstResponse returns the first response to e, if the service deduplicates.
-func (s *Service) firstResponse(e Execution) (result, bool) {
-	first, ok := s.world.responses[e.key()]
-	return first, ok && s.deduplicate
-}
-
-// key is the same for a UUID in any letter case.
-func (e *Execution) key() string {
-	if e.Op == "CreateTransfer" {
-		return referenceKey(e.Op, e.Reference)
+// referenceKey is the same for a UUID in any letter case.
+func referenceKey(op, reference string) string {
+	if op != "CreateTransfer" {
+		reference = strings.ToLower(reference)
 	}
-	return referenceKey(e.Op, strings.ToLower(e.Reference))
+	return op + "\x00" + reference
 }
 
 // Executions returns how often op was executed under the reference, which is a
@@ -86,12 +80,11 @@ func (e *Execution) key() string {
 // and the reference must be "". It panics if no operation has the name op.
 func (s *Service) Executions(op, reference string) int {
 	op = operationName(op)
-	wanted := Execution{Op: op, Reference: reference}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for _, e := range s.ledger {
-		if e.Op == op && (reference == "" || e.key() == wanted.key()) {
+		if e.Op == op && (reference == "" || referenceKey(op, e.Reference) == referenceKey(op, reference)) {
 			n++
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 var transferFields = []param{
-	{name: "merchantOrderNo", required: true, check: notEmpty},
+	{name: "merchantOrderNo", required: true, check: notEmpty, reference: true},
 	{name: "payoutCurrency", required: true, check: notEmpty},
 	{name: "transferType", check: numeric},
 	{name: "payoutMethod", check: numeric},
@@ -37,19 +37,14 @@ var transferFields = []param{
 }
 
 func createTransfer(s *Service, r *request) result {
-	e := Execution{
-		Op: r.op, Reference: r.values["merchantOrderNo"], Action: "transfer",
-		Amount: r.values["transferAmount"], Currency: r.values["payoutCurrency"],
-	}
-	if first, ok := s.firstResponse(e); ok {
-		return first
-	}
 	if problem := s.world.transferProblem(r.values); problem != "" {
 		return *refusal(http.StatusUnprocessableEntity, "the field "+problem)
 	}
-	e.ID = "AO" + s.world.token("transfer", s.world.executed, 16)
-	return s.once(e, success(fmt.Appendf(nil, `{"merchant_order_no":%s,"api_order_no":"%s","status":"wait_process"}`,
-		quoted(e.Reference), e.ID)), func(string) {})
+	id := "AO" + s.world.token("transfer", s.world.executed, 16)
+	return s.executed(r, Execution{
+		ID: id, Action: "transfer", Amount: r.values["transferAmount"], Currency: r.values["payoutCurrency"],
+	}, success(fmt.Appendf(nil, `{"merchant_order_no":%s,"api_order_no":"%s","status":"wait_process"}`,
+		quoted(r.reference()), id)))
 }
 
 // transferProblem compares a transfer with List currencies.
@@ -83,9 +78,8 @@ var uploadFields = []param{{name: "file", required: true}}
 // check that it was the right image.
 func uploadImage(s *Service, r *request) result {
 	n := int(binary.BigEndian.Uint32(r.file.sum[:])) + s.world.executed
-	e := Execution{Op: r.op, Action: "upload", Size: int64(r.file.size)}
-	e.ID = "att/" + s.world.token("attachment", n, 24)
-	done := success(fmt.Appendf(nil, `{"attachment_key":"%s"}`, e.ID))
+	key := "att/" + s.world.token("attachment", n, 24)
+	done := success(fmt.Appendf(nil, `{"attachment_key":"%s"}`, key))
 	done.msg = "Uploaded"
-	return s.once(e, done, func(string) {})
+	return s.executed(r, Execution{ID: key, Action: "upload", Size: int64(r.file.size)}, done)
 }

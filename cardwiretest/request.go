@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +45,17 @@ type request struct {
 	file   *file
 }
 
+// reference is what names the request; "": nothing does.
+func (r *request) reference() string {
+	for _, f := range r.body {
+		isIt := func(p param) bool { return p.reference && p.name == f.name }
+		if r.operation != nil && slices.ContainsFunc(r.operation.fields, isIt) {
+			return f.value
+		}
+	}
+	return ""
+}
+
 // field is a parameter, a form field, a part or a JSON field.
 type field struct {
 	name, value string
@@ -68,7 +79,7 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 	if err := in.readBody(); err != nil {
 		return nil, err
 	}
-	if in.operation != nil && in.operation.method == in.method {
+	if in.operation != nil && in.operation.method() == in.method {
 		in.op = in.operation.name
 	}
 	retry := s.profile.RetryAction
@@ -138,38 +149,18 @@ func pairs(text string) (list []field, problem string) {
 
 // readJSON reads an object, keeping the order and duplicates of its fields.
 func (r *request) readJSON(text []byte) (problem string) {
-	if err := r.readObject(json.NewDecoder(bytes.NewReader(text))); err != nil || !utf8.Valid(text) {
+	object, err := parse(text)
+	if err != nil || object.kind != '{' || !utf8.Valid(text) {
 		return "is not a JSON object"
 	}
-	return ""
-}
-
-func (r *request) readObject(d *json.Decoder) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("not an object")
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return err
-		}
-		f := field{name: name.(string)} // Token guarantees a string
-		if raw[0] != '"' || json.Unmarshal(raw, &f.value) != nil {
+	for i, name := range object.names {
+		f := field{name: name, value: object.items[i].text}
+		if object.items[i].kind != '"' {
 			f.problem = "must be a string"
 		}
 		r.body = append(r.body, f)
 	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("more than one value")
-	}
-	return nil
+	return ""
 }
 
 func (r *request) readParts(body []byte, boundary string) (problem string) {
@@ -211,6 +202,8 @@ type param struct {
 	name     string
 	required bool
 	check    func(string) string // returns what the value must be, "" if it is valid; nil: it is a file
+
+	reference bool // a request is named by it
 }
 
 func (r *request) checkQuery(params []param) *result {
@@ -306,43 +299,26 @@ func plainName(name string) string {
 }
 
 // The rules for values.
+var (
+	notEmpty   = like(`(?s).`, "is empty")
+	numeric    = like(`^\d+$`, "must be a numeric code")
+	count      = like(`^[1-9]\d{0,8}$`, "must be a number, at least 1")
+	cardStatus = like(`^(-1|[0-4])$`, "must be one of -1, 0, 1, 2, 3, 4")
+	country    = like(`^[A-Za-z]{2}$`, "must be a country code of two letters")
+	uuidString = like(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`, "must be a UUID")
+	decimals   = like(`^(0|[1-9]\d{0,14})\.\d\d$`, "must be a decimal with two decimal places")
+	positive   = like(`[1-9]`, "must be greater than zero")
+)
 
-func notEmpty(v string) string {
-	if v == "" {
-		return "is empty"
-	}
-	return ""
-}
-
-func numeric(v string) string {
-	if v == "" || strings.Trim(v, "0123456789") != "" {
-		return "must be a numeric code"
-	}
-	return ""
-}
-
-func count(v string) string {
-	if numeric(v) != "" || v[0] == '0' || len(v) > 9 {
-		return "must be a number, at least 1"
-	}
-	return ""
-}
-
-func oneOf(values ...string) func(string) string {
+// like returns the rule of values that match.
+func like(pattern, want string) func(string) string {
+	valid := regexp.MustCompile(pattern)
 	return func(v string) string {
-		if !slices.Contains(values, v) {
-			return "must be one of " + strings.Join(values, ", ")
+		if valid.MatchString(v) {
+			return ""
 		}
-		return ""
+		return want
 	}
-}
-
-func country(v string) string {
-	letter := func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
-	if len(v) != 2 || !letter(v[0]) || !letter(v[1]) {
-		return "must be a country code of two letters"
-	}
-	return ""
 }
 
 func date(v string) string {
@@ -352,28 +328,4 @@ func date(v string) string {
 	return ""
 }
 
-func uuidString(v string) string {
-	const want = "must be a UUID"
-	if len(v) != 36 {
-		return want
-	}
-	for i := range len(v) {
-		hyphen := i == 8 || i == 13 || i == 18 || i == 23
-		if hyphen != (v[i] == '-') || !hyphen && !strings.Contains("0123456789abcdefABCDEF", v[i:i+1]) {
-			return want
-		}
-	}
-	return ""
-}
-
-func amount(v string) string {
-	whole, fraction, _ := strings.Cut(v, ".")
-	switch {
-	case numeric(whole) != "", numeric(fraction) != "", len(fraction) != 2, len(whole) > 15,
-		len(whole) > 1 && whole[0] == '0':
-		return "must be a decimal with two decimal places"
-	case strings.Trim(v, "0.") == "":
-		return "must be greater than zero"
-	}
-	return ""
-}
+func amount(v string) string { return cmp.Or(decimals(v), positive(v)) }

@@ -8,13 +8,12 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
-	"time"
 )
 
 // Server is a [Service] that listens on loopback. [NewServer] creates one: the zero
@@ -35,42 +34,15 @@ type Server struct {
 func NewServer(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
 	service := New(opts...)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("cardwiretest: listening on 127.0.0.1 failed: %v", err)
-		return nil
-	}
-	tb.Cleanup(service.serve(listener))
-	return &Server{
-		Service: service, URL: "http://" + listener.Addr().String() + basePath,
-		Key: service.key, tb: tb,
-	}
-}
-
-// serve returns a function that ends everything that serve began.
-func (s *Service) serve(l net.Listener) (stop func()) {
-	var running sync.RWMutex // read-locked by requests in progress
-	served := make(chan struct{})
-	server := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			running.RLock()
-			defer running.RUnlock()
-			s.ServeHTTP(w, r)
-		}),
-		ReadHeaderTimeout: time.Minute,
-		ErrorLog:          log.New(io.Discard, "", 0), // keeps the test's output clean
-	}
-	go func() {
-		defer close(served)
-		_ = server.Serve(l)
-	}()
-	return func() {
-		close(s.done)
-		_ = server.Close()
-		<-served
-		running.Lock() // the last request has ended
-		defer running.Unlock()
-	}
+	server := httptest.NewUnstartedServer(service)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // keeps the test's output clean
+	server.Start()
+	tb.Cleanup(func() {
+		close(service.done)
+		server.CloseClientConnections() // of clients that do not send the rest of a request
+		server.Close()                  // waits for the last request
+	})
+	return &Server{Service: service, URL: server.URL + basePath, Key: service.key, tb: tb}
 }
 
 // ServeHTTP responds to a request whose path begins with /api/v1.

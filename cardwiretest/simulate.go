@@ -2,8 +2,10 @@ package cardwiretest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +18,9 @@ import (
 // at the same time, and again after they failed. It must not hold a mutex while it calls
 // the client, the journal or [World.Do].
 type Program interface {
-	// Take accepts an order. The same one may come again, also after it ended.
+	// Take accepts an order, which is to be executed as it is and under its own number. The
+	// same one may come again, also after it ended. With another amount it is not that
+	// order: what Take accepted first counts.
 	Take(ctx context.Context, order cardwire.TransferParams) error
 	// Run sends what is to be sent, until ctx is done.
 	Run(ctx context.Context)
@@ -85,10 +89,16 @@ type simulation struct {
 	first, seeds uint64
 	forgets      time.Duration
 	open         func(t *testing.T) cardwire.Journal
+	patience     time.Duration // for one seed, in real time
 }
 
-// patience is how long one seed may take, in real time.
-const patience = time.Minute
+// onlySeed is the flag of tests that tries one seed.
+var onlySeed = func() *uint64 {
+	if !testing.Testing() {
+		return new(uint64)
+	}
+	return flag.Uint64("cardwire.seed", 0, "the only seed that cardwiretest.Simulate tries; 0: those of the test")
+}()
 
 // Simulate runs a merchant's own program against a service that fails, in virtual time,
 // once for each seed. start makes the program anew: at first, after each crash, and once
@@ -98,10 +108,12 @@ const patience = time.Minute
 // or [World.Do]; orders come again, with another body, and are canceled; the journal fails
 // before and after it recorded something.
 //
-// Each seed is a subtest, as in -run 'TestShop/seed=17'. It fails, with the story of one
-// order, if the order was executed twice, shown as failed though executed, shown as
-// submitted though not, or forgotten. The same seed tells the same story, if the program
-// has no randomness of its own and its goroutines meet at calls only.
+// Each seed is a subtest, as in -run 'TestShop/seed=17', and -cardwire.seed=17 tries that
+// one alone. It fails, with the story of one order, if the order was executed twice, or
+// other than it was ordered, shown as failed though executed, shown as submitted though not,
+// or forgotten, and if something was executed that nobody ordered. The same seed tells the
+// same story, if the program has no randomness of its own and its goroutines meet at calls
+// only.
 func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationOption) {
 	t.Helper()
 	s := newSimulation(options)
@@ -116,34 +128,38 @@ func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationO
 
 func newSimulation(options []SimulationOption) *simulation {
 	s := &simulation{
-		first: 1, seeds: 100, open: func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() },
+		first: 1, seeds: 100, patience: time.Minute,
+		open: func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() },
 	}
 	for _, option := range options {
 		option(s)
+	}
+	if *onlySeed > 0 {
+		s.first, s.seeds = *onlySeed, 1
 	}
 	return s
 }
 
 // run simulates one seed.
-func (s *simulation) run(t *testing.T, seed uint64, start func(w *World) Program) (w *World) {
+func (s *simulation) run(t *testing.T, seed uint64, start func(w *World) Program) (done *simulated) {
 	t.Helper()
-	stop := watch(seed)
+	stop := s.watch(seed)
 	defer stop()
 	synctest.Test(t, func(t *testing.T) {
-		w = openWorld(t, seed, s, start)
-		w.simulate()
+		done = openWorld(t, seed, s, start)
+		done.simulate()
 	})
-	return w
+	return done
 }
 
 // watch ends the tests if a seed takes too long: a goroutine that waits for a mutex is
 // not idle for testing/synctest, and virtual time stands still.
-func watch(seed uint64) (stop func()) {
-	timer := time.AfterFunc(patience, func() {
+func (s *simulation) watch(seed uint64) (stop func()) {
+	timer := time.AfterFunc(s.patience, func() {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		panic(fmt.Sprintf("cardwiretest: seed %d did not end within %s: does the program hold a mutex over a call, or compute for ever?\n%s",
-			seed, patience, stacks))
+		panic(fmt.Sprintf("cardwiretest: seed %d did not end within %s: does the program hold a mutex over a call, "+
+			"or compute for ever?\n%s", seed, s.patience, stacks))
 	})
 	return func() { timer.Stop() }
 }
@@ -151,24 +167,27 @@ func watch(seed uint64) (stop func()) {
 // story is what happened to each order, in order.
 type story map[string][]string
 
-// tell adds a line to the story of an order.
-func (w *World) tell(order, format string, args ...any) {
-	w = w.inner
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	line := fmt.Sprintf("%10.3f s  %s", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
-	w.stories[order] = append(w.stories[order], line)
+// tell adds a line to the story of the order that a reference is about.
+func (s *simulated) tell(reference, format string, args ...any) {
+	if o := s.orderOf(reference); o != nil {
+		reference = o.number
+	}
+	line := fmt.Sprintf("%10.3f s  %s", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stories[reference] = append(s.stories[reference], line)
 }
 
 // storyLines bounds a story that is shown.
 const storyLines = 40
 
 // storyOf returns the story of an order, without its middle if it is long.
-func (w *World) storyOf(order string) string {
-	lines := w.stories[order]
-	if len(lines) > storyLines {
-		left := fmt.Sprintf("    (%d lines are left out)", len(lines)-storyLines+1)
-		lines = append(append(append([]string(nil), lines[:storyLines/4]...), left), lines[len(lines)-storyLines*3/4+1:]...)
+func (s *simulated) storyOf(order string) string {
+	lines := s.stories[order]
+	if left := len(lines) - storyLines + 1; left > 1 {
+		first := storyLines / 4
+		said := fmt.Sprintf("    (%d lines are left out)", left)
+		lines = slices.Concat(lines[:first], []string{said}, lines[first+left:])
 	}
 	return strings.Join(lines, "\n")
 }

@@ -2,137 +2,150 @@ package cardwiretest
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go"
 )
 
-// provider is the service of a simulation. It executes what it receives, as often as it
-// receives it.
-type provider struct {
-	w        *World
-	executed map[string][]string // the service's numbers of each order
+// payment is an execution.
+type payment struct {
+	id, reference string
+	wrong         string // what of it nobody ordered; "": nothing
 }
 
-// ids returns the numbers under which an order was executed.
-func (p *provider) ids(number string) []string {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	return slices.Clone(p.executed[number])
-}
-
-func (p *provider) execute(number string) (id string) {
-	p.w.mu.Lock()
-	id = fmt.Sprintf("T-%s-%d", number, len(p.executed[number])+1)
-	p.executed[number] = append(p.executed[number], id)
-	p.w.mu.Unlock()
-	p.w.tell(number, "service: executed as %s", id)
-	return id
-}
-
-// serve responds to what arrives at a connection.
-func (p *provider) serve(conn net.Conn) {
+// serve responds to the request that arrives at a connection.
+func (s *simulated) serve(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	for r := bufio.NewReader(conn); ; {
-		request, err := http.ReadRequest(r)
-		if err != nil {
-			return
-		}
-		body, err := io.ReadAll(request.Body)
-		if err != nil {
-			return
-		}
-		if request.URL.Path != "/api/v1/remittance/transfer" {
-			recorder := httptest.NewRecorder()
-			New(WithKey(simulatedKey)).ServeHTTP(recorder, request)
-			if recorder.Result().Write(conn) != nil {
-				return
-			}
-			continue
-		}
-		number := p.orderIn(string(body))
-		if p.w.wait("serve "+number) != nil {
-			return
-		}
-		if response := p.transfer(number); response == "" || write(conn, response) != nil {
-			return
-		}
+	request, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
 	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	ctx, leave := context.WithCancel(ctx)
+	go func() {
+		defer leave()
+		_, _ = io.Copy(io.Discard, conn) // until the client disconnects
+	}()
+	response, err := s.service.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	response.Close = true
+	_ = response.Write(conn) // the client may have disconnected
 }
 
-func write(conn net.Conn, response string) error {
-	_, err := io.WriteString(conn, response)
-	return err
+// fate is what happens to a transfer instead of a success.
+type fate struct {
+	Fault
+
+	story string
+	late  bool // it is executed later
 }
 
-// orderIn returns the order that a request is about: the one whose number it has, or
-// begins with, as "order-1-again" does.
-func (p *provider) orderIn(body string) string {
-	_, rest, _ := strings.Cut(body, `"merchantOrderNo":"`)
-	for _, o := range p.w.orders {
-		if number := o.params.MerchantOrderNo; strings.HasPrefix(rest, number) {
-			return number
+var fates = []fate{
+	{story: "it is refused for good", Fault: Fault{Status: 422, Message: "the account is closed"}},
+	{story: "it is refused for the rate", Fault: Fault{Kind: FaultRateLimited}},
+	{story: "it is reported to be busy, and not executed", Fault: Fault{Status: 200, Code: 1500, Message: "busy"}},
+	{story: "the connection is reset before it is executed", Fault: Fault{Kind: FaultReset}},
+	{story: "the connection is reset after it was executed", Fault: Fault{Kind: FaultReset, Executed: true}},
+	{story: "the connection is reset, and it is executed late", Fault: Fault{Kind: FaultReset}, late: true},
+	{story: "nothing responds after it was executed", Fault: Fault{Kind: FaultHang, Executed: true}},
+	{story: "nothing responds, and it is executed late", Fault: Fault{Kind: FaultLate}, late: true},
+	{story: "a gateway responds, and it is not executed", Fault: Fault{Kind: FaultHTML}},
+	{story: "a gateway responds after it was executed", Fault: Fault{Kind: FaultHTML, Executed: true}},
+	{story: "a firewall responds after it was executed", Fault: Fault{Kind: FaultHTML, Status: 403, Executed: true}},
+	{story: "a gateway delivers it twice, and returns the second response", Fault: Fault{
+		Status: 422, Message: "this order already exists", Executed: true,
+	}},
+	{story: "a success without the order is reported", Fault: Fault{
+		Status: 200, Code: 200, Message: "success", Executed: true,
+	}},
+}
+
+// draw waits for the turn of a request, and returns the fault that it meets.
+func (s *simulated) draw(r *request) (Fault, bool) {
+	reference := r.reference()
+	if s.wait(nil, "serve "+r.op+" "+reference) != nil {
+		return Fault{Kind: FaultReset}, true
+	}
+	if r.op != "CreateTransfer" {
+		return Fault{}, false
+	}
+	luck := s.luck("service " + reference)
+	n := luck.IntN(20)
+	if s.calm || n >= len(fates) {
+		s.tell(reference, "service: the success is reported")
+		return Fault{}, false
+	}
+	drawn := fates[n]
+	s.tell(reference, "service: %s", drawn.story)
+	switch late := upTo(luck, cardwire.DefaultProfile().LateExecution); {
+	case drawn.late && drawn.Kind == FaultLate:
+		drawn.Delay = late
+	case drawn.late:
+		time.AfterFunc(late, func() { s.service.execute(r) })
+	}
+	return drawn.Fault, true
+}
+
+// watch notes what is executed.
+func (s *simulated) watch(e Execution, fields map[string]string) {
+	if e.Op != "CreateTransfer" {
+		return
+	}
+	s.tell(e.Reference, "service: executed as %s", e.ID)
+	o, p := s.orderOf(e.Reference), payment{id: e.ID, reference: e.Reference}
+	if o != nil {
+		p.wrong = o.differs(e.Reference, fields)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.payments[o] = append(s.payments[o], p)
+}
+
+func (s *simulated) paymentsOf(o *simulatedOrder) []payment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.payments[o])
+}
+
+// orderOf returns the order that a reference is about: the one whose number it contains, as
+// "order-1-again" does; nil: there is none.
+func (s *simulated) orderOf(reference string) *simulatedOrder {
+	for _, o := range s.orders {
+		if strings.Contains(reference, o.number) {
+			return o
 		}
 	}
-	return "an order that nobody placed"
+	return nil
 }
 
-// transfer executes an order, or not, and returns the response; "": the connection ends.
-func (p *provider) transfer(number string) string {
-	luck := p.w.luck("service " + number)
-	fate := luck.IntN(20)
-	if p.w.calm {
-		fate = 0
+// differs returns what of an execution is not as it was ordered; "": nothing.
+func (o *simulatedOrder) differs(reference string, fields map[string]string) string {
+	if reference != o.number {
+		return "as " + reference + ", which nobody ordered"
 	}
-	say := func(status, what, response string) string {
-		p.w.tell(number, "service: %s", what)
-		return fmt.Sprintf("HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(response), response)
+	for _, ordered := range [][2]string{
+		{"transferAmount", o.params.TransferAmount.StringFixed(2)},
+		{"payoutCurrency", o.params.PayoutCurrency},
+		{"receiverBankAccountNumber", o.params.ReceiverBankAccountNumber},
+	} {
+		if got := fields[ordered[0]]; got != ordered[1] {
+			return fmt.Sprintf("with the %s %q, and %q was ordered", ordered[0], got, ordered[1])
+		}
 	}
-	switch fate {
-	case 1:
-		return say("422 Unprocessable Entity", "refuses it for good", `{"code":422,"msg":"the account is closed","data":null}`)
-	case 2:
-		return say("429 Too Many Requests", "refuses it for its rate", `{"code":429,"msg":"too many requests","data":null}`)
-	case 3:
-		p.w.tell(number, "service: the connection is reset before it executes")
-		return ""
-	case 4:
-		p.execute(number)
-		p.w.tell(number, "service: the connection is reset")
-		return ""
-	case 5:
-		return say("502 Bad Gateway", "a gateway responds, and nothing was executed", "<h1>Bad gateway</h1>")
-	case 6:
-		p.execute(number)
-		return say("502 Bad Gateway", "a gateway responds", "<h1>Bad gateway</h1>")
-	case 7, 8:
-		late := time.Duration(luck.Int64N(int64(lateForFake)))
-		time.AfterFunc(late, func() { p.execute(number) })
-		p.w.tell(number, "service: the connection is reset, and it executes %s later", late.Round(time.Second))
-		return ""
-	case 9:
-		p.execute(number)
-		return say("422 Unprocessable Entity", "a gateway delivered it twice, and returns the second response",
-			`{"code":422,"msg":"order `+number+` already exists","data":null}`)
-	case 10:
-		p.execute(number)
-		return say("403 Forbidden", "a firewall responds", "<h1>Forbidden</h1>")
-	case 11:
-		p.execute(number)
-		time.Sleep(2 * callTimeout)
-		return ""
-	case 12:
-		return say("200 OK", "reports that it is busy", `{"code":1500,"msg":"busy","data":null}`)
-	case 13:
-		p.execute(number)
-		return say("200 OK", "reports a success without the order", `{"code":200,"msg":"success","data":{}}`)
-	}
-	id := p.execute(number)
-	return say("200 OK", "reports the success", `{"code":200,"msg":"success","data":{"merchant_order_no":"`+number+
-		`","api_order_no":"`+id+`","status":"wait_process"}}`)
+	return ""
 }

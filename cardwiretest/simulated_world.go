@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,37 +24,43 @@ import (
 // World is what a simulated [Program] lives in. Every call that leaves the program waits
 // in it until all is idle, and then one goes on, chosen by the seed.
 type World struct {
+	*simulated
+
+	own *incarnation
+}
+
+// simulated is one simulation.
+type simulated struct {
 	t       *testing.T
 	seed    uint64
 	began   time.Time
 	start   func(*World) Program
 	orders  []*simulatedOrder
-	service *provider
-	durable *durableJournal
-	stories story
-	flaw    string
-	calm    bool // no fault and no crash comes any more
-	over    bool // nothing comes any more
-	crashes int
+	service *Service
+	journal *durableJournal
+
+	replicas map[string]*incarnation // those that live
+	crashes  int
+	calm     bool // no fault and no crash comes any more
+	flaw     string
+	arrived  chan struct{} // a waiter has parked
 
 	mu       sync.Mutex
-	parked   map[string]*call
+	over     bool // nothing comes any more
+	parked   map[string]*waiter
 	counts   map[string]uint64 // how often each name was drawn for
-	arrived  chan struct{}
-	replicas map[string]*incarnation
 	values   map[string]any
-
-	// Of a view that an incarnation has.
-	inner *World
-	own   *incarnation
+	stories  story
+	payments map[*simulatedOrder][]payment // those of nil are for what nobody ordered
 }
 
 // simulatedOrder is an order, and what was done with it.
 type simulatedOrder struct {
+	number string
 	params cardwire.TransferParams
-	taken  bool // at least once
-	failed bool // it was shown as failed
-	asking bool // support is at it
+	shown  string // to the customer, as it was told last
+	taken  bool   // at least once
+	failed bool   // it was shown as failed
 }
 
 // incarnation is one life of a replica.
@@ -66,9 +72,8 @@ type incarnation struct {
 	ran     chan struct{} // closed when Run has returned
 }
 
-// call is a goroutine that waits for its turn.
-type call struct {
-	name  string
+// waiter is a goroutine that waits for its turn.
+type waiter struct {
 	of    *incarnation // nil: it is the world's own
 	turn  chan error
 	until time.Time // it is paused until then
@@ -79,32 +84,35 @@ var ErrCrashed = errors.New("cardwiretest: this program has crashed")
 
 // The lengths of a simulation.
 const (
-	ordersInAll  = 4
-	stormTime    = 2 * time.Hour
-	quietHours   = 48
-	maxCrashes   = 6
-	maxPause     = time.Hour
-	lateForFake  = 10 * time.Minute
-	callTimeout  = 30 * time.Second
-	simulatedURL = "http://127.0.0.1:8080/api/v1"
-	simulatedKey = "sk-simulated"
+	ordersInAll = 4
+	stormTime   = 2 * time.Hour
+	quietHours  = 48
+	maxCrashes  = 6
+	maxPause    = time.Hour
+	callTimeout = 30 * time.Second
 )
 
-func openWorld(t *testing.T, seed uint64, s *simulation, start func(*World) Program) *World {
-	w := &World{
-		t: t, seed: seed, began: time.Now(), start: start, stories: story{}, parked: map[string]*call{},
-		counts: map[string]uint64{}, arrived: make(chan struct{}, 1), replicas: map[string]*incarnation{}, values: map[string]any{},
+// replicaNames are those of the two replicas.
+var replicaNames = []string{"a", "b"}
+
+func openWorld(t *testing.T, seed uint64, settings *simulation, start func(*World) Program) *simulated {
+	s := &simulated{
+		t: t, seed: seed, began: time.Now(), start: start, service: New(),
+		replicas: map[string]*incarnation{}, arrived: make(chan struct{}, 1),
+		parked: map[string]*waiter{}, counts: map[string]uint64{}, values: map[string]any{}, stories: story{},
+		payments: map[*simulatedOrder][]payment{},
 	}
-	w.inner = w
-	w.service = &provider{w: w, executed: map[string][]string{}}
-	w.durable = &durableJournal{w: w, journal: s.open(t), open: s.open, forgets: s.forgets}
+	s.service.draw, s.service.watch = s.draw, s.watch
+	s.journal = &durableJournal{s, settings, settings.open(t), map[string]cardwire.Intent{}, nil}
 	for n := range ordersInAll {
-		w.orders = append(w.orders, &simulatedOrder{params: cardwire.TransferParams{
-			MerchantOrderNo: fmt.Sprintf("order-%d", n+1), PayoutCurrency: "EUR",
-			TransferAmount: decimal.New(int64(1000+n), -2),
-		}})
+		o := &simulatedOrder{number: fmt.Sprintf("order-%d", n+1), shown: Pending.String()}
+		o.params = cardwire.TransferParams{
+			MerchantOrderNo: o.number, PayoutCurrency: "EUR", TransferAmount: decimal.New(int64(1000+n), -2),
+			ReceiverBankAccountNumber: fmt.Sprintf("DE0%d", n),
+		}
+		s.orders = append(s.orders, o)
 	}
-	return w
+	return s
 }
 
 // Client returns a client of the simulated service, with the journal of World.Journal
@@ -112,11 +120,11 @@ func openWorld(t *testing.T, seed uint64, s *simulation, start func(*World) Prog
 // them.
 func (w *World) Client(opts ...cardwire.Option) *cardwire.Client {
 	w.t.Helper()
-	transport := &http.Transport{DialContext: w.dial}
+	transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true} // each call waits for its turn
 	opts = append([]cardwire.Option{
 		cardwire.WithTransport(transport), cardwire.WithJournal(w.Journal()), cardwire.WithTimeout(callTimeout),
 	}, opts...)
-	c, err := cardwire.New(simulatedURL, simulatedKey, opts...)
+	c, err := cardwire.New("http://127.0.0.1:8080"+basePath, DefaultKey, opts...)
 	if err != nil {
 		w.t.Fatalf("cardwire.New: %v", err)
 	}
@@ -131,404 +139,26 @@ func (w *World) Journal() *SimulatedJournal { return &SimulatedJournal{w} }
 // calling f, if the program crashes first. The name tells calls apart, as in
 // "save order-1".
 func (w *World) Do(name string, f func() error) error {
-	if err := w.wait(name); err != nil {
+	if err := w.wait(w.own, name); err != nil {
 		return err
 	}
 	return f()
 }
 
-// Value returns what make returned when the name was first asked for: a store that
+// Value returns what create returned when the name was first asked for: a store that
 // outlives the program.
 func (w *World) Value(name string, create func() any) any {
-	w.inner.mu.Lock()
-	defer w.inner.mu.Unlock()
-	if w.inner.values[name] == nil {
-		w.inner.values[name] = create()
-	}
-	return w.inner.values[name]
-}
-
-// wait parks the caller until its turn.
-func (w *World) wait(name string) error {
-	c := &call{name: name, of: w.own, turn: make(chan error, 1)}
-	if w.own != nil {
-		c.name = w.own.name + ": " + name
-	}
-	if !w.inner.park(c) {
-		return ErrCrashed
-	}
-	return <-c.turn
-}
-
-// park reports whether the call waits now: those of the dead do not.
-func (w *World) park(c *call) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over || c.of != nil && c.of.ctx.Err() != nil {
-		return false
+	if w.values[name] == nil {
+		w.values[name] = create()
 	}
-	key := c.name
-	for n := 2; w.parked[key] != nil; n++ {
-		key = fmt.Sprintf("%s (%d)", c.name, n)
-	}
-	w.parked[key] = c
-	select {
-	case w.arrived <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// luck returns the random numbers of the nth decision about what has the name: they do
-// not depend on what else is decided.
-func (w *World) luck(name string) *rand.Rand {
-	w.mu.Lock()
-	w.counts[name]++
-	n := w.counts[name]
-	w.mu.Unlock()
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return rand.New(rand.NewPCG(w.seed, h.Sum64()^n*0x9e3779b97f4a7c15)) //nolint:gosec // a simulation, from a seed
-}
-
-// simulate lets the storm go over the orders, then waits until all is quiet, and judges.
-func (w *World) simulate() {
-	defer w.stop()
-	for _, name := range []string{"a", "b"} {
-		w.launch(name)
-	}
-	w.plan()
-	go w.askSupport()
-	w.pass(stormTime)
-	w.calm = true
-	w.revive()
-	for range quietHours {
-		w.pass(time.Hour)
-		if w.judge() || w.quiet() {
-			break
-		}
-	}
-	if w.flaw == "" {
-		w.judgeEnd()
-	}
-}
-
-// plan draws what happens to each order from outside.
-func (w *World) plan() {
-	for _, o := range w.orders {
-		luck := w.luck("plan " + o.params.MerchantOrderNo)
-		for range 1 + luck.IntN(3) {
-			w.at(time.Duration(luck.Int64N(int64(stormTime))), o, "take", w.take)
-		}
-		w.at(time.Duration(luck.Int64N(int64(time.Minute))), o, "take", w.take)
-		if luck.IntN(4) == 0 {
-			w.at(time.Duration(luck.Int64N(int64(stormTime))), o, "other", w.takeOther)
-		}
-		if luck.IntN(4) == 0 {
-			w.at(time.Duration(luck.Int64N(int64(stormTime))), o, "cancel", w.cancel)
-		}
-	}
-	w.planJournal()
-}
-
-// at lets f deal with the order at a time.
-func (w *World) at(after time.Duration, o *simulatedOrder, what string, f func(*simulatedOrder, Program) error) {
-	time.AfterFunc(after, func() { w.insist(o, what, f) })
-}
-
-// insist calls f with one replica until it succeeds, as a queue delivers a message.
-func (w *World) insist(o *simulatedOrder, what string, f func(*simulatedOrder, Program) error) {
-	number := o.params.MerchantOrderNo
-	for range 50 {
-		luck := w.luck(what + " " + number)
-		name := []string{"a", "b"}[luck.IntN(2)]
-		if err := w.wait("deliver " + what + " " + number + " to " + name); err != nil {
-			return
-		}
-		w.mu.Lock()
-		replica := w.replicas[name]
-		w.mu.Unlock()
-		err := ErrCrashed
-		if replica != nil {
-			w.tell(number, "%s: %s", name, what)
-			err = f(o, replica.program)
-		}
-		if err == nil {
-			return
-		}
-		time.Sleep(time.Minute)
-	}
-}
-
-func (w *World) take(o *simulatedOrder, p Program) error {
-	err := p.Take(w.t.Context(), o.params)
-	o.taken = o.taken || err == nil
-	return err
-}
-
-// takeOther delivers the order with another amount. What the program says is its affair.
-func (w *World) takeOther(o *simulatedOrder, p Program) error {
-	if !o.taken {
-		return nil // it would be the order
-	}
-	other := o.params
-	other.TransferAmount = other.TransferAmount.Add(decimal.New(1, 0))
-	_ = p.Take(w.t.Context(), other)
-	return nil
-}
-
-func (w *World) cancel(o *simulatedOrder, p Program) error {
-	if c, ok := p.(Canceler); ok && o.taken {
-		_ = c.Cancel(w.t.Context(), o.params.MerchantOrderNo)
-	}
-	return nil
-}
-
-// launch starts a replica.
-func (w *World) launch(name string) {
-	ctx, end := context.WithCancel(w.t.Context())
-	i := &incarnation{name: name, ctx: ctx, end: end, ran: make(chan struct{})}
-	view := &World{t: w.t, inner: w, own: i, began: w.began}
-	i.program = w.start(view)
-	w.mu.Lock()
-	w.replicas[name] = i
-	w.mu.Unlock()
-	go func() { defer close(i.ran); i.program.Run(ctx) }()
-}
-
-// crash kills a replica, and starts it again later.
-func (w *World) crash(name string) {
-	w.crashes++
-	w.kill(name)
-	after := time.Duration(w.luck("restart").Int64N(int64(10 * time.Minute)))
-	time.AfterFunc(after, func() {
-		if !w.calm && w.wait("start "+name) == nil {
-			w.mu.Lock()
-			lives := w.replicas[name] != nil
-			w.mu.Unlock()
-			if !lives && !w.calm {
-				w.launch(name)
-			}
-		}
-	})
-}
-
-// kill ends a replica: nothing that it still does reaches anything.
-func (w *World) kill(name string) {
-	w.mu.Lock()
-	i := w.replicas[name]
-	delete(w.replicas, name)
-	w.mu.Unlock()
-	if i == nil {
-		return
-	}
-	for _, o := range w.orders {
-		w.tell(o.params.MerchantOrderNo, "%s: crashes", name)
-	}
-	i.end()
-	w.mu.Lock()
-	for key, c := range w.parked {
-		if c.of == i {
-			delete(w.parked, key)
-			c.turn <- ErrCrashed
-		}
-	}
-	w.mu.Unlock()
-	<-i.ran
-	_ = i.program.Close()
-}
-
-// revive starts what is dead.
-func (w *World) revive() {
-	for _, name := range []string{"a", "b"} {
-		w.mu.Lock()
-		dead := w.replicas[name] == nil
-		w.mu.Unlock()
-		if dead {
-			w.launch(name)
-		}
-	}
-}
-
-// stop ends everything.
-func (w *World) stop() {
-	w.calm = true
-	for _, name := range []string{"a", "b"} {
-		w.kill(name)
-	}
-	w.mu.Lock()
-	w.over = true
-	for key, c := range w.parked {
-		delete(w.parked, key)
-		c.turn <- ErrCrashed
-	}
-	w.mu.Unlock()
-	time.Sleep(stormTime) // what sleeps wakes, and is told that it is over
-}
-
-// pass lets the given time pass: whenever all is idle, one call goes on.
-func (w *World) pass(d time.Duration) {
-	end := time.Now().Add(d)
-	for time.Now().Before(end) && w.flaw == "" {
-		synctest.Wait()
-		next := w.choose(end)
-		if next == nil {
-			continue
-		}
-		if w.crashesAt(next) {
-			next.turn <- ErrCrashed
-			w.crash(next.of.name)
-		} else {
-			next.turn <- nil
-		}
-		synctest.Wait()
-		w.look()
-	}
-}
-
-// crashesAt reports whether the program crashes instead of making the call.
-func (w *World) crashesAt(c *call) bool {
-	return c.of != nil && !w.calm && w.crashes < maxCrashes && w.luck("crash").IntN(25) == 0
-}
-
-// choose returns the call that goes on; nil: time has passed instead.
-func (w *World) choose(end time.Time) *call {
-	w.mu.Lock()
-	ready, wake := []string{}, end
-	for key, c := range w.parked {
-		if !c.until.After(time.Now()) {
-			ready = append(ready, key)
-		} else if c.until.Before(wake) {
-			wake = c.until
-		}
-	}
-	w.mu.Unlock()
-	if len(ready) == 0 {
-		timer := time.NewTimer(time.Until(wake))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-w.arrived:
-		}
-		return nil
-	}
-	slices.Sort(ready)
-	luck := w.luck("turn")
-	key := ready[luck.IntN(len(ready))]
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	c := w.parked[key]
-	if c.of != nil && !w.calm && c.until.IsZero() && luck.IntN(10) == 0 { // the machine stands still
-		c.until = time.Now().Add(time.Duration(luck.Int64N(int64(maxPause)) >> luck.IntN(12)))
-		return nil
-	}
-	delete(w.parked, key)
-	return c
-}
-
-// look notes what the customers are shown.
-func (w *World) look() {
-	for _, o := range w.orders {
-		if w.shown(o) == Failed && !o.failed {
-			o.failed = true
-			w.tell(o.params.MerchantOrderNo, "the customer is shown: failed")
-		}
-	}
-}
-
-// shown is what the replicas show: each of them may be the one that is asked.
-func (w *World) shown(o *simulatedOrder) Shown {
-	w.mu.Lock()
-	replicas := maps.Clone(w.replicas)
-	w.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(replicas)) {
-		return replicas[name].program.Show(o.params.MerchantOrderNo)
-	}
-	return Pending
-}
-
-// quiet reports whether every order has ended.
-func (w *World) quiet() bool {
-	return !slices.ContainsFunc(w.orders, func(o *simulatedOrder) bool {
-		s := w.shown(o)
-		return o.taken && s != Submitted && s != Failed
-	})
-}
-
-// askSupport asks about what is unresolved, again and again. Support is slow, and what it
-// says may be old.
-func (w *World) askSupport() {
-	for {
-		time.Sleep(7 * time.Minute)
-		if w.wait("look for what is unresolved") != nil {
-			return
-		}
-		for _, o := range w.orders {
-			if w.shown(o) == Unresolved && !o.asking {
-				o.asking = true
-				go w.support(o)
-			}
-		}
-	}
-}
-
-func (w *World) support(o *simulatedOrder) {
-	defer func() { o.asking = false }()
-	number := o.params.MerchantOrderNo
-	luck := w.luck("support " + number)
-	found := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "asked", AsOf: time.Now()}
-	if luck.IntN(2) == 0 {
-		found.Outcome = cardwire.OutcomeRefused
-	}
-	if ids := w.service.ids(number); len(ids) > 0 {
-		found.Outcome, found.ServiceID = cardwire.OutcomeExecuted, ids[0]
-	}
-	time.Sleep(time.Duration(luck.Int64N(int64(30 * time.Minute))))
-	w.insist(o, fmt.Sprintf("support says %s", found.Outcome), func(_ *simulatedOrder, p Program) error {
-		if w.shown(o) != Unresolved {
-			return nil
-		}
-		if err := p.Support(w.t.Context(), number, found); err != nil {
-			w.tell(number, "support is not believed: %v", err)
-		}
-		return nil // it is asked again
-	})
-}
-
-// judge reports whether an order is not what it is shown as.
-func (w *World) judge() bool {
-	for _, o := range w.orders {
-		number := o.params.MerchantOrderNo
-		ids, shown := w.service.ids(number), w.shown(o)
-		switch {
-		case len(ids) > 1:
-			w.found(o, "was executed %d times", len(ids))
-		case len(ids) > 0 && (o.failed || shown == Failed):
-			w.found(o, "was shown as failed, and executed")
-		case len(ids) == 0 && shown == Submitted:
-			w.found(o, "is shown as submitted, and was not executed")
-		}
-	}
-	return w.flaw != ""
-}
-
-// judgeEnd finds what was forgotten.
-func (w *World) judgeEnd() {
-	for _, o := range w.orders {
-		if s := w.shown(o); o.taken && s != Submitted && s != Failed {
-			w.found(o, "was forgotten: it is still shown as %s", s)
-		}
-	}
-}
-
-func (w *World) found(o *simulatedOrder, format string, args ...any) {
-	number := o.params.MerchantOrderNo
-	w.flaw = cmp.Or(w.flaw, fmt.Sprintf("seed %d: %s %s\n%s", w.seed, number, fmt.Sprintf(format, args...), w.storyOf(number)))
+	return w.values[name]
 }
 
 // dial opens a connection to the simulated service.
 func (w *World) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	if err := w.wait("connect"); err != nil {
+	if err := w.wait(w.own, "connect"); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -536,6 +166,380 @@ func (w *World) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 	client, server := net.Pipe()
 	stop := context.AfterFunc(w.own.ctx, func() { _ = client.Close() })
-	go func() { defer stop(); w.inner.service.serve(server) }()
+	go func() { defer stop(); w.serve(context.WithoutCancel(ctx), server) }()
 	return client, nil
+}
+
+// wait parks the caller until its turn. Those of the dead do not wait.
+func (s *simulated) wait(of *incarnation, name string) error {
+	w := &waiter{of: of, turn: make(chan error, 1)}
+	if of != nil {
+		name = of.name + ": " + name
+	}
+	if !s.park(name, w) {
+		return ErrCrashed
+	}
+	return <-w.turn
+}
+
+// park reports whether the caller waits now.
+func (s *simulated) park(name string, w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || w.of != nil && w.of.ctx.Err() != nil {
+		return false
+	}
+	key := name
+	for n := 2; s.parked[key] != nil; n++ {
+		key = fmt.Sprintf("%s (%d)", name, n)
+	}
+	s.parked[key] = w
+	select {
+	case s.arrived <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// luck returns the random numbers of the nth decision about what has the name: they do
+// not depend on what else is decided.
+func (s *simulated) luck(name string) *rand.Rand {
+	s.mu.Lock()
+	s.counts[name]++
+	n := s.counts[name]
+	s.mu.Unlock()
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return rand.New(rand.NewPCG(s.seed, h.Sum64()^n*0x9e3779b97f4a7c15)) //nolint:gosec // a simulation, from a seed
+}
+
+// upTo draws a time.
+func upTo(luck *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(luck.Int64N(int64(most)))
+}
+
+// simulate lets the storm go over the orders, then waits until all is quiet, and judges.
+func (s *simulated) simulate() {
+	defer s.stop()
+	s.revive()
+	s.plan()
+	s.pass(stormTime)
+	s.calm = true
+	s.revive()
+	for range quietHours {
+		s.pass(time.Hour)
+		if s.judge() || s.quiet() {
+			break
+		}
+	}
+	s.judgeEnd()
+}
+
+// plan draws what happens to each order from outside.
+func (s *simulated) plan() {
+	for _, o := range s.orders {
+		luck := s.luck("plan " + o.number)
+		later := func(most time.Duration, what string, f func(*simulatedOrder, Program) error) {
+			time.AfterFunc(upTo(luck, most), func() { s.insist(o, what, f) })
+		}
+		for range 1 + luck.IntN(3) {
+			later(stormTime, "take", s.take)
+		}
+		later(time.Minute, "take", s.take)
+		if luck.IntN(4) == 0 {
+			later(stormTime, "other", s.takeOther)
+		}
+		if luck.IntN(4) == 0 {
+			later(stormTime, "cancel", s.cancel)
+		}
+		go s.support(o)
+	}
+	s.journal.plan()
+}
+
+// insist calls f with one replica until it succeeds, as a queue delivers a message.
+func (s *simulated) insist(o *simulatedOrder, what string, f func(*simulatedOrder, Program) error) {
+	for range 50 {
+		luck := s.luck(what + " " + o.number)
+		name := replicaNames[luck.IntN(len(replicaNames))]
+		if s.wait(nil, "deliver "+what+" "+o.number+" to "+name) != nil {
+			return
+		}
+		if replica := s.replicas[name]; replica != nil {
+			s.tell(o.number, "%s: %s", name, what)
+			if f(o, replica.program) == nil {
+				return
+			}
+		}
+		time.Sleep(time.Minute)
+	}
+}
+
+func (s *simulated) take(o *simulatedOrder, p Program) error {
+	err := p.Take(s.t.Context(), o.params)
+	o.taken = o.taken || err == nil
+	return err
+}
+
+// takeOther delivers the order with another amount. What the program says is its affair.
+func (s *simulated) takeOther(o *simulatedOrder, p Program) error {
+	if o.taken { // otherwise it would be the order
+		other := o.params
+		other.TransferAmount = other.TransferAmount.Add(decimal.New(1, 0))
+		_ = p.Take(s.t.Context(), other)
+	}
+	return nil
+}
+
+func (s *simulated) cancel(o *simulatedOrder, p Program) error {
+	if c, ok := p.(Canceler); ok && o.taken {
+		_ = c.Cancel(s.t.Context(), o.number)
+	}
+	return nil
+}
+
+// revive starts the replicas that do not live.
+func (s *simulated) revive() {
+	for _, name := range replicaNames {
+		s.launch(name)
+	}
+}
+
+// launch starts a replica, unless it lives.
+func (s *simulated) launch(name string) {
+	if s.replicas[name] != nil {
+		return
+	}
+	ctx, end := context.WithCancel(s.t.Context())
+	i := &incarnation{name: name, ctx: ctx, end: end, ran: make(chan struct{})}
+	i.program = s.start(&World{s, i})
+	s.replicas[name] = i
+	go func() { defer close(i.ran); i.program.Run(ctx) }()
+}
+
+// crash kills a replica, and starts it again later.
+func (s *simulated) crash(name string) {
+	s.crashes++
+	s.kill(name)
+	time.AfterFunc(upTo(s.luck("restart"), 10*time.Minute), func() {
+		if s.wait(nil, "start "+name) == nil {
+			s.launch(name)
+		}
+	})
+}
+
+// kill ends a replica: nothing that it still does reaches anything.
+func (s *simulated) kill(name string) {
+	i := s.replicas[name]
+	if i == nil {
+		return
+	}
+	delete(s.replicas, name)
+	for _, o := range s.orders {
+		s.tell(o.number, "%s: crashes", name)
+	}
+	i.end()
+	s.release(func(w *waiter) bool { return w.of == i })
+	<-i.ran
+	_ = i.program.Close()
+}
+
+// release tells waiters that they are dead.
+func (s *simulated) release(dead func(*waiter) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, w := range s.parked {
+		if dead(w) {
+			delete(s.parked, key)
+			w.turn <- ErrCrashed
+		}
+	}
+}
+
+// stop ends everything.
+func (s *simulated) stop() {
+	for _, name := range replicaNames {
+		s.kill(name)
+	}
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.release(func(*waiter) bool { return true })
+	time.Sleep(stormTime) // what sleeps wakes, and is told that it is over
+}
+
+// pass lets the given time pass: whenever all is idle, one waiter goes on.
+func (s *simulated) pass(d time.Duration) {
+	end := time.Now().Add(d)
+	for time.Now().Before(end) {
+		synctest.Wait()
+		next := s.choose(end)
+		if next == nil {
+			continue
+		}
+		if s.crashesNow(next) {
+			next.turn <- ErrCrashed
+			s.crash(next.of.name)
+		} else {
+			next.turn <- nil
+		}
+		synctest.Wait()
+		s.look()
+	}
+}
+
+// crashesNow reports whether the program crashes instead of going on.
+func (s *simulated) crashesNow(w *waiter) bool {
+	return w.of != nil && !s.calm && s.crashes < maxCrashes && s.luck("crash").IntN(25) == 0
+}
+
+// choose returns the waiter that goes on; nil: time has passed instead.
+func (s *simulated) choose(end time.Time) *waiter {
+	ready, wake := s.ready(end)
+	if len(ready) == 0 {
+		timer := time.NewTimer(time.Until(wake))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.arrived:
+		}
+		return nil
+	}
+	luck := s.luck("turn")
+	key := ready[luck.IntN(len(ready))]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.parked[key]
+	if w.of != nil && !s.calm && w.until.IsZero() && luck.IntN(10) == 0 { // the machine stands still
+		w.until = time.Now().Add(upTo(luck, maxPause) >> luck.IntN(12))
+		return nil
+	}
+	delete(s.parked, key)
+	return w
+}
+
+// ready returns those that are not paused, and when the next of the others is not.
+func (s *simulated) ready(end time.Time) (keys []string, wake time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wake = end
+	for key, w := range s.parked {
+		if !w.until.After(time.Now()) {
+			keys = append(keys, key)
+		} else if w.until.Before(wake) {
+			wake = w.until
+		}
+	}
+	slices.Sort(keys)
+	return keys, wake
+}
+
+// look notes what the customers are shown.
+func (s *simulated) look() {
+	for _, o := range s.orders {
+		shown := s.shown(o)
+		o.failed = o.failed || slices.Contains(shown, Failed)
+		text := strings.ReplaceAll(strings.Trim(fmt.Sprint(shown), "[]"), " ", " or ")
+		if len(shown) > 0 && text != o.shown {
+			s.tell(o.number, "the customer is shown: %s", text)
+			o.shown = text
+		}
+	}
+}
+
+// shown is what the replicas show, each of which may be the one that is asked, without
+// repetitions; nil: none of them lives.
+func (s *simulated) shown(o *simulatedOrder) (all []Shown) {
+	for _, name := range replicaNames {
+		if i := s.replicas[name]; i != nil {
+			all = append(all, i.program.Show(o.number))
+		}
+	}
+	return slices.Compact(all)
+}
+
+// quiet reports whether every order has ended.
+func (s *simulated) quiet() bool { return !slices.ContainsFunc(s.orders, s.lasts) }
+
+// lasts reports whether an order was taken and has not ended.
+func (s *simulated) lasts(o *simulatedOrder) bool {
+	return o.taken && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
+}
+
+// support is asked about an order while that is unresolved. It is slow, and what it says may
+// be old.
+func (s *simulated) support(o *simulatedOrder) {
+	for {
+		time.Sleep(7 * time.Minute)
+		if s.wait(nil, "look whether "+o.number+" is unresolved") != nil {
+			return
+		}
+		if !s.isUnresolved(o) {
+			continue
+		}
+		found := s.asked(o)
+		time.Sleep(upTo(s.luck("support "+o.number), 30*time.Minute))
+		s.insist(o, "support says "+found.Outcome.String(), func(_ *simulatedOrder, p Program) error {
+			if !s.isUnresolved(o) {
+				return nil
+			}
+			if err := p.Support(s.t.Context(), o.number, found); err != nil {
+				s.tell(o.number, "support is not believed: %v", err)
+			}
+			return nil // it is asked again
+		})
+	}
+}
+
+func (s *simulated) isUnresolved(o *simulatedOrder) bool {
+	return slices.Contains(s.shown(o), Unresolved)
+}
+
+// asked returns what support knows now.
+func (s *simulated) asked(o *simulatedOrder) cardwire.Resolution {
+	found := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "asked", AsOf: time.Now()}
+	if s.luck("asked "+o.number).IntN(2) == 0 {
+		found.Outcome = cardwire.OutcomeRefused
+	}
+	if paid := s.paymentsOf(o); len(paid) > 0 {
+		found.Outcome, found.ServiceID = cardwire.OutcomeExecuted, paid[0].id
+	}
+	return found
+}
+
+// judge reports whether an order is not what it is shown as.
+func (s *simulated) judge() bool {
+	s.look()
+	for _, p := range s.paymentsOf(nil) {
+		s.found(p.reference, "was executed, and nobody ordered it")
+	}
+	for _, o := range s.orders {
+		paid := s.paymentsOf(o)
+		switch {
+		case len(paid) > 1:
+			s.found(o.number, "was executed %d times", len(paid))
+		case len(paid) > 0 && paid[0].wrong != "":
+			s.found(o.number, "was executed %s", paid[0].wrong)
+		case len(paid) > 0 && o.failed:
+			s.found(o.number, "was shown as failed, and executed")
+		case len(paid) == 0 && slices.Contains(s.shown(o), Submitted):
+			s.found(o.number, "is shown as submitted, and was not executed")
+		}
+	}
+	return s.flaw != ""
+}
+
+// judgeEnd finds what was forgotten.
+func (s *simulated) judgeEnd() {
+	for _, o := range s.orders {
+		if s.lasts(o) {
+			s.found(o.number, "was forgotten: it is still shown as %s", o.shown)
+		}
+	}
+}
+
+// found notes the first flaw.
+func (s *simulated) found(number, format string, args ...any) {
+	s.flaw = cmp.Or(s.flaw, fmt.Sprintf("seed %d (run it again with -cardwire.seed=%[1]d): %s %s\n%s",
+		s.seed, number, fmt.Sprintf(format, args...), s.storyOf(number)))
 }

@@ -123,11 +123,12 @@ func canaryNumber(bin string, n int) string {
 var canaryCVVs = []string{"907", "917", "927", "937", "947", "957", "967", "987"}
 
 // tick advances the service's time.
-func (w *world) tick() string {
+func (w *world) tick() {
 	w.executed++
 	w.clock = w.clock.Add(time.Second)
-	return w.clock.Format(dateTimeLayout)
 }
+
+func (w *world) now() *node { return text(w.clock.Format(dateTimeLayout)) }
 
 // find returns the first object whose field is v; nil: there is none.
 func find(objects []*node, field, v string) *node {
@@ -195,7 +196,7 @@ func (w *world) newCard(fields *node) *node {
 	c.set("card_bin", bin.get("bin"))
 	c.set("card_no", text(canaryNumber(cmp.Or(fields.str("card_bin"), bin.str("bin")), n)))
 	c.set("cvv", text(canaryCVVs[n%len(canaryCVVs)]))
-	created := cmp.Or(fields.get("create_time"), text(w.clock.Format(dateTimeLayout)))
+	created := cmp.Or(fields.get("create_time"), w.now())
 	c.set("create_time", created)
 	c.set("update_time", created)
 	return c
@@ -234,5 +235,3 @@ func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	delete(s.world.responses, referenceKey("CancelOperation", id))
 	delete(s.world.responses, referenceKey(opRetry, id))
 }
-
-func referenceKey(op, reference string) string { return op + "\x00" + reference }

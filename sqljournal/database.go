@@ -38,6 +38,36 @@ func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
 // retries failures after which a statement may have been executed.
 func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.passes} }
 
+// transaction runs do in a transaction.
+func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
+	tx, err := j.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(j.In(tx)); err != nil {
+		_ = tx.Rollback() // it is over already if ctx is done
+		return err
+	}
+	return tx.Commit()
+}
+
+// together runs do in a transaction; in SQLite without one, which would fail while others
+// write, because do reads first.
+func (j *Journal) together(ctx context.Context, what string, do func(*Tx) error) error {
+	if j.dialect == SQLite {
+		return do(j.waiting())
+	}
+	var refused error
+	err := j.transaction(ctx, func(t *Tx) error {
+		refused = do(t)
+		return refused
+	})
+	if err != nil && refused == nil {
+		return j.failed(what, err)
+	}
+	return err
+}
+
 // statement returns the template in the journal's dialect, translated once.
 func (j *Journal) statement(template string) *statement {
 	if s, ok := j.statements.Load(template); ok {
@@ -77,7 +107,9 @@ func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed in
 type scan func(into ...any) error
 
 // query reads all rows of a query, each by read.
-func query[T any](ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any) (all []T, err error) {
+func query[T any](
+	ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any,
+) (all []T, err error) {
 	text, args := t.prepare(template, args)
 	err = t.repeated(ctx, func() (err error) {
 		all = nil
@@ -118,29 +150,25 @@ func (t *Tx) repeated(ctx context.Context, try func() error) error {
 	if !t.retried(err) {
 		return err
 	}
-	limit := time.NewTimer(repeatTimeout)
-	defer limit.Stop()
-	for wait := repeatWait; ; wait = min(2*wait, repeatMaxWait) {
-		pause := time.NewTimer(wait)
+	limit := time.After(repeatTimeout)
+	for wait := repeatWait; t.retried(err); wait = min(2*wait, repeatMaxWait) {
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return errors.Join(ctx.Err(), err)
-		case <-limit.C:
-			pause.Stop()
+		case <-limit:
 			return err
-		case <-pause.C:
-		}
-		if err = try(); !t.retried(err) {
-			return err
+		case <-time.After(wait):
+			err = try()
 		}
 	}
+	return err
 }
 
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
-	return j.dialect == SQLite && (errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
+	return j.dialect == SQLite &&
+		(errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
 
 // passes reports whether a failure may be temporary, as during a restart of the

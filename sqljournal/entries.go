@@ -49,11 +49,15 @@ type known struct {
 	now time.Time // when it was read
 }
 
+// exists reports whether something is on record.
+func (k known) exists() bool { return k.id != 0 }
+
 // duplicate returns why the reference is not free; nil: nothing happened, and it is not
-// closed. A call that began in the future, because a clock was set back, is not reported
-// as in progress.
+// closed. A call that began in the future, because a clock was set back, is not reported as
+// in progress.
 func (k known) duplicate() *cardwire.DuplicateIntent {
 	switch {
+	case !k.exists():
 	case k.InProgress:
 		return &cardwire.DuplicateIntent{InProgress: true, Remaining: k.SendBy.Sub(k.now)}
 	case k.Outcome == cardwire.OutcomeUnknown, k.Outcome == cardwire.OutcomeExecuted, k.Closed:
@@ -72,8 +76,8 @@ func (k known) mayRepeat() bool {
 func (k known) isOther(body string) bool { return k.BodySHA256 != "" && k.BodySHA256 != body }
 
 const selectEntries = `
-SELECT i.id, i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.call, i.calls, i.service_id,
-	i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, j.service, @clock
+SELECT i.id, i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.call, i.calls,
+	i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, j.service, @clock
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
 
 // entries reads entries, and none from another journal.
@@ -87,9 +91,9 @@ func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]know
 
 func readEntry(s scan) (k known, err error) {
 	var state string
-	err = s(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call, &k.Calls,
-		&k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy}, moment{&k.SettledBy}, moment{&k.EndedAt},
-		&k.Service, moment{&k.now})
+	err = s(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call,
+		&k.Calls, &k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy},
+		moment{&k.SettledBy}, moment{&k.EndedAt}, &k.Service, moment{&k.now})
 	if k.now.IsZero() { // SQLite has no clock of its own
 		k.now = time.Now()
 	}
@@ -115,22 +119,23 @@ func (t *Tx) find(ctx context.Context, op, reference string) (k known, err error
 	return k, err
 }
 
-// findFor is find for an intent, whose service must be the journal's. If the journal has
-// none yet, findFor records it, and reports that the caller can try again.
-func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (k known, again bool, err error) {
-	k, err = t.find(ctx, i.Op, i.Reference)
+// findFor is find for an intent, whose service must be the journal's; if the journal has none
+// yet, it is recorded. Nothing on record is no error.
+func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (known, error) {
+	k, err := t.find(ctx, i.Op, i.Reference)
 	switch {
-	case err != nil && !errors.Is(err, ErrNoIntent), i.Service == "", i.Service == k.Service:
-		return k, false, err
+	case err != nil && !errors.Is(err, ErrNoIntent):
+		return k, err
+	case i.Service == "", i.Service == k.Service:
+		return k, nil
 	case k.Service != "":
-		return k, false, shows("the journal belongs to the service at " + k.Service + ", and the call is for " + i.Service +
+		return k, shows("the journal belongs to the service at " + k.Service + ", and the call is for " + i.Service +
 			": use a journal of its own for each, or SetService if the service has moved")
 	}
-	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE service = ''`, i.Service)
-	if err != nil {
-		return k, false, t.journal.failed("recording the service", err)
+	if _, err := t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE service = ''`, i.Service); err != nil {
+		return k, t.journal.failed("recording the service", err)
 	}
-	return k, true, nil
+	return k, errAgain
 }
 
 // Lookup returns what is known of a reference, or [ErrNoIntent] if nothing is.
@@ -201,7 +206,7 @@ type Event struct {
 	ServiceID string
 	// By is who resolved or voided it; "": a call.
 	By string
-	// Note is the reason; "": none.
+	// Note is the reason: a person's, or why a call did not succeed; "": none.
 	Note string
 }
 

@@ -32,10 +32,11 @@ type outage struct {
 	failed  atomic.Int64 // writes to come after those that fail
 	asked   atomic.Int64 // writes so far
 	writing func()       // called before each write; nil: nothing is
-	reading func()       // called before each query; nil: nothing is
+	losing  func()       // called after a write whose response is lost; nil: nothing is
+	reading func()       // called before each query, which SQLite prepares once; nil: nothing is
 
 	mu    sync.Mutex
-	texts map[string]bool // of all statements and queries
+	texts map[string]int // how often each statement and query was prepared, or sent as it is
 }
 
 // during returns a journal at a place that has its schema, and the outage on the
@@ -43,7 +44,7 @@ type outage struct {
 func during(t *testing.T, at place, cause error) (*sqljournal.Journal, *outage) {
 	t.Helper()
 	direct, _ := open(t, at)
-	o := &outage{driver: direct.Driver(), at: at, cause: cause, texts: map[string]bool{}}
+	o := &outage{driver: direct.Driver(), at: at, cause: cause, texts: map[string]int{}}
 	db := sql.OpenDB(o)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	journal, err := sqljournal.New(db, at.Dialect, sqljournal.WithTable(at.Table))
@@ -60,8 +61,11 @@ func (o *outage) Connect(context.Context) (driver.Conn, error) {
 
 func (o *outage) saw(text string) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.texts[text] = true
+	o.texts[text]++
+	o.mu.Unlock()
+	if o.reading != nil {
+		o.reading()
+	}
 }
 
 // write writes during the outage; fail is called instead where nothing is written.
@@ -72,7 +76,11 @@ func (o *outage) write(write, fail func() error) error {
 	}
 	switch {
 	case o.lost.Add(-1) >= 0:
-		return errors.Join(o.cause, write())
+		err := write()
+		if o.losing != nil {
+			o.losing()
+		}
+		return errors.Join(o.cause, err)
 	case o.failed.Add(-1) >= 0:
 		return errors.Join(o.cause, fail())
 	}
@@ -113,9 +121,6 @@ func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.
 
 func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	u.outage.saw(query)
-	if u.outage.reading != nil {
-		u.outage.reading()
-	}
 	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
@@ -177,6 +182,26 @@ func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Another call may have begun before what freed the reference is told again.
+func TestAnEndThatIsToldAgainAfterAnotherBegin(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, other := openNew(t, at)
+		journal, outage := during(t, at, io.ErrUnexpectedEOF)
+		for want, result := range map[string]cardwire.IntentResult{
+			"ended: refused": refused, "ended: not sent": {Outcome: cardwire.OutcomeNotSent},
+		} {
+			i := intent("M-" + want)
+			begun(t, journal, i)
+			outage.losing = func() { begun(t, other, intent(i.Reference)) }
+			outage.lost.Store(1)
+			require.NoError(t, journal.End(t.Context(), i, result))
+			assertEvents(t, journal, i.Reference, "begun: unknown", want, "begun: unknown")
+			assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent(i.Reference))))
+		}
+	})
 }
 
 // A Begin that was recorded and not acknowledged sent nothing: that is put right

@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,66 +32,44 @@ ON CONFLICT (op, reference) DO UPDATE
 SET closed = TRUE, ended_at = excluded.ended_at, kind = 'voided', by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND NOT i.repeatable AND NOT CAST(?9 AS @bool)`
 
+// cardOperation is the operation whose references are repeatable, as in cardwire.Intent.
+const cardOperation = "CardOperation"
+
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	if err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by)); err != nil {
+	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by))
+	if err != nil {
 		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	return t.attempt(ctx, "voiding the reference", func() (bool, error) { return t.unvoided(ctx, i) },
+	i.Repeatable = i.Repeatable || i.Op == cardOperation
+	return t.attempt(ctx, "voiding the reference", i, unvoided,
 		void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
 }
 
-// unvoided returns why Void changed nothing, or reports that it can by now.
-func (t *Tx) unvoided(ctx context.Context, i cardwire.Intent) (again bool, err error) {
-	k, again, err := t.findFor(ctx, i)
-	repeatable := i.Repeatable || k.Repeatable
+// unvoided returns why Void changed nothing.
+func unvoided(k known, i cardwire.Intent) error {
 	d := k.duplicate()
 	switch {
-	case again:
-		return true, nil
-	case errors.Is(err, ErrNoIntent):
-		return !i.Repeatable, nil
-	case err != nil:
-		return false, err
-	case k.Closed, repeatable && (d == nil || k.mayRepeat()):
-		return false, nil
+	case k.Closed, (i.Repeatable || k.Repeatable) && (d == nil || k.mayRepeat()):
+		return nil
 	case d == nil:
-		return true, nil
-	case k.Open && t.journal.abandoned.has(k.Call):
-		return true, t.release(ctx, k.Intent)
+		return errAgain
 	case k.Outcome == cardwire.OutcomeExecuted && i.BodySHA256 != "" && k.isOther(i.BodySHA256):
-		return false, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 	}
-	return false, d
+	return d
 }
 
 // Resolve records what a person found out about the call i.Call of a reference, as an
-// [Entry] has it. An empty Service is taken for the journal's.
+// [Entry] has it and cardwire.Resolution says. An empty Service is taken for the journal's.
 //
-// Executed may be recorded at any time, of any call. Refused, which closes the reference,
-// and not sent, which frees it, are only of the call on record, and only as of its
-// SettledBy or later. What is free can be closed. What a person said can be corrected from
-// executed to either; what is closed, only to executed; what a response proved, never. To
-// record what is on record changes nothing.
-//
-// Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
-// [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
+// Where it cannot be recorded, Resolve returns [ErrDecided], which says why, and names the
+// other reference that has the service ID, or [ErrNoIntent].
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
-	if j.dialect == SQLite || r.ServiceID == "" {
-		return j.waiting().Resolve(ctx, i, r)
-	}
-	var refused error
-	err := j.transaction(ctx, func(t *Tx) error {
-		refused = t.Resolve(ctx, i, r)
-		return refused
-	})
-	if err != nil && refused == nil {
-		return j.failed("resolving the intent", err)
-	}
-	return err
+	return j.together(ctx, "resolving the intent", func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }
 
 // resolve changes what a resolution may change. The conditions of "executed" keep one
@@ -104,11 +81,12 @@ SET state = ?3, closed = (?3 = 'refused' AND NOT repeatable),
 	ended_at = @now, kind = 'resolved', by = ?6, note = ?7
 WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service))
 AND CASE WHEN ?3 = 'executed'
-	THEN (call = ?4 OR NOT repeatable) AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
+	THEN (call = ?4 OR NOT repeatable)
+		AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
 		AND NOT EXISTS (SELECT 1 FROM @intents AS o
 			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2)
 	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
-	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND settled_by <= @now END`
+	ELSE NOT proved AND call = ?4 AND settled_by <= ?9 AND ?9 <= @now END`
 
 // Resolve is [Journal.Resolve] in the transaction.
 func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
@@ -118,61 +96,70 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	if t.journal.dialect == PostgreSQL && r.ServiceID != "" { // of two people who say the same of two references, one is first
-		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(?1, `+lockNumber+`))`, r.ServiceID); err != nil {
+	if t.journal.dialect == PostgreSQL && r.ServiceID != "" {
+		// Of two people who say the same of two references, one is first.
+		const lock = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
+		if _, err := t.exec(ctx, lock, r.ServiceID); err != nil {
 			return t.journal.failed("resolving the intent", err)
 		}
 	}
-	return t.attempt(ctx, "resolving the intent", func() (bool, error) { return t.unresolved(ctx, i, r) },
-		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service, t.journal.dialect.moment(r.AsOf))
+	why := func(k known, i cardwire.Intent) error {
+		switch {
+		case !k.exists():
+			return ErrNoIntent
+		case r.Outcome == cardwire.OutcomeExecuted:
+			return t.unconfirmed(ctx, k, i, r)
+		}
+		return undenied(k, i, r)
+	}
+	return t.attempt(ctx, "resolving the intent", i, why,
+		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service,
+		t.journal.dialect.moment(r.AsOf))
 }
 
-// unresolved returns why Resolve changed nothing, or reports that it can by now.
-func (t *Tx) unresolved(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
-	k, again, err := t.findFor(ctx, i)
-	if again || err != nil {
-		return again, err
-	}
-	if r.Outcome == cardwire.OutcomeExecuted {
-		return t.unconfirmed(ctx, k, i, r)
-	}
+// undenied returns why Resolve did not record that nothing happened.
+func undenied(k known, i cardwire.Intent, r cardwire.Resolution) error {
 	closes := r.Outcome == cardwire.OutcomeRefused && !k.Repeatable
 	switch {
 	case k.Outcome == r.Outcome && k.Closed == closes, k.duplicate() == nil && !closes:
-		return false, nil
+		return nil
 	case k.Call != i.Call:
-		return false, errOtherCall
+		return errOtherCall
 	case k.Closed:
-		return false, decided("the reference is closed, which can only be corrected to executed")
+		return decided("the reference is closed, which can only be corrected to executed")
 	case k.Proved:
-		return false, decided("a response proved that it was executed")
-	case k.now.Before(k.SettledBy), r.AsOf.Before(k.SettledBy):
-		return false, decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
+		return decided("a response proved that it was executed")
+	case r.AsOf.After(k.now):
+		return decided("AsOf is in the future of the journal's clock: " +
+			"check the clock of this machine, and ask the service again")
+	case r.AsOf.Before(k.SettledBy):
+		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) +
+			": ask it again then")
 	}
-	return true, nil
+	return errAgain
 }
 
 var errOtherCall = decided("another call is on record under this reference: read its entry again")
 
-// unconfirmed is unresolved for what was executed.
-func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r cardwire.Resolution) (again bool, err error) {
+// unconfirmed returns why Resolve did not record that it was executed.
+func (t *Tx) unconfirmed(ctx context.Context, k known, i cardwire.Intent, r cardwire.Resolution) error {
 	switch {
 	case k.Outcome == r.Outcome && (r.ServiceID == "" || r.ServiceID == k.ServiceID):
-		return false, nil
+		return nil
 	case k.Proved && k.ServiceID != "":
-		return false, decided("a response proved that it was executed as " + k.ServiceID)
+		return decided("a response proved that it was executed as " + k.ServiceID)
 	case k.Repeatable && k.Call != i.Call:
-		return false, errOtherCall
+		return errOtherCall
 	}
 	var other string
-	err = t.queryRow(ctx, []any{&other}, `
+	err := t.queryRow(ctx, []any{&other}, `
 SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3`,
 		r.ServiceID, k.Op, k.Reference)
 	switch {
 	case err != nil:
-		return false, t.journal.failed("reading the intents", err)
+		return t.journal.failed("reading the intents", err)
 	case other == "":
-		return true, nil
+		return errAgain
 	}
-	return false, decided("the service ID is that of reference " + other + ": correct the one that is wrong")
+	return decided("the service ID is that of reference " + other + ": correct the one that is wrong")
 }

@@ -125,8 +125,13 @@ func (h *twoJournals) begin(i cardwire.Intent) {
 }
 
 func (h *twoJournals) end(i cardwire.Intent) {
-	h.over[i.Call] = true
 	r := cardwire.IntentResult{Outcome: h.outcome(), Final: h.chance(2)}
+	told := i.Call + " " + r.Outcome.String()
+	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
+	if frees && h.over[told] {
+		return // no response of the journal in memory is lost, so that it need not know what was told again
+	}
+	h.over[i.Call], h.over[told] = true, true
 	if r.Outcome == cardwire.OutcomeExecuted {
 		r.ServiceID = one(h, "", "T-1", "T-2", "T-3")
 	}
@@ -141,6 +146,7 @@ func (h *twoJournals) outcome() cardwire.Outcome {
 func (h *twoJournals) void(i cardwire.Intent) {
 	i.BodySHA256 = one(h, i.BodySHA256, "22", "")
 	i.Repeatable = i.Repeatable && h.chance(2)
+	i.Op = one(h, i.Op, i.Op, i.Op, "")
 	by := one(h, "Ada", "Ada", "Ada", "")
 	step := "void by " + by + " " + describe(i)
 	h.both(step, func(j cardwire.Journal) error { return j.Void(h.Context(), i, by, "canceled") })

@@ -136,19 +136,6 @@ func (t *Tx) migrate(ctx context.Context) error {
 // lockNumber is that of PostgreSQL's advisory locks of journals.
 const lockNumber = "7310294475036628341"
 
-// transaction runs do in a transaction.
-func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
-	tx, err := j.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := do(j.In(tx)); err != nil {
-		_ = tx.Rollback() // it is over already if ctx is done
-		return err
-	}
-	return tx.Commit()
-}
-
 // Verify returns nil if the journal's tables are those of this program's version, and
 // the journal is the one that [WithIdentity] names, or that this Journal found first.
 // Otherwise it returns [ErrSchema], or the failure of the database. It creates nothing.

@@ -23,8 +23,8 @@ import (
 // not list did not happen. Both times are compared with those of the journal, so begin
 // From some minutes before the first call in question: the provider's clock is another one.
 type Statement struct {
-	// Op is the operation, as in cardwire.Intent: "CreateTransfer". Those that may be
-	// repeated cannot be reconciled.
+	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
+	// repeated, and cannot be reconciled.
 	Op string
 	// From is the beginning of the time that the statement lists.
 	From time.Time
@@ -83,12 +83,15 @@ func (s StatementStatus) rank() int {
 
 // ErrStrays reports that more than half of the references of a statement are not on
 // record: see [Statement].AllowStrays.
-var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: check that it is this account's; AllowStrays accepts it if the journal was lost")
+var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: " +
+	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 
 func (s *Statement) check() error {
 	err := check.Given("Op", s.Op)
 	switch {
 	case err != nil:
+	case s.Op == cardOperation:
+		err = errors.New("the operation may be repeated, and cannot be reconciled")
 	case s.From.IsZero(), !s.From.Before(s.Until):
 		err = errors.New("set From to a time before Until")
 	case s.Exported.Before(s.Until):
@@ -168,13 +171,16 @@ func (s *Statement) warnings(c contents) (all []string) {
 		return []string{"the statement has no lines: every unresolved order of its time would be taken as not executed"}
 	}
 	if c.first.Sub(s.From) > long {
-		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+"): what is missing before it would be taken as not executed")
+		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+
+			"): what is missing before it would be taken as not executed")
 	}
 	if s.Until.Sub(c.last) > long {
-		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+"): what is missing after it would be taken as not executed")
+		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+
+			"): what is missing after it would be taken as not executed")
 	}
 	if c.denials == 0 {
-		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, an order that is not in it may still be pending, and "not executed" is not certain`)
+		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, `+
+			`an order that is not in it may still be pending, and "not executed" is not certain`)
 	}
 	return all
 }

@@ -27,18 +27,7 @@ var (
 // where [Journal.Resolve] refuses it, as the service ID of another reference, its error. After
 // an interruption reconcile again, and apply what is left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
-	if j.dialect == SQLite {
-		return j.waiting().Apply(ctx, f, by, note)
-	}
-	var refused error
-	err := j.transaction(ctx, func(t *Tx) error {
-		refused = t.Apply(ctx, f, by, note)
-		return refused
-	})
-	if err != nil && refused == nil {
-		return j.failed("applying the finding", err)
-	}
-	return err
+	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }
 
 // Apply is [Journal.Apply] in the transaction.
@@ -111,10 +100,12 @@ func hasMoved(then, now Entry) bool {
 // only a statement that lists it can deny it.
 const pend = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '', @now, CAST(?5 AS @time), @now, @now, @now, 'pending', ?6, ?7
+SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '',
+	@now, CAST(?5 AS @time), @now, @now, @now, 'pending', ?6, ?7
 WHERE @this
 ON CONFLICT (op, reference) DO UPDATE
-SET state = 'unknown', closed = FALSE, settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
+SET state = 'unknown', closed = FALSE,
+	settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
 	time = CASE WHEN excluded.time < i.time THEN excluded.time ELSE i.time END,
 	kind = excluded.kind, by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`

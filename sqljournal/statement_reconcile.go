@@ -17,8 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/cardwire/cardwire-go"
 )
 
 // Reconcile compares the journal with the provider's statement, and changes nothing. It
@@ -109,15 +107,12 @@ func (r *reconciliation) readLines() (have contents, err error) {
 // query of its own: SQLite lets nobody write during one.
 func (r *reconciliation) readJournal(ctx context.Context) error {
 	for last := ""; ; {
-		page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize),
-			r.statement.Op, last)
+		page, err := r.on.entries(ctx, `
+i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.statement.Op, last)
 		if err != nil {
 			return err
 		}
 		for _, k := range page {
-			if k.Repeatable {
-				return fmt.Errorf("%w: Op may be repeated, and cannot be reconciled", cardwire.ErrInvalidParams)
-			}
 			if r.statement.compare(&listed{}, k.Entry) == "" && !r.spool.mayHave(k.Reference) {
 				continue
 			}

@@ -59,6 +59,15 @@ func (w *writes) ExecContext(ctx context.Context, text string, args ...any) (sql
 	}
 }
 
+// QueryContext reads outside the transactions.
+func (w *writes) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	statement, err := w.prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, args...)
+}
+
 func (w *writes) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s, ok := w.prepared.Load(text); ok {
 		return s.(*sql.Stmt), nil

@@ -70,7 +70,6 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 const (
 	requestTimeout = 15 * time.Second
 	maxBody        = 64 << 10 // more than any request needs
-	pageSize       = 100
 )
 
 // routes are the operations for programs, and the pages.
@@ -81,15 +80,24 @@ func (s *service) routes(password string) http.Handler {
 		"GET /payouts":                  result(s.listed),
 		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.seen(r.Context(), r.PathValue("order")) }),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
-		"POST /payouts/{order}/cancel":  result(s.postCancellation),
+		"POST /payouts/{order}/cancel":  result(decided(s.cancel)),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
-		"GET /readyz":                   result(func(r *http.Request) (any, error) { return up, s.verify(r.Context()) }),
-		"GET /{$}":                      s.paged(s.listPage),
-		"GET /orders/{order}":           s.paged(s.orderPage),
-		"POST /orders/{order}/resolve":  s.paged(redirected(s.postResolution)),
-		"POST /orders/{order}/cancel":   s.paged(redirected(s.postCancellation)),
-		"POST /resume":                  s.paged(s.postResumption),
-		"/":                             s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
+		"GET /readyz":                   result(s.ready),
+		"GET /queue":                    result(func(r *http.Request) (progress, error) { return s.progress(r.Context()) }),
+		"POST /payouts/{order}/send":    result(decided(s.sendHeld)),
+		"POST /orders/{order}/send":     s.paged(redirected(decided(s.sendHeld))),
+		"POST /held":                    s.paged(s.postHeld),
+		"GET /metrics": func(w http.ResponseWriter, r *http.Request) error {
+			s.metrics.ServeHTTP(w, r)
+			return nil
+		},
+		"GET /{$}":                    s.paged(s.listPage),
+		"GET /orders.csv":             s.paged(s.export),
+		"GET /orders/{order}":         s.paged(s.orderPage),
+		"POST /orders/{order}/cancel": s.paged(redirected(decided(s.cancel))),
+		"POST /resolve":               s.paged(s.postResolutions),
+		"POST /resume":                s.paged(s.postResumption),
+		"/":                           s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))
@@ -128,13 +136,12 @@ func (s *service) postResolution(r *http.Request) (order, error) {
 		"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
 		"as_of": &asOf, "by": &found.By, "why": &found.Why,
 	})
-	if err == nil && asOf != "" {
-		found.AsOf, err = parseTime(asOf)
+	if err == nil {
+		found, err = found.complete(r, asOf)
 	}
 	if err != nil {
 		return order{}, err
 	}
-	found.By = signedIn(r, found.By)
 	return s.resolve(r.Context(), r.PathValue("order"), found)
 }
 
@@ -157,7 +164,7 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 		err = check(by, why)
 	}
 	if err == nil {
-		err = s.resume(r.Context(), by)
+		err = s.resume(r.Context(), by, nil)
 	}
 	if err == nil {
 		err = record(r.Context(), s.db, "", "resumed", by, why)
@@ -168,12 +175,18 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func (s *service) postCancellation(r *http.Request) (order, error) {
-	var by, why string
-	if err := decode(r, map[string]any{"by": &by, "why": &why}); err != nil {
-		return order{}, err
+// decision is what a person does to an order, with a name and a reason.
+type decision func(ctx context.Context, number, by, why string) (order, error)
+
+// decided makes a decision of a request.
+func decided(do decision) func(*http.Request) (order, error) {
+	return func(r *http.Request) (order, error) {
+		var by, why string
+		if err := decode(r, map[string]any{"by": &by, "why": &why}); err != nil {
+			return order{}, err
+		}
+		return do(r.Context(), r.PathValue("order"), signedIn(r, by), why)
 	}
-	return s.cancel(r.Context(), r.PathValue("order"), signedIn(r, by), why)
 }
 
 // postPayout takes an order. The same again is the same payout.
@@ -217,27 +230,6 @@ func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err 
 	return p, err
 }
 
-// listing are the orders that a request asks for, and the address of those that come next.
-type listing struct {
-	State  string  `json:"-"` // "": all
-	Orders []order `json:"payouts"`
-	Next   string  `json:"next,omitempty"`
-}
-
-func (s *service) listed(r *http.Request) (l listing, err error) {
-	query := r.URL.Query()
-	l.State = query.Get("state")
-	if l.State != "" && !slices.Contains(states, l.State) {
-		return l, invalid("state must be one of %s", strings.Join(states, ", "))
-	}
-	l.Orders, err = s.list(r.Context(), l.State, query.Get("after"))
-	if len(l.Orders) == pageSize {
-		query.Set("after", l.Orders[pageSize-1].Order)
-		l.Next = r.URL.Path + "?" + query.Encode()
-	}
-	return l, err
-}
-
 // decode reads the fields of one JSON object, or of a form, each at most once and by its
 // exact name: what was meant otherwise must not be a payout. A field that is left out may
 // be the service's number, without which an order is paid twice.
@@ -269,11 +261,16 @@ func decodeForm(text string, fields map[string]any) error {
 		return errBody
 	}
 	for key, values := range form {
-		field, ok := fields[key].(*string)
-		if !ok || len(values) != 1 {
+		field, one := fields[key].(*string)
+		list, many := fields[key].(*[]string)
+		switch {
+		case many:
+			*list = values
+		case one && len(values) == 1:
+			*field = values[0]
+		default:
 			return errBody
 		}
-		*field = values[0]
 	}
 	return nil
 }

@@ -76,8 +76,8 @@ func BenchmarkOrders(b *testing.B) {
 			stop, err := s.start(b.Context())
 			require.NoError(b, err)
 			require.Eventually(b, func() bool {
-				left, err := s.list(b.Context(), queued, "")
-				return err == nil && len(left) == 0
+				left, err := s.list(b.Context(), filter{State: queued}, "", pageSize)
+				return err == nil && len(left.Orders) == 0
 			}, 10*time.Minute, 20*time.Millisecond)
 			b.StopTimer()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "orders/s")

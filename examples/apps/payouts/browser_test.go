@@ -23,6 +23,10 @@ const brokenNames = `[...document.querySelectorAll('td[data-label="By"]')].filte
 	const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length > 1
 }).map(e => e.textContent)`
 
+// callsOfJanuary has all calls be settled for long.
+const callsOfJanuary = `UPDATE cardwire_intents SET time = '2026-01-02T03:04:05.000000Z',
+	send_by = '2026-01-02T03:04:05.000000Z', settled_by = '2026-01-02T03:04:05.000000Z'`
+
 // A day with the page, in the order of the subtests.
 func TestInABrowser(t *testing.T) {
 	s := shopInFile(t)
@@ -47,8 +51,7 @@ func TestInABrowser(t *testing.T) {
 		b.look("queued")
 		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset})
 		assert.Zero(t, s.work("A-0"))
-		const longAgo = `'2026-01-02T03:04:05.000000Z'`
-		s.exec(`UPDATE cardwire_intents SET time = ` + longAgo + `, send_by = ` + longAgo + `, settled_by = ` + longAgo)
+		s.exec(callsOfJanuary)
 
 		b.open("/?state=unresolved")
 		b.look("list-unresolved")
@@ -56,7 +59,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A-0 of 12.50 EUR, "+
 			"sent between 20")
 		assert.Contains(t, b.text(), "If the service does not know yet, leave it")
-		assert.Contains(t, b.text(), "Pay 12.50 EUR again: A-0 was not executed")
+		assert.Contains(t, b.text(), "Pay 12.50 EUR to account …NARY again: A-0 was not executed")
 		b.look("unresolved")
 		b.pick("not_executed")
 		b.do(chromedp.SetValue(chromedp.CSS(`[name="as_of"]`), time.Now().UTC().Format("2006-01-02T15:04:05")))
@@ -106,12 +109,49 @@ func TestInABrowser(t *testing.T) {
 		b.open("/")
 		assert.Contains(t, b.text(), "Nothing is sent\n\nthe brake.")
 		b.look("list")
+		b.press("Send again")
 		b.fill(map[string]string{"by": "Ada", "why": "it was a test"})
 		assert.Equal(t, 200, b.press("Send again"))
 		assert.NotContains(t, b.text(), "Nothing is sent")
 		b.open("/orders/A-3")
 		assert.Contains(t, b.text(), "This needs a look")
 		b.look("look")
+	})
+	step("a bad day", func(t *testing.T) {
+		for _, number := range []string{"B-1", "B-2", "B-3", "B-4"} {
+			s.lost(number, false)
+		}
+		s.exec(callsOfJanuary)
+		b.open("/?state=unresolved")
+		assert.Regexp(t, `(?s)B-1.*B-2.*B-3.*B-4`, b.text(), "the oldest first")
+		assert.Contains(t, b.text(), "unknown outcome: connection reset by the peer")
+		assert.Contains(t, b.text(), "4 of 50.00 EUR on this page.")
+		b.look("list-unresolved-several")
+		b.press("Search, or resolve several orders at once")
+		b.look("choosing")
+		b.tick("B-1", "B-3")
+		b.pick("executed")
+		b.fill(map[string]string{"by": "Ada", "why": "statement of Monday"})
+		assert.Equal(t, 200, b.press("Record this of all that are chosen"))
+		assert.Equal(t, []string{submitted, unresolved, submitted, unresolved},
+			[]string{s.state("B-1"), s.state("B-2"), s.state("B-3"), s.state("B-4")})
+		b.press("Search, or resolve several orders at once")
+		b.fill(map[string]string{"find": "B-2, B-4 B-9"})
+		assert.Equal(t, 200, b.press("Show"))
+		b.tick("All of this page")
+		b.pick("send_again")
+		b.fill(map[string]string{"by": "Ada", "why": "ticket 8"})
+		b.do(chromedp.SetValue(chromedp.CSS(`[name="as_of"]`), time.Now().UTC().Format("2006-01-02T15:04:05")))
+		assert.Equal(t, 200, b.press("Record this of all that are chosen"))
+		assert.Contains(t, b.text(), "Pay 25.00 EUR again?")
+		assert.Contains(t, b.text(), "account …NARY")
+		assert.Equal(t, unresolved, s.state("B-2"), "it is asked once more")
+		b.look("confirm")
+		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
+		assert.Equal(t, []string{queued, queued}, []string{s.state("B-2"), s.state("B-4")})
+		b.open("/")
+		assert.Contains(t, b.text(), "orders wait")
+		b.look("list-progress")
 	})
 	step("a narrow phone", func(t *testing.T) {
 		s.order("A-4")

@@ -123,6 +123,14 @@ func (b *browser) pick(value string) {
 	b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf("input[value=%q]", value))))
 }
 
+// tick ticks the checkboxes with these labels.
+func (b *browser) tick(labels ...string) {
+	b.t.Helper()
+	for _, label := range labels {
+		b.do(chromedp.Click(fmt.Sprintf(`//input[@type="checkbox"][contains(.., %q)]`, label)))
+	}
+}
+
 // fill types into inputs, by their names, in place of what they contained.
 func (b *browser) fill(values map[string]string) {
 	b.t.Helper()
@@ -158,14 +166,26 @@ func get[T any](b *browser, action chromedp.Action[T]) T {
 //go:embed testdata/faults.js
 var faultsOfPage string
 
-// look checks the page on a phone and on a desktop. If the environment variable SCREENSHOTS
-// names a directory, it keeps pictures there, as in list-phone.png.
+// prefers has the browser ask for a color scheme.
+func (b *browser) prefers(scheme string) {
+	b.t.Helper()
+	b.do(func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {
+		media := map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}
+		return none, t.Call(ctx, "Emulation.setEmulatedMedia", media, nil)
+	})
+}
+
+// look checks the page on a phone and on a desktop, light and dark. If the environment
+// variable SCREENSHOTS names a directory, it keeps pictures there, as in list-phone.png.
 func (b *browser) look(name string) {
 	b.t.Helper()
+	defer b.prefers("light")
 	for _, size := range []struct {
 		name          string
 		width, height int64
-	}{{"phone", 375, 812}, {"desktop", 1200, 900}} {
+		scheme        string
+	}{{"phone-dark", 375, 812, "dark"}, {"phone", 375, 812, "light"}, {"dark", 1200, 900, "dark"}, {"desktop", 1200, 900, "light"}} {
+		b.prefers(size.scheme)
 		b.do(chromedp.EmulateViewport(size.width, size.height))
 		width := script[int64](b, `document.documentElement.scrollWidth`)
 		assert.LessOrEqual(b.t, width, size.width, "%s is wider than a %s", name, size.name)

@@ -55,6 +55,7 @@ func parse(args []string) (o settings, err error) {
 	flags.StringVar(&o.source, "db", "payouts.db", "the `database`: postgres://..., or a file of SQLite, for one machine")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
 	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release")
+	flags.BoolVar(&o.onHold, "hold", false, "send nothing, of all replicas, until somebody releases it: the first start after a restore or a lossy failover")
 	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a call may take; a job may take half as long again, and runs again after twice as long")
 	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution, "how long after a call the service may still execute it: until then \"not executed\" is not believed")
@@ -108,12 +109,12 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	case password != "" && utf8.RuneCountInString(password) < leastPassword:
 		return fmt.Errorf("PAYOUTS_PASSWORD must have at least %d characters", leastPassword)
 	}
-	orders, err1 := s.observe(otel.GetMeterProvider())
-	intents, err2 := watch(s.journal)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
 	detached := context.WithoutCancel(ctx)
+	if s.onHold {
+		if err := s.hold(ctx); err != nil {
+			return err
+		}
+	}
 	stopQueue, err := s.start(ctx)
 	if err != nil {
 		return err
@@ -134,5 +135,5 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
 	err = serveUntil(ctx, server, listener, requestTimeout+server.ReadTimeout)
 	stop() // where the server failed
-	return errors.Join(err, <-stopped, orders.Unregister(), intents.Unregister())
+	return errors.Join(err, <-stopped)
 }

@@ -667,9 +667,9 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	m.copyTables("backup_", "", everyTable)
 	m.paused.Store(false)
 	m.numbers = nil
-	all, err := m.list(rt.Context(), "", "")
+	all, err := m.list(rt.Context(), filter{}, "", pageSize)
 	require.NoError(rt, err)
-	for _, o := range all {
+	for _, o := range all.Orders {
 		m.numbers = append(m.numbers, o.Order)
 	}
 	for payment, n := range m.wire.executed {
@@ -710,14 +710,14 @@ func (m *model) check() {
 		if state == forgotten {
 			m.askAbout(number) // it is found as it is looked at
 		}
-		list, err := m.list(m.rt.Context(), state, "")
+		list, err := m.list(m.rt.Context(), filter{State: state}, "", pageSize)
 		require.NoError(m.rt, err)
 		isThis := func(o order) bool { return o.Order == number }
-		assert.True(m.rt, slices.ContainsFunc(list, isThis), "the list of %s", state)
+		assert.True(m.rt, slices.ContainsFunc(list.Orders, isThis), "the list of %s", state)
 	}
-	found, err := m.counts(m.rt.Context())
+	found, err := m.liveTotals(m.rt.Context())
 	require.NoError(m.rt, err)
-	assert.Equal(m.rt, counts, found)
+	assert.Equal(m.rt, counts, countsOf(found))
 }
 
 // settleAll ends the story well: all is delivered, and people resolve what is left.

@@ -24,6 +24,7 @@ import (
 // docs/payouts.md has a picture of them.
 const (
 	queued     = "queued"     // waits for a worker, for the first time or again
+	held       = "held"       // came on hold, or waited then: a person sends or closes it
 	sending    = "sending"    // a call is in progress
 	unresolved = "unresolved" // nobody knows: a person asks the service
 	forgotten  = "forgotten"  // it was sent, and the journal does not know it any more
@@ -37,7 +38,7 @@ const (
 
 var (
 	states  = append(unended[:len(unended):len(unended)], submitted, failed, canceled, paid, returned)
-	unended = []string{queued, sending, unresolved, forgotten, conflicted}
+	unended = []string{queued, held, sending, unresolved, forgotten, conflicted}
 )
 
 //go:embed schema.sql
@@ -98,6 +99,33 @@ func (m *moment) Scan(v any) (err error) {
 	}
 	return err
 }
+
+// Payee is who gets the money, and the end of the account's number: for whoever signed in; "":
+// it was not given, or was purged.
+func (o order) Payee() string {
+	var p cardwire.TransferParams
+	_ = p.UnmarshalJSON([]byte(o.Body)) // what was purged is no transfer
+	payee := strings.TrimSpace(p.ReceiverNativeFirstName + " " + p.ReceiverNativeLastName)
+	if account := []rune(p.ReceiverBankAccountNumber); len(account) > 4 {
+		payee += ", account …" + string(account[len(account)-4:])
+	}
+	return strings.TrimPrefix(payee, ", ")
+}
+
+// Age is for how long it has been waited for.
+func (o order) Age() time.Duration { return time.Since(o.CreatedAt.Time) }
+
+// Cause is the note without what names the order and says what to do: the page says that.
+func (o order) Cause() string {
+	_, cause, named := strings.Cut(o.Note, " "+o.Order+": ")
+	if end := strings.LastIndex(cause, ": "); named && end > 0 {
+		return cause[:end]
+	}
+	return o.Note
+}
+
+// Unknown reports that a person has to ask the service.
+func (o order) Unknown() bool { return o.State == unresolved || o.State == forgotten }
 
 // NeedsALook reports that the service took the order in a state that is undocumented. Of
 // what a person recorded there is none.
@@ -162,6 +190,7 @@ func (s *service) findIn(ctx context.Context, db sqlscan.Querier, number string)
 // live are the numbers of all orders that have not ended, and of some that have. It
 // repeats the conditions of the indexes, without which SQLite does not use them.
 const live = `(SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
+	UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'held'
 	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL
 	UNION ALL SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op = 'CreateTransfer'
 	UNION ALL SELECT reference FROM cardwire_intents
@@ -179,30 +208,6 @@ func among(state string) string {
 		return ` AND said <> '' AND said = '` + state + `'`
 	}
 	return ""
-}
-
-// list returns orders in a state, or in all if it is "", that come after the given one.
-func (s *service) list(ctx context.Context, state, after string) ([]order, error) {
-	if !isText(after) {
-		return nil, errText
-	}
-	return s.read(ctx, s.db, `order_no > $1 AND $2 IN ('', state)`+among(state)+` ORDER BY order_no LIMIT $3`, after, state, pageSize)
-}
-
-// counts returns how many orders are in each of the states that are no end.
-func (s *service) counts(ctx context.Context) (map[string]int64, error) {
-	var found []struct {
-		State string
-		N     int64
-	}
-	err := sqlscan.Select(ctx, s.db, &found, `SELECT state, count(*) AS n FROM payouts_states WHERE order_no IN `+live+` GROUP BY state`)
-	counts := map[string]int64{} // those that are not there are 0
-	for _, f := range found {
-		if slices.Contains(unended, f.State) {
-			counts[f.State] = f.N
-		}
-	}
-	return counts, err
 }
 
 // inTx is what else is done in the transaction of a change. Only tx may use the database
@@ -228,8 +233,8 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 		if err != nil {
 			return err
 		}
-		inserted, err := tx.ExecContext(ctx, `INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING`,
+		inserted, err := tx.ExecContext(ctx, `INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
+VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING`,
 			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, time.Now().UTC())
 		if err == nil {
 			err = changedOne(inserted, errExists)

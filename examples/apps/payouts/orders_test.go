@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +18,6 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/time/rate"
 
@@ -281,11 +281,13 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.order("taken")
 		s.otherRequest("taken")
 		s.exec(`UPDATE cardwire_intents SET state = 'executed' WHERE reference = 'taken'`)
+		s.order("held")
+		s.exec(`UPDATE payouts SET said = 'held' WHERE order_no IN ('held', 'other')`)
 		want := map[string]string{
 			"queued": queued, "sending": sending, "died": unresolved, "free": queued, "closed": failed,
 			"executed": submitted,
 			"paid":     paid, "denied": paid, "canceled": canceled, "late": submitted, "restored": canceled,
-			"forgotten": forgotten, "other": conflicted, "taken": conflicted,
+			"forgotten": forgotten, "other": conflicted, "taken": conflicted, "held": held,
 		}
 		counts := map[string]int64{}
 		for number, state := range want {
@@ -296,9 +298,9 @@ func TestTheStateIsDerived(t *testing.T) {
 			}
 			counts[state]++
 		}
-		found, err := s.counts(t.Context())
+		found, err := s.liveTotals(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, counts, found)
+		assert.Equal(t, counts, countsOf(found))
 		for number, state := range want { // whatever is delivered again
 			if state == forgotten || state == conflicted || state == unresolved {
 				assert.Zero(t, s.work(number), number)
@@ -538,7 +540,7 @@ func TestAnOldResolutionFreesNothing(t *testing.T) {
 		s.lost("A-1", false)
 		first := s.found("A-1").Call
 		assert.Contains(t, s.get("/payouts/A-1"), `"call":"`+first+`"`)
-		assert.Contains(t, s.get("/orders/A-1"), `name="call" value="`+first+`"`)
+		assert.Contains(t, s.get("/orders/A-1"), `name="order" value="`+first+` A-1"`)
 		s.resolves("A-1", "send_again")
 		s.fails(lostResponse)
 		assert.Zero(t, s.work("A-1"))
@@ -704,37 +706,40 @@ func TestTheSweepWakesOrders(t *testing.T) {
 func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
+		assert.Contains(t, s.get("/metrics"), "\npayouts_oldest_unresolved_age_seconds 0\n")
 		s.order("A-1")
 		s.lost("A-2", true)
 		s.lost("A-3", true)
 		s.forget("A-3")
 		assert.Zero(t, s.work("A-3"))
+		assert.Contains(t, s.get("/metrics"), "\npayouts_paused 0\n")
 		require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
-		reader := sdkmetric.NewManualReader()
-		registration, err := s.observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-		require.NoError(t, err)
-		var all metricdata.ResourceMetrics
-		require.NoError(t, reader.Collect(t.Context(), &all))
-		values := map[string]int64{}
-		require.Len(t, all.ScopeMetrics[0].Metrics, 3)
-		for _, m := range all.ScopeMetrics[0].Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Gauge[int64]:
-				for _, p := range data.DataPoints {
-					state, _ := p.Attributes.Value("state")
-					values[m.Name+state.AsString()] = p.Value
-				}
-			case metricdata.Gauge[float64]:
-				assert.Equal(t, "payouts.oldest_unresolved.age", m.Name)
-				assert.Positive(t, data.DataPoints[0].Value)
-			}
+		metrics := s.get("/metrics")
+		for _, line := range []string{
+			`payouts_orders{state="queued"} 1`, `payouts_orders{state="sending"} 0`, `payouts_orders{state="unresolved"} 1`,
+			`payouts_orders{state="forgotten"} 1`, `payouts_orders{state="conflict"} 0`, `payouts_orders{state="held"} 0`,
+			`payouts_paused{why="a test"} 1`, `cardwire_journal_unresolved 1`,
+		} {
+			assert.Contains(t, metrics, "\n"+line+"\n")
 		}
-		assert.Equal(t, map[string]int64{
-			"payouts.ordersqueued": 1, "payouts.orderssending": 0, "payouts.ordersunresolved": 1,
-			"payouts.ordersforgotten": 1, "payouts.ordersconflict": 0, "payouts.paused": 1,
-		}, values)
-		require.NoError(t, registration.Unregister())
+		assert.Equal(t, 6, strings.Count(metrics, "\npayouts_orders{"))
+		assert.Regexp(t, `\npayouts_oldest_unresolved_age_seconds [0-9.e-]*[1-9]`, metrics)
+		s.exec(`ALTER TABLE payouts RENAME TO gone`)
+		assert.NotContains(t, s.get("/metrics"), "payouts_orders", "zeros would look as if all were well")
 	})
+}
+
+// Each alert is about what is at /metrics.
+func TestTheAlertsAreAboutTheMetrics(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.lost("A-1", true)
+	text, err := os.ReadFile("../../../docs/alerts.yml")
+	require.NoError(t, err)
+	metrics := s.get("/metrics")
+	for _, name := range regexp.MustCompile(`\b(?:cardwire|payouts)_\w+`).FindAllString(string(text), -1) {
+		assert.Regexp(t, `[\n{,]`+name, metrics)
+	}
 }
 
 // The sandbox's orders must not be sent to production.
@@ -918,7 +923,7 @@ func TestTheRateGrowsAfterAPause(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
-	require.NoError(t, s.resume(t.Context(), "Ada"))
+	require.NoError(t, s.resume(t.Context(), "Ada", nil))
 	var limits []rate.Limit
 	for s.ramp.Limit() != rate.Inf {
 		limits = append(limits, s.ramp.Limit())
@@ -934,7 +939,7 @@ func TestTheRateGrowsInEachReplica(t *testing.T) {
 	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
 	require.NoError(t, first.pause(t.Context(), pause{Why: "a test"}))
 	require.NoError(t, second.look(t.Context()))
-	require.NoError(t, first.resume(t.Context(), "Ada"))
+	require.NoError(t, first.resume(t.Context(), "Ada", nil))
 	require.NoError(t, second.look(t.Context()))
 	assert.InDelta(t, firstRate, float64(second.ramp.Limit()), 0)
 }
@@ -993,7 +998,7 @@ func TestAnOlderJournalFreesNoOrder(t *testing.T) {
 		s.order("A-1")
 		s.fails(rateLimited(""))
 		assert.Positive(t, s.work("A-1"))
-		require.NoError(t, s.resume(t.Context(), "Ada"))
+		require.NoError(t, s.resume(t.Context(), "Ada", nil))
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, submitted, s.state("A-1"))
 		s.exec(`UPDATE cardwire_intents SET state = 'refused', calls = 1, proved = FALSE, service_id = ''`)

@@ -8,9 +8,12 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"golang.org/x/time/rate"
 )
 
@@ -26,20 +29,74 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"time":   func(t moment) string { return t.UTC().Format(seconds) },
 	"after":  func(t moment) string { return t.UTC().Add(time.Second).Format(seconds) },
 	"past":   func(t moment) bool { return time.Now().After(t.Time) },
+	"age":    age,
 	"path":   url.PathEscape,
 	"states": func() []string { return states },
+	"totals": func(caption string, all []total) map[string]any {
+		return map[string]any{"Caption": caption, "Totals": all}
+	},
 }).ParseFS(templates, "templates/*.html"))
+
+// age says how long something takes, or ago something is.
+func age(d time.Duration) string {
+	units := []struct {
+		name string
+		long time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}}
+	for _, u := range units {
+		if d >= 2*u.long {
+			return strconv.Itoa(int(d/u.long)) + " " + u.name
+		}
+	}
+	return strconv.Itoa(int(max(d, 0)/time.Second)) + " s"
+}
 
 // page is what a template is given.
 type page struct {
 	listing
-	Problem *problem // of problem.html
-	Paused  *pause   // why nothing is sent; nil: it is
-	Counts  map[string]int64
-	Order   order
-	History []event
-	User    string // who is signed in; "": nobody has to
-	Of      string // where the service is
+	Problem  *problem // of problem.html
+	Queue    progress
+	Live     []total // of what has not ended
+	OfDay    []total // of the chosen day
+	Refresh  bool    // by itself: nothing is filled in here
+	Order    order
+	History  []event
+	Found    resolution // to be confirmed
+	Failures []failure  // of orders that were to be resolved
+	User     string     // who is signed in; "": nobody has to
+	Of       string     // where the service is
+}
+
+// failure is why an order was not resolved.
+type failure struct{ Order, Why string }
+
+// AsOf is when the service was asked, as a form has it.
+func (p page) AsOf() string {
+	if p.Found.AsOf.IsZero() {
+		return ""
+	}
+	return p.Found.AsOf.Format(time.RFC3339Nano)
+}
+
+// Asked reports that several orders can be resolved here.
+func (p page) Asked() bool { return p.Still != "" && slices.ContainsFunc(p.Orders, order.Unknown) }
+
+// Counts are how many orders are in each state that is no end.
+func (p page) Counts() map[string]int64 { return countsOf(p.Live) }
+
+// Money sums up orders by currency.
+func (p page) Money() (sums []total) {
+	for _, o := range p.Orders {
+		amount, _ := decimal.NewFromString(o.Amount) // it was one
+		i := slices.IndexFunc(sums, func(t total) bool { return t.Currency == o.Currency })
+		if i < 0 {
+			i, sums = len(sums), append(sums, total{Currency: o.Currency, Cents: "0"})
+		}
+		cents, _ := decimal.NewFromString(sums[i].Cents)
+		sums[i].Orders++
+		sums[i].Cents = cents.Add(amount.Shift(2)).String()
+	}
+	return sums
 }
 
 // signIn requires the password, if there is one. Without it only this machine is served. Who
@@ -68,23 +125,29 @@ func (s *service) signIn(next http.Handler, password string) http.Handler {
 	}), func(string) bool { return true })
 }
 
-// listPage shows the orders of a state.
+// listPage shows the orders of a filter, and how far the queue is.
 func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
 	l, err := s.listed(r)
 	if err != nil {
 		return err
 	}
-	p := page{listing: l}
-	if p.Counts, err = s.counts(r.Context()); err != nil {
+	p := page{listing: l, Refresh: l.Still == ""}
+	if p.Live, err = s.liveTotals(r.Context()); err != nil {
 		return err
 	}
-	if p.Paused, _, err = s.pausedNow(r.Context()); err != nil {
+	if l.Day != "" {
+		q := filter{Day: l.Day}.selection()
+		if p.OfDay, err = s.totals(r.Context(), q.where(), q.args...); err != nil {
+			return err
+		}
+	}
+	if p.Queue, err = s.progressOf(r.Context(), p.Live); err != nil {
 		return err
 	}
 	return s.render(w, r, http.StatusOK, "list.html", p)
 }
 
-// orderPage shows one order, with what both tables know of it.
+// orderPage shows one order, with what both tables know of it, and those beside it.
 func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) {
 	var p page
 	if p.Order, err = s.seen(r.Context(), r.PathValue("order")); err != nil {
@@ -93,7 +156,88 @@ func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) 
 	if p.History, err = s.history(r.Context(), p.Order); err != nil {
 		return err
 	}
+	for _, beside := range []struct {
+		of filter
+		to *string
+	}{
+		{filter{State: p.Order.State, Before: p.Order.Order}, &p.Previous},
+		{filter{State: p.Order.State, After: p.Order.Order}, &p.Next},
+	} {
+		l, err := s.list(r.Context(), beside.of, "", 1)
+		if err != nil {
+			return err
+		}
+		if len(l.Orders) > 0 {
+			*beside.to = "/orders/" + url.PathEscape(l.Orders[0].Order)
+		}
+	}
+	p.Refresh = p.Order.State == sending
 	return s.render(w, r, http.StatusOK, "order.html", p)
+}
+
+// postResolutions records what a person found out about one order or several, each for
+// itself. To pay again is asked once more, with the amounts and who gets them.
+func (s *service) postResolutions(w http.ResponseWriter, r *http.Request) error {
+	var asOf, all, sure string
+	var chosen, listed []string // each is a call and the order's number
+	var found resolution
+	err := decode(r, map[string]any{
+		"order": &chosen, "listed": &listed, "all": &all, "outcome": &found.Outcome, "service_id": &found.ServiceID,
+		"as_of": &asOf, "by": &found.By, "why": &found.Why, "sure": &sure,
+	})
+	if err == nil {
+		found, err = found.complete(r, asOf)
+	}
+	if all != "" {
+		chosen = listed
+	}
+	if err == nil && len(chosen) == 0 {
+		err = invalid("choose the orders first")
+	}
+	if err != nil {
+		return err
+	}
+	if found.Outcome == "send_again" && sure == "" {
+		return s.confirm(w, r, chosen, found)
+	}
+	var p page
+	for _, one := range chosen {
+		call, number, _ := strings.Cut(one, " ")
+		found.Call = call
+		p.Order, err = s.resolve(r.Context(), number, found)
+		if err == nil {
+			continue
+		}
+		if len(chosen) == 1 {
+			return err
+		}
+		p.Failures = append(p.Failures, failure{number, s.problemOf(r, err).Detail})
+	}
+	switch {
+	case len(p.Failures) > 0:
+		p.Problem = newProblem(http.StatusConflict, "%d of %d were not recorded", len(p.Failures), len(chosen))
+		return s.render(w, r, p.Problem.Status, "problem.html", p)
+	case len(chosen) == 1:
+		http.Redirect(w, r, "/orders/"+url.PathEscape(p.Order.Order), http.StatusSeeOther)
+	default:
+		http.Redirect(w, r, "/?state=unresolved", http.StatusSeeOther)
+	}
+	return nil
+}
+
+// confirm asks once more before orders are paid again.
+func (s *service) confirm(w http.ResponseWriter, r *http.Request, chosen []string, found resolution) error {
+	p := page{Found: found}
+	for _, one := range chosen {
+		call, number, _ := strings.Cut(one, " ")
+		o, err := s.seen(r.Context(), number)
+		if err != nil {
+			return err
+		}
+		o.Call = call
+		p.Orders = append(p.Orders, o)
+	}
+	return s.render(w, r, http.StatusOK, "confirm.html", p)
 }
 
 // paged gives a browser the errors of a page as a page.

@@ -128,15 +128,20 @@ func (s *service) pause(ctx context.Context, p pause) error {
 	return err
 }
 
-// resume has the queue go on, for all replicas. By is who or what found that it can.
-func (s *service) resume(ctx context.Context, by string) error {
+// resume has the queue go on, for all replicas. By is who or what found that it can. Only the
+// pause that was seen ends, and where that is nil, any.
+func (s *service) resume(ctx context.Context, by string, seen *pause) error {
+	ended := false
 	err := s.change(ctx, func(p *pause) *pause {
+		if ended = seen == nil || p.Since.Equal(seen.Since); !ended {
+			return p
+		}
 		if p.Why != "" {
 			p.Before += time.Since(p.Since)
 		}
 		return &pause{Before: p.Before}
 	})
-	if err == nil {
+	if err == nil && ended {
 		s.paused.Store(false)
 		s.ramp.SetLimit(firstRate)
 		s.troubles.Store(0)
@@ -217,10 +222,12 @@ func (s *service) look(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case p.Why == onHold:
+		return s.holdOrders(ctx)
 	case p.Until.IsZero():
 		err := braked(ctx, s.journal, s.brake)
 		if err == nil && p.Why != byHand {
-			return s.resume(ctx, "the brake")
+			return s.resume(ctx, "the brake", p)
 		}
 		if errors.Is(err, errBraked) {
 			err = nil
@@ -239,11 +246,11 @@ func (s *service) look(ctx context.Context) error {
 	if err != nil || !mine {
 		return err
 	}
-	return s.test(context.WithoutCancel(ctx), p.Tests+1)
+	return s.test(context.WithoutCancel(ctx), p)
 }
 
 // test sends one order. If that meets trouble, the queue stays paused for longer.
-func (s *service) test(ctx context.Context, tests int) error {
+func (s *service) test(ctx context.Context, seen *pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
 	next, err := s.read(ctx, s.db, `order_no IN `+live+` AND state = 'queued' ORDER BY created_at LIMIT 1`)
@@ -251,19 +258,58 @@ func (s *service) test(ctx context.Context, tests int) error {
 		return err
 	}
 	if len(next) == 0 {
-		return s.resume(ctx, "nothing is queued")
+		return s.resume(ctx, "nothing is queued", seen)
 	}
 	_, trouble, err := s.send(ctx, next[0].Order)
 	switch {
 	case err != nil:
 		return err
 	case trouble == nil:
-		return s.resume(ctx, "an order that went well")
+		return s.resume(ctx, "an order that went well", seen)
 	}
 	return s.change(ctx, func(p *pause) *pause {
-		if p.Why != "" {
-			p.Why, p.Tests, p.Until = trouble.Error(), tests, time.Now().Add(pauseFor(trouble, tests))
+		if p.Why != "" && p.Since.Equal(seen.Since) {
+			p.Why, p.Tests = trouble.Error(), seen.Tests+1
+			p.Until = time.Now().Add(pauseFor(trouble, p.Tests))
 		}
 		return p
 	})
+}
+
+// progress is how far the queue is.
+type progress struct {
+	Paused     string `json:"paused,omitempty"` // why nothing is sent; "": it is
+	Until      moment `json:"until,omitzero"`   // when an order tests the way
+	Waiting    int64  `json:"waiting"`          // orders that are to be sent
+	LastMinute int64  `json:"last_minute"`      // orders whose jobs ended
+}
+
+// Left is how long that takes at the last minute's rate; 0: not known.
+func (p progress) Left() time.Duration {
+	if p.Paused != "" || p.LastMinute == 0 {
+		return 0
+	}
+	return time.Minute * time.Duration(p.Waiting) / time.Duration(p.LastMinute)
+}
+
+func (s *service) progress(ctx context.Context) (p progress, err error) {
+	totals, err := s.liveTotals(ctx)
+	if err != nil {
+		return p, err
+	}
+	return s.progressOf(ctx, totals)
+}
+
+func (s *service) progressOf(ctx context.Context, totals []total) (p progress, err error) {
+	paused, _, err := s.pausedNow(ctx)
+	if err != nil {
+		return p, err
+	}
+	if paused != nil {
+		p.Paused, p.Until = paused.Text(), moment{paused.Until}
+	}
+	p.Waiting = countsOf(totals)[queued]
+	err = s.db.QueryRowContext(ctx, `SELECT count(*) FROM river_job
+WHERE state = 'completed' AND finalized_at > $1 AND kind = 'payout'`, time.Now().UTC().Add(-time.Minute)).Scan(&p.LastMinute)
+	return p, err
 }

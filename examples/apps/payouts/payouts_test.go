@@ -332,7 +332,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		"unknown name":   {post(`{"number":"A-1"}`), 400, `the field "number" is unknown`},
 		"too large":      {post(`{"order":"` + strings.Repeat("x", maxBody) + `"}`), 400, "one JSON object"},
 		"no such order":  {[]string{"GET", "/payouts/A-9", ""}, 404, "no such order"},
-		"no such state":  {[]string{"GET", "/payouts?state=lost", ""}, 422, "state must be one of queued, sending"},
+		"no such state":  {[]string{"GET", "/payouts?state=lost", ""}, 422, "state must be one of queued, held, sending"},
 		"no such page":   {[]string{"GET", "/nothing", ""}, 404, "no such page"},
 		"another method": {[]string{"DELETE", "/payouts/A-1", ""}, 404, "no such page or operation"},
 	} {
@@ -379,23 +379,23 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		s.order("A-2")
 		o := s.found("A-1")
 		for _, id := range []string{"TX;1", "TX%zz1", strings.Repeat("x", maxBody)} {
-			w := s.post("/orders/A-1/resolve", "call="+o.Call+"&outcome=send_again&by=Ada&why=a+call&service_id="+id)
+			w := s.post("/resolve", "order="+o.Call+"+A-1&outcome=send_again&by=Ada&why=a+call&service_id="+id)
 			assert.Equal(t, 400, w.Code)
 			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
 		for path, form := range map[string]string{
-			"/orders/A-1/resolve":   "&outcome=send_again&service_id=&service_id=TX1",
-			"/orders/A-1/resolve?":  "&outcome=send_again&outcome=executed",
-			"/orders/A-1/resolve?a": "&outcome=send_again&serviceid=TX1",
-			"/orders/A-2/cancel":    "", // it has no call
-			"/resume":               "&fault=0",
+			"/resolve":           "&outcome=send_again&service_id=&service_id=TX1",
+			"/resolve?":          "&outcome=send_again&outcome=executed",
+			"/resolve?a":         "&outcome=send_again&serviceid=TX1",
+			"/orders/A-2/cancel": "", // it has no order
+			"/resume":            "&fault=0",
 		} {
-			w := s.post(path, "call="+o.Call+"&by=Ada&why=a+call"+form)
+			w := s.post(path, "order="+o.Call+"+A-1&by=Ada&why=a+call"+form)
 			assert.Equal(t, 400, w.Code, path)
 			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
 		parts := "--b\r\nContent-Disposition: form-data; name=\"outcome\"\r\n\r\nnot_executed\r\n--b--\r\n"
-		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/orders/A-1/resolve",
+		multipart := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/resolve",
 			strings.NewReader(parts))
 		multipart.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 		w := httptest.NewRecorder()
@@ -454,9 +454,9 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 		assert.NotContains(t, text, "response", name)
 		assert.NotContains(t, text, `: "}`, name)
 	}
-	list, err := s.list(t.Context(), "", "")
+	list, err := s.list(t.Context(), filter{}, "", pageSize)
 	require.NoError(t, err)
-	assert.Empty(t, list)
+	assert.Empty(t, list.Orders)
 	assert.Equal(t, 202, s.call("POST", "/payouts", ` { "transfer" : {`+fields+`} , "order" : "A-1" } `).StatusCode)
 	for path, body := range map[string]string{
 		"/payouts/A-1/cancel":   `{"By":"Ada","why":"a slip"}`,
@@ -501,9 +501,9 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 		id := `{"call":"` + o.Call + `","outcome":"executed","service_id":"T\u0000",`
 		check(422, "POST", "/payouts/A-1/resolve", id+who+`}`)
 		for path, form := range map[string]string{
-			"/orders/%ff/cancel": page, "/orders/A%00/resolve": page + "&outcome=executed",
-			"/orders/A-2/cancel":  "by=%ff&why=ticket+7",
-			"/orders/A-1/resolve": page + "&outcome=executed&service_id=%00",
+			"/orders/%ff/cancel": page, "/resolve?%00": page + "&outcome=executed&order=+A%00",
+			"/orders/A-2/cancel": "by=%ff&why=ticket+7",
+			"/resolve":           page + "&outcome=executed&service_id=%00&order=" + o.Call + "+A-1",
 		} {
 			want := 422
 			if strings.Contains(path, "%") {
@@ -530,7 +530,7 @@ func TestTheListHasPages(t *testing.T) {
 		last := s.get(first.Next)
 		assert.Equal(t, 1, strings.Count(last, `"order":`))
 		assert.NotContains(t, last, `"next"`)
-		assert.Contains(t, s.get("/?state=queued"), "Next page")
+		assert.Contains(t, s.get("/?state=queued"), `rel="next" href="/?after=A-dv&amp;state=queued"`)
 	})
 }
 

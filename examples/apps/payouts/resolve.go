@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 	"unicode"
@@ -34,10 +35,6 @@ type resolution struct {
 // resolve records what a person found out, or corrects it: the journal's change, the order's
 // and the wake-up of its job are one transaction.
 func (s *service) resolve(ctx context.Context, number string, r resolution) (o order, err error) {
-	r.Why, r.ServiceID = strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
-	if err := r.check(); err != nil {
-		return o, err
-	}
 	if _, err := s.seen(ctx, number); err != nil {
 		return o, err
 	}
@@ -59,6 +56,17 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		}
 		return s.tellJournal(ctx, tx, o, r)
 	})
+}
+
+// complete returns what a request says of an order, or what is wrong with it.
+func (r resolution) complete(request *http.Request, asOf string) (_ resolution, err error) {
+	if asOf != "" {
+		if r.AsOf, err = parseTime(asOf); err != nil {
+			return r, err
+		}
+	}
+	r.By, r.Why, r.ServiceID = signedIn(request, r.By), strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
+	return r, r.check()
 }
 
 func (r resolution) check() error {
@@ -142,9 +150,9 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	case r.Outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
 	case r.Outcome == "send_again": // with a day of its own
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = '', said_at = NULL WHERE order_no = $1`, o.Order)
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL WHERE order_no = $1`, o.Order)
 		return err
-	case o.Said == failed, o.Said == canceled:
+	case o.Said == failed, o.Said == canceled, o.Said == held:
 		return say(ctx, tx, o.Order, "")
 	}
 	return nil
@@ -243,7 +251,7 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		switch o.State {
 		case canceled:
 			return nil
-		case queued:
+		case queued, held:
 			if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
 				return err
 			}

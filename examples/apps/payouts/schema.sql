@@ -12,13 +12,14 @@ CREATE TABLE IF NOT EXISTS payouts (
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- of the last call that failed: for people, nothing depends on it
-	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed
+	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed; held: not yet to be sent
 	said_at     TIMESTAMP
 );
 
 -- Each serves what is live, or what is rare: nothing reads all orders.
 CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE calls = 0 AND said = '';
 CREATE INDEX IF NOT EXISTS payouts_missed ON payouts (order_no) WHERE missed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS payouts_created ON payouts (created_at, order_no);
 CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
 CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, order_no) WHERE said <> '';
 CREATE INDEX IF NOT EXISTS payouts_free ON cardwire_intents (reference)
@@ -54,7 +55,7 @@ CREATE TABLE IF NOT EXISTS turns (
 DROP VIEW IF EXISTS payouts_states;
 CREATE VIEW payouts_states AS
 SELECT p.*, CASE
-	WHEN p.said <> '' AND p.is_other THEN p.said
+	WHEN p.said NOT IN ('', 'held') AND p.is_other THEN p.said
 	WHEN p.is_other AND p.forgot THEN 'forgotten'
 	WHEN p.said = 'canceled' AND p.closed THEN 'canceled'
 	WHEN p.closed THEN 'failed'

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"github.com/riverqueue/river/rivermigrate"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 	_ "modernc.org/sqlite" // and that of SQLite
@@ -43,6 +45,7 @@ type settings struct {
 	brake       int64         // how many unresolved transfers of the journal stop the sending; 0: any
 	workers     int           // of this replica
 	migrate     bool          // create or upgrade the tables first
+	onHold      bool          // send nothing until somebody releases it
 	level       slog.Level    // the least that is logged
 	tracers     trace.TracerProvider
 	options     []cardwire.Option // more of the client: the cardwire.WithProfile that examples/doctor prints belongs here
@@ -66,6 +69,8 @@ type service struct {
 	ramp    *rate.Limiter // grows after a pause
 	of      string        // the address of the service, in one form
 	log     *slog.Logger
+	meters  metric.MeterProvider
+	metrics http.Handler // what they measure
 
 	digester *cardwire.Client // tells the digest of a transfer, and sends nothing
 	paused   atomic.Bool      // as this replica last saw the queue
@@ -76,7 +81,7 @@ type service struct {
 func open(ctx context.Context, set settings, log *slog.Logger) (*service, error) {
 	s := &service{settings: set, log: log}
 	// The client is made before the database is claimed for its service.
-	for _, step := range []func(context.Context) error{s.openDatabase, s.connect, s.createTables, s.verify, s.openQueue} {
+	for _, step := range []func(context.Context) error{s.openDatabase, s.openMetrics, s.connect, s.createTables, s.verify, s.openQueue} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
@@ -210,7 +215,7 @@ func (s *service) queue() *river.Config {
 
 // connect makes the client. Every write is in the journal before it is sent.
 func (s *service) connect(context.Context) error {
-	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers)) //nolint:contextcheck // it calls nothing yet
+	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers), cardwireotel.WithMeterProvider(s.meters)) //nolint:contextcheck // it calls nothing yet
 	if err != nil {
 		return err
 	}

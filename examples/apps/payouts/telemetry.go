@@ -7,19 +7,23 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/riverqueue/river/rivertype"
 	"go.opentelemetry.io/otel/attribute"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cardwire/cardwire-go/cardwireotel"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// scope is the name under which this program reports to OpenTelemetry. Set providers
-// with otel.SetTracerProvider and otel.SetMeterProvider in main: without them nothing
-// is reported.
+// scope is the name under which this program reports to OpenTelemetry. Metrics are at
+// /metrics. Set a provider of traces with otel.SetTracerProvider in main: without one there
+// are none.
 const scope = "github.com/cardwire/cardwire-go/examples/apps/payouts"
 
 var traceContext propagation.TraceContext
@@ -55,30 +59,48 @@ func watch(journal *sqljournal.Journal, opts ...cardwireotel.Option) (metric.Reg
 	}, opts...)
 }
 
+// openMetrics has /metrics say, in the form of Prometheus, what is measured of the calls, the
+// journal and the orders.
+func (s *service) openMetrics(context.Context) error {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return err
+	}
+	s.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	s.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	_, err = watch(s.journal, cardwireotel.WithMeterProvider(s.meters))
+	return errors.Join(err, s.observe())
+}
+
 // observe reports how many orders have not ended, by state, since when the oldest that needs
 // a person has waited, and whether the queue is paused. Replicas report the same numbers.
-func (s *service) observe(meters metric.MeterProvider) (metric.Registration, error) {
-	meter := meters.Meter(scope)
+func (s *service) observe() error {
+	meter := s.meters.Meter(scope)
 	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
 	age, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
 		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order that a person has to look at; 0: there is none."))
 	paused, err3 := meter.Int64ObservableGauge("payouts.paused", metric.WithDescription("1 while the queue is paused, with why."))
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
+		return err
 	}
-	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		counts, err1 := s.counts(ctx)
+	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		totals, err1 := s.liveTotals(ctx)
 		oldest, err2 := s.read(ctx, s.db, `order_no IN `+live+` AND state IN ('unresolved', 'forgotten', 'conflict') ORDER BY changed_at LIMIT 1`)
 		p, _, err3 := s.pausedNow(ctx)
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err // zeros would look as if all were well
 		}
+		counts := countsOf(totals)
 		for _, state := range unended {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
-		since := append(oldest, order{ChangedAt: moment{time.Now()}})[0].ChangedAt
-		o.ObserveFloat64(age, max(0, time.Since(since.Time).Seconds())) // clocks of replicas differ
+		var waited time.Duration
+		for _, one := range oldest {
+			waited = max(0, time.Since(one.ChangedAt.Time)) // clocks of replicas differ
+		}
+		o.ObserveFloat64(age, waited.Seconds())
 		if p == nil {
 			o.ObserveInt64(paused, 0)
 		} else {
@@ -86,4 +108,5 @@ func (s *service) observe(meters metric.MeterProvider) (metric.Registration, err
 		}
 		return nil
 	}, orders, age, paused)
+	return err
 }

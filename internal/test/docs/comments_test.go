@@ -133,6 +133,8 @@ type Wrong struct {
 	// Good is fine.
 	Good int
 	Bad  int
+	Fair int // Fair is as good.
+	Poor int // Fair is not its name.
 	// Which is not how it begins.
 	Worse int
 	// Good, Both are not allowed to share one comment.
@@ -159,12 +161,12 @@ type hidden struct{ Field int }
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, parser.ParseComments)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		"Wrong.Bad", "Wrong.Worse", "Wrong.Both", "Wrong.Each", "Embeds.Wrong", "Two.Second", "Two.Third",
+		"Wrong.Bad", "Wrong.Poor", "Wrong.Worse", "Wrong.Both", "Wrong.Each", "Embeds.Wrong", "Two.Second", "Two.Third",
 	}, undocumented(file))
 }
 
 // undocumented returns the exported fields of a file's exported structs, and the methods of
-// its interfaces, that have no comment of their own that begins with the name.
+// its interfaces, that have no comment of their own, above or behind, that begins with the name.
 func undocumented(file *ast.File) (missing []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
@@ -186,7 +188,8 @@ func undocumented(file *ast.File) (missing []string) {
 				names = []*ast.Ident{embedded(field.Type)}
 			}
 			for _, name := range names {
-				explained := len(names) == 1 && regexp.MustCompile(`^`+name.Name+`\b`).MatchString(field.Doc.Text())
+				comment := field.Doc.Text() + field.Comment.Text()
+				explained := len(names) == 1 && regexp.MustCompile(`^`+name.Name+`\b`).MatchString(comment)
 				if name.IsExported() && !explained {
 					missing = append(missing, spec.Name.Name+"."+name.Name)
 				}

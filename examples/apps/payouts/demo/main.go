@@ -20,7 +20,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -254,7 +253,7 @@ func (s *shop) list(ctx context.Context, state, batch string) (all []row, err er
 		Payouts []row  `json:"payouts"`
 		Next    string `json:"next"`
 	}
-	for path := "/payouts?state=" + state + "&after=" + url.QueryEscape(batch); path != ""; path = page.Next {
+	for path := "/payouts?state=" + state; path != ""; path = page.Next {
 		page.Next = ""
 		if _, err := s.call(ctx, http.MethodGet, path, nil, &page); err != nil {
 			return nil, err

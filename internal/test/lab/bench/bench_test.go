@@ -30,11 +30,11 @@ import (
 func BenchmarkCardwire(b *testing.B) { inMemory(b, cardwireCalls()) }
 
 // BenchmarkPeers is a list of a hundred by other clients.
-func BenchmarkPeers(b *testing.B) { inMemory(b, []call{generatedClient, goGithub, stripeGo}) }
+func BenchmarkPeers(b *testing.B) { inMemory(b, []comparison{generatedClient, goGithub, stripeGo}) }
 
 // BenchmarkLoopback is BenchmarkCardwire over a socket, with the service in this process.
 func BenchmarkLoopback(b *testing.B) {
-	for _, c := range []call{smallest, listOf(100, usual)} {
+	for _, c := range []comparison{smallest, listOf(100, usual)} {
 		c.base = serve(b, c.response())
 		b.Run("call="+c.name, func(b *testing.B) {
 			b.Run("by=hand", func(b *testing.B) { loop(b, c.byHand(pooled(b))) })
@@ -57,7 +57,7 @@ func BenchmarkParallel(b *testing.B) {
 // BenchmarkUpload shows that an image is streamed: of 64 MiB it allocates a small part.
 func BenchmarkUpload(b *testing.B) {
 	const size = 64 << 20
-	upload := call{
+	upload := comparison{
 		base: serve(b, wiretest.Success(`{"attachment_key":"k-1"}`)),
 		ours: func(ctx context.Context, c *cardwire.Client) error {
 			uploaded, err := c.UploadImage(ctx, cardwire.UploadImageParams{
@@ -77,8 +77,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// call is a call of a client, and the same written by hand.
-type call struct {
+// comparison is a call by a client, and the same by hand.
+type comparison struct {
 	name     string
 	base     string // of the service
 	path     string
@@ -89,7 +89,7 @@ type call struct {
 }
 
 // byClient is the call by the client, with its own transport if hc is nil.
-func (c call) byClient(tb testing.TB, hc *http.Client, opts ...cardwire.Option) func(context.Context) error {
+func (c comparison) byClient(tb testing.TB, hc *http.Client, opts ...cardwire.Option) func(context.Context) error {
 	tb.Helper()
 	if c.peer != nil {
 		return c.peer(tb, hc)
@@ -125,7 +125,7 @@ func sent(ok bool) error {
 }
 
 // byHand is the call that one would write by hand.
-func (c call) byHand(hc *http.Client) func(context.Context) error {
+func (c comparison) byHand(hc *http.Client) func(context.Context) error {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+c.path, nil)
 		if err != nil {
@@ -151,7 +151,7 @@ func (c call) byHand(hc *http.Client) func(context.Context) error {
 }
 
 // inMemory compares each call with the same by hand.
-func inMemory(b *testing.B, calls []call) {
+func inMemory(b *testing.B, calls []comparison) {
 	for _, c := range calls {
 		b.Run("call="+c.name, func(b *testing.B) {
 			hc := &http.Client{Transport: memory(c.response())}

@@ -22,7 +22,7 @@ import (
 const service = "https://api.example.com/api/v1"
 
 // smallest is the call with the smallest response.
-var smallest = call{
+var smallest = comparison{
 	name: "smallest", base: service, path: "/account/capacity",
 	response: func() string { return wiretest.Success("250") },
 	decode:   into(func(r *response[int64]) bool { return r.Code == 200 && r.Data == 250 }),
@@ -33,8 +33,8 @@ var smallest = call{
 }
 
 // listOf is a list of n cards in a shape.
-func listOf(n int, s shape) call {
-	return call{
+func listOf(n int, s shape) comparison {
+	return comparison{
 		name: fmt.Sprintf("list-%d%s", n, s.name), base: service, path: "/cards?limit=1000",
 		response: func() string { return s.page(n) }, decode: into(isPage),
 		ours: func(ctx context.Context, c *cardwire.Client) error {
@@ -44,7 +44,7 @@ func listOf(n int, s shape) call {
 	}
 }
 
-var bins = call{
+var bins = comparison{
 	name: "bins-50", base: service, path: "/bins",
 	response: func() string { return wiretest.Success("[" + elements(50, bin) + "]") },
 	decode:   into(func(r *response[[]plainBIN]) bool { return r.Code == 200 && len(r.Data) == 50 }),
@@ -54,8 +54,8 @@ var bins = call{
 	},
 }
 
-func cardwireCalls() []call {
-	calls := []call{smallest, bins, listOf(1, usual), listOf(20, usual)}
+func cardwireCalls() []comparison {
+	calls := []comparison{smallest, bins, listOf(1, usual), listOf(20, usual)}
 	for _, n := range []int{100, 1000} {
 		for _, s := range shapes {
 			calls = append(calls, listOf(n, s))
@@ -65,7 +65,7 @@ func cardwireCalls() []call {
 }
 
 // generatedClient is the client that oapi-codegen makes from the OpenAPI document.
-var generatedClient = call{
+var generatedClient = comparison{
 	name: "generated", base: service, path: "/cards?limit=1000",
 	response: func() string { return usual.page(100) }, decode: into(isPage),
 	peer: func(tb testing.TB, hc *http.Client) func(context.Context) error {

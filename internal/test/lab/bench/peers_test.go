@@ -17,7 +17,7 @@ import (
 // responses of its own service, made after its public reference, and a baseline of its
 // own: what is compared is how much each adds to that.
 
-var goGithub = call{
+var goGithub = comparison{
 	name: "go-github", base: "https://api.github.com", path: "/users?per_page=100",
 	response: func() string { return "[" + elements(100, user) + "]" },
 	decode:   into(func(list *[]plainUser) bool { return len(*list) == 100 && (*list)[99].Login == "octo-99" }),
@@ -30,7 +30,7 @@ var goGithub = call{
 	},
 }
 
-var stripeGo = call{
+var stripeGo = comparison{
 	name: "stripe-go", base: "https://api.stripe.com/v1", path: "/issuing/cards?limit=100",
 	response: func() string {
 		return `{"object":"list","url":"/v1/issuing/cards","has_more":false,"data":[` + elements(100, issued) + `]}`

@@ -121,15 +121,7 @@ func verdictOf(err error) Verdict {
 	case !errors.As(err, &failure):
 		return Unknown
 	}
-	switch failure.Outcome {
-	case cardwire.OutcomeNotSent:
-		return NotSent
-	case cardwire.OutcomeRefused:
-		return Refused
-	case cardwire.OutcomeExecuted:
-		return Executed
-	}
-	return Unknown
+	return Verdict(failure.Outcome.String())
 }
 
 // other posts transfers as most programs do.

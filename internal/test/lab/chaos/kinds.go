@@ -14,22 +14,17 @@ import (
 )
 
 // Verdict is what a client says about a call.
-type Verdict int
+type Verdict string
 
 // The verdicts of the cardwire client. One that knows only success and failure
 // says Success and Refused: that is how its callers will take a failure.
 const (
-	Success Verdict = iota
-	NotSent
-	Refused
-	Unknown
-	Executed
-	verdicts // how many there are
+	Success  Verdict = "success"
+	NotSent  Verdict = "not sent"
+	Refused  Verdict = "refused"
+	Unknown  Verdict = "unknown"
+	Executed Verdict = "executed"
 )
-
-func (v Verdict) String() string {
-	return [...]string{"success", "not sent", "refused", "unknown", "executed"}[v]
-}
 
 // done says that the caller will believe it done, undone that it may be done
 // again. Of neither kind is Unknown.

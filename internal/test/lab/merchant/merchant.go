@@ -33,6 +33,7 @@ const schema = `
 CREATE TABLE IF NOT EXISTS orders (
 	number     TEXT PRIMARY KEY,
 	amount     TEXT NOT NULL,              -- of the last message
+	account    TEXT NOT NULL DEFAULT '',   -- of the first
 	shown      INTEGER NOT NULL DEFAULT 0, -- a cardwiretest.Shown
 	service_id TEXT NOT NULL DEFAULT '',
 	due        INTEGER,                    -- when it is sent next; NULL: never
@@ -91,9 +92,10 @@ func cardwireCaller(c *cardwire.Client) caller {
 	}
 }
 
-func params(number, amount string) cardwire.TransferParams {
+func params(number, amount, account string) cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString(amount),
+		ReceiverBankAccountNumber: account,
 	}
 }
 
@@ -108,27 +110,30 @@ func (m *merchant) change(ctx context.Context, what, statement string, args ...a
 
 // Take accepts a message with an order. Those of orders that have ended are sent as well.
 func (m *merchant) Take(ctx context.Context, p cardwire.TransferParams) error {
-	return m.change(ctx, "take "+p.MerchantOrderNo, `INSERT INTO orders (number, amount, due) VALUES (?1, ?2, ?3)
-ON CONFLICT (number) DO UPDATE SET amount = excluded.amount, due = excluded.due WHERE shown IN (?4, ?5)`,
-		p.MerchantOrderNo, p.TransferAmount.String(), time.Now().UnixMilli(), cardwiretest.Submitted, cardwiretest.Failed)
+	return m.change(ctx, "take "+p.MerchantOrderNo, `INSERT INTO orders (number, amount, account, due)
+VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (number) DO UPDATE SET amount = excluded.amount, due = excluded.due WHERE shown IN (?5, ?6)`,
+		p.MerchantOrderNo, p.TransferAmount.String(), p.ReceiverBankAccountNumber, time.Now().UnixMilli(),
+		cardwiretest.Submitted, cardwiretest.Failed)
 }
 
 // Run sends what is due.
 func (m *merchant) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		var number, amount string
+		var number, amount, account string
 		var tries int
 		err := m.world("next", func() error {
 			now := time.Now()
 			return m.orders.QueryRowContext(context.WithoutCancel(ctx), `UPDATE orders SET due = ?1
-WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number LIMIT 1) RETURNING number, amount, tries`,
-				now.Add(m.lease).UnixMilli(), now.UnixMilli()).Scan(&number, &amount, &tries)
+WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number LIMIT 1)
+RETURNING number, amount, account, tries`,
+				now.Add(m.lease).UnixMilli(), now.UnixMilli()).Scan(&number, &amount, &account, &tries)
 		})
 		if err != nil { // there is none
 			pause(ctx, m.again/2)
 			continue
 		}
-		a := m.call(ctx, params(number, amount))
+		a := m.call(ctx, params(number, amount, account))
 		if a.step == cardwire.StepRetry && tries >= m.limit {
 			a.step = m.giveUp(ctx, number)
 		}

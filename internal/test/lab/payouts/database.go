@@ -26,12 +26,14 @@ type database struct {
 
 	script *exec.Cmd
 	hold   io.Closer // the server stops when it is closed
+	*sql.DB
 }
 
 func startDatabase(ctx context.Context) (d *database, err error) {
 	d = new(database)
-	d.script = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join("..", "..", "..", "..", "sqljournal", "scripts", "postgres"), //nolint:gosec // the repository's own
-		"sh", "-c", `echo "$CARDWIRE_TEST_POSTGRES"; cat`)
+	script := filepath.Join("..", "..", "..", "..", "sqljournal", "scripts", "postgres")
+	const hold = `echo "$CARDWIRE_TEST_POSTGRES"; cat`
+	d.script = exec.CommandContext(context.WithoutCancel(ctx), script, "sh", "-c", hold)
 	d.script.Stderr = os.Stderr
 	if d.hold, err = d.script.StdinPipe(); err != nil {
 		return nil, err
@@ -47,20 +49,24 @@ func startDatabase(ctx context.Context) (d *database, err error) {
 		return nil, errors.Join(fmt.Errorf("starting PostgreSQL: %w", err), d.stop())
 	}
 	d.source = strings.TrimSpace(d.source)
-	db, err := sql.Open("pgx", d.source)
-	if err != nil {
+	if d.DB, err = sql.Open("pgx", d.source); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
-	defer func() { _ = db.Close() }()
-	err = errors.Join(db.QueryRowContext(ctx, `SHOW data_directory`).Scan(&d.directory),
-		db.QueryRowContext(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&d.programs))
+	d.SetMaxIdleConns(-1) // they would not outlive a restart
+	err = errors.Join(d.QueryRowContext(ctx, `SHOW data_directory`).Scan(&d.directory),
+		d.QueryRowContext(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&d.programs))
 	if err != nil {
 		err = errors.Join(err, d.stop())
 	}
 	return d, err
 }
 
-func (d *database) stop() error { return errors.Join(d.hold.Close(), d.script.Wait()) }
+func (d *database) stop() error {
+	if d.DB != nil {
+		_ = d.Close()
+	}
+	return errors.Join(d.hold.Close(), d.script.Wait())
+}
 
 // restart stops the server as a power cut would, and starts it again.
 func (d *database) restart(ctx context.Context) error {
@@ -68,8 +74,8 @@ func (d *database) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, filepath.Join(d.programs, "pg_ctl"), "restart", "-D", d.directory, "-m", "immediate", "-w",
-		"-l", filepath.Join(filepath.Dir(d.directory), "server.log")) //nolint:gosec // the server's own program
+	command := exec.CommandContext(ctx, filepath.Join(d.programs, "pg_ctl"), "restart", "-D", d.directory,
+		"-m", "immediate", "-w", "-l", filepath.Join(filepath.Dir(d.directory), "server.log"))
 	command.Dir = filepath.Dir(d.directory)
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}}
@@ -89,24 +95,16 @@ type row struct {
 // unended returns how many orders have not ended, in one statement: they change places
 // between two.
 func (d *database) unended(ctx context.Context) (n int, err error) {
-	db, err := sql.Open("pgx", d.source)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	err = db.QueryRowContext(ctx, `SELECT count(*) FROM payouts_states WHERE state IN ('queued', 'sending', 'unresolved', 'forgotten', 'conflict')`).Scan(&n)
+	err = d.QueryRowContext(ctx, `SELECT count(*) FROM payouts_states
+WHERE state IN ('queued', 'sending', 'unresolved', 'forgotten', 'conflict')`).Scan(&n)
 	return n, err
 }
 
 // rows returns all orders.
 func (d *database) rows(ctx context.Context) (all map[string]row, err error) {
-	db, err := sql.Open("pgx", d.source)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.QueryContext(ctx, `SELECT p.order_no, p.state, p.service_id, coalesce(i.state, 'missing'), coalesce(i.closed, false)
-FROM payouts_states p LEFT JOIN cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
+	rows, err := d.QueryContext(ctx, `SELECT p.order_no, p.state, p.service_id, coalesce(i.state, 'missing'),
+coalesce(i.closed, false) FROM payouts_states p
+LEFT JOIN cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
 	if err != nil {
 		return nil, err
 	}

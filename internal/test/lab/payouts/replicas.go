@@ -162,7 +162,8 @@ func blows(ctx context.Context, replicas []*replica) (kills, stops int, err erro
 		do := func() error { return replicas[n].kill(outlast) }
 		if rand.N(2) == 0 { //nolint:gosec // as above
 			stops++
-			do = func() error { return replicas[n].halt(outlast, 500*time.Millisecond+rand.N(4*time.Second)) } //nolint:gosec // as above
+			d := 500*time.Millisecond + rand.N(4*time.Second) //nolint:gosec // as above
+			do = func() error { return replicas[n].halt(outlast, d) }
 		} else {
 			kills++
 		}

@@ -1,0 +1,32 @@
+package cardwiretest
+
+import (
+	"testing"
+	"time"
+)
+
+// FlawOf returns the first flaw that is found within 200 seeds; "": none.
+func FlawOf(t *testing.T, start func(*World) Program, options ...SimulationOption) string {
+	t.Helper()
+	s := newSimulation(options)
+	for seed := uint64(1); seed <= 200; seed++ {
+		if flaw := s.run(t, seed, start).flaw; flaw != "" {
+			return flaw
+		}
+	}
+	return ""
+}
+
+// Stories returns what happens to each order.
+func Stories(t *testing.T, seed uint64, start func(*World) Program) map[string][]string {
+	t.Helper()
+	return newSimulation(nil).run(t, seed, start).stories
+}
+
+// RunFor simulates one seed, which may take so long.
+func RunFor(t *testing.T, patience time.Duration, start func(*World) Program) {
+	t.Helper()
+	s := newSimulation(nil)
+	s.patience = patience
+	s.run(t, 1, start)
+}

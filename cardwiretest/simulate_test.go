@@ -1,0 +1,296 @@
+package cardwiretest_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// store is a shop whose customers may cancel.
+type store struct{ *shop }
+
+// Cancel closes the number first: what it cannot close has happened, or may have.
+func (s store) Cancel(ctx context.Context, number string) error {
+	i := cardwire.Intent{Op: "CreateTransfer", Reference: number}
+	if err := s.world.Journal().Void(ctx, i, "Ada", "the customer canceled"); err != nil {
+		return err
+	}
+	return s.save(number, cardwiretest.Failed)
+}
+
+func newStore(w *cardwiretest.World) cardwiretest.Program { return store{newShop(w).(*shop)} }
+
+func TestSimulate(t *testing.T) {
+	t.Parallel()
+	cardwiretest.Simulate(t, newStore)
+}
+
+// failed is what NextStep takes for a final failure.
+var failed = &cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 422}
+
+// mistake sends an order in a way that is wrong.
+type mistake func(send sending, p cardwire.TransferParams) error
+
+type sending func(cardwire.TransferParams) error
+
+// mistaken is a client with a mistake.
+type mistaken struct {
+	sender
+
+	mistake mistake
+}
+
+func (m mistaken) CreateTransfer(
+	ctx context.Context, p cardwire.TransferParams, _ ...cardwire.CallOption,
+) (*cardwire.Transfer, error) {
+	return new(cardwire.Transfer), m.mistake(func(p cardwire.TransferParams) error {
+		_, err := m.sender.CreateTransfer(ctx, p)
+		return err
+	}, p)
+}
+
+// takenFor takes some errors for another one.
+func takenFor(other error, when func(e *cardwire.Error, step cardwire.Step) bool) mistake {
+	return func(send sending, p cardwire.TransferParams) error {
+		err := send(p)
+		if e, ok := errors.AsType[*cardwire.Error](err); ok && when(e, cardwire.NextStep(err)) {
+			return other
+		}
+		return err
+	}
+}
+
+func changed(change func(*cardwire.TransferParams)) mistake {
+	return func(send sending, p cardwire.TransferParams) error {
+		change(&p)
+		return send(p)
+	}
+}
+
+// mistakes are in how a shop sends, with what is found of each.
+var mistakes = map[string]struct {
+	mistake mistake
+	found   string
+}{
+	"fails on 403": {takenFor(failed, func(e *cardwire.Error, _ cardwire.Step) bool {
+		return e.HTTPStatus == 403
+	}), "was shown as failed, and executed"},
+	"ignores StepWait": {takenFor(failed, func(_ *cardwire.Error, step cardwire.Step) bool {
+		return step == cardwire.StepWait
+	}), "was shown as failed, and executed"},
+	"gives up without Void": {takenFor(failed, func(_ *cardwire.Error, step cardwire.Step) bool {
+		return step == cardwire.StepRetry
+	}), "was shown as failed, and executed"},
+	"books by HTTP status": {takenFor(nil, func(e *cardwire.Error, _ cardwire.Step) bool {
+		return e.HTTPStatus == 200
+	}), "is shown as submitted, and was not executed"},
+	"retries after Reconcile": {func(send sending, p cardwire.TransferParams) error {
+		err := send(p)
+		if cardwire.NextStep(err) == cardwire.StepReconcile {
+			p.MerchantOrderNo += "-again"
+			err = send(p)
+		}
+		return err
+	}, "was executed 2 times"},
+	"sends another amount": {changed(func(p *cardwire.TransferParams) {
+		p.TransferAmount = p.TransferAmount.Add(decimal.New(1, 0))
+	}), `was executed with the transferAmount "11.00", and "10.00" was ordered`},
+	"pays somebody else": {changed(func(p *cardwire.TransferParams) {
+		p.ReceiverBankAccountNumber = "DE99"
+	}), `was executed with the receiverBankAccountNumber "DE99", and "DE0`},
+	"sends numbers of its own": {changed(func(p *cardwire.TransferParams) {
+		p.MerchantOrderNo = "x-" + p.MerchantOrderNo
+	}), `was executed as x-order-`},
+	"sends what nobody ordered": {changed(func(p *cardwire.TransferParams) {
+		p.MerchantOrderNo = strings.Replace(p.MerchantOrderNo, "order", "invoice", 1)
+	}), "was executed, and nobody ordered it"},
+}
+
+// cancelsUnasked does not close the number first.
+type cancelsUnasked struct{ *shop }
+
+func (s cancelsUnasked) Cancel(_ context.Context, number string) error {
+	return s.save(number, cardwiretest.Failed)
+}
+
+// resolvesEarly says that support has looked when the journal believes that.
+type resolvesEarly struct{ store }
+
+func (s resolvesEarly) Support(ctx context.Context, number string, found cardwire.Resolution) error {
+	i, _ := s.world.Journal().Last(number)
+	<-time.After(time.Until(i.SettledBy))
+	found.AsOf = time.Now()
+	return s.store.Support(ctx, number, found)
+}
+
+// stale is a replica that never sees what changed.
+type stale struct{ *shop }
+
+func (stale) Show(string) cardwiretest.Shown { return cardwiretest.Pending }
+
+func TestSimulateFindsDefectsOfAProgram(t *testing.T) {
+	t.Parallel()
+	finds := func(defect, found string, start func(*cardwiretest.World) cardwiretest.Program) {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			assert.Contains(t, cardwiretest.FlawOf(t, start), found)
+		})
+	}
+	for name, m := range mistakes {
+		finds(name, m.found, func(w *cardwiretest.World) cardwiretest.Program {
+			s := newStore(w).(store)
+			s.client = mistaken{s.client, m.mistake}
+			return s
+		})
+	}
+	finds("resends after a crash without asking", " times", func(w *cardwiretest.World) cardwiretest.Program {
+		s := newStore(w).(store)
+		s.client = w.Client(cardwire.WithJournal(cardwire.NewMemoryJournal()))
+		return s
+	})
+	finds("cancels without asking", "was shown as failed, and executed",
+		func(w *cardwiretest.World) cardwiretest.Program { return cancelsUnasked{newShop(w).(*shop)} })
+	finds("resolves before SettledBy", "executed",
+		func(w *cardwiretest.World) cardwiretest.Program { return resolvesEarly{newStore(w).(store)} })
+	finds("the second replica is stale", "was forgotten: it is still shown as submitted or pending",
+		func(w *cardwiretest.World) cardwiretest.Program {
+			started := w.Value("started", func() any { return new(int) }).(*int)
+			if *started++; *started == 2 {
+				return stale{newShop(w).(*shop)}
+			}
+			return newShop(w)
+		})
+}
+
+// freezer is a program that does more than to transfer. Both replicas freeze the same card.
+type freezer struct {
+	*shop
+
+	freezes *cardwire.Client
+	frozen  func(cardwire.CardStatus)
+}
+
+func (f freezer) Run(ctx context.Context) {
+	if page, err := f.freezes.ListCards(ctx, cardwire.ListCardsParams{Limit: 1}); err == nil {
+		card := page.Cards[0].ID
+		_, err := f.freezes.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: card, ClientTransactionID: freezeID})
+		read, readErr := f.freezes.GetCard(ctx, card)
+		if readErr == nil && cardwire.NextStep(err) == cardwire.StepDone {
+			f.frozen(read.Status)
+		}
+	}
+	f.shop.Run(ctx)
+}
+
+// There is one fake service, which gets the whole request, and keeps what it did.
+func TestSimulateAProgramThatFreezesCards(t *testing.T) {
+	t.Parallel()
+	var statuses []cardwire.CardStatus
+	cardwiretest.Simulate(t, func(w *cardwiretest.World) cardwiretest.Program {
+		s := newShop(w).(*shop)
+		return freezer{s, w.Client(), func(status cardwire.CardStatus) { statuses = append(statuses, status) }}
+	}, cardwiretest.Seeds(1, 10))
+	assert.Greater(t, len(statuses), 10)
+	assert.Equal(t, []cardwire.CardStatus{cardwire.CardFrozen}, slices.Compact(statuses))
+}
+
+// Three of these cost money once: a lost result that is told as StepFail, a denial from
+// before SettledBy, and a number that two services share. [TestAForgetfulJournal] has the
+// fourth.
+func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
+	t.Parallel()
+	for defect, found := range map[string]string{
+		"all services are one":        "is shown as submitted, and was not executed",
+		"an earlier look is believed": "executed",
+		"unknown is not sent":         "was executed 2 times",
+		"no refusal is final":         "was shown as failed, and executed",
+		"nothing is closed":           "was shown as failed, and executed",
+		"results are lost":            "was shown as failed, and executed",
+	} {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			open := func(*testing.T) cardwire.Journal { return newBroken(defect) }
+			assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.JournalOf(open)), found)
+		})
+	}
+}
+
+// A journal that forgets is not to be believed, and the shop believes it.
+func TestAForgetfulJournal(t *testing.T) {
+	t.Parallel()
+	flaw := cardwiretest.FlawOf(t, newStore, cardwiretest.ForgetfulJournal(10*time.Minute))
+	assert.Contains(t, flaw, "was executed 2 times")
+}
+
+// The same seed tells the same story.
+func TestSimulateIsDeterministic(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 20; seed++ {
+		assert.Equal(t, cardwiretest.Stories(t, seed, newStore), cardwiretest.Stories(t, seed, newStore))
+	}
+}
+
+// A seed of a failure is tried alone.
+func TestSeedFlag(t *testing.T) {
+	require.NoError(t, flag.Set("cardwire.seed", "4711"))
+	defer func() { require.NoError(t, flag.Set("cardwire.seed", "0")) }()
+	var tried []string
+	open := func(t *testing.T) cardwire.Journal {
+		tried = append(tried, t.Name())
+		return cardwire.NewMemoryJournal()
+	}
+	cardwiretest.Simulate(t, newShop, cardwiretest.Seeds(1, 9), cardwiretest.JournalOf(open))
+	assert.Equal(t, []string{"TestSeedFlag/seed=4711"}, tried)
+}
+
+// locked has a mutex while it sends and while it shows.
+type locked struct {
+	*shop
+
+	mu *sync.Mutex
+}
+
+func (l locked) Show(number string) cardwiretest.Shown {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shop.Show(number)
+}
+
+const holdsAMutex = "CARDWIRE_TEST_HOLDS_A_MUTEX"
+
+// A mutex that is held over a call ends the tests, with the stacks.
+func TestAMutexHeldOverACall(t *testing.T) {
+	if os.Getenv(holdsAMutex) != "" {
+		cardwiretest.RunFor(t, 500*time.Millisecond, func(w *cardwiretest.World) cardwiretest.Program {
+			l := locked{newShop(w).(*shop), new(sync.Mutex)}
+			l.client = mistaken{l.client, func(send sending, p cardwire.TransferParams) error {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return send(p)
+			}}
+			return l
+		})
+		return
+	}
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	command.Env = append(os.Environ(), holdsAMutex+"=1")
+	output, err := command.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(output), "seed 1 did not end within 500ms: does the program hold a mutex over a call")
+	assert.Contains(t, string(output), "cardwiretest_test.locked.Show", "the stack of what waits")
+}

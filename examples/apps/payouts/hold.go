@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// onHold is why nothing is sent until somebody releases it: after a restore nothing on record
+// knows which of the orders that wait, or come again, have failed or were canceled since the backup.
+const onHold = "on hold until somebody releases it"
+
+// heldNow is what is said of an order that would be queued: on hold it is held.
+const heldNow = `CASE WHEN EXISTS (
+	SELECT 1 FROM river_queue WHERE name = '` + everyOrder + `' AND metadata ->> 'why' = '` + onHold + `') THEN 'held' ELSE '' END`
+
+// hold pauses the queue for all replicas, also where it is paused, and holds what is queued.
+func (s *service) hold(ctx context.Context) error {
+	s.paused.Store(true)
+	err := s.change(ctx, func(p *pause) *pause {
+		switch p.Why {
+		case onHold:
+			return p
+		case "":
+		default:
+			p.Before += time.Since(p.Since)
+		}
+		return &pause{Why: onHold, Since: time.Now(), Before: p.Before}
+	})
+	if err == nil {
+		err = s.holdOrders(ctx)
+	}
+	return err
+}
+
+// holdOrders holds what is queued. Each replica repeats it while it is on hold: an order may have
+// come just before.
+func (s *service) holdOrders(ctx context.Context) error {
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET said = 'held', said_at = $1 WHERE said = '' AND order_no IN (
+	SELECT order_no FROM payouts_states WHERE order_no IN `+live+` AND state = 'queued')`, time.Now().UTC())
+	return err
+}
+
+// sendHeld has an order be sent that was held.
+func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order, err error) {
+	why = strings.TrimSpace(why)
+	if err := check(by, why); err != nil {
+		return o, err
+	}
+	p, _, err := s.pausedNow(ctx)
+	switch {
+	case err != nil:
+		return o, err
+	case p != nil && p.Why == onHold:
+		return o, conflict("the program is on hold: release that first")
+	}
+	return s.decide(ctx, number, by, "released", func(tx *sql.Tx, o order) error {
+		if o.State != held {
+			return errMoved
+		}
+		return cmp.Or(say(ctx, tx, number, ""), record(ctx, tx, number, "released", by, why))
+	})
+}
+
+// postHeld sends or closes all orders that are held.
+func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
+	var then, by, why string
+	if err := decode(r, map[string]any{"then": &then, "by": &by, "why": &why}); err != nil {
+		return err
+	}
+	do := map[string]decision{"send": s.sendHeld, "close": s.cancel}[then]
+	if do == nil {
+		return invalid("then must be send or close")
+	}
+	for f := (filter{State: held}); ; {
+		l, err := s.list(r.Context(), f, "", pageSize)
+		if err != nil {
+			return err
+		}
+		for _, o := range l.Orders {
+			if _, err := do(r.Context(), o.Order, signedIn(r, by), why); err != nil && !errors.Is(err, errMoved) {
+				return err
+			}
+			f.After = o.Order
+		}
+		if l.Next == "" {
+			break
+		}
+	}
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+	return nil
+}
+
+// ready responds where orders are accepted, and says why none is sent.
+func (s *service) ready(r *http.Request) (map[string]string, error) {
+	status := map[string]string{"status": "up"}
+	err := s.verify(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := s.pausedNow(r.Context())
+	if p != nil {
+		status["nothing_is_sent"] = p.Text()
+	}
+	return status, err
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// putOnHold puts the program on hold, as -hold does.
+func (s *shop) putOnHold() {
+	s.t.Helper()
+	require.NoError(s.t, s.hold(s.t.Context()))
+}
+
+func (s *shop) release() {
+	s.t.Helper()
+	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled").Code)
+}
+
+// On hold nothing is sent, what waits and what comes is held, and page, list and /readyz say so.
+func TestOnHoldNothingIsSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("waited")
+		s.lost("lost", true)
+		s.putOnHold()
+		s.putOnHold() // as where each replica is started so
+		assert.Equal(t, 202, s.call("POST", "/payouts", a1).StatusCode)
+		i := intentOf("on-record")
+		require.NoError(t, s.journal.Void(t.Context(), i, "Ada", "canceled"))
+		s.order("on-record")
+		want := map[string]string{"waited": held, "A-1": held, "lost": unresolved, "on-record": failed}
+		states := func() map[string]string {
+			all := map[string]string{}
+			for number := range want {
+				all[number] = s.state(number)
+			}
+			return all
+		}
+		assert.Equal(t, want, states())
+		for number := range want {
+			s.work(number)
+		}
+		s.paused.Store(false) // a replica that has not looked yet
+		for number := range want {
+			s.work(number)
+		}
+		assert.Len(t, s.fake.Requests(), 1, "that of the lost one")
+		assert.Contains(t, s.get("/"), "<p>on hold until somebody releases it.</p>")
+		assert.Contains(t, s.get("/"), "2 held")
+		ready := map[string]string{}
+		require.NoError(t, json.Unmarshal([]byte(s.get("/readyz")), &ready))
+		assert.Equal(t, map[string]string{"status": "up", "nothing_is_sent": "on hold until somebody releases it"}, ready)
+		assert.Contains(t, s.get("/payouts?state=held"), `"order":"waited"`)
+		live, err := s.liveTotals(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, map[string]int64{held: 2, unresolved: 1}, countsOf(live))
+
+		again := openShop(t, s.settings) // another process, or a restart without -hold
+		require.NoError(t, again.look(t.Context()))
+		again.order("later")
+		assert.Equal(t, held, s.state("later"))
+		s.resolves("lost", "not_executed")
+	})
+}
+
+// What a person does to what is held, one at a time and all at once.
+func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
+	t.Parallel()
+	const form = "by=Ada&why=our+own+records"
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		for _, number := range []string{"A-1", "A-2", "A-3", "A-4", "A-5"} {
+			s.order(number)
+		}
+		r := s.call("POST", "/payouts/A-1/send", `{"by":"Ada","why":"our own records"}`)
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "the program is on hold: release that first")
+		assert.Equal(t, 303, s.post("/orders/A-2/cancel", form).Code, "to close is no risk")
+		s.release()
+		assert.NotContains(t, s.get("/"), "Nothing is sent")
+		for _, number := range []string{"A-1", "A-2", "A-3"} { // their jobs end
+			assert.Zero(t, s.work(number))
+		}
+		s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at`)
+		assert.Empty(t, s.fake.Requests())
+
+		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/send", `{"by":"","why":"x"}`).StatusCode)
+		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/send", `{"by":"Ada","why":"our own records"}`).StatusCode)
+		assert.Equal(t, 409, s.post("/orders/A-1/send", form).Code, "it is queued now")
+		assert.Equal(t, []string{"available", "completed", "completed", "completed", "completed"}, s.jobs(), "it is woken")
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, 303, s.post("/orders/A-3/cancel", form).Code)
+		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)
+		assert.Equal(t, []string{submitted, canceled, canceled, held, held},
+			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4"), s.state("A-5")})
+		assert.Equal(t, 303, s.post("/held", form+"&then=send").Code)
+		for _, number := range []string{"A-4", "A-5"} {
+			assert.Zero(t, s.work(number))
+			assert.Equal(t, submitted, s.state(number))
+		}
+		assert.NotContains(t, s.get("/"), "held-title")
+		assert.Contains(t, s.get("/orders/A-4"), "released")
+
+		s.putOnHold()
+		s.order("A-6")
+		assert.Equal(t, 303, s.post("/held", form+"&then=close").Code)
+		s.release()
+		assert.Zero(t, s.work("A-6"))
+		assert.Equal(t, canceled, s.state("A-6"))
+		e, err := s.journal.Lookup(t.Context(), operation, "A-6")
+		require.NoError(t, err)
+		assert.True(t, e.Closed)
+		assert.Len(t, s.fake.Ledger(), 3)
+	})
+}
+
+// Only a person ends a hold: not a test of the way that began before, nor the brake.
+func TestOnlyAPersonEndsAHold(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
+		before, _, err := s.pausedNow(t.Context())
+		require.NoError(t, err)
+		s.putOnHold()
+		isHeld := func() {
+			t.Helper()
+			p, _, err := s.pausedNow(t.Context())
+			require.NoError(t, err)
+			require.NotNil(t, p)
+			assert.Equal(t, onHold, p.Text())
+			assert.True(t, s.paused.Load())
+		}
+		require.NoError(t, s.look(t.Context()))
+		isHeld()
+		require.NoError(t, s.resume(t.Context(), "the brake", before))
+		isHeld()
+		require.NoError(t, s.test(t.Context(), before))
+		isHeld()
+		s.exec(`UPDATE payouts SET said = ''`) // it came as the hold began
+		s.fake.Fail(operation, rateLimited(""), 1)
+		require.NoError(t, s.test(t.Context(), before))
+		isHeld()
+		require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
+		isHeld()
+		require.NoError(t, s.look(t.Context()))
+		assert.Equal(t, held, s.state("A-1"))
+		s.release()
+		_, paused, err := s.pausedNow(t.Context())
+		require.NoError(t, err)
+		assert.Positive(t, paused)
+	})
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/georgysavva/scany/v2/sqlscan"
+	"github.com/shopspring/decimal"
+)
+
+// filter says which orders are asked for.
+type filter struct {
+	State  string `json:"-"` // "": any
+	Day    string `json:"-"` // on which they were created, in UTC; "": any
+	Find   string `json:"-"` // numbers of orders or of the service, with spaces or commas between; "": any
+	After  string `json:"-"` // the order before the first; "": there is none
+	Before string `json:"-"` // the order after the last; "": see After
+	Still  string `json:"-"` // "on": the page does not refresh, so that forms can be filled in
+}
+
+// listing are orders, and the addresses of those before and after them. What is still to be
+// done comes with the oldest first, and what has ended with the newest.
+type listing struct {
+	filter
+	Orders   []order `json:"payouts"`
+	Next     string  `json:"next,omitempty"`
+	Previous string  `json:"previous,omitempty"`
+}
+
+const (
+	pageSize = 100
+	mostFind = 500 // numbers at a time
+)
+
+// filterOf reads a filter from an address.
+func filterOf(r *http.Request) (f filter, err error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return f, invalid("the address cannot be read: %v", err)
+	}
+	f = filter{q.Get("state"), q.Get("day"), strings.TrimSpace(q.Get("find")), q.Get("after"), q.Get("before"), q.Get("still")}
+	_, wrongDay := time.Parse(time.DateOnly, cmp.Or(f.Day, time.DateOnly))
+	switch {
+	case f.State != "" && !slices.Contains(states, f.State):
+		err = invalid("state must be one of %s", strings.Join(states, ", "))
+	case wrongDay != nil:
+		err = invalid("day must be a date, as in 2026-01-31")
+	case !isText(f.Find, f.After, f.Before):
+		err = errText
+	case len(f.numbers()) > mostFind:
+		err = invalid("at most %d numbers can be looked for at a time", mostFind)
+	}
+	return f, err
+}
+
+// At is the address of the filter's orders.
+func (f filter) At(path string) string {
+	q := url.Values{}
+	for name, value := range map[string]string{
+		"state": f.State, "day": f.Day, "find": f.Find, "after": f.After, "before": f.Before, "still": f.Still,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return strings.TrimSuffix(path+"?"+q.Encode(), "?")
+}
+
+// AsStill is the filter of a page with forms.
+func (f filter) AsStill() filter {
+	f.Still = "on"
+	return f
+}
+
+func (f filter) numbers() []string {
+	return strings.FieldsFunc(f.Find, func(r rune) bool { return strings.ContainsRune(" ,;\t\r\n", r) })
+}
+
+// selection is the condition of a query.
+type selection struct {
+	conditions []string
+	args       []any
+}
+
+// and adds a condition, in which each ? is the next argument.
+func (q *selection) and(condition string, args ...any) {
+	for _, arg := range args {
+		q.args = append(q.args, arg)
+		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(q.args)), 1)
+	}
+	q.conditions = append(q.conditions, condition)
+}
+
+func (q *selection) where() string { return strings.Join(q.conditions, " AND ") }
+
+// selection is the filter as a condition, without its place in the list.
+func (f filter) selection() (q selection) {
+	q.and("TRUE")
+	if f.State != "" {
+		q.and("state = ?"+among(f.State), f.State)
+	}
+	if f.Day != "" {
+		day, _ := time.Parse(time.DateOnly, f.Day)
+		q.and("created_at >= ? AND created_at < ?", day, day.AddDate(0, 0, 1))
+	}
+	if numbers := f.numbers(); len(numbers) > 0 {
+		marks := "(?" + strings.Repeat(", ?", len(numbers)-1) + ")"
+		args := make([]any, 0, 2*len(numbers))
+		for range 2 {
+			for _, number := range numbers {
+				args = append(args, number)
+			}
+		}
+		q.and("order_no IN (SELECT order_no FROM payouts WHERE order_no IN "+marks+
+			" UNION ALL SELECT reference FROM cardwire_intents WHERE service_id <> '' AND op = 'CreateTransfer' AND service_id IN "+marks+")", args...)
+	}
+	return q
+}
+
+// list returns at most so many of the orders that the filter is about. Path is that of the
+// addresses.
+func (s *service) list(ctx context.Context, f filter, path string, most int) (l listing, err error) {
+	q := f.selection()
+	backward := f.Before != ""
+	direction, comparison := " DESC", " < "
+	if slices.Contains(unended, f.State) != backward {
+		direction, comparison = " ASC", " > "
+	}
+	if place := cmp.Or(f.Before, f.After); place != "" {
+		q.and("(created_at, order_no)"+comparison+"((SELECT created_at FROM payouts WHERE order_no = ?), ?)", place, place)
+	}
+	l.filter = f
+	l.Orders, err = s.read(ctx, s.db, q.where()+" ORDER BY created_at"+direction+", order_no"+direction+
+		" LIMIT "+strconv.Itoa(most+1), q.args...)
+	more := len(l.Orders) > most
+	l.Orders = l.Orders[:min(most, len(l.Orders))]
+	if backward {
+		slices.Reverse(l.Orders)
+	}
+	if len(l.Orders) > 0 {
+		first, last := l.filter, l.filter
+		first.After, first.Before = "", l.Orders[0].Order
+		last.After, last.Before = l.Orders[len(l.Orders)-1].Order, ""
+		if more || backward {
+			l.Next = last.At(path)
+		}
+		if backward && more || f.After != "" {
+			l.Previous = first.At(path)
+		}
+	}
+	return l, err
+}
+
+// listed are the orders that a request asks for.
+func (s *service) listed(r *http.Request) (listing, error) {
+	f, err := filterOf(r)
+	if err != nil {
+		return listing{}, err
+	}
+	return s.list(r.Context(), f, r.URL.Path, pageSize)
+}
+
+// total is how many orders are in a state, and how much money they are.
+type total struct {
+	State    string
+	Currency string
+	Orders   int64
+	Cents    string // of any size
+}
+
+// Amount is the money in the currency's units.
+func (t total) Amount() string {
+	cents, _ := decimal.NewFromString(t.Cents) // a sum is a number
+	return cents.Shift(-2).StringFixed(2)
+}
+
+// totals sums up the orders of a condition, by state and currency.
+func (s *service) totals(ctx context.Context, where string, args ...any) (all []total, err error) {
+	err = sqlscan.Select(ctx, s.db, &all, `SELECT state, currency, count(*) AS orders,
+	sum(CAST(replace(amount, '.', '') AS NUMERIC)) AS cents FROM payouts_states WHERE `+where+` GROUP BY state, currency`, args...)
+	slices.SortFunc(all, func(a, b total) int {
+		return cmp.Or(slices.Index(states, a.State)-slices.Index(states, b.State), strings.Compare(a.Currency, b.Currency))
+	})
+	return all, err
+}
+
+// liveTotals are those of the orders that have not ended.
+func (s *service) liveTotals(ctx context.Context) ([]total, error) {
+	all, err := s.totals(ctx, `order_no IN `+live)
+	return slices.DeleteFunc(all, func(t total) bool { return !slices.Contains(unended, t.State) }), err
+}
+
+// countsOf returns how many orders are in each state: those that are not there are 0.
+func countsOf(all []total) map[string]int64 {
+	counts := map[string]int64{}
+	for _, t := range all {
+		counts[t.State] += t.Orders
+	}
+	return counts
+}
+
+// formula is what a spreadsheet would calculate.
+var formula = regexp.MustCompile(`^[\s]*[=+@-]`)
+
+// export writes all orders of a filter as CSV. A file that ends early breaks the connection:
+// half of the orders must not look like all.
+func (s *service) export(w http.ResponseWriter, r *http.Request) error {
+	f, err := filterOf(r)
+	f.After, f.Before = "", ""
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(r.Context()) // it takes as long as it takes
+	l, err := s.list(ctx, f, "", 10*pageSize)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="orders.csv"`)
+	out := csv.NewWriter(w)
+	err = out.Write([]string{"order", "state", "amount", "currency", "service_id", "service_status", "note", "created_at", "changed_at"})
+	for ; err == nil && len(l.Orders) > 0; l, err = s.list(ctx, f, "", 10*pageSize) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // of what has none
+		for _, o := range l.Orders {
+			_ = out.Write(o.cells()) // Flush says whether it failed
+			f.After = o.Order
+		}
+		if out.Flush(); out.Error() != nil || l.Next == "" {
+			err = out.Error()
+			break
+		}
+	}
+	if err != nil {
+		s.log.ErrorContext(ctx, "an export ended early", "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// cells are an order's row of a CSV file. What a spreadsheet would calculate gets an apostrophe.
+func (o order) cells() []string {
+	row := []string{
+		o.Order, o.State, o.Amount, o.Currency, o.ServiceID, o.ServiceStatus, o.Note,
+		o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
+	}
+	for i, cell := range row {
+		if formula.MatchString(cell) {
+			row[i] = "'" + cell
+		}
+	}
+	return row
+}
