@@ -350,64 +350,47 @@ func TestOutcomeOfARead(t *testing.T) {
 	down, good := exchange(503, "<h1>down</h1>"), exchange(200, wiretest.Success(`["493193"]`))
 	broken := wiretest.Exchange{Want: asked, Err: wiretest.ErrBroken}
 	const seven = 7 * time.Second
-	type conversation []wiretest.Exchange
+	type conversation = []wiretest.Exchange
 	for name, tc := range map[string]struct {
 		responses conversation
-		once      bool // with WithoutRetry
 		want      string
 		attempts  []int // statuses of the attempts that are told
 		waited    time.Duration
 	}{
-		"a clean first try": {responses: conversation{good}, want: "success"},
-		"one retry helps":   {responses: conversation{down, good}, want: "success", attempts: []int{503, 200}},
-		"two retries help": {
-			responses: conversation{broken, down, good}, want: "success", attempts: []int{0, 503, 200},
-		},
-		"the wait asked for": {
-			responses: conversation{limited("7"), good}, want: "success", attempts: []int{429, 200}, waited: seven,
-		},
+		"a clean first try":  {conversation{good}, "success", nil, 0},
+		"one retry helps":    {conversation{down, good}, "success", []int{503, 200}, 0},
+		"two retries help":   {conversation{broken, down, good}, "success", []int{0, 503, 200}, 0},
+		"the wait asked for": {conversation{limited("7"), good}, "success", []int{429, 200}, seven},
 		"the last response is told": {
-			responses: conversation{broken, limited("7"), exchange(500, `{"code":500,"msg":"database"}`)},
-			want:      `Unknown, HTTP 500, 500 "database", sent received received`,
-			attempts:  []int{0, 429, 500}, waited: seven,
+			conversation{broken, limited("7"), exchange(500, `{"code":500,"msg":"database"}`)},
+			`Unknown, HTTP 500, 500 "database", sent received received`, []int{0, 429, 500}, seven,
 		},
 		"nothing of a response before the last is told": {
-			responses: conversation{limited("7"), broken, broken},
-			want:      "Unknown, received sent sent", attempts: []int{429, 0, 0}, waited: seven,
-		},
-		"without retries": {
-			responses: conversation{limited("7")}, once: true,
-			want: `Refused RateLimited, HTTP 429, 429 "slow", again after 7s`,
+			conversation{limited("7"), broken, broken}, "Unknown, received sent sent", []int{429, 0, 0}, seven,
 		},
 		"too long a wait": {
-			responses: conversation{limited("61")},
-			want:      `Refused RateLimited, HTTP 429, 429 "slow", again after 1m1s`,
+			conversation{limited("61")}, `Refused RateLimited, HTTP 429, 429 "slow", again after 1m1s`, nil, 0,
 		},
 		"a refusal is not retried": {
-			responses: conversation{exchange(401, `{"code":401,"msg":"bad key"}`)},
-			want:      `Refused Unauthorized, HTTP 401, 401 "bad key"`,
+			conversation{exchange(401, `{"code":401,"msg":"bad key"}`)},
+			`Refused Unauthorized, HTTP 401, 401 "bad key"`, nil, 0,
 		},
 		"another code is not retried": {
-			responses: conversation{exchange(200, `{"code":500,"msg":"hm"}`)}, want: `Unknown, HTTP 200, 500 "hm"`,
+			conversation{exchange(200, `{"code":500,"msg":"hm"}`)}, `Unknown, HTTP 200, 500 "hm"`, nil, 0,
 		},
 		"data of the wrong kind": {
-			responses: conversation{exchange(200, wiretest.Success(`{}`))},
-			want:      `Unknown Unreadable, HTTP 200, 200 "success"`,
+			conversation{exchange(200, wiretest.Success(`{}`))}, `Unknown Unreadable, HTTP 200, 200 "success"`, nil, 0,
 		},
-		"not the envelope": {responses: conversation{exchange(200, "<html>")}, want: "Unknown Unreadable, HTTP 200"},
-		"a redirect":       {responses: conversation{exchange(302, "")}, want: "Unknown Redirect, HTTP 302"},
+		"not the envelope": {conversation{exchange(200, "<html>")}, "Unknown Unreadable, HTTP 200", nil, 0},
+		"a redirect":       {conversation{exchange(302, "")}, "Unknown Redirect, HTTP 302", nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var r cardwire.Response
-				opts := []cardwire.CallOption{cardwire.WithResponse(&r)}
-				if tc.once {
-					opts = append(opts, cardwire.WithoutRetry())
-				}
 				start := time.Now()
 				c := wiretest.Converse(t, tc.responses, cardwire.WithRetry(wiretest.QuickRetry))
-				bins, err := c.ListBINsUnderMaintenance(t.Context(), opts...)
+				bins, err := c.ListBINsUnderMaintenance(t.Context(), cardwire.WithResponse(&r))
 				assert.Equal(t, tc.want, outcomeOf(t, err))
 				assert.Equal(t, tc.waited, time.Since(start).Round(time.Second))
 				var statuses []int
