@@ -198,8 +198,7 @@ func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
-// feeTiersValue is an object whose names are ranges of amounts. PHP writes an empty one
-// as [].
+// feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.
 func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 	if c.Writing() {
 		writeFeeTiers(c, *tiers)
@@ -238,10 +237,7 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 
 // split reads Low and High from the bytes of Range.
 func (t *FeeTier) split(text []byte) {
-	low, high, found := bytes.Cut(text, []byte("-"))
-	if !found {
-		return
-	}
+	low, high, _ := bytes.Cut(text, []byte("-"))
 	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)
 	h, okHigh := wire.ParseDecimal(bytes.TrimSpace(high), false)
 	if okLow && okHigh {
@@ -262,8 +258,7 @@ func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
 	c.Append('}')
 }
 
-// sizeOfTier is what a tier takes in addition to its bytes.
-const sizeOfTier = 160
-
-// usualTiers is how many tiers get room at first.
-const usualTiers = 4
+const (
+	sizeOfTier = 160 // what a tier takes in addition to its bytes
+	usualTiers = 4   // how many tiers get room at first
+)

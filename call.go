@@ -144,10 +144,7 @@ type call struct {
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	op.value = new(T)
-	k := &call{callOptions: optionsOf(opts), op: &op.spec, result: &op}
-	if c.initialized() {
-		k.client = c.core()
-	}
+	k := &call{callOptions: optionsOf(opts), client: c.made(), op: &op.spec, result: &op}
 	if op.parts != nil {
 		defer op.parts.End()
 	}

@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -59,14 +60,10 @@ func (s *spec) info() CallInfo {
 	}
 }
 
-// The methods below call the observers and write the log.
-
 func (c *core) callStarted(ctx context.Context, op *spec) context.Context {
 	for _, o := range c.observers {
 		if o.CallStart != nil {
-			if next := o.CallStart(ctx, op.info()); next != nil {
-				ctx = next
-			}
+			ctx = cmp.Or(o.CallStart(ctx, op.info()), ctx)
 		}
 	}
 	return ctx

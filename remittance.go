@@ -192,9 +192,6 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
-// opCreateTransfer is the operation of CreateTransfer.
-const opCreateTransfer = "CreateTransfer"
-
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
 // WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
 // means that the service accepted it. No operation of the API reads it back: after
