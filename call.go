@@ -247,9 +247,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 		return
 	}
 	k.ended = true
-	if k.attempt != nil {
-		k.logLast(ctx, failure)
-	}
+	k.logLast(ctx, failure)
 	k.client.callEnded(ctx, k, failure)
 }
 
@@ -273,9 +271,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
 		}
-		if k.attempt != nil {
-			k.logLast(ctx, failure)
-		}
+		k.logLast(ctx, failure)
 	}
 }
 

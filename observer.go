@@ -131,9 +131,11 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	}
 }
 
-// logLast logs the attempt that no other followed.
+// logLast logs the attempt that no other followed, if there was one.
 func (k *call) logLast(ctx context.Context, failure *Error) {
-	k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+	if k.attempt != nil {
+		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+	}
 }
 
 func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
