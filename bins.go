@@ -76,7 +76,9 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "3ds", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.ThreeDS) }},
 	{Name: "day_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.DayPurchaseLimit) }},
 	{Name: "single_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.SinglePurchaseLimit) }},
-	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.LifetimePurchaseLimit) }},
+	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) {
+		c.LenientDecimal(&v.LifetimePurchaseLimit)
+	}},
 	{Name: "maintain", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Maintain) }},
 	{Name: "weigh", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.Weight) }},
 	{Name: "status", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Status) }},
@@ -200,7 +202,7 @@ func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOptio
 
 // feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.
 func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
-	if c.Writing() {
+	if c.Writing {
 		writeFeeTiers(c, *tiers)
 		return
 	}

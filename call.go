@@ -144,7 +144,10 @@ type call struct {
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	op.value = new(T)
-	k := &call{callOptions: optionsOf(opts), client: c.made(), op: &op.spec, result: &op}
+	k := &call{client: c.made(), op: &op.spec, result: &op}
+	if len(opts) > 0 {
+		k.callOptions = optionsOf(opts)
+	}
 	if op.parts != nil {
 		defer op.parts.End()
 	}

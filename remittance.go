@@ -95,7 +95,7 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 
 // codeValue is a code that the API sends as a number, and takes as a string. "" is null.
 func codeValue(c *wire.Codec, code *string) {
-	if !c.Writing() {
+	if !c.Writing {
 		var n int64
 		isNumber := c.Kind() != 'n'
 		c.Int64(&n)
@@ -300,7 +300,10 @@ func (p *TransferParams) own() []transferField {
 		{"payoutCurrency", "PayoutCurrency", text(&p.PayoutCurrency), check.Currency},
 		{"transferType", "TransferType", text(&p.TransferType), check.Digits},
 		{"payoutMethod", "PayoutMethod", text(&p.PayoutMethod), check.Digits},
-		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", text(&p.SenderBeneficiaryRelationship), check.Digits},
+		{
+			"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship",
+			text(&p.SenderBeneficiaryRelationship), check.Digits,
+		},
 		{"transferAmount", "TransferAmount", (*wire.TwoPlaces)(&p.TransferAmount), p.checkAmount},
 		{"senderSourceOfFund", "SenderSourceOfFund", text(&p.SenderSourceOfFund), check.Digits},
 		{"purposeOfRemittance", "PurposeOfRemittance", text(&p.PurposeOfRemittance), check.Digits},

@@ -238,9 +238,6 @@ type callOptions struct {
 }
 
 func optionsOf(opts []CallOption) callOptions {
-	if len(opts) == 0 {
-		return callOptions{}
-	}
 	o := new(callOptions)
 	for _, opt := range opts {
 		if opt == nil {
