@@ -110,16 +110,20 @@ func (e *Error) Error() string {
 	}
 	// "success" would contradict the error.
 	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
-	what := "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.known() +
-		when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
-		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + message +
-		when(e.RequestID != "", ", request ID "+e.RequestID) +
-		when(e.Page != 0, ", page "+strconv.Itoa(e.Page)) +
-		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")
+	return "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
+		when(e.RequestID != "", ", request ID "+e.RequestID)+
+		when(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
+		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + e.advice()
+}
+
+// reason is what is known of the call, and why: with the details, or without the service's own words.
+func (e *Error) reason(details string) string {
+	reason := e.known() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
 	if e.Err != nil {
-		what += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
+		reason += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
 	}
-	return what + ": " + e.advice()
+	return reason
 }
 
 // when returns the text if it is known.
