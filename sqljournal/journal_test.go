@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,32 +25,6 @@ func TestTheRulesOfEveryJournal(t *testing.T) {
 			db.SetMaxOpenConns(8) // a server for tests takes only so many
 			return journal
 		})
-	})
-}
-
-// Of many calls that begin a reference at once, in four processes' journals, one does.
-func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		db, _ := openNew(t, at)
-		var won atomic.Int32
-		var group sync.WaitGroup
-		for range 4 {
-			pool, journal := open(t, at)
-			pool.SetMaxOpenConns(4)
-			for range 8 {
-				group.Go(func() {
-					if err := journal.Begin(t.Context(), intent("M-1")); err == nil {
-						won.Add(1)
-					} else {
-						assert.Equal(t, "in progress", word(err))
-					}
-				})
-			}
-		}
-		group.Wait()
-		assert.EqualValues(t, 1, won.Load())
-		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
 	})
 }
 
