@@ -101,11 +101,6 @@ func (o *operation[T]) decode(c *wire.Codec) {
 }
 
 func (o *operation[T]) mismatch() error {
-	for file := range o.parts.Files() {
-		if err := file.Check(); err != nil {
-			return err
-		}
-	}
 	if o.verify == nil {
 		return nil
 	}

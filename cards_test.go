@@ -85,31 +85,6 @@ func TestEveryFieldOfACardIsRead(t *testing.T) {
 	cardSecrets.everyField(t, "POST /shop/api/v1/cards/private"+urlencoded+"cardId=card-1", "Expiry")
 }
 
-// No identifier is part of a path, so that slashes and dots harm nothing.
-func TestAnIdentifierIsSentAsGiven(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("a", 128)
-	for id, query := range map[string]string{
-		"2024/0001": "2024%2F0001", "..": "..", `a\b`: "a%5Cb", long: long,
-		"a?b&c=d #%+é": "a%3Fb%26c%3Dd+%23%25%2B%C3%A9",
-	} {
-		inJSON := strings.ReplaceAll(id, `\`, `\\`)
-		response := wiretest.Success(wiretest.Edited(t, wiretest.SingleCard, "card-1", inJSON))
-		got, err := wiretest.Respond(t, cardInfo+query, response).GetCard(t.Context(), id)
-		require.NoError(t, err, id)
-		assert.Equal(t, id, got.ID)
-
-		request := "POST /shop/api/v1/cards/private" + urlencoded + "cardId=" + query
-		_, err = wiretest.Respond(t, request, wiretest.Success(wiretest.CardSecrets)).GetCardSecrets(t.Context(), id)
-		require.NoError(t, err, id)
-	}
-	renamed := wiretest.ChangedProfile(func(p *cardwire.Profile) { p.CardIDParam = "card id" })
-	response := wiretest.Success(wiretest.SingleCard)
-	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?card+id=card-1", response, renamed)
-	_, err := c.GetCard(t.Context(), "card-1")
-	require.NoError(t, err)
-}
-
 func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
@@ -240,41 +215,26 @@ func TestAdjustmentResponses(t *testing.T) {
 	}
 }
 
-// What is no identifier in detail is in internal/check.
-func TestHostileIdentifiersAreNotSent(t *testing.T) {
+// What is no identifier, and how others arrive, is in internal/test/hostile.
+func TestAnIdentifierThatIsNoneIsNamed(t *testing.T) {
 	t.Parallel()
+	const bad = "a\u200bb"
 	c := wiretest.Unasked(t, wiretest.ChangedProfile(func(p *cardwire.Profile) { p.SubAccountParam = "sub" }))
-	ids := []string{"", " a", "a\nb", "a\u200bb", "a\xffb", strings.Repeat("a", 129)}
-	uuids := []string{" ", "f", "{" + wiretest.UUID + "}"}
-	for _, tc := range []struct {
-		parameter string
-		call      func(id string) error
-		refused   []string
-	}{
-		{"cardID", func(id string) error { return wiretest.OnlyError(c.GetCard(t.Context(), id)) }, ids},
-		{"orderID", func(id string) error { return wiretest.OnlyError(c.GetCardByOrder(t.Context(), id)) }, ids},
-		{"cardID", func(id string) error { return wiretest.OnlyError(c.GetCardSecrets(t.Context(), id)) }, ids},
-		{"CardID", func(id string) error {
-			return wiretest.OnlyError(c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: id}))
-		}, ids},
-		{"SubAccountID", func(id string) error {
-			return wiretest.OnlyError(c.ListCards(t.Context(), cardwire.ListCardsParams{SubAccountID: id}))
-		}, ids[1:]}, // "" selects all
-		{"ClientTransactionID", func(id string) error {
-			p := cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: id}
-			return wiretest.OnlyError(c.FreezeCard(t.Context(), p))
-		}, uuids},
-		{"clientTransactionID", func(id string) error { return c.CancelOperation(t.Context(), id) }, append(uuids, "")},
-		{"clientTransactionID", func(id string) error { return c.RetryOperation(t.Context(), id) }, append(uuids, "")},
+	calls := wiretest.MethodsGiven(wiretest.Given{
+		Card: bad, Order: bad, Operation: bad, List: cardwire.ListCardsParams{SubAccountID: bad},
+		Freeze: cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: bad},
+	})
+	for op, parameter := range map[string]string{
+		"GetCard": "cardID", "GetCardByOrder": "orderID", "GetCardSecrets": "cardID", "ListCards": "SubAccountID",
+		"FreezeCard": "ClientTransactionID", "CancelOperation": "clientTransactionID",
+		"RetryOperation": "clientTransactionID",
 	} {
-		for _, id := range tc.refused {
-			err := tc.call(id)
-			wiretest.RefusedBeforehand(t, err, tc.parameter)
-			if len(id) > 2 {
-				assert.NotContains(t, err.Error(), id)
-			}
-		}
+		err := calls[op](t.Context(), c)
+		wiretest.RefusedBeforehand(t, err, ": "+parameter+" ")
+		assert.NotContains(t, err.Error(), bad)
 	}
+	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: bad})
+	wiretest.RefusedBeforehand(t, err, ": CardID ")
 }
 
 // reading is a read whose response contains a document that tests edit.
@@ -661,6 +621,10 @@ func TestCardStatus(t *testing.T) {
 		assert.Equal(t, want, status.String())
 		assert.Equal(t, want == "frozen" || want == "suspended", status.Blocked(), want)
 	}
+	assert.Equal(t, []cardwire.CardStatus{-1, 0, 1, 2, 3, 4}, []cardwire.CardStatus{
+		cardwire.CardLocked, cardwire.CardActive, cardwire.CardFrozen,
+		cardwire.CardClosed, cardwire.CardClosing, cardwire.CardSuspended,
+	})
 }
 
 func TestDecryptPAN(t *testing.T) {

@@ -47,19 +47,10 @@ func TestNewRefusesABaseURLOrAKey(t *testing.T) {
 	)
 	for _, tc := range []struct{ base, key, want string }{
 		{"", "sk", "URL is empty: it must be like https://host/api/v1"},
-		{"api.example.com/api/v1", "sk", "URL has no scheme: it must be like https://host/api/v1"},
-		{"https:///api/v1", "sk", "URL has no host: it must be like https://host/api/v1"},
-		{"https://api.example.com:70000/api/v1", "sk", "URL's port must be from 1 to 65535"},
 		{"https://api.example.com", "sk", "URL" + suffix},
-		{"https://api.example.com/v1", "sk", "URL" + suffix},
-		{"https://api.example.com/api/v1/cards", "sk", "URL" + suffix},
 		{"https://me:secret@api.example.com/api/v1", "sk", "URL contains a user name: pass the API key to New"},
-		{base + "?key=secret", "sk", "URL contains a query or a fragment"},
 		{base, "", "KEY is empty: set it, or use WithKeySource"},
 		{base, "Bearer sk-secret", "KEY" + scheme},
-		{base, "sk secret", "KEY contains white space: copy the key again, without what surrounds it"},
-		{base, "sk-secret\n", "KEY contains a line break: trim what was read from a file or a form"},
-		{base, "sk-sécret", "KEY contains a character that is not visible ASCII: copy the key again"},
 	} {
 		_, err := cardwire.New(tc.base, tc.key)
 		require.ErrorIs(t, err, cardwire.ErrSetup)

@@ -96,106 +96,69 @@ func TestErrorStrings(t *testing.T) {
 	}
 	invalid, setup := detail(cardwire.ErrInvalidParams, "no"), detail(cardwire.ErrSetup, "no")
 	ignored := detail(cardwire.ErrParameterIgnored, "another page was returned: see Profile.PageParam")
-	for _, tc := range []struct {
-		err  *cardwire.Error
-		want string // after the operation
-	}{
-		{failed(transfer, unknown, 502, nil), "unknown outcome, HTTP 502: ask the service before sending it again"},
-		{
-			about("order-7", failed(transfer, unknown, 0, errors.New("connection reset"))),
-			"unknown outcome: connection reset: ask the service about order-7 before sending it again",
-		},
-		{
-			failed("FreezeCard", unknown, 302, cardwire.ErrRedirect),
-			"unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again",
-		},
-		{failed("GetCard", unknown, 503, nil), "failed, HTTP 503: it is safe to call again"},
-		{failed("UploadImage", unknown, 503, nil), "unknown outcome, HTTP 503: it is safe to call again"},
-
-		{failed("FreezeCard", notSent, 0, io.EOF), "not sent: EOF: it is safe to call again"},
-		{failed("GetCard", notSent, 0, invalid), "not sent: invalid parameters: no: correct it before calling again"},
-		{failed("A", notSent, 0, invalid), "not sent: invalid parameters: no: correct it before calling again"},
-		{
-			about("order-7", failed(transfer, notSent, 0, invalid)),
-			"not sent: invalid parameters: no: correct it, and use a new reference: this one is closed",
-		},
-		{failed(transfer, notSent, 0, setup), "not sent: invalid setup: no: correct it, then call again"},
-
-		{failed(transfer, refused, 422, nil), "refused, HTTP 422: " + useNew},
-		{failed("CancelOperation", refused, 422, nil), "refused, HTTP 422: " + checkRecord},
-		{failed("GetCard", refused, 422, nil), "refused, HTTP 422: correct the request before calling again"},
-		{failed(transfer, refused, 404, nil), "refused, HTTP 404: " + checkURL},
-		{failed("UploadImage", refused, 404, nil), "refused, HTTP 404: " + checkURL},
-		{failed("ListBINs", refused, 404, nil), "refused, HTTP 404: " + checkURL},
-		{
-			failed("GetCard", refused, 404, nil),
-			"refused, HTTP 404: check the identifier, and that the base URL ends in /api/v1",
-		},
-		{
-			&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 200, Code: 404, Message: `no "such" card`},
-			`refused, HTTP 200, code 404, "no \"such\" card": ` +
-				"check the identifiers, and that the base URL ends in /api/v1, then use a new reference",
-		},
-		{
-			failed("FreezeCard", refused, 404, cardwire.ErrUnreadable),
-			"refused, HTTP 404: the response is unreadable: " + checkURL,
-		},
-		{
-			failed(transfer, refused, 413, cardwire.ErrUnreadable),
-			"refused, HTTP 413: the response is unreadable: " + checkAll,
-		},
-		{failed("ListBINs", refused, 401, nil), "refused, HTTP 401: " + checkKey},
-		{&cardwire.Error{Op: "A", Outcome: refused, Code: 401}, "refused, code 401: " + checkKey},
-		{&cardwire.Error{Op: "A", Outcome: refused, Code: 429}, "refused, code 429: wait, then call again"},
-		{
-			&cardwire.Error{Op: "A", Outcome: refused, Code: 429, RetryAfter: time.Second},
-			"refused, code 429: wait 1s, then call again",
-		},
-
-		{
-			&cardwire.Error{Op: "A", Outcome: executed, Code: 200, Message: "success", Err: cardwire.ErrUnreadable},
-			"executed, code 200: the response is unreadable: do not send it again",
-		},
-		{
-			failed("GetCard", executed, 200, cardwire.ErrUnreadable),
-			"failed, HTTP 200: the response is unreadable: it is safe to call again",
-		},
-		{
-			&cardwire.Error{Op: "ListCards", ReadOnly: true, Page: 3, RequestID: "r-1", Err: ignored},
-			"failed, request ID r-1, page 3: the service ignored a parameter: another page was returned: " +
-				"see Profile.PageParam: correct that field, or omit the parameter",
-		},
-		{
-			&cardwire.Error{Op: "GetCard", ReadOnly: true, Attempts: make([]cardwire.Attempt, 3)},
-			"failed, 3 attempts: it is safe to call again",
-		},
-		{
-			failed("UploadImage", executed, 0, cardwire.ErrDrift),
-			"executed: the response deviates from the API: do not send it again",
-		},
-
-		{
-			duplicate(cardwire.DuplicateIntent{InProgress: true}),
-			"unknown outcome: another call with this reference is in progress: wait for its result",
-		},
-		{
-			duplicate(cardwire.DuplicateIntent{}),
-			"unknown outcome: the outcome of an earlier call with this reference is unknown: " +
-				"ask the service about order-7 before sending it again",
-		},
-		{
-			duplicate(cardwire.DuplicateIntent{Outcome: executed}),
-			"executed: this reference was executed before: do not send it again",
-		},
-		{duplicate(cardwire.DuplicateIntent{Outcome: refused}), "refused: this reference is closed: " + useNew},
-		{
-			failed(transfer, unknown, 0, cardwire.ErrOtherBody),
-			"unknown outcome: this reference was already used for a different request: " +
-				"find out what became of the other request, then use a new reference",
-		},
-	} {
-		assert.Equal(t, strings.TrimSpace("cardwire: "+tc.err.Op+" "+tc.err.Reference)+": "+tc.want, tc.err.Error())
+	says := func(err *cardwire.Error, want string) { // after the operation
+		t.Helper()
+		assert.Equal(t, strings.TrimSpace("cardwire: "+err.Op+" "+err.Reference)+": "+want, err.Error())
 	}
+	says(failed(transfer, unknown, 502, nil), "unknown outcome, HTTP 502: ask the service before sending it again")
+	says(about("order-7", failed(transfer, unknown, 0, errors.New("connection reset"))),
+		"unknown outcome: connection reset: ask the service about order-7 before sending it again")
+	says(failed("FreezeCard", unknown, 302, cardwire.ErrRedirect),
+		"unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again")
+	says(failed("GetCard", unknown, 503, nil), "failed, HTTP 503: it is safe to call again")
+	says(failed("UploadImage", unknown, 503, nil), "unknown outcome, HTTP 503: it is safe to call again")
+
+	says(failed("FreezeCard", notSent, 0, io.EOF), "not sent: EOF: it is safe to call again")
+	says(failed("GetCard", notSent, 0, invalid), "not sent: invalid parameters: no: correct it before calling again")
+	says(failed("A", notSent, 0, invalid), "not sent: invalid parameters: no: correct it before calling again")
+	says(about("order-7", failed(transfer, notSent, 0, invalid)),
+		"not sent: invalid parameters: no: correct it, and use a new reference: this one is closed")
+	says(failed(transfer, notSent, 0, setup), "not sent: invalid setup: no: correct it, then call again")
+
+	says(failed(transfer, refused, 422, nil), "refused, HTTP 422: "+useNew)
+	says(failed("CancelOperation", refused, 422, nil), "refused, HTTP 422: "+checkRecord)
+	says(failed("GetCard", refused, 422, nil), "refused, HTTP 422: correct the request before calling again")
+	says(failed(transfer, refused, 404, nil), "refused, HTTP 404: "+checkURL)
+	says(failed("UploadImage", refused, 404, nil), "refused, HTTP 404: "+checkURL)
+	says(failed("ListBINs", refused, 404, nil), "refused, HTTP 404: "+checkURL)
+	says(failed("GetCard", refused, 404, nil),
+		"refused, HTTP 404: check the identifier, and that the base URL ends in /api/v1")
+	says(&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 200, Code: 404, Message: `no "such" card`},
+		`refused, HTTP 200, code 404, "no \"such\" card": `+
+			"check the identifiers, and that the base URL ends in /api/v1, then use a new reference")
+	says(failed("FreezeCard", refused, 404, cardwire.ErrUnreadable),
+		"refused, HTTP 404: the response is unreadable: "+checkURL)
+	says(failed(transfer, refused, 413, cardwire.ErrUnreadable),
+		"refused, HTTP 413: the response is unreadable: "+checkAll)
+	says(failed("ListBINs", refused, 401, nil), "refused, HTTP 401: "+checkKey)
+	says(&cardwire.Error{Op: "A", Outcome: refused, Code: 401}, "refused, code 401: "+checkKey)
+	says(&cardwire.Error{Op: "A", Outcome: refused, Code: 429}, "refused, code 429: wait, then call again")
+	says(&cardwire.Error{Op: "A", Outcome: refused, Code: 429, RetryAfter: time.Second},
+		"refused, code 429: wait 1s, then call again")
+
+	says(&cardwire.Error{Op: "A", Outcome: executed, Code: 200, Message: "success", Err: cardwire.ErrUnreadable},
+		"executed, code 200: the response is unreadable: do not send it again")
+	says(failed("GetCard", executed, 200, cardwire.ErrUnreadable),
+		"failed, HTTP 200: the response is unreadable: it is safe to call again")
+	says(&cardwire.Error{Op: "ListCards", ReadOnly: true, Page: 3, RequestID: "r-1", Err: ignored},
+		"failed, request ID r-1, page 3: the service ignored a parameter: another page was returned: "+
+			"see Profile.PageParam: correct that field, or omit the parameter")
+	says(&cardwire.Error{Op: "GetCard", ReadOnly: true, Attempts: make([]cardwire.Attempt, 3)},
+		"failed, 3 attempts: it is safe to call again")
+	says(failed("UploadImage", executed, 0, cardwire.ErrDrift),
+		"executed: the response deviates from the API: do not send it again")
+
+	says(duplicate(cardwire.DuplicateIntent{InProgress: true}),
+		"unknown outcome: another call with this reference is in progress: wait for its result")
+	says(duplicate(cardwire.DuplicateIntent{}),
+		"unknown outcome: the outcome of an earlier call with this reference is unknown: "+
+			"ask the service about order-7 before sending it again")
+	says(duplicate(cardwire.DuplicateIntent{Outcome: executed}),
+		"executed: this reference was executed before: do not send it again")
+	says(duplicate(cardwire.DuplicateIntent{Outcome: refused}), "refused: this reference is closed: "+useNew)
+	says(failed(transfer, unknown, 0, cardwire.ErrOtherBody),
+		"unknown outcome: this reference was already used for a different request: "+
+			"find out what became of the other request, then use a new reference")
 }
 
 // What a call says in whole, from the response to the advice.

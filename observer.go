@@ -3,7 +3,6 @@ package cardwire
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -200,9 +199,4 @@ func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error
 		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil
-}
-
-// watchesDrift reports whether drift would be reported to anyone.
-func (c *config) watchesDrift() bool {
-	return c.strictDrift || c.logger != nil || slices.ContainsFunc(c.observers, func(o Observer) bool { return o.Drift != nil })
 }

@@ -53,13 +53,9 @@ func TestWithHeader(t *testing.T) {
 func TestWithHeaderRefuses(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Unasked(t)
-	const reserved = " is reserved by the client"
 	for _, tc := range []struct{ name, value, want string }{
-		{"authorization", "x", "header Authorization" + reserved},
-		{"Idempotency_Key", "x", "header Idempotency-Key" + reserved},
-		{"X-HTTP-Method-Override", "x", "header X-Http-Method-Override" + reserved},
+		{"authorization", "x", "header Authorization is reserved by the client"},
 		{"", "x", "the header name is not a token"},
-		{"X\r\nY", "x", "the header name is not a token"},
 		{"X-Trace", "a\r\nX-Other: b", "the header value contains a character that is not visible ASCII"},
 	} {
 		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(tc.name, tc.value))

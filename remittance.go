@@ -37,7 +37,9 @@ var stateFields = []wire.FieldOf[RemittanceState]{
 	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
 	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
 	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
-	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.CountryStandardCode) }},
+	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) {
+		c.RequiredCode(&v.CountryStandardCode)
+	}},
 }
 
 // MarshalJSON returns the state under the wire's names.
@@ -65,7 +67,9 @@ type RemittanceCurrency struct {
 
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
-	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
+	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) {
+		c.ID(&v.PayoutCurrency)
+	}},
 	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
 	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
 	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.PayoutMethodID) }},
@@ -115,8 +119,8 @@ type TransferParams struct {
 	// a new one for each transfer, and the same one for each retry.
 	MerchantOrderNo               string
 	PayoutCurrency                string // PayoutCurrency is the currency to pay out, from RemittanceCurrency.
-	TransferType                  string // TransferType is TransferTypeC2C, or a RemittanceCurrency's TransferTypeID.
-	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a RemittanceCurrency's PayoutMethodID.
+	TransferType                  string // TransferType is TransferTypeC2C, or a TransferTypeID.
+	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a PayoutMethodID.
 	SenderBeneficiaryRelationship string // SenderBeneficiaryRelationship is a numeric code.
 	// TransferAmount is above zero, with at most two decimal places, never rounded. Whether
 	// its currency is that of the payout or of the wallet is undocumented: ask first.
@@ -296,32 +300,34 @@ type transferField struct {
 
 // own returns all fields of TransferParams but Extra, also empty ones.
 func (p *TransferParams) own() []transferField {
+	text := func(field *string) wire.Textual { return (*wire.Plain)(field) }
+	birthday := func(param, _ string) error { return checkDate(param, p.SenderDateOfBirth) }
 	return []transferField{
-		{"merchantOrderNo", "MerchantOrderNo", (*wire.Plain)(&p.MerchantOrderNo), check.Given},
-		{"payoutCurrency", "PayoutCurrency", (*wire.Plain)(&p.PayoutCurrency), check.Currency},
-		{"transferType", "TransferType", (*wire.Plain)(&p.TransferType), check.Digits},
-		{"payoutMethod", "PayoutMethod", (*wire.Plain)(&p.PayoutMethod), check.Digits},
-		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", (*wire.Plain)(&p.SenderBeneficiaryRelationship), check.Digits},
+		{"merchantOrderNo", "MerchantOrderNo", text(&p.MerchantOrderNo), check.Given},
+		{"payoutCurrency", "PayoutCurrency", text(&p.PayoutCurrency), check.Currency},
+		{"transferType", "TransferType", text(&p.TransferType), check.Digits},
+		{"payoutMethod", "PayoutMethod", text(&p.PayoutMethod), check.Digits},
+		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", text(&p.SenderBeneficiaryRelationship), check.Digits},
 		{"transferAmount", "TransferAmount", (*wire.TwoPlaces)(&p.TransferAmount), p.checkAmount},
-		{"senderSourceOfFund", "SenderSourceOfFund", (*wire.Plain)(&p.SenderSourceOfFund), check.Digits},
-		{"purposeOfRemittance", "PurposeOfRemittance", (*wire.Plain)(&p.PurposeOfRemittance), check.Digits},
-		{"senderFirstName", "SenderFirstName", (*wire.Plain)(&p.SenderFirstName), check.UTF8},
-		{"senderLastName", "SenderLastName", (*wire.Plain)(&p.SenderLastName), check.UTF8},
-		{"senderGender", "SenderGender", (*wire.Plain)(&p.SenderGender), check.UTF8},
-		{"senderMobileNumber", "SenderMobileNumber", (*wire.Plain)(&p.SenderMobileNumber), check.UTF8},
-		{"senderIdType", "SenderIDType", (*wire.Plain)(&p.SenderIDType), check.Digits},
-		{"senderIdNumber", "SenderIDNumber", (*wire.Plain)(&p.SenderIDNumber), check.UTF8},
-		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, p.checkDateOfBirth},
-		{"senderNationality", "SenderNationality", (*wire.Plain)(&p.SenderNationality), check.Country},
-		{"senderIdIssueCountry", "SenderIDIssueCountry", (*wire.Plain)(&p.SenderIDIssueCountry), check.Digits},
-		{"senderCountry", "SenderCountry", (*wire.Plain)(&p.SenderCountry), check.Country},
-		{"senderAddress", "SenderAddress", (*wire.Plain)(&p.SenderAddress), check.UTF8},
-		{"receiverNativeFirstName", "ReceiverNativeFirstName", (*wire.Plain)(&p.ReceiverNativeFirstName), check.UTF8},
-		{"receiverNativeLastName", "ReceiverNativeLastName", (*wire.Plain)(&p.ReceiverNativeLastName), check.UTF8},
-		{"receiverIdType", "ReceiverIDType", (*wire.Plain)(&p.ReceiverIDType), check.Digits},
-		{"receiverIdNumber", "ReceiverIDNumber", (*wire.Plain)(&p.ReceiverIDNumber), check.UTF8},
-		{"receiverMobileNumber", "ReceiverMobileNumber", (*wire.Plain)(&p.ReceiverMobileNumber), check.UTF8},
-		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", (*wire.Plain)(&p.ReceiverBankAccountNumber), check.UTF8},
+		{"senderSourceOfFund", "SenderSourceOfFund", text(&p.SenderSourceOfFund), check.Digits},
+		{"purposeOfRemittance", "PurposeOfRemittance", text(&p.PurposeOfRemittance), check.Digits},
+		{"senderFirstName", "SenderFirstName", text(&p.SenderFirstName), check.UTF8},
+		{"senderLastName", "SenderLastName", text(&p.SenderLastName), check.UTF8},
+		{"senderGender", "SenderGender", text(&p.SenderGender), check.UTF8},
+		{"senderMobileNumber", "SenderMobileNumber", text(&p.SenderMobileNumber), check.UTF8},
+		{"senderIdType", "SenderIDType", text(&p.SenderIDType), check.Digits},
+		{"senderIdNumber", "SenderIDNumber", text(&p.SenderIDNumber), check.UTF8},
+		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, birthday},
+		{"senderNationality", "SenderNationality", text(&p.SenderNationality), check.Country},
+		{"senderIdIssueCountry", "SenderIDIssueCountry", text(&p.SenderIDIssueCountry), check.Digits},
+		{"senderCountry", "SenderCountry", text(&p.SenderCountry), check.Country},
+		{"senderAddress", "SenderAddress", text(&p.SenderAddress), check.UTF8},
+		{"receiverNativeFirstName", "ReceiverNativeFirstName", text(&p.ReceiverNativeFirstName), check.UTF8},
+		{"receiverNativeLastName", "ReceiverNativeLastName", text(&p.ReceiverNativeLastName), check.UTF8},
+		{"receiverIdType", "ReceiverIDType", text(&p.ReceiverIDType), check.Digits},
+		{"receiverIdNumber", "ReceiverIDNumber", text(&p.ReceiverIDNumber), check.UTF8},
+		{"receiverMobileNumber", "ReceiverMobileNumber", text(&p.ReceiverMobileNumber), check.UTF8},
+		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", text(&p.ReceiverBankAccountNumber), check.UTF8},
 	}
 }
 
@@ -336,10 +342,6 @@ func (p *TransferParams) checkAmount(name, sent string) error {
 		return errors.New(name + " has more than two decimal places")
 	}
 	return nil
-}
-
-func (p *TransferParams) checkDateOfBirth(name, _ string) error {
-	return checkDate(name, p.SenderDateOfBirth)
 }
 
 func (p *TransferParams) validExtra(own []transferField) error {
@@ -373,8 +375,8 @@ func (p TransferParams) LogValue() slog.Value {
 
 // MarshalJSON returns an error, since loggers marshal anything: see RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
-		"use RevealJSON")
+	return nil, errors.New("cardwire: TransferParams cannot be marshaled, " +
+		"because names and account numbers would reach logs: use RevealJSON")
 }
 
 // RevealJSON returns what CreateTransfer sends, for an outbox, or [ErrInvalidParams].

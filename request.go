@@ -208,6 +208,22 @@ func maskCard(pointer any) bool {
 	return true
 }
 
+// query collects query parameters, whose names may be unknown.
+type query struct {
+	fields wire.Fields
+	err    error
+}
+
+func (q *query) add(param, field, value string) {
+	switch {
+	case value == "":
+	case param == "":
+		q.err = cmp.Or(q.err, badSetup("the API's name for a parameter is unknown: set Profile."+field))
+	default:
+		q.fields = append(q.fields, wire.Field{Name: param, Value: value})
+	}
+}
+
 // CallOption configures one call.
 type CallOption func(*callOptions)
 

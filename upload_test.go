@@ -401,25 +401,6 @@ func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 	}
 }
 
-func TestUploadEndsASourceThatBlocksWhenTheTimeIsOver(t *testing.T) {
-	t.Parallel()
-	for want, opts := range map[time.Duration][]cardwire.Option{
-		5 * time.Minute: nil, time.Hour: {cardwire.WithTimeout(time.Hour)},
-	} {
-		t.Run(want.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				began, s := time.Now(), newStuck(func() {})
-				p := front(1000, "image/png", func() (io.ReadCloser, error) { return s, nil })
-				_, err := wiretest.NewClient(t, hasty{bytes: 1000}, opts...).UploadImage(t.Context(), p)
-				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				assert.Equal(t, want, time.Since(began))
-			})
-		})
-	}
-}
-
 // A source may heed neither that it was closed nor what is asked of a Read.
 func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 	t.Parallel()
@@ -489,25 +470,6 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The call's time is also what an observer makes it.
-func TestUploadEndsAnOpenWithTheContextOfAnObserver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began, release := time.Now(), make(chan struct{})
-		defer close(release)
-		shorten := func(ctx context.Context, _ cardwire.CallInfo) context.Context {
-			ctx, cancel := context.WithTimeout(ctx, time.Second)
-			t.Cleanup(cancel)
-			return ctx
-		}
-		c := wiretest.Unasked(t, cardwire.WithObserver(cardwire.Observer{CallStart: shorten}))
-		open := func() (io.ReadCloser, error) { <-release; return nil, os.ErrClosed }
-		_, err := c.UploadImage(t.Context(), front(1000, "", open))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, time.Second, time.Since(began))
-	})
 }
 
 // That Open runs elsewhere is not seen by who wrote it.

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
 // telemetry is what a client reported.
@@ -78,27 +78,19 @@ func duration(operation, outcome string) string {
 	return "cardwire.call.duration s\n  cardwire.operation = " + operation + "\n  cardwire.outcome = " + outcome + "\n"
 }
 
-// script responds to requests with its responses, one after the other.
-type script []string
-
-func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := (*s)[0]
-	*s = (*s)[1:]
-	if next == "" {
-		return nil, errors.New("reset, with the canary sk-canary-key-1")
+// responses are the responses to requests, one after the other: a status and a body; "": none.
+func responses(list ...string) wiretest.RoundTripper {
+	return func(r *http.Request) (*http.Response, error) {
+		next := list[0]
+		list = list[1:]
+		if next == "" {
+			return nil, errors.New("reset, with the canary sk-canary-key-1")
+		}
+		status, body, _ := strings.Cut(next, " ")
+		code, err := strconv.Atoi(status)
+		return wiretest.Response(r, code, body), err
 	}
-	status, body, _ := strings.Cut(next, " ")
-	var code int
-	if _, err := fmt.Sscan(status, &code); err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		StatusCode: code, Header: http.Header{}, Request: r,
-		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-	}, nil
 }
-
-func responses(list ...string) *script { return (*script)(&list) }
 
 var transfer = cardwire.TransferParams{
 	MerchantOrderNo: "order-canary-1", TransferAmount: decimal.RequireFromString("12.50"),
@@ -165,13 +157,17 @@ event cardwire.attempt
 
 func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 	t.Parallel()
-	keyless := cardwire.WithKeySource(func(context.Context) (string, error) { return "", errors.New("vault is down") })
+	keyless := func(err error) []cardwire.Option {
+		return []cardwire.Option{cardwire.WithKeySource(func(context.Context) (string, error) { return "", err })}
+	}
 	named := `200 {"code":200,"msg":"success","data":{"merchant_order_no":"` + transfer.MerchantOrderNo + `"}}`
 	for _, tc := range []struct {
 		response, outcome, kind string
 		opts                    []cardwire.Option
 	}{
-		{"", "not_sent", "not_sent", []cardwire.Option{keyless}},
+		{"", "not_sent", "not_sent", keyless(errors.New("vault is down"))},
+		{"", "not_sent", "timeout", keyless(context.DeadlineExceeded)},
+		{"", "not_sent", "canceled", keyless(context.Canceled)},
 		{"", "unknown", "unknown", nil},
 		{"502 <html>", "unknown", "unreadable", nil},
 		{`200 {"code":422,"msg":"no 4000000000000009","data":null}`, "refused", "refused", nil},
@@ -197,46 +193,11 @@ func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 	}
 }
 
-func TestTheContextsEndIsAType(t *testing.T) {
-	t.Parallel()
-	for kind, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
-		"timeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Second)
-		},
-		"canceled": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(time.Second, cancel)
-			return ctx, cancel
-		},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				client, told := watched(t, hanging{})
-				ctx, stop := end(t.Context())
-				defer stop()
-				_, err := client.CardCapacity(ctx)
-				require.ErrorIs(t, err, ctx.Err())
-				assert.Contains(t, told.span(), "\n  error.type = "+kind+"\n")
-				assert.Equal(t, "1 in 1", told.metrics()[duration("CardCapacity", "unknown")], "seconds")
-			})
-		})
-	}
-}
-
-// hanging does not respond before its request ends.
-type hanging struct{}
-
-func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
 func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 	t.Parallel()
 	client, told := watched(t,
 		responses(`200 {"code":200,"msg":"success","data":{"api_order_no":7,"canary":"4000000000000009"}}`),
-		cardwire.WithJournal(forgetful{}))
+		cardwire.WithJournal(forgetful()))
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
 	text := told.span()
@@ -249,40 +210,31 @@ func TestDriftAndTheJournalsFailureAreEvents(t *testing.T) {
 
 func TestAWriteThatTheHTTPClientRepeats(t *testing.T) {
 	t.Parallel()
-	client, told := watched(t, twice{})
+	client, told := watched(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		for range 2 { // as of a RoundTripper that retries
+			httptrace.ContextClientTrace(r.Context()).WroteHeaders()
+		}
+		return wiretest.Response(r, 502, "<html>"), nil
+	}))
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 	assert.Contains(t, told.span(), "\n  cardwire.attempt.resent = true\n")
 	assert.Equal(t, "1", told.metrics()["cardwire.resent {request}\n"])
 }
 
-// twice reports two requests, as a RoundTripper that retries does.
-type twice struct{}
-
-func (twice) RoundTrip(r *http.Request) (*http.Response, error) {
-	for range 2 {
-		httptrace.ContextClientTrace(r.Context()).WroteHeaders()
-	}
-	return responses("502 <html>").RoundTrip(r)
-}
-
 // forgetful is a journal that cannot record how a call ended.
-type forgetful struct{}
-
-func (forgetful) Begin(context.Context, cardwire.Intent) error { return nil }
-
-func (forgetful) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
-	return errors.New("disk full at order-canary-1")
+func forgetful() cardwire.Journal {
+	return &wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error {
+		return errors.New("disk full at order-canary-1")
+	}}
 }
-
-func (forgetful) Void(context.Context, cardwire.Intent, string, string) error { return nil }
 
 // The call's span is a child of the caller's, and what carries the request sees
 // it as the current one. Another observer's span in between takes nothing of it.
 func TestTheSpanIsBetweenTheCallersAndTheRequests(t *testing.T) {
 	t.Parallel()
 	var current trace.SpanContext
-	carrier := seeing(func(r *http.Request) (*http.Response, error) {
+	carrier := wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		current = trace.SpanContextFromContext(r.Context())
 		return responses(`200 {"code":200,"msg":"success","data":7}`).RoundTrip(r)
 	})
@@ -309,10 +261,6 @@ func TestTheSpanIsBetweenTheCallersAndTheRequests(t *testing.T) {
 	assert.Contains(t, told2.span(), "event cardwire.attempt\n")
 }
 
-type seeing func(*http.Request) (*http.Response, error)
-
-func (f seeing) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // Whatever comes back, what is reported is one of a few names, and holds nothing
 // of the request or the response.
 func TestNothingSensitiveIsReported(t *testing.T) {
@@ -327,7 +275,7 @@ func TestNothingSensitiveIsReported(t *testing.T) {
 	} {
 		t.Run(response, func(t *testing.T) {
 			t.Parallel()
-			client, told := watched(t, responses(response), cardwire.WithJournal(forgetful{}))
+			client, told := watched(t, responses(response), cardwire.WithJournal(forgetful()))
 			_, _ = client.CreateTransfer(t.Context(), transfer)
 			stubs := told.spans.GetSpans()
 			require.Len(t, stubs, 1)

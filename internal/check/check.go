@@ -41,8 +41,8 @@ func UUID(name, v string) error {
 	return nil
 }
 
-// Visible accepts an identifier of any form without white space at its ends. "" is
-// accepted.
+// Visible accepts an identifier of any form without white space at its ends, of which no
+// two may look the same. "" is accepted.
 func Visible(name, v string) error {
 	if v != strings.TrimSpace(v) {
 		return errors.New(name + " begins or ends with white space")
@@ -50,11 +50,6 @@ func Visible(name, v string) error {
 	if len(v) > maxID {
 		return errors.New(name + " is longer than 128 bytes")
 	}
-	return unambiguous(name, v)
-}
-
-// unambiguous is [Text] for identifiers: two that look the same must be the same.
-func unambiguous(name, v string) error {
 	if err := Text(name, v); err != nil {
 		return err
 	}

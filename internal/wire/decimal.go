@@ -91,7 +91,10 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	}
 	scale := max(mantissa-whole-1, 0)
 	exp -= scale
-	count := whole - b2i(lit[0] == '-') + scale
+	count := whole + scale
+	if lit[0] == '-' {
+		count--
+	}
 	// Written out, 12e3 takes three more digits, and 12e-30 takes thirty in all.
 	if max(count, count+exp, -exp) > maxDigits {
 		return decimal.Decimal{}, false

@@ -190,7 +190,11 @@ func parseInt(lit []byte) (n int64, ok bool) {
 // boolean and null are drift too.
 func (c *Codec) Flag(dst *bool) {
 	if c.writing {
-		c.out = strconv.AppendInt(c.out, int64(b2i(*dst)), 10)
+		bit := byte('0')
+		if *dst {
+			bit = '1'
+		}
+		c.out = append(c.out, bit)
 		return
 	}
 	switch b := c.peek(); b {
@@ -252,13 +256,6 @@ func (c *Codec) bit(lit []byte) bool {
 		c.Fail("a boolean")
 	}
 	return string(lit) == "1"
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // What an element of a list takes in addition to its bytes.

@@ -104,7 +104,7 @@ func (s *service) ready(r *http.Request) (map[string]string, error) {
 	}
 	p, _, err := s.pausedNow(r.Context())
 	if p != nil {
-		status["nothing_is_sent"] = p.Text()
+		status["paused"] = p.Text()
 	}
 	return status, err
 }

@@ -52,7 +52,7 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 		assert.Contains(t, s.get("/"), "2 held")
 		ready := map[string]string{}
 		require.NoError(t, json.Unmarshal([]byte(s.get("/readyz")), &ready))
-		assert.Equal(t, map[string]string{"status": "up", "nothing_is_sent": "on hold until somebody releases it"}, ready)
+		assert.Equal(t, map[string]string{"status": "up", "paused": "on hold until somebody releases it"}, ready)
 		assert.Contains(t, s.get("/payouts?state=held"), `"order":"waited"`)
 		live, err := s.liveTotals(t.Context())
 		require.NoError(t, err)

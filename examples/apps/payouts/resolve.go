@@ -61,7 +61,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 // complete returns what a request says of an order, or what is wrong with it.
 func (r resolution) complete(request *http.Request, asOf string) (_ resolution, err error) {
 	if asOf != "" {
-		if r.AsOf, err = parseTime(asOf); err != nil {
+		if r.AsOf, err = parseTime("as_of", asOf); err != nil {
 			return r, err
 		}
 	}
