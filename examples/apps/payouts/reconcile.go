@@ -20,7 +20,8 @@ import (
 )
 
 // compare returns what a statement says of the journal, and does more with each finding.
-func (s *service) compare(ctx context.Context, r reading, file io.Reader, also ...func(sqljournal.Finding) error) (*report, error) {
+func (s *service) compare(ctx context.Context, r reading, file io.Reader,
+	also ...func(sqljournal.Finding) error) (*report, error) {
 	found := &report{seen: sha256.New()}
 	statement, err := r.statement(file)
 	if err != nil {
@@ -53,7 +54,8 @@ type application struct {
 
 // Result is what came of it.
 func (a *application) Result() string {
-	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.", a.done, a.left)
+	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.",
+		a.done, a.left)
 }
 
 // apply records a finding, if it is certain: the journal's change, the order's and the wake-up
@@ -84,7 +86,8 @@ func (s *service) apply(ctx context.Context, a *application, f sqljournal.Findin
 func isRefusal(err error) bool {
 	_, isProblem := errors.AsType[*problem](err)
 	return isProblem || errors.Is(err, sqljournal.ErrMoved) || errors.Is(err, sqljournal.ErrUncertain) ||
-		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) || errors.Is(err, cardwire.ErrInvalidParams)
+		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) ||
+		errors.Is(err, cardwire.ErrInvalidParams)
 }
 
 func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, a *application) error {
@@ -94,7 +97,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 		if a.Again {
 			outcome = "send_again"
 		}
-		if o.Forgot || a.Again && o.Body == "" { // of a call that the journal forgot it proves nothing
+		if o.Forgot || a.Again && o.Body == "" { // it proves nothing of a call that the journal forgot
 			return sqljournal.ErrUncertain
 		}
 	}
@@ -122,16 +125,20 @@ func (t *task) flags(flags *flag.FlagSet) {
 			return err
 		}
 	}
-	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer in every status, print what it says, and end")
+	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
+		"in every status, print what it says, and end")
 	flags.Func("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
 	flags.Func("until", "the `time` at which it ends, not in it", timeOf(&t.Until))
-	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id and currency, as in \"order=Order No,amount=Sum\"")
-	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean, as in done=executed,rejected=not_executed,processing=pending")
-	flags.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as where much was lost")
+	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id, currency,\n"+
+		"as in \"order=Order No,amount=Sum\"")
+	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean,\n"+
+		"as in done=executed,rejected=not_executed,processing=pending")
+	flags.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
 	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
 	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
-	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`, which your own records have as failed or canceled, and end")
+	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`,\n"+
+		"which your own records have as failed or canceled, and end")
 	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
 	flags.StringVar(&t.Why, "why", "", "why, for the history")
 }

@@ -73,13 +73,14 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
 	if err := r.ParseMultipartForm(mostUpload); err != nil {
-		return nil, "", invalid("the upload cannot be read: it may have %d MiB, and -reconcile reads any file: %v", mostUpload>>20, err)
+		return nil, "", invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
+			err, mostUpload>>20)
 	}
 	var from, until, exported, strays, again string
 	u = &upload{}
 	err = decodeForm(url.Values(r.MultipartForm.Value).Encode(), map[string]any{
-		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses, "strays": &strays,
-		"text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
+		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses,
+		"strays": &strays, "text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
 	})
 	if err != nil {
 		return u, seen, err

@@ -72,7 +72,9 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 
 		w := s.upload("\ufeff"+s.ledger(), asked)
 		require.Equal(t, 200, w.Code, w.Body)
-		for _, want := range []string{"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1"} {
+		for _, want := range []string{
+			"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1",
+		} {
 			assert.Contains(t, w.Body.String(), want)
 		}
 		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"), "nothing is changed")
@@ -103,7 +105,9 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 func TestAStatementIsNotOfAnySize(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	asked := map[string]string{"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "status": meanings, "strays": "yes"}
+	asked := map[string]string{
+		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "status": meanings, "strays": "yes",
+	}
 	large := header + strings.Repeat("A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n", 100_000/44)
 	assert.Equal(t, 200, s.upload(large, asked).Code)
 	w := s.upload(large+strings.Repeat("x", mostUpload), asked)
