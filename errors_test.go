@@ -222,7 +222,7 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 			"the result: "+want+": ask the service about M-1 before sending it again")
 	}
 	journal := cardwire.NewMemoryJournal()
-	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Service: "https://other"}))
+	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Call: "c", Service: "https://other"}))
 	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
 	assert.ErrorContains(t, err, "the journal is of the service at https://other, not of "+
 		wiretest.Base+": use a journal of its own for each"+safe)
