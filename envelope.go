@@ -55,8 +55,6 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-func (e *envelope) succeeded() bool { return e.isSuccess() && e.code == codeSuccess }
-
 // readCode refuses a number that is too long for a code: it would appear in errors, and
 // may be a card number.
 func (e *envelope) readCode(c *wire.Codec) {
@@ -69,10 +67,9 @@ func (e *envelope) readCode(c *wire.Codec) {
 // readMessage saves an allocation for the usual message.
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	switch message := c.Bytes(); string(message) {
-	case messageSuccess:
+	if message := c.Bytes(); string(message) == messageSuccess {
 		e.message = messageSuccess
-	default:
+	} else {
 		e.message = string(message[:min(len(message), maxRawMessage)])
 	}
 	if e.contradicted() {
@@ -126,7 +123,9 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	k.tries += r.Tries
 	k.last = Error{
 		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
-		Attempts: attempts(r.Attempts),
+	}
+	if r.Attempts != nil {
+		k.last.Attempts = attempts(r.Attempts)
 	}
 	var drift error
 	if drifts := k.facts(r); len(drifts) > 0 {
@@ -152,22 +151,22 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 	f := &k.envelope.facts
 	switch {
 	case r.NotSent:
-		f.unsent = &transportError{r.Err}
+		f.unsent = ofTransport(r.Err)
 	case r.Redirected:
-		f.elsewhere = redirected(mask.Message(r.RedirectHost, k.key))
+		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key)+": ")
+		f.elsewhere = &detailError{ErrRedirect, leads + "check the base URL"}
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		f.lost = ErrResponseTooLarge
 	case r.Err != nil:
-		f.lost = &transportError{r.Err}
+		f.lost = ofTransport(r.Err)
 	default:
 		return k.read(r)
 	}
 	return nil
 }
 
-// read reads the body.
 func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
-	body := wire.NewReader(r.Body, k.client.watchesDrift())
+	body := wire.NewReader(r.Body, k.client.watchesDrift)
 	body.Masking = k.client.maskedCards
 	e := &k.envelope
 	e.decode(body)
@@ -201,7 +200,11 @@ func (k *call) weigh(e *envelope, body *wire.Codec) {
 		e.unreadable = unreadable(e.mismatch)
 	default:
 		e.data = readable
-		switch err := k.result.mismatch(); {
+		err := k.result.mismatch()
+		if k.op.parts != nil {
+			err = cmp.Or(k.op.parts.Check(), err)
+		}
+		switch {
 		case errors.Is(err, ErrParameterIgnored):
 			e.ignored = err
 		case err != nil:
@@ -227,14 +230,6 @@ func isEncoded(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
 		return line != "" && !strings.EqualFold(line, "identity")
 	})
-}
-
-// redirected returns the error of a redirect that leads to a host; "": it is unknown.
-func redirected(host string) error {
-	if host == "" {
-		return &detailError{ErrRedirect, "check the base URL"}
-	}
-	return &detailError{ErrRedirect, "it leads to " + host + ": check the base URL"}
 }
 
 func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }

@@ -47,16 +47,13 @@ var (
 	// ErrDuplicateIntent means that nothing was sent: [DuplicateIntent] has the reason.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that nothing was sent, because the reference was used for another
-	// request: use a new one. If nothing happened under it, it is closed: OutcomeNotSent.
-	// Otherwise this is OutcomeUnknown, even where that was executed, and an
-	// ErrDuplicateIntent.
+	// request. If nothing happened under it, it is closed: OutcomeNotSent. Otherwise this is
+	// OutcomeUnknown, even where that was executed, and an ErrDuplicateIntent.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
-	// ErrDrift means, under WithStrictDrift, that the response, returned too, has a
-	// [Drift].
+	// ErrDrift means, under WithStrictDrift, that the response, returned too, has a [Drift].
 	ErrDrift = newSentinel("cardwire: the response deviates from the API")
 )
 
-// sentinel is the type of the sentinels of this package, and of nothing else.
 type sentinel struct {
 	message string
 	also    []error // other sentinels that it is
@@ -99,9 +96,6 @@ type Attempt struct {
 }
 
 func attempts(list []transport.Attempt) []Attempt {
-	if list == nil {
-		return nil
-	}
 	out := make([]Attempt, len(list))
 	for i, a := range list {
 		out[i] = Attempt(a)
@@ -116,16 +110,20 @@ func (e *Error) Error() string {
 	}
 	// "success" would contradict the error.
 	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
-	what := "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.known() +
-		when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
-		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + message +
-		when(e.RequestID != "", ", request ID "+e.RequestID) +
-		when(e.Page != 0, ", page "+strconv.Itoa(e.Page)) +
-		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")
+	return "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
+		when(e.RequestID != "", ", request ID "+e.RequestID)+
+		when(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
+		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + e.advice()
+}
+
+// reason is what is known of the call, and why: with the details, or without the service's own words.
+func (e *Error) reason(details string) string {
+	reason := e.known() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
 	if e.Err != nil {
-		what += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
+		reason += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
 	}
-	return what + ": " + e.advice()
+	return reason
 }
 
 // when returns the text if it is known.
@@ -138,18 +136,14 @@ func when(known bool, text string) string {
 
 // RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.
 func RetryAfter(err error) time.Duration {
-	if e := theError(err); e != nil {
-		return min(max(e.RetryAfter, 0), time.Hour)
-	}
-	return 0
+	e, _ := theError(err)
+	return min(max(e.RetryAfter, 0), time.Hour)
 }
 
 // ServiceID returns the ServiceID of the one [*Error] in err, or "".
 func ServiceID(err error) string {
-	if e := theError(err); e != nil {
-		return e.ServiceID
-	}
-	return ""
+	e, _ := theError(err)
+	return e.ServiceID
 }
 
 // known returns what is known of the call. Whether a read was executed does not matter.
@@ -202,6 +196,12 @@ func (e *Error) advice() string {
 	}
 	return "use a new reference for a corrected request"
 }
+
+// The operations that NextStep and the advice name.
+const (
+	opCreateTransfer = "CreateTransfer"
+	opUploadImage    = "UploadImage"
+)
 
 // repeatable are the operations whose references are never closed.
 var repeatable = []string{"CancelOperation", "RetryOperation"}
@@ -280,7 +280,6 @@ func ignored(what, field string) error {
 
 func invalid(detail string) error { return &detailError{ErrInvalidParams, detail} }
 
-// badSetup is for errors in the program or its configuration.
 func badSetup(detail string) error { return &detailError{ErrSetup, detail} }
 
 // checked returns the first error as an invalid parameter, or nil.
@@ -293,33 +292,30 @@ func checked(errs ...error) error {
 
 // hiddenCause is for errors of caller code. Its message is ours, because that of the
 // cause may contain anything. errors.Is finds the cause, which is in a closure so that
-// nothing prints it.
+// nothing prints it, but no cardwire sentinel in it: a key source or a doer may itself call
+// this package, and that call's outcome is not this one's.
 type hiddenCause struct {
 	message string
-	is      func(error) bool
+	cause   func() error
 }
 
-// hideCause also hides any cardwire sentinel in the cause: a key source may itself
-// call this package, and that call's outcome is not this one's.
 func hideCause(message string, cause error) error {
-	return &hiddenCause{message, func(target error) bool { return !isSentinel(target) && errors.Is(cause, target) }}
+	return &hiddenCause{message, func() error { return cause }}
 }
 
-func (c *hiddenCause) Error() string        { return c.message }
-func (c *hiddenCause) Is(target error) bool { return c.is(target) }
+func (c *hiddenCause) Error() string { return c.message }
 
-// transportError is for errors of the transport, which has sealed their messages. It
-// hides any cardwire sentinel: a doer or a limiter may have wrapped another call's
-// Error, and that call's outcome is not this one's.
-type transportError struct{ cause error }
-
-func (f *transportError) Error() string { return f.cause.Error() }
-func (f *transportError) Is(target error) bool {
-	return !isSentinel(target) && errors.Is(f.cause, target)
+func (c *hiddenCause) Is(target error) bool {
+	_, isSentinel := target.(*sentinel) //nolint:errorlint // what it wraps is another error
+	return !isSentinel && errors.Is(c.cause(), target)
 }
-func (f *transportError) As(target any) bool { return errors.As(f.cause, target) }
 
-func isSentinel(target error) bool {
-	_, ok := target.(*sentinel) //nolint:errorlint // what it wraps is another error
-	return ok
+// transportError is for errors of the transport, which has sealed their messages and says
+// which types errors.As may find.
+type transportError struct{ hiddenCause }
+
+func ofTransport(err error) error {
+	return &transportError{hiddenCause{err.Error(), func() error { return err }}}
 }
+
+func (e *transportError) As(target any) bool { return errors.As(e.cause(), target) }

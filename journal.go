@@ -18,17 +18,15 @@ import (
 //	unresolved          unknown                        and ErrOtherBody      unknown
 //	executed            executed, with its ServiceID   and ErrOtherBody      executed
 //
-// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. A number
-// that was closed without a digest has no body that differs. What
-// is not nil is a *[DuplicateIntent], where the table says so in an error that also wraps
-// [ErrOtherBody]; Void adds that to "executed" if its intent has another body.
+// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. What is
+// not nil is a *[DuplicateIntent], where the table says so in an error that also wraps
+// [ErrOtherBody]; Void adds that to "executed" if its intent has another body. A reference
+// that was closed without a digest has no body that differs. A Repeatable one is refused only
+// while a call is in progress, or unresolved before its SettledBy, and is never closed.
 //
 // The message of any other error may contain anything, so the client says that the journal
 // failed in words of its own. It adds those of an error with a method SafeMessage() string,
 // which returns what failed and what to do about it, without a value of a request.
-//
-// A Repeatable intent is refused only while another is in progress, or unresolved before
-// its SettledBy, and its reference is never closed.
 type Journal interface {
 	// Begin is called before the first byte of a write. Any error means that nothing is
 	// sent. A second Begin of the same Intent.Call is the first one repeated.
@@ -38,12 +36,12 @@ type Journal interface {
 	//   - executed makes the record executed, with the first ServiceID, whatever it was
 	//     before, and nothing undoes that;
 	//   - refused and not sent count only while the record is of this call and open;
-	//     Final closes the reference;
 	//   - unknown makes a record that is not executed unresolved, also a closed one, unless
 	//     a person has denied this very call; the later SettledBy counts.
 	//
-	// A result is recorded whatever the Service. End returns an error if the record contradicts the result, or cannot be written. If
-	// Begin would then return a *DuplicateIntent, the error wraps it.
+	// A result is recorded whatever the Service. End returns an error if the record
+	// contradicts the result, or cannot be written. If Begin would then return a
+	// *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
 	// Void closes a reference of which nothing happened, so that it is never sent. Only
 	// Op, Reference, Service and BodySHA256 of the intent matter. Op, Reference and by must
@@ -75,10 +73,10 @@ type Intent struct {
 	// not bind a caller-supplied Doer.
 	SendBy time.Time
 	// SettledBy is SendBy plus [Profile].LateExecution: by then the service has executed
-	// the call, if ever. Before it, no journal accepts that nothing happened.
+	// the call, if ever.
 	SettledBy time.Time
 	// Repeatable reports that the reference may be sent again after it was executed or
-	// refused, as that of canceling and retrying: a record may fail again.
+	// refused: that of canceling and retrying, since a record may fail again.
 	Repeatable bool
 }
 
@@ -92,41 +90,45 @@ type IntentResult struct {
 	// Status is the service's own, as in "wait_process", of at most 128 visible bytes;
 	// "": none was returned.
 	Status string
-	// Final closes the reference, which is then never granted again: the caller is told
-	// StepFail.
+	// Reason is why it did not succeed, as in "refused, HTTP 422, code 422", in at most 256
+	// printable bytes, and never the service's own words, which may be about a person; "": it did.
+	Reason string
+	// Final closes the reference for good: the caller is told StepFail.
 	Final bool
 }
 
-// Resolution is what a person found out about a call.
+// Resolution is what a person found out about the call Intent.Call.
+//
+// Executed counts at any time, and of any call; of a Repeatable reference, of the call on
+// record. Refused, which closes the reference, and not sent, which frees it, are only of the
+// call on record, and only as of its SettledBy or later: what the service said earlier proves
+// nothing. What a person said can be corrected: not sent to refused or executed, executed to
+// either, and what is closed, to executed; what a response proved, never. To say what is on
+// record is no error.
 type Resolution struct {
-	// Outcome is OutcomeExecuted; OutcomeRefused, which closes the reference; or
-	// OutcomeNotSent, which frees it to be sent again. Executed counts of any call, except
-	// that of a Repeatable reference, where another one may be in progress.
+	// Outcome is OutcomeExecuted, OutcomeRefused or OutcomeNotSent.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it executed, of at most 128 visible
-	// bytes; "": not known. It belongs to one reference.
+	// bytes; "": not known. That of another reference is refused.
 	ServiceID string
 	// By is who found it out. It must not be empty.
 	By string
 	// Note is why, in words; "": none.
 	Note string
-	// AsOf is when the service was asked. For OutcomeRefused and OutcomeNotSent it must
-	// be at or after Intent.SettledBy, and not in the future: what the service said
-	// earlier proves nothing.
+	// AsOf is when the service was asked, by the journal's clock, and not in the future;
+	// zero: only what was executed may do without.
 	AsOf time.Time
 }
 
 // DuplicateIntent is why a [Journal] refuses a reference: another call used it or is
 // using it, or it is closed.
 type DuplicateIntent struct {
-	// Outcome is what is known of the reference: OutcomeUnknown where the earlier
-	// call is in progress or its outcome is unknown, OutcomeExecuted where it was
-	// executed, OutcomeRefused or OutcomeNotSent where it is closed for good, by a
-	// final refusal or by being voided. The Error's Outcome is the same, unless it is
-	// an ErrOtherBody.
+	// Outcome is what is known of the reference, OutcomeUnknown also while the earlier call
+	// is in progress, and OutcomeRefused or OutcomeNotSent where it is closed. The Error's
+	// Outcome is the same, unless it is an ErrOtherBody.
 	Outcome Outcome
-	// InProgress reports that the earlier call has begun, has not ended, and may
-	// still send: now is before its SendBy. The Outcome is then OutcomeUnknown.
+	// InProgress reports that the earlier call may still send: it has not ended, and now is
+	// before its SendBy.
 	InProgress bool
 	// Remaining is the time left until SendBy while InProgress; 0 otherwise.
 	Remaining time.Duration

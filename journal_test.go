@@ -342,7 +342,10 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 		return wiretest.Exchange{Want: wiretest.SmallTransferRequest("M-1"), Response: wiretest.Success(data)}
 	}
 	otherOrder := `{"merchant_order_no":"M-2","api_order_no":"A-2","status":"wait_process"}`
-	isUnknown := cardwire.IntentResult{Outcome: unknown}
+	isUnknown := func(why string) cardwire.IntentResult {
+		return cardwire.IntentResult{Outcome: unknown, Reason: "unknown outcome" + why}
+	}
+	const withoutNumber = ", HTTP 200, code 200: the response is unreadable: data.api_order_no is missing"
 	for name, tc := range map[string]struct {
 		asked wiretest.Exchange
 		want  cardwire.IntentResult
@@ -355,21 +358,27 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 			cardwire.IntentResult{Outcome: executed, ServiceID: "A-1"},
 		},
 		"half readable": {
-			wiretest.TransferUnreadable, cardwire.IntentResult{Outcome: executed, ServiceID: "A-7"},
+			wiretest.TransferUnreadable, cardwire.IntentResult{
+				Outcome: executed, ServiceID: "A-7",
+				Reason: "executed, HTTP 200, code 200: the response is unreadable: data.status: expected a string",
+			},
 		},
-		"no response":                    {wiretest.TransferBroken, isUnknown},
-		"no identifier":                  {about(`{}`), isUnknown},
-		"about a different order":        {about(otherOrder), isUnknown},
-		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), isUnknown},
+		"no response":                    {wiretest.TransferBroken, isUnknown(": connection failed")},
+		"no identifier":                  {about(`{}`), isUnknown(withoutNumber)},
+		"about a different order":        {about(otherOrder), isUnknown(", HTTP 200, code 200: the response is about a different order")},
+		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), isUnknown(withoutNumber)},
 		"refused for good": {
-			wiretest.TransferRefused, cardwire.IntentResult{Outcome: refused, Final: true},
+			wiretest.TransferRefused,
+			cardwire.IntentResult{Outcome: refused, Reason: "refused, HTTP 422, code 422", Final: true},
 		},
 		"refused for its rate": {
 			limited,
-			cardwire.IntentResult{Outcome: refused},
+			cardwire.IntentResult{Outcome: refused, Reason: "refused, HTTP 429, code 429"},
 		},
 		"refused for its key": {
-			wiretest.Exchange{Want: wiretest.Anything, Status: 401}, cardwire.IntentResult{Outcome: refused},
+			wiretest.Exchange{Want: wiretest.Anything, Status: 401}, cardwire.IntentResult{
+				Outcome: refused, Reason: "refused, HTTP 401: the response is not strict JSON: it ends too early",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -389,7 +398,7 @@ func TestARefusedCancellationIsNotFinal(t *testing.T) {
 	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"not failed"}`), cardwire.WithJournal(journal))
 	err := c.CancelOperation(t.Context(), wiretest.UUID)
 	assert.Equal(t, told{"Refused", cardwire.StepFail}, toldBy(t, err), "of this call")
-	assert.Equal(t, []cardwire.IntentResult{{Outcome: refused}}, journal.Results)
+	assert.Equal(t, []cardwire.IntentResult{{Outcome: refused, Reason: "refused, HTTP 422, code 422"}}, journal.Results)
 }
 
 // What fails before the first byte was not sent, even if it panics.
@@ -410,10 +419,11 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opt  func(func() error) cardwire.Option
 		want cardwire.Outcome
+		why  string
 	}{
-		"the limiter":    {limiter, notSent},
-		"the key source": {keys, notSent},
-		"the doer":       {doer, unknown},
+		"the limiter":    {limiter, notSent, "not sent: the rate limiter returned an error"},
+		"the key source": {keys, notSent, "not sent: the key source failed"},
+		"the doer":       {doer, unknown, "unknown outcome: connection failed"},
 	} {
 		for _, panics := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, panics %t", name, panics), func(t *testing.T) {
@@ -431,7 +441,11 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 				} else {
 					require.Error(t, send(t, c))
 				}
-				assert.Equal(t, []cardwire.IntentResult{{Outcome: tc.want}}, journal.Results)
+				why := tc.why
+				if panics {
+					why, _, _ = strings.Cut(why, ":")
+				}
+				assert.Equal(t, []cardwire.IntentResult{{Outcome: tc.want, Reason: why}}, journal.Results)
 				require.Len(t, ended, 1)
 				assert.Equal(t, tc.want, ended[0].Outcome)
 			})
@@ -625,7 +639,8 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 		}), cardwire.WithJournal(journal))
 		_, err := c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, []cardwire.IntentResult{{Outcome: unknown}}, journal.Results)
+		want := []cardwire.IntentResult{{Outcome: unknown, Reason: "unknown outcome: the call was canceled"}}
+		assert.Equal(t, want, journal.Results)
 	})
 }
 

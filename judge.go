@@ -39,7 +39,7 @@ const (
 // judge decides from the facts whether the call happened, and why that is not a success;
 // nil with OutcomeExecuted: it is one. The first row that applies decides.
 func judge(p *Profile, f *facts) (Outcome, error) {
-	done := f.isSuccess() && f.read && f.code == codeSuccess
+	done := f.read && f.succeeded()
 	switch {
 	case f.unsent != nil:
 		// nothing was sent
@@ -68,7 +68,7 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 	case f.exists(p):
 		// a code or a message that says that the reference exists, or data that names this order
 		return OutcomeUnknown, nil
-	case f.isSuccess() && f.refuses() && slices.Contains(p.RefusedCodes, f.code):
+	case f.status/100 == 2 && f.refuses() && slices.Contains(p.RefusedCodes, f.code):
 		// 2xx, a refusal whose code is in RefusedCodes
 		return OutcomeRefused, nil
 	case slices.Contains(p.RefusedStatuses, f.status) && f.refuses() && f.code/100 != 5 && f.code != codeSuccess:
@@ -93,7 +93,7 @@ func resent(why error) error {
 	return &detailError{why, detail}
 }
 
-func (f *facts) isSuccess() bool { return f.status >= 200 && f.status <= 299 }
+func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }
 
 // refuses reports whether the body is a refusal: an envelope whose message is not a
 // success's.

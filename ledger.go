@@ -84,7 +84,8 @@ func (c *claim) take(ctx context.Context) *Error {
 	case known:
 		return c.refused(err, d)
 	case errors.Is(err, ErrOtherBody):
-		return c.void(ctx, &journalRefusal{ErrOtherBody, hideCause("", err)}, "another body was sent under this reference")
+		reason := &journalRefusal{ErrOtherBody, hideCause("", err)}
+		return c.void(ctx, reason, "another body was sent under this reference")
 	}
 	return c.unrecorded(ctx, "the journal did not record the intent", err)
 }
@@ -159,7 +160,8 @@ func (c *claim) refused(err error, d *DuplicateIntent) *Error {
 
 // sound returns d without contradictions, whatever a journal returned.
 func (d *DuplicateIntent) sound() *DuplicateIntent {
-	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted || d.InProgress && d.Outcome != OutcomeUnknown {
+	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted ||
+		d.InProgress && d.Outcome != OutcomeUnknown {
 		return &DuplicateIntent{}
 	}
 	sound := *d
@@ -193,7 +195,10 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 	c.held = false
 	end := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
-		end = IntentResult{Outcome: failure.Outcome, Final: !c.intent.Repeatable && NextStep(failure) == StepFail}
+		end = IntentResult{
+			Outcome: failure.Outcome, Reason: mask.Message(failure.reason(""), ""),
+			Final: !c.intent.Repeatable && NextStep(failure) == StepFail,
+		}
 	}
 	if end.Outcome == OutcomeExecuted {
 		end.ServiceID, end.Status = r.recorded()

@@ -56,7 +56,8 @@ func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) 
 // Void closes a reference of which nothing happened, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
 func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
-	if err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by)); err != nil {
+	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by))
+	if err != nil {
 		return err
 	}
 	i.Repeatable = i.Repeatable || i.Op == opCardOperation
@@ -80,14 +81,8 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	return list
 }
 
-// Resolve records what a person found out about the call i.Call of a reference.
-//
-// Executed is believed at any time, and of any call; of a Repeatable reference, of the call
-// on record. The others are only of the call on record, and only as of its SettledBy or
-// later; what was said before can be corrected from not sent to refused, and from executed to
-// either, unless a response proved it. What is closed can only be corrected to executed. A
-// ServiceID that is already that of another reference is refused. To say what is on record is
-// no error.
+// Resolve records what a person found out about the call i.Call of a reference, as
+// [Resolution] says.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err
@@ -299,7 +294,8 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 		return nil
 	}
 	if d := r.duplicate(now); d != nil {
-		return &safeError{"cardwire: the record contradicts the result: " + strings.TrimPrefix(d.Error(), "cardwire: "), d}
+		found := strings.TrimPrefix(d.Error(), "cardwire: ")
+		return &safeError{"cardwire: the record contradicts the result: " + found, d}
 	}
 	return &safeError{message: "cardwire: the record of this reference was changed while the call was in progress"}
 }
@@ -389,7 +385,8 @@ func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) e
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
 	case !free && (found.AsOf.Before(r.intent.SettledBy) || now.Before(r.intent.SettledBy)):
-		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", r.intent.SettledBy.Format(time.RFC3339))
+		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
+			r.intent.SettledBy.Format(time.RFC3339))
 	}
 	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""
 	r.denied = append(slices.Clip(r.denied), i.Call)
@@ -404,7 +401,8 @@ func (r *row) confirm(call, serviceID, other string) error {
 	case r.outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.serviceID):
 		return nil
 	case r.proven && r.serviceID != "":
-		return fmt.Errorf("cardwire: a response proved that it was executed as %s: this cannot be corrected", r.serviceID)
+		return errors.New("cardwire: a response proved that it was executed as " + r.serviceID +
+			": this cannot be corrected")
 	case r.intent.Repeatable && r.intent.Call != call: // which may be in progress
 		return errOtherCall
 	case other != "":

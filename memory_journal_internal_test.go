@@ -107,7 +107,9 @@ func (o *order) intent(n int) Intent {
 
 // flaw returns what must never be.
 func (o *order) flaw() string {
-	pending := slices.ContainsFunc(o.calls[:], func(c orderCall) bool { return c.phase == inFlight || c.phase == hasResult })
+	pending := slices.ContainsFunc(o.calls[:], func(c orderCall) bool {
+		return c.phase == inFlight || c.phase == hasResult
+	})
 	switch {
 	case o.executions > 1:
 		return "executed twice"
@@ -282,7 +284,8 @@ func TestNoOrderIsPaidTwiceWhateverHappens(t *testing.T) {
 func TestTheSearchFindsLooserRules(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []looser{
-		"denied as of an earlier look", "closed is reopened", "a denial reaches a later call", "a late unknown undoes a denial",
+		"denied as of an earlier look", "closed is reopened", "a denial reaches a later call",
+		"a late unknown undoes a denial",
 	} {
 		flaw, _ := search(rule)
 		assert.NotEmpty(t, flaw, rule)

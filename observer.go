@@ -1,9 +1,9 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -60,14 +60,10 @@ func (s *spec) info() CallInfo {
 	}
 }
 
-// The methods below call the observers and write the log.
-
 func (c *core) callStarted(ctx context.Context, op *spec) context.Context {
 	for _, o := range c.observers {
 		if o.CallStart != nil {
-			if next := o.CallStart(ctx, op.info()); next != nil {
-				ctx = next
-			}
+			ctx = cmp.Or(o.CallStart(ctx, op.info()), ctx)
 		}
 	}
 	return ctx
@@ -135,9 +131,11 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	}
 }
 
-// logLast logs the attempt that no other followed.
+// logLast logs the attempt that no other followed, if there was one.
 func (k *call) logLast(ctx context.Context, failure *Error) {
-	k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+	if k.attempt != nil {
+		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+	}
 }
 
 func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
@@ -200,9 +198,4 @@ func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error
 		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
 	}
 	return nil
-}
-
-// watchesDrift reports whether drift would be reported to anyone.
-func (c *config) watchesDrift() bool {
-	return c.strictDrift || c.logger != nil || slices.ContainsFunc(c.observers, func(o Observer) bool { return o.Drift != nil })
 }

@@ -50,6 +50,7 @@ type config struct {
 	insecureHTTP bool
 	anyBasePath  bool
 	strictDrift  bool
+	watchesDrift bool // drift is reported to somebody
 }
 
 // The defaults of the options.
@@ -131,12 +132,15 @@ func WithLimiter(l Limiter) Option {
 // or contradicts, as errors; drift and retries, as warnings; and each attempt at debug
 // level. Nothing of a payload is logged, nor a call that is refused before it begins.
 func WithLogger(l *slog.Logger) Option {
-	return option(l == nil || check.Nil(l.Handler()), "WithLogger: the logger is nil or has no handler", func(c *config) { c.logger = l })
+	return option(l == nil || check.Nil(l.Handler()), "WithLogger: the logger is nil or has no handler",
+		func(c *config) { c.logger, c.watchesDrift = l, true })
 }
 
 // WithObserver reports every call to o, except those that are refused before they begin.
 func WithObserver(o Observer) Option {
-	return always(func(c *config) { c.observers = append(c.observers, o) })
+	return always(func(c *config) {
+		c.observers, c.watchesDrift = append(c.observers, o), c.watchesDrift || o.Drift != nil
+	})
 }
 
 // WithJournal records writes in j instead of a [MemoryJournal].
@@ -173,7 +177,8 @@ func WithUserAgent(product string) Option {
 
 // WithMaxResponseBytes bounds a response: 8 MiB by default. A write's are at most 64 KiB.
 func WithMaxResponseBytes(n int64) Option {
-	return option(n <= 0, "WithMaxResponseBytes: the bound must be greater than zero", func(c *config) { c.maxBytes = n })
+	return option(n <= 0, "WithMaxResponseBytes: the bound must be greater than zero",
+		func(c *config) { c.maxBytes = n })
 }
 
 // WithTimeout bounds a call whose context has no deadline, with its retries and waits, and
@@ -201,7 +206,9 @@ func WithInsecureHTTP() Option { return always(func(c *config) { c.insecureHTTP 
 func WithAnyBasePath() Option { return always(func(c *config) { c.anyBasePath = true }) }
 
 // WithStrictDrift makes drift an error, [ErrDrift], for tests.
-func WithStrictDrift() Option { return always(func(c *config) { c.strictDrift = true }) }
+func WithStrictDrift() Option {
+	return always(func(c *config) { c.strictDrift, c.watchesDrift = true, true })
+}
 
 // RetryPolicy is how reads are retried after connection failures and the statuses 408, 425,
 // 429, 500, 502, 503 and 504. The client also has a budget of retries.

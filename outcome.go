@@ -117,23 +117,23 @@ func byName[T interface {
 //
 // Only a card operation may be canceled or retried again after StepFail.
 func NextStep(err error) Step {
-	if err == nil {
+	e, one := theError(err)
+	switch {
+	case err == nil:
 		return StepDone
-	}
-	e := theError(err)
-	if e == nil {
+	case !one:
 		return StepReconcile
 	}
 	return e.step()
 }
 
-// theError returns the one Error in the tree, or nil if there is none or several.
-func theError(err error) *Error {
-	var e *Error
-	if !errors.As(err, &e) || e == nil || countErrors(err) > 1 {
-		return nil
+// theError returns the one Error in the tree, or false if there is none or several.
+func theError(err error) (*Error, bool) {
+	e, found := errors.AsType[*Error](err)
+	if !found || e == nil || countErrors(err) > 1 {
+		return new(Error), false
 	}
-	return e
+	return e, true
 }
 
 func countErrors(err error) (n int) {

@@ -32,7 +32,9 @@ var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
-	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) { wire.Rows(c, &v.Cards, cardFields, listedCard) }},
+	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) {
+		wire.Rows(c, &v.Cards, cardFields, listedCard)
+	}},
 }
 
 // MarshalJSON returns the page under the wire's names, with secrets masked.
@@ -78,7 +80,9 @@ type ListCardsParams struct {
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	query, err := c.listQuery(p)
 	return do(ctx, c, operation[CardPage]{
-		spec: spec{name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true},
+		spec: spec{
+			name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
+		},
 		read: object(cardPageFields, wire.Whole),
 		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
@@ -246,8 +250,8 @@ func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
 
 // resumeAt puts the page into a copy of the error: observers have the original.
 func resumeAt(err error, page int) error {
-	var failure *Error
-	if !errors.As(err, &failure) {
+	failure, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
 	}
 	resumable := *failure
@@ -275,12 +279,7 @@ func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	return q.fields.Form(), q.err
 }
 
-func positive(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
+func positive(n int) string { return when(n > 0, strconv.Itoa(n)) }
 
 func (p *ListCardsParams) valid() error {
 	switch {

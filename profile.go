@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // Profile names every assumption about what is undocumented. What is "" cannot be used.
@@ -84,7 +83,8 @@ func (p *Profile) valid() error {
 	}
 	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
 		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
-			return badSetup("WithProfile: " + n.field + " contains a control character, begins or ends with a space, or is not valid UTF-8")
+			return badSetup("WithProfile: " + n.field + " contains a control character, " +
+				"begins or ends with a space, or is not valid UTF-8")
 		}
 	}
 	for i, n := range ofListCards {
@@ -94,30 +94,16 @@ func (p *Profile) valid() error {
 			}
 		}
 	}
-	if p.LateExecution < 0 {
+	unfit := func(status int) bool { return status < 400 || status > 499 }
+	switch {
+	case p.LateExecution < 0:
 		return badSetup("WithProfile: LateExecution must not be negative")
-	}
-	if p.RetryAction == cancelAction {
+	case p.RetryAction == cancelAction:
 		return badSetup("WithProfile: RetryAction must not be the value that cancels")
-	}
-	if slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess) {
+	case slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess):
 		return badSetup("WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success")
-	}
-	if slices.ContainsFunc(slices.Concat(p.RefusedStatuses, p.BareRefusedStatuses), func(s int) bool { return s < 400 || s > 499 }) {
+	case slices.ContainsFunc(p.RefusedStatuses, unfit) || slices.ContainsFunc(p.BareRefusedStatuses, unfit):
 		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}
 	return nil
-}
-
-// query collects query parameters, whose names may be unknown.
-type query struct {
-	fields wire.Fields
-	err    error
-}
-
-func (q *query) add(param, field, value string) {
-	if value != "" && param == "" && q.err == nil {
-		q.err = badSetup("the API's name for a parameter is unknown: set Profile." + field)
-	}
-	q.fields.Add(param, value)
 }

@@ -37,7 +37,9 @@ var stateFields = []wire.FieldOf[RemittanceState]{
 	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
 	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
 	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
-	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.CountryStandardCode) }},
+	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) {
+		c.RequiredCode(&v.CountryStandardCode)
+	}},
 }
 
 // MarshalJSON returns the state under the wire's names.
@@ -65,7 +67,9 @@ type RemittanceCurrency struct {
 
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
-	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) { c.ID(&v.PayoutCurrency) }},
+	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) {
+		c.ID(&v.PayoutCurrency)
+	}},
 	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
 	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
 	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.PayoutMethodID) }},
@@ -91,13 +95,11 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 
 // codeValue is a code that the API sends as a number, and takes as a string. "" is null.
 func codeValue(c *wire.Codec, code *string) {
-	if !c.Writing() {
+	if !c.Writing {
 		var n int64
-		null := c.Kind() == 'n'
+		isNumber := c.Kind() != 'n'
 		c.Int64(&n)
-		if *code = strconv.FormatInt(n, 10); null {
-			*code = ""
-		}
+		*code = when(isNumber, strconv.FormatInt(n, 10))
 		return
 	}
 	n, err := strconv.ParseInt(*code, 10, 64)
@@ -115,8 +117,8 @@ type TransferParams struct {
 	// a new one for each transfer, and the same one for each retry.
 	MerchantOrderNo               string
 	PayoutCurrency                string // PayoutCurrency is the currency to pay out, from RemittanceCurrency.
-	TransferType                  string // TransferType is TransferTypeC2C, or a RemittanceCurrency's TransferTypeID.
-	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a RemittanceCurrency's PayoutMethodID.
+	TransferType                  string // TransferType is TransferTypeC2C, or a TransferTypeID.
+	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a PayoutMethodID.
 	SenderBeneficiaryRelationship string // SenderBeneficiaryRelationship is a numeric code.
 	// TransferAmount is above zero, with at most two decimal places, never rounded. Whether
 	// its currency is that of the payout or of the wallet is undocumented: ask first.
@@ -190,9 +192,6 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
-// opCreateTransfer is the operation of CreateTransfer.
-const opCreateTransfer = "CreateTransfer"
-
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
 // WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
 // means that the service accepted it. No operation of the API reads it back: after
@@ -215,10 +214,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			return nil
 		},
 		record: func(t *Transfer) (string, string) {
-			if check.Visible("", string(t.Status)) != nil {
-				return t.APIOrderNo, ""
-			}
-			return t.APIOrderNo, string(t.Status)
+			return t.APIOrderNo, accepted(check.Visible, string(t.Status))
 		},
 	}, opts)
 }
@@ -282,8 +278,9 @@ func (p *TransferParams) fields() (wire.Fields, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		f.Add(name, p.Extra[name])
+		wrong = cmp.Or(wrong, checkExtra(own, name, p.Extra[name]))
 	}
-	return f, cmp.Or(checked(wrong), p.validExtra(own))
+	return f, checked(wrong)
 }
 
 // transferField is a field of TransferParams: its name on the wire and its own, a pointer
@@ -296,32 +293,37 @@ type transferField struct {
 
 // own returns all fields of TransferParams but Extra, also empty ones.
 func (p *TransferParams) own() []transferField {
+	text := func(field *string) wire.Textual { return (*wire.Plain)(field) }
+	birthday := func(param, _ string) error { return checkDate(param, p.SenderDateOfBirth) }
 	return []transferField{
-		{"merchantOrderNo", "MerchantOrderNo", (*wire.Plain)(&p.MerchantOrderNo), check.Given},
-		{"payoutCurrency", "PayoutCurrency", (*wire.Plain)(&p.PayoutCurrency), check.Currency},
-		{"transferType", "TransferType", (*wire.Plain)(&p.TransferType), check.Digits},
-		{"payoutMethod", "PayoutMethod", (*wire.Plain)(&p.PayoutMethod), check.Digits},
-		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", (*wire.Plain)(&p.SenderBeneficiaryRelationship), check.Digits},
+		{"merchantOrderNo", "MerchantOrderNo", text(&p.MerchantOrderNo), check.Given},
+		{"payoutCurrency", "PayoutCurrency", text(&p.PayoutCurrency), check.Currency},
+		{"transferType", "TransferType", text(&p.TransferType), check.Digits},
+		{"payoutMethod", "PayoutMethod", text(&p.PayoutMethod), check.Digits},
+		{
+			"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship",
+			text(&p.SenderBeneficiaryRelationship), check.Digits,
+		},
 		{"transferAmount", "TransferAmount", (*wire.TwoPlaces)(&p.TransferAmount), p.checkAmount},
-		{"senderSourceOfFund", "SenderSourceOfFund", (*wire.Plain)(&p.SenderSourceOfFund), check.Digits},
-		{"purposeOfRemittance", "PurposeOfRemittance", (*wire.Plain)(&p.PurposeOfRemittance), check.Digits},
-		{"senderFirstName", "SenderFirstName", (*wire.Plain)(&p.SenderFirstName), check.UTF8},
-		{"senderLastName", "SenderLastName", (*wire.Plain)(&p.SenderLastName), check.UTF8},
-		{"senderGender", "SenderGender", (*wire.Plain)(&p.SenderGender), check.UTF8},
-		{"senderMobileNumber", "SenderMobileNumber", (*wire.Plain)(&p.SenderMobileNumber), check.UTF8},
-		{"senderIdType", "SenderIDType", (*wire.Plain)(&p.SenderIDType), check.Digits},
-		{"senderIdNumber", "SenderIDNumber", (*wire.Plain)(&p.SenderIDNumber), check.UTF8},
-		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, p.checkDateOfBirth},
-		{"senderNationality", "SenderNationality", (*wire.Plain)(&p.SenderNationality), check.Country},
-		{"senderIdIssueCountry", "SenderIDIssueCountry", (*wire.Plain)(&p.SenderIDIssueCountry), check.Digits},
-		{"senderCountry", "SenderCountry", (*wire.Plain)(&p.SenderCountry), check.Country},
-		{"senderAddress", "SenderAddress", (*wire.Plain)(&p.SenderAddress), check.UTF8},
-		{"receiverNativeFirstName", "ReceiverNativeFirstName", (*wire.Plain)(&p.ReceiverNativeFirstName), check.UTF8},
-		{"receiverNativeLastName", "ReceiverNativeLastName", (*wire.Plain)(&p.ReceiverNativeLastName), check.UTF8},
-		{"receiverIdType", "ReceiverIDType", (*wire.Plain)(&p.ReceiverIDType), check.Digits},
-		{"receiverIdNumber", "ReceiverIDNumber", (*wire.Plain)(&p.ReceiverIDNumber), check.UTF8},
-		{"receiverMobileNumber", "ReceiverMobileNumber", (*wire.Plain)(&p.ReceiverMobileNumber), check.UTF8},
-		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", (*wire.Plain)(&p.ReceiverBankAccountNumber), check.UTF8},
+		{"senderSourceOfFund", "SenderSourceOfFund", text(&p.SenderSourceOfFund), check.Digits},
+		{"purposeOfRemittance", "PurposeOfRemittance", text(&p.PurposeOfRemittance), check.Digits},
+		{"senderFirstName", "SenderFirstName", text(&p.SenderFirstName), check.UTF8},
+		{"senderLastName", "SenderLastName", text(&p.SenderLastName), check.UTF8},
+		{"senderGender", "SenderGender", text(&p.SenderGender), check.UTF8},
+		{"senderMobileNumber", "SenderMobileNumber", text(&p.SenderMobileNumber), check.UTF8},
+		{"senderIdType", "SenderIDType", text(&p.SenderIDType), check.Digits},
+		{"senderIdNumber", "SenderIDNumber", text(&p.SenderIDNumber), check.UTF8},
+		{"senderDateOfBirth", "SenderDateOfBirth", &p.SenderDateOfBirth, birthday},
+		{"senderNationality", "SenderNationality", text(&p.SenderNationality), check.Country},
+		{"senderIdIssueCountry", "SenderIDIssueCountry", text(&p.SenderIDIssueCountry), check.Digits},
+		{"senderCountry", "SenderCountry", text(&p.SenderCountry), check.Country},
+		{"senderAddress", "SenderAddress", text(&p.SenderAddress), check.UTF8},
+		{"receiverNativeFirstName", "ReceiverNativeFirstName", text(&p.ReceiverNativeFirstName), check.UTF8},
+		{"receiverNativeLastName", "ReceiverNativeLastName", text(&p.ReceiverNativeLastName), check.UTF8},
+		{"receiverIdType", "ReceiverIDType", text(&p.ReceiverIDType), check.Digits},
+		{"receiverIdNumber", "ReceiverIDNumber", text(&p.ReceiverIDNumber), check.UTF8},
+		{"receiverMobileNumber", "ReceiverMobileNumber", text(&p.ReceiverMobileNumber), check.UTF8},
+		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", text(&p.ReceiverBankAccountNumber), check.UTF8},
 	}
 }
 
@@ -338,23 +340,16 @@ func (p *TransferParams) checkAmount(name, sent string) error {
 	return nil
 }
 
-func (p *TransferParams) checkDateOfBirth(name, _ string) error {
-	return checkDate(name, p.SenderDateOfBirth)
-}
-
-func (p *TransferParams) validExtra(own []transferField) error {
-	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
-		switch {
-		case name == "":
-			return invalid("Extra contains an empty name")
-		case check.Text("", name) != nil:
-			return invalid("Extra contains a name with a control character or invalid UTF-8")
-		case check.UTF8("", p.Extra[name]) != nil:
-			return invalid("Extra contains a value that is not valid UTF-8")
-		}
-		if slices.ContainsFunc(own, func(f transferField) bool { return strings.EqualFold(f.name, name) }) {
-			return invalid("Extra contains the name of a field of TransferParams")
-		}
+func checkExtra(own []transferField, name, value string) error {
+	switch {
+	case name == "":
+		return errors.New("Extra contains an empty name")
+	case check.Text("", name) != nil:
+		return errors.New("Extra contains a name with a control character or invalid UTF-8")
+	case check.UTF8("", value) != nil:
+		return errors.New("Extra contains a value that is not valid UTF-8")
+	case slices.ContainsFunc(own, func(f transferField) bool { return strings.EqualFold(f.name, name) }):
+		return errors.New("Extra contains the name of a field of TransferParams")
 	}
 	return nil
 }
@@ -373,8 +368,8 @@ func (p TransferParams) LogValue() slog.Value {
 
 // MarshalJSON returns an error, since loggers marshal anything: see RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("cardwire: TransferParams cannot be marshaled, because names and account numbers would reach logs: " +
-		"use RevealJSON")
+	return nil, errors.New("cardwire: TransferParams cannot be marshaled, " +
+		"because names and account numbers would reach logs: use RevealJSON")
 }
 
 // RevealJSON returns what CreateTransfer sends, for an outbox, or [ErrInvalidParams].
@@ -401,39 +396,32 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		c.Map(func(name []byte) { fresh.read(c, own, name) })
 	}
 	c.End()
-	if err := cannotUnmarshal[TransferParams](c.Err()); err != nil {
+	err := cannotUnmarshal[TransferParams](c.Err())
+	if null || err != nil {
 		return err
 	}
-	if null {
-		return nil
+	if err = fresh.Validate(); err == nil {
+		*p = fresh
 	}
-	if _, err := fresh.fields(); err != nil {
-		return err
-	}
-	*p = fresh
-	return nil
+	return err
 }
 
 // read reads the value of one field. It refuses "", which RevealJSON does not write.
 func (p *TransferParams) read(c *wire.Codec, own []transferField, field []byte) {
-	name := string(field)
 	if c.Kind() != '"' {
 		c.Fail("a string")
 		return
 	}
-	text := c.Bytes()
-	if len(text) == 0 {
+	name, text := string(field), c.Bytes()
+	i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name })
+	switch {
+	case len(text) == 0:
 		c.Fail("a string that is not empty")
-		return
+	case i >= 0 && own[i].value.UnmarshalText(text) != nil:
+		c.Fail(name + " in the form that is sent")
+	case i < 0 && p.Extra == nil:
+		p.Extra = map[string]string{name: string(text)}
+	case i < 0:
+		p.Extra[name] = string(text)
 	}
-	if i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name }); i >= 0 {
-		if own[i].value.UnmarshalText(text) != nil {
-			c.Fail(name + " in the form that is sent")
-		}
-		return
-	}
-	if p.Extra == nil {
-		p.Extra = map[string]string{}
-	}
-	p.Extra[name] = string(text)
 }

@@ -158,7 +158,8 @@ func (r *Request) valid() error {
 	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("only a write may have a Reference")
 	case r.Reference == "" && r.class() == transport.Write:
-		return invalid("Reference is empty: a write needs one, such as your own number for it, which every retry shares")
+		return invalid("Reference is empty: a write needs one, " +
+			"such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
@@ -208,6 +209,22 @@ func maskCard(pointer any) bool {
 	return true
 }
 
+// query collects query parameters, whose names may be unknown.
+type query struct {
+	fields wire.Fields
+	err    error
+}
+
+func (q *query) add(param, field, value string) {
+	switch {
+	case value == "":
+	case param == "":
+		q.err = cmp.Or(q.err, badSetup("the API's name for a parameter is unknown: set Profile."+field))
+	default:
+		q.fields = append(q.fields, wire.Field{Name: param, Value: value})
+	}
+}
+
 // CallOption configures one call.
 type CallOption func(*callOptions)
 
@@ -221,14 +238,10 @@ type callOptions struct {
 }
 
 func optionsOf(opts []CallOption) callOptions {
-	if len(opts) == 0 {
-		return callOptions{}
-	}
 	o := new(callOptions)
 	for _, opt := range opts {
 		if opt == nil {
-			o.refuse("a call option is nil")
-			continue
+			opt = func(o *callOptions) { o.refuse("a call option is nil") }
 		}
 		opt(o)
 	}
@@ -239,9 +252,7 @@ func optionsOf(opts []CallOption) callOptions {
 }
 
 func (o *callOptions) refuse(message string) {
-	if o.wrong == nil {
-		o.wrong = badSetup(message)
-	}
+	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
 // WithResponse stores the response in r: of AllCards, the last page's.
@@ -292,7 +303,6 @@ func (r *Response) RevealBody() []byte {
 	return r.body()
 }
 
-// capture fills the caller's Response.
 func (k *call) capture(r *transport.Response) {
 	*k.response = Response{
 		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,

@@ -166,12 +166,7 @@ func (v CVV) Reveal() string {
 func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
 
 // String returns "***", or "" for the zero value.
-func (v CVV) String() string {
-	if v.n == 0 {
-		return ""
-	}
-	return "***"
-}
+func (v CVV) String() string { return when(v.n > 0, "***") }
 
 // Format writes String, whatever the verb.
 func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
@@ -220,12 +215,7 @@ func (p EncryptedPAN) Ciphertext() ([]byte, error) {
 }
 
 // String returns "***", or "" for the zero value.
-func (p EncryptedPAN) String() string {
-	if p.p == nil {
-		return ""
-	}
-	return "***"
-}
+func (p EncryptedPAN) String() string { return when(p.p != nil, "***") }
 
 // Format writes String, whatever the verb.
 func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) }
@@ -234,7 +224,7 @@ func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) 
 func (p EncryptedPAN) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 func numberValue(c *wire.Codec, n *CardNumber) {
-	if c.Writing() {
+	if c.Writing {
 		c.AppendString(n.Masked())
 		return
 	}
@@ -250,12 +240,12 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 
 // masked returns the number without the digits that Masked hides.
 func (n CardNumber) masked() CardNumber {
-	masked := n.mask()
-	return sealNumber(masked[:n.n])
+	b := n.mask()
+	return sealNumber(b[:n.n])
 }
 
 func cvvValue(c *wire.Codec, v *CVV) {
-	if c.Writing() {
+	if c.Writing {
 		c.AppendString(v.String())
 		return
 	}
@@ -272,7 +262,7 @@ func cvvValue(c *wire.Codec, v *CVV) {
 func (v CVV) masked() CVV { return sealCVV([]byte(v.String())) }
 
 func panValue(c *wire.Codec, p *EncryptedPAN) {
-	if c.Writing() {
+	if c.Writing {
 		c.AppendString(p.String())
 		return
 	}

@@ -49,7 +49,7 @@ func listParams(s *Service) []param {
 		{name: p.LimitParam, check: count},
 		{name: p.PageParam, check: count},
 		{name: p.SubAccountParam, check: notEmpty},
-		{name: p.StatusParam, check: oneOf("-1", "0", "1", "2", "3", "4")},
+		{name: p.StatusParam, check: cardStatus},
 		{name: p.CardBINParam, check: numeric},
 		{name: p.CreatedFromParam, check: date},
 		{name: p.CreatedToParam, check: date},
@@ -106,7 +106,7 @@ func getCard(s *Service, r *request) result {
 	return success(single(c).json())
 }
 
-var secretsFields = []param{{name: "cardId", required: true, check: notEmpty}}
+var secretFields = []param{{name: "cardId", required: true, check: notEmpty}}
 
 const noCard = "the field cardId names no card"
 
@@ -131,7 +131,7 @@ func encrypt(key string, c *node) string {
 
 var freezeFields = []param{
 	{name: "cardId", required: true, check: notEmpty},
-	{name: "clientTransactionId", check: uuidString},
+	{name: "clientTransactionId", check: uuidString, reference: true},
 }
 
 func freezeCard(s *Service, r *request) result {
@@ -153,7 +153,7 @@ func freezeCard(s *Service, r *request) result {
 }
 
 var adjustFields = []param{
-	{name: "client_transaction_id", required: true, check: uuidString},
+	{name: "client_transaction_id", required: true, check: uuidString, reference: true},
 	{name: "type", required: true, check: notEmpty},
 }
 

@@ -130,6 +130,14 @@ var brokenJournals = map[string]struct {
 			return ctx.Err()
 		},
 	}},
+	"results are lost": {"refused", brokenJournal{
+		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+			if r.Outcome == cardwire.OutcomeExecuted {
+				return m.End(ctx, i, r)
+			}
+			return nil
+		},
+	}},
 	"a canceled Begin counts": {"a_context_that_is_done", brokenJournal{
 		begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
 			return errors.Join(m.Begin(context.WithoutCancel(ctx), i), ctx.Err())
@@ -178,6 +186,12 @@ var brokenJournals = map[string]struct {
 		})},
 }
 
+func newBroken(name string) cardwire.Journal {
+	j := brokenJournals[name].journal
+	j.MemoryJournal = cardwire.NewMemoryJournal()
+	return &j
+}
+
 // broken names the journal that TestABrokenJournal tests in a process of its own.
 const broken = "CARDWIRE_TEST_BROKEN_JOURNAL"
 
@@ -185,11 +199,7 @@ const broken = "CARDWIRE_TEST_BROKEN_JOURNAL"
 // in the process that counts.
 func TestABrokenJournal(t *testing.T) {
 	if name := os.Getenv(broken); name != "" {
-		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal {
-			j := brokenJournals[name].journal
-			j.MemoryJournal = cardwire.NewMemoryJournal()
-			return &j
-		})
+		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return newBroken(name) })
 		return
 	}
 	t.Parallel()

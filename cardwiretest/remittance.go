@@ -9,7 +9,7 @@ import (
 )
 
 var transferFields = []param{
-	{name: "merchantOrderNo", required: true, check: notEmpty},
+	{name: "merchantOrderNo", required: true, check: notEmpty, reference: true},
 	{name: "payoutCurrency", required: true, check: notEmpty},
 	{name: "transferType", check: numeric},
 	{name: "payoutMethod", check: numeric},

@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,8 @@ type request struct {
 // reference is what names the request; "": nothing does.
 func (r *request) reference() string {
 	for _, f := range r.body {
-		if r.operation != nil && f.name == r.operation.reference {
+		isIt := func(p param) bool { return p.reference && p.name == f.name }
+		if r.operation != nil && slices.ContainsFunc(r.operation.fields, isIt) {
 			return f.value
 		}
 	}
@@ -77,7 +79,7 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 	if err := in.readBody(); err != nil {
 		return nil, err
 	}
-	if in.operation != nil && in.operation.method == in.method {
+	if in.operation != nil && in.operation.method() == in.method {
 		in.op = in.operation.name
 	}
 	retry := s.profile.RetryAction
@@ -200,6 +202,8 @@ type param struct {
 	name     string
 	required bool
 	check    func(string) string // returns what the value must be, "" if it is valid; nil: it is a file
+
+	reference bool // a request is named by it
 }
 
 func (r *request) checkQuery(params []param) *result {
@@ -295,43 +299,26 @@ func plainName(name string) string {
 }
 
 // The rules for values.
+var (
+	notEmpty   = like(`(?s).`, "is empty")
+	numeric    = like(`^\d+$`, "must be a numeric code")
+	count      = like(`^[1-9]\d{0,8}$`, "must be a number, at least 1")
+	cardStatus = like(`^(-1|[0-4])$`, "must be one of -1, 0, 1, 2, 3, 4")
+	country    = like(`^[A-Za-z]{2}$`, "must be a country code of two letters")
+	uuidString = like(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`, "must be a UUID")
+	decimals   = like(`^(0|[1-9]\d{0,14})\.\d\d$`, "must be a decimal with two decimal places")
+	positive   = like(`[1-9]`, "must be greater than zero")
+)
 
-func notEmpty(v string) string {
-	if v == "" {
-		return "is empty"
-	}
-	return ""
-}
-
-func numeric(v string) string {
-	if v == "" || strings.Trim(v, "0123456789") != "" {
-		return "must be a numeric code"
-	}
-	return ""
-}
-
-func count(v string) string {
-	if numeric(v) != "" || v[0] == '0' || len(v) > 9 {
-		return "must be a number, at least 1"
-	}
-	return ""
-}
-
-func oneOf(values ...string) func(string) string {
+// like returns the rule of values that match.
+func like(pattern, want string) func(string) string {
+	valid := regexp.MustCompile(pattern)
 	return func(v string) string {
-		if !slices.Contains(values, v) {
-			return "must be one of " + strings.Join(values, ", ")
+		if valid.MatchString(v) {
+			return ""
 		}
-		return ""
+		return want
 	}
-}
-
-func country(v string) string {
-	letter := func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
-	if len(v) != 2 || !letter(v[0]) || !letter(v[1]) {
-		return "must be a country code of two letters"
-	}
-	return ""
 }
 
 func date(v string) string {
@@ -341,28 +328,4 @@ func date(v string) string {
 	return ""
 }
 
-func uuidString(v string) string {
-	const want = "must be a UUID"
-	if len(v) != 36 {
-		return want
-	}
-	for i := range len(v) {
-		hyphen := i == 8 || i == 13 || i == 18 || i == 23
-		if hyphen != (v[i] == '-') || !hyphen && !strings.Contains("0123456789abcdefABCDEF", v[i:i+1]) {
-			return want
-		}
-	}
-	return ""
-}
-
-func amount(v string) string {
-	whole, fraction, _ := strings.Cut(v, ".")
-	switch {
-	case numeric(whole) != "", numeric(fraction) != "", len(fraction) != 2, len(whole) > 15,
-		len(whole) > 1 && whole[0] == '0':
-		return "must be a decimal with two decimal places"
-	case strings.Trim(v, "0.") == "":
-		return "must be greater than zero"
-	}
-	return ""
-}
+func amount(v string) string { return cmp.Or(decimals(v), positive(v)) }

@@ -258,39 +258,36 @@ func refusal(status int, msg string) *result {
 
 // operation is one operation of the API.
 type operation struct {
-	name      string // as in cardwire.Error.Op
-	method    string
-	media     string  // content type of the body; "": none
-	fields    []param // of the body
-	reference string  // the one of them that is the reference; "": none
-	query     func(*Service) []param
-	reads     bool // it changes nothing
-	run       func(*Service, *request) result
+	name   string  // as in cardwire.Error.Op
+	media  string  // content type of the body; "": none
+	fields []param // of the body
+	query  func(*Service) []param
+	reads  bool // it changes nothing
+	run    func(*Service, *request) result
 }
 
 // routes are all documented operations.
 var routes = map[string]*operation{
-	"/remittance/states":   {name: "ListRemittanceStates", method: "GET", reads: true, run: listStates},
-	"/remittance/currency": {name: "ListRemittanceCurrencies", method: "GET", reads: true, run: listCurrencies},
-	"/remittance/transfer": {
-		name: "CreateTransfer", method: "POST", media: mediaJSON, fields: transferFields,
-		reference: "merchantOrderNo", run: createTransfer,
-	},
-	"/cards/private": {name: "GetCardSecrets", method: "POST", media: mediaForm, fields: secretsFields, reads: true, run: getSecrets},
-	"/cards/adjustAction": {
-		name: "CancelOperation", method: "POST", media: mediaForm, fields: adjustFields,
-		reference: "client_transaction_id", run: adjust,
-	},
-	"/cards":      {name: "ListCards", method: "GET", query: listParams, reads: true, run: listCards},
-	"/cards/info": {name: "GetCard", method: "GET", query: infoParams, reads: true, run: getCard},
-	"/cards/suspend": {
-		name: "FreezeCard", method: "POST", media: mediaMultipart, fields: freezeFields,
-		reference: "clientTransactionId", run: freezeCard,
-	},
-	"/cards/upload":     {name: "UploadImage", method: "POST", media: mediaMultipart, fields: uploadFields, run: uploadImage},
-	"/bins":             {name: "ListBINs", method: "GET", reads: true, run: listBINs},
-	"/bins/maintenance": {name: "ListBINsUnderMaintenance", method: "GET", reads: true, run: listMaintenance},
-	"/account/capacity": {name: "CardCapacity", method: "GET", reads: true, run: capacity},
+	"/remittance/states":   {name: "ListRemittanceStates", reads: true, run: listStates},
+	"/remittance/currency": {name: "ListRemittanceCurrencies", reads: true, run: listCurrencies},
+	"/remittance/transfer": {name: "CreateTransfer", media: mediaJSON, fields: transferFields, run: createTransfer},
+	"/cards/private":       {name: "GetCardSecrets", media: mediaForm, fields: secretFields, reads: true, run: getSecrets},
+	"/cards/adjustAction":  {name: "CancelOperation", media: mediaForm, fields: adjustFields, run: adjust},
+	"/cards":               {name: "ListCards", query: listParams, reads: true, run: listCards},
+	"/cards/info":          {name: "GetCard", query: infoParams, reads: true, run: getCard},
+	"/cards/suspend":       {name: "FreezeCard", media: mediaMultipart, fields: freezeFields, run: freezeCard},
+	"/cards/upload":        {name: "UploadImage", media: mediaMultipart, fields: uploadFields, run: uploadImage},
+	"/bins":                {name: "ListBINs", reads: true, run: listBINs},
+	"/bins/maintenance":    {name: "ListBINsUnderMaintenance", reads: true, run: listMaintenance},
+	"/account/capacity":    {name: "CardCapacity", reads: true, run: capacity},
+}
+
+// method is POST if there is a body.
+func (o *operation) method() string {
+	if o.media == "" {
+		return "GET"
+	}
+	return "POST"
 }
 
 // opRetry is the name of an operation that shares its route with CancelOperation.
@@ -334,9 +331,9 @@ func (s *Service) refuse(r *request) *result {
 		return refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key")
 	case r.operation == nil:
 		return refusal(http.StatusNotFound, "the path does not exist")
-	case r.method != r.operation.method:
+	case r.method != r.operation.method():
 		refused := refusal(http.StatusMethodNotAllowed, "the method is not allowed here")
-		refused.header = http.Header{"Allow": {r.operation.method}}
+		refused.header = http.Header{"Allow": {r.operation.method()}}
 		return refused
 	}
 	var query []param

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -183,9 +184,10 @@ const storyLines = 40
 // storyOf returns the story of an order, without its middle if it is long.
 func (s *simulated) storyOf(order string) string {
 	lines := s.stories[order]
-	if len(lines) > storyLines {
-		left := fmt.Sprintf("    (%d lines are left out)", len(lines)-storyLines+1)
-		lines = append(append(append([]string(nil), lines[:storyLines/4]...), left), lines[len(lines)-storyLines*3/4+1:]...)
+	if left := len(lines) - storyLines + 1; left > 1 {
+		first := storyLines / 4
+		said := fmt.Sprintf("    (%d lines are left out)", left)
+		lines = slices.Concat(lines[:first], []string{said}, lines[first+left:])
 	}
 	return strings.Join(lines, "\n")
 }

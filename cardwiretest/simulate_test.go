@@ -42,83 +42,80 @@ func TestSimulate(t *testing.T) {
 // failed is what NextStep takes for a final failure.
 var failed = &cardwire.Error{Op: "CreateTransfer", Outcome: cardwire.OutcomeRefused, HTTPStatus: 422}
 
-// client sends as it likes.
-type client func(context.Context, cardwire.TransferParams) error
+// mistake sends an order in a way that is wrong.
+type mistake func(send sending, p cardwire.TransferParams) error
 
-func (c client) CreateTransfer(
+type sending func(cardwire.TransferParams) error
+
+// mistaken is a client with a mistake.
+type mistaken struct {
+	sender
+
+	mistake mistake
+}
+
+func (m mistaken) CreateTransfer(
 	ctx context.Context, p cardwire.TransferParams, _ ...cardwire.CallOption,
 ) (*cardwire.Transfer, error) {
-	return new(cardwire.Transfer), c(ctx, p)
+	return new(cardwire.Transfer), m.mistake(func(p cardwire.TransferParams) error {
+		_, err := m.sender.CreateTransfer(ctx, p)
+		return err
+	}, p)
 }
 
-// send sends as a shop does.
-func send(ctx context.Context, s sender, p cardwire.TransferParams) error {
-	_, err := s.CreateTransfer(ctx, p)
-	return err
-}
-
-// misread is a client of which some errors are taken for others.
-func misread(mistake func(e *cardwire.Error, step cardwire.Step) (instead error, wrong bool)) func(sender) client {
-	return func(right sender) client {
-		return func(ctx context.Context, p cardwire.TransferParams) error {
-			err := send(ctx, right, p)
-			if e, ok := errors.AsType[*cardwire.Error](err); ok {
-				if instead, wrong := mistake(e, cardwire.NextStep(err)); wrong {
-					return instead
-				}
-			}
-			return err
+// takenFor takes some errors for another one.
+func takenFor(other error, when func(e *cardwire.Error, step cardwire.Step) bool) mistake {
+	return func(send sending, p cardwire.TransferParams) error {
+		err := send(p)
+		if e, ok := errors.AsType[*cardwire.Error](err); ok && when(e, cardwire.NextStep(err)) {
+			return other
 		}
+		return err
 	}
 }
 
-// missent is a client that is given something else.
-func missent(change func(*cardwire.TransferParams)) func(sender) client {
-	return func(right sender) client {
-		return func(ctx context.Context, p cardwire.TransferParams) error {
-			change(&p)
-			return send(ctx, right, p)
-		}
+func changed(change func(*cardwire.TransferParams)) mistake {
+	return func(send sending, p cardwire.TransferParams) error {
+		change(&p)
+		return send(p)
 	}
 }
 
-// The defects of a shop that are in how it sends, and what is found of each.
-var defectsInSending = map[string]struct {
-	defect func(sender) client
-	found  string
+// mistakes are in how a shop sends, with what is found of each.
+var mistakes = map[string]struct {
+	mistake mistake
+	found   string
 }{
-	"fails on 403": {misread(func(e *cardwire.Error, _ cardwire.Step) (error, bool) {
-		return failed, e.HTTPStatus == 403
+	"fails on 403": {takenFor(failed, func(e *cardwire.Error, _ cardwire.Step) bool {
+		return e.HTTPStatus == 403
 	}), "was shown as failed, and executed"},
-	"ignores StepWait": {misread(func(_ *cardwire.Error, step cardwire.Step) (error, bool) {
-		return failed, step == cardwire.StepWait
+	"ignores StepWait": {takenFor(failed, func(_ *cardwire.Error, step cardwire.Step) bool {
+		return step == cardwire.StepWait
 	}), "was shown as failed, and executed"},
-	"gives up without Void": {misread(func(_ *cardwire.Error, step cardwire.Step) (error, bool) {
-		return failed, step == cardwire.StepRetry
+	"gives up without Void": {takenFor(failed, func(_ *cardwire.Error, step cardwire.Step) bool {
+		return step == cardwire.StepRetry
 	}), "was shown as failed, and executed"},
-	"books by HTTP status": {misread(func(e *cardwire.Error, _ cardwire.Step) (error, bool) {
-		return nil, e.HTTPStatus == 200
+	"books by HTTP status": {takenFor(nil, func(e *cardwire.Error, _ cardwire.Step) bool {
+		return e.HTTPStatus == 200
 	}), "is shown as submitted, and was not executed"},
-	"retries after Reconcile": {func(right sender) client {
-		return func(ctx context.Context, p cardwire.TransferParams) error {
-			err := send(ctx, right, p)
-			if cardwire.NextStep(err) == cardwire.StepReconcile {
-				p.MerchantOrderNo += "-again"
-				err = send(ctx, right, p)
-			}
-			return err
+	"retries after Reconcile": {func(send sending, p cardwire.TransferParams) error {
+		err := send(p)
+		if cardwire.NextStep(err) == cardwire.StepReconcile {
+			p.MerchantOrderNo += "-again"
+			err = send(p)
 		}
+		return err
 	}, "was executed 2 times"},
-	"sends another amount": {missent(func(p *cardwire.TransferParams) {
+	"sends another amount": {changed(func(p *cardwire.TransferParams) {
 		p.TransferAmount = p.TransferAmount.Add(decimal.New(1, 0))
-	}), `was executed with the transferAmount "11.50", and "10.50" was ordered`},
-	"pays somebody else": {missent(func(p *cardwire.TransferParams) {
+	}), `was executed with the transferAmount "11.00", and "10.00" was ordered`},
+	"pays somebody else": {changed(func(p *cardwire.TransferParams) {
 		p.ReceiverBankAccountNumber = "DE99"
 	}), `was executed with the receiverBankAccountNumber "DE99", and "DE0`},
-	"sends numbers of its own": {missent(func(p *cardwire.TransferParams) {
+	"sends numbers of its own": {changed(func(p *cardwire.TransferParams) {
 		p.MerchantOrderNo = "x-" + p.MerchantOrderNo
 	}), `was executed as x-order-`},
-	"sends what nobody ordered": {missent(func(p *cardwire.TransferParams) {
+	"sends what nobody ordered": {changed(func(p *cardwire.TransferParams) {
 		p.MerchantOrderNo = strings.Replace(p.MerchantOrderNo, "order", "invoice", 1)
 	}), "was executed, and nobody ordered it"},
 }
@@ -153,10 +150,10 @@ func TestSimulateFindsDefectsOfAProgram(t *testing.T) {
 			assert.Contains(t, cardwiretest.FlawOf(t, start), found)
 		})
 	}
-	for name, d := range defectsInSending {
-		finds(name, d.found, func(w *cardwiretest.World) cardwiretest.Program {
+	for name, m := range mistakes {
+		finds(name, m.found, func(w *cardwiretest.World) cardwiretest.Program {
 			s := newStore(w).(store)
-			s.client = d.defect(s.client)
+			s.client = mistaken{s.client, m.mistake}
 			return s
 		})
 	}
@@ -191,7 +188,8 @@ func (f freezer) Run(ctx context.Context) {
 	if page, err := f.freezes.ListCards(ctx, cardwire.ListCardsParams{Limit: 1}); err == nil {
 		card := page.Cards[0].ID
 		_, err := f.freezes.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: card, ClientTransactionID: freezeID})
-		if read, readErr := f.freezes.GetCard(ctx, card); readErr == nil && cardwire.NextStep(err) == cardwire.StepDone {
+		read, readErr := f.freezes.GetCard(ctx, card)
+		if readErr == nil && cardwire.NextStep(err) == cardwire.StepDone {
 			f.frozen(read.Status)
 		}
 	}
@@ -210,67 +208,23 @@ func TestSimulateAProgramThatFreezesCards(t *testing.T) {
 	assert.Equal(t, []cardwire.CardStatus{cardwire.CardFrozen}, slices.Compact(statuses))
 }
 
-// wrongJournal is the memory journal with a defect.
-type wrongJournal struct {
-	*cardwire.MemoryJournal
-
-	defect string
-}
-
-func (j *wrongJournal) Begin(ctx context.Context, i cardwire.Intent) error {
-	switch j.defect {
-	case "serves two services":
-		i.Service = ""
-	case "believes a denial too early":
-		i.SettledBy = i.Time
-	}
-	err := j.MemoryJournal.Begin(ctx, i)
-	d, known := errors.AsType[*cardwire.DuplicateIntent](err)
-	grants := j.defect == "grants what is unknown" && known && d.Outcome == cardwire.OutcomeUnknown && !d.InProgress ||
-		j.defect == "reopens what is closed" && known && d.Outcome != cardwire.OutcomeUnknown && d.Outcome != cardwire.OutcomeExecuted
-	if grants {
-		return nil
-	}
-	return err
-}
-
-func (j *wrongJournal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	switch {
-	case j.defect == "loses ends without a word" && r.Outcome != cardwire.OutcomeExecuted:
-		return nil
-	case j.defect == "forgets closing":
-		r.Final = false
-	case j.defect == "believes a denial too early":
-		i.SettledBy = i.Time
-	}
-	return j.MemoryJournal.End(ctx, i, r)
-}
-
-func (j *wrongJournal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	if j.defect == "forgets closing" {
-		return nil
-	}
-	return j.MemoryJournal.Void(ctx, i, by, note)
-}
-
-// Three of those that cost money once: a lost end that is told as StepFail, a denial from
+// Three of these cost money once: a lost result that is told as StepFail, a denial from
 // before SettledBy, and a number that two services share. [TestAForgetfulJournal] has the
 // fourth.
 func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 	t.Parallel()
 	for defect, found := range map[string]string{
-		"serves two services":         "is shown as submitted, and was not executed",
-		"believes a denial too early": "executed",
-		"grants what is unknown":      "was executed 2 times",
-		"reopens what is closed":      "was shown as failed, and executed",
-		"loses ends without a word":   "was shown as failed, and executed",
-		"forgets closing":             "was shown as failed, and executed",
+		"all services are one":        "is shown as submitted, and was not executed",
+		"an earlier look is believed": "executed",
+		"unknown is not sent":         "was executed 2 times",
+		"no refusal is final":         "was shown as failed, and executed",
+		"nothing is closed":           "was shown as failed, and executed",
+		"results are lost":            "was shown as failed, and executed",
 	} {
 		t.Run(defect, func(t *testing.T) {
 			t.Parallel()
-			assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.JournalOf(func(*testing.T) cardwire.Journal {
-				return &wrongJournal{MemoryJournal: cardwire.NewMemoryJournal(), defect: defect}
-			})), found)
+			open := func(*testing.T) cardwire.Journal { return newBroken(defect) }
+			assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.JournalOf(open)), found)
 		})
 	}
 }
@@ -278,7 +232,8 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 // A journal that forgets is not to be believed, and the shop believes it.
 func TestAForgetfulJournal(t *testing.T) {
 	t.Parallel()
-	assert.Contains(t, cardwiretest.FlawOf(t, newStore, cardwiretest.ForgetfulJournal(10*time.Minute)), "was executed 2 times")
+	flaw := cardwiretest.FlawOf(t, newStore, cardwiretest.ForgetfulJournal(10*time.Minute))
+	assert.Contains(t, flaw, "was executed 2 times")
 }
 
 // The same seed tells the same story.
@@ -294,10 +249,11 @@ func TestSeedFlag(t *testing.T) {
 	require.NoError(t, flag.Set("cardwire.seed", "4711"))
 	defer func() { require.NoError(t, flag.Set("cardwire.seed", "0")) }()
 	var tried []string
-	cardwiretest.Simulate(t, newShop, cardwiretest.Seeds(1, 9), cardwiretest.JournalOf(func(t *testing.T) cardwire.Journal {
+	open := func(t *testing.T) cardwire.Journal {
 		tried = append(tried, t.Name())
 		return cardwire.NewMemoryJournal()
-	}))
+	}
+	cardwiretest.Simulate(t, newShop, cardwiretest.Seeds(1, 9), cardwiretest.JournalOf(open))
 	assert.Equal(t, []string{"TestSeedFlag/seed=4711"}, tried)
 }
 
@@ -321,12 +277,11 @@ func TestAMutexHeldOverACall(t *testing.T) {
 	if os.Getenv(holdsAMutex) != "" {
 		cardwiretest.RunFor(t, 500*time.Millisecond, func(w *cardwiretest.World) cardwiretest.Program {
 			l := locked{newShop(w).(*shop), new(sync.Mutex)}
-			right := l.client
-			l.client = client(func(ctx context.Context, p cardwire.TransferParams) error {
+			l.client = mistaken{l.client, func(send sending, p cardwire.TransferParams) error {
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				return send(ctx, right, p)
-			})
+				return send(p)
+			}}
 			return l
 		})
 		return

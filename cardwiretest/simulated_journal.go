@@ -59,7 +59,8 @@ func (j *SimulatedJournal) Void(ctx context.Context, i cardwire.Intent, by, note
 
 // Resolve records what a person found out about a call, in a journal that can.
 func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
-	return j.do(ctx, "resolve as "+found.Outcome.String(), i, func(ctx context.Context, journal cardwire.Journal) error {
+	what := "resolve as " + found.Outcome.String()
+	return j.do(ctx, what, i, func(ctx context.Context, journal cardwire.Journal) error {
 		r, ok := journal.(resolver)
 		if !ok {
 			return errors.New("cardwiretest: the journal has no Resolve")
@@ -139,12 +140,13 @@ func (d *durableJournal) usedByAnother(number string) {
 	}
 	now := time.Now()
 	i := cardwire.Intent{
-		Call: "another", Op: "CreateTransfer", Reference: number, Service: "https://api.example.org/api/v1",
+		Call: "another", Op: "CreateTransfer", Reference: number, Service: otherService,
 		Time: now, SendBy: now.Add(callTimeout), SettledBy: now.Add(time.Hour),
 	}
 	err := d.journal.Begin(d.t.Context(), i)
 	if err == nil {
-		err = d.journal.End(d.t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "other-1"})
+		executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "other-1"}
+		err = d.journal.End(d.t.Context(), i, executed)
 	}
 	d.tell(number, "another service has an order with this number: journal: %s", kindOf(err))
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -139,9 +138,13 @@ func (o *simulatedOrder) differs(reference string, fields map[string]string) str
 	if reference != o.number {
 		return "as " + reference + ", which nobody ordered"
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.wire)) {
-		if got, want := fields[name], o.wire[name]; got != want {
-			return fmt.Sprintf("with the %s %q, and %q was ordered", name, got, want)
+	for _, ordered := range [][2]string{
+		{"transferAmount", o.params.TransferAmount.StringFixed(2)},
+		{"payoutCurrency", o.params.PayoutCurrency},
+		{"receiverBankAccountNumber", o.params.ReceiverBankAccountNumber},
+	} {
+		if got := fields[ordered[0]]; got != ordered[1] {
+			return fmt.Sprintf("with the %s %q, and %q was ordered", ordered[0], got, ordered[1])
 		}
 	}
 	return ""

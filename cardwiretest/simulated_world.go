@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -58,11 +59,9 @@ type simulated struct {
 type simulatedOrder struct {
 	number string
 	params cardwire.TransferParams
-	wire   map[string]string // what of it is executed, by the API's names
-	shown  string            // to the customer, as it was told last
-	taken  bool              // at least once
-	failed bool              // it was shown as failed
-	asking bool              // support is at it
+	shown  string // to the customer, as it was told last
+	taken  bool   // at least once
+	failed bool   // it was shown as failed
 }
 
 // incarnation is one life of a replica.
@@ -105,26 +104,16 @@ func openWorld(t *testing.T, seed uint64, settings *simulation, start func(*Worl
 		payments: map[*simulatedOrder][]payment{},
 	}
 	s.service.draw, s.service.watch = s.draw, s.watch
-	s.journal = &durableJournal{simulated: s, simulation: settings, journal: settings.open(t), calls: map[string]cardwire.Intent{}}
+	s.journal = &durableJournal{s, settings, settings.open(t), map[string]cardwire.Intent{}, nil}
 	for n := range ordersInAll {
-		s.orders = append(s.orders, newOrder(n))
+		o := &simulatedOrder{number: fmt.Sprintf("order-%d", n+1), shown: Pending.String()}
+		o.params = cardwire.TransferParams{
+			MerchantOrderNo: o.number, PayoutCurrency: "EUR", TransferAmount: decimal.New(int64(1000+n), -2),
+			ReceiverBankAccountNumber: fmt.Sprintf("DE0%d", n),
+		}
+		s.orders = append(s.orders, o)
 	}
 	return s
-}
-
-func newOrder(n int) *simulatedOrder {
-	amount, account := fmt.Sprintf("%d.50", 10+n), fmt.Sprintf("DE0%d", n)
-	number := fmt.Sprintf("order-%d", n+1)
-	return &simulatedOrder{
-		number: number, shown: Pending.String(),
-		params: cardwire.TransferParams{
-			MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString(amount),
-			ReceiverBankAccountNumber: account,
-		},
-		wire: map[string]string{
-			"payoutCurrency": "EUR", "transferAmount": amount, "receiverBankAccountNumber": account,
-		},
-	}
 }
 
 // Client returns a client of the simulated service, with the journal of World.Journal
@@ -235,7 +224,6 @@ func (s *simulated) simulate() {
 	defer s.stop()
 	s.revive()
 	s.plan()
-	go s.askSupport()
 	s.pass(stormTime)
 	s.calm = true
 	s.revive()
@@ -252,23 +240,22 @@ func (s *simulated) simulate() {
 func (s *simulated) plan() {
 	for _, o := range s.orders {
 		luck := s.luck("plan " + o.number)
+		later := func(most time.Duration, what string, f func(*simulatedOrder, Program) error) {
+			time.AfterFunc(upTo(luck, most), func() { s.insist(o, what, f) })
+		}
 		for range 1 + luck.IntN(3) {
-			s.at(upTo(luck, stormTime), o, "take", s.take)
+			later(stormTime, "take", s.take)
 		}
-		s.at(upTo(luck, time.Minute), o, "take", s.take)
+		later(time.Minute, "take", s.take)
 		if luck.IntN(4) == 0 {
-			s.at(upTo(luck, stormTime), o, "other", s.takeOther)
+			later(stormTime, "other", s.takeOther)
 		}
 		if luck.IntN(4) == 0 {
-			s.at(upTo(luck, stormTime), o, "cancel", s.cancel)
+			later(stormTime, "cancel", s.cancel)
 		}
+		go s.support(o)
 	}
 	s.journal.plan()
-}
-
-// at lets f deal with the order at a time.
-func (s *simulated) at(after time.Duration, o *simulatedOrder, what string, f func(*simulatedOrder, Program) error) {
-	time.AfterFunc(after, func() { s.insist(o, what, f) })
 }
 
 // insist calls f with one replica until it succeeds, as a queue delivers a message.
@@ -353,21 +340,31 @@ func (s *simulated) kill(name string) {
 		s.tell(o.number, "%s: crashes", name)
 	}
 	i.end()
-	s.release(func(w *waiter) bool { return w.of == i })
+	s.releaseAll(func(w *waiter) bool { return w.of == i })
 	<-i.ran
 	_ = i.program.Close()
 }
 
-// release tells waiters that they are dead.
-func (s *simulated) release(dead func(*waiter) bool) {
+// releaseAll tells the dead, one after the other.
+func (s *simulated) releaseAll(dead func(*waiter) bool) {
+	synctest.Wait()
+	for s.release(ErrCrashed, dead) {
+		synctest.Wait()
+	}
+}
+
+// release lets the first of these go on, and reports whether there is one.
+func (s *simulated) release(err error, these func(*waiter) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, w := range s.parked {
-		if dead(w) {
+	for _, key := range slices.Sorted(maps.Keys(s.parked)) {
+		if w := s.parked[key]; these(w) {
 			delete(s.parked, key)
-			w.turn <- ErrCrashed
+			w.turn <- err
+			return true
 		}
 	}
+	return false
 }
 
 // stop ends everything.
@@ -378,7 +375,7 @@ func (s *simulated) stop() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
-	s.release(func(*waiter) bool { return true })
+	s.releaseAll(func(*waiter) bool { return true })
 	time.Sleep(stormTime) // what sleeps wakes, and is told that it is over
 }
 
@@ -387,15 +384,13 @@ func (s *simulated) pass(d time.Duration) {
 	end := time.Now().Add(d)
 	for time.Now().Before(end) {
 		synctest.Wait()
-		next := s.choose(end)
-		if next == nil {
+		switch next := s.choose(end); {
+		case next == nil:
 			continue
-		}
-		if s.crashesNow(next) {
-			next.turn <- ErrCrashed
+		case s.crashesNow(next):
 			s.crash(next.of.name)
-		} else {
-			next.turn <- nil
+		default:
+			s.release(nil, func(w *waiter) bool { return w == next })
 		}
 		synctest.Wait()
 		s.look()
@@ -428,7 +423,6 @@ func (s *simulated) choose(end time.Time) *waiter {
 		w.until = time.Now().Add(upTo(luck, maxPause) >> luck.IntN(12))
 		return nil
 	}
-	delete(s.parked, key)
 	return w
 }
 
@@ -480,43 +474,45 @@ func (s *simulated) lasts(o *simulatedOrder) bool {
 	return o.taken && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
 }
 
-// askSupport asks about what is unresolved, again and again. Support is slow, and what it
-// says may be old.
-func (s *simulated) askSupport() {
+// support is asked about an order while that is unresolved. It is slow, and what it says may
+// be old.
+func (s *simulated) support(o *simulatedOrder) {
 	for {
 		time.Sleep(7 * time.Minute)
-		if s.wait(nil, "look for what is unresolved") != nil {
+		if s.wait(nil, "look whether "+o.number+" is unresolved") != nil {
 			return
 		}
-		for _, o := range s.orders {
-			if slices.Contains(s.shown(o), Unresolved) && !o.asking {
-				o.asking = true
-				go s.support(o)
-			}
+		if !s.isUnresolved(o) {
+			continue
 		}
+		found := s.asked(o)
+		time.Sleep(upTo(s.luck("support "+o.number), 30*time.Minute))
+		s.insist(o, "support says "+found.Outcome.String(), func(_ *simulatedOrder, p Program) error {
+			if !s.isUnresolved(o) {
+				return nil
+			}
+			if err := p.Support(s.t.Context(), o.number, found); err != nil {
+				s.tell(o.number, "support is not believed: %v", err)
+			}
+			return nil // it is asked again
+		})
 	}
 }
 
-func (s *simulated) support(o *simulatedOrder) {
-	defer func() { o.asking = false }()
-	luck := s.luck("support " + o.number)
+func (s *simulated) isUnresolved(o *simulatedOrder) bool {
+	return slices.Contains(s.shown(o), Unresolved)
+}
+
+// asked returns what support knows now.
+func (s *simulated) asked(o *simulatedOrder) cardwire.Resolution {
 	found := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "asked", AsOf: time.Now()}
-	if luck.IntN(2) == 0 {
+	if s.luck("asked "+o.number).IntN(2) == 0 {
 		found.Outcome = cardwire.OutcomeRefused
 	}
 	if paid := s.paymentsOf(o); len(paid) > 0 {
 		found.Outcome, found.ServiceID = cardwire.OutcomeExecuted, paid[0].id
 	}
-	time.Sleep(upTo(luck, 30*time.Minute))
-	s.insist(o, fmt.Sprintf("support says %s", found.Outcome), func(_ *simulatedOrder, p Program) error {
-		if !slices.Contains(s.shown(o), Unresolved) {
-			return nil
-		}
-		if err := p.Support(s.t.Context(), o.number, found); err != nil {
-			s.tell(o.number, "support is not believed: %v", err)
-		}
-		return nil // it is asked again
-	})
+	return found
 }
 
 // judge reports whether an order is not what it is shown as.

@@ -98,8 +98,10 @@ func TestSetCard(t *testing.T) {
 	w := inProcess(cardwiretest.WithCards(-1))
 	w.SetCard(`{"id":"card-1","available":"-12.500","create_time":"2025-02-01 00:00:00","holder_username":"<R&D>"}`)
 	page := w.ask(t, "GET /cards").body
-	for _, given := range []string{`"id":"card-1"`, `"available":"-12.500"`, `"holder_username":"<R&D>"`, `"currency":"USD"`} {
-		assert.Contains(t, page, given)
+	for _, field := range []string{
+		`"id":"card-1"`, `"available":"-12.500"`, `"holder_username":"<R&D>"`, `"currency":"USD"`,
+	} {
+		assert.Contains(t, page, field)
 	}
 	names := regexp.MustCompile(`"\w+":`)
 	assert.Equal(t, names.FindAllString(listedEmpty, -1), names.FindAllString(page[strings.Index(page, `{"id"`):], -1))

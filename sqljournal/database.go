@@ -107,7 +107,9 @@ func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed in
 type scan func(into ...any) error
 
 // query reads all rows of a query, each by read.
-func query[T any](ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any) (all []T, err error) {
+func query[T any](
+	ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any,
+) (all []T, err error) {
 	text, args := t.prepare(template, args)
 	err = t.repeated(ctx, func() (err error) {
 		all = nil
@@ -165,7 +167,8 @@ func (t *Tx) repeated(ctx context.Context, try func() error) error {
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
-	return j.dialect == SQLite && (errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
+	return j.dialect == SQLite &&
+		(errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
 
 // passes reports whether a failure may be temporary, as during a restart of the

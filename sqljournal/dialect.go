@@ -39,8 +39,9 @@ func (d Dialect) check() error {
 
 // words are the placeholders of statements, and their SQL in SQLite and PostgreSQL.
 var words = [...][3]string{
-	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY"}, // SQLite would reuse the ID of a row that vanished
-	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"},           // never looked up
+	// Without AUTOINCREMENT, SQLite would reuse the ID of a row that vanished.
+	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY"},
+	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"}, // never looked up
 	{"@key", "UNIQUE", "PRIMARY KEY"},
 	{"@bool", "INTEGER", "BOOLEAN"},
 	{"@count", "INTEGER", "BIGINT"},
@@ -48,9 +49,11 @@ var words = [...][3]string{
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
-	{"@clock", "NULL", "clock_timestamp()"},                        // read with the row, so that no visible row is later
-	{"@this", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)"},
-	{"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'", "SELECT count(to_regclass('@journal'))"},
+	{"@clock", "NULL", "clock_timestamp()"},                        // with the row: no visible one is later
+	{
+		"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
+		"SELECT count(to_regclass('@journal'))",
+	},
 	{"@triggers", "(SELECT count(*) FROM @schemasqlite_master WHERE name IN ('@name_begun', '@name_changed'))", "2"},
 }
 
@@ -70,6 +73,7 @@ func (d Dialect) translate(template string, t table) *statement {
 	if isEvent && d == PostgreSQL {
 		text = withEvent(text)
 	}
+	text = strings.ReplaceAll(text, "@this", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)")
 	for _, w := range words {
 		text = strings.ReplaceAll(text, w[0], w[d])
 	}
@@ -114,8 +118,8 @@ func (t table) names(d Dialect) *strings.Replacer {
 	if d == SQLite {
 		index, on = t.String(), t.name
 	}
-	return strings.NewReplacer("@intents", t.String(), "@history", t.String()+"_history", "@journal", t.String()+"_journal",
-		"@name", t.name, "@schema", t.schema, "@index", index, "@on", on)
+	return strings.NewReplacer("@intents", t.String(), "@history", t.String()+"_history",
+		"@journal", t.String()+"_journal", "@name", t.name, "@schema", t.schema, "@index", index, "@on", on)
 }
 
 // in returns a time of the client as a parameter for "@in": seconds from now in

@@ -16,17 +16,12 @@
 //
 // # What to do after a crash
 //
-// [Journal.Unresolved] yields the intents whose outcome is unknown. Ask the service
-// about each, then record what it says with [Journal.Resolve], with who found it out, why,
-// and when the service was asked. Until then every call with its reference is refused with
-// cardwire.ErrDuplicateIntent.
-//
-// Executed may be recorded at any time. That nothing happened is accepted only as of the
-// SettledBy of the entry, since a service may execute a request late: what it does not know
-// before that, it may execute later.
-//
-// [Journal.Reconcile] compares all of them with the provider's own statement, and finds what
-// the database has forgotten; [Journal.Apply] records what is certain.
+// [Journal.Unresolved] yields the intents whose outcome is unknown; until it is known, every
+// call with the reference is refused with cardwire.ErrDuplicateIntent. Ask the service about
+// each, and record with [Journal.Resolve] what it says. That nothing happened is accepted only
+// as of the SettledBy of the entry: what the service does not know before that, it may execute
+// later. [Journal.Reconcile] compares all of them with the provider's own statement, and finds
+// what the database has forgotten; [Journal.Apply] records what is certain.
 //
 // [Journal.Lookup] and [Journal.History] return all that is known of a reference, for
 // customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a

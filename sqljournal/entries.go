@@ -52,8 +52,9 @@ type known struct {
 // exists reports whether something is on record.
 func (k known) exists() bool { return k.id != 0 }
 
-// duplicate returns why the reference is not free; nil: nothing happened, and it is not closed. A call that began in the future, because a clock was set back, is not reported
-// as in progress.
+// duplicate returns why the reference is not free; nil: nothing happened, and it is not
+// closed. A call that began in the future, because a clock was set back, is not reported as
+// in progress.
 func (k known) duplicate() *cardwire.DuplicateIntent {
 	switch {
 	case !k.exists():
@@ -75,8 +76,8 @@ func (k known) mayRepeat() bool {
 func (k known) isOther(body string) bool { return k.BodySHA256 != "" && k.BodySHA256 != body }
 
 const selectEntries = `
-SELECT i.id, i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.call, i.calls, i.service_id,
-	i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, j.service, @clock
+SELECT i.id, i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.call, i.calls,
+	i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, j.service, @clock
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
 
 // entries reads entries, and none from another journal.
@@ -90,9 +91,9 @@ func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]know
 
 func readEntry(s scan) (k known, err error) {
 	var state string
-	err = s(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call, &k.Calls,
-		&k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy}, moment{&k.SettledBy}, moment{&k.EndedAt},
-		&k.Service, moment{&k.now})
+	err = s(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call,
+		&k.Calls, &k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy},
+		moment{&k.SettledBy}, moment{&k.EndedAt}, &k.Service, moment{&k.now})
 	if k.now.IsZero() { // SQLite has no clock of its own
 		k.now = time.Now()
 	}
@@ -205,7 +206,7 @@ type Event struct {
 	ServiceID string
 	// By is who resolved or voided it; "": a call.
 	By string
-	// Note is the reason; "": none.
+	// Note is the reason: a person's, or why a call did not succeed; "": none.
 	Note string
 }
 

@@ -19,12 +19,14 @@ var (
 	// somebody was paid twice, or a person or another call said something else meanwhile.
 	// The history has both. It wraps what Begin would return, if that is a
 	// *cardwire.DuplicateIntent.
-	ErrContradiction = shows("the record of this reference contradicts the result of the call: compare its history with the service's own records")
+	ErrContradiction = shows("the record of this reference contradicts the result of the call: " +
+		"compare its history with the service's own records")
 	// ErrRecordedAgain is returned by End where the intent was no longer on record:
 	// the database has forgotten it, as after a failover to a standby that lags. It
 	// is on record again, with its result, but other forgotten intents may be sent
 	// again.
-	ErrRecordedAgain = shows("the database had forgotten the intent, which is now recorded again: what else it has forgotten may be sent again: check for a failover or a restore")
+	ErrRecordedAgain = shows("the database had forgotten the intent, which is now recorded again: " +
+		"what else it has forgotten may be sent again: check for a failover or a restore")
 )
 
 // shown is an error whose message may be shown, since it has no value of a request or of
@@ -45,7 +47,8 @@ func problem(text string) error {
 	return &shown{"this is not the journal's database: " + text, ErrSchema}
 }
 
-var errMissing = problem("its tables are missing: check which database and schema this is; a new journal is created by Migrate")
+var errMissing = problem("its tables are missing: check which database and schema this is; " +
+	"a new journal is created by Migrate")
 
 // decided returns an ErrDecided with the reason and what to do.
 func decided(text string) error { return fmt.Errorf("%w: %s", ErrDecided, text) }

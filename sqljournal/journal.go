@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,8 @@ var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?([a-z_][a-z0-9_]{
 func parseTable(name string) (table, error) {
 	parts := tableName.FindStringSubmatch(name)
 	if parts == nil {
-		return table{}, errors.New("sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not begin with a digit; a schema may precede it, as in payments.cardwire_intents")
+		return table{}, errors.New("sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not " +
+			"begin with a digit; a schema may precede it, as in payments.cardwire_intents")
 	}
 	return table{schema: parts[1], name: parts[2]}, nil
 }
@@ -110,8 +112,8 @@ func outcomeOf(state string) cardwire.Outcome {
 }
 
 // columns are those of @intents that a new row sets.
-const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls, service_id, status,
-	created_at, time, send_by, settled_by, ended_at, kind, by, note`
+const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls,
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note`
 
 // begin is one statement on purpose: the unique index decides which call is first, and
 // the lock on the row which call begins it again. SQLite takes its write lock at once, so
@@ -123,9 +125,9 @@ SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), 'open', FALSE, FALSE, ?6, 1, '', '',
 WHERE @this AND EXISTS (SELECT 1 FROM @journal WHERE ?10 IN ('', service))
 ON CONFLICT (op, reference) DO UPDATE
 SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable = excluded.repeatable,
-	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1, service_id = '', status = '',
-	time = excluded.time, send_by = excluded.send_by, settled_by = excluded.settled_by, ended_at = NULL,
-	kind = 'begun', by = '', note = ''
+	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
+	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
+	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = ''
 WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown') OR i.settled_by <= @now
 	ELSE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256) END`
 
@@ -172,7 +174,8 @@ const patience = time.Second
 // attempt executes a statement about an intent until it changes a row, or until why returns
 // why it does not, and not errAgain.
 func (t *Tx) attempt(
-	ctx context.Context, what string, i cardwire.Intent, why func(known, cardwire.Intent) error, template string, args ...any,
+	ctx context.Context, what string, i cardwire.Intent, why func(known, cardwire.Intent) error,
+	template string, args ...any,
 ) error {
 	for range 3 {
 		changed, err := t.exec(ctx, template, args...)
@@ -218,13 +221,6 @@ func refusal(k known, i cardwire.Intent) error {
 	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 }
 
-// end is the result of the call that has the row open.
-const end = `@event
-UPDATE @intents
-SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_id = ?6, status = ?7,
-	ended_at = @now, kind = 'ended', by = '', note = ?8
-WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
-
 // End implements cardwire.Journal. Where the record contradicts the result it returns
 // [ErrContradiction]; where the intent is no longer on record, it records it again with
 // its result and returns [ErrRecordedAgain]. Where the database fails, it tries again
@@ -236,29 +232,136 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
 		r.ServiceID, r.Final = "", r.Final && !i.Repeatable
 	default: // an outcome that does not exist is unknown
-		r = cardwire.IntentResult{Status: r.Status}
+		r = cardwire.IntentResult{Status: r.Status, Reason: r.Reason}
 	}
-	t := j.persistent()
-	ended, err := t.end(ctx, i, r, "")
+	e := &ending{j.persistent(), i, r}
+	ended, err := e.end(ctx)
 	if err == nil && ended == 0 {
-		err = t.endLate(ctx, i, r)
+		err = e.late(ctx)
 	}
 	return err
 }
 
-// end executes the statement of that name.
-func (t *Tx) end(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult, note string) (ended int64, err error) {
-	ended, err = t.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, note)
+// ending is the result of a call on its way into the record.
+type ending struct {
+	on     *Tx
+	intent cardwire.Intent
+	result cardwire.IntentResult
+}
+
+func (e *ending) exec(ctx context.Context, template string, args ...any) (changed int64, err error) {
+	changed, err = e.on.exec(ctx, template, args...)
 	if err != nil {
-		return 0, t.journal.failed("recording the result", err)
+		err = e.on.journal.failed("recording the result", err)
 	}
-	return ended, nil
+	return changed, err
+}
+
+func (e *ending) find(ctx context.Context) (known, error) {
+	return e.on.find(ctx, e.intent.Op, e.intent.Reference)
+}
+
+// end is the result of the call that has the row open.
+const end = `@event
+UPDATE @intents
+SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_id = ?6, status = ?7,
+	ended_at = @now, kind = 'ended', by = '', note = ?8
+WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
+
+func (e *ending) end(ctx context.Context) (ended int64, err error) {
+	i, r := e.intent, e.result
+	return e.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, r.Reason)
+}
+
+// recordEvent records an event that is not the row's own.
+const recordEvent = `
+INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
+SELECT id, @now, ?3, ?4, ?5, ?6, '', ?7 FROM @intents WHERE op = ?1 AND reference = ?2 AND @this
+	AND NOT EXISTS (SELECT 1 FROM @history AS h
+		WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
+
+// late records the result of a call that does not have its row open: it is late, was
+// recorded before, or the row has vanished.
+func (e *ending) late(ctx context.Context) error {
+	k, err := e.find(ctx)
+	vanished := errors.Is(err, ErrNoIntent)
+	if vanished {
+		k, err = e.again(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	agrees, err := e.apply(ctx, k)
+	if err == nil && !agrees {
+		agrees, err = e.wasTold(ctx, k)
+	}
+	if err != nil {
+		return err
+	}
+	kind, flaw := "ended", error(nil)
+	if !agrees {
+		kind, flaw = "contradicted", ErrContradiction
+	}
+	if vanished {
+		flaw = ErrRecordedAgain
+	}
+	i, r := e.intent, e.result
+	_, err = e.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
+	if err != nil || flaw == nil {
+		return err
+	}
+	return e.onRecord(ctx, flaw)
+}
+
+// again records an intent that has vanished, unless another call has begun since.
+func (e *ending) again(ctx context.Context) (k known, err error) {
+	if _, err := e.exec(ctx, begin, e.on.journal.begins(e.intent, "")...); err != nil {
+		return k, err
+	}
+	e.result.Reason = strings.TrimSuffix("the database had forgotten it; "+e.result.Reason, "; ")
+	if _, err := e.end(ctx); err != nil {
+		return k, err
+	}
+	return e.find(ctx)
+}
+
+// apply changes the row as a late result demands, and reports whether the row agreed with
+// it until then.
+func (e *ending) apply(ctx context.Context, k known) (agrees bool, err error) {
+	agrees = true
+	for range 10 {
+		changed, err := e.change(ctx, k)
+		agrees = agrees && e.agreesWith(k)
+		if changed || err != nil {
+			return agrees, err
+		}
+		before := k.found()
+		if k, err = e.find(ctx); err != nil || slices.Equal(before, k.found()) {
+			return agrees && e.result.Outcome != cardwire.OutcomeUnknown, err // it was denied, or executed
+		}
+	}
+	return false, e.on.journal.failed("recording the result", errAgain)
+}
+
+// agreesWith reports whether the row says what the late result says.
+func (e *ending) agreesWith(k known) bool {
+	own, r := k.Call == e.intent.Call, e.result
+	switch {
+	case e.intent.Repeatable && !own:
+		return true // each call is granted by itself: this one is history
+	case r.Outcome != cardwire.OutcomeExecuted:
+		return k.Outcome == r.Outcome && k.Closed == r.Final
+	case k.Outcome == cardwire.OutcomeExecuted:
+		return k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
+	}
+	return k.Outcome == cardwire.OutcomeUnknown && own
 }
 
 // asFound is a row that is still what was found of it, so that what was made of it, and
 // said about it, is true. Its parameters are those of known.found.
 const asFound = `
-WHERE op = ?1 AND reference = ?2 AND state = ?3 AND closed = ?4 AND proved = ?5 AND service_id = ?6 AND call = ?7 AND @this`
+WHERE op = ?1 AND reference = ?2 AND state = ?3 AND closed = ?4 AND proved = ?5 AND service_id = ?6 AND call = ?7
+	AND @this`
 
 func (k known) found() []any {
 	state := states[k.Outcome]
@@ -283,109 +386,16 @@ UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?
 // unknownLate is what an unknown outcome does. It may still be executed until the later
 // of both calls is settled.
 const unknownLate = `
-UPDATE @intents SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?9), ended_at = @now` + asFound + `
+UPDATE @intents
+SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?9), ended_at = @now` + asFound + `
 AND state <> 'executed' AND NOT EXISTS (SELECT 1 FROM @history AS h
 	WHERE h.intent = id AND h.call = ?8 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
 
-// recordEvent records an event that is not the row's own.
-const recordEvent = `
-INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
-SELECT id, @now, ?3, ?4, ?5, ?6, '', '' FROM @intents WHERE op = ?1 AND reference = ?2 AND @this AND NOT EXISTS (
-	SELECT 1 FROM @history AS h WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
-
-// endLate records the result of a call that does not have its row open: it is late, was
-// recorded before, or the row has vanished.
-func (t *Tx) endLate(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	k, err := t.find(ctx, i.Op, i.Reference)
-	vanished := errors.Is(err, ErrNoIntent)
-	if vanished {
-		if err = t.recordAgain(ctx, i, r); err == nil {
-			k, err = t.find(ctx, i.Op, i.Reference)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	agrees, err := t.applyLate(ctx, k, i, r)
-	if err == nil && !agrees {
-		agrees, err = t.endedBefore(ctx, k, i, r)
-	}
-	kind := "ended"
-	if !agrees {
-		kind = "contradicted"
-	}
-	if err == nil {
-		_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID)
-	}
-	switch {
-	case err != nil:
-		return t.journal.failed("recording the result", err)
-	case vanished:
-		return t.onRecord(ctx, i, ErrRecordedAgain)
-	case !agrees:
-		return t.onRecord(ctx, i, ErrContradiction)
-	}
-	return nil
-}
-
-// endedBefore reports whether the history has this result of a call that another one has
-// followed: what frees a reference may be told again, because its response was lost.
-func (t *Tx) endedBefore(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (ended bool, err error) {
-	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
-	if k.Call == i.Call || !frees {
-		return false, nil
-	}
-	err = t.queryRow(ctx, []any{&ended}, `
-SELECT count(*) > 0 FROM @history WHERE intent = ?1 AND call = ?2 AND kind = 'ended' AND state = ?3`,
-		k.id, i.Call, states[r.Outcome])
-	return ended, err
-}
-
-// recordAgain records an intent that has vanished, unless another call has begun since.
-func (t *Tx) recordAgain(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	if _, err := t.exec(ctx, begin, t.journal.begins(i, "")...); err != nil {
-		return t.journal.failed("recording the result", err)
-	}
-	_, err := t.end(ctx, i, r, "the database had forgotten it")
-	return err
-}
-
-// applyLate changes the row as a late result demands, and reports whether the row agreed
-// with it until then.
-func (t *Tx) applyLate(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (agrees bool, err error) {
-	agrees = true
-	for range 10 {
-		var changed bool
-		changed, err = t.change(ctx, k, i, r)
-		agrees = agrees && k.agrees(i, r)
-		if changed || err != nil {
-			return agrees, err
-		}
-		before := k.found()
-		if k, err = t.find(ctx, i.Op, i.Reference); err != nil || slices.Equal(before, k.found()) {
-			return agrees && r.Outcome != cardwire.OutcomeUnknown, err // it was denied, or executed
-		}
-	}
-	return false, errors.New("sqljournal: the reference was changed by others at the same time")
-}
-
-// agrees reports whether the row says what the late result says.
-func (k known) agrees(i cardwire.Intent, r cardwire.IntentResult) bool {
-	own := k.Call == i.Call
-	switch {
-	case i.Repeatable && !own:
-		return true // each call is granted by itself: this one is history
-	case r.Outcome == cardwire.OutcomeExecuted:
-		same := k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
-		return k.Outcome == r.Outcome && same || k.Outcome == cardwire.OutcomeUnknown && own
-	}
-	return k.Outcome == r.Outcome && k.Closed == r.Final
-}
-
 // change changes the row as a late result demands, and reports false if it is not what was
 // found any more, or does not become unknown.
-func (t *Tx) change(ctx context.Context, k known, i cardwire.Intent, r cardwire.IntentResult) (changed bool, err error) {
-	in, template, args := t.journal.dialect.in, "", k.found()
+func (e *ending) change(ctx context.Context, k known) (changed bool, err error) {
+	i, r, in := e.intent, e.result, e.on.journal.dialect.in
+	template, args := "", k.found()
 	switch {
 	case i.Repeatable && k.Call != i.Call:
 		return true, nil
@@ -401,14 +411,31 @@ func (t *Tx) change(ctx context.Context, k known, i cardwire.Intent, r cardwire.
 	default:
 		template, args = executedAgain, append(args, r.ServiceID)
 	}
-	n, err := t.exec(ctx, template, args...)
+	n, err := e.exec(ctx, template, args...)
 	return n > 0, err
+}
+
+// wasTold reports whether the history has this result of a call that another one has
+// followed: what frees a reference may be told again, because its response was lost.
+func (e *ending) wasTold(ctx context.Context, k known) (ended bool, err error) {
+	i, r := e.intent, e.result
+	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
+	if k.Call == i.Call || !frees {
+		return false, nil
+	}
+	err = e.on.queryRow(ctx, []any{&ended}, `
+SELECT count(*) > 0 FROM @history WHERE intent = ?1 AND call = ?2 AND kind = 'ended' AND state = ?3`,
+		k.id, i.Call, states[r.Outcome])
+	if err != nil {
+		err = e.on.journal.failed("recording the result", err)
+	}
+	return ended, err
 }
 
 // onRecord returns the error with what Begin would return, if that is a
 // *cardwire.DuplicateIntent.
-func (t *Tx) onRecord(ctx context.Context, i cardwire.Intent, err error) error {
-	k, failed := t.find(ctx, i.Op, i.Reference)
+func (e *ending) onRecord(ctx context.Context, err error) error {
+	k, failed := e.find(ctx)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -429,7 +456,8 @@ func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
 
 // release is the End of a call that sent nothing.
 func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
-	_, err := t.end(ctx, i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, "nothing was sent: Begin failed")
+	r := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
+	_, err := (&ending{t, i, r}).end(ctx)
 	return err
 }
 

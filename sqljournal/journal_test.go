@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,32 +25,6 @@ func TestTheRulesOfEveryJournal(t *testing.T) {
 			db.SetMaxOpenConns(8) // a server for tests takes only so many
 			return journal
 		})
-	})
-}
-
-// Of many calls that begin a reference at once, in four processes' journals, one does.
-func TestOfManyThatBeginAtOnceOneDoes(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		db, _ := openNew(t, at)
-		var won atomic.Int32
-		var group sync.WaitGroup
-		for range 4 {
-			pool, journal := open(t, at)
-			pool.SetMaxOpenConns(4)
-			for range 8 {
-				group.Go(func() {
-					if err := journal.Begin(t.Context(), intent("M-1")); err == nil {
-						won.Add(1)
-					} else {
-						assert.Equal(t, "in progress", word(err))
-					}
-				})
-			}
-		}
-		group.Wait()
-		assert.EqualValues(t, 1, won.Load())
-		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
 	})
 }
 
@@ -187,6 +160,27 @@ func TestTheProofOfADoublePayment(t *testing.T) {
 		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
 		require.ErrorIs(t, other.End(t.Context(), second, late), sqljournal.ErrContradiction)
 		assert.Len(t, events(t, other, "M-1"), 3, "the same result is one event")
+	})
+}
+
+// Why a call did not succeed is in the history, also where the result is late.
+func TestWhyACallDidNotSucceed(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		first, second := intent("M-1"), intent("M-1")
+		begun(t, journal, first)
+		refusal := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "not sent: the key source failed"}
+		require.NoError(t, journal.End(t.Context(), first, refusal))
+		begun(t, journal, second)
+		broken := cardwire.IntentResult{Reason: "unknown outcome: connection failed"}
+		require.NoError(t, journal.End(t.Context(), second, broken))
+		late := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", Reason: "executed, HTTP 200"}
+		require.NoError(t, journal.End(t.Context(), second, late))
+		assertEvents(t, journal, "M-1",
+			"begun: unknown", "ended: not sent, , not sent: the key source failed",
+			"begun: unknown", "ended: unknown, , unknown outcome: connection failed",
+			"ended: executed T-1, , executed, HTTP 200")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -132,10 +133,12 @@ func (h *history) person(luck *rand.Rand, call callIn) {
 	case 1:
 		h.do(ctx, operation{what: "lookup"})
 	default:
-		if e, err := h.journal.Lookup(h.Context(), transfer, h.reference); err == nil && e.Call != "" && luck.IntN(4) > 0 {
+		e, err := h.journal.Lookup(h.Context(), transfer, h.reference)
+		if err == nil && e.Call != "" && luck.IntN(4) > 0 {
 			call = callIn{name: h.name(e)}
 		}
-		resolve := operation{what: "resolve", call: call, result: []string{"executed", "final", "not sent"}[luck.IntN(3)]}
+		result := []string{"executed", "final", "not sent"}[luck.IntN(3)]
+		resolve := operation{what: "resolve", call: call, result: result}
 		if resolve.result == "executed" && luck.IntN(2) == 0 {
 			resolve.id = h.id(call)
 		}
@@ -156,6 +159,14 @@ func (h *history) trouble(luck *rand.Rand) (ctx context.Context, cancel context.
 		go cancelLater(cancel, luck.IntN(200))
 	}
 	return ctx, cancel
+}
+
+// cancelLater lets others run n times before it cancels.
+func cancelLater(cancel context.CancelFunc, n int) {
+	for range n {
+		runtime.Gosched()
+	}
+	cancel()
 }
 
 // do asks the journal, and notes what was asked and returned.
@@ -407,7 +418,8 @@ func (s ledgerState) report(o operation) string {
 func (s ledgerState) void() (ledgerState, string) {
 	switch {
 	case !s.exists:
-		return ledgerState{exists: true, closed: true, outcome: cardwire.OutcomeNotSent, call: callIn{body: usual}}, "ok"
+		voided := ledgerState{exists: true, closed: true, outcome: cardwire.OutcomeNotSent, call: callIn{body: usual}}
+		return voided, "ok"
 	case s.outcome == cardwire.OutcomeExecuted && s.call.body != usual:
 		return s, s.refusal() + ", another body"
 	case !s.closed && !s.free():

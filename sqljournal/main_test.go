@@ -14,6 +14,7 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -23,18 +24,12 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// A test that needs other processes starts this program again as a worker.
-func TestMain(m *testing.M) {
-	if os.Getenv(workerVariable) != "" {
-		os.Exit(work())
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // postgresVariable holds how to connect to a PostgreSQL server for tests.
 const postgresVariable = "CARDWIRE_TEST_POSTGRES"
 
-// place is where a test's table is. Workers are given one as well.
+// place is where a test's table is.
 type place struct {
 	Driver  string
 	Source  string
@@ -109,6 +104,33 @@ func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 	db, journal := open(t, at)
 	require.NoError(t, journal.Migrate(t.Context()))
 	return db, journal
+}
+
+func order(reference string) cardwire.TransferParams {
+	return cardwire.TransferParams{
+		MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50"),
+	}
+}
+
+// ending is how a call ended, in a word.
+func ending(err error) string {
+	failure, ok := errors.AsType[*cardwire.Error](err)
+	switch {
+	case err == nil:
+		return "success"
+	case !ok:
+		return "strange"
+	case errors.Is(err, cardwire.ErrDuplicateIntent):
+		return "taken-" + failure.Outcome.String()
+	}
+	return failure.Outcome.String()
+}
+
+func numbered(prefix string, n int) (orders []string) {
+	for i := range n {
+		orders = append(orders, fmt.Sprintf("%s-%04d", prefix, i))
+	}
+	return orders
 }
 
 func execute(t testing.TB, db *sql.DB, statements ...string) {

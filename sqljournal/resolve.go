@@ -37,7 +37,8 @@ const cardOperation = "CardOperation"
 
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	if err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by)); err != nil {
+	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by))
+	if err != nil {
 		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
 	if err := t.pin(ctx); err != nil {
@@ -63,16 +64,10 @@ func unvoided(k known, i cardwire.Intent) error {
 }
 
 // Resolve records what a person found out about the call i.Call of a reference, as an
-// [Entry] has it. An empty Service is taken for the journal's.
+// [Entry] has it and cardwire.Resolution says. An empty Service is taken for the journal's.
 //
-// Executed may be recorded at any time, of any call. Refused, which closes the reference,
-// and not sent, which frees it, are only of the call on record, and only as of its
-// SettledBy or later. What is free can be closed. What a person said can be corrected from
-// executed to either; what is closed, only to executed; what a response proved, never. To
-// record what is on record changes nothing.
-//
-// Where a resolution cannot be recorded, Resolve returns [ErrDecided], which says why, or
-// [ErrNoIntent]. The service ID of another reference is refused by that reference's name.
+// Where it cannot be recorded, Resolve returns [ErrDecided], which says why, and names the
+// other reference that has the service ID, or [ErrNoIntent].
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
 	return j.together(ctx, "resolving the intent", func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }
@@ -86,7 +81,8 @@ SET state = ?3, closed = (?3 = 'refused' AND NOT repeatable),
 	ended_at = @now, kind = 'resolved', by = ?6, note = ?7
 WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service))
 AND CASE WHEN ?3 = 'executed'
-	THEN (call = ?4 OR NOT repeatable) AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
+	THEN (call = ?4 OR NOT repeatable)
+		AND (state <> 'executed' OR ?5 NOT IN ('', service_id) AND (NOT proved OR service_id = ''))
 		AND NOT EXISTS (SELECT 1 FROM @intents AS o
 			WHERE o.service_id = ?5 AND o.service_id <> '' AND o.op = ?1 AND o.reference <> ?2)
 	WHEN state IN ('refused', 'not_sent') THEN ?3 = 'refused' AND call = ?4 AND NOT closed AND NOT repeatable
@@ -100,8 +96,10 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	if t.journal.dialect == PostgreSQL && r.ServiceID != "" { // of two people who say the same of two references, one is first
-		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(?1, `+lockNumber+`))`, r.ServiceID); err != nil {
+	if t.journal.dialect == PostgreSQL && r.ServiceID != "" {
+		// Of two people who say the same of two references, one is first.
+		const lock = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
+		if _, err := t.exec(ctx, lock, r.ServiceID); err != nil {
 			return t.journal.failed("resolving the intent", err)
 		}
 	}
@@ -115,7 +113,8 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 		return undenied(k, i, r)
 	}
 	return t.attempt(ctx, "resolving the intent", i, why,
-		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service, t.journal.dialect.moment(r.AsOf))
+		resolve, i.Op, i.Reference, states[r.Outcome], i.Call, r.ServiceID, r.By, r.Note, i.Service,
+		t.journal.dialect.moment(r.AsOf))
 }
 
 // undenied returns why Resolve did not record that nothing happened.
@@ -134,7 +133,8 @@ func undenied(k known, i cardwire.Intent, r cardwire.Resolution) error {
 		return decided("AsOf is in the future of the journal's clock: " +
 			"check the clock of this machine, and ask the service again")
 	case r.AsOf.Before(k.SettledBy):
-		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) + ": ask it again then")
+		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) +
+			": ask it again then")
 	}
 	return errAgain
 }

@@ -83,7 +83,8 @@ func (s StatementStatus) rank() int {
 
 // ErrStrays reports that more than half of the references of a statement are not on
 // record: see [Statement].AllowStrays.
-var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: check that it is this account's; AllowStrays accepts it if the journal was lost")
+var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: " +
+	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 
 func (s *Statement) check() error {
 	err := check.Given("Op", s.Op)
@@ -170,13 +171,16 @@ func (s *Statement) warnings(c contents) (all []string) {
 		return []string{"the statement has no lines: every unresolved order of its time would be taken as not executed"}
 	}
 	if c.first.Sub(s.From) > long {
-		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+"): what is missing before it would be taken as not executed")
+		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+
+			"): what is missing before it would be taken as not executed")
 	}
 	if s.Until.Sub(c.last) > long {
-		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+"): what is missing after it would be taken as not executed")
+		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+
+			"): what is missing after it would be taken as not executed")
 	}
 	if c.denials == 0 {
-		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, an order that is not in it may still be pending, and "not executed" is not certain`)
+		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, `+
+			`an order that is not in it may still be pending, and "not executed" is not certain`)
 	}
 	return all
 }

@@ -100,10 +100,12 @@ func hasMoved(then, now Entry) bool {
 // only a statement that lists it can deny it.
 const pend = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '', @now, CAST(?5 AS @time), @now, @now, @now, 'pending', ?6, ?7
+SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '',
+	@now, CAST(?5 AS @time), @now, @now, @now, 'pending', ?6, ?7
 WHERE @this
 ON CONFLICT (op, reference) DO UPDATE
-SET state = 'unknown', closed = FALSE, settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
+SET state = 'unknown', closed = FALSE,
+	settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
 	time = CASE WHEN excluded.time < i.time THEN excluded.time ELSE i.time END,
 	kind = excluded.kind, by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`

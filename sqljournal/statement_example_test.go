@@ -52,8 +52,8 @@ func transferOf(number int, fields []string) (sqljournal.StatementLine, error) {
 	amount, err := decimal.NewFromString(fields[2])
 	received, err2 := time.Parse(time.RFC3339, fields[5])
 	return sqljournal.StatementLine{
-		Line: number, Reference: fields[0], ServiceID: fields[1], Amount: amount, Currency: fields[3], Status: fields[4],
-		Time: received,
+		Line: number, Reference: fields[0], ServiceID: fields[1], Amount: amount, Currency: fields[3],
+		Status: fields[4], Time: received,
 	}, errors.Join(err, err2)
 }
 

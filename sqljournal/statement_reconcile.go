@@ -107,8 +107,8 @@ func (r *reconciliation) readLines() (have contents, err error) {
 // query of its own: SQLite lets nobody write during one.
 func (r *reconciliation) readJournal(ctx context.Context) error {
 	for last := ""; ; {
-		page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize),
-			r.statement.Op, last)
+		page, err := r.on.entries(ctx, `
+i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.statement.Op, last)
 		if err != nil {
 			return err
 		}

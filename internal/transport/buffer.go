@@ -11,7 +11,7 @@ const (
 	// maxFirst bounds what is reserved for a response's Content-Length before its
 	// first byte has arrived.
 	maxFirst = 128 << 10
-	// maxPooled is the largest buffer that is kept.
+	// maxPooled is the largest buffer that is used again.
 	maxPooled = 1 << 20
 	// growth is how many times larger the next buffer is than a full one.
 	growth = 4
@@ -22,23 +22,6 @@ const (
 // buffer contains the body of a response: b is what was read, and its capacity is
 // what can be read without growing.
 type buffer struct{ b []byte }
-
-func (e *Engine) buffer() *buffer {
-	if b, ok := e.buffers.Get().(*buffer); ok {
-		return b
-	}
-	return new(buffer)
-}
-
-// recycle clears a buffer, which may contain card data, and keeps it unless it is
-// very large.
-func (e *Engine) recycle(b *buffer) {
-	clear(b.b)
-	b.b = b.b[:0]
-	if cap(b.b) <= maxPooled {
-		e.buffers.Put(b)
-	}
-}
 
 // errMiscounted is for the bodies of a caller-supplied Doer.
 var errMiscounted = errors.New("transport: a body's Read returned an impossible count")

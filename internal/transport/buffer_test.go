@@ -24,7 +24,7 @@ func TestRelease(t *testing.T) {
 		r.Release()
 		r.Release() // gives it back once only
 		assert.Nil(t, r.Body)
-		first, second := e.buffer(), e.buffer()
+		first, second := e.buffers.Get(), e.buffers.Get()
 		assert.NotSame(t, first, second)
 		if !kept {
 			assert.NotSame(t, used, first, "it is too large to be kept")

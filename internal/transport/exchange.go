@@ -18,6 +18,7 @@ type exchange struct {
 	ctx      context.Context // the caller's
 	in       *Request
 	engine   *Engine
+	end      deadline // of the call: its own, or its context's
 	response Response
 	attempt  Attempt // the one in progress, or the last
 
@@ -36,6 +37,8 @@ type exchange struct {
 // Retry-After, if it is a year, and logs every URL to stderr.
 func (e *Engine) Do(ctx context.Context, in *Request) *Response {
 	x := &exchange{ctx: ctx, in: in, engine: e, response: Response{NotSent: true}}
+	contextEnd, _ := ctx.Deadline()
+	x.end = deadline{contextEnd, contexts}.or(deadline{in.Deadline, "WithTimeout's"})
 	x.client.Transport = x
 	x.retrier = retryablehttp.Client{
 		HTTPClient: &x.client, RetryMax: x.maxRetries(), CheckRetry: x.checkRetry,
@@ -65,7 +68,7 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 	defer stop()
 	var trace *connTrace
 	if x.in.Class == Write {
-		trace = &connTrace{fence: fence{deadline: x.end().at, wall: x.engine.wall}}
+		trace = &connTrace{fence: fence{deadline: x.end.at, wall: x.engine.wall}}
 		ctx = trace.attach(ctx)
 	}
 	resp, err := x.engine.carrier(x.in).RoundTrip(x.request(ctx, body))
@@ -104,7 +107,7 @@ func (x *exchange) admit() (io.ReadCloser, error) {
 		return nil, &stoppedError{"", err}
 	}
 	if x.engine.limit != nil {
-		ctx, stop := x.until(x.end())
+		ctx, stop := x.until(x.end)
 		defer stop()
 		if err := x.engine.limit(ctx); err != nil {
 			return nil, &stoppedError{"the rate limiter returned an error", err}
@@ -209,7 +212,7 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response, err error) 
 	if resp.Body == nil || resp.StatusCode < http.StatusOK {
 		return nil
 	}
-	x.response.buf = x.engine.buffer()
+	x.response.buf = x.engine.buffers.Get().(*buffer)
 	if err := x.response.buf.fill(ctx, resp.Body, resp.ContentLength, x.in.MaxBytes); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (x *exchange) pause(resp *http.Response, err error) time.Duration {
 	case after > 0:
 		wait = after
 	}
-	if end := x.end().at; !end.IsZero() && time.Until(end) <= wait || !x.engine.budget.spend() {
+	if end := x.end.at; !end.IsZero() && time.Until(end) <= wait || !x.engine.budget.spend() {
 		return 0
 	}
 	return wait
@@ -110,18 +110,12 @@ func (d deadline) or(other deadline) deadline {
 	return d
 }
 
-// end returns when the call ends, by its own deadline or its context's.
-func (x *exchange) end() deadline {
-	own, _ := x.ctx.Deadline()
-	return deadline{own, contexts}.or(deadline{x.in.Deadline, "WithTimeout's"})
-}
-
 // bound returns when the attempt ends, or the call if none has begun.
 func (x *exchange) bound() deadline {
 	if most := x.engine.policy.Attempt; most > 0 && x.in.Class == Read && !x.attempt.Start.IsZero() {
-		return x.end().or(deadline{x.attempt.Start.Add(most), "RetryPolicy.Attempt's"})
+		return x.end.or(deadline{x.attempt.Start.Add(most), "RetryPolicy.Attempt's"})
 	}
-	return x.end()
+	return x.end
 }
 
 // until is the caller's context with a deadline.

@@ -68,6 +68,7 @@ type Engine struct {
 // New makes an Engine. It does not touch the network.
 func New(cfg Config) *Engine {
 	e := &Engine{doer: cfg.Doer, custom: doerTripper{cfg.Doer}, policy: cfg.Policy, limit: cfg.Limit}
+	e.buffers.New = func() any { return new(buffer) }
 	e.noHeader, e.wall = http.Header{}, func(t time.Time) time.Time { return t.Round(0) }
 	if e.doer == nil {
 		e.pooled, e.fresh = newTransports(cfg.Transport)
@@ -173,10 +174,15 @@ type Response struct {
 	owner *Engine
 }
 
-// Release clears the body and gives its memory back. It is safe to call twice.
+// Release clears the body, which may contain card data, and gives its memory back unless it
+// is very large. It is safe to call twice.
 func (r *Response) Release() {
 	if r.buf != nil {
-		r.owner.recycle(r.buf)
+		clear(r.buf.b)
+		r.buf.b = r.buf.b[:0]
+	}
+	if r.buf != nil && cap(r.buf.b) <= maxPooled {
+		r.owner.buffers.Put(r.buf)
 	}
 	r.Body, r.buf = nil, nil
 }

@@ -37,6 +37,16 @@ func (p Parts) Files() iter.Seq[*Source] {
 	}
 }
 
+// Check returns why a file does not have as many bytes as it must: see [Source.Check].
+func (p Parts) Check() error {
+	for file := range p.Files() {
+		if err := file.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // End releases the files.
 func (p Parts) End() {
 	for file := range p.Files() {

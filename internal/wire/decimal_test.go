@@ -131,31 +131,3 @@ func TestCents(t *testing.T) {
 		assert.Equal(t, test.want != "", ok, "of %.60s", exactly(test.value))
 	}
 }
-
-// A program may set the variables of the decimal package as it likes; the money
-// on the wire must not change with them. Not parallel: they belong to all tests.
-func TestMoneyDoesNotHeedTheVariablesOfItsPackage(t *testing.T) {
-	quotes, precision, trim := decimal.MarshalJSONWithoutQuotes, decimal.DivisionPrecision, decimal.TrimTrailingZeros
-	scientific, decode := decimal.UseScientificNotation, decimal.MaxDecodeExponent
-	t.Cleanup(func() {
-		decimal.MarshalJSONWithoutQuotes, decimal.DivisionPrecision, decimal.TrimTrailingZeros = quotes, precision, trim
-		decimal.UseScientificNotation, decimal.MaxDecodeExponent = scientific, decode
-	})
-	for _, on := range []bool{false, true} {
-		decimal.MarshalJSONWithoutQuotes, decimal.TrimTrailingZeros, decimal.UseScientificNotation = on, on, on
-		decimal.DivisionPrecision, decimal.MaxDecodeExponent = 0, 0
-
-		for _, test := range decimalTests {
-			assert.Equal(t, test.want, string(wire.AppendDecimal(nil, test.value)))
-		}
-		for _, test := range centsTests {
-			got, _ := wire.Cents(test.value)
-			assert.Equal(t, test.want, got)
-		}
-		var d decimal.Decimal
-		plainly(t, read(t, `"1200.500"`, func(c *wire.Codec) { c.DecimalString(&d) }))
-		assert.Equal(t, "1200500e-3", exactly(d))
-		plainly(t, read(t, `12e2`, func(c *wire.Codec) { c.DecimalNumber(&d) }))
-		assert.Equal(t, "12e2", exactly(d))
-	}
-}

@@ -50,21 +50,21 @@ const (
 
 // Object reads or writes dst as an object of at most 64 fields, in the form v.
 func Object[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
-	if c.writing {
+	if c.Writing {
 		writeObject(c, dst, fields)
 		return
 	}
-	order := asListed(len(fields))
+	order := asListed
 	readObject(c, dst, fields, v, order[:len(fields)])
 }
 
-// asListed is the order of n fields in their list.
-func asListed(n int) (order [64]uint8) {
-	for i := range n {
+// asListed is the order of fields in their list.
+var asListed = func() (order [64]uint8) {
+	for i := range order {
 		order[i] = uint8(i)
 	}
 	return order
-}
+}()
 
 // readObject expects the fields in an order, and changes it to that in which they come:
 // a service keeps to one, which need not be the documented one.
@@ -91,12 +91,11 @@ func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order [
 				continue
 			}
 		}
-		c.at(step(start))
+		c.path[len(c.path)-1] = step(start)
 		fields[order[seen]].Value(c, dst)
 		seen++
 	}
 	if c.err == nil {
-		c.close()
 		c.forget(unknown)
 		reportMissing(c, fields, v, order[seen:])
 	}
@@ -123,7 +122,7 @@ func rotate(order []uint8, n int) {
 // not reported.
 func (c *Codec) skipUnknown(name []byte) {
 	c.remember(name)
-	c.at(anyName)
+	c.path[len(c.path)-1] = anyName
 	c.Drift("unknown field")
 	c.Skip()
 }
@@ -150,7 +149,7 @@ func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) {
 
 // List reads or writes a list within an element. Null is drift and reads as nil.
 func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
-	if !c.writing && c.nullArray() {
+	if !c.Writing && c.nullArray() {
 		*dst = nil
 		return
 	}
@@ -158,13 +157,13 @@ func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
 }
 
 func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) {
-	if c.writing {
+	if c.Writing {
 		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
 		return
 	}
 	read := []T{}
 	size := int(reflect.TypeFor[T]().Size())
-	order := asListed(len(fields))
+	order := asListed
 	c.Each(func() {
 		if !c.Budget(size) {
 			return
@@ -205,7 +204,6 @@ func (c *Codec) Map(each func(name []byte)) {
 		each(name)
 	}
 	if c.err == nil {
-		c.close()
 		c.forget(base)
 	}
 }
@@ -217,8 +215,5 @@ func (c *Codec) Each(one func()) {
 	}
 	for first := true; c.more(']', first); first = false {
 		one()
-	}
-	if c.err == nil {
-		c.close()
 	}
 }

@@ -30,7 +30,8 @@ type Codec struct {
 	Masking bool
 	err     *Error
 
-	writing bool
+	// Writing reports whether the Codec writes. Only values with an unusual shape need to ask.
+	Writing bool
 	out     []byte
 
 	room [8]step // for path, deep enough for every response of the API
@@ -121,10 +122,6 @@ func (c *Codec) End() {
 	}
 }
 
-// Writing reports whether the Codec writes. Only values with an unusual shape need
-// to ask.
-func (c *Codec) Writing() bool { return c.writing }
-
 // Kind returns the first byte of the next value: one of { [ " t f n 0 -, with every
 // digit as '0', or 0 if there is none.
 func (c *Codec) Kind() byte {
@@ -149,11 +146,8 @@ func (c *Codec) Mark() Mark {
 // Rewind returns to m and forgets the error that came after it.
 func (c *Codec) Rewind(m Mark) {
 	c.pos, c.path, c.names, c.err = m.pos, c.path[:m.depth], c.names[:m.names], nil
-	c.at(m.step)
+	c.path[len(c.path)-1] = m.step
 }
-
-// at sets the position in the innermost container.
-func (c *Codec) at(s step) { c.path[len(c.path)-1] = s }
 
 // Drift records a tolerated deviation at the current field.
 func (c *Codec) Drift(kind string) { c.driftAt("", kind) }
@@ -272,9 +266,8 @@ func (c *Codec) open(bracket byte, place step, what string) bool {
 	return true
 }
 
-func (c *Codec) close() { c.path = c.path[:len(c.path)-1] }
-
-// more consumes the comma before the next element, or the closing bracket.
+// more consumes the comma before the next element, or the closing bracket, which ends the
+// container.
 func (c *Codec) more(closing byte, first bool) bool {
 	b := c.peek()
 	switch {
@@ -282,6 +275,7 @@ func (c *Codec) more(closing byte, first bool) bool {
 		return false
 	case b == closing:
 		c.pos++
+		c.path = c.path[:len(c.path)-1]
 		return false
 	case first:
 		return true

@@ -95,6 +95,8 @@ func (s *service) routes(password string) http.Handler {
 		"GET /orders.csv":             s.paged(s.export),
 		"GET /orders/{order}":         s.paged(s.orderPage),
 		"POST /orders/{order}/cancel": s.paged(redirected(decided(s.cancel))),
+		"GET /statement":              s.paged(s.statementPage),
+		"POST /statement":             s.paged(s.postStatement),
 		"POST /resolve":               s.paged(s.postResolutions),
 		"POST /resume":                s.paged(s.postResumption),
 		"/":                           s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
@@ -109,13 +111,16 @@ func (s *service) routes(password string) http.Handler {
 			ctx, span := s.startRequest(ctx, pattern, r)
 			defer span.End()
 			r = r.WithContext(ctx)
+			if pattern != "POST /statement" {
+				r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			}
 			if err := handle(w, r); err != nil {
 				p := s.problemOf(r, err)
 				respond(w, "application/problem+json", p.Status, p)
 			}
 		})
 	}
-	return s.signIn(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)), password)
+	return s.signIn(http.NewCrossOriginProtection().Handler(mux), password)
 }
 
 // result responds with what do returns.
@@ -146,13 +151,13 @@ func (s *service) postResolution(r *http.Request) (order, error) {
 }
 
 // parseTime reads a time of JSON, or of a form's field, which is in UTC.
-func parseTime(text string) (t time.Time, err error) {
+func parseTime(name, text string) (t time.Time, err error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
 		if t, err = time.Parse(layout, text); err == nil {
 			return t, nil
 		}
 	}
-	return t, invalid("as_of must be a time, as in 2026-01-31T15:04:05Z")
+	return t, invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
 }
 
 // postResumption has the queue go on, as a person found that it can.

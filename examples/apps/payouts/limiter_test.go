@@ -62,15 +62,6 @@ func journalOfTwo(t *testing.T) *sqljournal.Journal {
 	return journal
 }
 
-func unresolvedIn(t *testing.T, journal *sqljournal.Journal) (references []string) {
-	t.Helper()
-	for e, err := range journal.Unresolved(t.Context()) {
-		require.NoError(t, err)
-		references = append(references, e.Reference)
-	}
-	return references
-}
-
 // On SQLite there is one replica, and -rate is its own.
 func TestTheRateOfOneReplica(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,7 @@ func parse(args []string) (o settings, err error) {
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved transfers of the journal stop the sending; 0: any")
 	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
+	o.task.flags(flags)
 	flags.Usage = func() {
 		_, _ = fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
@@ -90,6 +91,9 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if o.task.file != "" || o.task.closed != "" {
+		return o.task.run(ctx, s, out)
+	}
 	return s.serve(ctx, out, os.Getenv("PAYOUTS_PASSWORD"))
 }
 

@@ -60,6 +60,7 @@ type page struct {
 	OfDay    []total // of the chosen day
 	Refresh  bool    // by itself: nothing is filled in here
 	Order    order
+	Upload   *upload // of statement.html
 	History  []event
 	Found    resolution // to be confirmed
 	Failures []failure  // of orders that were to be resolved

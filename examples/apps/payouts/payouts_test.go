@@ -260,16 +260,6 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 	})
 }
 
-// A journal that was stopped by hand stops this program also after a restart.
-func TestAStoppedJournalStopsTheProgram(t *testing.T) {
-	t.Parallel()
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
-		_, err := open(t.Context(), s.settings, slog.New(slog.DiscardHandler))
-		require.ErrorContains(t, err, "sending was stopped by hand")
-	})
-}
-
 func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {

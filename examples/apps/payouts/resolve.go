@@ -61,7 +61,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 // complete returns what a request says of an order, or what is wrong with it.
 func (r resolution) complete(request *http.Request, asOf string) (_ resolution, err error) {
 	if asOf != "" {
-		if r.AsOf, err = parseTime(asOf); err != nil {
+		if r.AsOf, err = parseTime("as_of", asOf); err != nil {
 			return r, err
 		}
 	}
@@ -152,7 +152,7 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	case r.Outcome == "send_again": // with a day of its own
 		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL WHERE order_no = $1`, o.Order)
 		return err
-	case o.Said == failed, o.Said == canceled, o.Said == held:
+	case o.Said == failed, o.Said == canceled:
 		return say(ctx, tx, o.Order, "")
 	}
 	return nil

@@ -46,6 +46,7 @@ type settings struct {
 	workers     int           // of this replica
 	migrate     bool          // create or upgrade the tables first
 	onHold      bool          // send nothing until somebody releases it
+	task        task          // instead of serving
 	level       slog.Level    // the least that is logged
 	tracers     trace.TracerProvider
 	options     []cardwire.Option // more of the client: the cardwire.WithProfile that examples/doctor prints belongs here
@@ -180,13 +181,9 @@ func (s *service) verify(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var of, identity string
-	err = s.db.QueryRowContext(ctx, `SELECT base_url, (SELECT identity FROM `+sqljournal.DefaultTable+`_journal) FROM payouts_service`).Scan(&of, &identity)
-	switch {
-	case err != nil:
-	case strings.HasPrefix(identity, "stopped-"):
-		err = errors.New("sending was stopped by hand: see docs/operations.md")
-	case of != s.of:
+	var of string
+	err = s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
+	if err == nil && of != s.of {
 		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
 			of, s.of)
 	}

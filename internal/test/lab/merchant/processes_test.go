@@ -144,7 +144,8 @@ func TestProcesses(t *testing.T) {
 			for range 3 {
 				w.start(func(ctx context.Context) { w.process(ctx, task{w.base, w.path, p}) })
 			}
-			if restart := os.Getenv("CARDWIRE_TEST_POSTGRES_RESTART"); p.Dialect == sqljournal.PostgreSQL && restart != "" {
+			restart := os.Getenv("CARDWIRE_TEST_POSTGRES_RESTART")
+			if p.Dialect == sqljournal.PostgreSQL && restart != "" {
 				w.start(func(ctx context.Context) { w.strike(ctx, db, p.Table, restart) })
 			}
 			w.finish()
@@ -232,7 +233,8 @@ func newWorld(t *testing.T, number int, opts ...cardwire.Option) *world {
 		if n%50 == 0 {
 			amount = invalid
 		}
-		_, err := tx.ExecContext(w.ctx, `INSERT INTO orders (number, amount, due) VALUES (?, ?, 0)`, numberOf(n), amount)
+		_, err := tx.ExecContext(w.ctx, `INSERT INTO orders (number, amount, due) VALUES (?, ?, 0)`,
+			numberOf(n), amount)
 		require.NoError(t, err)
 	}
 	require.NoError(t, tx.Commit())
@@ -302,8 +304,9 @@ func (w *world) strike(ctx context.Context, db *sql.DB, table, restart string) {
 	for n := 20; ctx.Err() == nil; n++ {
 		pause(ctx, 200*time.Millisecond+weak.N(300*time.Millisecond)) //nolint:gosec // any time will do
 		if n%25 > 0 {
+			// It fails if a restart has ended this session.
 			_, _ = db.ExecContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, table) // a restart may have ended this session
+WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, table)
 			continue
 		}
 		text, err := exec.Command(restart).CombinedOutput() //nolint:gosec,noctx // half a restart would leave no server

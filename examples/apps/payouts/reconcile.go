@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// compare returns what a statement says of the journal, and does more with each finding.
+func (s *service) compare(ctx context.Context, r reading, file io.Reader, also ...func(sqljournal.Finding) error) (*report, error) {
+	found := &report{seen: sha256.New()}
+	statement, err := r.statement(file)
+	if err != nil {
+		return found, err
+	}
+	for f, err := range s.journal.Reconcile(ctx, statement) {
+		if errors.Is(err, sqljournal.ErrStrays) {
+			err = invalid("%v (-strays)", err)
+		}
+		if err != nil {
+			return found, err
+		}
+		found.add(f)
+		for _, do := range also {
+			if err := do(f); err != nil {
+				return found, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// application is who records what a report makes certain, and why.
+type application struct {
+	By, Why string
+	Again   bool // what was not executed is sent again, and does not fail
+	done    int
+	left    int // it changed since the report, or contradicts what is on record: the log says which and why
+}
+
+// Result is what came of it.
+func (a *application) Result() string {
+	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.", a.done, a.left)
+}
+
+// apply records a finding, if it is certain: the journal's change, the order's and the wake-up
+// of its job are one transaction.
+func (s *service) apply(ctx context.Context, a *application, f sqljournal.Finding) error {
+	if !f.Applies() {
+		return nil
+	}
+	f.Free = a.Again
+	_, err := s.decide(ctx, f.Reference, a.By, "reconciled", func(tx *sql.Tx, o order) error {
+		return s.applyTo(ctx, tx, o, f, a)
+	})
+	if errors.Is(err, errNoOrder) { // of another program, or forgotten
+		err = s.journal.Apply(ctx, f, a.By, a.Why)
+	}
+	switch {
+	case err == nil:
+		a.done++
+	case isRefusal(err):
+		a.left++
+		s.report(ctx, slog.LevelWarn, f.Reference, "not reconciled", a.By, err.Error())
+		err = nil
+	}
+	return err
+}
+
+// isRefusal reports whether a change does not fit what is on record, and nothing is broken.
+func isRefusal(err error) bool {
+	_, isProblem := errors.AsType[*problem](err)
+	return isProblem || errors.Is(err, sqljournal.ErrMoved) || errors.Is(err, sqljournal.ErrUncertain) ||
+		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) || errors.Is(err, cardwire.ErrInvalidParams)
+}
+
+func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, a *application) error {
+	outcome := "executed"
+	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
+		outcome = "not_executed"
+		if a.Again {
+			outcome = "send_again"
+		}
+		if o.Forgot || a.Again && o.Body == "" { // of a call that the journal forgot it proves nothing
+			return sqljournal.ErrUncertain
+		}
+	}
+	err := s.journal.In(tx).Apply(ctx, f, a.By, a.Why)
+	if err != nil || o.IsOther || f.Kind == sqljournal.FindingPending {
+		return err
+	}
+	return agree(ctx, tx, o, resolution{Outcome: outcome})
+}
+
+// task is what the program does instead of serving.
+type task struct {
+	reading
+	application
+	file   string // the statement
+	out    string // for the findings, as CSV
+	apply  bool
+	closed string // a file of numbers
+}
+
+func (t *task) flags(flags *flag.FlagSet) {
+	timeOf := func(at *time.Time) func(string) error {
+		return func(text string) (err error) {
+			*at, err = time.Parse(time.RFC3339, text)
+			return err
+		}
+	}
+	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer in every status, print what it says, and end")
+	flags.Func("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
+	flags.Func("until", "the `time` at which it ends, not in it", timeOf(&t.Until))
+	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id and currency, as in \"order=Order No,amount=Sum\"")
+	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean, as in done=executed,rejected=not_executed,processing=pending")
+	flags.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as where much was lost")
+	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
+	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
+	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
+	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`, which your own records have as failed or canceled, and end")
+	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
+	flags.StringVar(&t.Why, "why", "", "why, for the history")
+}
+
+// run does the task.
+func (t *task) run(ctx context.Context, s *service, out io.Writer) error {
+	if t.apply || t.closed != "" {
+		if err := check(t.By, t.Why); err != nil {
+			return fmt.Errorf("-by and -why: %w", err)
+		}
+	}
+	if t.file != "" {
+		if err := t.reconcile(ctx, s, out); err != nil {
+			return err
+		}
+	}
+	if t.closed == "" {
+		return nil
+	}
+	return t.closeAll(ctx, s, out)
+}
+
+func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err error) {
+	file, err := os.Open(t.file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	t.Exported = info.ModTime()
+	var also []func(sqljournal.Finding) error
+	if t.out != "" {
+		list, err := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		rows := csv.NewWriter(list)
+		defer func() {
+			rows.Flush()
+			err = errors.Join(err, rows.Error(), list.Close())
+		}()
+		also = append(also, func(f sqljournal.Finding) error { return rows.Write(rowOf(f)) })
+	}
+	if t.apply {
+		also = append(also, func(f sqljournal.Finding) error { return s.apply(ctx, &t.application, f) })
+	}
+	found, err := s.compare(ctx, t.reading, file, also...)
+	if err == nil {
+		err = found.print(out)
+	}
+	if err == nil && t.apply {
+		_, err = fmt.Fprintln(out, t.Result())
+	}
+	return err
+}
+
+func rowOf(f sqljournal.Finding) []string {
+	amount, currency := money(f)
+	return []string{string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note}
+}
+
+// print prints the totals, and the first findings of each kind but "agrees".
+func (r *report) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, warning := range r.Warnings {
+		_, _ = fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+	_, _ = fmt.Fprintln(w, "FINDING\tORDERS\tAMOUNT\tRECORDED BY -apply")
+	for _, t := range r.Kinds {
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", t.Kind, t.Orders, t.Amounts(), t.Certain)
+	}
+	for _, t := range r.Kinds {
+		for _, f := range t.First {
+			if f.Kind != sqljournal.FindingAgrees {
+				_, _ = fmt.Fprintf(w, "%s: %q: %s\n", f.Kind, f.Reference, f.Note)
+			}
+		}
+	}
+	return w.Flush() // which returns the first error
+}
+
+// closeAll closes numbers, whether their orders are here or not.
+func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
+	file, err := os.Open(t.closed)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	numbers, closed, left := csv.NewReader(unmarked(file)), 0, 0
+	numbers.FieldsPerRecord = -1
+	for {
+		record, err := numbers.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		err = s.closeNumber(ctx, record[0], t.By, t.Why)
+		switch {
+		case err == nil:
+			closed++
+		case !isRefusal(err):
+			return err
+		default:
+			left++
+			_, _ = fmt.Fprintf(out, "%q is not closed: %v\n", record[0], err)
+		}
+	}
+	_, err = fmt.Fprintf(out, "Closed: %d.\n", closed)
+	if left > 0 {
+		err = fmt.Errorf("%d numbers are not closed: find out what became of them", left)
+	}
+	return err
+}
+
+func (s *service) closeNumber(ctx context.Context, number, by, why string) error {
+	o, err := s.cancel(ctx, number, by, why)
+	switch {
+	case errors.Is(err, errNoOrder):
+		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
+	case errors.Is(err, errMoved) && o.State == failed:
+		return nil
+	case errors.Is(err, errMoved):
+		return conflict("it is " + o.State)
+	}
+	return err
+}

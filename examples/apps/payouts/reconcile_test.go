@@ -1,0 +1,466 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+const meanings = "done=executed,rejected=not_executed,processing=pending"
+
+// lastHour is how a statement of the last hour is read.
+func lastHour() reading {
+	return reading{From: time.Now().Add(-time.Hour), Until: time.Now(), Statuses: meanings}
+}
+
+// fileOf is a file of a text, which was exported now.
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file.csv")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	require.NoError(t, os.Chtimes(name, time.Time{}, time.Now())) // the file system's clock is behind
+	return name
+}
+
+// runs runs the program with the flags of a task.
+func (s *shop) runs(do task) (out string, err error) {
+	s.t.Helper()
+	var b bytes.Buffer
+	do.application = application{By: "Ada", Why: "ticket 7", Again: do.Again}
+	err = do.run(s.t.Context(), s.service, &b)
+	return b.String(), err
+}
+
+// lines are what the statement's file has of orders, the first of the beginning of the hour:
+// "NUMBER ID AMOUNT STATUS".
+func lines(all ...string) string {
+	text, at := header, time.Now().Add(-59*time.Minute)
+	for _, line := range all {
+		f := strings.Fields(line)
+		text += strings.Join([]string{f[0], f[1], f[2], "EUR", f[3], at.UTC().Format(time.RFC3339)}, ",") + "\n"
+		at = time.Now()
+	}
+	return text
+}
+
+// ledger is the service's own record of what it executed.
+func (s *shop) ledger(others ...string) string {
+	for _, e := range s.fake.Ledger() {
+		others = append(others, e.Reference+" "+e.ID+" "+e.Amount+" done")
+	}
+	return lines(others...)
+}
+
+// statesOf are the states of orders.
+func (s *shop) statesOf(numbers ...string) (all []string) {
+	s.t.Helper()
+	for _, number := range numbers {
+		all = append(all, s.state(number))
+	}
+	return all
+}
+
+// The report changes nothing; what is certain is then recorded of orders and of numbers that
+// have none; and the second time nothing is left.
+func TestAStatementIsReportedAndApplied(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("paid", true)
+		s.lost("unpaid", false)
+		s.lost("rejected", false)
+		s.lost("waits", false)
+		s.order("closed")
+		require.Equal(t, 200, s.cancelAs("closed").StatusCode)
+		s.order("queued")
+		s.lost("differs", false)
+		numbers := []string{"paid", "unpaid", "rejected", "waits", "closed", "queued", "differs"}
+		before := []string{unresolved, unresolved, unresolved, unresolved, canceled, queued, unresolved}
+		text := s.ledger("rejected T-9 12.50 rejected", "waits T-8 12.50 processing", "closed T-7 12.50 done",
+			"stray T-6 3.00 done", "differs T-5 99.00 done")
+		do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
+		out, err := s.runs(do)
+		require.NoError(t, err)
+		for _, want := range []string{
+			"FINDING             ORDERS  AMOUNT     RECORDED BY -apply\n",
+			"paid though closed  1       12.50 EUR  1\n", "executed            1       12.50 EUR  1\n",
+			"not executed        1       12.50 EUR  1\n", "rejected            1       12.50 EUR  1\n",
+			"stray               1       3.00 EUR   1\n", "differs             1       99.00 EUR  0\n",
+			"pending             1       12.50 EUR  0\n",
+			"paid though closed: \"closed\": in the statement: line 4, T-7, 12.50 EUR, done, 20",
+		} {
+			assert.Contains(t, out, want)
+		}
+		assert.NotContains(t, out, "warning")
+		assert.Equal(t, before, s.statesOf(numbers...))
+		rows, err := os.ReadFile(do.out)
+		require.NoError(t, err)
+		assert.Contains(t, string(rows), "paid though closed,closed,12.5,EUR,true,\"in the statement: line 4, T-7, 12.50 EUR, done, 20")
+		assert.Contains(t, string(rows), "differs,differs,99,EUR,false,\"in the statement: line 6, T-5, 99.00 EUR, done, 20")
+		assert.Equal(t, 7, strings.Count(string(rows), "\n"))
+		_, err = s.runs(do)
+		require.ErrorIs(t, err, os.ErrExist, "a file that is there is kept")
+
+		do.out, do.apply = "", true
+		out, err = s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 5. Changed meanwhile, or contradicted, and left: 0")
+		assert.Equal(t, []string{submitted, failed, failed, unresolved, submitted, queued, unresolved}, s.statesOf(numbers...))
+		assert.Contains(t, s.get("/orders/paid"), "ticket 7; in the statement: line 7, ")
+		assert.Contains(t, s.get("/payouts/closed"), `"service_id":"T-7"`)
+		s.order("stray")
+		assert.Equal(t, submitted, s.state("stray"), "its late message pays nothing")
+		out, err = s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 0. Changed meanwhile, or contradicted, and left: 0")
+		assert.Contains(t, out, "agrees ")
+	})
+}
+
+// What was not executed is paid again, if a person says so.
+func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", false)
+		s.lost("A-2", false)
+		s.lost("purged", false)
+		s.exec(`UPDATE payouts SET body = '' WHERE order_no = 'purged'`)
+		s.lost("forgotten", false)
+		s.exec(`UPDATE payouts SET calls = 2 WHERE order_no = 'forgotten'`) // the journal lost a later call
+		do := task{reading: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
+		do.Again = true
+		out, err := s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 2. Changed meanwhile, or contradicted, and left: 2")
+		assert.Contains(t, s.log.String(), `order=purged what="not reconciled" by=Ada`)
+		assert.Equal(t, []string{queued, queued, unresolved, forgotten}, s.statesOf("A-1", "A-2", "purged", "forgotten"))
+		assert.Equal(t, []string{"available", "available", "completed", "completed"}, s.jobs(), "they are woken")
+		assert.Zero(t, s.work("A-1"))
+		assert.Zero(t, s.work("A-2"))
+		assert.Equal(t, []string{submitted, submitted}, s.statesOf("A-1", "A-2"))
+		do.Again = false
+		do.file = fileOf(t, s.ledger())
+		out, err = s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 1. Changed meanwhile, or contradicted, and left: 1")
+		assert.Equal(t, []string{failed, forgotten}, s.statesOf("purged", "forgotten"), "it proves nothing of the call that was lost")
+	})
+}
+
+// The number is another program's transfer: this order is none of what the statement lists.
+func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.otherRequest("A-1")
+		s.order("A-2")
+		s.otherRequest("A-2")
+		require.Equal(t, 200, s.cancelAs("A-2").StatusCode)
+		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 done")), apply: true}
+		out, err := s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 2.")
+		assert.Equal(t, []string{conflicted, canceled}, s.statesOf("A-1", "A-2"))
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
+	})
+}
+
+// What is pending there may not be paid again, and what people said of its order stays.
+func TestWhatIsPendingThereStaysCanceled(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		require.Equal(t, 200, s.cancelAs("A-1").StatusCode)
+		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 processing")), apply: true}
+		out, err := s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 1.")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		s.forget("A-1")
+		assert.Equal(t, canceled, s.state("A-1"), "whatever the journal forgets")
+	})
+}
+
+// What changed between the report and its application is left, and is said.
+func TestWhatChangedSinceTheReportIsLeft(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", false)
+		var found []sqljournal.Finding
+		r := lastHour()
+		r.Exported = time.Now()
+		_, err := s.compare(t.Context(), r, strings.NewReader(s.ledger()), func(f sqljournal.Finding) error {
+			found = append(found, f)
+			return nil
+		})
+		require.NoError(t, err)
+		s.resolves("A-1", "send_again")
+		assert.Zero(t, s.work("A-1"))
+		a := &application{By: "Ada", Why: "ticket 7"}
+		for _, f := range found {
+			require.NoError(t, s.apply(t.Context(), a, f))
+		}
+		assert.Equal(t, []int{0, 1}, []int{a.done, a.left})
+		assert.Equal(t, submitted, s.state("A-1"))
+		assert.Contains(t, s.log.String(), "the reference has changed since the report: reconcile again")
+	})
+}
+
+// Wrong statements do no harm that nobody asked for.
+func TestAWrongFileDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text  string
+		edit  func(*task)
+		fails string // the error; "": there is none
+		says  string // in the report
+	}{
+		"truncated":             {lines("A-1 T-1 12.50 done") + "A-2,T-2,12", func(*task) {}, "record on line 3: wrong number of fields", ""},
+		"another account's":     {lines("B-1 T-1 12.50 done", "B-2 T-2 12.50 done"), func(*task) {}, "more than half of the statement is not on record", ""},
+		"yesterday's":           {lines("A-1 T-1 12.50 done"), func(*task) {}, "", "warning: the last line is of 20"},
+		"it was made before":    {lines("A-1 T-1 12.50 done"), func(do *task) { do.Until = time.Now().Add(time.Hour) }, "set Until to a time at or before Exported", ""},
+		"only successes":        {lines("A-1 T-1 12.50 done"), func(*task) {}, "", `warning: no line has a status that means "not executed"`},
+		"in cents":              {lines("A-1 T-1 1250 done"), func(*task) {}, "", "differs       1       1250.00 EUR  0"},
+		"no lines":              {header, func(*task) {}, "", "warning: the statement has no lines"},
+		"an unknown status":     {lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 parked"), func(*task) {}, "line 3 of the statement: its Status is not one of Statuses", ""},
+		"no statuses":           {lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "" }, "-status: it says of no status what it means", ""},
+		"a wrong meaning":       {lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "done=paid" }, "each of Statuses must be executed, not_executed or pending", ""},
+		"no time":               {lines("A-1 T-1 12.50 done"), func(do *task) { do.From = time.Time{} }, "set From to a time before Until", ""},
+		"the file is not there": {"", func(do *task) { do.file += "x" }, "no such file", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shopInFile(t)
+			s.lost("A-1", true)
+			s.lost("A-2", false)
+			do := task{reading: lastHour(), file: fileOf(t, tc.text)}
+			tc.edit(&do)
+			do.apply = tc.fails != "" // a warning is for a person to read
+			out, err := s.runs(do)
+			if tc.fails != "" {
+				require.ErrorContains(t, err, tc.fails)
+			} else {
+				require.NoError(t, err)
+				assert.Contains(t, out, tc.says)
+			}
+			assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("A-1", "A-2"))
+		})
+	}
+}
+
+// Numbers that the merchant's own records have as failed or canceled are closed, whether their
+// orders are here or not; what is not so here is said.
+func TestNumbersAreClosed(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("waits")
+		s.order("refused")
+		s.fails(cardwiretest.Fault{Status: 422})
+		assert.Zero(t, s.work("refused"))
+		s.order("paid")
+		assert.Zero(t, s.work("paid"))
+		s.lost("lost", true)
+		do := task{closed: fileOf(t, "\ufeffwaits\r\n\"refused\",12.50\r\n\r\nunknown,x,y\r\npaid\r\nlost\r\n x\r\n")}
+		out, err := s.runs(do)
+		require.ErrorContains(t, err, "3 numbers are not closed")
+		assert.Equal(t, "\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved\n"+
+			"\" x\" is not closed: ", out[:strings.Index(out, "cardwire")])
+		assert.Contains(t, out, "\nClosed: 3.\n")
+		assert.Equal(t, []string{canceled, failed, submitted, unresolved}, s.statesOf("waits", "refused", "paid", "lost"))
+		assert.Equal(t, failed, s.order("unknown").State, "its late message pays nothing")
+		assert.Zero(t, s.work("unknown"))
+		assert.Len(t, s.fake.Ledger(), 2)
+		events, err := s.journal.History(t.Context(), operation, "unknown")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Ada", "ticket 7"}, []string{events[0].By, events[0].Note})
+
+		s.exec(`ALTER TABLE cardwire_intents RENAME TO gone`)
+		_, err = s.runs(task{closed: fileOf(t, "new")})
+		require.ErrorIs(t, err, sqljournal.ErrSchema)
+		s.exec(`ALTER TABLE gone RENAME TO cardwire_intents`)
+	})
+}
+
+// Who changes something has a name and a reason.
+func TestATaskNeedsANameAndAReason(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	for _, do := range []task{{closed: "x"}, {apply: true}} {
+		require.ErrorContains(t, do.run(t.Context(), s.service, &bytes.Buffer{}), "-by and -why: by and why are required")
+	}
+}
+
+// fates are orders with their fates, one after the other.
+type fates struct {
+	*shop
+	all map[string]string // by number
+}
+
+// end has the service and people do with an order what its number says.
+func (f *fates) end(number string) {
+	f.t.Helper()
+	f.order(number)
+	fate, _, _ := strings.Cut(number, "-")
+	switch fate {
+	case "refused":
+		f.fails(cardwiretest.Fault{Status: 422})
+	case "canceled":
+		require.Equal(f.t, 200, f.cancelAs(number).StatusCode)
+	case "lost":
+		f.fails(lostResponse)
+	case "unsent":
+		f.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset})
+	}
+	f.work(number)
+	f.all[number] = fate
+}
+
+// A database that was restored, or that a standby lost the last seconds of, has forgotten what
+// 60 orders came to: executed, refused for good, canceled, or unknown and executed or not. On
+// hold, with the service's ledger and the merchant's own records, none is paid twice, none of
+// those that failed is paid, and each that was executed is booked.
+func TestARestoreIsReconciled(t *testing.T) {
+	t.Parallel()
+	for name, isFailover := range map[string]bool{"a backup": false, "a failover": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				f := &fates{s, map[string]string{}}
+				for n := range 20 {
+					f.end(fateOf(n, "before"))
+				}
+				for n := range 10 { // they end after the backup
+					s.order(fateOf(n, "waiting"))
+				}
+				restore := s.backUp(t)
+				for n := range 10 {
+					f.end(fateOf(n, "waiting"))
+				}
+				for n := range 60 {
+					f.end(fateOf(n, "after"))
+				}
+				land := s.takesOff(t, "executed-flying")
+				f.all["executed-flying"] = "executed"
+				restore()
+				if !isFailover { // no process is left
+					land()
+					restore()
+				}
+				f.reconcile(t, land)
+			})
+		})
+	}
+}
+
+func fateOf(n int, when string) string {
+	return []string{"executed", "refused", "canceled", "lost", "unsent"}[n%5] + fmt.Sprintf("-%s-%d", when, n)
+}
+
+// backUp copies the tables, and returns what has them be as they were.
+func (s *shop) backUp(t *testing.T) (restore func()) {
+	t.Helper()
+	over := ""
+	if s.dialect == sqljournal.PostgreSQL {
+		over = "OVERRIDING SYSTEM VALUE"
+	}
+	for _, table := range everyTable {
+		s.exec(`CREATE TABLE backup_` + table + ` AS SELECT * FROM ` + table)
+	}
+	return func() {
+		for _, table := range everyTable {
+			s.exec(`DELETE FROM ` + table)
+			s.exec(`INSERT INTO ` + table + ` ` + over + ` SELECT * FROM backup_` + table)
+		}
+	}
+}
+
+// takesOff has a call reach the service, and returns what ends it without a response.
+func (s *shop) takesOff(t *testing.T, number string) (land func()) {
+	t.Helper()
+	s.order(number)
+	s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { _, _ = s.client.CreateTransfer(ctx, paramsFor(number)) })
+	require.Eventually(t, func() bool { return s.fake.Executions(operation, number) == 1 }, waitFor, tick)
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// reconcile follows docs/operations.md.
+func (f *fates) reconcile(t *testing.T, land func()) {
+	t.Helper()
+	set := f.settings
+	set.options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: f.fake})}
+	service, err := open(t.Context(), set, slog.New(slog.NewTextHandler(f.log, nil)))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, service.close()) })
+	s := &shop{service: service, t: t, log: f.log, fake: f.fake}
+	s.putOnHold()
+	land() // of a process that goes on
+	var numbers, closed []string
+	for number, fate := range f.all {
+		numbers = append(numbers, number)
+		if fate == "refused" {
+			closed = append(closed, number)
+		}
+	}
+	deliver := func() {
+		for _, number := range numbers {
+			s.order(number)
+			s.work(number)
+		}
+	}
+	sent := len(f.fake.Requests())
+	deliver()
+	s.settle()
+	do := task{reading: lastHour(), file: fileOf(t, s.ledger()), apply: true}
+	_, err = s.runs(do)
+	require.ErrorContains(t, err, "more than half of the statement is not on record")
+	do.Strays = true
+	_, err = s.runs(do)
+	require.NoError(t, err)
+	_, err = s.runs(task{closed: fileOf(t, strings.Join(closed, "\n"))})
+	require.NoError(t, err)
+	s.release()
+	s.ramp.SetLimit(rate.Inf)
+	deliver()
+	assert.Equal(t, sent, len(f.fake.Requests()), "nothing is sent before a person decides")
+	for number, fate := range f.all { // which the merchant's records did not have
+		if fate == "canceled" && s.state(number) == held {
+			require.Equal(t, 200, s.cancelAs(number).StatusCode)
+		}
+	}
+	require.Equal(t, 303, s.post("/held", "by=Ada&why=our+own+records&then=send").Code)
+	deliver()
+	for number, fate := range f.all {
+		want, paid := []string{submitted}, 1
+		switch {
+		case fate == "refused", fate == "canceled":
+			want, paid = []string{failed, canceled}, 0
+		case strings.HasPrefix(number, "unsent-before"):
+			want, paid = []string{failed}, 0 // the statement says so
+		}
+		assert.Contains(t, want, s.state(number), number)
+		assert.Equal(t, paid, s.fake.Executions(operation, number), number)
+	}
+}

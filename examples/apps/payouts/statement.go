@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// reading is how the service's statement is read: a CSV with a header, and every transfer of
+// [From, Until) in every status.
+type reading struct {
+	From, Until time.Time
+	Exported    time.Time // not before Until
+	Columns     string    // what the file calls those of fields, as in "order=Order No,amount=Sum"
+	Statuses    string    // what its statuses mean, as in "done=executed,rejected=not_executed"
+	Strays      bool      // more than half of it may be unknown here
+}
+
+// fields are the columns. Without id and currency these are not compared.
+var fields = []string{"order", "amount", "status", "time", "id", "currency"}
+
+// transfers are the lines of a statement.
+type transfers struct {
+	file   *csv.Reader
+	names  map[string]string // what the file calls the fields
+	header []string
+	zone   *time.Location // of times that have none
+}
+
+// statement is what the journal is compared with.
+func (r reading) statement(file io.Reader) (sqljournal.Statement, error) {
+	meanings, err := pairs(r.Statuses)
+	if err == nil && len(meanings) == 0 {
+		err = errors.New("it says of no status what it means")
+	}
+	if err != nil {
+		return sqljournal.Statement{}, invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
+	}
+	statuses := map[string]sqljournal.StatementStatus{}
+	for name, meaning := range meanings {
+		statuses[name] = sqljournal.StatementStatus(meaning)
+	}
+	return sqljournal.Statement{
+		Op: operation, From: r.From, Until: r.Until, Exported: r.Exported, Statuses: statuses,
+		AllowStrays: r.Strays, Lines: r.lines(file),
+	}, nil
+}
+
+// pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV.
+func pairs(text string) (map[string]string, error) {
+	all := map[string]string{}
+	if strings.TrimSpace(text) == "" {
+		return all, nil
+	}
+	list, err := csv.NewReader(strings.NewReader(text)).Read()
+	for _, pair := range list {
+		name, value, found := strings.Cut(pair, "=")
+		if _, twice := all[name]; twice || !found {
+			err = errors.New("expected names that occur once, each with = and a value")
+		}
+		all[name] = value
+	}
+	return all, err
+}
+
+// lines reads the file, once.
+func (r reading) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
+	return func(yield func(sqljournal.StatementLine, error) bool) {
+		t, err := r.open(file)
+		for err == nil {
+			var line sqljournal.StatementLine
+			if line, err = t.next(); err == nil && !yield(line, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(sqljournal.StatementLine{}, invalid("%v", err))
+		}
+	}
+}
+
+// open reads the header. Spreadsheets choose what separates the columns by language.
+func (r reading) open(file io.Reader) (*transfers, error) {
+	names, err := pairs(r.Columns)
+	for _, field := range fields {
+		names[field] = cmp.Or(names[field], field)
+	}
+	if err == nil && len(names) != len(fields) {
+		err = errors.New("the columns are " + strings.Join(fields, ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-columns: %w, as in order=Number,amount=Sum", err)
+	}
+	buffered := unmarked(file)
+	t := &transfers{file: csv.NewReader(buffered), names: names, zone: r.From.Location()}
+	start, _ := buffered.Peek(buffered.Size()) // where that fails, so does Read
+	for _, separator := range ";\t" {
+		first := csv.NewReader(bytes.NewReader(start))
+		first.Comma = separator
+		if header, _ := first.Read(); slices.Contains(header, names["order"]) {
+			t.file.Comma = separator
+		}
+	}
+	t.header, err = t.file.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		err = errors.New("the file is empty")
+	case err == nil:
+		err = t.check()
+	}
+	return t, err
+}
+
+// unmarked passes over the mark that some programs put before UTF-8.
+func unmarked(file io.Reader) *bufio.Reader {
+	buffered := bufio.NewReaderSize(file, 64<<10)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
+		_, _ = buffered.Discard(3) // they are there
+	}
+	return buffered
+}
+
+// check reports a column that the header lacks, or has twice.
+func (t *transfers) check() error {
+	for _, field := range fields {
+		column, found := t.names[field], 0
+		for _, name := range t.header {
+			if name == column {
+				found++
+			}
+		}
+		isOptional := column == field && (field == "id" || field == "currency")
+		if found > 1 || found == 0 && !isOptional {
+			return fmt.Errorf("line 1 must have one column %q, and has %q: check -columns, and that the file is CSV in UTF-8", column, t.header)
+		}
+	}
+	return nil
+}
+
+// next returns a line. encoding/csv names line and column of what it cannot read.
+func (t *transfers) next() (line sqljournal.StatementLine, err error) {
+	record, err := t.file.Read()
+	if err != nil {
+		return line, err
+	}
+	value := map[string]string{} // by the file's names
+	for i, name := range t.header {
+		value[name] = record[i]
+	}
+	line.Line, _ = t.file.FieldPos(0)
+	line.Reference, line.ServiceID = value[t.names["order"]], value[t.names["id"]]
+	line.Currency, line.Status = value[t.names["currency"]], value[t.names["status"]]
+	column := t.names["amount"]
+	if line.Amount, err = amountOf(value[column]); err == nil {
+		column = t.names["time"]
+		line.Time, err = timeOf(value[column], t.zone)
+	}
+	if err != nil {
+		err = fmt.Errorf("line %d, column %q: %w", line.Line, column, err)
+	}
+	return line, err
+}
+
+// plainAmount has no more than one separator, and not three digits behind it: 1,234 can be
+// read in two ways.
+var plainAmount = regexp.MustCompile(`^[0-9]+([.,]([0-9]{1,2}|[0-9]{4,}))?$`)
+
+func amountOf(text string) (decimal.Decimal, error) {
+	text = strings.TrimSpace(text)
+	if !plainAmount.MatchString(text) {
+		return decimal.Decimal{}, errors.New("the amount must be as in 1234.50 or 1234,50")
+	}
+	return decimal.NewFromString(strings.Replace(text, ",", ".", 1))
+}
+
+func timeOf(text string, zone *time.Location) (at time.Time, err error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04"} {
+		if at, err = time.ParseInLocation(layout, strings.TrimSpace(text), zone); err == nil {
+			return at, nil
+		}
+	}
+	return at, errors.New("the time must be as in 2026-01-31T15:04:05Z or 2026-01-31 15:04:05, then in the zone of -from")
+}
+
+// report is what the statement says, by kind of finding.
+type report struct {
+	Warnings []string
+	Kinds    []*kindTotal
+	Certain  int       // findings that are recorded when the report is applied
+	seen     hash.Hash // of these
+}
+
+// Seen names what is recorded when the report is applied.
+func (r *report) Seen() string { return hex.EncodeToString(r.seen.Sum(nil)) }
+
+// kindTotal is of all findings of a kind.
+type kindTotal struct {
+	Kind    sqljournal.FindingKind
+	Orders  int
+	Certain int
+	Sums    map[string]decimal.Decimal // by currency
+	First   []sqljournal.Finding       // at most listed
+}
+
+const listed = 50
+
+func (r *report) add(f sqljournal.Finding) {
+	if f.Kind == sqljournal.FindingWarning {
+		r.Warnings = append(r.Warnings, f.Note)
+		return
+	}
+	n := slices.IndexFunc(r.Kinds, func(t *kindTotal) bool { return t.Kind == f.Kind })
+	if n < 0 {
+		n = len(r.Kinds)
+		r.Kinds = append(r.Kinds, &kindTotal{Kind: f.Kind, Sums: map[string]decimal.Decimal{}})
+	}
+	t := r.Kinds[n]
+	t.Orders++
+	if f.Applies() {
+		t.Certain++
+		r.Certain++
+		_, _ = fmt.Fprintf(r.seen, "%s %q %q\n", f.Kind, f.Reference, f.Entry.Call) // it never fails
+	}
+	amount, currency := money(f)
+	t.Sums[currency] = t.Sums[currency].Add(amount)
+	if len(t.First) < listed {
+		t.First = append(t.First, f)
+	}
+}
+
+// money is what a finding is about: what is listed there, or else what is on record here.
+func money(f sqljournal.Finding) (decimal.Decimal, string) {
+	if f.Line.Line > 0 {
+		return f.Line.Amount, f.Line.Currency
+	}
+	text, currency, _ := strings.Cut(f.Entry.Summary, " ")
+	amount, _ := decimal.NewFromString(text) // zero where no summary is on record
+	return amount, currency
+}
+
+// Amounts are the sums, as in "12.50 EUR, 3.00 USD".
+func (t *kindTotal) Amounts() string {
+	var all []string
+	for _, currency := range slices.Sorted(maps.Keys(t.Sums)) {
+		all = append(all, strings.TrimSpace(t.Sums[currency].StringFixed(2)+" "+currency))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// upload is a statement on its page. The browser keeps the file until the report is applied:
+// nothing of it is kept here.
+type upload struct {
+	reading
+	application
+	Text   string
+	Report *report // nil: nothing was uploaded
+}
+
+const (
+	mostUpload = 8 << 20          // some 80,000 lines; -reconcile reads any
+	uploadTime = 10 * time.Minute // for all of it; what was recorded until then stays
+)
+
+func (s *service) statementPage(w http.ResponseWriter, r *http.Request) error {
+	u := upload{reading: s.task.reading}
+	return s.render(w, r, http.StatusOK, "statement.html", page{Upload: &u})
+}
+
+// postStatement shows what the file says, and applies what was seen to say.
+func (s *service) postStatement(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadTime)
+	defer cancel()
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // not for a file that is uploaded slowly, nor of a test
+	_ = c.SetWriteDeadline(time.Now().Add(uploadTime + time.Minute))
+	u, seen, err := uploaded(w, r)
+	if err != nil {
+		return err
+	}
+	if u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text)); err != nil {
+		return err
+	}
+	if seen != "" {
+		if err := s.applySeen(ctx, u, seen); err != nil {
+			return err
+		}
+	}
+	return s.render(w, r, http.StatusOK, "statement.html", page{Upload: u})
+}
+
+// applySeen applies the report that a person has seen, and reports what remains.
+func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err error) {
+	if err := check(u.By, u.Why); err != nil {
+		return err
+	}
+	if seen != u.Report.Seen() {
+		return conflict("the journal has changed since the report: upload the file again, and look")
+	}
+	_, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), func(f sqljournal.Finding) error {
+		return s.apply(ctx, &u.application, f)
+	})
+	if err == nil {
+		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text))
+	}
+	return err
+}
+
+// uploaded reads the form: the file comes as one at first, and then as a field.
+func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
+	if err := r.ParseMultipartForm(mostUpload); err != nil {
+		return nil, "", invalid("the upload cannot be read: it may have %d MiB, and -reconcile reads any file: %v", mostUpload>>20, err)
+	}
+	var from, until, exported, strays, again string
+	u = &upload{}
+	err = decodeForm(url.Values(r.MultipartForm.Value).Encode(), map[string]any{
+		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses, "strays": &strays,
+		"text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
+	})
+	if err != nil {
+		return u, seen, err
+	}
+	if u.From, err = parseTime("from", from); err == nil {
+		u.Until, err = parseTime("until", until)
+	}
+	u.Exported = time.Now()
+	if err == nil && exported != "" {
+		u.Exported, err = parseTime("exported", exported)
+	}
+	u.Strays, u.Again, u.By = strays != "", again != "", signedIn(r, u.By)
+	if file, _, missing := r.FormFile("file"); err == nil && missing == nil {
+		text, failed := io.ReadAll(file)
+		u.Text, err = string(text), failed
+	}
+	return u, seen, err
+}

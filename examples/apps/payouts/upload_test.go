@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"html"
+	"mime/multipart"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// upload sends the form of the page, with a file if there is one.
+func (s *shop) upload(file string, form map[string]string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for name, value := range form {
+		require.NoError(s.t, w.WriteField(name, value))
+	}
+	if file != "" {
+		part, err := w.CreateFormFile("file", "file.csv")
+		require.NoError(s.t, err)
+		_, err = part.Write([]byte(file))
+		require.NoError(s.t, err)
+	}
+	require.NoError(s.t, w.Close())
+	r := httptest.NewRequestWithContext(s.t.Context(), "POST", "http://127.0.0.1/statement", &body)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	r.Header.Set("Accept", "text/html")
+	response := httptest.NewRecorder()
+	s.routes("").ServeHTTP(response, r)
+	return response
+}
+
+var hiddenField = regexp.MustCompile(`(?s)<input type="hidden" name="([a-z]+)" value="(.*?)">`)
+
+// hiddenOf is the form that applies the report of a page.
+func hiddenOf(page string) map[string]string {
+	form := map[string]string{}
+	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
+		form[field[1]] = html.UnescapeString(field[2])
+	}
+	return form
+}
+
+// On the page a file is uploaded, its report is read, and what is certain is recorded with a name
+// and a reason: that report, and no other.
+func TestAStatementIsUploadedAndApplied(t *testing.T) {
+	t.Parallel()
+	const layout = "2006-01-02T15:04:05"
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("paid", true)
+		s.lost("unpaid", false)
+		s.lost("other", false)
+		s.exec(`UPDATE cardwire_intents SET settled_by = $1 WHERE reference = 'other'`,
+			time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04:05.000000Z"))
+		asked := map[string]string{
+			"from": time.Now().Add(-time.Hour).UTC().Format(layout), "until": time.Now().UTC().Format(layout),
+			"columns": "order=order", "status": meanings,
+		}
+		s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1 WHERE reference = 'unpaid'`,
+			time.Now().UTC().Add(-time.Minute).Format("2006-01-02T15:04:05.000000Z"))
+		assert.Contains(t, s.get("/statement"), "Upload a statement")
+		wrong := s.upload(header+"paid,T-1,x,EUR,done,x\n", asked)
+		assert.Equal(t, 422, wrong.Code)
+		assert.Contains(t, wrong.Body.String(), "line 2, column &#34;amount&#34;")
+
+		w := s.upload("\ufeff"+s.ledger(), asked)
+		require.Equal(t, 200, w.Code, w.Body)
+		for _, want := range []string{"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1"} {
+			assert.Contains(t, w.Body.String(), want)
+		}
+		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"), "nothing is changed")
+
+		seen := hiddenOf(w.Body.String())
+		nobody := s.upload("", seen)
+		assert.Equal(t, 422, nobody.Code)
+		assert.Contains(t, nobody.Body.String(), "by and why are required")
+		seen["by"], seen["why"], seen["again"] = "Ada", "ticket 7", ""
+		s.order("late")
+		s.exec(`UPDATE cardwire_intents SET reference = 'late' WHERE reference = 'unpaid'`)
+		moved := s.upload("", seen)
+		assert.Equal(t, 409, moved.Code)
+		assert.Contains(t, moved.Body.String(), "the journal has changed since the report")
+		s.exec(`UPDATE cardwire_intents SET reference = 'unpaid' WHERE reference = 'late'`)
+		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"))
+
+		done := s.upload("", seen)
+		require.Equal(t, 200, done.Code, done.Body)
+		assert.Contains(t, done.Body.String(), "Recorded: 2. Changed meanwhile, or contradicted, and left: 0")
+		assert.NotContains(t, done.Body.String(), "Record all")
+		assert.Equal(t, []string{submitted, failed, unresolved}, s.statesOf("paid", "unpaid", "other"))
+		assert.Contains(t, s.get("/orders/unpaid"), "ticket 7; not in the statement from 20")
+	})
+}
+
+// A statement is larger than other requests, and not of any size.
+func TestAStatementIsNotOfAnySize(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	asked := map[string]string{"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "status": meanings, "strays": "yes"}
+	large := header + strings.Repeat("A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n", 100_000/44)
+	assert.Equal(t, 200, s.upload(large, asked).Code)
+	w := s.upload(large+strings.Repeat("x", mostUpload), asked)
+	assert.Equal(t, 422, w.Code)
+	assert.Contains(t, w.Body.String(), "it may have 8 MiB, and -reconcile reads any file")
+	asked["surprise"] = "1"
+	assert.Equal(t, 400, s.upload(large, asked).Code)
+}
