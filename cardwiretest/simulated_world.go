@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -339,21 +340,31 @@ func (s *simulated) kill(name string) {
 		s.tell(o.number, "%s: crashes", name)
 	}
 	i.end()
-	s.release(func(w *waiter) bool { return w.of == i })
+	s.releaseAll(func(w *waiter) bool { return w.of == i })
 	<-i.ran
 	_ = i.program.Close()
 }
 
-// release tells waiters that they are dead.
-func (s *simulated) release(dead func(*waiter) bool) {
+// releaseAll tells the dead, one after the other.
+func (s *simulated) releaseAll(dead func(*waiter) bool) {
+	synctest.Wait()
+	for s.release(ErrCrashed, dead) {
+		synctest.Wait()
+	}
+}
+
+// release lets the first of these go on, and reports whether there is one.
+func (s *simulated) release(err error, these func(*waiter) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, w := range s.parked {
-		if dead(w) {
+	for _, key := range slices.Sorted(maps.Keys(s.parked)) {
+		if w := s.parked[key]; these(w) {
 			delete(s.parked, key)
-			w.turn <- ErrCrashed
+			w.turn <- err
+			return true
 		}
 	}
+	return false
 }
 
 // stop ends everything.
@@ -364,7 +375,7 @@ func (s *simulated) stop() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
-	s.release(func(*waiter) bool { return true })
+	s.releaseAll(func(*waiter) bool { return true })
 	time.Sleep(stormTime) // what sleeps wakes, and is told that it is over
 }
 
@@ -373,15 +384,13 @@ func (s *simulated) pass(d time.Duration) {
 	end := time.Now().Add(d)
 	for time.Now().Before(end) {
 		synctest.Wait()
-		next := s.choose(end)
-		if next == nil {
+		switch next := s.choose(end); {
+		case next == nil:
 			continue
-		}
-		if s.crashesNow(next) {
-			next.turn <- ErrCrashed
+		case s.crashesNow(next):
 			s.crash(next.of.name)
-		} else {
-			next.turn <- nil
+		default:
+			s.release(nil, func(w *waiter) bool { return w == next })
 		}
 		synctest.Wait()
 		s.look()
@@ -414,7 +423,6 @@ func (s *simulated) choose(end time.Time) *waiter {
 		w.until = time.Now().Add(upTo(luck, maxPause) >> luck.IntN(12))
 		return nil
 	}
-	delete(s.parked, key)
 	return w
 }
 
