@@ -76,7 +76,9 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "3ds", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.ThreeDS) }},
 	{Name: "day_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.DayPurchaseLimit) }},
 	{Name: "single_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.SinglePurchaseLimit) }},
-	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.LifetimePurchaseLimit) }},
+	{Name: "lifetime_purchase_limit", Value: func(c *wire.Codec, v *BIN) {
+		c.LenientDecimal(&v.LifetimePurchaseLimit)
+	}},
 	{Name: "maintain", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Maintain) }},
 	{Name: "weigh", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.Weight) }},
 	{Name: "status", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Status) }},
@@ -198,10 +200,9 @@ func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
-// feeTiersValue is an object whose names are ranges of amounts. PHP writes an empty one
-// as [].
+// feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.
 func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
-	if c.Writing() {
+	if c.Writing {
 		writeFeeTiers(c, *tiers)
 		return
 	}
@@ -238,10 +239,7 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 
 // split reads Low and High from the bytes of Range.
 func (t *FeeTier) split(text []byte) {
-	low, high, found := bytes.Cut(text, []byte("-"))
-	if !found {
-		return
-	}
+	low, high, _ := bytes.Cut(text, []byte("-"))
 	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)
 	h, okHigh := wire.ParseDecimal(bytes.TrimSpace(high), false)
 	if okLow && okHigh {
@@ -262,8 +260,7 @@ func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
 	c.Append('}')
 }
 
-// sizeOfTier is what a tier takes in addition to its bytes.
-const sizeOfTier = 160
-
-// usualTiers is how many tiers get room at first.
-const usualTiers = 4
+const (
+	sizeOfTier = 160 // what a tier takes in addition to its bytes
+	usualTiers = 4   // how many tiers get room at first
+)

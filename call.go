@@ -50,13 +50,10 @@ type spec struct {
 	recheck bool // a response that fails its check is asked for once more
 }
 
-// accepted returns the reference, or "" if check refuses it: an invalid reference was
-// never sent, and may be anything, so that it stays out of errors.
-func accepted(check func(name, v string) error, reference string) string {
-	if check("", reference) != nil {
-		return ""
-	}
-	return reference
+// accepted returns v, or "" if check refuses it: an invalid reference was never sent, and
+// may be anything, so that it stays out of errors.
+func accepted(check func(name, v string) error, v string) string {
+	return when(check("", v) == nil, v)
 }
 
 // isClaimed reports whether the operation is a write with a reference.
@@ -147,9 +144,9 @@ type call struct {
 // or [ErrDrift], it is returned together with it.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	op.value = new(T)
-	k := &call{callOptions: optionsOf(opts), op: &op.spec, result: &op}
-	if c.initialized() {
-		k.client = c.core()
+	k := &call{client: c.made(), op: &op.spec, result: &op}
+	if len(opts) > 0 {
+		k.callOptions = optionsOf(opts)
 	}
 	if op.parts != nil {
 		defer op.parts.End()
@@ -168,9 +165,8 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 		return op.value, nil
 	case failure.keepsValue():
 		return op.value, failure
-	default:
-		return nil, failure
 	}
+	return nil, failure
 }
 
 // value returns do's result for a method that does not return a pointer.
@@ -254,9 +250,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 		return
 	}
 	k.ended = true
-	if k.attempt != nil {
-		k.logLast(ctx, failure)
-	}
+	k.logLast(ctx, failure)
 	k.client.callEnded(ctx, k, failure)
 }
 
@@ -280,13 +274,10 @@ func (k *call) exchange(ctx context.Context) *Error {
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
 		}
-		if k.attempt != nil {
-			k.logLast(ctx, failure)
-		}
+		k.logLast(ctx, failure)
 	}
 }
 
-// authorize gets the Authorization header.
 func (k *call) authorize(ctx context.Context) (err error) {
 	if k.client.asksForKey && !k.deadline.IsZero() {
 		var stop context.CancelFunc
@@ -298,7 +289,6 @@ func (k *call) authorize(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare builds what the engine sends.
 func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
@@ -333,7 +323,6 @@ func (k *call) Header() http.Header {
 	return h
 }
 
-// encode sets r's body.
 func (s *spec) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
 	switch s.body {

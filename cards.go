@@ -118,7 +118,9 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillNumber) }},
 	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillCompany) }},
 	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.AccountStatus) }},
-	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.ConsumptionSceneType) }},
+	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) {
+		c.Int(&v.ConsumptionSceneType)
+	}},
 	{Name: "consumption_scene_config", In: singleCard, Value: func(c *wire.Codec, v *Card) {
 		wire.List(c, &v.ConsumptionSceneConfig, sceneFields)
 	}},
@@ -258,7 +260,8 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		spec: spec{
 			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
 			body: multipartBody, fields: fields(p.ClientTransactionID),
-			invalid:   checked(check.Given("CardID", p.CardID), check.UUID("ClientTransactionID", p.ClientTransactionID)),
+			invalid: checked(check.Given("CardID", p.CardID),
+				check.UUID("ClientTransactionID", p.ClientTransactionID)),
 			reference: reference, intent: fields(reference),
 			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
 		},
@@ -306,6 +309,7 @@ func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string,
 }
 
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
+	fields := wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}
 	err := checked(check.UUID("clientTransactionID", id))
 	if err == nil && action == "" {
 		err = badSetup("retrying needs the API's value of type: set Profile.RetryAction")
@@ -313,8 +317,8 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	_, err = do(ctx, c, operation[bool]{
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
-			body: formBody, fields: wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}},
-			invalid: err, reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
+			body: formBody, fields: fields, invalid: err,
+			reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {
@@ -355,7 +359,8 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 	n, err := NewCardNumber(string(pan))
 	switch {
 	case err != nil || n.IsMasked():
-		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: check the key and the cipher")
+		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: " +
+			"check the key and the cipher")
 	case !s.Number.covers(n):
 		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
 	}
@@ -364,7 +369,7 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 
 // addressValue is an object, or an empty array where there is no address.
 func addressValue(c *wire.Codec, a **Address) {
-	if c.Writing() {
+	if c.Writing {
 		if *a == nil {
 			c.Append('[', ']')
 			return

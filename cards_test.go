@@ -307,18 +307,19 @@ func set(v reflect.Value, path string, value any) {
 	v.Set(reflect.ValueOf(value).Convert(v.Type()))
 }
 
-// unreadable asserts that edits, which are what, by what, and the path of the error, make the
-// response unreadable.
-func (r reading[T, R]) unreadable(t *testing.T, edits [][3]string) {
+// unreadable asserts that edits, by the path of the error, make the response unreadable.
+func (r reading[T, R]) unreadable(t *testing.T, byPath map[string][][2]string) {
 	t.Helper()
-	for _, edit := range edits {
-		t.Run(edit[0]+" to "+edit[1], func(t *testing.T) {
-			t.Parallel()
-			response := wiretest.Edited(t, r.response(r.document), edit[0], edit[1])
-			got, err := r.read(wiretest.Respond(t, wiretest.Anything, response), t.Context())
-			assert.Zero(t, got)
-			wiretest.UnreadableAt(t, err, edit[2])
-		})
+	for path, edits := range byPath {
+		for _, edit := range edits {
+			t.Run(edit[0]+" to "+edit[1], func(t *testing.T) {
+				t.Parallel()
+				response := wiretest.Edited(t, r.response(r.document), edit[0], edit[1])
+				got, err := r.read(wiretest.Respond(t, wiretest.Anything, response), t.Context())
+				assert.Zero(t, got)
+				wiretest.UnreadableAt(t, err, path)
+			})
+		}
 	}
 }
 
@@ -351,15 +352,15 @@ func pageOf(card cardwire.Card) *cardwire.CardPage {
 	return &cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{card}}
 }
 
+// holder is the address in wiretest.ListedCard.
+const holder = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
+	`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
+
 func TestCardQuirks(t *testing.T) {
 	t.Parallel()
-	const (
-		holder = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
-			`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
-		missing = "holder_address.state: missing field, holder_address.country: missing field, " +
-			"holder_address.postalCode: missing field, holder_address.addressLine1: missing field, " +
-			"holder_address.addressLine2: missing field"
-	)
+	const missing = "holder_address.state: missing field, holder_address.country: missing field, " +
+		"holder_address.postalCode: missing field, holder_address.addressLine1: missing field, " +
+		"holder_address.addressLine2: missing field"
 	number := func(s string) cardwire.CardNumber { return wiretest.CardNumber(t, s) }
 	cvv := func(s string) cardwire.CVV { return wiretest.CVV(t, s) }
 	listedCards.quirks(t, []quirk{
@@ -457,95 +458,56 @@ func TestSingleCardQuirks(t *testing.T) {
 // a zero in their place would be a lie about money.
 func TestUnreadableCards(t *testing.T) {
 	t.Parallel()
-	const holder = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
-		`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
 	const card = "data.data[]."
-	listedCards.unreadable(t, [][3]string{
-		{`"id":"card-1",`, ``, card + "id"},
-		{`"id":"card-1"`, `"id":null`, card + "id"},
-		{`"id":"card-1"`, `"id":""`, card + "id"},
-		{`"id":"card-1"`, `"id":" "`, card + "id"},
-		{`"id":"card-1"`, `"id":true`, card + "id"},
-		{`"id":"card-1"`, `"id":1.5`, card + "id"},
-		{`"available":"123.450",`, ``, card + "available"},
-		{`"123.450"`, `null`, card + "available"},
-		{`"123.450"`, `""`, card + "available"},
-		{`"123.450"`, `"1,234.50"`, card + "available"},
-		{`"123.450"`, `"1e3"`, card + "available"},
-		{`"123.450"`, `"12345678901234567890123456789012345678.901"`, card + "available"},
-		{`"pending":7.25,`, ``, card + "pending"},
-		{`7.25`, `null`, card + "pending"},
-		{`7.25`, `true`, card + "pending"},
-		{`7.25`, `"seven"`, card + "pending"},
-		{`"frozen":3,`, ``, card + "frozen"},
-		{`"frozen":3`, `"frozen":null`, card + "frozen"},
-		{`"frozen":3`, `"frozen":[3]`, card + "frozen"},
-		{`"fee":"1.50",`, ``, card + "fee"},
-		{`"1.50"`, `null`, card + "fee"},
-		{`"1.50"`, `"free"`, card + "fee"},
-		{`4931930000001234`, `49319300000012ab`, card + "card_no"},
-		{`4931930000001234`, strings.Repeat("4", 32), card + "card_no"},
-		{`"123"`, `"12a"`, card + "cvv"},
-		{`"123"`, `"12345678"`, card + "cvv"},
-		{`"status":1,`, `"status":"frozen",`, card + "status"},
-		{`"status":1,`, `"status":1.0,`, card + "status"},
-		{`"status":1,`, `"status":null,`, card + "status"}, // 0 is the status of an active card
-		{`"physical":1`, `"physical":"2"`, card + "physical"},
-		{holder, `["Lisbon"]`, card + "holder_address[]"},
-		{holder, `""`, card + "holder_address"},
-		{`"total":41,`, ``, "data.total"},
-		{`"total":41`, `"total":null`, "data.total"},
-		{`"total":41`, `"total":-1`, "data.total"},
-		{`"current_page":1,`, ``, "data.current_page"},
-		{`"current_page":1`, `"current_page":null`, "data.current_page"},
-		{`"last_page":3,`, ``, "data.last_page"},
-		{`"last_page":3`, `"last_page":null`, "data.last_page"},
-		{`,"data":[` + wiretest.ListedCard + `]`, ``, "data.data"},
-		{`[` + wiretest.ListedCard + `]`, `null`, "data.data"},
-		{`[` + wiretest.ListedCard + `]`, `{}`, "data.data"},
-		{wiretest.ListedCard, `null`, "data.data[]"},
-		{wiretest.Page(wiretest.ListedCard), wiretest.Success(`[]`), "data"},
-		{wiretest.Page(wiretest.ListedCard), wiretest.Success(`null`), "data"},
+	listedCards.unreadable(t, map[string][][2]string{
+		card + "id": {
+			{`"id":"card-1",`, ``}, {`"id":"card-1"`, `"id":null`}, {`"id":"card-1"`, `"id":""`},
+			{`"id":"card-1"`, `"id":" "`}, {`"id":"card-1"`, `"id":true`}, {`"id":"card-1"`, `"id":1.5`},
+		},
+		card + "available": {
+			{`"available":"123.450",`, ``}, {`"123.450"`, `null`}, {`"123.450"`, `""`}, {`"123.450"`, `"1,234.50"`},
+			{`"123.450"`, `"1e3"`}, {`"123.450"`, `"12345678901234567890123456789012345678.901"`},
+		},
+		card + "pending": {{`"pending":7.25,`, ``}, {`7.25`, `null`}, {`7.25`, `true`}, {`7.25`, `"seven"`}},
+		card + "frozen":  {{`"frozen":3,`, ``}, {`"frozen":3`, `"frozen":null`}, {`"frozen":3`, `"frozen":[3]`}},
+		card + "fee":     {{`"fee":"1.50",`, ``}, {`"1.50"`, `null`}, {`"1.50"`, `"free"`}},
+		card + "card_no": {{`4931930000001234`, `49319300000012ab`}, {`4931930000001234`, strings.Repeat("4", 32)}},
+		card + "cvv":     {{`"123"`, `"12a"`}, {`"123"`, `"12345678"`}},
+		// Null is no status: 0 is that of an active card.
+		card + "status": {
+			{`"status":1,`, `"status":"frozen",`}, {`"status":1,`, `"status":1.0,`}, {`"status":1,`, `"status":null,`},
+		},
+		card + "physical":         {{`"physical":1`, `"physical":"2"`}},
+		card + "holder_address[]": {{holder, `["Lisbon"]`}},
+		card + "holder_address":   {{holder, `""`}},
+		"data.total":              {{`"total":41,`, ``}, {`"total":41`, `"total":null`}, {`"total":41`, `"total":-1`}},
+		"data.current_page":       {{`"current_page":1,`, ``}, {`"current_page":1`, `"current_page":null`}},
+		"data.last_page":          {{`"last_page":3,`, ``}, {`"last_page":3`, `"last_page":null`}},
+		"data.data": {
+			{`,"data":[` + wiretest.ListedCard + `]`, ``}, {`[` + wiretest.ListedCard + `]`, `null`},
+			{`[` + wiretest.ListedCard + `]`, `{}`},
+		},
+		"data.data[]": {{wiretest.ListedCard, `null`}},
+		"data": {
+			{wiretest.Page(wiretest.ListedCard), wiretest.Success(`[]`)},
+			{wiretest.Page(wiretest.ListedCard), wiretest.Success(`null`)},
+		},
 	})
-	singleCards.unreadable(t, [][3]string{
-		{`"id":"card-1",`, ``, "data.id"},
-		{`"available":"123.450",`, ``, "data.available"},
-		{`"1.50"`, `null`, "data.fee"},
-		{`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{}`, "data.consumption_scene_config"},
-		{wiretest.SingleCard, `[]`, "data"},
-		{wiretest.SingleCard, `false`, "data"},
+	singleCards.unreadable(t, map[string][][2]string{
+		"data.id":        {{`"id":"card-1",`, ``}},
+		"data.available": {{`"available":"123.450",`, ``}},
+		"data.fee":       {{`"1.50"`, `null`}},
+		"data.consumption_scene_config": {
+			{`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{}`},
+		},
+		"data": {{wiretest.SingleCard, `[]`}, {wiretest.SingleCard, `false`}},
 	})
-	cardSecrets.unreadable(t, [][3]string{
-		{`,"pan":"q83vAQ=="`, ``, "data.pan"},
-		{`"q83vAQ=="`, `""`, "data.pan"},
-		{`"q83vAQ=="`, `null`, "data.pan"},
-		{`"q83vAQ=="`, `12`, "data.pan"},
-		{`493193******1234`, `493193xxxxxx1234`, "data.card_no"},
-		{wiretest.CardSecrets, `null`, "data"},
+	cardSecrets.unreadable(t, map[string][][2]string{
+		"data.pan":     {{`,"pan":"q83vAQ=="`, ``}, {`"q83vAQ=="`, `""`}, {`"q83vAQ=="`, `null`}, {`"q83vAQ=="`, `12`}},
+		"data.card_no": {{`493193******1234`, `493193xxxxxx1234`}},
+		"data":         {{wiretest.CardSecrets, `null`}},
 	})
 }
-
-const (
-	cardEncoded = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
-		`"card_no":"493193******1234","cvv":"***","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
-		`"expire_date":"08/2027","holder_username":"Maria Silva",` +
-		`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
-		`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
-		`"create_time":"2026-01-02 03:04:05","update_time":"2026-06-07 08:09:10","status":1,"remark":"keep",` +
-		`"holder_phone":"912345678","holder_phone_code":"+351","holder_email":"maria@example.com","fee":"1.50",` +
-		`"destory_reason":"lost","nickname":"travel","physical":1,"physical_status":2,"deliver_status":3,` +
-		`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT","account_status":5,` +
-		`"consumption_scene_type":6,` +
-		`"consumption_scene_config":[{"name":"online","channel_id":71}]}`
-	zeroCardEncoded = `{"id":"","trade_id":"","label":"","bin_id":0,"card_bin":"","card_no":"","cvv":"",` +
-		`"currency":"","available":"0","pending":0,"frozen":0,"expire_date":"**/****",` +
-		`"holder_username":"","holder_address":[],` +
-		`"create_time":"","update_time":"","status":0,"remark":"","holder_phone":"","holder_phone_code":"",` +
-		`"holder_email":"","fee":"0","destory_reason":"","nickname":"",` +
-		`"physical":0,"physical_status":0,"deliver_status":0,` +
-		`"platform_waybill_number":"","platform_waybill_company":"","account_status":0,"consumption_scene_type":0,` +
-		`"consumption_scene_config":[]}`
-)
 
 func TestCardsAsJSON(t *testing.T) {
 	t.Parallel()
@@ -553,10 +515,21 @@ func TestCardsAsJSON(t *testing.T) {
 	card.AccountStatus, card.ConsumptionSceneType = 5, 6
 	card.ConsumptionSceneConfig = []cardwire.ConsumptionScene{{"online", 71}}
 	wiretest.NoZeroField(t, card)
+	cardEncoded := strings.NewReplacer("4931930000001234", "493193******1234", `"123"`, `"***"`).Replace(
+		strings.TrimSuffix(wiretest.ListedCard, "}") + `,"account_status":5,"consumption_scene_type":6,` +
+			`"consumption_scene_config":[{"name":"online","channel_id":71}]}`)
 	page := `{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[`
 	encodes(t, card, cardEncoded)
 	encodes(t, &card, cardEncoded)
-	encodes(t, cardwire.Card{}, zeroCardEncoded)
+	zero, err := json.Marshal(cardwire.Card{})
+	require.NoError(t, err)
+	for _, field := range []string{
+		`"bin_id":0`, `"card_no":""`, `"cvv":""`, `"available":"0","pending":0,"frozen":0,"expire_date":"**/****"`,
+		`"holder_address":[]`, `"create_time":""`, `"status":0`, `"fee":"0"`, `"physical":0`,
+		`"consumption_scene_config":[]`,
+	} {
+		assert.Contains(t, string(zero), field)
+	}
 	encodes(t, *pageOf(card), page+cardEncoded+`]}`)
 	encodes(t, cardwire.CardPage{}, `{"total":0,"per_page":0,"current_page":0,"last_page":0,"data":[]}`)
 	encodes(t, secretsWanted(t), `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"***"}`)

@@ -87,9 +87,6 @@ type core struct {
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
 // see [WithAnyBasePath] and [WithInsecureHTTP]. It does not use the network. Its errors
 // match [ErrSetup].
-//
-// By default reads are retried twice, and a call ends after 30 seconds, an upload after 5
-// minutes.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return newClient(setting{"the base URL", baseURL}, setting{"the API key", apiKey}, opts)
 }
@@ -169,7 +166,6 @@ func (c *config) directTransport() *http.Transport {
 	return direct
 }
 
-// bearerScheme precedes the key in the Authorization header.
 const bearerScheme = "Bearer "
 
 func bearer(key setting) (string, error) {
@@ -181,35 +177,40 @@ func bearer(key setting) (string, error) {
 
 // CloseIdleConnections closes the client's own idle connections.
 func (c *Client) CloseIdleConnections() {
-	if c.initialized() {
-		c.core().engine.CloseIdleConnections()
+	if k := c.made(); k != nil {
+		k.engine.CloseIdleConnections()
 	}
 }
 
 // Journal returns the client's journal; nil: New did not make the client.
 func (c *Client) Journal() Journal {
-	if !c.initialized() {
-		return nil
+	if k := c.made(); k != nil {
+		return k.journal
 	}
-	return c.core().journal
+	return nil
 }
 
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
 	var base string
-	if c.initialized() {
-		base = c.core().service
+	if k := c.made(); k != nil {
+		base = k.service
 	}
 	formatMasked(f, "cardwire.Client("+base+")")
 }
 
-// initialized reports whether New made the client.
-func (c *Client) initialized() bool { return c != nil && c.core != nil }
+// made returns what New made; nil: New did not make the client.
+func (c *Client) made() *core {
+	if c == nil || c.core == nil {
+		return nil
+	}
+	return c.core()
+}
 
 // profile returns the client's profile, or an empty one if New did not make the client.
 func (c *Client) profile() *Profile {
-	if !c.initialized() {
-		return &Profile{}
+	if k := c.made(); k != nil {
+		return &k.profile
 	}
-	return &c.core().profile
+	return new(Profile)
 }

@@ -65,6 +65,8 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 			`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":1,"x":2}}`,
 			`{"code":200,"msg":"success","data":"A-1","code":200}`, `{"code":200,"data":"A-1","msg":7}`,
 			`{"data":"A-1","msg":"success","code":"200"}`, `{"data":[,"msg":"success","code":200}`,
+			`{"code":422,"msg":"no","data":[1,]}`, `{"data":[1,],"code":422,"msg":"no"}`,
+			`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`, // of a refusal too
 		},
 	} {
 		for _, body := range bodies {
@@ -115,31 +117,6 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 			assert.Empty(t, *drifts, body)
 		} else {
 			assert.Equal(t, []cardwire.Drift{drift}, *drifts, body)
-		}
-	}
-}
-
-// Data is not looked at before the code says success: of a failure it may be
-// anything that is JSON.
-func TestDataOfAFailureIsNotRead(t *testing.T) {
-	t.Parallel()
-	for want, bodies := range map[string][]string{
-		`Refused, HTTP 200, 422 "no"`: {
-			`{"data":{"api_order_no":[]},"code":422,"msg":"no"}`, `{"code":422,"msg":"no","data":"why"}`,
-			`{"code":422,"msg":"no"}`,
-			`{"code":422,"msg":"no","data":{"merchant_order_no":"M-2","api_order_no":"A-2"}}`,
-			`{"data":{"merchant_order_no":"M-2","api_order_no":"A-2"},"code":422,"msg":"no"}`,
-		},
-		"Unknown Unreadable, HTTP 200": {
-			`{"code":422,"msg":"no","data":[1,]}`, `{"data":[1,],"code":422,"msg":"no"}`,
-			`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`,
-		},
-	} {
-		for _, body := range bodies {
-			heard, drifts := wiretest.Drifts()
-			_, err := transferWith(t, body, heard)
-			assert.Equal(t, want, outcomeOf(t, err), body)
-			assert.Empty(t, *drifts, "drift is told of successes")
 		}
 	}
 }

@@ -197,6 +197,12 @@ func (e *Error) advice() string {
 	return "use a new reference for a corrected request"
 }
 
+// The operations that NextStep and the advice name.
+const (
+	opCreateTransfer = "CreateTransfer"
+	opUploadImage    = "UploadImage"
+)
+
 // repeatable are the operations whose references are never closed.
 var repeatable = []string{"CancelOperation", "RetryOperation"}
 

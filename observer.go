@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -59,14 +60,10 @@ func (s *spec) info() CallInfo {
 	}
 }
 
-// The methods below call the observers and write the log.
-
 func (c *core) callStarted(ctx context.Context, op *spec) context.Context {
 	for _, o := range c.observers {
 		if o.CallStart != nil {
-			if next := o.CallStart(ctx, op.info()); next != nil {
-				ctx = next
-			}
+			ctx = cmp.Or(o.CallStart(ctx, op.info()), ctx)
 		}
 	}
 	return ctx
@@ -134,9 +131,11 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	}
 }
 
-// logLast logs the attempt that no other followed.
+// logLast logs the attempt that no other followed, if there was one.
 func (k *call) logLast(ctx context.Context, failure *Error) {
-	k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+	if k.attempt != nil {
+		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+	}
 }
 
 func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {

@@ -207,6 +207,9 @@ func TestLogger(t *testing.T) {
 		return wiretest.OnlyError(c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1")))
 	}
 	bins := func(ctx context.Context, c *cardwire.Client) error { return wiretest.OnlyError(c.ListBINs(ctx)) }
+	secondPage := func(ctx context.Context, c *cardwire.Client) error {
+		return wiretest.OnlyError(c.ListCards(ctx, cardwire.ListCardsParams{Page: 2}))
+	}
 	page := func(n int) wiretest.Exchange {
 		return wiretest.Exchange{Want: wiretest.PageRequest(2), Response: wiretest.ShortPage(n, 9)}
 	}
@@ -214,79 +217,51 @@ func TestLogger(t *testing.T) {
 		return wiretest.Exchange{Want: wiretest.Anything, Status: status, Header: header, Response: body}
 	}
 	broken := wiretest.Exchange{Want: wiretest.Anything, Err: wiretest.ErrBroken}
-	refused := net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	for name, tc := range map[string]struct {
-		asked []wiretest.Exchange
-		call  calls
-		want  string // < is level=DEBUG msg="cardwire: attempt" operation=, and ! a retry's warning
-	}{
-		"a success": {
-			[]wiretest.Exchange{exchange(200, "", wiretest.Success(`[]`))}, bins,
-			"<ListBINs status=200 duration=1s code=200\n",
-		},
-		"a refusal": {
-			[]wiretest.Exchange{exchange(422, "", `{"code":1422,"msg":"4111111111111111","data":null}`)}, transfer,
-			"<CreateTransfer status=422 duration=1s code=1422 outcome=refused\n" +
-				`level=WARN msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=refused ` +
-				"step=fail status=422 code=1422 requestID=\"\"\n",
-		},
-		"an unknown outcome": {
-			[]wiretest.Exchange{broken}, transfer,
-			"<CreateTransfer status=0 duration=1s outcome=unknown cause=\"no response\"\n" +
-				`level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=unknown ` +
-				"step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n",
-		},
-		"a retry after a status": {
-			[]wiretest.Exchange{exchange(429, "Retry-After: 7", refusal), broken}, bins,
-			"<ListBINs status=429 duration=1s\n!ListBINs status=429 duration=1s\n" +
-				"<ListBINs status=0 duration=1s outcome=unknown cause=\"no response\"\n",
-		},
-		"a retry without a response": {
-			[]wiretest.Exchange{broken, exchange(200, "", wiretest.Success(`[]`))}, bins,
-			"<ListBINs status=0 duration=1s cause=\"no response\"\n" +
-				"!ListBINs status=0 duration=1s cause=\"no response\"\n" +
-				"<ListBINs status=200 duration=1s code=200\n",
-		},
-		"a retry without a connection": {
-			[]wiretest.Exchange{{Want: wiretest.Anything, Err: &refused}, exchange(200, "", wiretest.Success(`[]`))},
-			bins,
-			"<ListBINs status=0 duration=1s cause=\"no connection\"\n" +
-				"!ListBINs status=0 duration=1s cause=\"no connection\"\n" +
-				"<ListBINs status=200 duration=1s code=200\n",
-		},
-		"a page that is read once more": {
-			[]wiretest.Exchange{page(1), exchange(503, "", ""), page(2)},
-			func(ctx context.Context, c *cardwire.Client) error {
-				return wiretest.OnlyError(c.ListCards(ctx, cardwire.ListCardsParams{Page: 2}))
-			},
-			"<ListCards status=200 duration=1s code=200 outcome=executed\n" +
-				"<ListCards status=503 duration=1s\n!ListCards status=503 duration=1s\n" +
-				"<ListCards status=200 duration=1s code=200\n",
-		},
-		"what was not sent": {
-			nil,
-			func(ctx context.Context, c *cardwire.Client) error { return wiretest.OnlyError(c.GetCard(ctx, "")) },
-			"",
-		},
-	} {
+	refused := wiretest.Exchange{Want: wiretest.Anything, Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+	// In what is wanted < is level=DEBUG msg="cardwire: attempt" operation=, and ! a retry's warning.
+	logs := func(name, want string, call calls, asked ...wiretest.Exchange) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				s := wiretest.Script(t, tc.asked...)
+				s := wiretest.Script(t, asked...)
 				policy := cardwire.RetryPolicy{MaxRetries: 1, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
 				c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 					time.Sleep(time.Second)
 					return s.RoundTrip(r)
 				}), logTo(&log, slog.LevelDebug), cardwire.WithRetry(policy))
-				_ = tc.call(t.Context(), c)
+				_ = call(t.Context(), c)
 				assert.Equal(t, strings.NewReplacer(
 					"<", `level=DEBUG msg="cardwire: attempt" operation=`,
 					"!", `level=WARN msg="cardwire: the attempt failed and is retried" operation=`,
-				).Replace(tc.want), log.String())
+				).Replace(want), log.String())
 			})
 		})
 	}
+	good := exchange(200, "", wiretest.Success(`[]`))
+	logs("a success", "<ListBINs status=200 duration=1s code=200\n", bins, good)
+	logs("a refusal", "<CreateTransfer status=422 duration=1s code=1422 outcome=refused\n"+
+		`level=WARN msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=refused `+
+		"step=fail status=422 code=1422 requestID=\"\"\n",
+		transfer, exchange(422, "", `{"code":1422,"msg":"4111111111111111","data":null}`))
+	logs("an unknown outcome", "<CreateTransfer status=0 duration=1s outcome=unknown cause=\"no response\"\n"+
+		`level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=unknown `+
+		"step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n", transfer, broken)
+	logs("a retry after a status", "<ListBINs status=429 duration=1s\n!ListBINs status=429 duration=1s\n"+
+		"<ListBINs status=0 duration=1s outcome=unknown cause=\"no response\"\n",
+		bins, exchange(429, "Retry-After: 7", refusal), broken)
+	logs("a retry without a response", "<ListBINs status=0 duration=1s cause=\"no response\"\n"+
+		"!ListBINs status=0 duration=1s cause=\"no response\"\n"+
+		"<ListBINs status=200 duration=1s code=200\n", bins, broken, good)
+	logs("a retry without a connection", "<ListBINs status=0 duration=1s cause=\"no connection\"\n"+
+		"!ListBINs status=0 duration=1s cause=\"no connection\"\n"+
+		"<ListBINs status=200 duration=1s code=200\n", bins, refused, good)
+	logs("a page that is read once more", "<ListCards status=200 duration=1s code=200 outcome=executed\n"+
+		"<ListCards status=503 duration=1s\n!ListCards status=503 duration=1s\n"+
+		"<ListCards status=200 duration=1s code=200\n", secondPage, page(1), exchange(503, "", ""), page(2))
+	logs("what was not sent", "", func(ctx context.Context, c *cardwire.Client) error {
+		return wiretest.OnlyError(c.GetCard(ctx, ""))
+	})
 }
 
 // A retry that the limiter refuses is not logged, and debug lines only if they are asked for.

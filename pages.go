@@ -250,8 +250,8 @@ func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
 
 // resumeAt puts the page into a copy of the error: observers have the original.
 func resumeAt(err error, page int) error {
-	var failure *Error
-	if !errors.As(err, &failure) {
+	failure, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
 	}
 	resumable := *failure

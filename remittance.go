@@ -95,13 +95,11 @@ func (v *RemittanceCurrency) UnmarshalJSON(data []byte) error {
 
 // codeValue is a code that the API sends as a number, and takes as a string. "" is null.
 func codeValue(c *wire.Codec, code *string) {
-	if !c.Writing() {
+	if !c.Writing {
 		var n int64
-		null := c.Kind() == 'n'
+		isNumber := c.Kind() != 'n'
 		c.Int64(&n)
-		if *code = strconv.FormatInt(n, 10); null {
-			*code = ""
-		}
+		*code = when(isNumber, strconv.FormatInt(n, 10))
 		return
 	}
 	n, err := strconv.ParseInt(*code, 10, 64)
@@ -194,9 +192,6 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	}, opts))
 }
 
-// opCreateTransfer is the operation of CreateTransfer.
-const opCreateTransfer = "CreateTransfer"
-
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
 // WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
 // means that the service accepted it. No operation of the API reads it back: after
@@ -219,10 +214,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 			return nil
 		},
 		record: func(t *Transfer) (string, string) {
-			if check.Visible("", string(t.Status)) != nil {
-				return t.APIOrderNo, ""
-			}
-			return t.APIOrderNo, string(t.Status)
+			return t.APIOrderNo, accepted(check.Visible, string(t.Status))
 		},
 	}, opts)
 }
@@ -286,8 +278,9 @@ func (p *TransferParams) fields() (wire.Fields, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
 		f.Add(name, p.Extra[name])
+		wrong = cmp.Or(wrong, checkExtra(own, name, p.Extra[name]))
 	}
-	return f, cmp.Or(checked(wrong), p.validExtra(own))
+	return f, checked(wrong)
 }
 
 // transferField is a field of TransferParams: its name on the wire and its own, a pointer
@@ -307,7 +300,10 @@ func (p *TransferParams) own() []transferField {
 		{"payoutCurrency", "PayoutCurrency", text(&p.PayoutCurrency), check.Currency},
 		{"transferType", "TransferType", text(&p.TransferType), check.Digits},
 		{"payoutMethod", "PayoutMethod", text(&p.PayoutMethod), check.Digits},
-		{"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship", text(&p.SenderBeneficiaryRelationship), check.Digits},
+		{
+			"senderBeneficiaryRelationship", "SenderBeneficiaryRelationship",
+			text(&p.SenderBeneficiaryRelationship), check.Digits,
+		},
 		{"transferAmount", "TransferAmount", (*wire.TwoPlaces)(&p.TransferAmount), p.checkAmount},
 		{"senderSourceOfFund", "SenderSourceOfFund", text(&p.SenderSourceOfFund), check.Digits},
 		{"purposeOfRemittance", "PurposeOfRemittance", text(&p.PurposeOfRemittance), check.Digits},
@@ -344,19 +340,16 @@ func (p *TransferParams) checkAmount(name, sent string) error {
 	return nil
 }
 
-func (p *TransferParams) validExtra(own []transferField) error {
-	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
-		switch {
-		case name == "":
-			return invalid("Extra contains an empty name")
-		case check.Text("", name) != nil:
-			return invalid("Extra contains a name with a control character or invalid UTF-8")
-		case check.UTF8("", p.Extra[name]) != nil:
-			return invalid("Extra contains a value that is not valid UTF-8")
-		}
-		if slices.ContainsFunc(own, func(f transferField) bool { return strings.EqualFold(f.name, name) }) {
-			return invalid("Extra contains the name of a field of TransferParams")
-		}
+func checkExtra(own []transferField, name, value string) error {
+	switch {
+	case name == "":
+		return errors.New("Extra contains an empty name")
+	case check.Text("", name) != nil:
+		return errors.New("Extra contains a name with a control character or invalid UTF-8")
+	case check.UTF8("", value) != nil:
+		return errors.New("Extra contains a value that is not valid UTF-8")
+	case slices.ContainsFunc(own, func(f transferField) bool { return strings.EqualFold(f.name, name) }):
+		return errors.New("Extra contains the name of a field of TransferParams")
 	}
 	return nil
 }
@@ -403,39 +396,32 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 		c.Map(func(name []byte) { fresh.read(c, own, name) })
 	}
 	c.End()
-	if err := cannotUnmarshal[TransferParams](c.Err()); err != nil {
+	err := cannotUnmarshal[TransferParams](c.Err())
+	if null || err != nil {
 		return err
 	}
-	if null {
-		return nil
+	if err = fresh.Validate(); err == nil {
+		*p = fresh
 	}
-	if _, err := fresh.fields(); err != nil {
-		return err
-	}
-	*p = fresh
-	return nil
+	return err
 }
 
 // read reads the value of one field. It refuses "", which RevealJSON does not write.
 func (p *TransferParams) read(c *wire.Codec, own []transferField, field []byte) {
-	name := string(field)
 	if c.Kind() != '"' {
 		c.Fail("a string")
 		return
 	}
-	text := c.Bytes()
-	if len(text) == 0 {
+	name, text := string(field), c.Bytes()
+	i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name })
+	switch {
+	case len(text) == 0:
 		c.Fail("a string that is not empty")
-		return
+	case i >= 0 && own[i].value.UnmarshalText(text) != nil:
+		c.Fail(name + " in the form that is sent")
+	case i < 0 && p.Extra == nil:
+		p.Extra = map[string]string{name: string(text)}
+	case i < 0:
+		p.Extra[name] = string(text)
 	}
-	if i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name }); i >= 0 {
-		if own[i].value.UnmarshalText(text) != nil {
-			c.Fail(name + " in the form that is sent")
-		}
-		return
-	}
-	if p.Extra == nil {
-		p.Extra = map[string]string{}
-	}
-	p.Extra[name] = string(text)
 }

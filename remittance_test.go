@@ -105,26 +105,17 @@ func TestRemittanceQuirks(t *testing.T) {
 func TestUnreadableRemittances(t *testing.T) {
 	t.Parallel()
 	list := func(document string) string { return "[" + document + "]" }
-	states.unreadable(t, [][3]string{
-		{`"code":"CA-ON",`, ``, "data[].code"},
-		{`"CA-ON"`, `null`, "data[].code"},
-		{`"name":"Ontario",`, ``, "data[].name"},
-		{`"Ontario"`, `null`, "data[].name"},
-		{`"country":"CA",`, ``, "data[].country"},
-		{`"CA"`, `null`, "data[].country"},
-		{`,"countryStandardCode":"CAN"`, ``, "data[].countryStandardCode"},
-		{`"CAN"`, `null`, "data[].countryStandardCode"},
-		{list(wiretest.State), `null`, "data"},
-		{list(wiretest.State), `{}`, "data"},
+	states.unreadable(t, map[string][][2]string{
+		"data[].code":                {{`"code":"CA-ON",`, ``}, {`"CA-ON"`, `null`}},
+		"data[].name":                {{`"name":"Ontario",`, ``}, {`"Ontario"`, `null`}},
+		"data[].country":             {{`"country":"CA",`, ``}, {`"CA"`, `null`}},
+		"data[].countryStandardCode": {{`,"countryStandardCode":"CAN"`, ``}, {`"CAN"`, `null`}},
+		"data":                       {{list(wiretest.State), `null`}, {list(wiretest.State), `{}`}},
 	})
-	currencies.unreadable(t, [][3]string{
-		{`"payout_currency":"PHP",`, ``, "data[].payout_currency"},
-		{`"PHP"`, `null`, "data[].payout_currency"},
-		{`"PHP"`, `""`, "data[].payout_currency"},
-		{`0.015`, `null`, "data[].fee_rate"},
-		{`0.015`, `"1.5%"`, "data[].fee_rate"},
-		{list(wiretest.Currency), `null`, "data"},
-		{list(wiretest.Currency), `""`, "data"},
+	currencies.unreadable(t, map[string][][2]string{
+		"data[].payout_currency": {{`"payout_currency":"PHP",`, ``}, {`"PHP"`, `null`}, {`"PHP"`, `""`}},
+		"data[].fee_rate":        {{`0.015`, `null`}, {`0.015`, `"1.5%"`}},
+		"data":                   {{list(wiretest.Currency), `null`}, {list(wiretest.Currency), `""`}},
 	})
 }
 

@@ -158,7 +158,8 @@ func (r *Request) valid() error {
 	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("only a write may have a Reference")
 	case r.Reference == "" && r.class() == transport.Write:
-		return invalid("Reference is empty: a write needs one, such as your own number for it, which every retry shares")
+		return invalid("Reference is empty: a write needs one, " +
+			"such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
@@ -237,14 +238,10 @@ type callOptions struct {
 }
 
 func optionsOf(opts []CallOption) callOptions {
-	if len(opts) == 0 {
-		return callOptions{}
-	}
 	o := new(callOptions)
 	for _, opt := range opts {
 		if opt == nil {
-			o.refuse("a call option is nil")
-			continue
+			opt = func(o *callOptions) { o.refuse("a call option is nil") }
 		}
 		opt(o)
 	}
@@ -255,9 +252,7 @@ func optionsOf(opts []CallOption) callOptions {
 }
 
 func (o *callOptions) refuse(message string) {
-	if o.wrong == nil {
-		o.wrong = badSetup(message)
-	}
+	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
 // WithResponse stores the response in r: of AllCards, the last page's.
@@ -308,7 +303,6 @@ func (r *Response) RevealBody() []byte {
 	return r.body()
 }
 
-// capture fills the caller's Response.
 func (k *call) capture(r *transport.Response) {
 	*k.response = Response{
 		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,

@@ -100,73 +100,44 @@ func TestObserversAreNotToldOfWhatIsInvalid(t *testing.T) {
 
 func TestCallSends(t *testing.T) {
 	t.Parallel()
-	const formType = "application/x-www-form-urlencoded"
+	type request = cardwire.Request
+	const form = "\napplication/x-www-form-urlencoded\n\n"
 	values := url.Values{"b": {"2", "1"}, "a": {"x y&z"}}
-	for name, tc := range map[string]struct {
-		request cardwire.Request
-		want    string
-	}{
-		"a GET": {
-			cardwire.Request{Op: "A", Method: "GET", Path: "/wallet/deposits"},
-			"GET /shop/api/v1/wallet/deposits",
-		},
-		"a GET with a query": {
-			cardwire.Request{Op: "A", Method: "GET", Path: "/wallet", Query: values},
-			"GET /shop/api/v1/wallet?a=x+y%26z&b=2&b=1",
-		},
-		"a path with other letters": {
-			cardwire.Request{Op: "A", Method: "GET", Path: "/caf\u00e9:1;v=2,3"},
-			"GET /shop/api/v1/caf%C3%A9:1;v=2,3",
-		},
-		"a POST that reads": {
-			cardwire.Request{Op: "A", Method: "POST", Path: "/find", ReadOnly: true, Form: values},
-			"POST /shop/api/v1/find\n" + formType + "\n\na=x+y%26z&b=2&b=1",
-		},
-		"a POST without a body": {
-			cardwire.Request{Op: "A", Method: "POST", Path: "/ping", Reference: "r-1"},
-			"POST /shop/api/v1/ping\n" + formType + "\n\n",
-		},
-		"a PUT of JSON": {
-			cardwire.Request{
-				Op: "A", Method: "PUT", Path: "/limits", Reference: "r-1", Query: url.Values{"card": {"c1"}},
-				JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"},
-			},
-			"PUT /shop/api/v1/limits?card=c1\napplication/json\n\n" + `{"a":"\u003cé\u003e","b":[1,2]}`,
-		},
-		"a PATCH of raw JSON": {
-			cardwire.Request{
-				Op: "A", Method: "PATCH", Path: "/limits", Reference: "r-1", JSON: json.RawMessage(`{"day": 1.50}`),
-			},
-			"PATCH /shop/api/v1/limits\napplication/json\n\n" + `{"day":1.50}`,
-		},
-		"fields and files": {
-			cardwire.Request{Op: "A", Method: "POST", Path: "/kyc", Reference: "r-1", Multipart: []cardwire.Part{
-				{Name: "cardId", Value: "c1"},
-				{Name: "front", File: new(cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
-				{Name: "note", Value: ""},
-				{Name: "selfie", File: new(cardwire.ImageBytes("me.jpg", []byte("\xff\xd8\xffselfie")))},
-			}},
-			"POST /shop/api/v1/kyc\nmultipart/form-data\n\n" +
-				"Content-Disposition: form-data; name=\"cardId\"\n\nc1\n\n" +
-				"Content-Disposition: form-data; name=\"front\"; filename=\"front.png\"\nContent-Type: image/png\n\n" +
-				"\x89PNG\r\n\x1a\nfront\n\n" +
-				"Content-Disposition: form-data; name=\"note\"\n\n\n\n" +
-				"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n" +
-				"\xff\xd8\xffselfie",
-		},
-		"a DELETE": {
-			cardwire.Request{Op: "A", Method: "DELETE", Path: "/cards/c1", Reference: "r-1"},
-			"DELETE /shop/api/v1/cards/c1\n" + formType + "\n\n",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := wiretest.Respond(t, tc.want, wiretest.Success(`"done"`))
-			v, err := cardwire.Call[string](t.Context(), c, tc.request)
-			require.NoError(t, err)
-			assert.Equal(t, "done", v)
-		})
+	sends := func(want string, r request) {
+		t.Helper()
+		if r.Op = "A"; r.Method != "GET" && !r.ReadOnly {
+			r.Reference = "r-1"
+		}
+		c := wiretest.Respond(t, want, wiretest.Success(`"done"`))
+		v, err := cardwire.Call[string](t.Context(), c, r)
+		require.NoError(t, err)
+		assert.Equal(t, "done", v)
 	}
+	sends("GET /shop/api/v1/wallet/deposits", request{Method: "GET", Path: "/wallet/deposits"})
+	sends("GET /shop/api/v1/wallet?a=x+y%26z&b=2&b=1", request{Method: "GET", Path: "/wallet", Query: values})
+	sends("GET /shop/api/v1/caf%C3%A9:1;v=2,3", request{Method: "GET", Path: "/caf\u00e9:1;v=2,3"})
+	sends("POST /shop/api/v1/find"+form+"a=x+y%26z&b=2&b=1",
+		request{Method: "POST", Path: "/find", ReadOnly: true, Form: values})
+	sends("POST /shop/api/v1/ping"+form, request{Method: "POST", Path: "/ping"})
+	sends("DELETE /shop/api/v1/cards/c1"+form, request{Method: "DELETE", Path: "/cards/c1"})
+	sends("PUT /shop/api/v1/limits?card=c1\napplication/json\n\n"+`{"a":"\u003cé\u003e","b":[1,2]}`, request{
+		Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}},
+		JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"},
+	})
+	sends("PATCH /shop/api/v1/limits\napplication/json\n\n"+`{"day":1.50}`,
+		request{Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)})
+	sends("POST /shop/api/v1/kyc\nmultipart/form-data\n\n"+
+		"Content-Disposition: form-data; name=\"cardId\"\n\nc1\n\n"+
+		"Content-Disposition: form-data; name=\"front\"; filename=\"front.png\"\nContent-Type: image/png\n\n"+
+		"\x89PNG\r\n\x1a\nfront\n\n"+
+		"Content-Disposition: form-data; name=\"note\"\n\n\n\n"+
+		"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n"+
+		"\xff\xd8\xffselfie", request{Method: "POST", Path: "/kyc", Multipart: []cardwire.Part{
+		{Name: "cardId", Value: "c1"},
+		{Name: "front", File: new(cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
+		{Name: "note", Value: ""},
+		{Name: "selfie", File: new(cardwire.ImageBytes("me.jpg", []byte("\xff\xd8\xffselfie")))},
+	}})
 }
 
 // callWith makes the service respond to a read with data, and decodes that.

@@ -224,7 +224,7 @@ func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) 
 func (p EncryptedPAN) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 func numberValue(c *wire.Codec, n *CardNumber) {
-	if c.Writing() {
+	if c.Writing {
 		c.AppendString(n.Masked())
 		return
 	}
@@ -245,7 +245,7 @@ func (n CardNumber) masked() CardNumber {
 }
 
 func cvvValue(c *wire.Codec, v *CVV) {
-	if c.Writing() {
+	if c.Writing {
 		c.AppendString(v.String())
 		return
 	}
@@ -262,7 +262,7 @@ func cvvValue(c *wire.Codec, v *CVV) {
 func (v CVV) masked() CVV { return sealCVV([]byte(v.String())) }
 
 func panValue(c *wire.Codec, p *EncryptedPAN) {
-	if c.Writing() {
+	if c.Writing {
 		c.AppendString(p.String())
 		return
 	}

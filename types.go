@@ -17,7 +17,6 @@ type Expiry struct {
 	Month time.Month // Month is the month. 0: masked or absent.
 }
 
-// maskedExpiry is how the service masks a month.
 const maskedExpiry = "**/****"
 
 // IsMasked reports whether it is the zero value.
@@ -95,15 +94,9 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// exists reports whether a date that a caller composed is valid. The zero value is not.
-func (d Date) exists() bool {
-	_, _, _, ok := wire.ParseDate([]byte(d.String()))
-	return ok
-}
-
-// checkDate refuses an invalid date; an absent one is fine.
+// checkDate refuses an invalid date that a caller composed; an absent one is fine.
 func checkDate(name string, d Date) error {
-	if !d.IsZero() && !d.exists() {
+	if new(Date).UnmarshalText([]byte(d.String())) != nil {
 		return errors.New(name + " is not a valid date, as in 2026-01-31")
 	}
 	return nil

@@ -17,11 +17,21 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-func marshalledText(t *testing.T, v encoding.TextMarshaler) string {
+// isWritten asserts that text is what v is printed and marshaled as, and is read as v.
+func isWritten[T interface {
+	fmt.Stringer
+	encoding.TextMarshaler
+}, P interface {
+	*T
+	encoding.TextUnmarshaler
+}](t *testing.T, text string, v, other T) {
 	t.Helper()
-	text, err := v.MarshalText()
+	assert.Equal(t, text, v.String())
+	marshaled, err := v.MarshalText()
 	require.NoError(t, err)
-	return string(text)
+	assert.Equal(t, text, string(marshaled))
+	require.NoError(t, P(&other).UnmarshalText([]byte(text)))
+	assert.Equal(t, v, other)
 }
 
 func TestExpiryString(t *testing.T) {
@@ -32,12 +42,8 @@ func TestExpiryString(t *testing.T) {
 		"01/0001": {1, time.January},
 		"**/****": {},
 	} {
-		assert.Equal(t, text, want.String())
-		assert.Equal(t, text, marshalledText(t, want))
+		isWritten(t, text, want, cardwire.Expiry{1999, time.May})
 		assert.Equal(t, text == "**/****", want.IsMasked(), text)
-		got := cardwire.Expiry{1999, time.May}
-		require.NoError(t, got.UnmarshalText([]byte(text)))
-		assert.Equal(t, want, got)
 	}
 	refuses(t, cardwire.Expiry{1999, time.May}, "cardwire: not a valid expiry, as in 09/2028", []string{
 		"", "9/2028", "00/2028", "13/2028", "09/0000", "09/28", "09-2028", "2028/09", "09/2028 ", " 09/2028", "+9/2028",
@@ -79,15 +85,12 @@ func TestDateString(t *testing.T) {
 		"0001-01-01": {1, time.January, 1},
 		"9999-12-31": {9999, time.December, 31},
 	} {
-		assert.Equal(t, text, want.String())
-		assert.Equal(t, text, marshalledText(t, want))
+		isWritten(t, text, want, cardwire.Date{})
 		assert.False(t, want.IsZero())
 		_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{CreatedFrom: want})
 		assert.NotContains(t, err.Error(), "valid date", text)
-		var got cardwire.Date
-		require.NoError(t, got.UnmarshalText([]byte(text)))
-		assert.Equal(t, want, got)
 	}
+	isWritten(t, "", cardwire.Date{}, cardwire.Date{2026, time.May, 5})
 	refuses(t, cardwire.Date{1999, time.May, 5}, "cardwire: not a valid date, as in 2026-01-31", notDays)
 }
 
@@ -117,12 +120,9 @@ func TestDateTimeString(t *testing.T) {
 		"2028-02-29 00:00:00": {cardwire.Date{2028, time.February, 29}, 0, 0, 0},
 		"2026-10-05 04:03:02": {cardwire.Date{2026, time.October, 5}, 4, 3, 2},
 	} {
-		assert.Equal(t, text, want.String())
-		assert.Equal(t, text, marshalledText(t, want))
-		var got cardwire.DateTime
-		require.NoError(t, got.UnmarshalText([]byte(text)))
-		assert.Equal(t, want, got)
+		isWritten(t, text, want, cardwire.DateTime{})
 	}
+	isWritten(t, "", cardwire.DateTime{}, cardwire.DateTime{cardwire.Date{2026, time.May, 5}, 1, 2, 3})
 	bad := []string{
 		"2026-02-28", "2026-02-28 ", "2026-02-28T23:59:59", "2026-02-28 24:00:00", "2026-02-28 23:60:00",
 		"2026-02-28 23:59:60", "2026-02-28 23:59", "2026-02-28 3:59:59", "2026-02-28 23-59-59", "2026-02-28 23:59:5x",
@@ -176,7 +176,7 @@ func TestTimesAsJSON(t *testing.T) {
 		`{"expiry":"**/****","date":"","time":"","per_day":null}`: {}, // IsZero leaves out "optional"
 	} {
 		encodes(t, want, text)
-		got := times{Expiry: full.Expiry, Date: full.Date, DateTime: full.DateTime} // "" is none
+		var got times
 		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		assert.Equal(t, want, got)
 	}

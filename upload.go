@@ -54,8 +54,6 @@ func ImageBytes(filename string, b []byte) UploadImageParams {
 	return UploadImageParams{Filename: filename, Size: int64(len(b)), Open: bytesBody(b)}
 }
 
-const opUploadImage = "UploadImage"
-
 // UploadImage uploads an identity image, streamed. It calls POST /cards/upload and is sent
 // once. Uploading an image twice is harmless.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
@@ -83,7 +81,6 @@ func (p *UploadImageParams) valid() error {
 	return checked(check.Filename("Filename", p.Filename), contentType)
 }
 
-// part is the image as a part of a multipart body.
 func (p *UploadImageParams) part(name string) upload.Part {
 	return upload.Part{
 		FormPart: wire.FormPart{Name: name, Filename: p.Filename, ContentType: p.ContentType},
@@ -115,7 +112,8 @@ func (s *spec) explain(failure *Error) {
 		if failure.Code == codeSuccess {
 			_ = file.Check() // an early response leaves the source unread, and its fault unknown
 		}
-		if fault := file.Fault(); fault != nil && failure.Err != fault { //nolint:errorlint // a wrapped one has its own message
+		//nolint:errorlint // a wrapped one has its own message
+		if fault := file.Fault(); fault != nil && failure.Err != fault {
 			failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
 		}
 	}

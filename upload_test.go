@@ -342,30 +342,13 @@ func TestUploadOfAWrongImageWithAnUnreadableEarlyResponseIsUnknown(t *testing.T)
 
 // stuck blocks until it is closed, like a pipe without a writer.
 type stuck struct {
-	untilClosed
-
+	*io.PipeReader
 	reading func() // told of each read
 }
 
-func (s *stuck) Read([]byte) (int, error) {
+func (s stuck) Read(p []byte) (int, error) {
 	s.reading()
-	<-s.closed
-	return 0, os.ErrClosed
-}
-
-// untilClosed tells when it is closed, as often as that may be.
-type untilClosed struct {
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (u *untilClosed) Close() error {
-	u.once.Do(func() { close(u.closed) })
-	return nil
-}
-
-func newStuck(reading func()) *stuck {
-	return &stuck{reading: reading, untilClosed: untilClosed{closed: make(chan struct{})}}
+	return s.PipeReader.Read(p)
 }
 
 // net/http waits for a read under way even where the context is done.
@@ -389,7 +372,8 @@ func TestUploadEndsASourceThatBlocksWithTheContext(t *testing.T) {
 			t.Parallel()
 			errGone := errors.New("the user has gone")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			s := newStuck(func() { cancel(errGone) })
+			pipe, _ := io.Pipe()
+			s := stuck{pipe, func() { cancel(errGone) }}
 			p := front(10, tc.contentType, func() (io.ReadCloser, error) { return s, nil })
 			got, err := tc.client(t).UploadImage(ctx, p)
 			assert.Nil(t, got)
@@ -450,7 +434,8 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 		t.Run(fmt.Sprintf("it comes late: %t", comes), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				began, release, late := time.Now(), make(chan struct{}), newStuck(nil)
+				began, release := time.Now(), make(chan struct{})
+				late, in := io.Pipe()
 				p := front(1000, "image/png", func() (io.ReadCloser, error) {
 					<-release
 					if !comes {
@@ -465,7 +450,8 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 				assert.Equal(t, 5*time.Minute, time.Since(began))
 				close(release)
 				if comes {
-					<-late.closed
+					_, err = in.Write([]byte{0})
+					require.ErrorIs(t, err, io.ErrClosedPipe)
 				}
 			})
 		})
@@ -629,7 +615,7 @@ func uploadServer(t *testing.T) (*cardwire.Client, <-chan []byte) {
 // lingering is a source that returns some bytes and then holds on to a read
 // until it is closed, and for a while longer.
 type lingering struct {
-	untilClosed
+	*io.PipeReader
 
 	first   []byte
 	reading atomic.Bool
@@ -643,18 +629,19 @@ func (l *lingering) Read(p []byte) (int, error) {
 	}
 	l.reading.Store(true)
 	defer l.reading.Store(false)
-	<-l.closed
+	_, err := l.PipeReader.Read(p)
 	for range 10_000 {
 		runtime.Gosched()
 	}
-	return 0, os.ErrClosed
+	return 0, err
 }
 
 // What the caller gave is the caller's again when UploadImage returns, also
 // where the service responded before it had been sent everything.
 func TestUploadReadsNothingAfterAnEarlyResponse(t *testing.T) {
 	t.Parallel()
-	source := &lingering{first: make([]byte, 64<<10), untilClosed: untilClosed{closed: make(chan struct{})}}
+	stuck, _ := io.Pipe()
+	source := &lingering{PipeReader: stuck, first: make([]byte, 64<<10)}
 	leave := make(chan struct{})
 	server := loopback.Listen(t, func(conn net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil { // its head only

@@ -50,8 +50,10 @@ var words = [...][3]string{
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
 	{"@clock", "NULL", "clock_timestamp()"},                        // with the row: no visible one is later
-	{"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
-		"SELECT count(to_regclass('@journal'))"},
+	{
+		"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
+		"SELECT count(to_regclass('@journal'))",
+	},
 	{"@triggers", "(SELECT count(*) FROM @schemasqlite_master WHERE name IN ('@name_begun', '@name_changed'))", "2"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -234,7 +235,7 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 		r = cardwire.IntentResult{Status: r.Status, Reason: r.Reason}
 	}
 	e := &ending{j.persistent(), i, r}
-	ended, err := e.end(ctx, r.Reason)
+	ended, err := e.end(ctx)
 	if err == nil && ended == 0 {
 		err = e.late(ctx)
 	}
@@ -267,9 +268,9 @@ SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_
 	ended_at = @now, kind = 'ended', by = '', note = ?8
 WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
 
-func (e *ending) end(ctx context.Context, note string) (ended int64, err error) {
+func (e *ending) end(ctx context.Context) (ended int64, err error) {
 	i, r := e.intent, e.result
-	return e.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, note)
+	return e.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, r.Reason)
 }
 
 // recordEvent records an event that is not the row's own.
@@ -317,7 +318,8 @@ func (e *ending) again(ctx context.Context) (k known, err error) {
 	if _, err := e.exec(ctx, begin, e.on.journal.begins(e.intent, "")...); err != nil {
 		return k, err
 	}
-	if _, err := e.end(ctx, "the database had forgotten it"); err != nil {
+	e.result.Reason = strings.TrimSuffix("the database had forgotten it; "+e.result.Reason, "; ")
+	if _, err := e.end(ctx); err != nil {
 		return k, err
 	}
 	return e.find(ctx)
@@ -454,8 +456,8 @@ func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
 
 // release is the End of a call that sent nothing.
 func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
-	e := &ending{t, i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}}
-	_, err := e.end(ctx, "nothing was sent: Begin failed")
+	r := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
+	_, err := (&ending{t, i, r}).end(ctx)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -158,6 +159,14 @@ func (h *history) trouble(luck *rand.Rand) (ctx context.Context, cancel context.
 		go cancelLater(cancel, luck.IntN(200))
 	}
 	return ctx, cancel
+}
+
+// cancelLater lets others run n times before it cancels.
+func cancelLater(cancel context.CancelFunc, n int) {
+	for range n {
+		runtime.Gosched()
+	}
+	cancel()
 }
 
 // do asks the journal, and notes what was asked and returned.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -245,46 +244,6 @@ func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 		another.BodySHA256 = "00"
 		assert.Same(t, cardwire.ErrOtherBody, journal.Begin(t.Context(), another))
 	})
-}
-
-// Where Begin fails, nothing is sent: the reference must then be free, although
-// the row came to be. A statement that was begun is waited for even if its context
-// is done, since a server may execute what nobody waits for after it was released.
-func TestWhenBeginFailsTheReferenceIsFree(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		synctest.Test(t, func(t *testing.T) {
-			openNew(t, at)
-			journal, outage := during(t, at, context.Canceled)
-			begun(t, journal, intent("M"))
-			var failed int
-			for n := range 60 {
-				i := intent(fmt.Sprint("M-", n))
-				ctx, cancel := context.WithCancel(t.Context())
-				outage.writing = cancel
-				if n > 0 { // not before its statement, but at some moment of it
-					outage.writing = func() { go cancelLater(cancel, n) }
-				}
-				outage.lost.Store(int64(n % 2))
-				err := journal.Begin(ctx, i)
-				cancel()
-				if err != nil {
-					failed++
-					require.ErrorIs(t, err, context.Canceled)
-					require.NoError(t, journal.Begin(t.Context(), intent(i.Reference)))
-				}
-			}
-			assert.Equal(t, 30, failed)
-		})
-	})
-}
-
-// cancelLater lets others run n times before it cancels.
-func cancelLater(cancel context.CancelFunc, n int) {
-	for range n {
-		runtime.Gosched()
-	}
-	cancel()
 }
 
 // A Begin that waits in vain ends two seconds after its context: one for its

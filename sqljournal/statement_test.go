@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -404,13 +403,6 @@ func TestAWrongStatement(t *testing.T) {
 	record(t, journal, "M-1", "unknown")
 	const good = "M-1 T-1 12.50 EUR done"
 	cut := errors.New("unexpected EOF")
-	edited := func(edit func(*sqljournal.StatementLine)) iter.Seq2[sqljournal.StatementLine, error] {
-		return func(yield func(sqljournal.StatementLine, error) bool) {
-			line := lineAt(time.Now(), 3, good)
-			edit(&line)
-			_ = yield(lineAt(time.Now(), 2, good), nil) && yield(line, nil)
-		}
-	}
 	for name, tc := range map[string]struct {
 		edit func(*sqljournal.Statement)
 		want string
@@ -420,24 +412,6 @@ func TestAWrongStatement(t *testing.T) {
 				_ = yield(lineAt(time.Now(), 2, good), nil) && yield(sqljournal.StatementLine{}, cut)
 			}
 		}, "sqljournal: reading the statement: unexpected EOF"},
-		"a status that is not in the map": {func(s *sqljournal.Statement) {
-			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Status = "on hold" })
-		}, "line 3 of the statement: its Status is not one of Statuses"},
-		"a reference that nobody can see": {func(s *sqljournal.Statement) {
-			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Reference = "\ufeffM-1" })
-		}, "line 3 of the statement: Reference contains an invisible character"},
-		"no number of the service": {func(s *sqljournal.Statement) {
-			s.Lines = edited(func(l *sqljournal.StatementLine) { l.ServiceID = "T-1\n" })
-		}, "line 3 of the statement: ServiceID begins or ends with white space"},
-		"no currency": {func(s *sqljournal.Statement) {
-			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Currency = "€" })
-		}, "line 3 of the statement: Currency must be a currency code"},
-		"an amount that would fill the memory": {func(s *sqljournal.Statement) {
-			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Amount = decimal.New(1, 1_000_000_000) })
-		}, "line 3 of the statement: its Amount has more than 40 digits"},
-		"no time": {func(s *sqljournal.Statement) {
-			s.Lines = edited(func(l *sqljournal.StatementLine) { l.Time = time.Time{} })
-		}, "line 3 of the statement: its Time is missing"},
 		"an end after the export": {func(s *sqljournal.Statement) {
 			s.Until = s.Exported.Add(time.Second)
 		}, "set Until to a time at or before Exported"},
@@ -464,16 +438,45 @@ func TestAWrongStatement(t *testing.T) {
 	} {
 		s := statement(good)
 		tc.edit(&s)
-		n := 0
-		for f, err := range journal.Reconcile(t.Context(), s) {
-			n++
-			assert.Empty(t, f, name)
-			require.ErrorContains(t, err, tc.want, name)
-			assert.Equal(t, name != "a file that is cut off", errors.Is(err, cardwire.ErrInvalidParams), name)
-			assert.NotContains(t, err.Error(), "M-1", name)
-		}
-		assert.Equal(t, 1, n, name)
+		err := refusal(t, journal, s)
+		require.ErrorContains(t, err, tc.want, name)
+		assert.Equal(t, name != "a file that is cut off", errors.Is(err, cardwire.ErrInvalidParams), name)
+		assert.NotContains(t, err.Error(), "M-1", name)
 	}
+	for want, edit := range map[string]func(*sqljournal.StatementLine){
+		"its Status is not one of Statuses":         func(l *sqljournal.StatementLine) { l.Status = "on hold" },
+		"Reference contains an invisible character": func(l *sqljournal.StatementLine) { l.Reference = "\ufeffM-1" },
+		"ServiceID begins or ends with white space": func(l *sqljournal.StatementLine) { l.ServiceID = "T-1\n" },
+		"Currency must be a currency code":          func(l *sqljournal.StatementLine) { l.Currency = "€" },
+		"its Amount has more than 40 digits": func(l *sqljournal.StatementLine) {
+			l.Amount = decimal.New(1, 1_000_000_000) // which would fill the memory
+		},
+		"its Time is missing": func(l *sqljournal.StatementLine) { l.Time = time.Time{} },
+	} {
+		s := statement(good)
+		s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
+			line := lineAt(time.Now(), 3, good)
+			edit(&line)
+			_ = yield(lineAt(time.Now(), 2, good), nil) && yield(line, nil)
+		}
+		err := refusal(t, journal, s)
+		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+		require.ErrorContains(t, err, "line 3 of the statement: "+want)
+		assert.NotContains(t, err.Error(), "M-1", want)
+	}
+}
+
+// refusal is the error of a statement that is refused before anything is found.
+func refusal(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statement) (refusal error) {
+	t.Helper()
+	n := 0
+	for f, err := range journal.Reconcile(t.Context(), s) {
+		assert.Empty(t, f)
+		refusal = err
+		n++
+	}
+	require.Equal(t, 1, n)
+	return refusal
 }
 
 // The statement of another account is refused; after the journal was lost all are strays.
@@ -489,13 +492,7 @@ func TestMoreThanHalfAreStrays(t *testing.T) {
 		}
 		assert.Len(t, reconciled(t, journal, statement(lines...)), 5, "half of them are, and similar is not stray")
 		s := statement(append(lines, "N-5 T-5 12.50 EUR wait")...)
-		n := 0
-		for f, err := range journal.Reconcile(t.Context(), s) {
-			n++
-			assert.Empty(t, f)
-			assert.Same(t, sqljournal.ErrStrays, err)
-		}
-		assert.Equal(t, 1, n)
+		assert.Same(t, sqljournal.ErrStrays, refusal(t, journal, s))
 		s.AllowStrays = true
 		assert.Len(t, reconciled(t, journal, s), 6)
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,27 +47,17 @@ func parseFault(flag string) (fault, error) {
 	if len(parts) < 2 {
 		return fault{}, fmt.Errorf("%q is not OPERATION:KIND[:executed][:TIMES]", flag)
 	}
-	f := fault{op: parts[0], times: 1}
-	kind, err := parseKind(parts[1])
-	if err != nil {
-		return fault{}, err
+	kind := slices.Index(kinds(), parts[1])
+	if kind < 0 {
+		return fault{}, fmt.Errorf("there is no kind %q of fault", parts[1])
 	}
-	f.fault.Kind = kind
+	f := fault{op: parts[0], fault: cardwiretest.Fault{Kind: cardwiretest.FaultKind(kind)}, times: 1}
 	for _, part := range parts[2:] {
 		if err := f.set(part); err != nil {
 			return fault{}, err
 		}
 	}
 	return f, f.try()
-}
-
-func parseKind(kind string) (cardwiretest.FaultKind, error) {
-	for k, name := range kinds() {
-		if name == kind {
-			return cardwiretest.FaultKind(k), nil
-		}
-	}
-	return 0, fmt.Errorf("there is no kind %q of fault", kind)
 }
 
 // set reads one of the parts that need not be given.

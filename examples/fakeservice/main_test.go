@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,16 +25,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start runs the program on a free port, and returns its base URL and the lines
-// that it printed. stop interrupts it and returns its error.
-func start(t *testing.T, args ...string) (baseURL string, lines []string, stop func() error) {
-	t.Helper()
-	baseURL, lines, end := startToEnd(t, args...)
-	return baseURL, lines, func() error { _, err := end(); return err }
-}
-
-// startToEnd is start, whose end also returns what the program printed when it ended.
-func startToEnd(t *testing.T, args ...string) (baseURL string, lines []string, end func() ([]string, error)) {
+// start runs the program on a free port, and returns its base URL and the lines that it
+// printed. end interrupts it, and returns what it printed then, and its error.
+func start(t *testing.T, args ...string) (baseURL string, lines []string, end func() ([]string, error)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -72,6 +63,25 @@ func startToEnd(t *testing.T, args ...string) (baseURL string, lines []string, e
 	}
 }
 
+const freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
+
+// inProcess returns the service that the flags make.
+func inProcess(t *testing.T, args ...string) *cardwiretest.Service {
+	t.Helper()
+	s, err := parse(io.Discard, args)
+	require.NoError(t, err)
+	return s.service()
+}
+
+// over returns a client of the service.
+func over(t *testing.T, service *cardwiretest.Service) *cardwire.Client {
+	t.Helper()
+	c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
+		cardwire.WithHTTPClient(&http.Client{Transport: service}))
+	require.NoError(t, err)
+	return c
+}
+
 func client(t *testing.T, baseURL string) *cardwire.Client {
 	t.Helper()
 	c, err := cardwire.New(baseURL, cardwiretest.DefaultKey)
@@ -82,34 +92,45 @@ func client(t *testing.T, baseURL string) *cardwire.Client {
 
 func TestServiceRespondsUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
-	baseURL, _, stop := start(t)
+	baseURL, _, end := start(t)
 	c := client(t, baseURL)
-
 	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
 	assert.Equal(t, 25, page.Total)
+	addr := strings.TrimSuffix(strings.TrimPrefix(baseURL, "http://"), "/api/v1")
+	require.ErrorContains(t, run(t.Context(), io.Discard, []string{"-addr", addr}), "in use: -addr chooses another port")
 
-	require.NoError(t, stop())
+	lines, err := end()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"", "Nothing was executed."}, lines)
 	_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithoutRetry())
 	var failure *cardwire.Error
 	require.ErrorAs(t, err, &failure)
 	assert.Zero(t, failure.HTTPStatus, "no server at that address")
 }
 
-// The card of the curl lines is one of them.
-func TestAsManyCardsAsTheFlagSays(t *testing.T) {
+// What the flags change is seen in what is served. The card of the curl lines is one of the cards.
+func TestFlagsConfigureTheService(t *testing.T) {
 	t.Parallel()
 	for _, cards := range []int{0, 1, 7, 25} {
-		s, err := parse(io.Discard, []string{"-cards", strconv.Itoa(cards)})
-		require.NoError(t, err)
-		c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
-			cardwire.WithHTTPClient(&http.Client{Transport: s.service()}))
-		require.NoError(t, err)
+		c := over(t, inProcess(t, "-cards", strconv.Itoa(cards)))
 		page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 		require.NoError(t, err)
 		assert.Equal(t, cards, page.Total)
 		_, err = c.GetCard(t.Context(), cardID)
 		assert.Equal(t, cards == 0, errors.Is(err, cardwire.ErrNotFound))
+	}
+	capacity, err := over(t, inProcess(t, "-seed", "2")).CardCapacity(t.Context())
+	require.NoError(t, err)
+	assert.NotEqual(t, 606, capacity, "that of the first seed")
+	for flag, executions := range map[string]int{"-dedup=false": 2, "-dedup": 1} {
+		service := inProcess(t, flag)
+		for range 2 { // by a client each, since one does not send again what it knows to be executed
+			p := cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: freezeID}
+			_, err := over(t, service).FreezeCard(t.Context(), p)
+			require.NoError(t, err)
+		}
+		assert.Equal(t, executions, service.Executions("FreezeCard", freezeID), flag)
 	}
 }
 
@@ -147,50 +168,34 @@ func TestAnInterruptIsOneLine(t *testing.T) {
 // Not parallel, because NoLeaks has the outputs of the whole process.
 func TestTheLedgerIsPrintedAtTheEnd(t *testing.T) {
 	cardwiretest.NoLeaks(t)
-	const freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
-	baseURL, _, end := startToEnd(t, "-fail", "CreateTransfer:reset:executed:1", "-fail", "RetryOperation:reset")
+	baseURL, lines, end := start(t, "-fail", "CreateTransfer:reset:executed:1", "-fail", "RetryOperation:reset")
+	assert.Contains(t, lines, "CreateTransfer will fail 1x: reset, after it was executed.")
 	c := client(t, baseURL)
 	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
-	transfer := cardwire.TransferParams{MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(25, 0)}
+	transfer := cardwire.TransferParams{
+		MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(25, 0),
+	}
 	_, err = c.CreateTransfer(t.Context(), transfer)
 	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 	require.ErrorIs(t, c.RetryOperation(t.Context(), failedFreeze), cardwire.ErrOutcomeUnknown)
 	operation, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: freezeID})
 	require.NoError(t, err)
 	require.NoError(t, c.CancelOperation(t.Context(), failedTopUp))
-	lines, err := end()
+	ledger, err := end()
 	require.NoError(t, err)
-	require.Len(t, lines, 5)
-	assert.Regexp(t, `^CreateTransfer "order-1", ID \w+, 25\.00 EUR$`, lines[2])
-	assert.Equal(t, []string{"", "This was executed:", lines[2],
-		`FreezeCard "` + freezeID + `", ID ` + operation.ID, `CancelOperation "` + failedTopUp + `"`}, lines)
-	_, _ = io.WriteString(os.Stdout, strings.Join(lines, "\n")) // where NoLeaks looks
-
-	_, _, end = startToEnd(t)
-	lines, err = end()
-	require.NoError(t, err)
-	assert.Equal(t, []string{"", "Nothing was executed."}, lines)
-}
-
-func TestFaultOfAFlagStrikes(t *testing.T) {
-	t.Parallel()
-	baseURL, lines, stop := start(t, "-fail", "FreezeCard:reset:executed:1")
-	c := client(t, baseURL)
-	assert.Contains(t, lines, "FreezeCard will fail 1x: reset, after it was executed.")
-
-	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID})
-	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-	card, err := c.GetCard(t.Context(), cardID)
-	require.NoError(t, err)
-	assert.Equal(t, cardwire.CardFrozen, card.Status)
-	require.NoError(t, stop())
+	require.Len(t, ledger, 5)
+	assert.Regexp(t, `^CreateTransfer "order-1", ID \w+, 25\.00 EUR$`, ledger[2])
+	assert.Equal(t, []string{"", "This was executed:", ledger[2],
+		`FreezeCard "` + freezeID + `", ID ` + operation.ID, `CancelOperation "` + failedTopUp + `"`}, ledger)
+	_, _ = io.WriteString(os.Stdout, strings.Join(ledger, "\n")) // where NoLeaks looks
+	assert.NotRegexp(t, `[0-9]{12}`, strings.ReplaceAll(strings.Join(lines, "\n"), freezeID, ""))
 }
 
 // A request that hangs must not keep the program from ending.
 func TestHangingRequestDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	t.Parallel()
-	baseURL, _, stop := start(t, "-fail", "CardCapacity:hang")
+	baseURL, _, end := start(t, "-fail", "CardCapacity:hang")
 	done := make(chan error, 1)
 	go func() {
 		_, err := client(t, baseURL).CardCapacity(t.Context(), cardwire.WithoutRetry())
@@ -200,7 +205,8 @@ func TestHangingRequestDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	// if not, the program only stops sooner.
 	_, err := client(t, baseURL).ListBINs(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, stop())
+	_, err = end()
+	require.NoError(t, err)
 	require.Error(t, <-done)
 }
 
@@ -210,7 +216,7 @@ func TestCurlLinesGetResponses(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl on this machine")
 	}
-	baseURL, lines, stop := start(t)
+	baseURL, lines, _ := start(t)
 	asked := 0
 	for _, line := range lines {
 		if !strings.HasPrefix(line, "curl ") {
@@ -226,15 +232,6 @@ func TestCurlLinesGetResponses(t *testing.T) {
 		assert.Equal(t, 200, envelope.Code, line)
 	}
 	assert.Equal(t, 14, asked, "twelve operations, two of which can be asked in two ways")
-	require.NoError(t, stop())
-}
-
-func TestOutputHoldsNoCardNumber(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	introduce(&out, "http://127.0.0.1:8080/api/v1", nil)
-	assert.Contains(t, out.String(), cardwiretest.DefaultKey)
-	assert.NotRegexp(t, regexp.MustCompile(`[0-9]{12}`), out.String())
 }
 
 func TestFaultFlag(t *testing.T) {
@@ -295,52 +292,4 @@ func TestAddress(t *testing.T) {
 	}
 	_, err := parse(io.Discard, []string{"-addr", "0.0.0.0:8080", "-any-address"})
 	require.NoError(t, err)
-}
-
-// What the flags change is seen in what is served.
-func TestFlagsConfigureTheService(t *testing.T) {
-	t.Parallel()
-	capacity := func(args ...string) string {
-		s, err := parse(io.Discard, append([]string{"-cards", "0"}, args...))
-		require.NoError(t, err)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cards.example/api/v1/account/capacity", http.NoBody)
-		require.NoError(t, err)
-		request.Header.Set("Authorization", "Bearer "+cardwiretest.DefaultKey)
-		response, err := s.service().RoundTrip(request)
-		require.NoError(t, err)
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		return string(body)
-	}
-	assert.Equal(t, `{"code":200,"msg":"success","data":606}`, capacity())
-	assert.NotEqual(t, capacity(), capacity("-seed", "2"))
-}
-
-func TestRetriedReferenceIsExecutedOnceWithDedup(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		args []string
-		want int
-	}{{nil, 2}, {[]string{"-dedup"}, 1}} {
-		s, err := parse(io.Discard, tt.args)
-		require.NoError(t, err)
-		service := s.service()
-		const freezeID = "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"
-		for range 2 { // by a client each, since one does not send again what it knows to be executed
-			c, err := cardwire.New("https://cards.example/api/v1", cardwiretest.DefaultKey,
-				cardwire.WithHTTPClient(&http.Client{Transport: service}))
-			require.NoError(t, err)
-			_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: freezeID})
-			require.NoError(t, err)
-		}
-		assert.Equal(t, tt.want, service.Executions("FreezeCard", freezeID), tt.args)
-	}
-}
-
-func TestPortInUseIsAnError(t *testing.T) {
-	t.Parallel()
-	baseURL, _, stop := start(t)
-	addr := strings.TrimSuffix(strings.TrimPrefix(baseURL, "http://"), "/api/v1")
-	require.ErrorContains(t, run(t.Context(), io.Discard, []string{"-addr", addr}), "in use: -addr chooses another port")
-	require.NoError(t, stop())
 }

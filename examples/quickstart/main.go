@@ -9,7 +9,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -19,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/shopspring/decimal"
 
@@ -54,21 +52,19 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return (&day{client: client, fake: fake}).live(ctx, out)
+	return (&day{client: client, fake: fake, out: out}).live(ctx)
 }
 
-// day is a merchant's day, and what is learned in its course.
+// day is a merchant's day.
 type day struct {
 	client *cardwire.Client
 	fake   *cardwiretest.Service
-
-	report   *tabwriter.Writer           // of a step
-	card     cardwire.Card               // the card that is looked at and frozen
-	currency cardwire.RemittanceCurrency // the currency that is paid out
+	out    io.Writer
+	card   cardwire.Card // that is looked at and frozen
 }
 
-// live lives the day and writes an account of it to out.
-func (d *day) live(ctx context.Context, out io.Writer) error {
+// live lives the day and writes an account of it.
+func (d *day) live(ctx context.Context) error {
 	for _, s := range []struct {
 		title string
 		do    func(context.Context) error
@@ -76,27 +72,23 @@ func (d *day) live(ctx context.Context, out io.Writer) error {
 		{"Compare card products", d.compareProducts},
 		{"Count the cards", d.countCards},
 		{"Look at a card", d.lookAtCard},
-		{"See where money can go", d.seeWhereMoneyCanGo},
 		{"Freeze the card", d.freezeCard},
 		{"Retry and cancel failed operations", d.retryAndCancel},
 		{"Upload an identity image", d.uploadImage},
+		{"See where money can go", d.seeWhereMoneyCanGo},
 		{"Send money", d.sendMoney},
 		{"Send money, and lose the response", d.loseResponse},
 	} {
-		d.report = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		d.say("%s", s.title)
-		failed := s.do(ctx)
-		d.say("")
-		if err := errors.Join(failed, d.report.Flush()); err != nil {
+		_, _ = fmt.Fprintln(d.out, s.title)
+		if err := s.do(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// say writes a line. Tabs end cells, which are aligned with those above.
 func (d *day) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.report, format+"\n", args...) // to memory
+	_, _ = fmt.Fprintf(d.out, "  "+format+"\n", args...)
 }
 
 func (d *day) compareProducts(ctx context.Context) error {
@@ -108,46 +100,24 @@ func (d *day) compareProducts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	capacity, err := d.client.CardCapacity(ctx)
-	if err != nil {
-		return err
-	}
-	d.say("  BIN\tPRODUCT\tNETWORK\tCURRENCY\tDEPOSIT FEE\tFOREIGN FEE\tSTATE")
 	for _, b := range bins {
-		state := "open"
-		if slices.Contains(maintained, b.BIN) {
-			state = "under maintenance"
-		}
-		d.say("  %s\t%s\t%s\t%s\t%s\t%s\t%s",
-			b.BIN, b.Name, b.Network, b.Currency, exact(b.CardDepositFee), foreignFee(b), state)
+		d.say("%s %s, %s, %s: deposit fee %s, under maintenance: %t",
+			b.BIN, b.Name, b.Network, b.Currency, exact(b.CardDepositFee), slices.Contains(maintained, b.BIN))
 	}
-	d.say("  The account's capacity is %d cards.", capacity)
-	return nil
+	capacity, err := d.client.CardCapacity(ctx)
+	if err == nil {
+		d.say("The account's capacity is %d cards.", capacity)
+	}
+	return err
 }
 
 // exact writes all digits that were sent: Decimal.String leaves zeros out at the
 // end, and 45000.50 would be 45000.5.
 func exact(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) }
 
-// foreignFee describes the first of the tiers. Whether a rate of 1 is all of the
-// amount or a hundredth is undocumented, so nothing is calculated here.
-func foreignFee(b cardwire.BIN) string {
-	if len(b.ForeignFees) == 0 {
-		return "none"
-	}
-	tier := b.ForeignFees[0]
-	return fmt.Sprintf("%s: %s, rate %s", tier.Range, exact(tier.Fee), tier.FeeRate)
-}
-
 func (d *day) countCards(ctx context.Context) error {
-	const pageSize = 10
-	first, err := d.client.ListCards(ctx, cardwire.ListCardsParams{Limit: pageSize})
-	if err != nil {
-		return err
-	}
 	cards := map[cardwire.CardStatus]int{}
-	available := map[string]decimal.Decimal{}
-	for card, err := range d.client.AllCards(ctx, cardwire.ListCardsParams{Limit: pageSize}) {
+	for card, err := range d.client.AllCards(ctx, cardwire.ListCardsParams{Limit: 10}) {
 		if err != nil {
 			return err // Error.Page is the page to resume from
 		}
@@ -155,14 +125,9 @@ func (d *day) countCards(ctx context.Context) error {
 			d.card = card
 		}
 		cards[card.Status]++
-		available[card.Currency] = available[card.Currency].Add(card.Available)
 	}
-	d.say("  %d cards, on %d pages of %d:", first.Total, first.LastPage, first.PerPage)
 	for _, status := range slices.Sorted(maps.Keys(cards)) {
-		d.say("  %s\t%d", status, cards[status])
-	}
-	for _, currency := range slices.Sorted(maps.Keys(available)) {
-		d.say("  %s %s can be spent.", exact(available[currency]), currency)
+		d.say("%s: %d", status, cards[status])
 	}
 	return nil
 }
@@ -176,36 +141,10 @@ func (d *day) lookAtCard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("  card\t%s", card.ID)
-	d.say("  number\t%s", card.Number)
-	d.say("  status\t%s", card.Status)
-	d.say("  available\t%s %s", exact(card.Available), card.Currency)
+	d.say("%s is %s, with %s %s", card.ID, card.Status, exact(card.Available), card.Currency)
 	// Nothing has to be hidden here: numbers and secrets hide themselves.
-	d.say("  listed as\t%s, CVV %s, valid until %s", d.card.Number, d.card.CVV, d.card.Expiry)
-	d.say("  secrets\t%s, CVV %s, valid until %s, encrypted number %s",
-		secrets.Number, secrets.CVV, secrets.Expiry, secrets.PAN)
-	return nil
-}
-
-func (d *day) seeWhereMoneyCanGo(ctx context.Context) error {
-	currencies, err := d.client.ListRemittanceCurrencies(ctx)
-	if err != nil {
-		return err
-	}
-	states, err := d.client.ListRemittanceStates(ctx)
-	if err != nil {
-		return err
-	}
-	parts := map[string]int{}
-	for _, s := range states {
-		parts[s.Country]++
-	}
-	d.say("  CURRENCY\tCOUNTRY\tBY\tRATE\tFIXED FEE\tFROM\tTO\tSTATES")
-	for _, c := range currencies {
-		d.say("  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%d", c.PayoutCurrency, c.CountryCode, c.PayoutMethod,
-			c.FeeRate, exact(c.FixedFee), exact(c.MinQuota), exact(c.MaxQuota), parts[c.CountryCode])
-	}
-	d.currency = currencies[0]
+	d.say("listed as %s, CVV %s, valid until %s", d.card.Number, d.card.CVV, d.card.Expiry)
+	d.say("secrets: %s, CVV %s, encrypted number %s", secrets.Number, secrets.CVV, secrets.PAN)
 	return nil
 }
 
@@ -216,12 +155,12 @@ func (d *day) freezeCard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("  operation %s, under our ID %s", operation.ID, operation.ClientTransactionID)
+	d.say("operation %s, under our ID %s", operation.ID, operation.ClientTransactionID)
 	card, err := d.client.GetCard(ctx, d.card.ID)
 	if err != nil {
 		return err
 	}
-	d.say("  The card is now %s. Blocked: %t.", card.Status, card.Status.Blocked())
+	d.say("The card is now %s. Blocked: %t.", card.Status, card.Status.Blocked())
 	return nil
 }
 
@@ -229,11 +168,11 @@ func (d *day) retryAndCancel(ctx context.Context) error {
 	if err := d.client.CancelOperation(ctx, failedTopUp); err != nil {
 		return err
 	}
-	d.say("  cancel %s: done", failedTopUp)
+	d.say("cancel %s: done", failedTopUp)
 	if err := d.client.RetryOperation(ctx, failedFreeze); err != nil {
 		return err
 	}
-	d.say("  retry  %s: done", failedFreeze)
+	d.say("retry  %s: done", failedFreeze)
 	return nil
 }
 
@@ -247,50 +186,52 @@ func (d *day) uploadImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("  %s, %d bytes: attachment key %s", file.Filename, file.Size, uploaded.AttachmentKey)
+	d.say("%s, %d bytes: attachment key %s", file.Filename, file.Size, uploaded.AttachmentKey)
 	return nil
+}
+
+func (d *day) seeWhereMoneyCanGo(ctx context.Context) error {
+	currencies, err := d.client.ListRemittanceCurrencies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range currencies {
+		d.say("%s to %s by %s: rate %s and %s, from %s to %s", c.PayoutCurrency, c.CountryCode, c.PayoutMethod,
+			c.FeeRate, exact(c.FixedFee), exact(c.MinQuota), exact(c.MaxQuota))
+	}
+	states, err := d.client.ListRemittanceStates(ctx)
+	if err == nil {
+		d.say("States that a receiver may live in: %d", len(states))
+	}
+	return err
 }
 
 func (d *day) sendMoney(ctx context.Context) error {
-	params := d.transfer("order-2025-0001")
-	d.say("  %v", params) // prints no name and no account
-	transfer, err := d.client.CreateTransfer(ctx, params)
+	params := transfer("order-2025-0001")
+	d.say("%v", params) // prints no name and no account
+	sent, err := d.client.CreateTransfer(ctx, params)
 	if err != nil {
 		return err // a program does what NextStep says
 	}
-	d.say("  order %s is accepted by the service as %s: status %s",
-		transfer.MerchantOrderNo, transfer.APIOrderNo, transfer.Status)
+	d.say("order %s is accepted by the service as %s: status %s", sent.MerchantOrderNo, sent.APIOrderNo, sent.Status)
 	return nil
 }
 
-// transfer describes a transfer of the least amount. The order number belongs to
-// the transfer, not to the try: it is made and stored before anything is sent.
-func (d *day) transfer(orderNo string) cardwire.TransferParams {
+// transfer describes a transfer. The order number belongs to the transfer, not to the try:
+// it is made and stored before anything is sent.
+func transfer(orderNo string) cardwire.TransferParams {
 	return cardwire.TransferParams{
-		MerchantOrderNo:               orderNo,
-		PayoutCurrency:                d.currency.PayoutCurrency,
-		TransferType:                  cardwire.TransferTypeC2C,
-		PayoutMethod:                  cardwire.PayoutMethodBankTransfer,
-		TransferAmount:                decimal.Max(d.currency.MinQuota.RoundCeil(2), decimal.RequireFromString("1.00")),
-		SenderFirstName:               "Amelia",
-		SenderLastName:                "Stone",
-		SenderDateOfBirth:             cardwire.Date{Year: 1990, Month: 5, Day: 17},
-		SenderNationality:             "GB",
-		SenderCountry:                 "GB",
-		SenderAddress:                 "2 St. Martin's le Grand, London",
-		ReceiverNativeFirstName:       "Zoë",
-		ReceiverNativeLastName:        "Ødegård",
-		ReceiverBankAccountNumber:     "EXAMPLE-ACCOUNT-1",
-		PurposeOfRemittance:           "1",
-		SenderSourceOfFund:            "1",
-		SenderIDType:                  "1",
-		SenderIDNumber:                "EXAMPLE-ID-1",
-		ReceiverIDType:                "1",
-		ReceiverIDNumber:              "EXAMPLE-ID-2",
-		ReceiverMobileNumber:          "40012345",
-		SenderMobileNumber:            "2071838750",
-		SenderIDIssueCountry:          "1",
-		SenderBeneficiaryRelationship: "1",
+		MerchantOrderNo:           orderNo,
+		PayoutCurrency:            "EUR",
+		TransferType:              cardwire.TransferTypeC2C,
+		PayoutMethod:              cardwire.PayoutMethodBankTransfer,
+		TransferAmount:            decimal.RequireFromString("10.00"),
+		SenderFirstName:           "Amelia",
+		SenderLastName:            "Stone",
+		SenderDateOfBirth:         cardwire.Date{Year: 1990, Month: 5, Day: 17},
+		ReceiverNativeFirstName:   "Zoë",
+		ReceiverNativeLastName:    "Ødegård",
+		ReceiverBankAccountNumber: "EXAMPLE-ACCOUNT-1",
 	}
 }
 
@@ -298,11 +239,11 @@ func (d *day) transfer(orderNo string) cardwire.TransferParams {
 // instead of responding.
 func (d *day) loseResponse(ctx context.Context) error {
 	const orderNo = "order-2025-0002"
-	d.say("  The fake is told to execute the next transfer, and to reset the connection instead of responding.")
+	d.say("The fake is told to execute the next transfer, and to reset the connection instead of responding.")
 	d.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
-	_, err := d.client.CreateTransfer(ctx, d.transfer(orderNo))
-	d.say("  %v", err)
-	d.say("  What to do: %s.", cardwire.NextStep(err))
-	d.say("  Times that the service executed %s: %d", orderNo, d.fake.Executions("CreateTransfer", orderNo))
+	_, err := d.client.CreateTransfer(ctx, transfer(orderNo))
+	d.say("%v", err)
+	d.say("What to do: %s.", cardwire.NextStep(err))
+	d.say("Times that the service executed %s: %d", orderNo, d.fake.Executions("CreateTransfer", orderNo))
 	return nil
 }

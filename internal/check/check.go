@@ -61,7 +61,8 @@ func Visible(name, v string) error {
 
 func hidden(r rune) bool {
 	const brailleBlank = '\u2800'
-	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return r == brailleBlank ||
+		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Cleaned returns the part of a service's identifier that [Visible] accepts: id
@@ -141,7 +142,8 @@ func Country(name, v string) error {
 
 // Currency accepts three to ten letters or digits, as currency codes have, and "".
 func Currency(name, v string) error {
-	if v != "" && (len(v) < 3 || len(v) > 10 || strings.ContainsFunc(v, func(r rune) bool { return !letterOrDigit(r) })) {
+	other := func(r rune) bool { return !letterOrDigit(r) }
+	if v != "" && (len(v) < 3 || len(v) > 10 || strings.ContainsFunc(v, other)) {
 		return errors.New(name + " must be a currency code of 3 to 10 letters or digits, as in EUR")
 	}
 	return nil
@@ -309,7 +311,8 @@ func BaseURL(name, v string, insecure bool) (*url.URL, error) {
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(v, "#"):
 		return nil, errors.New(name + " contains a query or a fragment")
 	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
-		return nil, errors.New(name + " is plain http, which would send the key in the clear: use https, or WithInsecureHTTP for a host that you trust")
+		return nil, errors.New(name + " is plain http, which would send the key in the clear: " +
+			"use https, or WithInsecureHTTP for a host that you trust")
 	}
 	if err := cmp.Or(host(name, u), trimPath(name, u)); err != nil {
 		return nil, err
@@ -318,10 +321,11 @@ func BaseURL(name, v string, insecure bool) (*url.URL, error) {
 }
 
 func host(name string, u *url.URL) error {
+	other := func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("-._:[]%", r) }
 	switch port, err := strconv.Atoi(u.Port()); {
 	case u.Hostname() == "":
 		return errors.New(name + " has no host" + likeBaseURL)
-	case strings.ContainsFunc(u.Host, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("-._:[]%", r) }):
+	case strings.ContainsFunc(u.Host, other):
 		// net/http would connect to another host: it replaces invalid UTF-8, and drops
 		// invisible characters.
 		return errors.New(name + "'s host is not ASCII: write a name in another script as xn--")
@@ -338,7 +342,8 @@ func trimPath(name string, u *url.URL) error {
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = ""
 	if escaped || u.Path != "" && Path(u.Path) != nil {
-		return errors.New(name + `'s path must begin with one "/" and contain no percent escapes, spaces, backslashes or dot segments, as in /api/v1`)
+		return errors.New(name + `'s path must begin with one "/" and contain no percent escapes, ` +
+			`spaces, backslashes or dot segments, as in /api/v1`)
 	}
 	return nil
 }
@@ -349,7 +354,8 @@ func BasePath(name string, u *url.URL) error {
 	if strings.HasSuffix(u.Path, "/api/v1") || loopback(u.Hostname()) {
 		return nil
 	}
-	return errors.New(name + " must end in /api/v1, as in https://host/api/v1: if a gateway rewrites paths, use WithAnyBasePath")
+	return errors.New(name + " must end in /api/v1, as in https://host/api/v1: " +
+		"if a gateway rewrites paths, use WithAnyBasePath")
 }
 
 // Nil reports whether v is nil, or a nil pointer, map, function or channel in an

@@ -2,11 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
-	"mime"
-	"mime/multipart"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -16,13 +11,6 @@ import (
 
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
-
-// hostile are texts that an encoder may trip over.
-var hostile = []string{
-	"a", "a b", "a+b", "a&b=c", "a;b", "100%", "%2e", "a=b", "?", "#", "/", `\`, `"`, `'`, "\r\n", "\n--x", "\x00",
-	"\x7f",
-	"é", "中文", "😀", "\u2028", "<&>", " lead", "trail ", "Content-Type: text/html\r\n\r\nx",
-}
 
 // named are fields with these names and values, in turns.
 func named(pairs ...string) (f wire.Fields) {
@@ -46,13 +34,6 @@ func TestForm(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "", named().Form())
 	assert.Equal(t, "b=2&a=x+%26+y%3D1&c=%C3%A9%2B", named("b", "2", "a", "x & y=1", "c", "é+").Form())
-	for _, name := range hostile {
-		for _, value := range append(hostile, "") {
-			got, err := url.ParseQuery(named(name, value, "last", value).Form())
-			require.NoError(t, err)
-			assert.Equal(t, url.Values{name: {value}, "last": {value}}, got)
-		}
-	}
 }
 
 func TestJSONFields(t *testing.T) {
@@ -60,13 +41,6 @@ func TestJSONFields(t *testing.T) {
 	assert.Equal(t, `{}`, string(named().JSON()))
 	want := `{"b":"2","a":"say \"é\"\u000a","n":"007"}`
 	assert.Equal(t, want, string(named("b", "2", "a", "say \"é\"\n", "n", "007").JSON()))
-	for _, name := range hostile {
-		for _, value := range append(hostile, "") {
-			var got map[string]string
-			require.NoError(t, json.Unmarshal(named(name, value, "last", value).JSON(), &got))
-			assert.Equal(t, map[string]string{name: value, "last": value}, got)
-		}
-	}
 }
 
 func TestDigestOfKnownFields(t *testing.T) {
@@ -109,28 +83,6 @@ func TestDigestTellsFieldsApart(t *testing.T) {
 	}
 }
 
-// part is one part of a multipart body, as the other side reads it.
-type part struct{ Name, Filename, ContentType, Body string }
-
-func parts(t testing.TB, m wire.Multipart, file string) (list []part) {
-	t.Helper()
-	media, params, err := mime.ParseMediaType(m.ContentType)
-	require.NoError(t, err)
-	require.Equal(t, "multipart/form-data", media)
-	body := bytes.Join(m.Pieces, []byte(file))
-	r := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	for {
-		p, err := r.NextRawPart()
-		if err == io.EOF {
-			return list
-		}
-		require.NoError(t, err)
-		text, err := io.ReadAll(p)
-		require.NoError(t, err)
-		list = append(list, part{p.FormName(), p.FileName(), p.Header.Get("Content-Type"), string(text)})
-	}
-}
-
 func TestMultipartAsSent(t *testing.T) {
 	t.Parallel()
 	sent := func(form ...wire.FormPart) string {
@@ -145,29 +97,6 @@ func TestMultipartAsSent(t *testing.T) {
 	assert.Equal(t, "--BOUNDARY\r\nContent-Disposition: form-data; name=\"file\"; filename=\"id card.png\"\r\n"+
 		"Content-Type: image/png\r\n\r\nFILE\r\n--BOUNDARY--\r\n",
 		sent(wire.FormPart{Name: "file", Filename: "id card.png", ContentType: "image/png"}))
-}
-
-func TestMultipartIsReadBack(t *testing.T) {
-	t.Parallel()
-	for _, value := range append(hostile, "") {
-		m, err := wire.NewMultipart([]wire.FormPart{{Name: "a", Value: value}, {Name: "b", Value: "2"}})
-		require.NoError(t, err)
-		assert.Equal(t, []part{{Name: "a", Body: value}, {Name: "b", Body: "2"}}, parts(t, m, ""), "%q", value)
-	}
-	for _, name := range []string{
-		"a.png", "паспорт.jpg", "身分證.png", "😀.gif", "a b.png", "a;b.png", "a=b,c.png", "a'b.png", "100%.png", "%22.png",
-		".png", "a..b",
-	} {
-		const file = "\x89PNG\r\n--"
-		m, err := wire.NewMultipart([]wire.FormPart{
-			{Name: "a", Filename: name, ContentType: "image/png"}, {Name: "b", Value: "2"},
-			{Name: "c", Filename: "c.jpg", ContentType: "image/jpeg"},
-		})
-		require.NoError(t, err)
-		assert.Len(t, m.Pieces, 3)
-		want := []part{{"a", name, "image/png", file}, {Name: "b", Body: "2"}, {"c", "c.jpg", "image/jpeg", file}}
-		assert.Equal(t, want, parts(t, m, file), "%q", name)
-	}
 }
 
 func TestEveryMultipartHasABoundaryOfItsOwn(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 // DecimalString reads or writes an amount that the API sends as a string; a number
 // is drift. Null, an empty string and an exponent in a string are errors.
 func (c *Codec) DecimalString(dst *decimal.Decimal) {
-	if c.writing {
+	if c.Writing {
 		c.out = append(AppendDecimal(append(c.out, '"'), *dst), '"')
 		return
 	}
@@ -29,7 +29,7 @@ func (c *Codec) DecimalString(dst *decimal.Decimal) {
 // DecimalNumber reads or writes an amount that the API sends as a number; a string
 // is drift.
 func (c *Codec) DecimalNumber(dst *decimal.Decimal) {
-	if c.writing {
+	if c.Writing {
 		c.out = AppendDecimal(c.out, *dst)
 		return
 	}
@@ -39,7 +39,7 @@ func (c *Codec) DecimalNumber(dst *decimal.Decimal) {
 // LenientDecimal is [Codec.DecimalNumber] for an amount that moves no money. Null is
 // drift and reads as zero.
 func (c *Codec) LenientDecimal(dst *decimal.Decimal) {
-	if c.writing || c.peek() != 'n' {
+	if c.Writing || c.peek() != 'n' {
 		c.DecimalNumber(dst)
 		return
 	}

@@ -50,7 +50,7 @@ const (
 
 // Object reads or writes dst as an object of at most 64 fields, in the form v.
 func Object[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
-	if c.writing {
+	if c.Writing {
 		writeObject(c, dst, fields)
 		return
 	}
@@ -149,7 +149,7 @@ func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) {
 
 // List reads or writes a list within an element. Null is drift and reads as nil.
 func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
-	if !c.writing && c.nullArray() {
+	if !c.Writing && c.nullArray() {
 		*dst = nil
 		return
 	}
@@ -157,7 +157,7 @@ func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
 }
 
 func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) {
-	if c.writing {
+	if c.Writing {
 		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
 		return
 	}

@@ -30,7 +30,8 @@ type Codec struct {
 	Masking bool
 	err     *Error
 
-	writing bool
+	// Writing reports whether the Codec writes. Only values with an unusual shape need to ask.
+	Writing bool
 	out     []byte
 
 	room [8]step // for path, deep enough for every response of the API
@@ -120,10 +121,6 @@ func (c *Codec) End() {
 		c.malformed("bytes follow the end")
 	}
 }
-
-// Writing reports whether the Codec writes. Only values with an unusual shape need
-// to ask.
-func (c *Codec) Writing() bool { return c.writing }
 
 // Kind returns the first byte of the next value: one of { [ " t f n 0 -, with every
 // digit as '0', or 0 if there is none.

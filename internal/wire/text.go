@@ -16,7 +16,7 @@ type Textual interface {
 // Date reads or writes a date or a time as a string. A string that is none, like
 // 23:59:60 or the zeros of some databases, is drift, and leaves v as it was.
 func Date[T Textual](c *Codec, v T) {
-	if c.writing {
+	if c.Writing {
 		c.AppendString(v.String())
 		return
 	}

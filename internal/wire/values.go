@@ -35,7 +35,7 @@ func (c *Codec) ID(dst *string) {
 // CleanedID is [Codec.ID] for an identifier of which only the part that clean returns
 // is kept; if that is less than all of it, it is drift.
 func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
-	if c.writing {
+	if c.Writing {
 		c.AppendString(*dst)
 		return
 	}
@@ -53,7 +53,7 @@ func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 }
 
 func (c *Codec) stringValue(dst *string, null nullRule, numberToo bool) {
-	if c.writing {
+	if c.Writing {
 		c.AppendString(*dst)
 		return
 	}
@@ -106,7 +106,7 @@ func (c *Codec) RequiredInt(dst *int) { integerValue(c, dst, nullFails) }
 
 // Count is [Codec.Int] for a number that must be neither null nor negative.
 func (c *Codec) Count(dst *int) {
-	if integerValue(c, dst, nullFails); *dst < 0 && !c.writing {
+	if integerValue(c, dst, nullFails); *dst < 0 && !c.Writing {
 		c.Fail("a count")
 	}
 }
@@ -121,7 +121,7 @@ func (c *Codec) ExactInt(dst *int) {
 }
 
 func integerValue[T int | int64](c *Codec, dst *T, null nullRule) {
-	if c.writing {
+	if c.Writing {
 		c.out = strconv.AppendInt(c.out, int64(*dst), 10)
 		return
 	}
@@ -189,7 +189,7 @@ func parseInt(lit []byte) (n int64, ok bool) {
 // Flag reads or writes 0 or 1. Any other number is true and drift; a string, a
 // boolean and null are drift too.
 func (c *Codec) Flag(dst *bool) {
-	if c.writing {
+	if c.Writing {
 		bit := byte('0')
 		if *dst {
 			bit = '1'
@@ -220,7 +220,7 @@ func (c *Codec) Flag(dst *bool) {
 // Bool reads or writes a boolean. 0 and 1, as numbers or strings, are drift, and so
 // is null, which reads as false.
 func (c *Codec) Bool(dst *bool) {
-	if c.writing {
+	if c.Writing {
 		c.out = strconv.AppendBool(c.out, *dst)
 		return
 	}
@@ -266,7 +266,7 @@ const (
 
 // Strings reads or writes a list of strings. Null is drift and reads as nil.
 func (c *Codec) Strings(dst *[]string) {
-	if c.writing {
+	if c.Writing {
 		writeList(c, *dst, func(s *string) { c.AppendString(*s) })
 		return
 	}
@@ -289,7 +289,7 @@ func (c *Codec) strings(dst *[]string, numberToo bool) {
 
 // RawObject reads or writes null, or an object with undocumented fields.
 func (c *Codec) RawObject(dst *json.RawMessage) {
-	if c.writing {
+	if c.Writing {
 		c.appendRaw(*dst)
 		return
 	}
@@ -310,7 +310,7 @@ func (c *Codec) RawObject(dst *json.RawMessage) {
 // RawList reads or writes an array of values of undocumented form. Null is drift and
 // reads as nil.
 func (c *Codec) RawList(dst *[]json.RawMessage) {
-	if c.writing {
+	if c.Writing {
 		writeList(c, *dst, func(raw *json.RawMessage) { c.appendRaw(*raw) })
 		return
 	}

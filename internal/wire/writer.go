@@ -5,7 +5,7 @@ import "strings"
 // Marshal writes v as an object of fields. It has the signature of a
 // MarshalJSON's result; the error is always nil.
 func Marshal[T any](v *T, fields []FieldOf[T]) ([]byte, error) {
-	c := &Codec{writing: true}
+	c := &Codec{Writing: true}
 	writeObject(c, v, fields)
 	return c.out, nil
 }

@@ -42,7 +42,7 @@ var sampleFields = []wire.FieldOf[sample]{
 	{Name: "rows", Value: func(c *wire.Codec, s *sample) { wire.Rows(c, &s.Rows, petFields, listed) }},
 	{Name: "list", Value: func(c *wire.Codec, s *sample) { wire.List(c, &s.List, petFields) }},
 	{Name: "raw", Value: func(c *wire.Codec, s *sample) {
-		if c.Writing() {
+		if c.Writing {
 			c.Append('"')
 			c.Append([]byte(s.Raw)...)
 			c.Append('"')

@@ -296,7 +296,7 @@ var mutants = []mutant{
 	defect("Cents rounding", in("wire.Cents", drop("len(fraction) > 2"))),
 	defect("inexact amount sent", in("TransferParams.checkAmount", drop(`" has more than two decimal places"`))),
 	defect("order numbers that look alike", in("check.hidden", swap("unicode.Cf", "unicode.Cs"))),
-	defect("field of a transfer shadowed", in("TransferParams.validExtra", swap("strings.EqualFold(_, _)", "_ == _"))),
+	defect("field of a transfer shadowed", in("checkExtra", swap("strings.EqualFold(_, _)", "_ == _"))),
 	defect("further fields of a kept transfer lost", in("TransferParams.read", drop("p.Extra[_] = _"))),
 	defect("kept transfer mixed with an earlier one", in("TransferParams.UnmarshalJSON", swap("var fresh TransferParams", "fresh := *p"))),
 	defect("kept amount of another form", in("wire.TwoPlaces.UnmarshalText", swap("sent != _", `sent == ""`))),

@@ -22,14 +22,10 @@ const heldNow = `CASE WHEN EXISTS (
 func (s *service) hold(ctx context.Context) error {
 	s.paused.Store(true)
 	err := s.change(ctx, func(p *pause) *pause {
-		switch p.Why {
-		case onHold:
+		if p.Why == onHold {
 			return p
-		case "":
-		default:
-			p.Before += time.Since(p.Since)
 		}
-		return &pause{Why: onHold, Since: time.Now(), Before: p.Before}
+		return &pause{Why: onHold, Since: time.Now(), Before: p.total()}
 	})
 	if err == nil {
 		err = s.holdOrders(ctx)

@@ -274,7 +274,7 @@ func TestSupportIsTold(t *testing.T) {
 	require.NoError(t, tell(t.Context(), &out, journal, "M-1"))
 	assert.Regexp(t, `\AM-1, 12.50 EUR: executed, service ID "T-1", in progress false, closed false
 20\S+Z begun: unknown "" ""
-20\S+Z ended: unknown "" ""
+20\S+Z ended: unknown "" "unknown outcome: connection reset by the peer"
 20\S+Z resolved: executed "Ada" "ticket 7"
 \z`, out.String())
 	require.ErrorIs(t, tell(t.Context(), &out, journal, "M-9"), sqljournal.ErrNoIntent)

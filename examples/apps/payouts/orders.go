@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -58,16 +59,17 @@ type order struct {
 	State         string `json:"state"`
 	Amount        string `json:"amount"`
 	Currency      string `json:"currency"`
-	ServiceID     string `json:"service_id,omitempty"`     // the service's number
-	ServiceStatus string `json:"service_status,omitempty"` // as the service accepted it
-	Note          string `json:"note,omitempty"`           // of the last call that failed
-	Call          string `json:"call,omitempty"`           // the journal's: what is asked about
-	DenyFrom      moment `json:"deny_from,omitzero"`       // "not executed" is believed as of then
+	ServiceID     string `json:"service_id,omitempty"`       // the service's number
+	ServiceStatus string `json:"service_status,omitempty"`   // as the service accepted it
+	Note          string `json:"note,omitempty" db:"reason"` // why the last call failed, or a person's
+	Call          string `json:"call,omitempty"`             // the journal's: what is asked about
+	DenyFrom      moment `json:"deny_from,omitzero"`         // "not executed" is believed as of then
 	CreatedAt     moment `json:"created_at"`
 	ChangedAt     moment `json:"changed_at"`
 
 	Body      string `json:"-"` // "": it was purged
 	Digest    string `json:"-" db:"body_sha256"`
+	Words     string `json:"-"` // the service's, which may be about a person
 	Said      string `json:"-"`
 	Proved    bool   `json:"-"` // a response says that it was executed
 	JobID     int64  `json:"-"`
@@ -115,15 +117,6 @@ func (o order) Payee() string {
 // Age is for how long it has been waited for.
 func (o order) Age() time.Duration { return time.Since(o.CreatedAt.Time) }
 
-// Cause is the note without what names the order and says what to do: the page says that.
-func (o order) Cause() string {
-	_, cause, named := strings.Cut(o.Note, " "+o.Order+": ")
-	if end := strings.LastIndex(cause, ": "); named && end > 0 {
-		return cause[:end]
-	}
-	return o.Note
-}
-
 // Unknown reports that a person has to ask the service.
 func (o order) Unknown() bool { return o.State == unresolved || o.State == forgotten }
 
@@ -141,7 +134,7 @@ func (o order) intent() cardwire.Intent {
 	return cardwire.Intent{Op: operation, Reference: o.Order, BodySHA256: o.Digest, Call: o.Call}
 }
 
-const columns = `order_no, state, amount, currency, service_id, service_status, note, call, created_at, changed_at,
+const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at, changed_at,
 	body, body_sha256, said, proved, job_id, calls, missing, is_other, forgot, missed_at, call_from, call_until, settled_by`
 
 // read reads orders from the view.
@@ -149,6 +142,9 @@ func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, ar
 	list := []order{} // an empty one is [] in JSON
 	err := sqlscan.Select(ctx, db, &list, `SELECT `+columns+` FROM payouts_states WHERE `+where, args...)
 	for i, o := range list {
+		if o.Words != "" {
+			list[i].Note = strings.TrimPrefix(o.Note+", "+strconv.Quote(o.Words), ", ")
+		}
 		switch {
 		case o.Forgot && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
 			list[i].DenyFrom = moment{o.MissedAt.Add(s.jobTimeout() + s.late)}

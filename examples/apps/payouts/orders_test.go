@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -323,6 +324,28 @@ func TestTheServicesMessageIsInTheNote(t *testing.T) {
 	assert.Contains(t, s.get("/orders/A-1"), words)
 	assert.Contains(t, s.log.String(), "refused, HTTP 422, code 422: use a new reference")
 	assert.NotContains(t, s.log.String(), "Grace")
+}
+
+// Why a call failed is in the journal's result: it is there also where the program died next.
+func TestTheReasonOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"A-1", "A-2"} {
+			s.order(number)
+			_, err := s.take(t.Context(), number)
+			require.NoError(t, err)
+		}
+		s.fails(cardwiretest.Fault{Status: 422, Message: "the account of Grace is closed"})
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		require.ErrorIs(t, err, cardwire.ErrRefused)
+		own := s.found("A-2").intent()
+		own.Call, own.Time, own.SendBy = "c", time.Now().Add(-time.Minute), time.Now().Add(-time.Second)
+		require.NoError(t, s.journal.Begin(t.Context(), own))
+		assert.Contains(t, s.get("/payouts/A-1"), `"note":"refused, HTTP 422, code 422"`)
+		assert.Contains(t, s.get("/orders/A-1"), "<dd>refused, HTTP 422, code 422</dd>")
+		assert.Contains(t, s.get("/orders/A-1"), `<td data-label="Why" class="long">refused, HTTP 422, code 422</td>`)
+		assert.Contains(t, s.get("/?state=unresolved"), "the process ended during the call")
+	})
 }
 
 func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
@@ -930,6 +953,41 @@ func TestTheRateGrowsAfterAPause(t *testing.T) {
 		s.grow()
 	}
 	assert.Equal(t, []rate.Limit{2, 4, 8, 16, 32, 64, 128, 256, 512}, limits)
+}
+
+// Each second somebody looks whether the queue can go on, and each -sweep for lost jobs.
+func TestTheQueueIsLookedAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := shopInFile(t)
+		s.sweepEvery = 10 * time.Second
+		s.order("A-1")
+		s.order("A-2")
+		require.NoError(t, s.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)}))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.keep(ctx)
+		}()
+		look := func(after time.Duration) {
+			time.Sleep(after)
+			synctest.Wait()
+		}
+		look(2400 * time.Millisecond)
+		s.exec(`DELETE FROM river_job`)
+		assert.Equal(t, []string{queued, queued}, []string{s.state("A-1"), s.state("A-2")})
+		look(700 * time.Millisecond)
+		assert.Equal(t, []string{submitted, queued}, []string{s.state("A-1"), s.state("A-2")}, "it tested the way")
+		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0)
+		look(time.Second)
+		assert.InDelta(t, 2*firstRate, float64(s.ramp.Limit()), 0)
+		assert.Empty(t, s.jobs())
+		look(10 * time.Second)
+		assert.Equal(t, []string{"available"}, s.jobs())
+		stop()
+		<-ended
+	})
 }
 
 // Of another replica's pause this one learns by looking.

@@ -66,7 +66,15 @@ func (s *service) pausedNow(ctx context.Context) (p *pause, before time.Duration
 	if q.PausedAt == nil {
 		return nil, p.Before, nil
 	}
-	return p, p.Before + time.Since(p.Since), nil
+	return p, p.total(), nil
+}
+
+// total is for how long the queue was paused, altogether.
+func (p *pause) total() time.Duration {
+	if p.Why == "" {
+		return p.Before
+	}
+	return p.Before + time.Since(p.Since)
 }
 
 func pauseOf(q *rivertype.Queue) *pause {
@@ -136,10 +144,7 @@ func (s *service) resume(ctx context.Context, by string, seen *pause) error {
 		if ended = seen == nil || p.Since.Equal(seen.Since); !ended {
 			return p
 		}
-		if p.Why != "" {
-			p.Before += time.Since(p.Since)
-		}
-		return &pause{Before: p.Before}
+		return &pause{Before: p.total()}
 	})
 	if err == nil && ended {
 		s.paused.Store(false)

@@ -168,14 +168,33 @@ func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		s.otherRequest("A-1")
-		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done")), apply: true}
+		s.order("A-2")
+		s.otherRequest("A-2")
+		require.Equal(t, 200, s.cancelAs("A-2").StatusCode)
+		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 done")), apply: true}
 		out, err := s.runs(do)
 		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 1.")
-		assert.Equal(t, conflicted, s.state("A-1"))
+		assert.Contains(t, out, "Recorded: 2.")
+		assert.Equal(t, []string{conflicted, canceled}, s.statesOf("A-1", "A-2"))
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
+	})
+}
+
+// What is pending there may not be paid again, and what people said of its order stays.
+func TestWhatIsPendingThereStaysCanceled(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		require.Equal(t, 200, s.cancelAs("A-1").StatusCode)
+		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 processing")), apply: true}
+		out, err := s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 1.")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		s.forget("A-1")
+		assert.Equal(t, canceled, s.state("A-1"), "whatever the journal forgets")
 	})
 }
 

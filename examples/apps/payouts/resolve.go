@@ -152,7 +152,7 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	case r.Outcome == "send_again": // with a day of its own
 		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL WHERE order_no = $1`, o.Order)
 		return err
-	case o.Said == failed, o.Said == canceled, o.Said == held:
+	case o.Said == failed, o.Said == canceled:
 		return say(ctx, tx, o.Order, "")
 	}
 	return nil

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	calls       BIGINT NOT NULL DEFAULT 0, -- counted just before each: the journal must know of as many
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
-	note        TEXT NOT NULL DEFAULT '', -- of the last call that failed: for people, nothing depends on it
+	note        TEXT NOT NULL DEFAULT '', -- the service's words of the last call that failed: for people, nothing depends on it
 	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed; held: not yet to be sent
 	said_at     TIMESTAMP
 );
@@ -73,6 +73,9 @@ FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.call ELSE '' END AS call,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.service_id ELSE '' END AS service_id,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.status ELSE '' END AS service_status,
+	CASE WHEN j.body_sha256 NOT IN ('', p.body_sha256) THEN ''
+		WHEN j.state = 'open' AND j.send_by <= NOW() THEN 'the process ended during the call' ELSE coalesce(j.note, '') END AS reason,
+	CASE WHEN j.state = 'executed' THEN '' ELSE p.note END AS words,
 	j.time AS call_from, j.send_by AS call_until, j.settled_by AS settled_by,
 	coalesce(p.said_at, j.ended_at, j.time, p.created_at) AS changed_at
 	FROM payouts p LEFT JOIN cardwire_intents j ON j.op = 'CreateTransfer' AND j.reference = p.order_no) p;

@@ -163,9 +163,10 @@ func (s *service) leave(o order) time.Duration {
 // follow does what the step says. What the order is now, the journal says.
 func (s *service) follow(ctx context.Context, o order, failure error) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	var e cardwire.Error
+	words := ""
 	if known, ok := errors.AsType[*cardwire.Error](failure); ok {
-		e = *known
-		e.Message = "" // the service's own words, which may quote a name or an account
+		e, words = *known, known.Message
+		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
 	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) || errors.Is(failure, cardwire.ErrOtherBody) {
 		if err := s.uncount(ctx, o); err != nil {
@@ -180,35 +181,35 @@ func (s *service) follow(ctx context.Context, o order, failure error) (snooze ti
 	case cardwire.StepFail:
 		s.troubles.Store(0)
 		s.report(ctx, slog.LevelWarn, o.Order, failed, "worker", e.Error())
-		return 0, nil, s.note(ctx, o, failure)
+		return 0, nil, s.note(ctx, o, words)
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
 		s.report(ctx, slog.LevelWarn, o.Order, queued, "worker", e.Error())
-		snooze, err = s.again(ctx, o, failure)
+		snooze, err = s.again(ctx, o, words)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
 		s.report(ctx, slog.LevelError, o.Order, unresolved, "worker", e.Error())
-		return 0, nil, errors.Join(s.note(ctx, o, failure), s.brakes(ctx))
+		return 0, nil, errors.Join(s.note(ctx, o, words), s.brakes(ctx))
 	}
 }
 
-// note keeps what a call said, for people.
-func (s *service) note(ctx context.Context, o order, failure error) error {
-	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET note = $2 WHERE order_no = $1`, o.Order, failure.Error())
+// note keeps the service's words, for people. Why the call failed otherwise, the journal says.
+func (s *service) note(ctx context.Context, o order, words string) error {
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET note = $2 WHERE order_no = $1`, o.Order, words)
 	return err
 }
 
 // again returns when an order that was not sent is sent again. After a day of its own it
 // fails: Void closes its number first, so that nothing sends it later.
-func (s *service) again(ctx context.Context, o order, failure error) (time.Duration, error) {
+func (s *service) again(ctx context.Context, o order, words string) (time.Duration, error) {
 	now, err := s.unpaused(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var since moment
 	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3 WHERE order_no = $1 RETURNING retried_at`,
-		o.Order, now, failure.Error()).Scan(&since)
+		o.Order, now, words).Scan(&since)
 	if err != nil {
 		return 0, err
 	}
