@@ -22,7 +22,7 @@ var (
 
 func TestMain(m *testing.M) {
 	// net/http logs what arrives unasked on a connection, as here it must.
-	log.SetOutput(io.Discard) //nolint:forbidigo // no other way to keep it out of the tests' output
+	log.SetOutput(io.Discard)
 	goleak.VerifyTestMain(m)
 }
 
