@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/georgysavva/scany/v2/sqlscan"
 )
 
 // onHold is why nothing is sent until somebody releases it: after a restore nothing on record
@@ -72,19 +74,15 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	if do == nil {
 		return invalid("then must be send or close")
 	}
-	for f := (filter{State: held}); ; {
-		l, err := s.list(r.Context(), f, "", pageSize)
-		if err != nil {
+	var numbers []string
+	err := sqlscan.Select(r.Context(), s.db, &numbers, `SELECT order_no FROM payouts_states
+WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at`)
+	if err != nil {
+		return err
+	}
+	for _, number := range numbers {
+		if _, err := do(r.Context(), number, signedIn(r, by), why); err != nil && !errors.Is(err, errMoved) {
 			return err
-		}
-		for _, o := range l.Orders {
-			if _, err := do(r.Context(), o.Order, signedIn(r, by), why); err != nil && !errors.Is(err, errMoved) {
-				return err
-			}
-			f.After = o.Order
-		}
-		if l.Next == "" {
-			break
 		}
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)

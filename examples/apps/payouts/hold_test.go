@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 )
 
 // putOnHold puts the program on hold, as -hold does.
@@ -18,6 +19,7 @@ func (s *shop) putOnHold() {
 func (s *shop) release() {
 	s.t.Helper()
 	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled").Code)
+	s.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
 }
 
 // On hold nothing is sent, what waits and what comes is held, and page, list and /readyz say so.

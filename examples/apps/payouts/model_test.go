@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 // Whatever happens in whatever order: nothing is paid twice, failed though executed, or
@@ -59,6 +60,8 @@ func TestNothingIsPaidTwice(t *testing.T) {
 			"the journal is restored alone": m.restoreJournal,
 			"back up":                       func(*rapid.T) { m.copyTables("", "backup_", everyTable) },
 			"everything is restored":        m.restoreEverything,
+			"reconcile":                     func(rt *rapid.T) { m.reconcile(rt, rapid.Bool().Draw(rt, "again")) },
+			"decide about what is held":     m.decideHeld,
 		})
 		m.settleAll()
 	})
@@ -77,7 +80,8 @@ type model struct {
 	frozenOrder map[string]order
 	late        []lateCall
 	heard       []said
-	recorded    map[string]bool // from the statement, after a restore
+	recorded    map[string]bool // from the statement
+	gone        map[string]bool // the merchant's own records have it as failed or canceled, and a restore forgot that
 	forgetful   bool            // the journal lost something
 	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
 }
@@ -231,7 +235,7 @@ func (m *model) begin(rt *rapid.T) {
 	m.rt, m.shop.t = rt, rt
 	m.wire.executed, m.wire.next = map[string]int{}, nil
 	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
-	m.frozenOrder, m.recorded = map[string]order{}, map[string]bool{}
+	m.frozenOrder, m.recorded, m.gone = map[string]order{}, map[string]bool{}, map[string]bool{}
 	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
 	m.paused.Store(false)
 	m.troubles.Store(0)
@@ -258,7 +262,10 @@ func (m *model) one(rt *rapid.T) string {
 
 func (m *model) create(rt *rapid.T) {
 	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
-	amount := rapid.SampledFrom([]string{"12.50", "12.50", "77.00"}).Draw(rt, "amount")
+	m.createOf(rt, number, rapid.SampledFrom([]string{"12.50", "12.50", "77.00"}).Draw(rt, "amount"))
+}
+
+func (m *model) createOf(rt *rapid.T, number, amount string) {
 	body := `{"order":"` + number + `","transfer":{"payoutCurrency":"EUR","transferAmount":"` + amount + `"}}`
 	known := slices.Contains(m.numbers, number)
 	if !known && amount != "12.50" {
@@ -538,7 +545,11 @@ func (m *model) tell(rt *rapid.T) {
 
 func (m *model) record(rt *rapid.T, heard said) int {
 	outcome := "executed"
-	if !heard.executed {
+	switch {
+	case heard.executed:
+	case m.gone[heard.number]: // as the person knows
+		outcome = "not_executed"
+	default:
 		outcome = rapid.SampledFrom([]string{"not_executed", "send_again"}).Draw(rt, "what follows")
 	}
 	return m.recordAs(heard, outcome)
@@ -582,7 +593,7 @@ func (m *model) cancelOne(rt *rapid.T) {
 	number := m.one(rt)
 	before := m.state(number)
 	status := m.cancelAs(number).StatusCode
-	can := slices.Contains([]string{queued, conflicted, canceled}, before)
+	can := slices.Contains([]string{queued, held, conflicted, canceled}, before)
 	assert.Equal(rt, can, status == 200, before)
 	if can {
 		assert.Equal(rt, canceled, m.state(number))
@@ -654,8 +665,9 @@ func (m *model) restoreJournal(*rapid.T) {
 	}
 }
 
-// restoreEverything has the whole database be as it was, and then follows
-// docs/operations.md: calls come to their end, and what the service has is recorded.
+// restoreEverything has the whole database be as it was, and then follows docs/operations.md
+// to the release: calls come to their end, what the service has is recorded, and what the
+// merchant's own records have as failed or canceled is closed, or comes again on hold.
 func (m *model) restoreEverything(rt *rapid.T) {
 	for number, f := range m.flying {
 		f.end <- ending{}
@@ -664,22 +676,70 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	}
 	m.pass(rt, modelLate+2*time.Minute)
 	m.late, m.frozen = nil, map[string]time.Time{}
+	for _, number := range m.numbers {
+		state := m.state(number)
+		if (state == failed || state == canceled) && m.wire.own(number) == 0 {
+			m.gone[number] = true
+		}
+	}
 	m.copyTables("backup_", "", everyTable)
-	m.paused.Store(false)
+	require.NoError(rt, m.hold(rt.Context()))
 	m.numbers = nil
 	all, err := m.list(rt.Context(), filter{}, "", pageSize)
 	require.NoError(rt, err)
 	for _, o := range all.Orders {
 		m.numbers = append(m.numbers, o.Order)
 	}
+	m.reconcile(rt, false)
+	for number := range m.gone {
+		if rapid.Bool().Draw(rt, "is closed") {
+			_ = m.closeNumber(rt.Context(), number, "Ada", "our own records")
+			continue
+		}
+		m.createOf(rt, number, "12.50")
+	}
+	m.notSent(rt)
+	m.copyTables("", "backup_", everyTable)
+}
+
+// reconcile applies the service's ledger. What it knows the journal alone has, so it is
+// backed up.
+func (m *model) reconcile(rt *rapid.T, again bool) {
+	text := header
 	for payment, n := range m.wire.executed {
-		number, _, _ := strings.Cut(payment, " ")
+		number, amount, _ := strings.Cut(payment, " ")
+		at := time.Now().UTC().Format(time.RFC3339)
+		text += strings.Repeat(strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ",")+"\n", n)
 		if n > 0 {
-			require.NoError(rt, recordPaid(rt.Context(), m.journal, number, "", "Ada", "in the statement"))
-			m.mistaken[number], m.recorded[number] = true, true // the statement may be about another program's
+			m.mistaken[number], m.recorded[number] = true, true // it may be about another program's
 		}
 	}
+	now := time.Now()
+	r := reading{From: now.Add(-1e6 * time.Second), Until: now, Exported: now, Statuses: meanings, Strays: true}
+	a := &application{By: "Ada", Why: "the statement", Again: again && len(m.gone) == 0}
+	_, err := m.compare(rt.Context(), r, strings.NewReader(text), func(f sqljournal.Finding) error {
+		return m.apply(rt.Context(), a, f)
+	})
+	require.NoError(rt, err)
 	m.copyTables("", "backup_", everyTable)
+}
+
+// decideHeld has a person send what is held, or close what has failed.
+func (m *model) decideHeld(rt *rapid.T) {
+	number := m.one(rt)
+	if m.state(number) != held {
+		rt.SkipNow()
+	}
+	m.decideAbout(number)
+}
+
+func (m *model) decideAbout(number string) {
+	if m.gone[number] {
+		assert.Equal(m.rt, 200, m.cancelAs(number).StatusCode)
+		return
+	}
+	r := m.call("POST", "/payouts/"+number+"/send", `{"by":"Ada","why":"our own records"}`)
+	assert.Contains(m.rt, []int{200, 409}, r.StatusCode) // on hold
 }
 
 // check compares each order with what the service executed.
@@ -696,7 +756,7 @@ func (m *model) check() {
 		if state == queued && m.found(number).Body == "" {
 			m.rt.Fatalf("%s is queued, and there is nothing to send", number)
 		}
-		if own > 1 || own == 1 && state == queued {
+		if own > 1 || own == 1 && (state == queued || state == held || m.gone[number]) {
 			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
 		}
 		isPaid := slices.Contains([]string{submitted, paid, returned}, state)
@@ -760,6 +820,8 @@ func (m *model) settleOne(number string) {
 		require.NoError(m.rt, m.db.QueryRowContext(context.Background(), jobs, number).Scan(&awake))
 		assert.Equal(m.rt, 1, awake, "%s has a job", number)
 		m.runJob(number)
+	case o.State == held:
+		m.decideAbout(number)
 	case o.State == conflicted:
 		assert.Equal(m.rt, 200, m.cancelAs(number).StatusCode)
 	case o.State == unresolved, o.State == forgotten && !o.DenyFrom.IsZero() && o.DenyFrom.Before(time.Now()):

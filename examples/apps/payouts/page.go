@@ -85,17 +85,16 @@ func (p page) Asked() bool { return p.Still != "" && slices.ContainsFunc(p.Order
 // Counts are how many orders are in each state that is no end.
 func (p page) Counts() map[string]int64 { return countsOf(p.Live) }
 
-// Money sums up orders by currency.
+// Money sums up the page's orders by currency.
 func (p page) Money() (sums []total) {
 	for _, o := range p.Orders {
-		amount, _ := decimal.NewFromString(o.Amount) // it was one
 		i := slices.IndexFunc(sums, func(t total) bool { return t.Currency == o.Currency })
 		if i < 0 {
-			i, sums = len(sums), append(sums, total{Currency: o.Currency, Cents: "0"})
+			i, sums = len(sums), append(sums, total{Currency: o.Currency})
 		}
-		cents, _ := decimal.NewFromString(sums[i].Cents)
+		amount, _ := decimal.NewFromString(o.Amount) // it was one
 		sums[i].Orders++
-		sums[i].Cents = cents.Add(amount.Shift(2)).String()
+		sums[i].Cents = sums[i].Cents.Add(amount.Shift(2))
 	}
 	return sums
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -121,6 +120,8 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 5. Changed meanwhile, or contradicted, and left: 0")
 		assert.Equal(t, []string{submitted, failed, failed, unresolved, submitted, queued, unresolved}, s.statesOf(numbers...))
+		s.forget("unpaid")
+		assert.Equal(t, failed, s.state("unpaid"), "whatever the journal forgets")
 		assert.Contains(t, s.get("/orders/paid"), "ticket 7; in the statement: line 7, ")
 		assert.Contains(t, s.get("/payouts/closed"), `"service_id":"T-7"`)
 		s.order("stray")
@@ -442,7 +443,6 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 	_, err = s.runs(task{closed: fileOf(t, strings.Join(closed, "\n"))})
 	require.NoError(t, err)
 	s.release()
-	s.ramp.SetLimit(rate.Inf)
 	deliver()
 	assert.Equal(t, sent, len(f.fake.Requests()), "nothing is sent before a person decides")
 	for number, fate := range f.all { // which the merchant's records did not have
