@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/shopspring/decimal"
@@ -186,18 +185,12 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	return value(do(ctx, c, operation[[]BIN]{
-		spec: spec{name: "ListBINs", method: http.MethodGet, path: "/bins"},
-		read: rows(binFields),
-	}, opts))
+	return value(do(ctx, c, get("ListBINs", "/bins", rows(binFields)), opts))
 }
 
 // ListBINsUnderMaintenance returns their BIN.BIN. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	return value(do(ctx, c, operation[[]string]{
-		spec: spec{name: "ListBINsUnderMaintenance", method: http.MethodGet, path: "/bins/maintenance"},
-		read: (*wire.Codec).Codes,
-	}, opts))
+	return value(do(ctx, c, get("ListBINsUnderMaintenance", "/bins/maintenance", (*wire.Codec).Codes), opts))
 }
 
 // feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.

@@ -80,6 +80,11 @@ func rows[T any](fields []wire.FieldOf[T]) func(*wire.Codec, *[]T) {
 	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, fields, wire.Whole) }
 }
 
+// get is a GET without parameters.
+func get[T any](name, path string, read func(*wire.Codec, *T)) operation[T] {
+	return operation[T]{spec: spec{name: name, method: http.MethodGet, path: path}, read: read}
+}
+
 // failure is an error of the operation before anything came back.
 func (s *spec) failure(o Outcome, cause error) *Error {
 	return &Error{Op: s.name, Outcome: o, Reference: s.reference, ReadOnly: s.class != transport.Write, Err: cause}

@@ -335,10 +335,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 // CardCapacity returns the account's card capacity, whether in all or left is undocumented.
 // It calls GET /account/capacity.
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
-	return value(do(ctx, c, operation[int64]{
-		spec: spec{name: "CardCapacity", method: http.MethodGet, path: "/account/capacity"},
-		read: (*wire.Codec).RequiredInt64,
-	}, opts))
+	return value(do(ctx, c, get("CardCapacity", "/account/capacity", (*wire.Codec).RequiredInt64), opts))
 }
 
 // DecryptPAN returns the card number, decrypted by decrypt, whose result it clears. One

@@ -15,26 +15,26 @@ import (
 // The sentinels of this package are only for use with [errors.Is].
 var (
 	// ErrOutcomeUnknown matches an [Error] with OutcomeUnknown.
-	ErrOutcomeUnknown = newSentinel("cardwire: the outcome is unknown")
+	ErrOutcomeUnknown = ofOutcome("cardwire: the outcome is unknown", OutcomeUnknown)
 	// ErrNotSent matches an [Error] with OutcomeNotSent.
-	ErrNotSent = newSentinel("cardwire: nothing was sent")
+	ErrNotSent = ofOutcome("cardwire: nothing was sent", OutcomeNotSent)
 	// ErrRefused matches an [Error] with OutcomeRefused.
-	ErrRefused = newSentinel("cardwire: the service refused")
+	ErrRefused = ofOutcome("cardwire: the service refused", OutcomeRefused)
 	// ErrExecuted matches an [Error] with OutcomeExecuted.
-	ErrExecuted = newSentinel("cardwire: the operation was executed")
+	ErrExecuted = ofOutcome("cardwire: the operation was executed", OutcomeExecuted)
 
 	// ErrUnauthorized matches an [Error] with the HTTP status or code 401.
-	ErrUnauthorized = newSentinel("cardwire: the API key was not accepted")
+	ErrUnauthorized = ofNumber("cardwire: the API key was not accepted", http.StatusUnauthorized)
 	// ErrNotFound matches an [Error] with the HTTP status or code 404.
-	ErrNotFound = newSentinel("cardwire: not found")
+	ErrNotFound = ofNumber("cardwire: not found", http.StatusNotFound)
 	// ErrRateLimited matches an [Error] with the HTTP status or code 429: see RetryAfter.
-	ErrRateLimited = newSentinel("cardwire: too many requests")
+	ErrRateLimited = ofNumber("cardwire: too many requests", http.StatusTooManyRequests)
 
 	// ErrInvalidParams means that a parameter, which the error names, must not be sent.
 	ErrInvalidParams = newSentinel("cardwire: invalid parameters")
 	// ErrSetup means that the client, an option, the profile or the key is wrong: correct
 	// the program. It is also an ErrInvalidParams.
-	ErrSetup = newSentinel("cardwire: invalid setup", ErrInvalidParams)
+	ErrSetup = newSentinel("cardwire: invalid setup")
 	// ErrUnreadable means that a response, or JSON, is not what the API promises.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes.
@@ -56,13 +56,21 @@ var (
 
 type sentinel struct {
 	message string
-	also    []error // other sentinels that it is
+	matches func(*Error) bool // nil: only what wraps it
 }
 
-func newSentinel(message string, also ...error) error { return &sentinel{message, also} }
+func newSentinel(message string) error { return &sentinel{message, nil} }
+
+func ofOutcome(message string, o Outcome) error {
+	return &sentinel{message, func(e *Error) bool { return e.Outcome == o }}
+}
+
+func ofNumber(message string, number int) error {
+	return &sentinel{message, func(e *Error) bool { return e.has(number) }}
+}
 
 func (s *sentinel) Error() string        { return s.message }
-func (s *sentinel) Is(target error) bool { return slices.Contains(s.also, target) }
+func (s *sentinel) Is(target error) bool { return s == ErrSetup && target == ErrInvalidParams }
 
 // Error is the error of every failed call. It contains no body, query, key or card number.
 type Error struct {
@@ -228,26 +236,8 @@ func (e *Error) Unwrap() error {
 
 // Is matches the sentinels of an outcome, a status or a code.
 func (e *Error) Is(target error) bool {
-	if e == nil {
-		return false
-	}
-	switch target {
-	case ErrOutcomeUnknown:
-		return e.Outcome == OutcomeUnknown
-	case ErrNotSent:
-		return e.Outcome == OutcomeNotSent
-	case ErrRefused:
-		return e.Outcome == OutcomeRefused
-	case ErrExecuted:
-		return e.Outcome == OutcomeExecuted
-	case ErrUnauthorized:
-		return e.has(http.StatusUnauthorized)
-	case ErrNotFound:
-		return e.has(http.StatusNotFound)
-	case ErrRateLimited:
-		return e.has(http.StatusTooManyRequests)
-	}
-	return false
+	s, ok := target.(*sentinel) //nolint:errorlint // what it wraps is another error
+	return ok && e != nil && s.matches != nil && s.matches(e)
 }
 
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }

@@ -3,7 +3,6 @@ package cardwire_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -262,35 +261,6 @@ func TestLogger(t *testing.T) {
 	logs("what was not sent", "", func(ctx context.Context, c *cardwire.Client) error {
 		return wiretest.OnlyError(c.GetCard(ctx, ""))
 	})
-}
-
-// A retry that the limiter refuses is not logged, and debug lines only if they are asked for.
-func TestLoggerOfWarningsOnly(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		waits    int // that the limiter allows
-		level    slog.Level
-		attempts int
-	}{
-		"a retry that the limiter stops": {1, slog.LevelDebug, 1},
-		"all lines":                      {2, slog.LevelDebug, 2},
-		"warnings only":                  {2, slog.LevelWarn, 0},
-	} {
-		var log bytes.Buffer
-		waits := tc.waits
-		limiter := cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
-			if waits--; waits < 0 {
-				return wiretest.ErrBroken
-			}
-			return nil
-		}))
-		policy := cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1})
-		c := wiretest.NewClient(t, wiretest.Always(503, ""), policy, logTo(&log, tc.level), limiter)
-		_, err := c.ListBINs(t.Context())
-		assert.Equal(t, tc.waits == 1, errors.Is(err, wiretest.ErrBroken), name)
-		assert.Equal(t, tc.attempts, strings.Count(log.String(), `"cardwire: attempt"`), "%s: %s", name, &log)
-		assert.Contains(t, log.String(), `msg="cardwire: the attempt failed and is retried" operation=ListBINs`)
-	}
 }
 
 func TestDriftIsLogged(t *testing.T) {

@@ -178,18 +178,12 @@ func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, 
 
 // ListRemittanceStates returns countries and parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	return value(do(ctx, c, operation[[]RemittanceState]{
-		spec: spec{name: "ListRemittanceStates", method: http.MethodGet, path: "/remittance/states"},
-		read: rows(stateFields),
-	}, opts))
+	return value(do(ctx, c, get("ListRemittanceStates", "/remittance/states", rows(stateFields)), opts))
 }
 
 // ListRemittanceCurrencies returns what can be paid. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	return value(do(ctx, c, operation[[]RemittanceCurrency]{
-		spec: spec{name: "ListRemittanceCurrencies", method: http.MethodGet, path: "/remittance/currency"},
-		read: rows(currencyFields),
-	}, opts))
+	return value(do(ctx, c, get("ListRemittanceCurrencies", "/remittance/currency", rows(currencyFields)), opts))
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within

@@ -227,10 +227,7 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 	t.Parallel()
 	const (
 		secret = "CANARY77"
-		amount = "*: expected transferAmount in the form that is sent"
-		text   = "*: expected a string"
 		strict = "not strict JSON: "
-		behind = strict + "bytes follow the end"
 	)
 	with := func(more string) string {
 		return `{"merchantOrderNo":"order-1","transferAmount":"1.00",` + more + `}`
@@ -243,31 +240,28 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		require.ErrorIs(t, err, is, sent)
 		assert.Equal(t, fullTransfer(), got, "it is as it was")
 	}
-	for sent, want := range map[string]string{
-		`["` + secret + `"]`:                                  "expected an object",
-		`"` + secret + `"`:                                    "expected an object",
-		paying(`7702`):                                        text,
-		paying(`"7702"`):                                      amount,
-		paying(`"7702.000"`):                                  amount,
-		paying(`"7702e0"`):                                    amount,
-		paying(`"0.00"`):                                      amount,
-		paying(`"-7702.00"`):                                  amount,
-		paying(`"07702.00"`):                                  amount,
-		with(`"senderDateOfBirth":"1977-02-30"`):              "*: expected senderDateOfBirth in the form that is sent",
-		with(`"senderLastName":null`):                         text,
-		with(`"` + secret + `":null`):                         text,
-		with(`"` + secret + `":77`):                           text,
-		with(`"` + secret + `":{"a":"` + secret + `"}`):       text,
-		with(`"senderLastName":""`):                           text + " that is not empty",
-		with(`"` + secret + `":""`):                           text + " that is not empty",
-		with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`): strict + "a field name appears twice",
-		with(`"` + secret + `":"a","` + secret + `":"b"`):     strict + "a field name appears twice",
-		wiretest.TransferSent + `"` + secret + `"`:            behind,
-		`null "` + secret + `"`:                               behind,
-		wiretest.TransferSent[:200]:                           strict + "a colon is missing",
-		with(`"senderLastName":"` + secret + "\xff\""):        strict + "a string is not valid UTF-8",
+	for want, list := range map[string][]string{
+		"expected an object": {`["` + secret + `"]`, `"` + secret + `"`},
+		"*: expected transferAmount in the form that is sent": {
+			paying(`"7702"`), paying(`"7702.000"`), paying(`"7702e0"`), paying(`"0.00"`), paying(`"-7702.00"`),
+			paying(`"07702.00"`),
+		},
+		"*: expected senderDateOfBirth in the form that is sent": {with(`"senderDateOfBirth":"1977-02-30"`)},
+		"*: expected a string": {
+			paying(`7702`), with(`"senderLastName":null`), with(`"` + secret + `":null`), with(`"` + secret + `":77`),
+			with(`"` + secret + `":{"a":"` + secret + `"}`),
+		},
+		"*: expected a string that is not empty": {with(`"senderLastName":""`), with(`"` + secret + `":""`)},
+		strict + "a field name appears twice": {
+			with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`), with(`"` + secret + `":"a","` + secret + `":"b"`),
+		},
+		strict + "bytes follow the end":        {wiretest.TransferSent + `"` + secret + `"`, `null "` + secret + `"`},
+		strict + "a colon is missing":          {wiretest.TransferSent[:200]},
+		strict + "a string is not valid UTF-8": {with(`"senderLastName":"` + secret + "\xff\"")},
 	} {
-		assertRefused(sent, cardwire.ErrUnreadable, "cardwire: cannot unmarshal TransferParams: "+want)
+		for _, sent := range list {
+			assertRefused(sent, cardwire.ErrUnreadable, "cardwire: cannot unmarshal TransferParams: "+want)
+		}
 	}
 	for sent, want := range map[string]string{
 		`{"transferAmount":"7702.00"}`:             "MerchantOrderNo is empty",

@@ -128,16 +128,15 @@ func validParts(parts []Part) error {
 		err := checked(check.Text("Multipart: a name", p.Name), check.UTF8("Multipart: a value", p.Value))
 		switch {
 		case err != nil:
-			return err
 		case p.Name == "" || strings.Contains(p.Name, `"`):
-			return invalid("Multipart: a name is empty, or contains a quotation mark")
-		case p.File == nil:
-		case p.Value != "":
-			return invalid("Multipart: a part must not have both a Value and a File")
-		default:
-			if err := p.File.valid(); err != nil {
-				return err
-			}
+			err = invalid("Multipart: a name is empty, or contains a quotation mark")
+		case p.File != nil && p.Value != "":
+			err = invalid("Multipart: a part must not have both a Value and a File")
+		case p.File != nil:
+			err = p.File.valid()
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

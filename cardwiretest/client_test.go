@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -110,17 +109,6 @@ func TestAShortKey(t *testing.T) {
 	failure := new(cardwire.Error)
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, "key ***: ask the bank", failure.Message)
-}
-
-func TestRefusedByKind(t *testing.T) {
-	client, service := cardwiretest.NewClient(t)
-	_, err := client.GetCard(t.Context(), "nobody")
-	require.ErrorIs(t, err, cardwire.ErrNotFound)
-	_, err = client.CreateTransfer(t.Context(), cardwire.TransferParams{
-		MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
-	})
-	require.ErrorIs(t, err, cardwire.ErrRefused)
-	assert.Zero(t, service.Executions("CreateTransfer", ""))
 }
 
 func TestANilOptionIsNone(t *testing.T) {

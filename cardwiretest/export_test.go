@@ -30,3 +30,8 @@ func RunFor(t *testing.T, patience time.Duration, start func(*World) Program) {
 	s.patience = patience
 	s.run(t, 1, start)
 }
+
+// ShownOf returns what is shown of a story.
+func ShownOf(lines []string) string {
+	return (&simulated{stories: story{"order-1": lines}}).storyOf("order-1")
+}

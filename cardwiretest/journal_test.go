@@ -21,94 +21,81 @@ func TestMemoryJournal(t *testing.T) {
 	cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() })
 }
 
-type memory = cardwire.MemoryJournal
+// action is a call of a journal.
+type action struct {
+	method string
+	intent cardwire.Intent
+	result cardwire.IntentResult
+	found  cardwire.Resolution
+	do     func(context.Context, *action) error // of a right journal
+}
 
-// brokenJournal breaks one rule: what is not nil stands in for the method.
+// brokenJournal breaks one rule.
 type brokenJournal struct {
-	*cardwire.MemoryJournal
-
-	begin   func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error
-	end     func(*cardwire.MemoryJournal, context.Context, cardwire.Intent, cardwire.IntentResult) error
-	void    func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error
-	resolve func(*cardwire.MemoryJournal, context.Context, cardwire.Intent, cardwire.Resolution) error
+	right  *cardwire.MemoryJournal
+	breaks func(context.Context, *action) error
 }
 
-func (b *brokenJournal) Begin(ctx context.Context, i cardwire.Intent) error {
-	if b.begin != nil {
-		return b.begin(b.MemoryJournal, ctx, i)
+func (b brokenJournal) Begin(ctx context.Context, i cardwire.Intent) error {
+	return b.breaks(ctx, &action{method: "Begin", intent: i, do: func(ctx context.Context, a *action) error {
+		return b.right.Begin(ctx, a.intent)
+	}})
+}
+
+func (b brokenJournal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	return b.breaks(ctx, &action{method: "End", intent: i, result: r, do: func(ctx context.Context, a *action) error {
+		return b.right.End(ctx, a.intent, a.result)
+	}})
+}
+
+func (b brokenJournal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
+	return b.breaks(ctx, &action{method: "Void", intent: i, do: func(ctx context.Context, a *action) error {
+		return b.right.Void(ctx, a.intent, by, note)
+	}})
+}
+
+func (b brokenJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
+	resolve := func(ctx context.Context, a *action) error { return b.right.Resolve(ctx, a.intent, a.found) }
+	return b.breaks(ctx, &action{method: "Resolve", intent: i, found: found, do: resolve})
+}
+
+// edits is a journal that gets something else from the method.
+func edits(method string, edit func(*action)) func(context.Context, *action) error {
+	return func(ctx context.Context, a *action) error {
+		if a.method == method {
+			edit(a)
+		}
+		return a.do(ctx, a)
 	}
-	return b.MemoryJournal.Begin(ctx, i)
 }
 
-func (b *brokenJournal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	if b.end != nil {
-		return b.end(b.MemoryJournal, ctx, i, r)
-	}
-	return b.MemoryJournal.End(ctx, i, r)
-}
-
-func (b *brokenJournal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	if b.void != nil {
-		return b.void(b.MemoryJournal, ctx, i)
-	}
-	return b.MemoryJournal.Void(ctx, i, by, note)
-}
-
-func (b *brokenJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
-	if b.resolve != nil {
-		return b.resolve(b.MemoryJournal, ctx, i, found)
-	}
-	return b.MemoryJournal.Resolve(ctx, i, found)
-}
-
-// editsIntent is a Begin of another intent.
-func editsIntent(edit func(*cardwire.Intent)) brokenJournal {
-	return brokenJournal{begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
-		edit(&i)
-		return m.Begin(ctx, i)
-	}}
-}
-
-// editsDuplicate is a Begin whose refusal says something else.
-func editsDuplicate(edit func(*cardwire.DuplicateIntent)) brokenJournal {
-	return brokenJournal{begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
-		err := m.Begin(ctx, i)
-		if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok {
+// editsDuplicate is a journal whose Begin says something else of a refusal.
+func editsDuplicate(edit func(*cardwire.DuplicateIntent)) func(context.Context, *action) error {
+	return func(ctx context.Context, a *action) error {
+		err := a.do(ctx, a)
+		if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok && a.method == "Begin" {
 			edit(d)
 		}
 		return err
-	}}
+	}
 }
 
-// editsResult is an End of another result.
-func editsResult(edit func(*cardwire.IntentResult)) brokenJournal {
-	return brokenJournal{end: func(m *memory, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-		edit(&r)
-		return m.End(ctx, i, r)
-	}}
-}
-
-// editsResolution is a Resolve of something else.
-func editsResolution(edit func(*cardwire.Intent, *cardwire.Resolution)) brokenJournal {
-	return brokenJournal{resolve: func(m *memory, ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
-		edit(&i, &r)
-		return m.Resolve(ctx, i, r)
-	}}
-}
+// otherCall is about the call b.
+func otherCall(a *action) { a.intent.Call = a.intent.Call[:len(a.intent.Call)-1] + "b" }
 
 var brokenJournals = map[string]struct {
-	fails   string // a subtest that notices
-	journal brokenJournal
+	fails  string // a subtest that notices
+	breaks func(context.Context, *action) error
 }{
-	"all operations are one":   {"references_are_compared", editsIntent(func(i *cardwire.Intent) { i.Op = "" })},
-	"no body differs":          {"executed", editsIntent(func(i *cardwire.Intent) { i.BodySHA256 = "" })},
-	"all services are one":     {"a_journal_belongs", editsIntent(func(i *cardwire.Intent) { i.Service = "" })},
-	"everything is repeatable": {"executed", editsIntent(func(i *cardwire.Intent) { i.Repeatable = true })},
-	"nothing is repeatable": {"repeatable:_executed", editsIntent(func(i *cardwire.Intent) {
-		i.Repeatable = false
+	"all operations are one":   {"references_are_compared", edits("Begin", func(a *action) { a.intent.Op = "" })},
+	"no body differs":          {"executed", edits("Begin", func(a *action) { a.intent.BodySHA256 = "" })},
+	"all services are one":     {"a_journal_belongs", edits("Begin", func(a *action) { a.intent.Service = "" })},
+	"everything is repeatable": {"executed", edits("Begin", func(a *action) { a.intent.Repeatable = true })},
+	"nothing is repeatable": {"repeatable:_executed", edits("Begin", func(a *action) {
+		a.intent.Repeatable = false
 	})},
-	"settled when sent": {"repeatable:_open_after_SendBy", editsIntent(func(i *cardwire.Intent) {
-		i.SettledBy = i.SendBy
+	"settled when sent": {"repeatable:_open_after_SendBy", edits("Begin", func(a *action) {
+		a.intent.SettledBy = a.intent.SendBy
 	})},
 	"numbers are forgotten": {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
 	"never in progress": {"open_before_SendBy", editsDuplicate(func(d *cardwire.DuplicateIntent) {
@@ -117,79 +104,69 @@ var brokenJournals = map[string]struct {
 	"always in progress": {"unknown", editsDuplicate(func(d *cardwire.DuplicateIntent) {
 		d.InProgress, d.Remaining = true, 1
 	})},
-	"unknown is not sent": {"unknown", editsResult(func(r *cardwire.IntentResult) {
-		if r.Outcome == cardwire.OutcomeUnknown {
-			r.Outcome = cardwire.OutcomeNotSent
+	"unknown is not sent": {"unknown", edits("End", func(a *action) {
+		if a.result.Outcome == cardwire.OutcomeUnknown {
+			a.result.Outcome = cardwire.OutcomeNotSent
 		}
 	})},
-	"every refusal is final": {"refused", editsResult(func(r *cardwire.IntentResult) { r.Final = true })},
-	"no refusal is final":    {"closed_by_a_final", editsResult(func(r *cardwire.IntentResult) { r.Final = false })},
-	"contradictions are kept quiet": {"executed_twice", brokenJournal{
-		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-			_ = m.End(ctx, i, r)
+	"every refusal is final": {"refused", edits("End", func(a *action) { a.result.Final = true })},
+	"no refusal is final":    {"closed_by_a_final", edits("End", func(a *action) { a.result.Final = false })},
+	"contradictions are kept quiet": {"executed_twice", func(ctx context.Context, a *action) error {
+		err := a.do(ctx, a)
+		if a.method == "End" {
 			return ctx.Err()
-		},
+		}
+		return err
 	}},
-	"results are lost": {"refused", brokenJournal{
-		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-			if r.Outcome == cardwire.OutcomeExecuted {
-				return m.End(ctx, i, r)
-			}
+	"results are lost": {"refused", func(ctx context.Context, a *action) error {
+		if a.method == "End" && a.result.Outcome != cardwire.OutcomeExecuted {
 			return nil
-		},
+		}
+		return a.do(ctx, a)
 	}},
-	"a canceled Begin counts": {"a_context_that_is_done", brokenJournal{
-		begin: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
-			return errors.Join(m.Begin(context.WithoutCancel(ctx), i), ctx.Err())
-		},
+	"a canceled Begin counts": {"a_context_that_is_done", func(ctx context.Context, a *action) error {
+		if a.method == "Begin" {
+			return errors.Join(a.do(context.WithoutCancel(ctx), a), ctx.Err())
+		}
+		return a.do(ctx, a)
 	}},
-	"nothing is closed": {"voided", brokenJournal{
-		void: func(*cardwire.MemoryJournal, context.Context, cardwire.Intent) error { return nil },
+	"nothing is closed": {"voided", func(ctx context.Context, a *action) error {
+		if a.method == "Void" {
+			return nil
+		}
+		return a.do(ctx, a)
 	}},
-	"a denial is of any call": {"a_denial_is_of_one_call", editsResolution(
-		func(i *cardwire.Intent, r *cardwire.Resolution) {
-			if r.Outcome == cardwire.OutcomeRefused {
-				i.Call = i.Call[:len(i.Call)-1] + "b"
-			}
-		})},
-	"a repeatable call is executed by another": {"a_repeatable_call", editsResolution(
-		func(i *cardwire.Intent, r *cardwire.Resolution) {
-			if i.Repeatable {
-				i.Call = i.Call[:len(i.Call)-1] + "b"
-			}
-		})},
-	"no body is another body": {"of_a_number_that_had_no_body", brokenJournal{
-		void: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent) error {
-			i.BodySHA256 = cmp.Or(i.BodySHA256, "00")
-			return m.Void(ctx, i, "Ada", "canceled")
-		},
+	"a denial is of any call": {"a_denial_is_of_one_call", edits("Resolve", func(a *action) {
+		if a.found.Outcome == cardwire.OutcomeRefused {
+			otherCall(a)
+		}
+	})},
+	"a repeatable call is executed by another": {"a_repeatable_call", edits("Resolve", func(a *action) {
+		if a.intent.Repeatable {
+			otherCall(a)
+		}
+	})},
+	"no body is another body": {"of_a_number_that_had_no_body", edits("Void", func(a *action) {
+		a.intent.BodySHA256 = cmp.Or(a.intent.BodySHA256, "00")
+	})},
+	"settled when the later call is": {"a_person:_before_the_earlier", edits("End", func(a *action) {
+		a.intent.SettledBy = time.Time{}
+	})},
+	"a result of another service is lost": {"a_journal_belongs", func(ctx context.Context, a *action) error {
+		if a.method == "End" && a.intent.Service != "https://api.example.com/api/v1" {
+			return errors.New("another service")
+		}
+		return a.do(ctx, a)
 	}},
-	"settled when the later call is": {"a_person:_before_the_earlier", brokenJournal{
-		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-			i.SettledBy = time.Time{}
-			return m.End(ctx, i, r)
-		},
-	}},
-	"a result of another service is lost": {"a_journal_belongs", brokenJournal{
-		end: func(m *cardwire.MemoryJournal, ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-			if i.Service != "https://api.example.com/api/v1" {
-				return errors.New("another service")
-			}
-			return m.End(ctx, i, r)
-		},
-	}},
-	"an earlier look is believed": {"a_person:_as_of_an_earlier_look", editsResolution(
-		func(i *cardwire.Intent, r *cardwire.Resolution) {
-			if r.AsOf.Before(i.SettledBy) && !r.AsOf.IsZero() {
-				r.AsOf = i.SettledBy
-			}
-		})},
+	"an earlier look is believed": {"a_person:_as_of_an_earlier_look", edits("Resolve", func(a *action) {
+		if a.found.AsOf.Before(a.intent.SettledBy) && !a.found.AsOf.IsZero() {
+			a.found.AsOf = a.intent.SettledBy
+		}
+	})},
 }
 
 func newBroken(name string) cardwire.Journal {
-	j := brokenJournals[name].journal
-	j.MemoryJournal = cardwire.NewMemoryJournal()
-	return &j
+	return brokenJournal{cardwire.NewMemoryJournal(), brokenJournals[name].breaks}
 }
 
 // broken names the journal that TestABrokenJournal tests in a process of its own.

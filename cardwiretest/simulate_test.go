@@ -244,6 +244,17 @@ func TestSimulateIsDeterministic(t *testing.T) {
 	}
 }
 
+// A story has at most 40 lines: how it began, and how it ended.
+func TestALongStory(t *testing.T) {
+	t.Parallel()
+	lines := strings.Fields(strings.Repeat("begin ", 10) + strings.Repeat("middle ", 20) + strings.Repeat("end ", 10))
+	assert.Equal(t, strings.Join(lines, "\n"), cardwiretest.ShownOf(lines))
+	lines = slices.Insert(lines, 11, "out")
+	want := slices.Concat(lines[:10], []string{"    (2 lines are left out)"}, lines[12:])
+	assert.Len(t, want, 40)
+	assert.Equal(t, strings.Join(want, "\n"), cardwiretest.ShownOf(lines))
+}
+
 // A seed of a failure is tried alone.
 func TestSeedFlag(t *testing.T) {
 	require.NoError(t, flag.Set("cardwire.seed", "4711"))

@@ -105,6 +105,9 @@ func readEntry(s scan) (k known, err error) {
 // find returns what is known of a reference. With ErrNoIntent it returns the journal's
 // service.
 func (t *Tx) find(ctx context.Context, op, reference string) (k known, err error) {
+	if err := t.pin(ctx); err != nil {
+		return k, err
+	}
 	found, err := t.entries(ctx, `i.op = ?1 AND i.reference = ?2`, op, reference)
 	switch {
 	case err != nil:
@@ -145,9 +148,6 @@ func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, erro
 
 // Lookup is [Journal.Lookup] in the transaction.
 func (t *Tx) Lookup(ctx context.Context, op, reference string) (Entry, error) {
-	if err := t.pin(ctx); err != nil {
-		return Entry{}, err
-	}
 	k, err := t.find(ctx, op, reference)
 	if err != nil {
 		return Entry{}, err
@@ -218,9 +218,6 @@ func (j *Journal) History(ctx context.Context, op, reference string) ([]Event, e
 
 // History is [Journal.History] in the transaction.
 func (t *Tx) History(ctx context.Context, op, reference string) (events []Event, err error) {
-	if err := t.pin(ctx); err != nil {
-		return nil, err
-	}
 	k, err := t.find(ctx, op, reference)
 	if err != nil {
 		return nil, err

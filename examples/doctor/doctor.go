@@ -136,44 +136,38 @@ type parameter struct {
 	field  string
 	name   func(*cardwire.Profile) *string
 	likely []string
-	honors func(context.Context, *doctor, cardwire.Profile) (verdict, error)
+	// tells reports whether there are cards by which a response can tell.
+	tells func(*doctor) bool
+	// honored reports whether the service responds as only one that knows the name does.
+	honored func(context.Context, *doctor, cardwire.Profile) (bool, error)
 }
-
-// verdict is what one try of a name proves.
-type verdict int
-
-const (
-	ignored verdict = iota // or refused
-	honored                // only a service that knows the name responds so
-	unknown                // no response could tell
-)
 
 // parameters come in the order in which later ones need earlier ones.
 var parameters = []parameter{
 	{
 		"LimitParam", func(p *cardwire.Profile) *string { return &p.LimitParam },
 		[]string{"limit", "per_page", "page_size", "pageSize", "perPage", "size", "rows", "count"},
-		limitHonoured,
+		twoCards, limitHonored,
 	},
 	{
 		"PageParam", func(p *cardwire.Profile) *string { return &p.PageParam },
 		[]string{"page", "page_no", "pageNo", "page_num", "pageNum", "current_page", "currentPage", "p"},
-		pageHonoured,
+		twoPages, pageHonored,
 	},
 	{
 		"StatusParam", func(p *cardwire.Profile) *string { return &p.StatusParam },
 		[]string{"status", "card_status", "cardStatus", "state"},
-		statusHonoured,
+		anyCard, statusHonored,
 	},
 	{
 		"CardBINParam", func(p *cardwire.Profile) *string { return &p.CardBINParam },
 		[]string{"card_bin", "cardBin", "bin", "card_bins", "binCode", "bin_code"},
-		binHonoured,
+		twoBINs, binHonored,
 	},
 	{
 		"SubAccountParam", func(p *cardwire.Profile) *string { return &p.SubAccountParam },
 		[]string{"sub_account_id", "subAccountId", "sub_account", "subAccount", "account_id", "accountId"},
-		narrows(func(p *cardwire.ListCardsParams, none bool) {
+		anyCard, narrows(func(p *cardwire.ListCardsParams, none bool) {
 			if none {
 				p.SubAccountID = "cardwire-doctor-no-such-account"
 			}
@@ -182,27 +176,27 @@ var parameters = []parameter{
 	{
 		"CreatedFromParam", func(p *cardwire.Profile) *string { return &p.CreatedFromParam },
 		[]string{"created_from", "create_time_start", "createTimeStart", "create_time_from", "start_time", "startTime", "start_date", "startDate", "create_start", "begin_time", "from"},
-		narrows(func(p *cardwire.ListCardsParams, none bool) { p.CreatedFrom = day(none) }),
+		anyCard, narrows(func(p *cardwire.ListCardsParams, none bool) { p.CreatedFrom = day(none) }),
 	},
 	{
 		"CreatedToParam", func(p *cardwire.Profile) *string { return &p.CreatedToParam },
 		[]string{"created_to", "create_time_end", "createTimeEnd", "create_time_to", "end_time", "endTime", "end_date", "endDate", "create_end", "to"},
-		narrows(func(p *cardwire.ListCardsParams, none bool) { p.CreatedTo = day(!none) }),
+		anyCard, narrows(func(p *cardwire.ListCardsParams, none bool) { p.CreatedTo = day(!none) }),
 	},
 	{
 		"TransactedFromParam", func(p *cardwire.Profile) *string { return &p.TransactedFromParam },
 		[]string{"transacted_from", "transaction_time_start", "transactionTimeStart", "trans_time_start", "transaction_start", "trade_time_start", "transaction_from"},
-		narrows(func(p *cardwire.ListCardsParams, none bool) { p.TransactedFrom = day(none) }),
+		anyCard, narrows(func(p *cardwire.ListCardsParams, none bool) { p.TransactedFrom = day(none) }),
 	},
 	{
 		"TransactedToParam", func(p *cardwire.Profile) *string { return &p.TransactedToParam },
 		[]string{"transacted_to", "transaction_time_end", "transactionTimeEnd", "trans_time_end", "transaction_end", "trade_time_end", "transaction_to"},
-		narrows(func(p *cardwire.ListCardsParams, none bool) { p.TransactedTo = day(!none) }),
+		anyCard, narrows(func(p *cardwire.ListCardsParams, none bool) { p.TransactedTo = day(!none) }),
 	},
 	{
 		"CardIDParam", func(p *cardwire.Profile) *string { return &p.CardIDParam },
 		[]string{"id", "card_id", "cardId", "cardID", "card"},
-		idHonoured,
+		anyCard, idHonored,
 	},
 }
 
@@ -214,17 +208,18 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 	if assumed != "" {
 		names = slices.Insert(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == assumed }), 0, assumed)
 	}
+	if !p.tells(d) {
+		d.find(p.field, quoted(assumed), unchecked, "there are too few cards, or they are too much alike, to tell")
+		return nil
+	}
 	for _, name := range names {
 		profile := d.profile
 		*p.name(&profile) = name
-		seen, err := p.honors(ctx, d, profile)
-		switch {
-		case err != nil:
+		honored, err := p.honored(ctx, d, profile)
+		if err := tried(err); err != nil {
 			return fmt.Errorf("the check cannot continue: %w", err)
-		case seen == unknown:
-			d.find(p.field, quoted(assumed), unchecked, "there are too few cards, or they are too much alike, to tell")
-			return nil
-		case seen == honored:
+		}
+		if honored {
 			d.found(p, assumed, name)
 			return nil
 		}
@@ -295,80 +290,64 @@ func tried(err error) error {
 	return err
 }
 
-func limitHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
-	if len(d.whole.Cards) < 2 {
-		return unknown, nil
-	}
-	page, err := d.list(ctx, profile, cardwire.ListCardsParams{Limit: 1})
-	if err != nil || len(page.Cards) != 1 {
-		return ignored, tried(err)
-	}
-	return honored, nil
+func anyCard(d *doctor) bool { return len(d.whole.Cards) > 0 }
+
+func twoCards(d *doctor) bool { return len(d.whole.Cards) > 1 }
+
+func twoPages(d *doctor) bool {
+	return twoCards(d) && (d.profile.LimitParam != "" || d.whole.LastPage > 1)
 }
 
-func pageHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
+func twoBINs(d *doctor) bool {
+	return anyCard(d) && d.whole.Cards[0].CardBIN != "" && slices.ContainsFunc(d.whole.Cards, d.otherBIN)
+}
+
+func (d *doctor) otherBIN(c cardwire.Card) bool { return c.CardBIN != d.whole.Cards[0].CardBIN }
+
+func limitHonored(ctx context.Context, d *doctor, profile cardwire.Profile) (bool, error) {
+	page, err := d.list(ctx, profile, cardwire.ListCardsParams{Limit: 1})
+	return err == nil && len(page.Cards) == 1, err
+}
+
+func pageHonored(ctx context.Context, d *doctor, profile cardwire.Profile) (bool, error) {
 	params := cardwire.ListCardsParams{Page: 2}
 	if profile.LimitParam != "" {
 		params.Limit = 1
 	}
-	if len(d.whole.Cards) < 2 || params.Limit == 0 && d.whole.LastPage < 2 {
-		return unknown, nil
-	}
 	page, err := d.list(ctx, profile, params)
-	if err != nil || page.CurrentPage != 2 || len(page.Cards) == 0 || page.Cards[0].ID == d.whole.Cards[0].ID {
-		return ignored, tried(err)
-	}
-	return honored, nil
+	return err == nil && page.CurrentPage == 2 && len(page.Cards) > 0 && page.Cards[0].ID != d.whole.Cards[0].ID, err
 }
 
-func statusHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
-	if len(d.whole.Cards) == 0 {
-		return unknown, nil
-	}
+func statusHonored(ctx context.Context, d *doctor, profile cardwire.Profile) (bool, error) {
 	other := cardwire.CardClosed
 	if d.whole.Cards[0].Status == other {
 		other = cardwire.CardActive
 	}
 	page, err := d.list(ctx, profile, cardwire.ListCardsParams{Status: &other})
-	if err != nil || page.Total >= d.whole.Total ||
-		slices.ContainsFunc(page.Cards, func(c cardwire.Card) bool { return c.Status != other }) {
-		return ignored, tried(err)
-	}
-	return honored, nil
+	another := func(c cardwire.Card) bool { return c.Status != other }
+	return err == nil && page.Total < d.whole.Total && !slices.ContainsFunc(page.Cards, another), err
 }
 
-func binHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
-	if len(d.whole.Cards) == 0 || d.whole.Cards[0].CardBIN == "" {
-		return unknown, nil
-	}
-	bin := d.whole.Cards[0].CardBIN
-	another := func(c cardwire.Card) bool { return c.CardBIN != bin }
-	if !slices.ContainsFunc(d.whole.Cards, another) {
-		return unknown, nil
-	}
-	page, err := d.list(ctx, profile, cardwire.ListCardsParams{CardBIN: bin})
-	if err != nil || page.Total >= d.whole.Total || slices.ContainsFunc(page.Cards, another) {
-		return ignored, tried(err)
-	}
-	return honored, nil
+func binHonored(ctx context.Context, d *doctor, profile cardwire.Profile) (bool, error) {
+	page, err := d.list(ctx, profile, cardwire.ListCardsParams{CardBIN: d.whole.Cards[0].CardBIN})
+	return err == nil && page.Total < d.whole.Total && !slices.ContainsFunc(page.Cards, d.otherBIN), err
 }
 
 // narrows tries a filter whose effect is visible in no card: one that lets none
 // through must give none, and one that lets all through must not.
-func narrows(set func(p *cardwire.ListCardsParams, none bool)) func(context.Context, *doctor, cardwire.Profile) (verdict, error) {
-	return func(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
-		if d.whole.Total == 0 {
-			return unknown, nil
-		}
+func narrows(
+	set func(p *cardwire.ListCardsParams, none bool),
+) func(context.Context, *doctor, cardwire.Profile) (bool, error) {
+	return func(ctx context.Context, d *doctor, profile cardwire.Profile) (bool, error) {
 		for _, none := range []bool{true, false} {
 			var p cardwire.ListCardsParams
 			set(&p, none)
 			page, err := d.list(ctx, profile, p)
 			if err != nil || (page.Total == 0) != none {
-				return ignored, tried(err)
+				return false, err
 			}
 		}
-		return honored, nil
+		return true, nil
 	}
 }
 
@@ -380,21 +359,15 @@ func day(future bool) cardwire.Date {
 	return cardwire.Date{Year: 1971, Month: time.January, Day: 1}
 }
 
-func idHonoured(ctx context.Context, d *doctor, profile cardwire.Profile) (verdict, error) {
-	if len(d.whole.Cards) == 0 {
-		return unknown, nil
-	}
+func idHonored(ctx context.Context, d *doctor, profile cardwire.Profile) (bool, error) {
 	client, err := d.client(profile)
 	if err != nil {
-		return ignored, err
+		return false, err
 	}
 	defer client.CloseIdleConnections()
 	id := d.whole.Cards[len(d.whole.Cards)-1].ID
 	card, err := client.GetCard(ctx, id)
-	if err != nil || card.ID != id {
-		return ignored, tried(err)
-	}
-	return honored, nil
+	return err == nil && card.ID == id, err
 }
 
 // responses compares the response to each read with the API document.

@@ -105,7 +105,11 @@ func (q *selection) where() string { return strings.Join(q.conditions, " AND ") 
 func (f filter) selection() (q selection) {
 	q.and("TRUE")
 	if f.State != "" {
-		q.and("state = ?"+among(f.State), f.State)
+		condition := "state = ?"
+		if !slices.Contains(unended, f.State) { // of which PostgreSQL's planner expects more than none
+			condition = "coalesce(state = ?, FALSE)"
+		}
+		q.and(condition, f.State)
 	}
 	if f.Day != "" {
 		day, _ := time.Parse(time.DateOnly, f.Day)
@@ -129,6 +133,10 @@ func (f filter) selection() (q selection) {
 // addresses.
 func (s *service) list(ctx context.Context, f filter, path string, most int) (l listing, err error) {
 	q := f.selection()
+	among, err := s.among(ctx, f.State)
+	if err != nil {
+		return l, err
+	}
 	backward := f.Before != ""
 	direction, comparison := " DESC", " < "
 	if slices.Contains(unended, f.State) != backward {
@@ -138,7 +146,7 @@ func (s *service) list(ctx context.Context, f filter, path string, most int) (l 
 		q.and("(created_at, order_no)"+comparison+"((SELECT created_at FROM payouts WHERE order_no = ?), ?)", place, place)
 	}
 	l.filter = f
-	l.Orders, err = s.read(ctx, s.db, q.where()+" ORDER BY created_at"+direction+", order_no"+direction+
+	l.Orders, err = s.read(ctx, s.db, q.where()+among+" ORDER BY created_at"+direction+", order_no"+direction+
 		" LIMIT "+strconv.Itoa(most+1), q.args...)
 	more := len(l.Orders) > most
 	l.Orders = l.Orders[:min(most, len(l.Orders))]
@@ -168,24 +176,22 @@ func (s *service) listed(r *http.Request) (listing, error) {
 	return s.list(r.Context(), f, r.URL.Path, pageSize)
 }
 
-// total is how many orders are in a state, and how much money they are.
+// total is how many orders are in a state, how much money they are, and since when the oldest is.
 type total struct {
 	State    string
 	Currency string
 	Orders   int64
-	Cents    string // of any size
+	Cents    decimal.Decimal
+	Since    moment
 }
 
 // Amount is the money in the currency's units.
-func (t total) Amount() string {
-	cents, _ := decimal.NewFromString(t.Cents) // a sum is a number
-	return cents.Shift(-2).StringFixed(2)
-}
+func (t total) Amount() string { return t.Cents.Shift(-2).StringFixed(2) }
 
 // totals sums up the orders of a condition, by state and currency.
 func (s *service) totals(ctx context.Context, where string, args ...any) (all []total, err error) {
 	err = sqlscan.Select(ctx, s.db, &all, `SELECT state, currency, count(*) AS orders,
-	sum(CAST(replace(amount, '.', '') AS NUMERIC)) AS cents FROM payouts_states WHERE `+where+` GROUP BY state, currency`, args...)
+	sum(CAST(replace(amount, '.', '') AS NUMERIC)) AS cents, min(changed_at) AS since FROM payouts_states WHERE `+where+` GROUP BY state, currency`, args...)
 	slices.SortFunc(all, func(a, b total) int {
 		return cmp.Or(slices.Index(states, a.State)-slices.Index(states, b.State), strings.Compare(a.Currency, b.Currency))
 	})

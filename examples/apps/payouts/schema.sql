@@ -21,10 +21,10 @@ CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE calls = 0 
 CREATE INDEX IF NOT EXISTS payouts_missed ON payouts (order_no) WHERE missed_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS payouts_created ON payouts (created_at, order_no);
 CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
-CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, order_no) WHERE said <> '';
-CREATE INDEX IF NOT EXISTS payouts_free ON cardwire_intents (reference)
+CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, created_at, order_no) WHERE said <> '';
+CREATE INDEX IF NOT EXISTS payouts_free ON cardwire_intents (op, reference)
 	WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed;
-CREATE INDEX IF NOT EXISTS payouts_closed ON cardwire_intents (reference) WHERE op = 'CreateTransfer' AND closed;
+CREATE INDEX IF NOT EXISTS payouts_closed ON cardwire_intents (op, reference) WHERE op = 'CreateTransfer' AND closed;
 
 -- What people did to an order; what was sent, and what they said of that, the journal has.
 CREATE TABLE IF NOT EXISTS payouts_history (

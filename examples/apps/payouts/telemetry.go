@@ -87,18 +87,18 @@ func (s *service) observe() error {
 	}
 	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		totals, err1 := s.liveTotals(ctx)
-		oldest, err2 := s.read(ctx, s.db, `order_no IN `+live+` AND state IN ('unresolved', 'forgotten', 'conflict') ORDER BY changed_at LIMIT 1`)
-		p, _, err3 := s.pausedNow(ctx)
-		if err := errors.Join(err1, err2, err3); err != nil {
+		p, _, err2 := s.pausedNow(ctx)
+		if err := errors.Join(err1, err2); err != nil {
 			return err // zeros would look as if all were well
 		}
-		counts := countsOf(totals)
+		counts, waited := countsOf(totals), time.Duration(0)
 		for _, state := range unended {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
-		var waited time.Duration
-		for _, one := range oldest {
-			waited = max(0, time.Since(one.ChangedAt.Time)) // clocks of replicas differ
+		for _, t := range totals {
+			if t.State == unresolved || t.State == forgotten || t.State == conflicted {
+				waited = max(waited, time.Since(t.Since.Time)) // clocks of replicas differ
+			}
 		}
 		o.ObserveFloat64(age, waited.Seconds())
 		if p == nil {

@@ -508,24 +508,3 @@ func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
 		assert.ErrorContains(t, gob.NewEncoder(io.Discard).Encode(v), "has no exported fields", "%T", v)
 	}
 }
-
-// Who a transfer is about is in none of what its methods print: XML and gob know none of
-// them, fmt calls none for %p and %w, and finds none in a hidden field.
-func TestTransferParamsPrintWithoutWhoTheyAreAbout(t *testing.T) {
-	t.Parallel()
-	p := wiretest.SmallTransfer("order-7")
-	p.Extra = map[string]string{"receiverEmail": "identity-extra"}
-	p.SenderDateOfBirth = cardwire.Date{Year: 1987, Month: time.June, Day: 5}
-	canaries := []canary{newCanary("identity", "identity-"), newCanary("day of birth", "1987")}
-	for _, path := range leaves("", reflect.TypeOf(p)) {
-		if benign["Transfer."+path] == "" && path != "MerchantOrderNo" && !strings.HasPrefix(path, "Extra") {
-			put(reflect.ValueOf(&p).Elem(), path, "identity-"+path)
-		}
-	}
-	asks := regexp.MustCompile(`^%.*[^pw]$|^slog|^JSON$|template$`)
-	found, noMethods := places(p), regexp.MustCompile("hidden|embedded")
-	maps.DeleteFunc(found, func(name string, _ any) bool { return noMethods.MatchString(name) })
-	assertSilent(t, found, slices.DeleteFunc(slices.Clone(printers), func(p printer) bool {
-		return !asks.MatchString(p.name)
-	}), canaries...)
-}

@@ -108,6 +108,9 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 		c.MaxVersion = version
 		return c
 	}
+	trusting := func(least, most uint16) *tls.Config {
+		return &tls.Config{RootCAs: trusted, MinVersion: least, MaxVersion: most}
+	}
 	in := func(year int) *tls.Config {
 		now := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 		return &tls.Config{RootCAs: trusted, Time: func() time.Time { return now }}
@@ -117,32 +120,49 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 		expired = "certificate not trusted: expired or not yet valid"
 		another = "certificate not trusted: issued for another host"
 		failed  = "TLS handshake failed"
+
+		v10, v11, v12, v13 = tls.VersionTLS10, tls.VersionTLS11, tls.VersionTLS12, tls.VersionTLS13
 	)
+	base, _ := secureService(t, server)
+	impossible := cardwire.WithTransport(&http.Transport{TLSClientConfig: trusting(0, v11)})
+	require.ErrorIs(t, canceled(t, base, impossible), cardwire.ErrNotSent, "TLS 1.1 at most is no version")
 	for name, tc := range map[string]struct {
 		server, client *tls.Config
-		words          string
+		words          string // "": it is talked to
+		version        uint16
 	}{
-		"an unknown authority": {server, &tls.Config{RootCAs: x509.NewCertPool()}, unknown},
-		"expired":              {server, in(2200), expired},
-		"not yet valid":        {server, in(1960), expired},
-		"another host":         {server, &tls.Config{RootCAs: trusted, ServerName: "api.example.org"}, another},
-		"TLS 1.1":              {upTo(tls.VersionTLS11), &tls.Config{RootCAs: trusted}, failed},
-		"TLS 1.0":              {upTo(tls.VersionTLS10), &tls.Config{RootCAs: trusted}, failed},
-		"no TLS":               {nil, &tls.Config{RootCAs: trusted}, failed},
+		"an unknown authority":  {server, &tls.Config{RootCAs: x509.NewCertPool()}, unknown, 0},
+		"expired":               {server, in(2200), expired, 0},
+		"not yet valid":         {server, in(1960), expired, 0},
+		"another host":          {server, &tls.Config{RootCAs: trusted, ServerName: "api.example.org"}, another, 0},
+		"TLS 1.0":               {upTo(v10), trusting(v10, 0), failed, 0},
+		"TLS 1.1":               {upTo(v11), trusting(v10, 0), failed, 0},
+		"TLS 1.3 is wanted":     {upTo(v12), trusting(v13, 0), failed, 0},
+		"no TLS":                {nil, trusting(v10, 0), failed, 0},
+		"the service, TLS 1.2":  {upTo(v12), trusting(v10, 0), "", v12},
+		"the service, TLS 1.3":  {server, trusting(0, 0), "", v13},
+		"the service, TLS 1.3+": {server, trusting(v13, 0), "", v13},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base, heards := secureService(t, tc.server)
-			tc.client.MinVersion = tls.VersionTLS10
 			c := wiretest.ClientOver(t, base, cardwire.WithTransport(&http.Transport{TLSClientConfig: tc.client}))
 			for method, call := range wiretest.AllMethods() {
 				err := call(t.Context(), c)
-				require.ErrorContains(t, err, tc.words, method)
 				h := <-heards
-				assert.Empty(t, h.text, method)
+				assert.Empty(t, heards, "it is not tried again")
 				assert.NotContains(t, string(h.wire), wiretest.Key, method)
 				assert.NotContains(t, string(h.wire), "HTTP/1.1", method)
-				assert.Empty(t, heards, "it is not tried again")
+				if tc.words == "" {
+					require.ErrorIs(t, err, cardwire.ErrNotFound, method)
+					assert.Equal(t, tc.version, h.version)
+					assert.Regexp(t, `^(GET|POST) /api/v1/.* HTTP/1.1\r\n`, string(h.text), method)
+					assert.Contains(t, string(h.text), "\r\nAuthorization: Bearer "+wiretest.Key+"\r\n", method)
+					c.CloseIdleConnections()
+					continue
+				}
+				require.ErrorContains(t, err, tc.words, method)
+				assert.Empty(t, h.text, method)
 				attempts := wiretest.Failure(t, err).Attempts
 				require.Len(t, attempts, 1)
 				assert.Equal(t, claimsNotSent(method), errors.Is(err, cardwire.ErrNotSent), method)
@@ -158,37 +178,6 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 // carry no trace.
 func claimsNotSent(method string) bool {
 	return slices.ContainsFunc(wiretest.AllWrites(), func(w wiretest.Write) bool { return w.Op == method })
-}
-
-// What the test above takes for silence is not that of its server. A client whose own
-// versions end before 1.2 has none left.
-func TestTheServiceIsTalkedToOverTLS(t *testing.T) {
-	t.Parallel()
-	server, roots := certified(t)
-	const v11, v12, v13 = tls.VersionTLS11, tls.VersionTLS12, tls.VersionTLS13
-	for _, tc := range []struct {
-		server, least, most uint16 // the highest version, and those of the caller's transport
-		want                uint16
-	}{
-		{v13, 0, 0, v13}, {v12, 0, 0, v12}, {v12, tls.VersionTLS10, 0, v12}, {v12, v13, 0, 0},
-		{v13, v13, 0, v13}, {v13, 0, v11, 0},
-	} {
-		server.MaxVersion = tc.server
-		base, heards := secureService(t, server.Clone())
-		own := &tls.Config{RootCAs: roots, MinVersion: tc.least, MaxVersion: tc.most}
-		err := canceled(t, base, cardwire.WithTransport(&http.Transport{TLSClientConfig: own}))
-		h := <-heards
-		assert.Equal(t, tc.want, h.version, tc)
-		if tc.want == 0 {
-			require.ErrorIs(t, err, cardwire.ErrNotSent, tc)
-			assert.Empty(t, h.text, tc)
-			continue
-		}
-		require.ErrorIs(t, err, cardwire.ErrNotFound, tc)
-		assert.Regexp(t, `^POST /api/v1/cards/adjustAction HTTP/1.1\r\n`, string(h.text))
-		assert.Contains(t, string(h.text), "\r\nAuthorization: Bearer "+wiretest.Key+"\r\n")
-		assert.NotContains(t, string(h.wire), wiretest.Key)
-	}
 }
 
 // canceled makes one call, once.
