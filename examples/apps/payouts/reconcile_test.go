@@ -342,6 +342,58 @@ func TestATaskNeedsANameAndAReason(t *testing.T) {
 	}
 }
 
+// The flags, as a person gives them: first the report, then -apply, then -closed, and -hold.
+func TestTheCommandsOfARestore(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", settingsOf("").base)
+	t.Setenv("CARDWIRE_API_KEY", settingsOf("").key)
+	s := shopInFile(t)
+	s.lost("A-1", true)
+	s.order("A-2")
+	r := lastHour()
+	text := strings.ReplaceAll(s.ledger(), "order,", "No.,")
+	from, until := r.From.Format(time.RFC3339), time.Now().Format(time.RFC3339)
+	file := fileOf(t, text)
+	command := func(ctx context.Context, args ...string) (string, error) {
+		var out buffer
+		err := run(ctx, &out, s.log, append(args, "-db", s.source))
+		return out.String(), err
+	}
+	compare := []string{
+		"-reconcile", file, "-from", from, "-until", until, "-columns", "order=No.", "-status", "done=executed",
+	}
+	out, err := command(t.Context(), compare...)
+	require.NoError(t, err)
+	assert.Contains(t, out, "executed  1       12.50 EUR  1\n")
+	assert.Equal(t, unresolved, s.state("A-1"))
+	_, err = command(t.Context(), append(compare, "-apply")...)
+	require.ErrorContains(t, err, "-by and -why: by and why are required")
+	out, err = command(t.Context(), append(compare, "-apply", "-by", "Ada", "-why", "ticket 7")...)
+	require.NoError(t, err)
+	assert.Contains(t, out, "Recorded: 1.")
+	out, err = command(t.Context(), "-closed", fileOf(t, "A-2"), "-by", "Ada", "-why", "ticket 7")
+	require.NoError(t, err)
+	assert.Equal(t, "Closed: 1.\n", out)
+	assert.Equal(t, []string{submitted, canceled}, s.statesOf("A-1", "A-2"))
+	assert.Contains(t, s.get("/orders/A-1"), "ticket 7; in the statement: line 2, ")
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := command(ctx, "-hold", "-listen", "127.0.0.1:0")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		p, _, err := s.pausedNow(t.Context())
+		return err == nil && p.Text() == onHold
+	}, waitFor, tick)
+	s.order("A-3")
+	assert.Equal(t, held, s.state("A-3"))
+	stop()
+	require.NoError(t, <-ended)
+	assert.Equal(t, held, s.state("A-3"))
+}
+
 // fates are orders with their fates, one after the other.
 type fates struct {
 	*shop
