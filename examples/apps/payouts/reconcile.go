@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -19,30 +20,32 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// compare returns what a statement says of the journal, and does more with each finding.
-func (s *service) compare(ctx context.Context, r reading, file io.Reader,
-	also ...func(sqljournal.Finding) error) (*report, error) {
+// compare returns what a statement says of the journal, and does something with each finding.
+func (s *service) compare(
+	ctx context.Context, r reading, file io.Reader, do func(sqljournal.Finding) error,
+) (*report, error) {
 	found := &report{seen: sha256.New()}
 	statement, err := r.statement(file)
 	if err != nil {
 		return found, err
 	}
 	for f, err := range s.journal.Reconcile(ctx, statement) {
+		if err == nil {
+			found.add(f)
+			err = do(f)
+		}
 		if errors.Is(err, sqljournal.ErrStrays) {
 			err = invalid("%v (-strays)", err)
 		}
 		if err != nil {
 			return found, err
 		}
-		found.add(f)
-		for _, do := range also {
-			if err := do(f); err != nil {
-				return found, err
-			}
-		}
 	}
 	return found, nil
 }
+
+// look does nothing.
+func look(sqljournal.Finding) error { return nil }
 
 // application is who records what a report makes certain, and why.
 type application struct {
@@ -161,7 +164,7 @@ func (t *task) run(ctx context.Context, s *service, out io.Writer) error {
 	return t.closeAll(ctx, s, out)
 }
 
-func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err error) {
+func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) error {
 	file, err := os.Open(t.file)
 	if err != nil {
 		return err
@@ -172,23 +175,20 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 		return err
 	}
 	t.Exported = info.ModTime()
-	var also []func(sqljournal.Finding) error
-	if t.out != "" {
-		list, err := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
+	list, err := os.Create(cmp.Or(t.out, os.DevNull))
+	if err != nil {
+		return err
+	}
+	rows := csv.NewWriter(list)
+	found, err := s.compare(ctx, t.reading, file, func(f sqljournal.Finding) error {
+		err := rows.Write(rowOf(f))
+		if err == nil && t.apply {
+			err = s.apply(ctx, &t.application, f)
 		}
-		rows := csv.NewWriter(list)
-		defer func() {
-			rows.Flush()
-			err = errors.Join(err, rows.Error(), list.Close())
-		}()
-		also = append(also, func(f sqljournal.Finding) error { return rows.Write(rowOf(f)) })
-	}
-	if t.apply {
-		also = append(also, func(f sqljournal.Finding) error { return s.apply(ctx, &t.application, f) })
-	}
-	found, err := s.compare(ctx, t.reading, file, also...)
+		return err
+	})
+	rows.Flush()
+	err = errors.Join(err, rows.Error(), list.Close())
 	if err == nil {
 		err = found.print(out)
 	}
@@ -230,32 +230,24 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	numbers, closed, left := csv.NewReader(unmarked(file)), 0, 0
+	numbers := csv.NewReader(unmarked(file))
 	numbers.FieldsPerRecord = -1
-	for {
-		record, err := numbers.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		err = s.closeNumber(ctx, record[0], t.By, t.Why)
+	rows, err := numbers.ReadAll()
+	if err != nil {
+		return err
+	}
+	var open []error
+	for _, row := range rows {
+		err := s.closeNumber(ctx, row[0], t.By, t.Why)
 		switch {
-		case err == nil:
-			closed++
-		case !isRefusal(err):
+		case isRefusal(err):
+			open = append(open, fmt.Errorf("%q is not closed: %w", row[0], err))
+		case err != nil:
 			return err
-		default:
-			left++
-			_, _ = fmt.Fprintf(out, "%q is not closed: %v\n", record[0], err)
 		}
 	}
-	_, err = fmt.Fprintf(out, "Closed: %d.\n", closed)
-	if left > 0 {
-		err = fmt.Errorf("%d numbers are not closed: find out what became of them", left)
-	}
-	return err
+	_, err = fmt.Fprintf(out, "Closed: %d of %d.\n", len(rows)-len(open), len(rows))
+	return errors.Join(append(open, err)...)
 }
 
 func (s *service) closeNumber(ctx context.Context, number, by, why string) error {
