@@ -422,7 +422,7 @@ func (f *fates) end(number string) {
 // 60 orders came to: executed, refused for good, canceled, or unknown and executed or not. On
 // hold, with the service's ledger and the merchant's own records, none is paid twice, none of
 // those that failed is paid, and each that was executed is booked.
-func TestARestoreIsReconciled(t *testing.T) {
+func TestARestoreOnHold(t *testing.T) {
 	t.Parallel()
 	for name, isFailover := range map[string]bool{"a backup": false, "a failover": true} {
 		t.Run(name, func(t *testing.T) {
