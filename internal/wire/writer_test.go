@@ -22,7 +22,8 @@ func TestMarshalTheZeroValue(t *testing.T) {
 
 func TestMarshalAndUnmarshal(t *testing.T) {
 	t.Parallel()
-	const within = `"texts":[],"amount":"0","figure":0,"inner":null,"list":[],"code":"","present":"","int64":0,"pets":[]`
+	const within = `"texts":[],"amount":"0","figure":0,"inner":null,"list":[],"code":"","present":"",` +
+		`"int64":0,"pets":[]`
 	const whole = `{"text":"say \"é\"","null":"n","id":"i1","int":-12,"count":3,"number":-9223372036854775808,` +
 		`"flag":1,"bool":true,"texts":["a","\\"],"amount":"12.340","figure":-0.05,"inner":null,"list":[` +
 		`{"text":"","null":"","id":"2","int":0,"count":0,"number":0,"flag":0,"bool":false,` + within + `},` +
