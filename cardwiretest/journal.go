@@ -3,6 +3,8 @@ package cardwiretest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,7 +118,8 @@ var stories = []string{
 		void elsewhere = another service; on order-2; begin a elsewhere = another service;
 		void elsewhere = another service; begin b; on order-3; begin a; end a executed elsewhere;
 		begin b = executed T-a`,
-	`void of no operation, and by nobody | void nameless = error; void anonymous = error; begin a`,
+	`no operation, no call, nobody | begin a nameless = error; begin b uncalled = error; void nameless = error;
+		void anonymous = error; begin c`,
 
 	`repeatable: one at a time | begin a repeatable; begin b repeatable = in progress;
 		begin c repeatable other = in progress`,
@@ -224,7 +227,7 @@ func (j *journalTest) tell(story string) {
 // step does one step:
 //
 //	on REFERENCE
-//	begin CALL [past|settled] [other] [repeatable] [elsewhere] [canceled]
+//	begin CALL [past|settled] [other] [repeatable|nameless] [uncalled] [elsewhere] [canceled]
 //	end CALL OUTCOME [final] [elsewhere] [canceled] [as ID]
 //	lost CALL, which is begin CALL settled; end CALL unknown
 //	void [other|undigested] [repeatable|operation|nameless] [anonymous] [elsewhere] [canceled]
@@ -312,6 +315,9 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	if has("undigested") {
 		i.BodySHA256 = ""
 	}
+	if has("uncalled") {
+		i.Call = ""
+	}
 	switch {
 	case has("repeatable"):
 		i.Op, i.Repeatable = "CardOperation", true
@@ -381,8 +387,6 @@ func kindOf(err error) string {
 	return strings.Join(words, ", ")
 }
 
-func none(string) bool { return false }
-
 func (j *journalTest) references() {
 	for _, reference := range []string{"order-1", "Order-1", "order-10", "ordér-1", "№ 1'; --"} {
 		j.reference = reference
@@ -390,39 +394,28 @@ func (j *journalTest) references() {
 	}
 }
 
+// atOnce begins a reference in 64 goroutines, of which one is granted.
 func (j *journalTest) atOnce() {
 	for round := range 3 {
-		won := j.race()
-		if len(won) != 1 {
-			j.Fatalf("round %d: %d of 64 Begins of one reference returned nil, want 1", round, len(won))
+		var group sync.WaitGroup
+		var got [64]string
+		start := make(chan struct{})
+		call := func(n int) string { return fmt.Sprintf("%d.%d", round, n) }
+		for n := range got {
+			i := j.intent(call(n), func(string) bool { return false })
+			group.Go(func() {
+				<-start
+				got[n] = kindOf(j.journal.Begin(j.Context(), i))
+			})
 		}
-		err := j.journal.End(j.Context(), won[0], cardwire.IntentResult{Outcome: cardwire.OutcomeRefused})
-		if err != nil {
-			j.Fatalf("End returned %v", err)
+		close(start)
+		group.Wait()
+		won := slices.Index(got[:], "ok")
+		want := slices.Repeat([]string{"in progress"}, len(got))
+		want[max(won, 0)] = "ok"
+		if !slices.Equal(got[:], want) {
+			j.Fatalf("round %d: 64 Begins of one reference returned %q, want ok once, and in progress", round, got)
 		}
+		j.tell("end " + call(won) + " refused")
 	}
-}
-
-// race begins the reference in 64 goroutines, and returns the intents that were begun.
-func (j *journalTest) race() (won []cardwire.Intent) {
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	start := make(chan struct{})
-	for n := range 64 {
-		i := j.intent(time.Now().String()+string(rune('A'+n)), none)
-		group.Go(func() {
-			<-start
-			got := kindOf(j.journal.Begin(j.Context(), i))
-			mu.Lock()
-			defer mu.Unlock()
-			if got == "ok" {
-				won = append(won, i)
-			} else if got != "in progress" {
-				j.Errorf("Begin returned %q, want it begun or in progress", got)
-			}
-		})
-	}
-	close(start)
-	group.Wait()
-	return won
 }
