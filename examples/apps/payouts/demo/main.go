@@ -109,11 +109,11 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 func (s *shop) start(ctx context.Context, directory, service, db string) error {
 	program := filepath.Join(directory, "payouts")
 	const neighbor = "github.com/cardwire/cardwire-go/examples/apps/payouts"
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor) //nolint:gosec // in a directory of its own
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor) //nolint:gosec // a neighbor
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the program: %w: %s", err, text)
 	}
-	command := exec.CommandContext(ctx, program, "-db", db, "-migrate", "-listen", "127.0.0.1:0", //nolint:gosec // as above
+	command := exec.CommandContext(ctx, program, "-db", db, "-migrate", "-listen", "127.0.0.1:0", //nolint:gosec // the same
 		"-timeout", "1s", "-late", "0s", "-brake", "0", "-log", "ERROR+4")
 	command.Env = append(os.Environ(),
 		"CARDWIRE_BASE_URL="+service+"/api/v1", "CARDWIRE_API_KEY="+cardwiretest.DefaultKey)
