@@ -22,6 +22,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 const (
@@ -222,7 +223,7 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 			"the result: "+want+": ask the service about M-1 before sending it again")
 	}
 	journal := cardwire.NewMemoryJournal()
-	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Service: "https://other"}))
+	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Call: "c", Service: "https://other"}))
 	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
 	assert.ErrorContains(t, err, "the journal is of the service at https://other, not of "+
 		wiretest.Base+": use a journal of its own for each"+safe)
@@ -363,6 +364,14 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrNoProgress, "what is not of this package is found")
 		assert.NotContains(t, err.Error(), "correct it")
 	}
+}
+
+// What the network said is found by its type too.
+func TestErrorsOfTheNetworkAreFound(t *testing.T) {
+	t.Parallel()
+	number, found := errors.AsType[syscall.Errno](transferOver(t, loopback.ClosedPort(t)))
+	require.True(t, found)
+	assert.Equal(t, syscall.ECONNREFUSED, number)
 }
 
 // transferError is an error of CreateTransfer, as a stub would build it.

@@ -29,7 +29,8 @@ import (
 // which returns what failed and what to do about it, without a value of a request.
 type Journal interface {
 	// Begin is called before the first byte of a write. Any error means that nothing is
-	// sent. A second Begin of the same Intent.Call is the first one repeated.
+	// sent. A second Begin of the same Intent.Call is the first one repeated. Op, Reference
+	// and Call must not be empty.
 	Begin(ctx context.Context, i Intent) error
 	// End records the result of the call i.Call, on a context that outlives the call:
 	//

@@ -40,6 +40,9 @@ func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
 // Begin records that the call is about to be sent, as [Journal] says. It also fails when
 // 65,536 references are unresolved.
 func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
+	if i.Op == "" || i.Reference == "" || i.Call == "" {
+		return invalid("an intent needs an operation, a reference and a call")
+	}
 	return j.change(ctx, i, func(r *row) error {
 		full := j.unresolved >= maxUnresolved && !r.isUnresolved()
 		return r.begin(i, time.Now(), full)

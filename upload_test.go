@@ -51,8 +51,6 @@ func front(size int, contentType string, open func() (io.ReadCloser, error)) car
 	return cardwire.UploadImageParams{Filename: "front.png", Size: int64(size), ContentType: contentType, Open: open}
 }
 
-var image = cardwire.ImageBytes("front.png", []byte(pngHead))
-
 func TestUploadImage(t *testing.T) {
 	t.Parallel()
 	large := pngHead + strings.Repeat("0123456789", 20_000)

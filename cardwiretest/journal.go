@@ -118,7 +118,8 @@ var stories = []string{
 		void elsewhere = another service; on order-2; begin a elsewhere = another service;
 		void elsewhere = another service; begin b; on order-3; begin a; end a executed elsewhere;
 		begin b = executed T-a`,
-	`void of no operation, and by nobody | void nameless = error; void anonymous = error; begin a`,
+	`no operation, no call, nobody | begin a nameless = error; begin b uncalled = error; void nameless = error;
+		void anonymous = error; begin c`,
 
 	`repeatable: one at a time | begin a repeatable; begin b repeatable = in progress;
 		begin c repeatable other = in progress`,
@@ -226,7 +227,7 @@ func (j *journalTest) tell(story string) {
 // step does one step:
 //
 //	on REFERENCE
-//	begin CALL [past|settled] [other] [repeatable] [elsewhere] [canceled]
+//	begin CALL [past|settled] [other] [repeatable|nameless] [uncalled] [elsewhere] [canceled]
 //	end CALL OUTCOME [final] [elsewhere] [canceled] [as ID]
 //	lost CALL, which is begin CALL settled; end CALL unknown
 //	void [other|undigested] [repeatable|operation|nameless] [anonymous] [elsewhere] [canceled]
@@ -313,6 +314,9 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	}
 	if has("undigested") {
 		i.BodySHA256 = ""
+	}
+	if has("uncalled") {
+		i.Call = ""
 	}
 	switch {
 	case has("repeatable"):

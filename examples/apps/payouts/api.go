@@ -83,7 +83,7 @@ func (s *service) routes(password string) http.Handler {
 		"POST /payouts/{order}/cancel":  result(decided(s.cancel)),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
 		"GET /readyz":                   result(s.ready),
-		"GET /queue":                    result(func(r *http.Request) (progress, error) { return s.progress(r.Context()) }),
+		"GET /queue":                    result(s.progress),
 		"POST /payouts/{order}/send":    result(decided(s.sendHeld)),
 		"POST /orders/{order}/send":     s.paged(redirected(decided(s.sendHeld))),
 		"POST /held":                    s.paged(s.postHeld),
@@ -136,15 +136,7 @@ func result[T any](do func(*http.Request) (T, error)) handler {
 
 func (s *service) postResolution(r *http.Request) (order, error) {
 	var found resolution
-	var asOf string
-	err := decode(r, map[string]any{
-		"call": &found.Call, "outcome": &found.Outcome, "service_id": &found.ServiceID,
-		"as_of": &asOf, "by": &found.By, "why": &found.Why,
-	})
-	if err == nil {
-		found, err = found.complete(r, asOf)
-	}
-	if err != nil {
+	if err := found.decode(r, map[string]any{"call": &found.Call}); err != nil {
 		return order{}, err
 	}
 	return s.resolve(r.Context(), r.PathValue("order"), found)
@@ -162,12 +154,7 @@ func parseTime(name, text string) (t time.Time, err error) {
 
 // postResumption has the queue go on, as a person found that it can.
 func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
-	var by, why string
-	err := decode(r, map[string]any{"by": &by, "why": &why})
-	if err == nil {
-		by, why = signedIn(r, by), strings.TrimSpace(why)
-		err = check(by, why)
-	}
+	by, why, err := decodeBy(r, map[string]any{})
 	if err == nil {
 		err = s.resume(r.Context(), by, nil)
 	}
@@ -186,11 +173,11 @@ type decision func(ctx context.Context, number, by, why string) (order, error)
 // decided makes a decision of a request.
 func decided(do decision) func(*http.Request) (order, error) {
 	return func(r *http.Request) (order, error) {
-		var by, why string
-		if err := decode(r, map[string]any{"by": &by, "why": &why}); err != nil {
+		by, why, err := decodeBy(r, map[string]any{})
+		if err != nil {
 			return order{}, err
 		}
-		return do(r.Context(), r.PathValue("order"), signedIn(r, by), why)
+		return do(r.Context(), r.PathValue("order"), by, why)
 	}
 }
 
@@ -258,6 +245,16 @@ func decode(r *http.Request, fields map[string]any) error {
 		delete(fields, key)
 	}
 	return nil
+}
+
+// decodeBy is decode of what a person does, and who it is, and why.
+func decodeBy(r *http.Request, fields map[string]any) (by, why string, err error) {
+	fields["by"], fields["why"] = &by, &why
+	if err := decode(r, fields); err != nil {
+		return "", "", err
+	}
+	by, why = signedIn(r, by), strings.TrimSpace(why)
+	return by, why, check(by, why)
 }
 
 func decodeForm(text string, fields map[string]any) error {

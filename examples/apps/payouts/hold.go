@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
@@ -45,10 +44,6 @@ func (s *service) holdOrders(ctx context.Context) error {
 
 // sendHeld has an order be sent that was held.
 func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order, err error) {
-	why = strings.TrimSpace(why)
-	if err := check(by, why); err != nil {
-		return o, err
-	}
 	p, _, err := s.pausedNow(ctx)
 	switch {
 	case err != nil:
@@ -66,8 +61,9 @@ func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order
 
 // postHeld sends or closes all orders that are held.
 func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
-	var then, by, why string
-	if err := decode(r, map[string]any{"then": &then, "by": &by, "why": &why}); err != nil {
+	var then string
+	by, why, err := decodeBy(r, map[string]any{"then": &then})
+	if err != nil {
 		return err
 	}
 	do := map[string]decision{"send": s.sendHeld, "close": s.cancel}[then]
@@ -75,13 +71,13 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 		return invalid("then must be send or close")
 	}
 	var numbers []string
-	err := sqlscan.Select(r.Context(), s.db, &numbers, `SELECT order_no FROM payouts_states
+	err = sqlscan.Select(r.Context(), s.db, &numbers, `SELECT order_no FROM payouts_states
 WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at`)
 	if err != nil {
 		return err
 	}
 	for _, number := range numbers {
-		if _, err := do(r.Context(), number, signedIn(r, by), why); err != nil && !errors.Is(err, errMoved) {
+		if _, err := do(r.Context(), number, by, why); err != nil && !errors.Is(err, errMoved) {
 			return err
 		}
 	}

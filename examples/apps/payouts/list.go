@@ -105,7 +105,11 @@ func (q *selection) where() string { return strings.Join(q.conditions, " AND ") 
 func (f filter) selection() (q selection) {
 	q.and("TRUE")
 	if f.State != "" {
-		q.and("state = ?", f.State)
+		condition := "state = ?"
+		if !slices.Contains(unended, f.State) { // of which PostgreSQL's planner expects more than none
+			condition = "coalesce(state = ?, FALSE)"
+		}
+		q.and(condition, f.State)
 	}
 	if f.Day != "" {
 		day, _ := time.Parse(time.DateOnly, f.Day)

@@ -28,7 +28,6 @@ const seconds = "2006-01-02 15:04:05"
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"time":   func(t moment) string { return t.UTC().Format(seconds) },
 	"after":  func(t moment) string { return t.UTC().Add(time.Second).Format(seconds) },
-	"past":   func(t moment) bool { return time.Now().After(t.Time) },
 	"age":    age,
 	"path":   url.PathEscape,
 	"states": func() []string { return states },
@@ -56,7 +55,6 @@ type page struct {
 	listing
 	Problem  *problem // of problem.html
 	Queue    progress
-	Live     []total // of what has not ended
 	OfDay    []total // of the chosen day
 	Refresh  bool    // by itself: nothing is filled in here
 	Order    order
@@ -71,19 +69,11 @@ type page struct {
 // failure is why an order was not resolved.
 type failure struct{ Order, Why string }
 
-// AsOf is when the service was asked, as a form has it.
-func (p page) AsOf() string {
-	if p.Found.AsOf.IsZero() {
-		return ""
-	}
-	return p.Found.AsOf.Format(time.RFC3339Nano)
-}
-
 // Asked reports that several orders can be resolved here.
 func (p page) Asked() bool { return p.Still != "" && slices.ContainsFunc(p.Orders, order.Unknown) }
 
 // Counts are how many orders are in each state that is no end.
-func (p page) Counts() map[string]int64 { return countsOf(p.Live) }
+func (p page) Counts() map[string]int64 { return countsOf(p.Queue.Live) }
 
 // Money sums up the page's orders by currency.
 func (p page) Money() (sums []total) {
@@ -132,16 +122,13 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := page{listing: l, Refresh: l.Still == ""}
-	if p.Live, err = s.liveTotals(r.Context()); err != nil {
-		return err
-	}
 	if l.Day != "" {
 		q := filter{Day: l.Day}.selection()
 		if p.OfDay, err = s.totals(r.Context(), q.where(), q.args...); err != nil {
 			return err
 		}
 	}
-	if p.Queue, err = s.progressOf(r.Context(), p.Live); err != nil {
+	if p.Queue, err = s.progress(r); err != nil {
 		return err
 	}
 	return s.render(w, r, http.StatusOK, "list.html", p)
@@ -178,16 +165,10 @@ func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) 
 // postResolutions records what a person found out about one order or several, each for
 // itself. To pay again is asked once more, with the amounts and who gets them.
 func (s *service) postResolutions(w http.ResponseWriter, r *http.Request) error {
-	var asOf, all, sure string
+	var all, sure string
 	var chosen, listed []string // each is a call and the order's number
 	var found resolution
-	err := decode(r, map[string]any{
-		"order": &chosen, "listed": &listed, "all": &all, "outcome": &found.Outcome, "service_id": &found.ServiceID,
-		"as_of": &asOf, "by": &found.By, "why": &found.Why, "sure": &sure,
-	})
-	if err == nil {
-		found, err = found.complete(r, asOf)
-	}
+	err := found.decode(r, map[string]any{"order": &chosen, "listed": &listed, "all": &all, "sure": &sure})
 	if all != "" {
 		chosen = listed
 	}

@@ -287,6 +287,8 @@ type progress struct {
 	Until      moment `json:"until,omitzero"`   // when an order tests the way
 	Waiting    int64  `json:"waiting"`          // orders that are to be sent
 	LastMinute int64  `json:"last_minute"`      // orders whose jobs ended
+
+	Live []total `json:"-"` // of what has not ended
 }
 
 // Left is how long that takes at the last minute's rate; 0: not known.
@@ -297,15 +299,11 @@ func (p progress) Left() time.Duration {
 	return time.Minute * time.Duration(p.Waiting) / time.Duration(p.LastMinute)
 }
 
-func (s *service) progress(ctx context.Context) (p progress, err error) {
-	totals, err := s.liveTotals(ctx)
-	if err != nil {
+func (s *service) progress(r *http.Request) (p progress, err error) {
+	ctx := r.Context()
+	if p.Live, err = s.liveTotals(ctx); err != nil {
 		return p, err
 	}
-	return s.progressOf(ctx, totals)
-}
-
-func (s *service) progressOf(ctx context.Context, totals []total) (p progress, err error) {
 	paused, _, err := s.pausedNow(ctx)
 	if err != nil {
 		return p, err
@@ -313,7 +311,7 @@ func (s *service) progressOf(ctx context.Context, totals []total) (p progress, e
 	if paused != nil {
 		p.Paused, p.Until = paused.Text(), moment{paused.Until}
 	}
-	p.Waiting = countsOf(totals)[queued]
+	p.Waiting = countsOf(p.Live)[queued]
 	err = s.db.QueryRowContext(ctx, `SELECT count(*) FROM river_job
 WHERE state = 'completed' AND finalized_at > $1 AND kind = 'payout'`, time.Now().UTC().Add(-time.Minute)).Scan(&p.LastMinute)
 	return p, err

@@ -35,6 +35,9 @@ type resolution struct {
 // resolve records what a person found out, or corrects it: the journal's change, the order's
 // and the wake-up of its job are one transaction.
 func (s *service) resolve(ctx context.Context, number string, r resolution) (o order, err error) {
+	if !isText(r.Call, r.ServiceID) {
+		return o, errText
+	}
 	if _, err := s.seen(ctx, number); err != nil {
 		return o, err
 	}
@@ -58,18 +61,19 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 	})
 }
 
-// complete returns what a request says of an order, or what is wrong with it.
-func (r resolution) complete(request *http.Request, asOf string) (_ resolution, err error) {
+// decode reads what a request says of an order, and other fields.
+func (r *resolution) decode(from *http.Request, fields map[string]any) (err error) {
+	var asOf string
+	fields["outcome"], fields["service_id"], fields["as_of"] = &r.Outcome, &r.ServiceID, &asOf
+	if r.By, r.Why, err = decodeBy(from, fields); err != nil {
+		return err
+	}
 	if asOf != "" {
 		if r.AsOf, err = parseTime("as_of", asOf); err != nil {
-			return r, err
+			return err
 		}
 	}
-	r.By, r.Why, r.ServiceID = signedIn(request, r.By), strings.TrimSpace(r.Why), strings.TrimSpace(r.ServiceID)
-	return r, r.check()
-}
-
-func (r resolution) check() error {
+	r.ServiceID = strings.TrimSpace(r.ServiceID)
 	outcome, ok := outcomes[r.Outcome]
 	switch {
 	case !ok:
@@ -77,15 +81,15 @@ func (r resolution) check() error {
 	case outcome != cardwire.OutcomeExecuted && r.ServiceID != "":
 		return invalid("a number of the service's means that it was executed")
 	}
-	return check(r.By, r.Why, r.ServiceID, r.Call)
+	return nil
 }
 
 // check reports what cannot be recorded of a change that a person makes.
-func check(by, why string, others ...string) error {
+func check(by, why string) error {
 	switch {
 	case by == "" || why == "":
 		return invalid("by and why are required: the history records who made the change, and why")
-	case !isText(append(others, by, why)...):
+	case !isText(by, why):
 		return errText
 	case strings.ContainsFunc(by, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return invalid("by must be the visible letters of a name")
@@ -243,10 +247,6 @@ func record(ctx context.Context, db execer, number, what, by, why string) error 
 // number nobody can send it, whatever a worker is about to do. Where the number is another
 // request's, this order's body can never be sent under it.
 func (s *service) cancel(ctx context.Context, number, by, why string) (order, error) {
-	why = strings.TrimSpace(why)
-	if err := check(by, why); err != nil {
-		return order{}, err
-	}
 	return s.decide(ctx, number, by, canceled, func(tx *sql.Tx, o order) error {
 		switch o.State {
 		case canceled:

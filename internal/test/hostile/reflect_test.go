@@ -25,7 +25,6 @@ import (
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -131,20 +130,12 @@ func TestTheListsAreComplete(t *testing.T) {
 	}
 }
 
-// What hangs, or panics on a goroutine of the package's own, ends the process, whose last words name it.
-func TestNothingPanicsOrHangs(t *testing.T) {
-	t.Parallel()
-	newValues(t).callAll(t)
-}
-
 // values makes arguments, the same ones each time.
 type values struct {
 	t      *testing.T
 	server *cardwiretest.Server
 	random *rand.Rand
-	made   map[reflect.Type][]reflect.Value
-	usual  map[reflect.Type]reflect.Value // comes first, so that others meet a call that succeeds
-	calls  int
+	made   map[reflect.Type][]reflect.Value // the first is the most usual: others meet a call that succeeds
 	failed map[string]bool
 }
 
@@ -152,7 +143,7 @@ func newValues(t *testing.T) *values {
 	t.Helper()
 	v := &values{
 		t: t, server: cardwiretest.NewServer(t), random: rand.New(rand.NewPCG(1, 2)),
-		made: map[reflect.Type][]reflect.Value{}, usual: map[reflect.Type]reflect.Value{}, failed: map[string]bool{},
+		made: map[reflect.Type][]reflect.Value{}, failed: map[string]bool{},
 	}
 	v.given()
 	return v
@@ -194,13 +185,10 @@ func (v *values) given() {
 	set[error](v, nil, io.EOF, (*cardwire.Error)(nil), new(cardwire.Error), (*cardwire.DuplicateIntent)(nil),
 		cardwire.ErrDrift, cardwire.ErrOutcomeUnknown, cardwire.ErrNotFound)
 
-	for _, usual := range []any{
-		cardwire.TransferParams{MerchantOrderNo: "o-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0)},
-		cardwire.FreezeCardParams{CardID: "card-1"}, cardwire.ImageBytes("a.png", []byte("a")),
-		cardwire.Request{Op: "Capacity", Method: http.MethodGet, Path: "/account/capacity"},
-	} {
-		v.usual[reflect.TypeOf(usual)] = reflect.ValueOf(usual)
-	}
+	set(v, cardwire.TransferParams{MerchantOrderNo: "o-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0)})
+	set(v, cardwire.FreezeCardParams{CardID: "card-1"})
+	set(v, cardwire.ImageBytes("a.png", []byte("a")))
+	set(v, cardwire.Request{Op: "Capacity", Method: http.MethodGet, Path: "/account/capacity"})
 	client := v.server.Client()
 	set(v, client, nil, new(cardwire.Client))
 	set[cardwire.Doer](v, &http.Client{Transport: v.server.Service}, nil, (*http.Client)(nil), (*odd)(nil), odd{},
@@ -212,7 +200,6 @@ func (v *values) given() {
 	set[fmt.State](v, state{}, state{width: 7, precision: 2, flags: "-+# 0"}, state{width: -1, precision: -1})
 	set(v, nil, func(context.Context) (string, error) { return "\x00", nil })
 	set(v, nil, func(p *cardwire.Profile) { *p = cardwire.Profile{} })
-	set(v, nil, new(cardwire.Response))
 	set(v, cardwire.NewMemoryJournal())
 	for _, r := range []io.ReadCloser{nil, (*os.File)(nil), io.NopCloser(odd{}), io.NopCloser(negative{})} {
 		set(v, func() (io.ReadCloser, error) { return r, nil })
@@ -220,211 +207,127 @@ func (v *values) given() {
 	set[func() (io.ReadCloser, error)](v, nil)
 }
 
-// options are what the functions that return the type make of all their arguments.
-func (v *values) options(of reflect.Type) []reflect.Value {
-	list := []reflect.Value{reflect.Zero(of)}
-	for _, name := range slices.Sorted(maps.Keys(functions)) {
-		f := reflect.ValueOf(functions[name])
-		if f.Type().NumOut() != 1 || f.Type().Out(0) != of {
-			continue
-		}
-		args := make([]reflect.Value, f.Type().NumIn())
-		most := 1
-		for in := range args {
-			most = max(most, len(v.of(f.Type().In(in))))
-		}
-		for i := range most {
-			for in := range args {
-				args[in] = at(v.of(f.Type().In(in)), i)
-			}
-			list = append(list, f.Call(args)[0])
-		}
+// draw returns a value of the type: often a given one, the most usual of them every other time.
+func (v *values) draw(t reflect.Type) reflect.Value {
+	given, x := v.made[t], reflect.New(t).Elem()
+	switch n := v.random.IntN(8); {
+	case len(given) > 0 && n < 4:
+		return given[0]
+	case len(given) > 0 && t.Kind() != reflect.Struct:
+		return given[v.random.IntN(len(given))]
+	case n == 7:
+		return x
+	case len(given) > 0:
+		x.Set(given[0])
+		v.drawField(x)
+		return x
 	}
-	return list
-}
-
-// of returns the values of a type, the most usual one first.
-func (v *values) of(t reflect.Type) []reflect.Value {
-	if list, ok := v.made[t]; ok {
-		return list
-	}
-	v.made[t] = []reflect.Value{reflect.Zero(t)} // of a type within itself
-	list := v.byKind(t)
-	if usual, ok := v.usual[t]; ok {
-		list = slices.Insert(list, 0, usual)
-	}
-	v.made[t] = list
-	return list
-}
-
-func (v *values) byKind(t reflect.Type) []reflect.Value {
-	list := []reflect.Value{reflect.Zero(t)}
-	add := func(values ...reflect.Value) { list = append(list, values...) }
 	switch t.Kind() {
 	case reflect.Bool:
-		add(reflect.ValueOf(true).Convert(t))
+		x.SetBool(true)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		for _, n := range []int64{1, -1, 7, math.MaxInt64 >> (64 - t.Bits()), math.MinInt64 >> (64 - t.Bits())} {
-			add(reflect.ValueOf(n).Convert(t))
-		}
+		x.SetInt([]int64{1, -1, 7, math.MaxInt64, math.MinInt64}[v.random.IntN(5)] >> (64 - t.Bits()))
 	case reflect.String:
-		list = nil
-		for _, text := range v.texts() {
-			add(reflect.ValueOf(text).Convert(t))
-		}
+		x.SetString(v.draw(reflect.TypeFor[string]()).String())
 	case reflect.Pointer:
-		for _, value := range v.of(t.Elem()) {
-			p := reflect.New(t.Elem())
-			p.Elem().Set(value)
-			add(p)
-		}
+		x.Set(reflect.New(t.Elem()))
+		x.Elem().Set(v.draw(t.Elem()))
 	case reflect.Slice:
-		add(reflect.MakeSlice(t, 0, 0))
-		for _, value := range v.of(t.Elem()) {
-			add(reflect.Append(reflect.Zero(t), value))
+		for range 1 + v.random.IntN(3) {
+			x = reflect.Append(x, v.draw(t.Elem()))
 		}
 	case reflect.Map:
-		add(reflect.MakeMap(t))
-		for i, key := range v.of(t.Key()) {
-			m := reflect.MakeMap(t)
-			m.SetMapIndex(key, at(v.of(t.Elem()), i))
-			add(m)
+		x.Set(reflect.MakeMap(t))
+		for range v.random.IntN(3) {
+			x.SetMapIndex(v.draw(t.Key()), v.draw(t.Elem()))
 		}
 	case reflect.Func:
-		if t == reflect.TypeFor[cardwire.Option]() || t == reflect.TypeFor[cardwire.CallOption]() {
-			return v.options(t)
-		}
-		add(reflect.MakeFunc(t, func([]reflect.Value) (results []reflect.Value) {
-			for out := range t.Outs() {
-				results = append(results, reflect.Zero(out))
-			}
-			return results
-		}))
+		return v.drawFunc(t)
 	case reflect.Struct:
-		add(v.structs(t)...)
+		for range t.NumField() {
+			v.drawField(x)
+		}
 	}
-	return list
+	return x
 }
 
-// structs has each value of each field in the usual one, and then some of all fields
-// together.
-func (v *values) structs(t reflect.Type) (list []reflect.Value) {
-	base, ok := v.usual[t]
-	if !ok {
-		base = reflect.Zero(t)
+func (v *values) drawField(of reflect.Value) {
+	if i := v.random.IntN(max(of.NumField(), 1)); i < of.NumField() && of.Type().Field(i).IsExported() {
+		of.Field(i).Set(v.draw(of.Type().Field(i).Type))
 	}
-	var fields []int
-	most := 0
-	for i := range t.NumField() {
-		if !t.Field(i).IsExported() {
-			continue
-		}
-		fields = append(fields, i)
-		most = max(most, len(v.of(t.Field(i).Type)))
-		for _, value := range v.of(t.Field(i).Type) {
-			s := reflect.New(t).Elem()
-			s.Set(base)
-			s.Field(i).Set(value)
-			list = append(list, s)
-		}
-	}
-	for variant := range most {
-		s := reflect.New(t).Elem()
-		for _, i := range fields {
-			s.Field(i).Set(at(v.of(t.Field(i).Type), variant+i*7))
-		}
-		list = append(list, s)
-	}
-	return list
 }
 
-func at(list []reflect.Value, i int) reflect.Value { return list[i%len(list)] }
-
-// callAll calls all functions, and the methods of all types.
-func (v *values) callAll(t *testing.T) {
-	t.Helper()
+// drawFunc returns a function that does nothing, or an option that one of the functions makes.
+func (v *values) drawFunc(t reflect.Type) reflect.Value {
+	var makers []reflect.Value
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
-		v.callWithAll(t, name, reflect.ValueOf(functions[name]), nil)
+		if f := reflect.ValueOf(functions[name]); f.Type().NumOut() == 1 && f.Type().Out(0) == t {
+			makers = append(makers, f)
+		}
+	}
+	if len(makers) > 0 {
+		f := makers[v.random.IntN(len(makers))]
+		return v.invoke(f, v.drawArgs(f.Type()))[0]
+	}
+	return reflect.MakeFunc(t, func([]reflect.Value) (results []reflect.Value) {
+		for out := range t.Outs() {
+			results = append(results, reflect.Zero(out))
+		}
+		return results
+	})
+}
+
+func (v *values) drawArgs(f reflect.Type) (args []reflect.Value) {
+	for in := range f.Ins() {
+		args = append(args, v.draw(in))
+	}
+	return args
+}
+
+func (v *values) invoke(f reflect.Value, args []reflect.Value) []reflect.Value {
+	if f.Type().IsVariadic() {
+		return f.CallSlice(args)
+	}
+	return f.Call(args)
+}
+
+// What hangs, or panics on a goroutine of the package's own, ends the process, whose last words name it.
+func TestNothingPanicsOrHangs(t *testing.T) {
+	v := newValues(t)
+	t.Setenv("CARDWIRE_BASE_URL", v.server.URL)
+	t.Setenv("CARDWIRE_API_KEY", v.server.Key)
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		f, draws := reflect.ValueOf(functions[name]), 200
+		if name == "cardwire.NewFromEnv" {
+			draws = 2000 // clients of all options
+		}
+		for range draws {
+			v.call(name, f, v.drawArgs(f.Type()))
+		}
 	}
 	for _, typ := range receivers {
 		for method := range reflect.PointerTo(typ).Methods() {
 			_, ofValue := typ.MethodByName(method.Name)
-			on := v.of(reflect.PointerTo(typ))
-			if ofValue { // of nil Go itself panics
-				on = slices.DeleteFunc(slices.Clone(on), reflect.Value.IsNil)
+			for range 100 {
+				args := v.drawArgs(method.Type)
+				if !args[0].IsNil() || !ofValue { // of nil Go itself panics
+					v.call(typ.String()+"."+method.Name, method.Func, args)
+				}
 			}
-			name := typ.String() + "." + method.Name
-			require.NotEmpty(t, on, name)
-			v.callWithAll(t, name, method.Func, on)
 		}
-	}
-	require.Greater(t, v.calls, 300)
-	t.Log(v.calls, "calls")
-}
-
-// perFunction is how many calls have arguments that were drawn.
-const perFunction = 40
-
-// callWithAll gives each argument each of its values beside the usual ones, and then some
-// of all together.
-func (v *values) callWithAll(t *testing.T, name string, f reflect.Value, receivers []reflect.Value) {
-	t.Helper()
-	choices := make([][]reflect.Value, f.Type().NumIn())
-	args := make([]reflect.Value, len(choices))
-	for i := range choices {
-		choices[i] = v.of(f.Type().In(i))
-	}
-	if receivers != nil {
-		choices[0] = receivers
-	}
-	for varied := range choices {
-		for _, value := range choices[varied] {
-			for i := range args {
-				args[i] = choices[i][0]
-			}
-			args[varied] = value
-			v.call(t, name, f, args)
-		}
-	}
-	for range perFunction {
-		for i := range args {
-			args[i] = choices[i][v.random.IntN(len(choices[i]))]
-		}
-		v.call(t, name, f, args)
 	}
 }
 
-func (v *values) call(t *testing.T, name string, f reflect.Value, args []reflect.Value) {
-	t.Helper()
-	v.calls++
+func (v *values) call(name string, f reflect.Value, args []reflect.Value) {
 	defer func() {
 		if problem := recover(); problem != nil && !documented(name, problem) && !v.failed[name] {
 			v.failed[name] = true // once is enough
-			t.Errorf("%s panics: %.200v\nwith %s", name, problem, described(args))
+			v.t.Errorf("%s panics: %.200v\nwith %.1000s", name, problem, fmt.Sprintf("%+v", args))
 		}
 	}()
-	// Methods may change what they are called on: not for the calls that follow.
-	for i, arg := range args {
-		if arg.Kind() == reflect.Pointer && !arg.IsNil() && copied(arg.Type().Elem()) {
-			args[i] = reflect.New(arg.Type().Elem())
-			args[i].Elem().Set(arg.Elem())
-		}
-	}
-	var results []reflect.Value
-	if f.Type().IsVariadic() {
-		results = f.CallSlice(args)
-	} else {
-		results = f.Call(args)
-	}
-	for _, result := range results {
+	for _, result := range v.invoke(f, args) {
 		v.use(result)
 	}
-}
-
-// copied excepts what has a lock.
-func copied(t reflect.Type) bool {
-	return t.Kind() != reflect.Struct || strings.HasPrefix(t.PkgPath(), "github.com/cardwire/cardwire-go") &&
-		t != reflect.TypeFor[cardwire.MemoryJournal]()
 }
 
 // use does with a result what callers do.
@@ -464,15 +367,6 @@ func documented(name string, problem any) bool {
 	_, isNil := problem.(runtime.Error)
 	withContext := []string{"Begin", "End", "Void", "Resolve"}
 	return isNil && slices.Contains(withContext, strings.TrimPrefix(name, "cardwire.MemoryJournal."))
-}
-
-func described(args []reflect.Value) string {
-	var b strings.Builder
-	for _, arg := range args {
-		text := fmt.Sprintf("%+v", arg)
-		fmt.Fprintf(&b, "%s(%.100s) ", arg.Type(), text)
-	}
-	return b.String()
 }
 
 // odd does nothing of what its methods are for.

@@ -296,20 +296,6 @@ func TestCallMasksTypesThatContainThemselves(t *testing.T) {
 	assert.Equal(t, "493193******1234", got.Children[1].Number.Reveal())
 }
 
-// A refusal whose data mentions the order may be that of a second delivery.
-func TestARefusalThatMentionsTheOrder(t *testing.T) {
-	t.Parallel()
-	for data, want := range map[string]cardwire.Outcome{
-		`"Order m-1 already exists"`:                       cardwire.OutcomeUnknown,
-		`{"errors":["merchantOrderNo: 'M-1' duplicated"]}`: cardwire.OutcomeUnknown,
-		`"order AM-1 or M-12 is wrong, or XM-1, or M-1x"`:  cardwire.OutcomeRefused,
-	} {
-		response := `{"code":422,"msg":"no","data":` + data + `}`
-		c := wiretest.NewClient(t, wiretest.Always(422, response))
-		assert.Equal(t, want, wiretest.TransferOutcome(t, c, "M-1"), data)
-	}
-}
-
 // measured returns the bytes that were allocated meanwhile, whether or not they are still
 // in use.
 func measured(do func()) uint64 {

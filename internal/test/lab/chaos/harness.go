@@ -26,13 +26,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http/httptrace"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 )
 
@@ -110,7 +106,7 @@ func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
 	if err := running.Settle(settle); err != nil {
 		return nil, err
 	}
-	return judge(records, kinds, running.Ledger()), nil
+	return judge(records, running.Ledger()), nil
 }
 
 // plan spreads the calls: neighbours are of different kinds, and each kind has
@@ -154,7 +150,7 @@ func (r *record) call(ctx context.Context, cfg Config, caller Caller, base strin
 	r.deadline = errors.Is(err, context.DeadlineExceeded)
 }
 
-// The columns of a report that follow those of the verdicts.
+// The columns of a report beside those of the verdicts.
 const (
 	calls        = "calls"
 	executions   = "executions"    // all of them
@@ -165,17 +161,12 @@ const (
 	hurried      = "hurried"       // calls that the deadline ended where the fault would not have
 )
 
-var columns = []string{
-	string(Success), string(NotSent), string(Refused), string(Unknown), string(Executed),
-	calls, executions, duplicated, falseSuccess, falseFailure, unexpected, hurried,
-}
-
-// Counts are how many calls of a kind, or of all, each column has.
+// Counts are how many calls each verdict and each column has.
 type Counts map[string]int
 
 // Report is the outcome of a run.
 type Report struct {
-	Kinds map[string]Counts // by the name of the kind; "all" is the sum
+	Counts Counts
 	// Stray is how many executions belong to no call: a reference that arrived
 	// as another. They would be missing from every count.
 	Stray int
@@ -183,29 +174,23 @@ type Report struct {
 	Complaints []string
 }
 
-const all = "all"
-
 // maxComplaints is enough to see what is wrong, and can still be read.
 const maxComplaints = 20
 
-func judge(records []record, kinds []Kind, ledger *Ledger) *Report {
-	report := &Report{Kinds: map[string]Counts{all: {}}}
-	for _, k := range kinds {
-		report.Kinds[k.Name] = Counts{}
-	}
+func judge(records []record, ledger *Ledger) *Report {
+	report := &Report{Counts: Counts{}}
 	for i := range records {
 		r := &records[i]
 		counts, complaint := r.judge(ledger.entry(r.order))
 		for column, n := range counts {
-			report.Kinds[r.kind.Name][column] += n
-			report.Kinds[all][column] += n
+			report.Counts[column] += n
 		}
 		if complaint != "" && len(report.Complaints) < maxComplaints {
 			report.Complaints = append(report.Complaints, fmt.Sprintf("%s %s, patient %t: %s, executed %d times: %s",
 				r.kind.Name, r.order.Op, r.patient, r.verdict, counts[executions], complaint))
 		}
 	}
-	report.Stray = ledger.Total() - report.Kinds[all][executions]
+	report.Stray = ledger.Total() - report.Counts[executions]
 	return report
 }
 
@@ -232,19 +217,4 @@ func (r *record) judge(e entry) (counts Counts, complaint string) {
 	count(falseFailure, r.verdict.undone() && executed || r.verdict == NotSent && e.arrivals > 0)
 	count(duplicated, e.executions > 1 || e.arrivals > 1)
 	return counts, complaint
-}
-
-// String is a table by kind.
-func (r *Report) String() string {
-	var table strings.Builder
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(w, "\n%s\tkind\t\n", strings.Join(columns, "\t")) // a Builder takes everything
-	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
-		for _, column := range columns {
-			_, _ = fmt.Fprintf(w, "%d\t", r.Kinds[kind][column])
-		}
-		_, _ = fmt.Fprintf(w, "%s\t\n", kind)
-	}
-	_ = w.Flush()
-	return table.String()
 }

@@ -93,7 +93,7 @@ func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 	padding() // made now, because the first call that needs it has a deadline
 	s.server.Handler = s
 	// Broken connections are its daily business.
-	s.server.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // net/http takes no other logger
+	s.server.ErrorLog = log.New(io.Discard, "", 0)
 	s.server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		kind, _ := s.drawn.Load(addresses(conn))
 		return context.WithValue(ctx, served{}, &connection{kind: kind})
