@@ -380,15 +380,11 @@ func TestTheCommandsOfARestore(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	ended := make(chan error, 1)
+	ended, serving := make(chan error, 1), &buffer{}
 	go func() {
-		_, err := command(ctx, "-hold", "-listen", "127.0.0.1:0")
-		ended <- err
+		ended <- run(ctx, serving, s.log, []string{"-hold", "-listen", "127.0.0.1:0", "-db", s.source})
 	}()
-	require.Eventually(t, func() bool {
-		p, _, err := s.pausedNow(t.Context())
-		return err == nil && p.Text() == onHold
-	}, waitFor, tick)
+	require.Eventually(t, func() bool { return strings.Contains(serving.String(), "Open http") }, waitFor, tick)
 	s.order("A-3")
 	assert.Equal(t, held, s.state("A-3"))
 	stop()
