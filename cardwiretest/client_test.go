@@ -101,16 +101,6 @@ func TestClientOptions(t *testing.T) {
 	assert.Len(t, tb.errors, 1)
 }
 
-// A key that looks like a word, or like a letter, hides nothing but itself.
-func TestAShortKey(t *testing.T) {
-	client, service := cardwiretest.NewClient(t, cardwiretest.WithKey("k"))
-	service.Fail("CardCapacity", cardwiretest.Fault{Status: 403, Message: "key k: ask the bank"}, 1)
-	_, err := client.CardCapacity(t.Context())
-	failure := new(cardwire.Error)
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, "key ***: ask the bank", failure.Message)
-}
-
 func TestANilOptionIsNone(t *testing.T) {
 	client, _ := cardwiretest.NewClient(t, nil, cardwiretest.WithCards(3), nil)
 	page, err := client.ListCards(t.Context(), cardwire.ListCardsParams{})
