@@ -236,7 +236,7 @@ func (e *Error) Unwrap() error {
 
 // Is matches the sentinels of an outcome, a status or a code.
 func (e *Error) Is(target error) bool {
-	s, ok := target.(*sentinel) //nolint:errorlint // what it wraps is another error
+	s, ok := target.(*sentinel) // what it wraps is another error
 	return ok && e != nil && s.matches != nil && s.matches(e)
 }
 
@@ -296,7 +296,7 @@ func hideCause(message string, cause error) error {
 func (c *hiddenCause) Error() string { return c.message }
 
 func (c *hiddenCause) Is(target error) bool {
-	_, isSentinel := target.(*sentinel) //nolint:errorlint // what it wraps is another error
+	_, isSentinel := target.(*sentinel) // what it wraps is another error
 	return !isSentinel && errors.Is(c.cause(), target)
 }
 

@@ -126,16 +126,13 @@ func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), n
 
 // UnmarshalText reads what [NewCardNumber] does; "" is none.
 func (n *CardNumber) UnmarshalText(text []byte) error {
-	if n == nil {
-		return errors.New("cardwire: a card number cannot be read into nil")
-	}
-	if len(text) == 0 {
-		*n = CardNumber{}
-		return nil
-	}
 	read, err := NewCardNumber(string(text))
-	if err == nil {
-		*n = read
+	switch {
+	case n == nil:
+		return errNilReceiver
+	case err == nil || len(text) == 0:
+		*n = read // which is none where there is an error
+		return nil
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -79,18 +80,17 @@ func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
 func (d *Date) UnmarshalText(text []byte) error {
-	if d == nil {
-		return errNilReceiver
-	}
-	if len(text) == 0 {
-		*d = Date{}
-		return nil
-	}
 	year, month, day, ok := wire.ParseDate(text)
-	if !ok {
+	switch {
+	case d == nil:
+		return errNilReceiver
+	case ok:
+		*d = Date{year, time.Month(month), day}
+	case len(text) == 0:
+		*d = Date{}
+	default:
 		return errors.New("cardwire: not a valid date, as in 2026-01-31")
 	}
-	*d = Date{year, time.Month(month), day}
 	return nil
 }
 
@@ -134,22 +134,20 @@ func (t DateTime) MarshalText() ([]byte, error) { return []byte(t.String()), nil
 
 // UnmarshalText reads what MarshalText returns.
 func (t *DateTime) UnmarshalText(text []byte) error {
-	if t == nil {
+	day, clock, _ := bytes.Cut(text, []byte(" "))
+	year, month, dayOfMonth, isDate := wire.ParseDate(day)
+	hour, minute, second, isTime := wire.ParseClock(clock)
+	switch {
+	case t == nil:
 		return errNilReceiver
-	}
-	if len(text) == 0 {
+	case isDate && isTime:
+		*t = DateTime{Date{year, time.Month(month), dayOfMonth}, hour, minute, second}
+	case len(text) == 0:
 		*t = DateTime{}
-		return nil
+	default:
+		return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
 	}
-	if len(text) == len("2006-01-02 15:04:05") && text[10] == ' ' {
-		year, month, day, ok := wire.ParseDate(text[:10])
-		hour, minute, second, ok2 := wire.ParseClock(text[11:])
-		if ok && ok2 {
-			*t = DateTime{Date{year, time.Month(month), day}, hour, minute, second}
-			return nil
-		}
-	}
-	return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
+	return nil
 }
 
 // Address is the address of a cardholder. fmt and slog print nothing of it.

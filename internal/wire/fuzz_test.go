@@ -226,6 +226,11 @@ type thing struct {
 	Amount, Figure decimal.Decimal
 	Inner          *thing
 	List           []thing
+
+	// What follows is not compared with the standard library.
+	Code, Present string
+	Int64         int64
+	Pets          []pet
 }
 
 func thingFields() []wire.FieldOf[thing] {
@@ -242,10 +247,20 @@ func thingFields() []wire.FieldOf[thing] {
 		{Name: "amount", Value: func(c *wire.Codec, v *thing) { c.DecimalString(&v.Amount) }},
 		{Name: "figure", Value: func(c *wire.Codec, v *thing) { c.DecimalNumber(&v.Figure) }},
 		{Name: "inner", Value: func(c *wire.Codec, v *thing) {
-			v.Inner = new(thing)
+			if c.Writing && v.Inner == nil {
+				c.Append([]byte("null")...)
+				return
+			}
+			if !c.Writing {
+				v.Inner = new(thing)
+			}
 			wire.Object(c, v.Inner, thingFields(), wire.Lenient)
 		}},
 		{Name: "list", Value: func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingFields(), wire.Lenient) }},
+		{Name: "code", Value: func(c *wire.Codec, v *thing) { c.Code(&v.Code) }},
+		{Name: "present", Value: func(c *wire.Codec, v *thing) { c.RequiredCode(&v.Present) }},
+		{Name: "int64", Value: func(c *wire.Codec, v *thing) { c.Int64(&v.Int64) }},
+		{Name: "pets", Value: func(c *wire.Codec, v *thing) { wire.List(c, &v.Pets, petFields) }},
 	}
 }
 

@@ -48,7 +48,8 @@ func (s *service) problemOf(r *http.Request, err error) *problem {
 	switch {
 	case ok:
 		return p
-	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent), errors.Is(err, cardwire.ErrDuplicateIntent):
+	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent),
+		errors.Is(err, cardwire.ErrDuplicateIntent):
 		return newProblem(http.StatusConflict, "%v", err)
 	case errors.Is(err, cardwire.ErrInvalidParams):
 		return newProblem(http.StatusUnprocessableEntity, "%v", err)
@@ -78,7 +79,7 @@ func (s *service) routes(password string) http.Handler {
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
 		"GET /payouts":                  result(s.listed),
-		"GET /payouts/{order}":          result(func(r *http.Request) (order, error) { return s.seen(r.Context(), r.PathValue("order")) }),
+		"GET /payouts/{order}":          result(s.getPayout),
 		"POST /payouts/{order}/resolve": result(s.postResolution),
 		"POST /payouts/{order}/cancel":  result(decided(s.cancel)),
 		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
@@ -132,6 +133,10 @@ func result[T any](do func(*http.Request) (T, error)) handler {
 		}
 		return err
 	}
+}
+
+func (s *service) getPayout(r *http.Request) (order, error) {
+	return s.seen(r.Context(), r.PathValue("order"))
 }
 
 func (s *service) postResolution(r *http.Request) (order, error) {
@@ -277,7 +282,8 @@ func decodeForm(text string, fields map[string]any) error {
 	return nil
 }
 
-var errBody = newProblem(http.StatusBadRequest, "the body must be one JSON object in UTF-8, or a form whose fields are known and come once, of at most 64 KiB")
+var errBody = newProblem(http.StatusBadRequest,
+	"the body must be one JSON object in UTF-8, or a form whose fields are known and come once, of at most 64 KiB")
 
 // signedIn is who makes a request: the user, where there is a password, or whoever the
 // request names.

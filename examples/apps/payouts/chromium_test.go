@@ -184,7 +184,10 @@ func (b *browser) look(name string) {
 		name          string
 		width, height int64
 		scheme        string
-	}{{"phone-dark", 375, 812, "dark"}, {"phone", 375, 812, "light"}, {"dark", 1200, 900, "dark"}, {"desktop", 1200, 900, "light"}} {
+	}{
+		{"phone-dark", 375, 812, "dark"}, {"phone", 375, 812, "light"},
+		{"dark", 1200, 900, "dark"}, {"desktop", 1200, 900, "light"},
+	} {
 		b.prefers(size.scheme)
 		b.do(chromedp.EmulateViewport(size.width, size.height))
 		width := script[int64](b, `document.documentElement.scrollWidth`)

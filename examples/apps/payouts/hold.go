@@ -17,7 +17,8 @@ const onHold = "on hold until somebody releases it"
 
 // heldNow is what is said of an order that would be queued: on hold it is held.
 const heldNow = `CASE WHEN EXISTS (
-	SELECT 1 FROM river_queue WHERE name = '` + everyOrder + `' AND metadata ->> 'why' = '` + onHold + `') THEN 'held' ELSE '' END`
+	SELECT 1 FROM river_queue WHERE name = '` + everyOrder + `' AND metadata ->> 'why' = '` + onHold + `'
+) THEN 'held' ELSE '' END`
 
 // hold pauses the queue for all replicas, also where it is paused, and holds what is queued.
 func (s *service) hold(ctx context.Context) error {

@@ -94,7 +94,8 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/send", `{"by":"","why":"x"}`).StatusCode)
 		assert.Equal(t, 200, s.call("POST", "/payouts/A-1/send", `{"by":"Ada","why":"our own records"}`).StatusCode)
 		assert.Equal(t, 409, s.post("/orders/A-1/send", form).Code, "it is queued now")
-		assert.Equal(t, []string{"available", "completed", "completed", "completed", "completed"}, s.jobs(), "it is woken")
+		assert.Equal(t, []string{"available", "completed", "completed", "completed", "completed"}, s.jobs(),
+			"it is woken")
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, 303, s.post("/orders/A-3/cancel", form).Code)
 		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)

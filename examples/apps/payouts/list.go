@@ -46,7 +46,8 @@ func filterOf(r *http.Request) (f filter, err error) {
 	if err != nil {
 		return f, invalid("the address cannot be read: %v", err)
 	}
-	f = filter{q.Get("state"), q.Get("day"), strings.TrimSpace(q.Get("find")), q.Get("after"), q.Get("before"), q.Get("still")}
+	find := strings.TrimSpace(q.Get("find"))
+	f = filter{q.Get("state"), q.Get("day"), find, q.Get("after"), q.Get("before"), q.Get("still")}
 	_, wrongDay := time.Parse(time.DateOnly, cmp.Or(f.Day, time.DateOnly))
 	switch {
 	case f.State != "" && !slices.Contains(states, f.State):
@@ -124,7 +125,8 @@ func (f filter) selection() (q selection) {
 			}
 		}
 		q.and("order_no IN (SELECT order_no FROM payouts WHERE order_no IN "+marks+
-			" UNION ALL SELECT reference FROM cardwire_intents WHERE service_id <> '' AND op = 'CreateTransfer' AND service_id IN "+marks+")", args...)
+			" UNION ALL SELECT reference FROM cardwire_intents"+
+			" WHERE service_id <> '' AND op = 'CreateTransfer' AND service_id IN "+marks+")", args...)
 	}
 	return q
 }
@@ -143,7 +145,8 @@ func (s *service) list(ctx context.Context, f filter, path string, most int) (l 
 		direction, comparison = " ASC", " > "
 	}
 	if place := cmp.Or(f.Before, f.After); place != "" {
-		q.and("(created_at, order_no)"+comparison+"((SELECT created_at FROM payouts WHERE order_no = ?), ?)", place, place)
+		q.and("(created_at, order_no)"+comparison+
+			"((SELECT created_at FROM payouts WHERE order_no = ?), ?)", place, place)
 	}
 	l.filter = f
 	l.Orders, err = s.read(ctx, s.db, q.where()+among+" ORDER BY created_at"+direction+", order_no"+direction+
@@ -191,9 +194,11 @@ func (t total) Amount() string { return t.Cents.Shift(-2).StringFixed(2) }
 // totals sums up the orders of a condition, by state and currency.
 func (s *service) totals(ctx context.Context, where string, args ...any) (all []total, err error) {
 	err = sqlscan.Select(ctx, s.db, &all, `SELECT state, currency, count(*) AS orders,
-	sum(CAST(replace(amount, '.', '') AS NUMERIC)) AS cents, min(changed_at) AS since FROM payouts_states WHERE `+where+` GROUP BY state, currency`, args...)
+	sum(CAST(replace(amount, '.', '') AS NUMERIC)) AS cents, min(changed_at) AS since
+FROM payouts_states WHERE `+where+` GROUP BY state, currency`, args...)
 	slices.SortFunc(all, func(a, b total) int {
-		return cmp.Or(slices.Index(states, a.State)-slices.Index(states, b.State), strings.Compare(a.Currency, b.Currency))
+		byState := slices.Index(states, a.State) - slices.Index(states, b.State)
+		return cmp.Or(byState, strings.Compare(a.Currency, b.Currency))
 	})
 	return all, err
 }
@@ -232,7 +237,9 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="orders.csv"`)
 	out := csv.NewWriter(w)
-	err = out.Write([]string{"order", "state", "amount", "currency", "service_id", "service_status", "note", "created_at", "changed_at"})
+	err = out.Write([]string{
+		"order", "state", "amount", "currency", "service_id", "service_status", "note", "created_at", "changed_at",
+	})
 	for ; err == nil && len(l.Orders) > 0; l, err = s.list(ctx, f, "", 10*pageSize) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // of what has none
 		for _, o := range l.Orders {

@@ -36,7 +36,8 @@ func TestOrdersAreListedByAge(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		for number, created := range map[string]string{
-			"Z": "2026-01-31T23:59:59Z", "B": "2026-02-01T00:00:00Z", "A": "2026-02-01T23:59:59Z", "C": "2026-02-02T00:00:00Z",
+			"Z": "2026-01-31T23:59:59Z", "B": "2026-02-01T00:00:00Z",
+			"A": "2026-02-01T23:59:59Z", "C": "2026-02-02T00:00:00Z",
 		} {
 			s.order(number)
 			at, err := time.Parse(time.RFC3339, created)
@@ -163,7 +164,8 @@ func TestTheTotals(t *testing.T) {
 		assert.Equal(t, []string{"queued 100000000000010.09 EUR", "queued 10.01 USD"}, all)
 		assert.Equal(t, map[string]int64{queued: 3}, countsOf(live))
 		today := s.get("/?day=" + time.Now().UTC().Format(time.DateOnly))
-		assert.Regexp(t, `(?s)Created on 20.*queued</span></th><td class="money">2</td>.*submitted</span>.*10\.20 `, today)
+		assert.Regexp(t, `(?s)Created on 20.*queued</span></th><td class="money">2</td>`, today)
+		assert.Regexp(t, `(?s)Created on 20.*submitted</span>.*10\.20 `, today)
 		assert.NotContains(t, s.get("/?day=2026-01-31"), "Created on")
 		assert.Contains(t, s.get("/"), "What has not ended")
 	})
@@ -199,7 +201,8 @@ func TestAnExportThatEndsEarlyBreaksTheConnection(t *testing.T) {
 		s.exec(`INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
 			VALUES ($1, '', '', '1.00', 'EUR', 0, $2)`, i, time.Now().UTC())
 	}
-	w := &breaking{ResponseRecorder: httptest.NewRecorder(), breaks: func() { s.exec(`ALTER TABLE payouts RENAME TO gone`) }}
+	breaks := func() { s.exec(`ALTER TABLE payouts RENAME TO gone`) }
+	w := &breaking{ResponseRecorder: httptest.NewRecorder(), breaks: breaks}
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1/orders.csv", nil)
 	assert.PanicsWithValue(t, http.ErrAbortHandler, func() { s.routes("").ServeHTTP(w, r) })
 	assert.Contains(t, s.log.String(), "an export ended early")
@@ -299,7 +302,7 @@ func TestToPayAgainIsAskedOnceMore(t *testing.T) {
 	assert.Contains(t, w.Body.String(), "Grace Hopper, account …NARY")
 	assert.Contains(t, w.Body.String(), `name="as_of" value="`+asked)
 	assert.Equal(t, unresolved, s.state("A-1"))
-	assert.Contains(t, s.get("/orders/A-1"), "Pay 12.50 EUR to Grace Hopper, account …NARY again: A-1 was not executed")
+	assert.Contains(t, s.get("/orders/A-1"), "Pay 12.50 EUR to Grace Hopper, account …NARY again: A-1 was not")
 	assert.NotContains(t, s.get("/payouts/A-1")+s.get("/?still=on"), "Hopper", "only where it is needed")
 	w = s.post("/resolve", form+"&sure=yes")
 	assert.Equal(t, []any{303, "/orders/A-1"}, []any{w.Code, w.Header().Get("Location")})

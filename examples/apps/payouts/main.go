@@ -52,15 +52,22 @@ func parse(args []string) (o settings, err error) {
 	o.base, o.key = os.Getenv("CARDWIRE_BASE_URL"), os.Getenv("CARDWIRE_API_KEY")
 	o.giveUpAfter, o.tracers = giveUpAfter, otel.GetTracerProvider()
 	flags := flag.NewFlagSet("payouts", flag.ExitOnError)
-	flags.StringVar(&o.source, "db", "payouts.db", "the `database`: postgres://..., or a file of SQLite, for one machine")
+	flags.StringVar(&o.source, "db", "payouts.db",
+		"the `database`: postgres://..., or a file of SQLite, for one machine")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
-	flags.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables first: once for each new database and release")
-	flags.BoolVar(&o.onHold, "hold", false, "send nothing, of all replicas, until somebody releases it: the first start after a restore or a lossy failover")
+	flags.BoolVar(&o.migrate, "migrate", false,
+		"create or upgrade the tables first: once for each new database and release")
+	flags.BoolVar(&o.onHold, "hold", false,
+		"send nothing, of all replicas, until somebody releases it: for the first start after a restore")
 	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a call may take; a job may take half as long again, and runs again after twice as long")
-	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution, "how long after a call the service may still execute it: until then \"not executed\" is not believed")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second,
+		"how long a call may take; a job may take half as long again, and runs again after twice as long")
+	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution,
+		"how long after a call the service may still execute it: until then \"not executed\" is not believed")
 	flags.DurationVar(&o.sweepEvery, "sweep", time.Minute, "how often to look for orders whose job is gone")
-	flags.DurationVar(&o.purgeAfter, "purge", 0, "how long after its end what was sent for an order is kept, which is personal data; its number stays closed; 0: for good")
+	flags.DurationVar(&o.purgeAfter, "purge", 0,
+		"how long after its end what was sent for an order is kept, which is personal data; "+
+			"its number stays closed; 0: for good")
 	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
 	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved transfers of the journal stop the sending; 0: any")
 	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
@@ -71,12 +78,15 @@ func parse(args []string) (o settings, err error) {
 	}
 	_ = flags.Parse(args) // it exits
 	switch {
-	case flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.late < 0 || o.sweepEvery < time.Second || o.rate < 0 || o.brake < 0 || o.purgeAfter < 0:
-		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, -sweep at least 1s, and nothing less than zero: -help lists them")
+	case flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.late < 0 ||
+		o.sweepEvery < time.Second || o.rate < 0 || o.brake < 0 || o.purgeAfter < 0:
+		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, " +
+			"-sweep at least 1s, and nothing less than zero: -help lists them")
 	case o.rate > 0 && o.timeout < 2*patience: // a turn may be that far away, and the job's time includes it
 		err = fmt.Errorf("-timeout must be at least %v with -rate", 2*patience)
 	case o.base == "" || o.key == "":
-		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; to try it without a service: go run ./payouts/demo")
+		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; " +
+			"to try it without a service: go run ./payouts/demo")
 	}
 	return o, err
 }
@@ -109,7 +119,8 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
 	switch {
 	case password == "" && !isLoopback(listener.Addr().String()):
-		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put a proxy that speaks https in front")
+		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, " +
+			"and put a proxy that speaks https in front")
 	case password != "" && utf8.RuneCountInString(password) < leastPassword:
 		return fmt.Errorf("PAYOUTS_PASSWORD must have at least %d characters", leastPassword)
 	}
@@ -134,7 +145,8 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	})
 	server := &http.Server{
 		Handler: s.routes(password), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
 	err = serveUntil(ctx, server, listener, requestTimeout+server.ReadTimeout)

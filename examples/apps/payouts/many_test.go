@@ -21,28 +21,33 @@ var many = flag.Int("many", 3000, "how many orders TestManyOrders makes")
 var fill = map[sqljournal.Dialect][]string{
 	sqljournal.PostgreSQL: {`
 INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, calls, said, said_at)
-SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, now() - ($1::bigint - i) * interval '40 seconds', CASE WHEN i > $1 - $1 / 1000 THEN 0 ELSE 1 END,
-	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END, now()
+SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, now() - ($1::bigint - i) * interval '40 seconds',
+	CASE WHEN i > $1 - $1 / 1000 THEN 0 ELSE 1 END,
+	CASE WHEN i > $1 - 300 - $1 / 1000 THEN ''
+		ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END, now()
 FROM generate_series(1, $1::bigint) AS i`, `
-INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls, service_id, status,
-	created_at, time, send_by, settled_by, ended_at, kind, by, note)
+INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls,
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note)
 SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', FALSE,
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown' WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
 	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, 'c', 1, 'T-' || i, '', t, t, t, t, t, 'ended', '', ''
-FROM (SELECT i, now() - ($1::bigint - i) * interval '40 seconds' AS t FROM generate_series(1, $1::bigint - $1 / 1000) AS i) x`, `
+FROM (SELECT i, now() - ($1::bigint - i) * interval '40 seconds' AS t
+	FROM generate_series(1, $1::bigint - $1 / 1000) AS i) x`, `
 ANALYZE`},
 	sqljournal.SQLite: {`
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, calls, said, said_at)
-SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, strftime('%Y-%m-%d %H:%M:%S+00:00', 'now', ((i - $1) * 40) || ' seconds'),
+SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i,
+	strftime('%Y-%m-%d %H:%M:%S+00:00', 'now', ((i - $1) * 40) || ' seconds'),
 	i <= $1 - $1 / 1000,
-	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
+	CASE WHEN i > $1 - 300 - $1 / 1000 THEN ''
+		ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
 	strftime('%Y-%m-%d %H:%M:%S+00:00', 'now')
 FROM n`, `
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1 - $1 / 1000),
 	x (i, t) AS (SELECT i, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ((i - $1) * 40) || ' seconds') FROM n)
-INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls, service_id, status,
-	created_at, time, send_by, settled_by, ended_at, kind, by, note)
+INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls,
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note)
 SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', FALSE,
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown' WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
 	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, 'c', 1, 'T-' || i, '', t, t, t, t, t, 'ended', '', ''
@@ -67,8 +72,9 @@ func TestManyOrders(t *testing.T) {
 		}
 		assert.Equal(t, []int64{int64(*many / 1000), 300}, []int64{s.countOf(queued), s.countOf(unresolved)})
 		pages := map[string]string{
-			"/": "order-", "/?after=order-10001500": "order-10001499", "/?before=order-10001500": "order-10001501", "/?find=order-10000007+T-9": "order-10000009",
-			"/orders/order-10001550": "order-10001549", "/?day=" + time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly): "", "/metrics": "queued",
+			"/": "order-", "/?after=order-10001500": "order-10001499", "/?before=order-10001500": "order-10001501",
+			"/?find=order-10000007+T-9": "order-10000009", "/orders/order-10001550": "order-10001549",
+			"/?day=" + time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly): "", "/metrics": "queued",
 			"/queue": "waiting", "/payouts?after=order-10001500": "order-10001499",
 		}
 		for _, state := range states {

@@ -94,7 +94,8 @@ func operationsPage(t *testing.T) string {
 func intentOf(reference string) cardwire.Intent {
 	now := time.Now()
 	return cardwire.Intent{
-		Op: operation, Reference: reference, BodySHA256: "00", Call: rand.Text(), Time: now, SendBy: now, SettledBy: now,
+		Op: operation, Reference: reference, BodySHA256: "00", Call: rand.Text(),
+		Time: now, SendBy: now, SettledBy: now,
 	}
 }
 

@@ -134,8 +134,9 @@ func (o order) intent() cardwire.Intent {
 	return cardwire.Intent{Op: operation, Reference: o.Order, BodySHA256: o.Digest, Call: o.Call}
 }
 
-const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at, changed_at,
-	body, body_sha256, said, proved, job_id, calls, missing, is_other, forgot, missed_at, call_from, call_until, settled_by`
+const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
+	changed_at, body, body_sha256, said, proved, job_id, calls, missing, is_other, forgot, missed_at, call_from,
+	call_until, settled_by`
 
 // read reads orders from the view.
 func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, args ...any) ([]order, error) {
@@ -201,14 +202,16 @@ func (s *service) among(ctx context.Context, state string) (condition string, er
 	case queued, forgotten, conflicted:
 		return ` AND order_no IN ` + live, nil
 	case sending, unresolved:
-		return ` AND order_no IN (SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`, nil
+		return ` AND order_no IN (SELECT reference FROM cardwire_intents
+	WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`, nil
 	case held, canceled, paid, returned:
 		return ` AND said <> '' AND said = '` + state + `'`, nil
 	case failed:
 		var n int
 		err = s.db.QueryRowContext(ctx, `SELECT count(*) FROM (`+closed+` LIMIT 5001) few`).Scan(&n)
 		if n <= 5000 {
-			condition = ` AND order_no IN (` + closed + ` UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'failed')`
+			condition = ` AND order_no IN (` + closed + `
+	UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'failed')`
 		}
 	}
 	return condition, err
@@ -237,9 +240,11 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 		if err != nil {
 			return err
 		}
-		inserted, err := tx.ExecContext(ctx, `INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
+		inserted, err := tx.ExecContext(ctx, `
+INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
 VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING`,
-			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency, job.Job.ID, time.Now().UTC())
+			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency,
+			job.Job.ID, time.Now().UTC())
 		if err == nil {
 			err = changedOne(inserted, errExists)
 		}
@@ -328,7 +333,8 @@ FROM payouts_history WHERE order_no = $1 ORDER BY at`, o.Order)
 		err = nil
 	}
 	for _, h := range journal {
-		events = append(events, event{moment{h.Time}, "journal", fmt.Sprintf("%s: %s", h.Kind, h.Outcome), h.By, h.Note})
+		what := fmt.Sprintf("%s: %s", h.Kind, h.Outcome)
+		events = append(events, event{moment{h.Time}, "journal", what, h.By, h.Note})
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return a.Time.Compare(b.Time.Time) })
 	return events, err

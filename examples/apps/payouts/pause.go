@@ -95,8 +95,8 @@ func (s *service) unpaused(ctx context.Context) (time.Time, error) {
 // troubled pauses the queue where the next order would fare no better: after a 429, where
 // the key is refused, and after a few calls in a row that did nothing.
 func (s *service) troubled(ctx context.Context, e *cardwire.Error) error {
-	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) || errors.Is(e, cardwire.ErrSetup) ||
-		e.HTTPStatus == http.StatusTooManyRequests
+	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) ||
+		errors.Is(e, cardwire.ErrSetup) || e.HTTPStatus == http.StatusTooManyRequests
 	if s.troubles.Add(1) < someFail && !certain {
 		return nil
 	}
@@ -159,7 +159,8 @@ func (s *service) resume(ctx context.Context, by string, seen *pause) error {
 // locked by what pauses it.
 func (s *service) change(ctx context.Context, do func(*pause) *pause) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO river_queue (name, created_at, updated_at, metadata) VALUES ($1, $2, $2, '{}')
+		_, err := tx.ExecContext(ctx, `
+INSERT INTO river_queue (name, created_at, updated_at, metadata) VALUES ($1, $2, $2, '{}')
 ON CONFLICT (name) DO UPDATE SET name = excluded.name`, everyOrder, time.Now().UTC())
 		if err != nil {
 			return err
@@ -312,7 +313,8 @@ func (s *service) progress(r *http.Request) (p progress, err error) {
 		p.Paused, p.Until = paused.Text(), moment{paused.Until}
 	}
 	p.Waiting = countsOf(p.Live)[queued]
+	aMinuteAgo := time.Now().UTC().Add(-time.Minute)
 	err = s.db.QueryRowContext(ctx, `SELECT count(*) FROM river_job
-WHERE state = 'completed' AND finalized_at > $1 AND kind = 'payout'`, time.Now().UTC().Add(-time.Minute)).Scan(&p.LastMinute)
+WHERE state = 'completed' AND finalized_at > $1 AND kind = 'payout'`, aMinuteAgo).Scan(&p.LastMinute)
 	return p, err
 }

@@ -322,7 +322,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		"unknown name":   {post(`{"number":"A-1"}`), 400, `the field "number" is unknown`},
 		"too large":      {post(`{"order":"` + strings.Repeat("x", maxBody) + `"}`), 400, "one JSON object"},
 		"no such order":  {[]string{"GET", "/payouts/A-9", ""}, 404, "no such order"},
-		"no such state":  {[]string{"GET", "/payouts?state=lost", ""}, 422, "state must be one of queued, held, sending"},
+		"no such state":  {[]string{"GET", "/payouts?state=lost", ""}, 422, "must be one of queued, held, sending"},
 		"no such page":   {[]string{"GET", "/nothing", ""}, 404, "no such page"},
 		"another method": {[]string{"DELETE", "/payouts/A-1", ""}, 404, "no such page or operation"},
 	} {

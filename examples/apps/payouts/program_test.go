@@ -135,7 +135,7 @@ func TestTheCommandLine(t *testing.T) {
 		"a short timeout": {"-rate 1 -timeout 19s", 1, "payouts: -timeout must be at least 20s with -rate"},
 		"short password":  {create + "1 -listen 127.0.0.1:0", 1, "at least 12 characters"},
 		"no workers":      {"-workers 0", 1, "payouts: only flags are taken; -workers and -timeout must be greater"},
-		"other machines":  {create + "2 -listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
+		"other machines":  {create + "2 -listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS"},
 		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
 		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "reading the schema failed"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},

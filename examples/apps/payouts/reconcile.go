@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -19,29 +20,32 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// compare returns what a statement says of the journal, and does more with each finding.
-func (s *service) compare(ctx context.Context, r reading, file io.Reader, also ...func(sqljournal.Finding) error) (*report, error) {
+// compare returns what a statement says of the journal, and does something with each finding.
+func (s *service) compare(
+	ctx context.Context, r reading, file io.Reader, do func(sqljournal.Finding) error,
+) (*report, error) {
 	found := &report{seen: sha256.New()}
 	statement, err := r.statement(file)
 	if err != nil {
 		return found, err
 	}
 	for f, err := range s.journal.Reconcile(ctx, statement) {
+		if err == nil {
+			found.add(f)
+			err = do(f)
+		}
 		if errors.Is(err, sqljournal.ErrStrays) {
 			err = invalid("%v (-strays)", err)
 		}
 		if err != nil {
 			return found, err
 		}
-		found.add(f)
-		for _, do := range also {
-			if err := do(f); err != nil {
-				return found, err
-			}
-		}
 	}
 	return found, nil
 }
+
+// look does nothing.
+func look(sqljournal.Finding) error { return nil }
 
 // application is who records what a report makes certain, and why.
 type application struct {
@@ -53,7 +57,8 @@ type application struct {
 
 // Result is what came of it.
 func (a *application) Result() string {
-	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.", a.done, a.left)
+	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.",
+		a.done, a.left)
 }
 
 // apply records a finding, if it is certain: the journal's change, the order's and the wake-up
@@ -84,7 +89,8 @@ func (s *service) apply(ctx context.Context, a *application, f sqljournal.Findin
 func isRefusal(err error) bool {
 	_, isProblem := errors.AsType[*problem](err)
 	return isProblem || errors.Is(err, sqljournal.ErrMoved) || errors.Is(err, sqljournal.ErrUncertain) ||
-		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) || errors.Is(err, cardwire.ErrInvalidParams)
+		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) ||
+		errors.Is(err, cardwire.ErrInvalidParams)
 }
 
 func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, a *application) error {
@@ -94,7 +100,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 		if a.Again {
 			outcome = "send_again"
 		}
-		if o.Forgot || a.Again && o.Body == "" { // of a call that the journal forgot it proves nothing
+		if o.Forgot || a.Again && o.Body == "" { // it proves nothing of a call that the journal forgot
 			return sqljournal.ErrUncertain
 		}
 	}
@@ -122,16 +128,20 @@ func (t *task) flags(flags *flag.FlagSet) {
 			return err
 		}
 	}
-	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer in every status, print what it says, and end")
+	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
+		"in every status, print what it says, and end")
 	flags.Func("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
 	flags.Func("until", "the `time` at which it ends, not in it", timeOf(&t.Until))
-	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id and currency, as in \"order=Order No,amount=Sum\"")
-	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean, as in done=executed,rejected=not_executed,processing=pending")
-	flags.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as where much was lost")
+	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id, currency,\n"+
+		"as in \"order=Order No,amount=Sum\"")
+	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean,\n"+
+		"as in done=executed,rejected=not_executed,processing=pending")
+	flags.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
 	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
 	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
-	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`, which your own records have as failed or canceled, and end")
+	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`,\n"+
+		"which your own records have as failed or canceled, and end")
 	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
 	flags.StringVar(&t.Why, "why", "", "why, for the history")
 }
@@ -154,7 +164,7 @@ func (t *task) run(ctx context.Context, s *service, out io.Writer) error {
 	return t.closeAll(ctx, s, out)
 }
 
-func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err error) {
+func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) error {
 	file, err := os.Open(t.file)
 	if err != nil {
 		return err
@@ -165,23 +175,20 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 		return err
 	}
 	t.Exported = info.ModTime()
-	var also []func(sqljournal.Finding) error
-	if t.out != "" {
-		list, err := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
+	list, err := os.Create(cmp.Or(t.out, os.DevNull))
+	if err != nil {
+		return err
+	}
+	rows := csv.NewWriter(list)
+	found, err := s.compare(ctx, t.reading, file, func(f sqljournal.Finding) error {
+		err := rows.Write(rowOf(f))
+		if err == nil && t.apply {
+			err = s.apply(ctx, &t.application, f)
 		}
-		rows := csv.NewWriter(list)
-		defer func() {
-			rows.Flush()
-			err = errors.Join(err, rows.Error(), list.Close())
-		}()
-		also = append(also, func(f sqljournal.Finding) error { return rows.Write(rowOf(f)) })
-	}
-	if t.apply {
-		also = append(also, func(f sqljournal.Finding) error { return s.apply(ctx, &t.application, f) })
-	}
-	found, err := s.compare(ctx, t.reading, file, also...)
+		return err
+	})
+	rows.Flush()
+	err = errors.Join(err, rows.Error(), list.Close())
 	if err == nil {
 		err = found.print(out)
 	}
@@ -223,32 +230,24 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	numbers, closed, left := csv.NewReader(unmarked(file)), 0, 0
+	numbers := csv.NewReader(unmarked(file))
 	numbers.FieldsPerRecord = -1
-	for {
-		record, err := numbers.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		err = s.closeNumber(ctx, record[0], t.By, t.Why)
+	rows, err := numbers.ReadAll()
+	if err != nil {
+		return err
+	}
+	var open []error
+	for _, row := range rows {
+		err := s.closeNumber(ctx, row[0], t.By, t.Why)
 		switch {
-		case err == nil:
-			closed++
-		case !isRefusal(err):
+		case isRefusal(err):
+			open = append(open, fmt.Errorf("%q is not closed: %w", row[0], err))
+		case err != nil:
 			return err
-		default:
-			left++
-			_, _ = fmt.Fprintf(out, "%q is not closed: %v\n", record[0], err)
 		}
 	}
-	_, err = fmt.Fprintf(out, "Closed: %d.\n", closed)
-	if left > 0 {
-		err = fmt.Errorf("%d numbers are not closed: find out what became of them", left)
-	}
-	return err
+	_, err = fmt.Fprintf(out, "Closed: %d of %d.\n", len(rows)-len(open), len(rows))
+	return errors.Join(append(open, err)...)
 }
 
 func (s *service) closeNumber(ctx context.Context, number, by, why string) error {

@@ -109,19 +109,18 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.Equal(t, before, s.statesOf(numbers...))
 		rows, err := os.ReadFile(do.out)
 		require.NoError(t, err)
-		assert.Contains(t, string(rows), "paid though closed,closed,12.5,EUR,true,\"in the statement: line 4, T-7, 12.50 EUR, done, 20")
-		assert.Contains(t, string(rows), "differs,differs,99,EUR,false,\"in the statement: line 6, T-5, 99.00 EUR, done, 20")
+		assert.Contains(t, string(rows),
+			"paid though closed,closed,12.5,EUR,true,\"in the statement: line 4, T-7, 12.50 EUR, done, 20")
+		assert.Contains(t, string(rows),
+			"differs,differs,99,EUR,false,\"in the statement: line 6, T-5, 99.00 EUR, done, 20")
 		assert.Equal(t, 7, strings.Count(string(rows), "\n"))
-		_, err = s.runs(do)
-		require.ErrorIs(t, err, os.ErrExist, "a file that is there is kept")
 
 		do.out, do.apply = "", true
 		out, err = s.runs(do)
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 5. Changed meanwhile, or contradicted, and left: 0")
-		assert.Equal(t, []string{submitted, failed, failed, unresolved, submitted, queued, unresolved}, s.statesOf(numbers...))
-		s.forget("unpaid")
-		assert.Equal(t, failed, s.state("unpaid"), "whatever the journal forgets")
+		assert.Equal(t, []string{submitted, failed, failed, unresolved, submitted, queued, unresolved},
+			s.statesOf(numbers...))
 		assert.Contains(t, s.get("/orders/paid"), "ticket 7; in the statement: line 7, ")
 		assert.Contains(t, s.get("/payouts/closed"), `"service_id":"T-7"`)
 		s.order("stray")
@@ -142,6 +141,7 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		s.lost("purged", false)
 		s.exec(`UPDATE payouts SET body = '' WHERE order_no = 'purged'`)
 		s.lost("forgotten", false)
+		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
 		s.exec(`UPDATE payouts SET calls = 2 WHERE order_no = 'forgotten'`) // the journal lost a later call
 		do := task{reading: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
 		do.Again = true
@@ -149,8 +149,11 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 2. Changed meanwhile, or contradicted, and left: 2")
 		assert.Contains(t, s.log.String(), `order=purged what="not reconciled" by=Ada`)
-		assert.Equal(t, []string{queued, queued, unresolved, forgotten}, s.statesOf("A-1", "A-2", "purged", "forgotten"))
+		assert.Equal(t, []string{queued, queued, unresolved, forgotten},
+			s.statesOf("A-1", "A-2", "purged", "forgotten"))
 		assert.Equal(t, []string{"available", "available", "completed", "completed"}, s.jobs(), "they are woken")
+		s.fails(cardwiretest.Fault{Status: 403})
+		assert.Equal(t, leastPause, s.work("A-1"), "with a day of its own")
 		assert.Zero(t, s.work("A-1"))
 		assert.Zero(t, s.work("A-2"))
 		assert.Equal(t, []string{submitted, submitted}, s.statesOf("A-1", "A-2"))
@@ -159,7 +162,8 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		out, err = s.runs(do)
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 1. Changed meanwhile, or contradicted, and left: 1")
-		assert.Equal(t, []string{failed, forgotten}, s.statesOf("purged", "forgotten"), "it proves nothing of the call that was lost")
+		assert.Equal(t, []string{failed, forgotten}, s.statesOf("purged", "forgotten"),
+			"it proves nothing of the call that was lost")
 	})
 }
 
@@ -233,17 +237,43 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 		fails string // the error; "": there is none
 		says  string // in the report
 	}{
-		"truncated":             {lines("A-1 T-1 12.50 done") + "A-2,T-2,12", func(*task) {}, "record on line 3: wrong number of fields", ""},
-		"another account's":     {lines("B-1 T-1 12.50 done", "B-2 T-2 12.50 done"), func(*task) {}, "more than half of the statement is not on record", ""},
-		"yesterday's":           {lines("A-1 T-1 12.50 done"), func(*task) {}, "", "warning: the last line is of 20"},
-		"it was made before":    {lines("A-1 T-1 12.50 done"), func(do *task) { do.Until = time.Now().Add(time.Hour) }, "set Until to a time at or before Exported", ""},
-		"only successes":        {lines("A-1 T-1 12.50 done"), func(*task) {}, "", `warning: no line has a status that means "not executed"`},
-		"in cents":              {lines("A-1 T-1 1250 done"), func(*task) {}, "", "differs       1       1250.00 EUR  0"},
-		"no lines":              {header, func(*task) {}, "", "warning: the statement has no lines"},
-		"an unknown status":     {lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 parked"), func(*task) {}, "line 3 of the statement: its Status is not one of Statuses", ""},
-		"no statuses":           {lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "" }, "-status: it says of no status what it means", ""},
-		"a wrong meaning":       {lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "done=paid" }, "each of Statuses must be executed, not_executed or pending", ""},
-		"no time":               {lines("A-1 T-1 12.50 done"), func(do *task) { do.From = time.Time{} }, "set From to a time before Until", ""},
+		"truncated": {
+			lines("A-1 T-1 12.50 done") + "A-2,T-2,12", func(*task) {}, "record on line 3: wrong number of fields",
+			"",
+		},
+		"another account's": {
+			lines("B-1 T-1 12.50 done", "B-2 T-2 12.50 done"), func(*task) {},
+			"more than half of the statement is not on record", "",
+		},
+		"yesterday's": {lines("A-1 T-1 12.50 done"), func(*task) {}, "", "warning: the last line is of 20"},
+		"it was made before": {
+			lines("A-1 T-1 12.50 done"), func(do *task) { do.Until = time.Now().Add(time.Hour) },
+			"set Until to a time at or before Exported", "",
+		},
+		"only successes": {
+			lines("A-1 T-1 12.50 done"), func(*task) {}, "",
+			`warning: no line has a status that means "not executed"`,
+		},
+		"in cents": {
+			lines("A-1 T-1 1250 done"), func(*task) {}, "", "differs       1       1250.00 EUR  0",
+		},
+		"no lines": {header, func(*task) {}, "", "warning: the statement has no lines"},
+		"an unknown status": {
+			lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 parked"), func(*task) {},
+			"line 3 of the statement: its Status is not one of Statuses", "",
+		},
+		"no statuses": {
+			lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "" },
+			"-status: it says of no status what it means", "",
+		},
+		"a wrong meaning": {
+			lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "done=paid" },
+			"each of Statuses must be executed, not_executed or pending", "",
+		},
+		"no time": {
+			lines("A-1 T-1 12.50 done"), func(do *task) { do.From = time.Time{} },
+			"set From to a time before Until", "",
+		},
 		"the file is not there": {"", func(do *task) { do.file += "x" }, "no such file", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,11 +310,11 @@ func TestNumbersAreClosed(t *testing.T) {
 		s.lost("lost", true)
 		do := task{closed: fileOf(t, "\ufeffwaits\r\n\"refused\",12.50\r\n\r\nunknown,x,y\r\npaid\r\nlost\r\n x\r\n")}
 		out, err := s.runs(do)
-		require.ErrorContains(t, err, "3 numbers are not closed")
-		assert.Equal(t, "\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved\n"+
-			"\" x\" is not closed: ", out[:strings.Index(out, "cardwire")])
-		assert.Contains(t, out, "\nClosed: 3.\n")
-		assert.Equal(t, []string{canceled, failed, submitted, unresolved}, s.statesOf("waits", "refused", "paid", "lost"))
+		require.ErrorContains(t, err, "\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved\n"+
+			"\" x\" is not closed: cardwire: invalid parameters: ")
+		assert.Equal(t, "Closed: 3 of 6.\n", out)
+		assert.Equal(t, []string{canceled, failed, submitted, unresolved},
+			s.statesOf("waits", "refused", "paid", "lost"))
 		assert.Equal(t, failed, s.order("unknown").State, "its late message pays nothing")
 		assert.Zero(t, s.work("unknown"))
 		assert.Len(t, s.fake.Ledger(), 2)
@@ -293,6 +323,8 @@ func TestNumbersAreClosed(t *testing.T) {
 		assert.Equal(t, []string{"Ada", "ticket 7"}, []string{events[0].By, events[0].Note})
 
 		s.exec(`ALTER TABLE cardwire_intents RENAME TO gone`)
+		_, err = s.runs(task{closed: fileOf(t, "new\n\"cut")})
+		require.ErrorContains(t, err, "parse error on line 2")
 		_, err = s.runs(task{closed: fileOf(t, "new")})
 		require.ErrorIs(t, err, sqljournal.ErrSchema)
 		s.exec(`ALTER TABLE gone RENAME TO cardwire_intents`)
@@ -304,8 +336,61 @@ func TestATaskNeedsANameAndAReason(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	for _, do := range []task{{closed: "x"}, {apply: true}} {
-		require.ErrorContains(t, do.run(t.Context(), s.service, &bytes.Buffer{}), "-by and -why: by and why are required")
+		require.ErrorContains(t, do.run(t.Context(), s.service, &bytes.Buffer{}),
+			"-by and -why: by and why are required")
 	}
+}
+
+// The flags, as a person gives them: first the report, then -apply, then -closed, and -hold.
+func TestTheCommandsOfARestore(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", settingsOf("").base)
+	t.Setenv("CARDWIRE_API_KEY", settingsOf("").key)
+	s := shopInFile(t)
+	s.lost("A-1", true)
+	s.order("A-2")
+	r := lastHour()
+	text := strings.ReplaceAll(s.ledger(), "order,", "No.,")
+	from, until := r.From.Format(time.RFC3339), time.Now().Format(time.RFC3339)
+	file := fileOf(t, text)
+	command := func(ctx context.Context, args ...string) (string, error) {
+		var out buffer
+		err := run(ctx, &out, s.log, append(args, "-db", s.source))
+		return out.String(), err
+	}
+	compare := []string{
+		"-reconcile", file, "-from", from, "-until", until, "-columns", "order=No.", "-status", "done=executed",
+	}
+	out, err := command(t.Context(), compare...)
+	require.NoError(t, err)
+	assert.Contains(t, out, "executed  1       12.50 EUR  1\n")
+	assert.Equal(t, unresolved, s.state("A-1"))
+	_, err = command(t.Context(), append(compare, "-apply")...)
+	require.ErrorContains(t, err, "-by and -why: by and why are required")
+	out, err = command(t.Context(), append(compare, "-apply", "-by", "Ada", "-why", "ticket 7")...)
+	require.NoError(t, err)
+	assert.Contains(t, out, "Recorded: 1.")
+	out, err = command(t.Context(), "-closed", fileOf(t, "A-2"), "-by", "Ada", "-why", "ticket 7")
+	require.NoError(t, err)
+	assert.Equal(t, "Closed: 1 of 1.\n", out)
+	assert.Equal(t, []string{submitted, canceled}, s.statesOf("A-1", "A-2"))
+	assert.Contains(t, s.get("/orders/A-1"), "ticket 7; in the statement: line 2, ")
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := command(ctx, "-hold", "-listen", "127.0.0.1:0")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		p, _, err := s.pausedNow(t.Context())
+		return err == nil && p.Text() == onHold
+	}, waitFor, tick)
+	s.order("A-3")
+	assert.Equal(t, held, s.state("A-3"))
+	stop()
+	require.NoError(t, <-ended)
+	assert.Equal(t, held, s.state("A-3"))
 }
 
 // fates are orders with their fates, one after the other.

@@ -45,7 +45,8 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		ofMoney := r.Outcome == paid || r.Outcome == returned
 		switch {
 		case o.IsOther && !o.Forgot:
-			return conflict("in the journal this number belongs to another request: this order was not sent; cancel it, and use a new number")
+			return conflict("in the journal this number belongs to another request: this order was not sent; " +
+				"cancel it, and use a new number")
 		case ofMoney && o.State != submitted && o.State != paid && o.State != returned:
 			return errMoved
 		case ofMoney:
@@ -111,7 +112,9 @@ func (s *service) seen(ctx context.Context, number string) (order, error) {
 
 // decide makes what a person decides about an order: all of it, or nothing. The order's row
 // is locked first, so that of two people one is first.
-func (s *service) decide(ctx context.Context, number, by, what string, do func(*sql.Tx, order) error) (o order, err error) {
+func (s *service) decide(
+	ctx context.Context, number, by, what string, do func(*sql.Tx, order) error,
+) (o order, err error) {
 	if !isText(number) {
 		return o, errNoOrder
 	}
@@ -154,7 +157,8 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	case r.Outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
 	case r.Outcome == "send_again": // with a day of its own
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL WHERE order_no = $1`, o.Order)
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL
+WHERE order_no = $1`, o.Order)
 		return err
 	case o.Said == failed, o.Said == canceled:
 		return say(ctx, tx, o.Order, "")
@@ -163,7 +167,9 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 }
 
 func (r resolution) said() cardwire.Resolution {
-	return cardwire.Resolution{Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf}
+	return cardwire.Resolution{
+		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
+	}
 }
 
 // remember records what is known of an order that the journal has forgotten. A call may have
@@ -174,8 +180,8 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	case denied && (r.AsOf.IsZero() || r.AsOf.After(time.Now())):
 		return invalid("as_of is required: when the service was asked, which is not in the future")
 	case denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
-		return conflict("the journal has no record of this order, and the service may still execute it: ask again after " +
-			o.DenyFrom.Format(time.RFC3339))
+		return conflict("the journal has no record of this order, and the service may still execute it: " +
+			"ask again after " + o.DenyFrom.Format(time.RFC3339))
 	}
 	if o.IsOther { // the journal has no row for this order
 		return s.sayForgotten(ctx, tx, o, r)
@@ -203,7 +209,8 @@ func (s *service) rely(ctx context.Context, tx *sql.Tx, o order, r resolution) e
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, `UPDATE payouts SET missed_at = NULL, calls = (
-	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no) WHERE order_no = $1`, o.Order)
+	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
+WHERE order_no = $1`, o.Order)
 	return cmp.Or(err, record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
@@ -232,13 +239,15 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 
 // say keeps what an order's end is, whatever the journal forgets.
 func say(ctx context.Context, tx *sql.Tx, number, said string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, number, said, time.Now().UTC())
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`,
+		number, said, time.Now().UTC())
 	return err
 }
 
 // record puts into the history what the journal's does not have.
 func record(ctx context.Context, db execer, number, what, by, why string) error {
-	_, err := db.ExecContext(ctx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
+	_, err := db.ExecContext(ctx, `
+INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
 		number, time.Now().UTC(), what, by, why)
 	return err
 }

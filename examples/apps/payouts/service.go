@@ -49,7 +49,7 @@ type settings struct {
 	task        task          // instead of serving
 	level       slog.Level    // the least that is logged
 	tracers     trace.TracerProvider
-	options     []cardwire.Option // more of the client: the cardwire.WithProfile that examples/doctor prints belongs here
+	options     []cardwire.Option // more of the client: put here what examples/doctor prints
 }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
@@ -82,7 +82,9 @@ type service struct {
 func open(ctx context.Context, set settings, log *slog.Logger) (*service, error) {
 	s := &service{settings: set, log: log}
 	// The client is made before the database is claimed for its service.
-	for _, step := range []func(context.Context) error{s.openDatabase, s.openMetrics, s.connect, s.createTables, s.verify, s.openQueue} {
+	for _, step := range []func(context.Context) error{
+		s.openDatabase, s.openMetrics, s.connect, s.createTables, s.verify, s.openQueue,
+	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
@@ -116,8 +118,8 @@ func (s *service) pool() (*sql.DB, error) {
 		path := url.URL{Path: filepath.ToSlash(source)}
 		driver, s.dialect, connections = "sqlite", sqljournal.SQLite, 1 // one at a time writes
 		// River's driver compares times as strings: all must be of one form, and in UTC.
-		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate" +
-			"&_time_format=sqlite&_timezone=UTC"
+		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
+			"&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
 	}
 	db, err := sql.Open(driver, source)
 	if err == nil {
@@ -160,7 +162,8 @@ func (s *service) createOnce(ctx context.Context) error {
 	}
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		_, err1 := tx.ExecContext(ctx, schemaOf(s.dialect)) // the view needs the journal's table
-		_, err2 := tx.ExecContext(ctx, `INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
+		_, err2 := tx.ExecContext(ctx, `
+INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
 		return cmp.Or(err1, err2)
 	})
 }
@@ -184,8 +187,8 @@ func (s *service) verify(ctx context.Context) (err error) {
 	var of string
 	err = s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
 	if err == nil && of != s.of {
-		err = fmt.Errorf("the orders in this database are for %s, and not for %s: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database",
-			of, s.of)
+		err = fmt.Errorf("the orders in this database are for %s, and not for %s: "+
+			"set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database", of, s.of)
 	}
 	return err
 }
@@ -212,7 +215,8 @@ func (s *service) queue() *river.Config {
 
 // connect makes the client. Every write is in the journal before it is sent.
 func (s *service) connect(context.Context) error {
-	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(s.tracers), cardwireotel.WithMeterProvider(s.meters)) //nolint:contextcheck // it calls nothing yet
+	observer, err := cardwireotel.NewObserver( //nolint:contextcheck // it calls nothing yet
+		cardwireotel.WithTracerProvider(s.tracers), cardwireotel.WithMeterProvider(s.meters))
 	if err != nil {
 		return err
 	}
@@ -222,9 +226,11 @@ func (s *service) connect(context.Context) error {
 		cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = s.late }),
 		cardwire.WithJournal(s.journal),
 		cardwire.WithObserver(observer),
-		cardwire.WithObserver(cardwire.Observer{JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
-			s.log.ErrorContext(ctx, "the journal did not record a result", "order", c.Reference, "error", err)
-		}}),
+		cardwire.WithObserver(cardwire.Observer{
+			JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
+				s.log.ErrorContext(ctx, "the journal did not record a result", "order", c.Reference, "error", err)
+			},
+		}),
 	}, s.options...)
 	s.of = strings.TrimRight(s.base, "/")
 	if s.client, err = cardwire.New(s.base, s.key, opts...); err != nil {

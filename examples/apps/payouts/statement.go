@@ -45,26 +45,22 @@ type transfers struct {
 
 // statement is what the journal is compared with.
 func (r reading) statement(file io.Reader) (sqljournal.Statement, error) {
-	meanings, err := pairs(r.Statuses)
-	if err == nil && len(meanings) == 0 {
+	statuses, err := pairs[sqljournal.StatementStatus](r.Statuses)
+	if err == nil && len(statuses) == 0 {
 		err = errors.New("it says of no status what it means")
 	}
 	if err != nil {
-		return sqljournal.Statement{}, invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
-	}
-	statuses := map[string]sqljournal.StatementStatus{}
-	for name, meaning := range meanings {
-		statuses[name] = sqljournal.StatementStatus(meaning)
+		err = invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
 	}
 	return sqljournal.Statement{
 		Op: operation, From: r.From, Until: r.Until, Exported: r.Exported, Statuses: statuses,
 		AllowStrays: r.Strays, Lines: r.lines(file),
-	}, nil
+	}, err
 }
 
 // pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV.
-func pairs(text string) (map[string]string, error) {
-	all := map[string]string{}
+func pairs[V ~string](text string) (map[string]V, error) {
+	all := map[string]V{}
 	if strings.TrimSpace(text) == "" {
 		return all, nil
 	}
@@ -74,7 +70,7 @@ func pairs(text string) (map[string]string, error) {
 		if _, twice := all[name]; twice || !found {
 			err = errors.New("expected names that occur once, each with = and a value")
 		}
-		all[name] = value
+		all[name] = V(value)
 	}
 	return all, err
 }
@@ -97,7 +93,7 @@ func (r reading) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error
 
 // open reads the header. Spreadsheets choose what separates the columns by language.
 func (r reading) open(file io.Reader) (*transfers, error) {
-	names, err := pairs(r.Columns)
+	names, err := pairs[string](r.Columns)
 	for _, field := range fields {
 		names[field] = cmp.Or(names[field], field)
 	}
@@ -147,7 +143,8 @@ func (t *transfers) check() error {
 		}
 		isOptional := column == field && (field == "id" || field == "currency")
 		if found > 1 || found == 0 && !isOptional {
-			return fmt.Errorf("line 1 must have one column %q, and has %q: check -columns, and that the file is CSV in UTF-8", column, t.header)
+			return fmt.Errorf("line 1 must have one column %q, and has %q: "+
+				"check -columns, and that the file is CSV in UTF-8", column, t.header)
 		}
 	}
 	return nil
@@ -190,12 +187,13 @@ func amountOf(text string) (decimal.Decimal, error) {
 }
 
 func timeOf(text string, zone *time.Location) (at time.Time, err error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04"} {
-		if at, err = time.ParseInLocation(layout, strings.TrimSpace(text), zone); err == nil {
+	text = strings.Replace(strings.TrimSpace(text), " ", "T", 1)
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if at, err = time.ParseInLocation(layout, text, zone); err == nil {
 			return at, nil
 		}
 	}
-	return at, errors.New("the time must be as in 2026-01-31T15:04:05Z or 2026-01-31 15:04:05, then in the zone of -from")
+	return at, errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the zone of -from")
 }
 
 // report is what the statement says, by kind of finding.

@@ -48,7 +48,8 @@ func traceOf(ctx context.Context) []byte {
 func (s *service) startJob(ctx context.Context, job *rivertype.JobRow) (context.Context, trace.Span) {
 	carrier := propagation.MapCarrier{}
 	_ = json.Unmarshal(job.Metadata, &carrier) // what River adds may be no string, which is passed over
-	return s.tracers.Tracer(scope).Start(traceContext.Extract(ctx, carrier), "payout", trace.WithSpanKind(trace.SpanKindConsumer))
+	ctx = traceContext.Extract(ctx, carrier)
+	return s.tracers.Tracer(scope).Start(ctx, "payout", trace.WithSpanKind(trace.SpanKindConsumer))
 }
 
 // watch reports the journal's numbers as gauges of OpenTelemetry.
@@ -80,8 +81,10 @@ func (s *service) observe() error {
 	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
 	age, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
-		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order that a person has to look at; 0: there is none."))
-	paused, err3 := meter.Int64ObservableGauge("payouts.paused", metric.WithDescription("1 while the queue is paused, with why."))
+		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order "+
+			"that a person has to look at; 0: there is none."))
+	paused, err3 := meter.Int64ObservableGauge("payouts.paused",
+		metric.WithDescription("1 while the queue is paused, with why."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (s *service) postStatement(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text)); err != nil {
+	if u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look); err != nil {
 		return err
 	}
 	if seen != "" {
@@ -64,7 +64,7 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 		return s.apply(ctx, &u.application, f)
 	})
 	if err == nil {
-		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text))
+		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look)
 	}
 	return err
 }
@@ -73,13 +73,14 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
 	if err := r.ParseMultipartForm(mostUpload); err != nil {
-		return nil, "", invalid("the upload cannot be read: it may have %d MiB, and -reconcile reads any file: %v", mostUpload>>20, err)
+		return nil, "", invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
+			err, mostUpload>>20)
 	}
-	var from, until, exported, strays, again string
+	var from, until, strays, again string
 	u = &upload{}
 	err = decodeForm(url.Values(r.MultipartForm.Value).Encode(), map[string]any{
-		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses, "strays": &strays,
-		"text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
+		"from": &from, "until": &until, "columns": &u.Columns, "status": &u.Statuses,
+		"strays": &strays, "text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
 	})
 	if err != nil {
 		return u, seen, err
@@ -87,11 +88,7 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 	if u.From, err = parseTime("from", from); err == nil {
 		u.Until, err = parseTime("until", until)
 	}
-	u.Exported = time.Now()
-	if err == nil && exported != "" {
-		u.Exported, err = parseTime("exported", exported)
-	}
-	u.Strays, u.Again, u.By = strays != "", again != "", signedIn(r, u.By)
+	u.Exported, u.Strays, u.Again, u.By = time.Now(), strays != "", again != "", signedIn(r, u.By)
 	if file, _, missing := r.FormFile("file"); err == nil && missing == nil {
 		text, failed := io.ReadAll(file)
 		u.Text, err = string(text), failed

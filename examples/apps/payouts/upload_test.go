@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -72,7 +73,9 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 
 		w := s.upload("\ufeff"+s.ledger(), asked)
 		require.Equal(t, 200, w.Code, w.Body)
-		for _, want := range []string{"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1"} {
+		for _, want := range []string{
+			"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1",
+		} {
 			assert.Contains(t, w.Body.String(), want)
 		}
 		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"), "nothing is changed")
@@ -103,7 +106,9 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 func TestAStatementIsNotOfAnySize(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	asked := map[string]string{"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "status": meanings, "strays": "yes"}
+	asked := map[string]string{
+		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "status": meanings, "strays": "yes",
+	}
 	large := header + strings.Repeat("A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n", 100_000/44)
 	assert.Equal(t, 200, s.upload(large, asked).Code)
 	w := s.upload(large+strings.Repeat("x", mostUpload), asked)
@@ -111,4 +116,42 @@ func TestAStatementIsNotOfAnySize(t *testing.T) {
 	assert.Contains(t, w.Body.String(), "it may have 8 MiB, and -reconcile reads any file")
 	asked["surprise"] = "1"
 	assert.Equal(t, 400, s.upload(large, asked).Code)
+}
+
+// Hold, upload, report, application, release and what is held, in a browser.
+func TestARestoreInABrowser(t *testing.T) {
+	s := shopInFile(t)
+	server := httptest.NewServer(s.routes(""))
+	t.Cleanup(server.Close)
+	b := newBrowser(t, server.URL)
+	s.lost("paid", true)
+	s.lost("unpaid-with-a-number-that-is-as-long-as-some-merchants-make-them", false)
+	s.lost("differs", false)
+	const longAgo = `'2026-01-02T03:04:05.000000Z'`
+	s.exec(`UPDATE cardwire_intents SET time = ` + longAgo + `, send_by = ` + longAgo + `, settled_by = ` + longAgo)
+	s.putOnHold()
+	s.order("late-1")
+	s.order("late-2")
+	b.open("/")
+	assert.Contains(t, b.text(), "on hold until somebody releases it")
+	assert.Contains(t, b.text(), "2 held")
+	b.look("on-hold")
+	b.open("/statement")
+	b.look("statement-empty")
+	file := fileOf(t, s.ledger("differs T-9 99.00 done", hostile+" T-8 3.00 done"))
+	b.do(chromedp.SetUploadFiles(chromedp.CSS(`[name="file"]`), []string{file}))
+	b.do(chromedp.SetValue(chromedp.CSS(`[name="from"]`), "2026-01-01T00:00:01"))
+	b.do(chromedp.SetValue(chromedp.CSS(`[name="until"]`), time.Now().UTC().Add(-time.Minute).Format("2006-01-02T15:04:01")))
+	b.fill(map[string]string{"status": meanings})
+	assert.Equal(t, 200, b.press("Compare"))
+	assert.Contains(t, b.text(), "Record what is certain: 3")
+	assert.Equal(t, int64(4), script[int64](b, `[...document.querySelectorAll('details')].map(d => d.open = true).length`))
+	b.look("statement-report")
+	b.fill(map[string]string{"by": "Ada", "why": "restore of January 2"})
+	assert.Equal(t, 200, b.press("Record all 3"))
+	assert.Contains(t, b.text(), "Recorded: 3.")
+	b.look("statement-applied")
+	assert.Equal(t, []string{submitted, unresolved}, s.statesOf("paid", "differs"))
+	b.open("/?state=held&still=on")
+	b.look("on-hold-held")
 }

@@ -69,7 +69,8 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 // send calls the service about an order that is queued, and returns how long its job is to
 // sleep (0: it has ended), and what is wrong with the service rather than with the order.
 func (s *service) send(ctx context.Context, number string) (snooze time.Duration, trouble *cardwire.Error, err error) {
-	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil { // before it is counted: waiting is no call
+	// Before it is counted: waiting is no call.
+	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
 		return leastPause, nil, nil
 	}
@@ -111,7 +112,8 @@ RETURNING body`, number).Scan(&o.Body)
 		err = s.miss(ctx, s.db, number)
 		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has no record of it: nothing is sent")
 	case err == nil && o.State == conflicted:
-		s.report(ctx, slog.LevelError, number, conflicted, "worker", "in the journal the number is another request's: nothing is sent")
+		s.report(ctx, slog.LevelError, number, conflicted, "worker",
+			"in the journal the number is another request's: nothing is sent")
 	case err == nil && o.State == queued: // again
 		err = s.takeAgain(ctx, &o)
 	}
@@ -120,8 +122,8 @@ RETURNING body`, number).Scan(&o.Body)
 
 // takeAgain counts the call of an order that was taken before, unless another worker has.
 func (s *service) takeAgain(ctx context.Context, o *order) error {
-	taken, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls + 1, missed_at = NULL WHERE order_no = $1 AND calls = $2 AND said = ''`,
-		o.Order, o.Calls)
+	taken, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls + 1, missed_at = NULL
+WHERE order_no = $1 AND calls = $2 AND said = ''`, o.Order, o.Calls)
 	if err == nil {
 		err = changedOne(taken, errMoved)
 	}
@@ -134,7 +136,8 @@ func (s *service) takeAgain(ctx context.Context, o *order) error {
 
 // uncount takes back what was counted of a call that the journal did not grant: nothing was sent.
 func (s *service) uncount(ctx context.Context, o order) error {
-	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls - 1 WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls - 1
+WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
 	SELECT 1 FROM cardwire_intents j WHERE j.op = 'CreateTransfer' AND j.reference = order_no
 		AND j.calls >= payouts.calls AND j.body_sha256 = payouts.body_sha256)`, o.Order, o.Calls)
 	return err
@@ -142,7 +145,8 @@ func (s *service) uncount(ctx context.Context, o order) error {
 
 // miss records when it was found that the journal does not know the order.
 func (s *service) miss(ctx context.Context, db execer, number string) error {
-	_, err := db.ExecContext(ctx, `UPDATE payouts SET missed_at = $2 WHERE order_no = $1 AND missed_at IS NULL`, number, time.Now().UTC())
+	_, err := db.ExecContext(ctx, `UPDATE payouts SET missed_at = $2 WHERE order_no = $1 AND missed_at IS NULL`,
+		number, time.Now().UTC())
 	return err
 }
 
@@ -161,14 +165,17 @@ func (s *service) leave(o order) time.Duration {
 }
 
 // follow does what the step says. What the order is now, the journal says.
-func (s *service) follow(ctx context.Context, o order, failure error) (snooze time.Duration, trouble *cardwire.Error, err error) {
+func (s *service) follow(
+	ctx context.Context, o order, failure error,
+) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	var e cardwire.Error
 	words := ""
 	if known, ok := errors.AsType[*cardwire.Error](failure); ok {
 		e, words = *known, known.Message
 		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
-	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) || errors.Is(failure, cardwire.ErrOtherBody) {
+	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) ||
+		errors.Is(failure, cardwire.ErrOtherBody) {
 		if err := s.uncount(ctx, o); err != nil {
 			return 0, nil, err
 		}
@@ -208,8 +215,8 @@ func (s *service) again(ctx context.Context, o order, words string) (time.Durati
 		return 0, err
 	}
 	var since moment
-	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3 WHERE order_no = $1 RETURNING retried_at`,
-		o.Order, now, words).Scan(&since)
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3
+WHERE order_no = $1 RETURNING retried_at`, o.Order, now, words).Scan(&since)
 	if err != nil {
 		return 0, err
 	}
@@ -224,7 +231,8 @@ func (s *service) again(ctx context.Context, o order, words string) (time.Durati
 func (s *service) giveUp(ctx context.Context, o order) error {
 	const why = "not sent for too long"
 	err := s.transaction(ctx, func(tx *sql.Tx) error {
-		if err := s.journal.In(tx).Void(ctx, cardwire.Intent{Op: operation, Reference: o.Order}, "worker", why); err != nil {
+		i := cardwire.Intent{Op: operation, Reference: o.Order}
+		if err := s.journal.In(tx).Void(ctx, i, "worker", why); err != nil {
 			return err
 		}
 		return say(ctx, tx, o.Order, failed)
@@ -241,8 +249,8 @@ func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
 	var args submit
 	switch {
-	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Order: // SQLite gives a deleted job's ID to another one
-		return nil
+	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Order:
+		return nil // SQLite gives a deleted job's ID to another one
 	case err != nil && !errors.Is(err, river.ErrNotFound):
 		return err
 	}
@@ -276,11 +284,13 @@ func (s *service) sweep(ctx context.Context) error {
 // two forms, keeps it for up to a day longer.
 func (s *service) purge(ctx context.Context) error {
 	old := time.Now().UTC().Add(-s.purgeAfter)
-	list, err := s.read(ctx, s.db, `body <> '' AND created_at < $1 AND changed_at < $1 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
+	list, err := s.read(ctx, s.db, `body <> '' AND created_at < $1 AND changed_at < $1
+AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
 	errs := []error{err}
 	for _, o := range list {
 		// It is never queued again, also if the journal forgets how it ended.
-		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '', said = CASE $2 WHEN 'failed' THEN 'failed' ELSE said END,
+		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '',
+	said = CASE $2 WHEN 'failed' THEN 'failed' ELSE said END,
 	calls = CASE WHEN $2 = 'submitted' AND calls = 0 THEN 1 ELSE calls END WHERE order_no = $1`, o.Order, o.State)
 		errs = append(errs, err)
 	}

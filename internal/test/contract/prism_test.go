@@ -78,16 +78,15 @@ func part(head, value string) string { // without its type, a file makes Prism c
 	return "--xx\r\nContent-Disposition: form-data; " + head + "\r\nContent-Type: image/gif\r\n\r\n" + value + "\r\n"
 }
 
-// wrongRequests makes sure that no violation means something, and holds what Prism does
-// not see; that the fake refuses, as its own tests say.
+// wrongRequests makes sure that no violation means something. What Prism does not see, such
+// as a parameter that is not in the document, the fake refuses, as its own tests say.
 func wrongRequests(t *testing.T, address string, behind *atomic.Value) {
 	t.Helper()
-	arrived := 0
-	behind.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		arrived++
+	behind.Store(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s was passed on", r.URL)
 		say(w, string(contract.Example("refusal")))
 	}))
-	for _, tt := range []struct{ request, want string }{ // "": Prism passes it on
+	for _, tt := range []struct{ request, want string }{
 		{"GET /bins none", "Invalid security scheme used"},
 		{"GET /cards/info", "must have required property 'id'"},
 		{"GET /cards?status=5", "must be equal to one of the allowed values: -1, 0, 1, 2, 3, 4"},
@@ -108,22 +107,10 @@ func wrongRequests(t *testing.T, address string, behind *atomic.Value) {
 		{toTransfer + `{"senderCountry":"GBR"}`, "senderCountry must match pattern"},
 		{toTransfer + `{"senderDateOfBirth":"90-12-10"}`, "senderDateOfBirth must match pattern"},
 		{toTransfer + `{"senderCountry":"GB"`, "Invalid JSON"},
-
-		{"GET /bins?page=1", ""},
-		{toSecrets + "cardId=card-1&cvv=1", ""},
-		{toSecrets + "cardId=card-1&cardId=card-1", ""},
-		{toFreeze + part(`name="cardId"`, "card-1") + part(`name="x"`, "1") + end, ""},
-		{toUpload + part(`name="file"`, "GIF89a") + end, ""},
 	} {
-		before := arrived
 		status, text := ask(t, address, tt.request)
-		if tt.want == "" {
-			assert.Equal(t, before+1, arrived, tt.request)
-			continue
-		}
 		assert.GreaterOrEqual(t, status, 400, tt.request)
 		assert.Contains(t, text, tt.want, tt.request)
-		assert.Equal(t, before, arrived, "%s was passed on", tt.request)
 	}
 }
 

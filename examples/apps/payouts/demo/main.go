@@ -36,7 +36,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	orders := flag.Int("orders", 0, "how many orders to send through faults, to compare with the service's ledger; 0: open the page instead")
+	orders := flag.Int("orders", 0,
+		"how many orders to send through faults, to compare with the service's ledger; 0: open the page instead")
 	db := flag.String("db", "", "the `database`: postgres://..., or a file of SQLite; a temporary file without it")
 	flag.Parse()
 	if err := run(ctx, os.Stdout, *db, *orders); err != nil {
@@ -56,13 +57,13 @@ var faults = []struct {
 }{
 	{"the response is lost, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}},
 	{"the response is lost, and it was not executed", cardwiretest.Fault{Kind: cardwiretest.FaultReset}},
-	{"it is refused", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusUnprocessableEntity, Message: "no"}},
+	{"it is refused", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "no"}},
 	{"there are too many requests", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}},
-	{"a page in place of the response, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}},
-	{"a page in place of the response", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}},
+	{"a page as response, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}},
+	{"a page as response", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}},
 	{"half of the response", cardwiretest.Fault{Kind: cardwiretest.FaultTruncated, Executed: true}},
 	{"garbage", cardwiretest.Fault{Kind: cardwiretest.FaultGarbage, Executed: true}},
-	{"503, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: http.StatusServiceUnavailable, Executed: true}},
+	{"503, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 503, Executed: true}},
 }
 
 // shop is the program, and the fake service that it uses.
@@ -107,13 +108,15 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 // start builds and starts the program, which ends in order when ctx is done.
 func (s *shop) start(ctx context.Context, directory, service, db string) error {
 	program := filepath.Join(directory, "payouts")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/cardwire/cardwire-go/examples/apps/payouts") //nolint:gosec // this program's neighbor
+	const neighbor = "github.com/cardwire/cardwire-go/examples/apps/payouts"
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor) //nolint:gosec // a neighbor
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the program: %w: %s", err, text)
 	}
-	command := exec.CommandContext(ctx, program, "-db", db, "-migrate", "-listen", "127.0.0.1:0", //nolint:gosec // as above
+	command := exec.CommandContext(ctx, program, "-db", db, "-migrate", "-listen", "127.0.0.1:0", //nolint:gosec // the same
 		"-timeout", "1s", "-late", "0s", "-brake", "0", "-log", "ERROR+4")
-	command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+service+"/api/v1", "CARDWIRE_API_KEY="+cardwiretest.DefaultKey)
+	command.Env = append(os.Environ(),
+		"CARDWIRE_BASE_URL="+service+"/api/v1", "CARDWIRE_API_KEY="+cardwiretest.DefaultKey)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = time.Minute
 	var complaint bytes.Buffer
@@ -162,7 +165,8 @@ func (s *shop) show(ctx context.Context, out io.Writer) error {
 		_ = pause(ctx)
 		_, _ = fmt.Fprintf(out, "%s: %s\n", number, f.name)
 	}
-	_, _ = fmt.Fprintf(out, "This is the fake service: no money moves. Open %s/ in a browser. Ctrl-C ends it.\n", s.base)
+	_, _ = fmt.Fprintf(out, "This is the fake service: no money moves. Open %s/ in a browser. Ctrl-C ends it.\n",
+		s.base)
 	<-ctx.Done()
 	return nil
 }
@@ -217,7 +221,8 @@ func (s *shop) state(ctx context.Context, number string) string {
 // compare sends orders through faults, responds as support, and compares what became of
 // them with the service's ledger. Every tenth comes twice.
 func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
-	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, every tenth order comes twice.\n", orders)
+	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, "+
+		"every tenth order comes twice.\n", orders)
 	batch := "demo-" + strings.ToLower(rand.Text()[:8])
 	for i := range orders {
 		if i%2 == 1 {
@@ -229,8 +234,10 @@ func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
 			}
 		}
 	}
-	bar := progressbar.NewOptions(orders, progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(isTerminal(out)),
-		progressbar.OptionSetDescription("orders that have ended"), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
+	bar := progressbar.NewOptions(orders,
+		progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(isTerminal(out)),
+		progressbar.OptionSetDescription("orders that have ended"), progressbar.OptionShowCount(),
+		progressbar.OptionClearOnFinish())
 	for {
 		left, err := s.support(ctx, batch)
 		if err != nil {
@@ -280,7 +287,9 @@ func (s *shop) support(ctx context.Context, batch string) (left int, err error) 
 			if state != "unresolved" {
 				continue
 			}
-			found := map[string]string{"call": o.Call, "outcome": "executed", "by": "support", "why": "looked into the ledger"}
+			found := map[string]string{
+				"call": o.Call, "outcome": "executed", "by": "support", "why": "looked into the ledger",
+			}
 			if s.fake.Executions(operation, o.Order) == 0 {
 				found["as_of"], found["outcome"] = time.Now().UTC().Format(time.RFC3339Nano), "not_executed"
 				if len(o.Call)%2 == 0 {
