@@ -96,6 +96,7 @@ func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order [
 		seen++
 	}
 	if c.err == nil {
+		c.path = c.path[:len(c.path)-1]
 		c.forget(unknown)
 		reportMissing(c, fields, v, order[seen:])
 	}
@@ -204,6 +205,7 @@ func (c *Codec) Map(each func(name []byte)) {
 		each(name)
 	}
 	if c.err == nil {
+		c.path = c.path[:len(c.path)-1]
 		c.forget(base)
 	}
 }
@@ -215,5 +217,8 @@ func (c *Codec) Each(one func()) {
 	}
 	for first := true; c.more(']', first); first = false {
 		one()
+	}
+	if c.err == nil {
+		c.path = c.path[:len(c.path)-1]
 	}
 }

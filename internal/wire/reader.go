@@ -266,8 +266,8 @@ func (c *Codec) open(bracket byte, place step, what string) bool {
 	return true
 }
 
-// more consumes the comma before the next element, or the closing bracket, which ends the
-// container.
+// more consumes the comma before the next element, or the closing bracket: the caller then
+// leaves the path, since to do it here makes every field slower.
 func (c *Codec) more(closing byte, first bool) bool {
 	b := c.peek()
 	switch {
@@ -275,7 +275,6 @@ func (c *Codec) more(closing byte, first bool) bool {
 		return false
 	case b == closing:
 		c.pos++
-		c.path = c.path[:len(c.path)-1]
 		return false
 	case first:
 		return true
