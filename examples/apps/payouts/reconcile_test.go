@@ -91,7 +91,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		numbers := []string{"paid", "unpaid", "rejected", "waits", "closed", "queued", "differs"}
 		before := []string{unresolved, unresolved, unresolved, unresolved, canceled, queued, unresolved}
 		text := s.ledger("rejected T-9 12.50 rejected", "waits T-8 12.50 processing", "closed T-7 12.50 done",
-			"stray T-6 3.00 done", "differs T-5 99.00 done")
+			"stray T-6 3.00 done", "differs T-5 99.00 done", "another T-4 4.50 done")
 		do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
 		out, err := s.runs(do)
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 			"FINDING             ORDERS  AMOUNT     RECORDED BY -apply\n",
 			"paid though closed  1       12.50 EUR  1\n", "executed            1       12.50 EUR  1\n",
 			"not executed        1       12.50 EUR  1\n", "rejected            1       12.50 EUR  1\n",
-			"stray               1       3.00 EUR   1\n", "differs             1       99.00 EUR  0\n",
+			"stray               2       7.50 EUR   2\n", "differs             1       99.00 EUR  0\n",
 			"pending             1       12.50 EUR  0\n",
 			"paid though closed: \"closed\": in the statement: line 4, T-7, 12.50 EUR, done, 20",
 		} {
@@ -113,7 +113,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 			"paid though closed,closed,12.5,EUR,true,\"in the statement: line 4, T-7, 12.50 EUR, done, 20")
 		assert.Contains(t, string(rows),
 			"differs,differs,99,EUR,false,\"in the statement: line 6, T-5, 99.00 EUR, done, 20")
-		assert.Equal(t, 8, strings.Count(string(rows), "\n"))
+		assert.Equal(t, 9, strings.Count(string(rows), "\n"))
 		assert.Contains(t, string(rows), "finding,order,amount,currency,recorded by -apply,note\n")
 		_, err = s.runs(do)
 		require.ErrorIs(t, err, os.ErrExist, "it may be the statement")
@@ -121,10 +121,10 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		do.out, do.apply = "", true
 		out, err = s.runs(do)
 		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 5. Changed meanwhile, or contradicted, and left: 0")
+		assert.Contains(t, out, "Recorded: 6. Changed meanwhile, or contradicted, and left: 0")
 		assert.Equal(t, []string{submitted, failed, failed, unresolved, submitted, queued, unresolved},
 			s.statesOf(numbers...))
-		assert.Contains(t, s.get("/orders/paid"), "ticket 7; in the statement: line 7, ")
+		assert.Contains(t, s.get("/orders/paid"), "ticket 7; in the statement: line 8, ")
 		assert.Contains(t, s.get("/payouts/closed"), `"service_id":"T-7"`)
 		s.order("stray")
 		assert.Equal(t, submitted, s.state("stray"), "its late message pays nothing")
