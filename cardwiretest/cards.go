@@ -106,7 +106,7 @@ func getCard(s *Service, r *request) result {
 	return success(single(c).json())
 }
 
-var cardFields = []param{{name: "cardId", required: true, check: notEmpty}}
+var idFields = []param{{name: "cardId", required: true, check: notEmpty}}
 
 const noCard = "the field cardId names no card"
 

@@ -271,7 +271,7 @@ var routes = map[string]*operation{
 	"/remittance/states":   {name: "ListRemittanceStates", reads: true, run: listStates},
 	"/remittance/currency": {name: "ListRemittanceCurrencies", reads: true, run: listCurrencies},
 	"/remittance/transfer": {name: "CreateTransfer", media: mediaJSON, fields: transferFields, run: createTransfer},
-	"/cards/private":       {name: "GetCardSecrets", media: mediaForm, fields: cardFields, reads: true, run: getSecrets},
+	"/cards/private":       {name: "GetCardSecrets", media: mediaForm, fields: idFields, reads: true, run: getSecrets},
 	"/cards/adjustAction":  {name: "CancelOperation", media: mediaForm, fields: adjustFields, run: adjust},
 	"/cards":               {name: "ListCards", query: listParams, reads: true, run: listCards},
 	"/cards/info":          {name: "GetCard", query: infoParams, reads: true, run: getCard},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -164,7 +163,7 @@ func (t *task) run(ctx context.Context, s *service, out io.Writer) error {
 	return t.closeAll(ctx, s, out)
 }
 
-func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) error {
+func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err error) {
 	file, err := os.Open(t.file)
 	if err != nil {
 		return err
@@ -175,11 +174,16 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	}
 	t.Exported = info.ModTime()
-	list, err := os.Create(cmp.Or(t.out, os.DevNull))
-	if err != nil {
-		return err
+	rows := csv.NewWriter(io.Discard)
+	if t.out != "" {
+		list, err2 := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it is not the statement
+		if err2 != nil {
+			return err2
+		}
+		defer func() { err = errors.Join(err, list.Close()) }()
+		rows = csv.NewWriter(list)
 	}
-	rows := csv.NewWriter(list)
+	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
 	found, err := s.compare(ctx, t.reading, file, func(f sqljournal.Finding) error {
 		err := rows.Write(rowOf(f))
 		if err == nil && t.apply {
@@ -188,7 +192,7 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	})
 	rows.Flush()
-	err = errors.Join(err, rows.Error(), list.Close())
+	err = errors.Join(err, rows.Error())
 	if err == nil {
 		err = found.print(out)
 	}

@@ -113,7 +113,10 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 			"paid though closed,closed,12.5,EUR,true,\"in the statement: line 4, T-7, 12.50 EUR, done, 20")
 		assert.Contains(t, string(rows),
 			"differs,differs,99,EUR,false,\"in the statement: line 6, T-5, 99.00 EUR, done, 20")
-		assert.Equal(t, 7, strings.Count(string(rows), "\n"))
+		assert.Equal(t, 8, strings.Count(string(rows), "\n"))
+		assert.Contains(t, string(rows), "finding,order,amount,currency,recorded by -apply,note\n")
+		_, err = s.runs(do)
+		require.ErrorIs(t, err, os.ErrExist, "it may be the statement")
 
 		do.out, do.apply = "", true
 		out, err = s.runs(do)
@@ -422,7 +425,7 @@ func (f *fates) end(number string) {
 // 60 orders came to: executed, refused for good, canceled, or unknown and executed or not. On
 // hold, with the service's ledger and the merchant's own records, none is paid twice, none of
 // those that failed is paid, and each that was executed is booked.
-func TestARestoreIsReconciled(t *testing.T) {
+func TestARestoreOnHold(t *testing.T) {
 	t.Parallel()
 	for name, isFailover := range map[string]bool{"a backup": false, "a failover": true} {
 		t.Run(name, func(t *testing.T) {

@@ -165,11 +165,9 @@ func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
 	t.Parallel()
 	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryResponses()["ListCards"] + `}`
 	var bodies []string
+	spoiling := []string{`"`, "]", ",", "x", `\`, "\xff"}
 	for i := range whole {
-		bodies = append(bodies, whole[:i])
-		for _, b := range []string{`"`, "]", ",", "x", `\`, "\xff"} {
-			bodies = append(bodies, whole[:i]+b+whole[i+1:])
-		}
+		bodies = append(bodies, whole[:i], whole[:i]+spoiling[i%len(spoiling)]+whole[i+1:])
 	}
 	assertBodiesSilent(t, "ListCards", bodies)
 }
