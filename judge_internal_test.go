@@ -72,6 +72,7 @@ var judgeTable = []struct {
 		numbers([]int{200}, []int{-200, -1, 0, 1, 199, 201, 204, 402, 408, 409, 410, 425, 500, 503, 599, 1020, 20000}),
 		numbers(refusing, []int{200, 500, 503, 599}),
 		numbers(unresolved, []int{200, 422, 500}),
+		each(succeeded(readable), func(f *facts) { f.status = 400 }),
 		each(refused(200, 422), func(f *facts) { f.hasMessage = false }),
 		each(refused(422, 422), func(f *facts) { f.hasMessage = false }),
 		each(refused(200, 422), func(f *facts) { f.message = "success" }),
