@@ -89,7 +89,7 @@ const (
 	stormTime   = 2 * time.Hour
 	quietHours  = 48
 	maxCrashes  = 6
-	maxPause    = time.Hour
+	maxPause    = 24 * time.Hour
 	callTimeout = 30 * time.Second
 )
 
