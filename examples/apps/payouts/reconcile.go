@@ -131,6 +131,8 @@ func (t *task) flags(flags *flag.FlagSet) {
 		"in every status, print what it says, and end")
 	flags.Func("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
 	flags.Func("until", "the `time` at which it ends, not in it", timeOf(&t.Until))
+	flags.Func("exported", "the `time` of the export, not before -until (default: when the file was last written)",
+		timeOf(&t.Exported))
 	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id, currency,\n"+
 		"as in \"order=Order No,amount=Sum\"")
 	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean,\n"+
@@ -173,7 +175,9 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	t.Exported = info.ModTime()
+	if t.Exported.IsZero() {
+		t.Exported = info.ModTime()
+	}
 	rows := csv.NewWriter(io.Discard)
 	if t.out != "" {
 		list, err2 := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it is not the statement

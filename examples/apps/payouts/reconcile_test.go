@@ -368,6 +368,8 @@ func TestTheCommandsOfARestore(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, out, "executed  1       12.50 EUR  1\n")
 	assert.Equal(t, unresolved, s.state("A-1"))
+	_, err = command(t.Context(), append(compare, "-exported", from)...)
+	require.ErrorContains(t, err, "set Until to a time at or before Exported")
 	_, err = command(t.Context(), append(compare, "-apply")...)
 	require.ErrorContains(t, err, "-by and -why: by and why are required")
 	out, err = command(t.Context(), append(compare, "-apply", "-by", "Ada", "-why", "ticket 7")...)

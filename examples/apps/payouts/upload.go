@@ -76,10 +76,10 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 		return nil, "", invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
 			err, mostUpload>>20)
 	}
-	var from, until, strays, again string
+	var from, until, exported, strays, again string
 	u = &upload{}
 	err = decodeForm(url.Values(r.MultipartForm.Value).Encode(), map[string]any{
-		"from": &from, "until": &until, "columns": &u.Columns, "status": &u.Statuses,
+		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses,
 		"strays": &strays, "text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
 	})
 	if err != nil {
@@ -88,7 +88,10 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 	if u.From, err = parseTime("from", from); err == nil {
 		u.Until, err = parseTime("until", until)
 	}
-	u.Exported, u.Strays, u.Again, u.By = time.Now(), strays != "", again != "", signedIn(r, u.By)
+	if err == nil {
+		u.Exported, err = parseTime("exported", exported)
+	}
+	u.Strays, u.Again, u.By = strays != "", again != "", signedIn(r, u.By)
 	if file, _, missing := r.FormFile("file"); err == nil && missing == nil {
 		text, failed := io.ReadAll(file)
 		u.Text, err = string(text), failed

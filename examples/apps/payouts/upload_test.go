@@ -62,7 +62,7 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 			time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04:05.000000Z"))
 		asked := map[string]string{
 			"from": time.Now().Add(-time.Hour).UTC().Format(layout), "until": time.Now().UTC().Format(layout),
-			"columns": "order=order", "status": meanings,
+			"exported": time.Now().UTC().Format(layout), "columns": "order=order", "status": meanings,
 		}
 		s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1 WHERE reference = 'unpaid'`,
 			time.Now().UTC().Add(-time.Minute).Format("2006-01-02T15:04:05.000000Z"))
@@ -102,12 +102,45 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 	})
 }
 
+// A file that was exported before the time it is said to list proves nothing of what came later: of
+// a month, an order that was paid yesterday, and a file of the day before.
+func TestAnOldFileOnThePage(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.lost("A-1", true)
+	yesterday := time.Now().UTC().AddDate(0, 0, -1)
+	s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1`,
+		yesterday.Format("2006-01-02T15:04:05.000000Z"))
+	const layout = "2006-01-02T15:04:05"
+	old := yesterday.AddDate(0, 0, -1).Format(layout)
+	text := header + "B-1,T-2,12.50,EUR,done," + yesterday.AddDate(0, 0, -29).Format(layout) + "\n" +
+		"B-2,T-3,12.50,EUR,rejected," + old + "\n"
+	form := map[string]string{
+		"from": yesterday.AddDate(0, 0, -29).Format(layout), "until": time.Now().UTC().Format(layout),
+		"status": meanings, "strays": "yes",
+	}
+	assert.Contains(t, s.get("/statement"), `name="exported" type="datetime-local" step="1" required>`)
+	unsaid := s.upload(text, form)
+	assert.Equal(t, 422, unsaid.Code)
+	assert.Contains(t, unsaid.Body.String(), "exported must be a time")
+	form["exported"] = old
+	w := s.upload(text, form)
+	assert.Equal(t, 422, w.Code)
+	assert.Contains(t, w.Body.String(), "set Until to a time at or before Exported")
+	form["until"] = old
+	w = s.upload(text, form)
+	require.Equal(t, 200, w.Code, w.Body)
+	assert.Contains(t, w.Body.String(), "too early: 1")
+	assert.Equal(t, old+"Z", hiddenOf(w.Body.String())["exported"], "as it is applied")
+}
+
 // A statement is larger than other requests, and not of any size.
 func TestAStatementIsNotOfAnySize(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	asked := map[string]string{
-		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "status": meanings, "strays": "yes",
+		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "exported": "2026-02-01T00:00:00",
+		"status": meanings, "strays": "yes",
 	}
 	large := header + strings.Repeat("A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n", 100_000/44)
 	assert.Equal(t, 200, s.upload(large, asked).Code)
@@ -142,6 +175,7 @@ func TestARestoreInABrowser(t *testing.T) {
 	b.do(chromedp.SetUploadFiles(chromedp.CSS(`[name="file"]`), []string{file}))
 	b.do(chromedp.SetValue(chromedp.CSS(`[name="from"]`), "2026-01-01T00:00:01"))
 	b.do(chromedp.SetValue(chromedp.CSS(`[name="until"]`), time.Now().UTC().Add(-time.Minute).Format("2006-01-02T15:04:01")))
+	b.do(chromedp.SetValue(chromedp.CSS(`[name="exported"]`), time.Now().UTC().Format("2006-01-02T15:04:05")))
 	b.fill(map[string]string{"status": meanings})
 	assert.Equal(t, 200, b.press("Compare"))
 	assert.Contains(t, b.text(), "Record what is certain: 3")
